@@ -1,0 +1,119 @@
+import { Buffer } from 'node:buffer';
+import { JsonError } from './json-error.ts';
+import { scanLiteral, scanNumber, scanString } from './scan.ts';
+import { Tape } from './tape.ts';
+import { utf8 } from './utf8.ts';
+
+/**
+ * JSON text and its index. `tape` holds three numbers for each value and key in reading order: the offset of
+ * its first byte, the offset after its last, and the entry that follows it and all it contains.
+ */
+export interface JsonDocument {
+  readonly bytes: Buffer;
+  readonly tape: Int32Array;
+}
+
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+const OPEN_LIST = 0x5b;
+const CLOSE_LIST = 0x5d;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
+
+/**
+ * Indexes one JSON value of any depth without changing a byte of it; a byte order mark is dropped.
+ * Throws JsonError for invalid UTF-8 and for anything RFC 8259 does not allow.
+ */
+export function parseJson(input: Uint8Array | string): JsonDocument {
+  const bytes = typeof input === 'string' ? Buffer.from(input) : utf8(input);
+  if (skipBlank(bytes, 0) === bytes.length) throw new JsonError('there is no JSON here, the text is empty', 0);
+  const tape = new Tape(bytes.length);
+  const end = skipBlank(bytes, readValue(bytes, skipBlank(bytes, 0), tape));
+  if (end < bytes.length) throw unexpected(bytes, end, 'after the end of the value');
+  return { bytes, tape: tape.finish() };
+}
+
+/**
+ * Indexes JSON values that follow each other, as in JSONL; blanks and line ends may stand between them. Each is a
+ * root of the document. Throws as parseJson does.
+ */
+export function parseJsonSequence(input: Uint8Array | string): JsonDocument {
+  const bytes = typeof input === 'string' ? Buffer.from(input) : utf8(input);
+  const tape = new Tape(bytes.length);
+  for (let at = skipBlank(bytes, 0); at < bytes.length; ) at = skipBlank(bytes, readValue(bytes, at, tape));
+  return { bytes, tape: tape.finish() };
+}
+
+// One loop with a stack of its own, because a call stack would limit how deep a document may be.
+function readValue(bytes: Buffer, from: number, tape: Tape): number {
+  let at = from;
+  for (;;) {
+    const first = bytes[at];
+    if (first === OPEN_OBJECT || first === OPEN_LIST) {
+      tape.open(at, first === OPEN_OBJECT);
+      at = skipBlank(bytes, at + 1);
+      if (bytes[at] !== (first === OPEN_OBJECT ? CLOSE_OBJECT : CLOSE_LIST)) {
+        if (first === OPEN_OBJECT) at = readKey(bytes, at, tape);
+        continue;
+      }
+      at += 1;
+      tape.close(at);
+    } else {
+      const end = scanScalar(bytes, at);
+      tape.add(at, end);
+      at = end;
+    }
+    // A value has ended: close what ends with it, up to the comma before the next one.
+    for (;;) {
+      if (tape.depth === 0) return at;
+      at = skipBlank(bytes, at);
+      if (bytes[at] === COMMA) break;
+      if (bytes[at] !== (tape.inObject ? CLOSE_OBJECT : CLOSE_LIST)) {
+        throw unexpected(bytes, at, tape.inObject ? 'where , or } should be' : 'where , or ] should be');
+      }
+      at += 1;
+      tape.close(at);
+    }
+    const comma = at;
+    at = skipBlank(bytes, at + 1);
+    if (bytes[at] === CLOSE_OBJECT || bytes[at] === CLOSE_LIST) {
+      throw new JsonError('a comma after the last element; remove it', comma);
+    }
+    if (tape.inObject) at = readKey(bytes, at, tape);
+  }
+}
+
+function readKey(bytes: Buffer, at: number, tape: Tape): number {
+  if (bytes[at] !== QUOTE) throw unexpected(bytes, at, 'where a key in double quotes should be');
+  const end = scanString(bytes, at);
+  tape.add(at, end);
+  const colon = skipBlank(bytes, end);
+  if (bytes[colon] !== COLON) throw unexpected(bytes, colon, 'where : should be');
+  return skipBlank(bytes, colon + 1);
+}
+
+function scanScalar(bytes: Buffer, at: number): number {
+  const first = bytes[at];
+  if (first === QUOTE) return scanString(bytes, at);
+  if (first === 0x2d || (first !== undefined && first >= 0x30 && first <= 0x39)) return scanNumber(bytes, at);
+  const end = scanLiteral(bytes, at);
+  if (end === at) throw unexpected(bytes, at, 'where a value should be');
+  return end;
+}
+
+function skipBlank(bytes: Buffer, from: number): number {
+  let at = from;
+  for (;;) {
+    const byte = bytes[at];
+    if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) return at;
+    at += 1;
+  }
+}
+
+function unexpected(bytes: Buffer, at: number, where: string): JsonError {
+  if (at >= bytes.length) return new JsonError('the text ends too early', at);
+  const [found = ''] = bytes.toString('utf8', at, at + 4);
+  if (found === "'") return new JsonError('single quotes are not JSON; use double quotes', at);
+  return new JsonError(`unexpected ${JSON.stringify(found)} ${where}`, at);
+}

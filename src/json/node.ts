@@ -1,0 +1,120 @@
+import type { JsonDocument } from './document.ts';
+
+/** One value of a document: entry `at` of its tape. */
+export interface JsonNode {
+  readonly doc: JsonDocument;
+  readonly at: number;
+}
+
+export interface JsonMember {
+  readonly key: string;
+  readonly keyNode: JsonNode;
+  readonly value: JsonNode;
+}
+
+export type JsonKind = 'object' | 'list' | 'string' | 'number' | 'boolean' | 'null';
+
+/** The outermost value of a document. */
+export function rootOf(doc: JsonDocument): JsonNode {
+  return { doc, at: 0 };
+}
+
+/** The outermost values of a document; a sequence may have any number of them. */
+export function* rootsOf(doc: JsonDocument): Generator<JsonNode> {
+  for (let at = 0; at * 3 < doc.tape.length; ) {
+    const root = { doc, at };
+    yield root;
+    at = after(root);
+  }
+}
+
+/** What kind of value this is, told by its first byte. */
+export function kindOf(node: JsonNode): JsonKind {
+  switch (node.doc.bytes[startOf(node)]) {
+    case 0x7b:
+      return 'object';
+    case 0x5b:
+      return 'list';
+    case 0x22:
+      return 'string';
+    case 0x74:
+    case 0x66:
+      return 'boolean';
+    case 0x6e:
+      return 'null';
+    default:
+      return 'number';
+  }
+}
+
+/** What kind of value this is, for a sentence: `an object`, `null`. */
+export function kindName(node: JsonNode): string {
+  const kind = kindOf(node);
+  if (kind === 'null') return 'null';
+  return kind === 'object' ? 'an object' : `a ${kind}`;
+}
+
+/** The offset of the value's first byte in its document. */
+export function startOf(node: JsonNode): number {
+  return node.doc.tape[node.at * 3] ?? 0;
+}
+
+/** The offset after the value's last byte in its document. */
+export function endOf(node: JsonNode): number {
+  return node.doc.tape[node.at * 3 + 1] ?? 0;
+}
+
+/** The members of an object in order, duplicates included; nothing for any other kind. */
+export function* membersOf(node: JsonNode): Generator<JsonMember> {
+  if (kindOf(node) !== 'object') return;
+  const { doc } = node;
+  const end = after(node);
+  for (let at = node.at + 1; at < end; ) {
+    const keyNode = { doc, at };
+    const value = { doc, at: at + 1 };
+    yield { key: stringOf(keyNode), keyNode, value };
+    at = after(value);
+  }
+}
+
+/** The elements of a list in order; nothing for any other kind. */
+export function* itemsOf(node: JsonNode): Generator<JsonNode> {
+  if (kindOf(node) !== 'list') return;
+  const { doc } = node;
+  const end = after(node);
+  for (let at = node.at + 1; at < end; ) {
+    const item = { doc, at };
+    yield item;
+    at = after(item);
+  }
+}
+
+/** The value of a member, of duplicates the last, as every common reader takes it. */
+export function member(node: JsonNode | undefined, key: string): JsonNode | undefined {
+  let found: JsonNode | undefined;
+  if (node) for (const entry of membersOf(node)) if (entry.key === key) found = entry.value;
+  return found;
+}
+
+/** The text of a string with its escapes resolved; lone surrogates stay what they are. */
+export function stringOf(node: JsonNode): string {
+  const { bytes } = node.doc;
+  const start = startOf(node);
+  const end = endOf(node);
+  const inner = bytes.toString('utf8', start + 1, end - 1);
+  return inner.includes('\\') ? (JSON.parse(`"${inner}"`) as string) : inner;
+}
+
+/** The value exactly as it is written. */
+export function textOf(node: JsonNode): string {
+  return node.doc.bytes.toString('utf8', startOf(node), endOf(node));
+}
+
+/** True for the literal `true`; of nothing, false. */
+export function isTrue(node: JsonNode | undefined): boolean {
+  return node !== undefined && node.doc.bytes[startOf(node)] === 0x74;
+}
+
+function after(node: JsonNode): number {
+  return node.doc.tape[node.at * 3 + 2] ?? 0;
+}

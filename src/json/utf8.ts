@@ -1,0 +1,51 @@
+import { Buffer, isUtf8 } from 'node:buffer';
+import { JsonError } from './json-error.ts';
+
+/**
+ * The same bytes as valid UTF-8 without a byte order mark.
+ * Throws JsonError with the offset of the first bad byte; UTF-16 and UTF-32 are named as what they are.
+ */
+export function utf8(input: Uint8Array): Buffer {
+  const bytes = Buffer.from(input.buffer, input.byteOffset, input.byteLength);
+  if (looksWide(bytes)) throw new JsonError('this is UTF-16 or UTF-32; save it as UTF-8', 0);
+  if (!isUtf8(bytes)) throw new JsonError('invalid UTF-8', firstInvalid(bytes));
+  return hasMark(bytes) ? bytes.subarray(3) : bytes;
+}
+
+/** True when the bytes start with the UTF-8 byte order mark, the only bytes that are ever dropped from an input. */
+export function hasMark(bytes: Uint8Array): boolean {
+  return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
+}
+
+function looksWide(bytes: Uint8Array): boolean {
+  const [first, second] = bytes;
+  if (first === undefined || second === undefined) return false;
+  const marked = (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff);
+  // JSON starts with an ASCII character, so a zero among the first two bytes is half of a wide one.
+  return marked || (first === 0) !== (second === 0);
+}
+
+function firstInvalid(bytes: Uint8Array): number {
+  let at = 0;
+  while (at < bytes.length) {
+    const length = sequenceLength(bytes, at);
+    if (length === 0) return at;
+    at += length;
+  }
+  return at;
+}
+
+// Lengths and second-byte limits of the well-formed sequences (Unicode, table 3-7); 0 where the sequence is broken.
+function sequenceLength(bytes: Uint8Array, at: number): number {
+  const lead = bytes[at] ?? 0;
+  if (lead < 0x80) return 1;
+  const length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
+  if (lead < 0xc2 || lead > 0xf4) return 0;
+  const low = lead === 0xe0 ? 0xa0 : lead === 0xf0 ? 0x90 : 0x80;
+  const high = lead === 0xed ? 0x9f : lead === 0xf4 ? 0x8f : 0xbf;
+  for (let next = 1; next < length; next++) {
+    const byte = bytes[at + next] ?? 0;
+    if (byte < (next === 1 ? low : 0x80) || byte > (next === 1 ? high : 0xbf)) return 0;
+  }
+  return length;
+}

@@ -1,0 +1,48 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { compareNumbers, isInteger } from '../../src/json/number.ts';
+
+describe('isInteger', () => {
+  it.each(['0', '-0', '1.0', '1e3', '1.50e1', '100e-2', '1e400', '9223372036854775807', '0.0', '0e-5'])(
+    '%s is one',
+    (text) => {
+      expect(isInteger(text)).toBe(true);
+    },
+  );
+
+  it.each(['0.5', '1e-1', '15e-1', '9007199254740993.5', '1e-400'])('%s is none', (text) => {
+    expect(isInteger(text)).toBe(false);
+  });
+});
+
+describe('compareNumbers', () => {
+  it('agrees with bigints on integers of any size', () => {
+    fc.assert(
+      fc.property(fc.bigInt(), fc.bigInt(), (left, right) => {
+        expect(compareNumbers(String(left), String(right))).toBe(left < right ? -1 : left > right ? 1 : 0);
+      }),
+    );
+  });
+
+  it('agrees with doubles on doubles', () => {
+    const number = fc.double({ noNaN: true, noDefaultInfinity: true });
+    fc.assert(
+      fc.property(number, number, (left, right) => {
+        expect(compareNumbers(JSON.stringify(left), JSON.stringify(right))).toBe(
+          left < right ? -1 : left > right ? 1 : 0,
+        );
+      }),
+    );
+  });
+
+  it.each([
+    ['9223372036854776000', '9223372036854776001', -1],
+    ['9.223372036854776e18', '9223372036854776000', 0],
+    ['-1e999999999999', '1e-999999999999', -1],
+    ['1.10', '11e-1', 0],
+    ['-0', '0', 0],
+    ['-2', '-3', 1],
+  ])('%s against %s', (left, right, wanted) => {
+    expect(compareNumbers(left, right)).toBe(wanted);
+  });
+});
