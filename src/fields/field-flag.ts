@@ -1,0 +1,56 @@
+import { writeJson } from '../json/write.ts';
+import { type Field, flagName, type Shape } from './field.ts';
+import type { Flag } from './flag.ts';
+
+/** The flag of a member of a body; what help says of it comes from the field. */
+export function fieldFlag(name: string, field: Field): Flag {
+  return {
+    name: flagName(name),
+    ...(field.short ? { short: field.short } : {}),
+    takes: takes(field),
+    value: placeholder(field),
+    summary: [field.summary, ...remarks(field)].join(' '),
+    group: field.required ? 'Required' : field.common ? 'Common' : 'More',
+    ...(field.type === 'string' && field.oneOf ? { offers: field.oneOf } : {}),
+  };
+}
+
+function takes(shape: Shape): Flag['takes'] {
+  if (shape.type === 'boolean') return 'boolean';
+  return shape.type === 'list' && isScalar(shape.of) ? 'values' : 'value';
+}
+
+/** True for values a single word of a command line can hold; what is not shown in the interface counts as text. */
+export function isScalar({ type }: Shape): boolean {
+  return type === 'string' || type === 'integer' || type === 'number' || type === 'json';
+}
+
+function placeholder(shape: Shape & { readonly secret?: true }): string {
+  if (shape.secret) return '<random|@file>';
+  switch (shape.type) {
+    case 'string':
+      if (shape.oneOf) return `<${shape.oneOf.join('|')}>`;
+      if (shape.format === 'date-time') return '<time>';
+      if (shape.format === 'uuid') return '<uuid>';
+      if (shape.format === 'project-id') return '<entity/project>';
+      return shape.format ? '<ref>' : '<text>';
+    case 'integer':
+      return '<n>';
+    case 'number':
+      return '<x>';
+    case 'list':
+      return isScalar(shape.of) ? placeholder(shape.of) : '<json>';
+    case 'json':
+      return '<text>';
+    default:
+      return '<json>';
+  }
+}
+
+function remarks(field: Field): string[] {
+  const found: string[] = [];
+  if ('min' in field && field.min !== undefined && field.max !== undefined) found.push(`${field.min} to ${field.max}`);
+  if (field.default !== undefined) found.push(`default: ${writeJson(field.default)}`);
+  if (field.deprecated) found.push(`deprecated: ${field.deprecated}`);
+  return found.length > 0 ? [`(${found.join('; ')})`] : [];
+}

@@ -1,0 +1,77 @@
+/** Forms a string must have: `pattern` decides (here and in JSON Schema), `shape` says it to people. */
+export interface FormatRule {
+  readonly pattern: string;
+  readonly shape: string;
+  readonly sample: string;
+}
+
+const PROJECT_PATH = 'svc:///[^/]+/[^/]+';
+const NAME_AND_DIGEST = '[^/:]+:[^/:]+';
+const CALL_ID = '[^/:]+';
+const UUID = '[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}';
+const LOWER_UUID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}';
+const MONTH_AND_DAY =
+  '(?:(?:0[13578]|1[02])-(?:0[1-9]|[12]\\d|3[01])|(?:0[469]|11)-(?:0[1-9]|[12]\\d|30)|02-(?:0[1-9]|[12]\\d))';
+const CLOCK = '(?:[01]\\d|2[0-3]):[0-5]\\d';
+
+const OP_REF = `${PROJECT_PATH}/op/${NAME_AND_DIGEST}`;
+
+/** The formats of the interface and, below the line, those that only real servers ask for. */
+export const formats = {
+  'date-time': {
+    pattern: `^\\d{4}-${MONTH_AND_DAY}T${CLOCK}:[0-5]\\d(?:\\.\\d+)?(?:Z|[+-]${CLOCK})?$`,
+    shape: 'a time like 2026-01-31T09:30:00Z',
+    sample: '2026-01-31T09:30:00Z',
+  },
+  uuid: { pattern: `^${UUID}$`, shape: 'a UUID', sample: '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05' },
+  'project-id': { pattern: '^[^/]+/[^/]+$', shape: 'a project like <entity>/<project>', sample: 'acme/support-bot' },
+  'object-ref': {
+    pattern: `^${PROJECT_PATH}/object/${NAME_AND_DIGEST}$`,
+    shape: 'an object ref like svc:///<entity>/<project>/object/<name>:<digest>',
+    sample: 'svc:///acme/support-bot/object/answer:v3',
+  },
+  'call-ref': {
+    pattern: `^${PROJECT_PATH}/call/${CALL_ID}$`,
+    shape: 'a call ref like svc:///<entity>/<project>/call/<call_id>',
+    sample: 'svc:///acme/support-bot/call/0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05',
+  },
+  'op-ref': {
+    pattern: `^${OP_REF}$`,
+    shape: 'an op ref like svc:///<entity>/<project>/op/<name>:<digest>',
+    sample: 'svc:///acme/support-bot/op/score:v1',
+  },
+  'target-ref': {
+    pattern: `^${PROJECT_PATH}/(?:object/${NAME_AND_DIGEST}|call/${CALL_ID})$`,
+    shape: 'an object ref or a call ref like svc:///<entity>/<project>/object/<name>:<digest>',
+    sample: 'svc:///acme/support-bot/object/answer:v3',
+  },
+
+  'call-id': {
+    pattern: `^(?:${LOWER_UUID}|[0-9a-f]{16})$`,
+    shape: 'a lowercase UUID or 16 hexadecimal digits',
+    sample: '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05',
+  },
+  'trace-id': {
+    pattern: `^(?:${UUID}|[0-9a-fA-F]{32})$`,
+    shape: 'a UUID or 32 hexadecimal digits',
+    sample: '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e06',
+  },
+  'op-name': {
+    pattern: `^(?:${OP_REF}|[^]{0,128})$`,
+    shape: 'a name of at most 128 characters or an op ref',
+    sample: 'answer-question',
+  },
+} as const satisfies Record<string, FormatRule>;
+
+export type Format = keyof typeof formats;
+
+/** True when the string has the format. */
+export function hasFormat(text: string, format: Format): boolean {
+  return new RegExp(formats[format].pattern, 'u').test(text);
+}
+
+/** Which kind of reference a string is, for telling a user who gave the wrong kind. */
+export function refKind(text: string): string | undefined {
+  const refs: readonly Format[] = ['object-ref', 'call-ref', 'op-ref'];
+  return refs.find((format) => hasFormat(text, format))?.replace('-', ' ');
+}

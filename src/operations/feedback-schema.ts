@@ -1,0 +1,92 @@
+import type { Operation } from './operation.ts';
+
+/** POST /feedback/payload_schema (INTERFACE.md): reads only. */
+export const feedbackSchema = {
+  command: ['feedback', 'schema'],
+  summary: 'Discover the paths and types of feedback payloads',
+  about:
+    'Lists the terminal JSON paths of payloads stored in a time window, with the type of the values found there. One payload is looked at per trigger ref.',
+  path: '/feedback/payload_schema',
+  auth: 'basic',
+  host: 'trace',
+  effect: 'read',
+  limit: 120,
+  body: {
+    project_id: {
+      type: 'string',
+      format: 'project-id',
+      required: true,
+      fill: 'project',
+      summary: 'Project to look in, as <entity>/<project>',
+    },
+    start: {
+      type: 'string',
+      format: 'date-time',
+      required: true,
+      age: true,
+      summary: 'Start of the window in UTC, itself included',
+    },
+    end: {
+      type: 'string',
+      format: 'date-time',
+      nullable: true,
+      common: true,
+      age: true,
+      summary: 'End of the window in UTC, itself left out; now if absent',
+      sample: '2026-02-01T00:00:00Z',
+    },
+    feedback_type: {
+      type: 'string',
+      nullable: true,
+      common: true,
+      summary: 'Only feedback of this type',
+      sample: 'rating',
+    },
+    sample_limit: {
+      type: 'integer',
+      min: 1,
+      max: 5000,
+      default: 2000,
+      common: true,
+      summary: 'How many distinct trigger refs to sample at most, one payload each',
+    },
+    trigger_ref: {
+      type: 'string',
+      nullable: true,
+      common: true,
+      summary: 'Only feedback with this trigger ref; ending in :* it means all versions',
+      sample: 'svc:///acme/support-bot/object/monitor:*',
+    },
+  },
+  reply: {
+    paths: {
+      type: 'list',
+      required: true,
+      summary: 'The terminal paths, sorted',
+      of: {
+        type: 'object',
+        fields: {
+          json_path: { type: 'string', summary: 'Path of a value, its keys joined by dots' },
+          value_type: { type: 'string', summary: 'Type of the values found there, such as numeric' },
+        },
+      },
+    },
+  },
+  result: { member: 'paths', as: 'rows' },
+  shorthands: {
+    since: {
+      kind: 'age',
+      member: 'start',
+      value: '<age>',
+      common: true,
+      summary: 'Start of the window as an age: 90s, 15m, 12h, 7d, 2w',
+    },
+  },
+  examples: [
+    { why: 'What was fed back in the last week', args: 'feedback schema --project-id acme/support-bot --since 7d' },
+    {
+      why: 'All versions of one monitor',
+      args: `feedback schema --project-id acme/support-bot --start 2026-01-01T00:00:00Z --trigger-ref 'svc:///acme/support-bot/object/monitor:*'`,
+    },
+  ],
+} as const satisfies Operation;

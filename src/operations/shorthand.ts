@@ -1,0 +1,12 @@
+/** A flag that is shorter than the members it sets. What each kind does stands in src/body/shorthands. */
+export type Shorthand = { readonly summary: string; readonly short?: string; readonly common?: true } & (
+  | { readonly kind: 'message'; readonly role: 'system' | 'developer'; readonly value: string }
+  | { readonly kind: 'role-message'; readonly value: string }
+  | { readonly kind: 'prefill'; readonly value: string }
+  | { readonly kind: 'conversation'; readonly value: string }
+  | { readonly kind: 'reply-schema'; readonly value: string }
+  | { readonly kind: 'age'; readonly member: string; readonly value: string }
+  | { readonly kind: 'copy'; readonly from: string; readonly to: string }
+);
+
+export type Shorthands = { readonly [flag: string]: Shorthand };

@@ -1,0 +1,62 @@
+import type { Fields } from '../fields/field.ts';
+import type { Operation } from './operation.ts';
+import { trajectoryGroup } from './trajectory.ts';
+
+const experimentalConfig = {
+  advantage_balance: { type: 'number', summary: 'Weight between positive and negative advantages', sample: 0 },
+  epsilon: { type: 'number', summary: 'Lower clip range of the policy ratio', sample: 0.2 },
+  epsilon_high: { type: 'number', summary: 'Upper clip range of the policy ratio', sample: 0.28 },
+  svc_k2_tau: { type: 'number', summary: 'Temperature of the k2 term', sample: 1 },
+  learning_rate: { type: 'number', summary: 'Learning rate', sample: 0.00001 },
+  mask_prob_ratio: { type: 'boolean', summary: 'Mask tokens whose probability ratio is out of range' },
+  max_negative_advantage_importance_sampling_weight: {
+    type: 'number',
+    summary: 'Cap of the importance weight where the advantage is negative',
+    sample: 5,
+  },
+  ppo: { type: 'boolean', summary: 'Use the PPO objective' },
+  precalculate_logprobs: { type: 'boolean', summary: 'Compute reference logprobs before training' },
+  scale_rewards: { type: 'boolean', summary: 'Scale rewards within a group' },
+} as const satisfies Fields;
+
+/** POST /v1/preview/training-jobs (INTERFACE.md): a repeat makes a second job. */
+export const train = {
+  command: ['train'],
+  summary: 'Create a reinforcement-learning training job',
+  about:
+    'Trains a model on groups of trajectories, each with a reward. This operation is a preview and may change. A job is never sent twice: if the answer is lost, look before you run it again.',
+  path: '/v1/preview/training-jobs',
+  auth: 'bearer',
+  host: 'train',
+  effect: 'once',
+  preview: true,
+  body: {
+    model_id: { type: 'string', format: 'uuid', required: true, summary: 'Id of the model to train' },
+    trajectory_groups: {
+      type: 'list',
+      of: { type: 'object', fields: trajectoryGroup },
+      required: true,
+      summary: 'The groups to train on',
+    },
+    experimental_config: {
+      type: 'object',
+      fields: experimentalConfig,
+      common: true,
+      summary: 'Settings of the training algorithm; experimental',
+    },
+  },
+  reply: { id: { type: 'string', format: 'uuid', required: true, summary: 'Id of the training job' } },
+  result: { member: 'id', as: 'record' },
+  arguments: {
+    name: 'files',
+    summary: 'Trajectory groups: a JSON list, or JSONL with a group a line; - is stdin',
+    as: { filesOf: 'trajectory_groups' },
+  },
+  examples: [
+    { why: 'Train on a file of groups', args: 'train groups.jsonl --model-id 0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05' },
+    {
+      why: 'A whole body from a file, with another learning rate',
+      args: 'train -f job.json --set experimental_config.learning_rate:=0.00002',
+    },
+  ],
+} as const satisfies Operation;

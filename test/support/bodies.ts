@@ -1,0 +1,58 @@
+import type { Field, Fields, Shape } from '../../src/fields/field.ts';
+import { sampleOf, skeleton } from '../../src/fields/sample.ts';
+import type { Json } from '../../src/json/write.ts';
+import type { Operation } from '../../src/operations/operation.ts';
+import { targetOf } from '../../src/operations/target.ts';
+
+/** A body and what it is a sample of. */
+export interface SampleBody {
+  readonly name: string;
+  readonly body: Json;
+}
+
+/** The least a body must have, and the same with each other member by itself and what that member needs. */
+export function sampleBodies(operation: Operation): SampleBody[] {
+  const { path, fields } = targetOf(operation);
+  const least = members(fields, (field) => field.required === true || field.advice?.required === true);
+  const wrap = (inner: Json): Json => path.reduceRight<Json>((value, step) => ({ [String(step)]: value }), inner);
+  const others = Object.entries(fields).filter(([name, field]) => !(name in least) && !field.filledByService);
+  return [
+    { name: 'the least', body: wrap(least) },
+    ...others.map(([name, field]) => ({
+      name,
+      body: wrap({ ...least, [name]: settled(field), ...companions(field, fields) }),
+    })),
+  ];
+}
+
+/** A body with every member a client may set. */
+export function fullBody(operation: Operation): Json {
+  return skeleton(operation.body);
+}
+
+function members(fields: Fields, wanted: (field: Field) => boolean): { [name: string]: Json } {
+  return Object.fromEntries(
+    Object.entries(fields).flatMap(([name, field]) => (wanted(field) ? [[name, sampleOf(field)]] : [])),
+  );
+}
+
+// Of alternatives that exclude each other a sample shows one.
+function settled(field: Shape): Json {
+  const sample = sampleOf(field);
+  if (field.type !== 'object' || !field.fields || typeof sample !== 'object' || sample === null) return sample;
+  const out = new Set(Object.values(field.fields).flatMap(({ advice }) => advice?.conflicts ?? []));
+  return Object.fromEntries(Object.entries(sample).filter(([name]) => !out.has(name)));
+}
+
+function companions({ advice, excludes }: Field, fields: Fields): { [name: string]: Json } {
+  const needed = [advice?.needs, advice?.wants?.member].flatMap((name) => name ?? []);
+  return {
+    ...Object.fromEntries(
+      needed.map((name) => [
+        name,
+        fields[name]?.type === 'boolean' ? true : sampleOf(fields[name] ?? { type: 'json' }),
+      ]),
+    ),
+    ...(excludes ? { [excludes]: false } : {}),
+  };
+}
