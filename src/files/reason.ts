@@ -1,0 +1,28 @@
+/** Why a file could not be used, in words. */
+export function fileReason(error: unknown): string {
+  const code = errorCode(error);
+  return (code && explanations[code]) ?? (error instanceof Error ? error.message : String(error));
+}
+
+/** True for the error of a file or folder that is not there. */
+export function isMissing(error: unknown): boolean {
+  const code = errorCode(error);
+  return code === 'ENOENT' || code === 'ENOTDIR';
+}
+
+/** The system's code of an error, such as ENOSPC. */
+export function errorCode(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+}
+
+const explanations: { readonly [code: string]: string } = {
+  ENOENT: 'there is no such file or folder',
+  ENOTDIR: 'a part of the path is not a folder',
+  EISDIR: 'it is a folder',
+  EACCES: 'permission denied',
+  EPERM: 'it is not permitted',
+  EROFS: 'the file system is read-only',
+  ENOSPC: 'the disk is full',
+  EDQUOT: 'the disk quota is used up',
+  EMFILE: 'too many files are open',
+};

@@ -1,0 +1,37 @@
+/** Header names and values in the order they are sent; names as written. */
+export type Headers = readonly (readonly [name: string, value: string])[];
+
+/** A body: bytes, or pieces of them with their total length where it is known. `pieces` may be asked for once. */
+export type Body =
+  | Uint8Array
+  | { readonly length: number | undefined; readonly pieces: () => AsyncIterable<Uint8Array> };
+
+/** A request of one HTTP exchange. `url` is absolute. */
+export interface Request {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Headers;
+  readonly body: Body;
+  /** Ends the exchange early, with its reason as the error. */
+  readonly signal?: AbortSignal;
+}
+
+/** An answer. The body can be read once; an answer that was cut throws while it is read. */
+export interface Reply {
+  readonly status: number;
+  readonly statusText: string;
+  readonly headers: Headers;
+  readonly body: AsyncIterable<Uint8Array>;
+}
+
+/** One exchange. Throws where there is no answer; every status is an answer. The network and the local service are both this. */
+export type Send = (request: Request) => Promise<Reply>;
+
+/** Something that every exchange passes through. */
+export type Layer = (next: Send) => Send;
+
+/** The value of a header whatever its case; of several the first. */
+export function header(headers: Headers, name: string): string | undefined {
+  const wanted = name.toLowerCase();
+  return headers.find(([candidate]) => candidate.toLowerCase() === wanted)?.[1];
+}
