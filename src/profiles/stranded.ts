@@ -1,0 +1,16 @@
+import type { Profile } from './profile.ts';
+import { type Host, originsOf } from './resolve.ts';
+
+/** Warnings about credentials of a profile that were given for other addresses than it has now. */
+export function strandedCredentials(name: string, profile: Profile): string[] {
+  const { password, basic_origins: basic = [], token, bearer_origins: bearer = [] } = profile;
+  const isStranded = (bound: readonly string[], of: readonly Host[]): boolean =>
+    originsOf(profile, of).some((origin) => !bound.includes(origin));
+  return [
+    ...(password !== undefined && isStranded(basic, ['trace']) ? ['password'] : []),
+    ...(token !== undefined && isStranded(bearer, ['chat', 'train']) ? ['token'] : []),
+  ].map(
+    (what) =>
+      `the ${what} of "${name}" was given for another address and is not sent to this one; svc auth login --profile ${name} gives a new one`,
+  );
+}
