@@ -1,0 +1,35 @@
+import { resolve } from 'node:path';
+import { replaceFile } from '../files/replacement.ts';
+import type { Writer } from './writer.ts';
+
+/** Where a result goes. Nothing is final before `commit`. */
+export interface Sink {
+  readonly writer: Writer;
+  readonly commit: () => Promise<void>;
+  /** The result is not complete: what there is of it goes to `F.partial`, if anything came. Nothing after a commit. */
+  readonly abandon: () => Promise<void>;
+}
+
+/** The sink of `-o`: a file that is replaced at the end, or stdout for none and for `-`. */
+export async function openSink(output: string | undefined, stdout: Writer, cwd: string): Promise<Sink> {
+  if (output === undefined || output === '-') {
+    return { writer: stdout, commit: () => stdout.end(), abandon: () => stdout.end() };
+  }
+  const path = resolve(cwd, output);
+  const file = await replaceFile(path, output);
+  let isEmpty = true;
+  let isOver = false;
+  const once = async (end: () => Promise<void>): Promise<void> => {
+    if (!isOver) await end();
+    isOver = true;
+  };
+  const write = async (text: string | Uint8Array): Promise<void> => {
+    isEmpty &&= text.length === 0;
+    await file.write(text);
+  };
+  return {
+    writer: { isTerminal: false, columns: 80, write, end: async () => {} },
+    commit: () => once(file.commit),
+    abandon: () => once(() => file.abandon(isEmpty ? undefined : `${path}.partial`)),
+  };
+}

@@ -1,0 +1,70 @@
+/** Makes text that cannot drive a terminal; `rest` gives what was held back for want of a following character. */
+export interface Visible {
+  readonly push: (text: string) => string;
+  readonly rest: () => string;
+}
+
+const harmless = /^[\t\n\x20-\x7e]*$/;
+
+/**
+ * A filter that shows control and formatting characters instead of obeying them: C0, C1, DEL, bidirectional and
+ * zero-width ones, line separators, tags. Line feed and tab pass, carriage return before a line feed, and joiners
+ * between letters or emoji. What follows may come in a later piece, so the last character can be held back.
+ */
+export function visible(): Visible {
+  let before = '';
+  let held = '';
+  const convert = (text: string, final: boolean): string => {
+    if (held === '' && harmless.test(text)) {
+      before = text.at(-1) ?? before;
+      return text;
+    }
+    const characters = [...(held + text)];
+    // A lone high surrogate at the end is the first half of a character that is still to come.
+    held = '';
+    let out = '';
+    for (const [at, character] of characters.entries()) {
+      const next = characters[at + 1];
+      if (next === undefined && !final && (needsNext(character) || /[\uD800-\uDBFF]/u.test(character))) {
+        held = character;
+        break;
+      }
+      out += passes(character, before, next) ? character : shown(character);
+      before = character;
+    }
+    return out;
+  };
+  return { push: (text) => convert(text, false), rest: () => convert('', true) };
+}
+
+/** The whole text made visible. */
+export function makeVisible(text: string): string {
+  const filter = visible();
+  return filter.push(text) + filter.rest();
+}
+
+function needsNext(character: string): boolean {
+  return character === '\r' || isJoiner(character);
+}
+
+function passes(character: string, before: string, next: string | undefined): boolean {
+  if (character === '\n' || character === '\t') return true;
+  if (character === '\r') return next === '\n';
+  if (isJoiner(character)) return joins(before) && next !== undefined && joins(next);
+  return !/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\u{E0000}-\u{E0FFF}]/u.test(character);
+}
+
+// Zero-width non-joiner and joiner: Persian and Indic words and emoji families need them.
+function isJoiner(character: string): boolean {
+  return character === '\u200c' || character === '\u200d';
+}
+
+function joins(character: string): boolean {
+  return /[\p{L}\p{M}\p{Extended_Pictographic}\p{Emoji_Modifier}]/u.test(character);
+}
+
+function shown(character: string): string {
+  const code = character.codePointAt(0) ?? 0;
+  if (code < 0x100) return `\\x${code.toString(16).padStart(2, '0')}`;
+  return code > 0xffff ? `\\u{${code.toString(16)}}` : `\\u${code.toString(16).padStart(4, '0')}`;
+}

@@ -1,0 +1,80 @@
+import { Buffer } from 'node:buffer';
+import { TextDecoder } from 'node:util';
+import { Failure } from '../errors.ts';
+import type { OutputStream } from '../runtime.ts';
+import { type Visible, visible } from './visible.ts';
+
+export type Style = 'bold' | 'dim' | 'red' | 'yellow' | 'cyan';
+
+/** Where text goes: stdout, stderr or a file. */
+export interface Writer {
+  readonly isTerminal: boolean;
+  /** Characters in a line; 80 where it is not known. */
+  readonly columns: number;
+  /**
+   * Writes and waits until it has left the process. On a terminal control characters are shown, and the style is
+   * applied where colours are on. Throws Failure `local` when the disk is full, and ClosedPipe when nobody reads.
+   */
+  readonly write: (text: string | Uint8Array, style?: Style) => Promise<void>;
+  /** Writes what is still held back. */
+  readonly end: () => Promise<void>;
+}
+
+/** The reader of a pipe went away. No failure of ours: it has what it wanted. */
+export class ClosedPipe extends Error {
+  override readonly name = 'ClosedPipe';
+}
+
+export interface WriterOptions {
+  readonly name: string;
+  /** Control characters are shown even where it is no terminal, as for everything on stderr. */
+  readonly alwaysVisible?: boolean;
+  readonly colour: boolean;
+}
+
+/** The one writer of a stream, used for everything that a server, a file or svc itself has to say. */
+export function streamWriter(stream: OutputStream, { name, alwaysVisible = false, colour }: WriterOptions): Writer {
+  const isTerminal = stream.isTTY === true;
+  let filter: Visible | undefined;
+  let decoder: TextDecoder | undefined;
+  // Errors reach us through the callback of each write; without a listener Node would end the process.
+  stream.on('error', () => {});
+  const send = (bytes: string | Uint8Array): Promise<void> =>
+    bytes.length === 0 ? Promise.resolve() : written(stream, bytes, name);
+  return {
+    isTerminal,
+    columns: stream.columns ?? 80,
+    write: async (text, style) => {
+      if (!isTerminal && !alwaysVisible) return send(text);
+      filter ??= visible();
+      decoder ??= new TextDecoder();
+      const clean = filter.push(typeof text === 'string' ? text : decoder.decode(text, { stream: true }));
+      return send(style && colour ? await styled(clean, style) : clean);
+    },
+    end: async () => {
+      if (filter) await send(filter.rest());
+    },
+  };
+}
+
+async function styled(text: string, style: Style): Promise<string> {
+  const { paint } = await import('./style.ts');
+  return paint(text, style);
+}
+
+function written(stream: OutputStream, bytes: string | Uint8Array, name: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    stream.write(typeof bytes === 'string' ? Buffer.from(bytes) : bytes, (error) => {
+      if (error) reject(asFailure(error, name));
+      else resolve();
+    });
+  });
+}
+
+function asFailure(error: Error, name: string): Error {
+  const code = 'code' in error ? error.code : undefined;
+  if (code === 'EPIPE' || code === 'ERR_STREAM_DESTROYED') return new ClosedPipe();
+  return new Failure('local', `cannot write ${name}: ${error.message}`, {
+    hint: code === 'ENOSPC' ? 'make room on the disk' : undefined,
+  });
+}
