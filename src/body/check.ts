@@ -1,0 +1,46 @@
+import { Failure, type Issue } from '../errors.ts';
+import type { Finding } from '../fields/finding.ts';
+import { rootOf } from '../json/node.ts';
+import { formatPath } from '../json/path.ts';
+import type { Operation } from '../operations/operation.ts';
+import { type Draft, placeInDraft } from './draft.ts';
+
+/** How strictly findings are taken. */
+export interface Strictness {
+  /** Warnings are errors. */
+  readonly strict: boolean;
+  /** Errors of the interface are warnings; what is not JSON stays an error. */
+  readonly noCheck: boolean;
+}
+
+/**
+ * Judges a body. Returns its warnings; throws Failure `body` with every error at once, `unreadable` ones among them:
+ * what flags and files gave that could not become part of the body.
+ */
+export async function checkBody(
+  draft: Draft,
+  operation: Operation,
+  unreadable: readonly Issue[],
+  { strict, noCheck }: Strictness,
+): Promise<readonly Issue[]> {
+  const { judgeOf } = await import('../fields/judge.ts');
+  const findings = judgeOf(operation.body)(rootOf(draft.doc));
+  // What could not be read is not missing as well.
+  const told = findings.filter(
+    ({ code, path }) => code !== 'missing' || !unreadable.some((issue) => issue.path === formatPath(path)),
+  );
+  const isError = ({ level }: Finding): boolean => (level === 'error' ? !noCheck : strict);
+  const errors = [...unreadable, ...told.filter(isError).map((finding) => issueOf(draft, finding))];
+  if (errors.length > 0) throw wrongBody(errors);
+  return told.filter((finding) => !isError(finding)).map((finding) => issueOf(draft, finding));
+}
+
+/** The failure of a body with these issues. */
+export function wrongBody(issues: readonly Issue[]): Failure {
+  const count = issues.length === 1 ? 'the body is wrong' : `the body is wrong in ${issues.length} places`;
+  return new Failure('body', `${count}; nothing was sent`, { issues, applied: 'no' });
+}
+
+function issueOf(draft: Draft, { path, message }: Finding): Issue {
+  return { path: formatPath(path), at: placeInDraft(draft, path), message };
+}

@@ -1,0 +1,52 @@
+import type { Field } from '../fields/field.ts';
+import { uuid7 } from '../fields/uuid.ts';
+import { isTrue, kindOf, member, rootOf } from '../json/node.ts';
+import { nodeAt } from '../json/path.ts';
+import type { Target } from '../operations/target.ts';
+import type { Draft } from './draft.ts';
+import type { Edit } from './edit.ts';
+import type { Tools } from './tools.ts';
+
+/** What the environment or the profile say where a body says nothing. */
+export interface Settings {
+  readonly project?: string | undefined;
+  readonly model?: string | undefined;
+}
+
+/**
+ * The few things svc adds to a body (PRODUCT.md section 2): ids and times of a call, the project and model of the
+ * profile, and the false that a continued message needs. Only what is absent is added; `--exact` asks for none of it.
+ */
+export function fillEdits(draft: Draft, { path, fields }: Target, settings: Settings, tools: Tools): Edit[] {
+  const object = nodeAt(rootOf(draft.doc), path);
+  if (!object || kindOf(object) !== 'object') return [];
+  const edits: Edit[] = [];
+  for (const [name, field] of Object.entries(fields)) {
+    if (field.excludes && isTrue(member(object, name)) && !member(object, field.excludes)) {
+      edits.push({ path: [...path, field.excludes], text: 'false', origin: { label: 'svc' } });
+    }
+    if (!field.fill || member(object, name) || (field.fillUnless && member(object, field.fillUnless))) continue;
+    const text = fillText(field.fill, settings, tools);
+    if (text !== undefined) edits.push({ path: [...path, name], text, origin: { label: 'svc' } });
+  }
+  return edits;
+}
+
+function fillText(
+  fill: NonNullable<Field['fill']>,
+  { project, model }: Settings,
+  { now, randomBytes }: Tools,
+): string | undefined {
+  switch (fill) {
+    case 'uuid':
+      return JSON.stringify(uuid7(now(), randomBytes(10)));
+    case 'now':
+      return JSON.stringify(new Date(now()).toISOString());
+    case 'empty':
+      return '{}';
+    case 'project':
+      return project && JSON.stringify(project);
+    case 'model':
+      return model && JSON.stringify(model);
+  }
+}

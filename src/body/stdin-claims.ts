@@ -1,0 +1,25 @@
+import { usage } from '../errors.ts';
+import { flagName } from '../fields/field.ts';
+import { isScalar } from '../fields/field-flag.ts';
+import { type FlagValues, textOf } from '../fields/flag.ts';
+import type { Operation } from '../operations/operation.ts';
+import { targetOf } from '../operations/target.ts';
+
+/** What on the command line asks for stdin by name: `-f -`, `--tools @-`, `-` as a file. Throws usage for two of them. */
+export function stdinClaim(operation: Operation, args: readonly string[], flags: FlagValues): string | undefined {
+  const claims = [
+    ...(textOf(flags, 'file') === '-' ? ['--file -'] : []),
+    ...args.filter((word) => word === '-').map(() => 'the argument -'),
+    ...referenceFlags(operation).flatMap((name) => (textOf(flags, name) === '@-' ? [`--${name} @-`] : [])),
+  ];
+  if (claims.length > 1) throw usage(`stdin can be read once, and ${claims.join(' and ')} both want it`);
+  return claims[0];
+}
+
+function referenceFlags(operation: Operation): string[] {
+  const fields = Object.entries(targetOf(operation).fields).filter(
+    ([, field]) => field.secret || !(isScalar(field) || field.type === 'boolean'),
+  );
+  const shorthands = Object.entries(operation.shorthands ?? {}).filter(([, { kind }]) => kind === 'reply-schema');
+  return [...fields.map(([name]) => flagName(name)), ...shorthands.map(([name]) => name)];
+}

@@ -1,0 +1,75 @@
+import { Buffer } from 'node:buffer';
+import { Failure, Interrupted } from '../errors.ts';
+import { TooLarge } from '../http/collect.ts';
+import type { Reply } from '../http/message.ts';
+import { networkReason } from '../http/reason.ts';
+import { requestId } from '../http/trace.ts';
+import { type JsonDocument, parseJson } from '../json/document.ts';
+import { JsonError } from '../json/json-error.ts';
+import { kindOf, member, rootOf } from '../json/node.ts';
+import { formatPath } from '../json/path.ts';
+import type { Operation } from '../operations/operation.ts';
+import { failureOfError } from './failures.ts';
+import type { Sent } from './sent.ts';
+
+/** The most bytes of an answer that are held. */
+export const answerBytes = 32 * 1024 * 1024;
+
+/** A complete answer: its bytes, and either the JSON they are or why they are no answer of the interface. */
+export interface Answer {
+  readonly bytes: Buffer;
+  readonly doc: JsonDocument | undefined;
+  readonly broken: Failure | undefined;
+}
+
+/** Reads the whole body of a 2xx answer. Throws the Failure it is when the body does not come completely. */
+export async function readAnswer(reply: Reply, sent: Sent): Promise<Answer> {
+  const bytes = await wholeBody(reply, sent);
+  const doc = parsed(bytes);
+  const { member: name } = sent.operation.result;
+  const why = !doc
+    ? 'is not JSON'
+    : kindOf(rootOf(doc)) !== 'object'
+      ? 'is not an object'
+      : member(rootOf(doc), name)
+        ? undefined
+        : `has no "${name}"`;
+  return { bytes, doc, broken: why === undefined ? undefined : brokenAnswer(`the answer ${why}`, reply, sent) };
+}
+
+/** What is unexpected in a reply although it is one; nothing of it is an error. */
+export async function unexpectedIn(doc: JsonDocument, { reply }: Operation): Promise<string[]> {
+  const { validator } = await import('../fields/validator.ts');
+  const findings = validator(reply, { lenient: true })(rootOf(doc));
+  return findings.map(({ path, message }) => `the reply is unexpected: ${formatPath(path)} ${message}`);
+}
+
+/** The failure of an answer that broke the interface: the request was applied all the same. */
+export function brokenAnswer(message: string, { status, headers }: Reply, { ids }: Sent): Failure {
+  return new Failure('answer', message, { status, requestId: requestId(headers), applied: 'yes', attempts: 1, ids });
+}
+
+async function wholeBody(reply: Reply, sent: Sent): Promise<Buffer> {
+  const pieces: Uint8Array[] = [];
+  let length = 0;
+  try {
+    for await (const piece of reply.body) {
+      pieces.push(piece);
+      length += piece.length;
+      if (length > answerBytes) throw new TooLarge(`the answer has more than ${answerBytes} bytes`);
+    }
+  } catch (error) {
+    if (error instanceof Interrupted || length === 0) throw failureOfError(error, sent);
+    throw brokenAnswer(`the answer was cut after ${length} bytes: ${networkReason(error)}`, reply, sent);
+  }
+  return Buffer.concat(pieces);
+}
+
+function parsed(bytes: Buffer): JsonDocument | undefined {
+  try {
+    return parseJson(bytes);
+  } catch (error) {
+    if (error instanceof JsonError) return undefined;
+    throw error;
+  }
+}

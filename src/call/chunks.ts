@@ -1,0 +1,102 @@
+import { Failure, Interrupted } from '../errors.ts';
+import { eventsOf } from '../http/events.ts';
+import type { Reply } from '../http/message.ts';
+import { networkReason } from '../http/reason.ts';
+import { parseJson } from '../json/document.ts';
+import { JsonError } from '../json/json-error.ts';
+import { itemsOf, type JsonNode, kindOf, member, rootOf, stringOf, textOf } from '../json/node.ts';
+import { brokenAnswer } from './answer.ts';
+import { failureOfError } from './failures.ts';
+import type { Sent } from './sent.ts';
+import { readServiceError } from './service-error.ts';
+import { verdictOf } from './verdict.ts';
+
+export interface ChunkOptions {
+  /** How many choices must finish before the stream may end. */
+  readonly choices: number;
+  /** Calls back after so many milliseconds; the result takes the order back. */
+  readonly after: (milliseconds: number, action: () => void) => () => void;
+  /** Ends the exchange. */
+  readonly stop: () => void;
+}
+
+// Some servers keep the connection open after the last finish reason (SERVERS.md); usage may still come.
+const GRACE = 2000;
+
+/**
+ * The chunks of a streamed chat completion. Throws the Failure it is when the stream carries an error, is cut, or ends
+ * before every choice has its finish reason: `[DONE]` alone is no success.
+ */
+export async function* chunksOf(
+  reply: Reply,
+  sent: Sent,
+  { choices, after, stop }: ChunkOptions,
+): AsyncGenerator<JsonNode> {
+  const finished = new Set<string>();
+  let received = 0;
+  let endGrace = (): void => {};
+  try {
+    for await (const data of eventsOf(reply.body)) {
+      endGrace();
+      if (data.trim() === '[DONE]') break;
+      const chunk = parsedChunk(data, reply, sent);
+      received += 1;
+      yield chunk;
+      for (const index of finishedIn(chunk)) finished.add(index);
+      if (finished.size >= choices) endGrace = after(GRACE, stop);
+    }
+  } catch (error) {
+    if (error instanceof Failure) throw error;
+    if (finished.size < choices || error instanceof Interrupted) {
+      if (received === 0 || error instanceof Interrupted) throw failureOfError(error, sent);
+      throw brokenAnswer(`the stream was cut: ${networkReason(error)}`, reply, sent);
+    }
+  } finally {
+    endGrace();
+  }
+  if (received === 0) throw failureOfError(new Error('the stream ended before its first event'), sent);
+  if (finished.size < choices)
+    throw brokenAnswer('the stream ended without a finish reason; the text may be cut', reply, sent);
+}
+
+function parsedChunk(data: string, reply: Reply, sent: Sent): JsonNode {
+  let chunk: JsonNode;
+  try {
+    chunk = rootOf(parseJson(data));
+  } catch (error) {
+    if (error instanceof JsonError)
+      throw brokenAnswer(`an event of the stream is not JSON: ${error.message}`, reply, sent);
+    throw error;
+  }
+  if (isError(chunk)) throw failureOfEvent(chunk, reply, sent);
+  return chunk;
+}
+
+function isError(chunk: JsonNode): boolean {
+  const error = member(chunk, 'error');
+  const object = member(chunk, 'object');
+  return (error !== undefined && kindOf(error) !== 'null') || (object !== undefined && textOf(object) === '"error"');
+}
+
+function failureOfEvent(chunk: JsonNode, reply: Reply, sent: Sent): Failure {
+  const error = member(chunk, 'error');
+  const code = member(error && kindOf(error) === 'object' ? error : chunk, 'code');
+  const status = code && kindOf(code) === 'number' ? Number(textOf(code)) : undefined;
+  const verdict = status === undefined ? undefined : verdictOf(status, false);
+  const { message = 'no reason given' } = readServiceError(chunk.doc.bytes);
+  const { facts } = brokenAnswer('', reply, sent);
+  return new Failure(verdict?.code ?? 'answer', `the service broke off: ${message}`, {
+    ...facts,
+    status: status ?? facts.status,
+    applied: verdict?.code ? verdict.applied : 'yes',
+  });
+}
+
+function finishedIn(chunk: JsonNode): string[] {
+  const choices = member(chunk, 'choices');
+  return Array.from(choices ? itemsOf(choices) : []).flatMap((choice) => {
+    const reason = member(choice, 'finish_reason');
+    const index = member(choice, 'index');
+    return reason && kindOf(reason) === 'string' && stringOf(reason) !== '' ? [index ? textOf(index) : '0'] : [];
+  });
+}

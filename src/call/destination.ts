@@ -1,0 +1,79 @@
+import { Failure, usage } from '../errors.ts';
+import type { Headers } from '../http/message.ts';
+import { isLoopback } from '../http/proxies.ts';
+import type { Operation } from '../operations/operation.ts';
+import { joinUrl } from '../profiles/base-url.ts';
+import { credentialFor } from '../profiles/credential.ts';
+import { baseUrlFor, type Chosen, type Wanted } from '../profiles/resolve.ts';
+import type { Secret } from '../profiles/secret.ts';
+import type { Runtime } from '../runtime.ts';
+
+/** Where a request goes. */
+export interface Destination {
+  /** Absolute; undefined where no base address is known, which only a dry run may ignore. */
+  readonly url: URL | undefined;
+  /** Headers of the profile, if they belong to this origin. */
+  readonly profileHeaders: Headers;
+  /** The embedded service answers. */
+  readonly isLocal: boolean;
+}
+
+/** As whom a request goes. */
+export interface Authorization {
+  readonly value: Secret;
+  readonly secrets: readonly string[];
+}
+
+// The embedded service has no address; this one is never connected to.
+const LOCAL = 'http://localhost';
+
+/** Where an operation's request goes, by flags, environment and profile. Throws usage for addresses that are none. */
+export function destinationOf(
+  { host, path }: Operation,
+  wanted: Wanted,
+  chosen: Chosen,
+  env: Runtime['env'],
+): Destination {
+  if (chosen.isLocal) {
+    if (wanted.baseUrl || wanted.hostUrl)
+      throw usage('--local and a base address name two services', 'give one of them');
+    return { url: new URL(LOCAL + path), profileHeaders: [], isLocal: true };
+  }
+  const base = baseUrlFor(host, wanted, env, chosen.profile);
+  if (!base) return { url: undefined, profileHeaders: [], isLocal: false };
+  const { headers = {}, header_origins: origins = [] } = chosen.profile;
+  return {
+    url: new URL(joinUrl(base, path)),
+    profileHeaders: origins.includes(base.origin) ? Object.entries(headers) : [],
+    isLocal: false,
+  };
+}
+
+/** The failure of having nowhere to send to. */
+export function noAddress(): Failure {
+  return usage(
+    'there is no base address',
+    'svc auth login --base-url <url> stores one; --local uses the embedded service',
+  );
+}
+
+/**
+ * The credential for a destination. Throws Failure `credentials` where there is none, and `guard` where it would leave
+ * the machine over plain http, unless that is allowed.
+ */
+export function authorizationFor(
+  url: URL,
+  operation: Operation,
+  chosen: Chosen,
+  env: Runtime['env'],
+  allowHttp: boolean,
+): Authorization {
+  const { authorization, secrets } = credentialFor(operation.auth, url.origin, chosen.name, chosen.profile, env);
+  if (url.protocol === 'http:' && !isLoopback(url) && !allowHttp) {
+    throw new Failure('guard', `${url.origin} is plain http, where anybody on the way can read the credential`, {
+      hint: 'use https, or --allow-http if the network is yours',
+      applied: 'no',
+    });
+  }
+  return { value: authorization, secrets };
+}

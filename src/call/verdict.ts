@@ -1,0 +1,19 @@
+import type { Applied, FailureCode } from '../errors.ts';
+
+/** What a status says about a request: the failure it is (none for 2xx), and whether it was applied (PRODUCT.md section 6). */
+export interface Verdict {
+  readonly code: FailureCode | undefined;
+  readonly applied: Applied;
+}
+
+/** The verdict of a status. `retryAfter`: the answer said when to come back. */
+export function verdictOf(status: number, retryAfter: boolean): Verdict {
+  if (status >= 200 && status < 300) return { code: undefined, applied: 'yes' };
+  if (status === 401 || status === 403) return { code: 'credentials', applied: 'no' };
+  if (status === 408 || status === 421 || status === 425 || status === 429) return { code: 'limited', applied: 'no' };
+  if (status === 503 && retryAfter) return { code: 'limited', applied: 'no' };
+  if (status === 502 || status === 504 || (status >= 520 && status < 530))
+    return { code: 'unknown', applied: 'unknown' };
+  if (status >= 500) return { code: 'failed', applied: 'unknown' };
+  return { code: 'refused', applied: 'no' };
+}
