@@ -1,0 +1,59 @@
+import type { ModelRequest } from './request.ts';
+import { type Token, tokensOf } from './tokens.ts';
+import { wordAt } from './words.ts';
+
+/** One reply of the built-in model. */
+export interface Generated {
+  readonly tokens: readonly Token[];
+  readonly reasoning: string | undefined;
+  readonly finish: 'stop' | 'length';
+  /** The token id that ended it. */
+  readonly stopId: number | undefined;
+  /** What stands before the tokens because the body asks for an echo. */
+  readonly echoed: string;
+}
+
+// Of a reply that nothing bounds: long enough to be seen streaming, short enough to read.
+const USUAL_WORDS = 12;
+
+/** The reply number `index`: made from the messages and the seed alone, so that it is the same every time. */
+export function generate(request: ModelRequest, index: number): Generated {
+  const seed = `${request.seed}/${index}/${request.prompt}`;
+  const all = tokensOf(request.fixed ?? freeText(request, seed));
+  const ended = stopped(all, request);
+  const isCut = request.most !== undefined && ended.tokens.length > request.most;
+  return {
+    tokens: isCut ? ended.tokens.slice(0, request.most) : ended.tokens,
+    reasoning: request.reasons
+      ? `The last message has ${tokensOf(request.last).length} words; the seed is ${request.seed}.`
+      : undefined,
+    finish: isCut ? 'length' : 'stop',
+    stopId: isCut ? undefined : ended.stopId,
+    echoed: request.echo && request.lastIsReply ? request.last : '',
+  };
+}
+
+function freeText({ last, least, continues }: ModelRequest, seed: string): string {
+  const quoted = [...last.replace(/\s+/g, ' ').trim()].slice(0, 60).join('');
+  const opening = continues ? '' : `svc-local, no real model, read: ${quoted}\nIt answers:`;
+  const missing = Math.max(USUAL_WORDS, least - tokensOf(opening).length);
+  const words = Array.from({ length: missing }, (_, place) => wordAt(seed, place));
+  return `${opening} ${words.join(' ')}.`;
+}
+
+function stopped(
+  tokens: readonly Token[],
+  { stops, stopIds, least, keepsStop }: ModelRequest,
+): { tokens: Token[]; stopId: number | undefined } {
+  let text = '';
+  for (const [at, token] of tokens.entries()) {
+    text += token.text;
+    if (at < least) continue;
+    if (stopIds.includes(token.id)) return { tokens: tokens.slice(0, keepsStop ? at + 1 : at), stopId: token.id };
+    const found = stops.map((stop) => ({ stop, from: text.indexOf(stop) })).filter(({ from }) => from !== -1);
+    const first = found.sort((left, right) => left.from - right.from)[0];
+    if (first)
+      return { tokens: tokensOf(text.slice(0, first.from + (keepsStop ? first.stop.length : 0))), stopId: undefined };
+  }
+  return { tokens: [...tokens], stopId: undefined };
+}

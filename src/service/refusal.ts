@@ -1,0 +1,52 @@
+import type { Finding } from '../fields/finding.ts';
+import type { Headers, Reply } from '../http/message.ts';
+import type { Path } from '../json/path.ts';
+import { formatPath } from '../json/path.ts';
+import type { Operation } from '../operations/operation.ts';
+import { jsonReply } from './replies.ts';
+
+/** A request that the local service refuses, in the shape its operation has for errors (SERVERS.md). */
+export class Refusal extends Error {
+  override readonly name = 'Refusal';
+  readonly status: number;
+  readonly headers: Headers;
+
+  constructor(status: number, message: string, headers: Headers = []) {
+    super(message);
+    this.status = status;
+    this.headers = headers;
+  }
+}
+
+/** The reply of a refusal: `{"error":{...}}` for chats, `{"detail":"..."}` for the others. */
+export function refused({ status, message, headers }: Refusal, operation: Operation | undefined): Reply {
+  if (operation?.host !== 'chat') return jsonReply(status, { detail: message }, headers);
+  return jsonReply(status, chatError(status, message, null), headers);
+}
+
+/** The reply to a body with findings: 400 with the first for chats, 422 with all of them for the others. */
+export function refusedBody(findings: readonly Finding[], operation: Operation): Reply {
+  const [first] = findings;
+  if (operation.host === 'chat' && first) {
+    const name = formatPath(first.path);
+    return jsonReply(400, chatError(400, `${name} ${first.message}`, name));
+  }
+  return jsonReply(422, { detail: findings.map(detail) });
+}
+
+function chatError(
+  status: number,
+  message: string,
+  param: string | null,
+): { readonly error: { readonly [name: string]: string | number | null } } {
+  const type = status === 401 ? 'authentication_error' : status >= 500 ? 'internal_error' : 'invalid_request_error';
+  return { error: { message, type, param, code: status } };
+}
+
+function detail({ path, code, message }: Finding): { readonly loc: Path; readonly msg: string; readonly type: string } {
+  return {
+    loc: ['body', ...path],
+    msg: code === 'missing' ? 'Field required' : message,
+    type: code === 'missing' ? 'missing' : 'value_error',
+  };
+}

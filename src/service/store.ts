@@ -1,0 +1,74 @@
+import { mkdir, open } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import Database from 'libsql';
+import { Failure } from '../errors.ts';
+import { fileReason } from '../files/reason.ts';
+import { schema, schemaVersion } from './schema.ts';
+
+/** A value of a row. */
+export type Value = string | number | bigint | Uint8Array | null;
+export type Row = { readonly [column: string]: Value };
+
+/** The database of the local service. Several processes may have it open. */
+export interface Store {
+  /** The rows of a query. */
+  readonly all: (sql: string, ...values: Value[]) => Row[];
+  /** The first row of a query. */
+  readonly first: (sql: string, ...values: Value[]) => Row | undefined;
+  readonly run: (sql: string, ...values: Value[]) => void;
+  /** Does all of it or nothing; durable when it returns. */
+  readonly transaction: <T>(action: () => T) => T;
+  readonly close: () => void;
+}
+
+// How long one process waits for another that is writing.
+const PATIENCE = 10_000;
+
+/**
+ * Opens the database in a file, making it (0600, in a 0700 folder) where it is not there. Throws Failure `local` where
+ * it cannot be opened or is no database of ours.
+ */
+export async function openStore(path: string): Promise<Store> {
+  try {
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    await (await open(path, 'a', 0o600)).close();
+    return prepared(new Database(path, { timeout: PATIENCE }));
+  } catch (error) {
+    throw new Failure('local', `cannot open the data in ${path}: ${fileReason(error)}`);
+  }
+}
+
+function prepared(database: Database.Database): Store {
+  // Not WAL: with several writing processes the SQLite in this library can lose a WAL reset (docs/decisions/0005).
+  database.exec('pragma journal_mode = truncate; pragma synchronous = full; pragma foreign_keys = on');
+  const transaction = <T>(action: () => T): T => {
+    let result: { readonly value: T } | undefined;
+    database
+      .transaction(() => {
+        result = { value: action() };
+      })
+      .immediate();
+    if (!result) throw new Error('the transaction did not run');
+    return result.value;
+  };
+  const version = database.prepare('pragma user_version').get();
+  if (!isRow(version) || version.user_version !== schemaVersion) transaction(() => void database.exec(schema));
+  return {
+    all: (sql, ...values) =>
+      database
+        .prepare(sql)
+        .all(...values)
+        .filter(isRow),
+    first: (sql, ...values) => {
+      const row: unknown = database.prepare(sql).get(...values);
+      return isRow(row) ? row : undefined;
+    },
+    run: (sql, ...values) => void database.prepare(sql).run(...values),
+    transaction,
+    close: () => void database.close(),
+  };
+}
+
+function isRow(row: unknown): row is Row {
+  return typeof row === 'object' && row !== null;
+}

@@ -1,0 +1,105 @@
+import { describe, expect, it } from 'vitest';
+import { validator } from '../../src/fields/validator.ts';
+import { collect } from '../../src/http/collect.ts';
+import type { Reply, Send } from '../../src/http/message.ts';
+import { parseJson } from '../../src/json/document.ts';
+import { rootOf } from '../../src/json/node.ts';
+import { writeJson } from '../../src/json/write.ts';
+import { operations } from '../../src/operations/index.ts';
+import type { Operation } from '../../src/operations/operation.ts';
+import { sampleBodies } from '../support/bodies.ts';
+import { localService } from '../support/service.ts';
+import { svc } from '../support/svc.ts';
+
+const credentials = { username: 'ada', password: 'pass-word', token: 'tok-en' };
+const authorizations = { basic: `Basic ${btoa('ada:pass-word')}`, bearer: 'Bearer tok-en' };
+const cases = operations.map((operation) => ({ operation, name: operation.command.join(' ') }));
+
+async function post(
+  send: Send,
+  { path, auth }: Operation,
+  body: string,
+  authorization = authorizations[auth],
+): Promise<{ reply: Reply; text: string }> {
+  const reply = await send({
+    method: 'POST',
+    url: `http://localhost${path}`,
+    headers: [
+      ['Content-Type', 'application/json'],
+      ['Authorization', authorization],
+    ],
+    body: Buffer.from(body),
+  });
+  return { reply, text: (await collect(reply.body, 1e8)).toString() };
+}
+
+describe('the local service', () => {
+  it.each(cases)('answers every sample of $name with a valid reply', async ({ operation }) => {
+    const { send } = await localService({ credentials });
+    const validate = validator(operation.reply);
+    for (const { name, body } of sampleBodies(operation)) {
+      const text = writeJson(name === 'priority' ? { ...Object(body), priority: 0 } : body);
+      const answer = await post(send, operation, text);
+      expect([name, answer.reply.status, answer.reply.status === 200 ? '' : answer.text]).toEqual([name, 200, '']);
+      if (!text.includes('"stream":true')) expect([name, validate(rootOf(parseJson(answer.text)))]).toEqual([name, []]);
+      else expect(answer.text).toMatch(/^data: \{.*data: \[DONE\]\n\n$/s);
+    }
+  });
+
+  it.each(cases)('refuses wrong credentials for $name', async ({ operation }) => {
+    const { send } = await localService({ credentials });
+    const [{ body } = { body: {} }] = sampleBodies(operation);
+    for (const authorization of [
+      '',
+      'Basic',
+      `Basic ${btoa('ada:other')}`,
+      'Bearer other',
+      authorizations[operation.auth === 'basic' ? 'bearer' : 'basic'],
+    ]) {
+      const { reply } = await post(send, operation, writeJson(body), authorization);
+      expect(reply.status).toBe(401);
+      expect(reply.headers.map(([name]) => name)).toContain('WWW-Authenticate');
+    }
+  });
+
+  it.each(cases)('refuses broken bodies for $name', async ({ operation }) => {
+    const { send } = await localService({ credentials });
+    const status = operation.host === 'chat' ? 400 : 422;
+    const required = Object.keys(operation.body).find((name) => operation.body[name]?.required) ?? '';
+    for (const body of ['', '{', '[]', '{}', `{"${required}":7}`, 'null', '{"a":1}x']) {
+      const { reply, text } = await post(send, operation, body);
+      expect([body, reply.status]).toEqual([body, status]);
+      expect(Object.keys(JSON.parse(text))).toEqual([operation.host === 'chat' ? 'error' : 'detail']);
+    }
+  });
+});
+
+describe('what --dry-run prints is what is sent', () => {
+  it.each(cases)('for every sample of $name', async ({ operation }) => {
+    const { send, recorded } = await localService();
+    const clock = { now: () => 1_769_851_800_000, randomBytes: (count: number) => new Uint8Array(count).fill(7) };
+    const env = {
+      SVC_BASE_URL: 'https://svc.test',
+      SVC_USERNAME: 'ada',
+      SVC_PASSWORD: 'pass-word',
+      SVC_TOKEN: 'tok-en',
+      SVC_PROJECT_ID: 'a/b',
+      SVC_MODEL: 'm',
+    };
+    for (const { name, body } of sampleBodies(operation)) {
+      if (name === 'cache_salt') continue;
+      const setting = { stdin: writeJson(body), env, send, runtime: clock };
+      const shown = await svc([...operation.command, '--dry-run'], setting);
+      recorded.length = 0;
+      await svc([...operation.command], setting);
+      expect([name, shown.code, shown.stdout]).toEqual([name, 0, recorded[0]?.body]);
+      const lines = (recorded[0]?.headers ?? []).map(
+        ([header, value]) => `${header}: ${header === 'Authorization' ? `${value.split(' ')[0]} [hidden]` : value}`,
+      );
+      expect(shown.stderr.split('\n').filter((line) => line !== '' && !line.startsWith('svc:'))).toEqual([
+        `POST https://svc.test${operation.path}`,
+        ...lines,
+      ]);
+    }
+  });
+});

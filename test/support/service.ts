@@ -1,0 +1,55 @@
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import type { Request, Send } from '../../src/http/message.ts';
+import { piecesOf } from '../../src/http/progress.ts';
+import { openService, type ServiceOptions } from '../../src/service/open.ts';
+import { folder } from './svc.ts';
+
+/** A request as a service got it, its body as text. */
+export interface Recorded {
+  readonly url: string;
+  readonly headers: Request['headers'];
+  readonly body: string;
+}
+
+/** The local service on a database of its own, ended with the test; `recorded` fills with what it was sent. */
+export async function localService(
+  options: Partial<ServiceOptions> & { now?: () => number } = {},
+): Promise<{ send: Send; recorded: Recorded[] }> {
+  const { now = Date.now, ...rest } = options;
+  const service = await openService({ data: join(folder(), 'svc.db'), ...rest }, { now, randomBytes });
+  onTestFinished(() => service.close());
+  return recording(service.send);
+}
+
+/** A send that keeps what passes through it. */
+export function recording(send: Send): { send: Send; recorded: Recorded[] } {
+  const recorded: Recorded[] = [];
+  return {
+    recorded,
+    send: async (request) => {
+      const pieces: Uint8Array[] = [];
+      for await (const piece of piecesOf(request.body)) pieces.push(piece);
+      const body = Buffer.concat(pieces);
+      recorded.push({ url: request.url, headers: request.headers, body: body.toString() });
+      return send({ ...request, body });
+    },
+  };
+}
+
+/** A send that answers every request with the same JSON. */
+export function answering(
+  body: string,
+  status = 200,
+  contentType = 'application/json',
+): { send: Send; recorded: Recorded[] } {
+  return recording(async () => ({
+    status,
+    statusText: '',
+    headers: [['Content-Type', contentType]],
+    body: (async function* () {
+      yield Buffer.from(body);
+    })(),
+  }));
+}
