@@ -1,0 +1,130 @@
+import type { Flag } from '../fields/flag.ts';
+import type { Command } from './command.ts';
+import { addressFlags, headerFlag, jsonFlag, profileFlag, reportFlags, timeoutFlag } from './shared-flags.ts';
+
+const yesFlag: Flag = { name: 'yes', takes: 'switch', group: 'Common', summary: 'Do not ask' };
+
+const profileChoice: Flag = { ...profileFlag, summary: 'Profile to use; "default" if none is in use' };
+
+const settingFlags: readonly Flag[] = [
+  ...addressFlags(['trace', 'chat', 'train']),
+  { ...headerFlag, summary: 'Header to send with every request; replaces those of the profile; may be given again' },
+  { ...timeoutFlag, summary: 'Limit for a whole exchange: 90s, 2m, 1h' },
+  {
+    name: 'project-id',
+    takes: 'value',
+    value: '<entity/project>',
+    group: 'Common',
+    summary: 'Project where a body names none',
+  },
+  {
+    name: 'model',
+    short: 'm',
+    takes: 'value',
+    value: '<text>',
+    group: 'Common',
+    summary: 'Model where a chat names none',
+  },
+];
+
+/** The commands that say where requests go and as whom (PRODUCT.md section 4). */
+export const accountCommands: readonly Command[] = [
+  {
+    words: ['auth', 'login'],
+    summary: 'Store credentials in a profile',
+    about:
+      'Credentials are asked for on a terminal, or read from stdin or a file. They are stored for the base addresses the profile has now, and are never sent to another origin.',
+    flags: [
+      profileChoice,
+      ...addressFlags(['trace', 'chat', 'train']),
+      { name: 'username', takes: 'value', value: '<text>', group: 'Common', summary: 'User for feedback and calls' },
+      { name: 'password-stdin', takes: 'switch', group: 'Common', summary: 'Read the password from stdin' },
+      {
+        name: 'password-file',
+        takes: 'value',
+        value: '<file>',
+        group: 'Common',
+        summary: 'Read the password from a file',
+      },
+      {
+        name: 'token-stdin',
+        takes: 'switch',
+        group: 'Common',
+        summary: 'Read the token for chat and training from stdin',
+      },
+      { name: 'token-file', takes: 'value', value: '<file>', group: 'Common', summary: 'Read the token from a file' },
+      ...reportFlags,
+    ],
+    examples: [
+      {
+        why: 'In a script',
+        args: 'auth login --base-url https://api.example.com --token-stdin',
+        stdin: 'secret-token\n',
+      },
+      {
+        why: 'On a terminal',
+        args: 'auth login --base-url https://api.example.com --username api --password-file key.txt',
+      },
+    ],
+    load: async () => (await import('../commands/auth-login.ts')).runAuthLogin,
+  },
+  {
+    words: ['auth', 'logout'],
+    summary: 'Remove the credentials of a profile',
+    flags: [profileChoice, ...reportFlags],
+    examples: [{ why: 'Forget the credentials of a profile', args: 'auth logout --profile staging' }],
+    load: async () => (await import('../commands/auth-logout.ts')).runAuthLogout,
+  },
+  {
+    words: ['auth', 'status'],
+    summary: 'Show which credentials there are, without showing them',
+    flags: [profileChoice, jsonFlag, ...reportFlags],
+    examples: [{ why: 'For a script', args: 'auth status --json' }],
+    load: async () => (await import('../commands/auth-status.ts')).runAuthStatus,
+  },
+  {
+    words: ['profile', 'list'],
+    summary: 'List the profiles',
+    flags: [jsonFlag, ...reportFlags],
+    examples: [{ why: 'List them', args: 'profile list' }],
+    load: async () => (await import('../commands/profile-list.ts')).runProfileList,
+  },
+  {
+    words: ['profile', 'show'],
+    summary: 'Show a profile without its secrets',
+    argument: { name: 'name', summary: 'The profile; the one in use if absent' },
+    flags: [jsonFlag, ...reportFlags],
+    examples: [{ why: 'Show the one in use', args: 'profile show' }],
+    load: async () => (await import('../commands/profile-show.ts')).runProfileShow,
+  },
+  {
+    words: ['profile', 'set'],
+    summary: 'Change a profile, or make one',
+    about: 'An empty value removes a setting: --model=',
+    argument: { name: 'name', summary: 'The profile', required: true },
+    flags: [...settingFlags, ...reportFlags],
+    examples: [
+      {
+        why: 'Another service for chats',
+        args: 'profile set work --base-url https://api.example.com --chat-base-url http://127.0.0.1:8000',
+      },
+    ],
+    load: async () => (await import('../commands/profile-set.ts')).runProfileSet,
+  },
+  {
+    words: ['profile', 'use'],
+    summary: 'Choose the profile to use where none is named',
+    argument: { name: 'name', summary: 'The profile', required: true },
+    flags: reportFlags,
+    examples: [{ why: 'Use the embedded service from now on', args: 'profile use local' }],
+    load: async () => (await import('../commands/profile-use.ts')).runProfileUse,
+  },
+  {
+    words: ['profile', 'remove'],
+    summary: 'Remove a profile and its credentials',
+    argument: { name: 'name', summary: 'The profile', required: true },
+    flags: [yesFlag, ...reportFlags],
+    examples: [{ why: 'Without being asked', args: 'profile remove staging --yes' }],
+    load: async () => (await import('../commands/profile-remove.ts')).runProfileRemove,
+  },
+];

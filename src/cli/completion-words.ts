@@ -1,0 +1,63 @@
+import type { Flag } from '../fields/flag.ts';
+import type { Command } from './command.ts';
+import { commands, groups } from './commands.ts';
+
+/** A flag as a shell completes it. */
+export interface CompletedFlag {
+  /** With its dashes; booleans are two, with `--no-x` as the second. */
+  readonly word: string;
+  readonly short: string | undefined;
+  readonly takesValue: boolean;
+  /** The values to offer. */
+  readonly values: readonly string[];
+  /** The value is a file, perhaps after an `@`. */
+  readonly isFile: boolean;
+  readonly summary: string;
+}
+
+/** The first words of a command line: commands of one word and groups, with what each is for. */
+export function firstWords(): readonly (readonly [word: string, summary: string])[] {
+  const words = new Map<string, string>();
+  for (const {
+    words: [first = '', second],
+    summary,
+  } of commands) {
+    if (!words.has(first)) words.set(first, second === undefined ? summary : (groups[first] ?? ''));
+  }
+  return [...words];
+}
+
+/** The second words of a group of commands. */
+export function secondWords(group: string): readonly (readonly [word: string, summary: string])[] {
+  return commands.flatMap(({ words: [first, second], summary }) =>
+    first === group && second !== undefined ? [[second, summary] as const] : [],
+  );
+}
+
+/** The flags of a command, help among them. */
+export function completedFlags({ flags }: Command): CompletedFlag[] {
+  const help: Flag = { name: 'help', short: 'h', takes: 'switch', group: 'Help', summary: 'Show this help' };
+  return [...flags, help].flatMap((flag) => {
+    const takesValue = flag.takes === 'value' || flag.takes === 'values';
+    const isFile = takesValue && /file|json|@/.test(flag.value ?? '');
+    const shape = {
+      short: flag.short,
+      takesValue,
+      values: flag.choices ?? flag.offers ?? [],
+      isFile,
+      summary: firstSentence(flag.summary),
+    };
+    const on = { ...shape, word: `--${flag.name}` };
+    const off = { ...shape, word: `--no-${flag.name}`, short: undefined };
+    return flag.takes === 'boolean' ? [on, off] : flag.takes === 'off' ? [off] : [on];
+  });
+}
+
+/** The words that may stand as an argument; undefined where it is a file. */
+export function argumentWords({ argument }: Command): readonly string[] | undefined {
+  return argument?.isFile ? undefined : (argument?.choices ?? argument?.offers ?? []);
+}
+
+function firstSentence(summary: string): string {
+  return summary.split(/[;(]/)[0]?.trim() ?? summary;
+}

@@ -1,0 +1,16 @@
+import type { Report } from '../output/report.ts';
+import type { Writer } from '../output/writer.ts';
+import type { Runtime } from '../runtime.ts';
+
+/** What a command has to do its work with. */
+export interface Context {
+  readonly runtime: Runtime;
+  /** The result, and nothing else. */
+  readonly stdout: Writer;
+  /** Everything else that is to be said. */
+  readonly report: Report;
+  /** Aborted, with Interrupted as its reason, when the process is asked to end. */
+  readonly signal: AbortSignal;
+  /** Says on a terminal that something takes long, until the result is called. */
+  readonly spin: (text: string) => () => void;
+}

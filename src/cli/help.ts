@@ -1,0 +1,41 @@
+import type { Example } from '../operations/operation.ts';
+import type { Command } from './command.ts';
+import { commands } from './commands.ts';
+
+/** The help of the whole program: every command on a line. */
+export function rootHelp(columns: number): string {
+  const isOperation = ({ words: [first = ''] }: Command): boolean =>
+    ['feedback', 'chat', 'train', 'call'].includes(first);
+  const isAccount = ({ words: [first = ''] }: Command): boolean => first === 'auth' || first === 'profile';
+  const sections: readonly (readonly [title: string, of: (command: Command) => boolean])[] = [
+    ['Operations', isOperation],
+    ['Credentials and profiles', isAccount],
+    ['Tools', (command) => !isOperation(command) && !isAccount(command)],
+  ];
+  const widest = Math.max(...commands.map((command) => command.words.join(' ').length));
+  return [
+    'Usage: svc <command> [flags]\n',
+    'Replace feedback, discover its schema, chat, train and trace calls, from flags,\nJSON files and pipes.\n',
+    ...sections.map(([title, of]) => `${title}:\n${commands.filter(of).map(line(widest, columns)).join('\n')}\n`),
+    'Flags:\n  -h, --help     Show help, also of a command: svc chat --help\n  -V, --version  Print the version\n',
+    'Start here:\n  svc chat --local "Hello"            ask the embedded service, nothing to set up\n  svc auth login --base-url <url>     store credentials for a real one\n  svc help exit-codes                 what scripts can rely on\n',
+  ].join('\n');
+}
+
+/** Examples as help shows them, each below what it is good for. */
+export function examplesText(examples: readonly Example[]): string {
+  if (examples.length === 0) return '';
+  return `\nExamples:\n${examples.map((example) => `  # ${example.why}\n  ${exampleLine(example)}`).join('\n')}`;
+}
+
+/** An example as it is typed, with what is piped into it. */
+export function exampleLine({ args, stdin }: Example): string {
+  return stdin === undefined ? `svc ${args}` : `printf '${stdin.replaceAll('\n', '\\n')}' | svc ${args}`;
+}
+
+function line(widest: number, columns: number): (command: Command) => string {
+  return ({ words, summary }) => {
+    const text = `  ${words.join(' ').padEnd(widest)}  ${summary}`;
+    return text.length > columns ? `${text.slice(0, columns - 1)}…` : text;
+  };
+}

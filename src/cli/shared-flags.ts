@@ -1,0 +1,125 @@
+import type { Flag } from '../fields/flag.ts';
+import type { Operation } from '../operations/operation.ts';
+
+const BODY = 'Body';
+const WHERE = 'Service';
+const OUTPUT = 'Output';
+
+/** Flags that every command takes: how much is said, and how. */
+export const reportFlags: readonly Flag[] = [
+  {
+    name: 'verbose',
+    short: 'v',
+    takes: 'switch',
+    group: OUTPUT,
+    summary: 'Show requests and replies, without secrets',
+  },
+  { name: 'quiet', short: 'q', takes: 'switch', group: OUTPUT, summary: 'Say nothing but errors' },
+  {
+    name: 'error-format',
+    takes: 'value',
+    value: '<text|json>',
+    choices: ['text', 'json'],
+    group: OUTPUT,
+    summary: 'Form of what goes to stderr',
+  },
+];
+
+/** Asks for JSON, in commands that have no other format. */
+export const jsonFlag: Flag = { name: 'json', takes: 'switch', group: OUTPUT, summary: 'Print the result as JSON' };
+
+/** Names the profile. */
+export const profileFlag: Flag = {
+  name: 'profile',
+  takes: 'value',
+  value: '<name>',
+  group: WHERE,
+  summary: 'Profile to use; "local" is the embedded service',
+};
+
+/** The flags of base addresses; all three hosts, or the one an operation goes to. */
+export function addressFlags(hosts: readonly Operation['host'][]): Flag[] {
+  const names = { trace: 'feedback and calls', chat: 'chat completions', train: 'training jobs' };
+  return [
+    { name: 'base-url', takes: 'value', value: '<url>', group: WHERE, summary: 'Base address of the service' },
+    ...hosts.map((host) => ({
+      name: `${host}-base-url`,
+      takes: 'value' as const,
+      value: '<url>',
+      group: WHERE,
+      summary: `Base address for ${names[host]} only`,
+    })),
+  ];
+}
+
+/** Adds a header. */
+export const headerFlag: Flag = {
+  name: 'header',
+  short: 'H',
+  takes: 'values',
+  value: '<name: value>',
+  group: WHERE,
+  summary: 'Header to add; may be given again',
+};
+
+/** Sets the time limit. */
+export const timeoutFlag: Flag = {
+  name: 'timeout',
+  takes: 'value',
+  value: '<time>',
+  group: WHERE,
+  summary: 'Limit for the whole exchange: 90s, 2m, 1h',
+};
+
+/** The flags of all five operations, beside those of their bodies. */
+export function operationFlags(operation: Operation): Flag[] {
+  return [
+    {
+      name: 'file',
+      short: 'f',
+      takes: 'value',
+      value: '<file>',
+      group: BODY,
+      summary: 'JSON object to send, to which flags are added; - is stdin',
+    },
+    {
+      name: 'set',
+      takes: 'values',
+      value: '<path=text>',
+      group: BODY,
+      summary: 'Set a member by its path, as text or (:=) as JSON; may be given again',
+    },
+    { name: 'exact', takes: 'switch', group: BODY, summary: 'Add nothing to the body' },
+    { name: 'strict', takes: 'switch', group: BODY, summary: 'Treat warnings as errors' },
+    { name: 'check', takes: 'off', group: BODY, summary: 'Treat errors of the body as warnings' },
+    ...(operation.arguments?.as === 'prompt'
+      ? [{ name: 'stdin', takes: 'off', group: BODY, summary: 'Leave stdin alone' } as const]
+      : []),
+    profileFlag,
+    { name: 'local', takes: 'switch', group: WHERE, summary: 'Use the embedded service, without a network' },
+    ...addressFlags([operation.host]),
+    headerFlag,
+    timeoutFlag,
+    { name: 'allow-http', takes: 'switch', group: WHERE, summary: 'Send credentials over plain http' },
+    {
+      name: 'format',
+      takes: 'value',
+      value: '<format>',
+      choices: ['json', 'jsonl', 'text', 'table'],
+      group: OUTPUT,
+      summary: 'Form of the result: json, jsonl, text or table',
+    },
+    { ...jsonFlag, summary: 'The same as --format json' },
+    {
+      name: 'output',
+      short: 'o',
+      takes: 'value',
+      value: '<file>',
+      group: OUTPUT,
+      summary: 'Write the result to a file',
+    },
+    { name: 'dry-run', takes: 'switch', group: OUTPUT, summary: 'Show what would be sent, and send nothing' },
+    { name: 'curl', takes: 'switch', group: OUTPUT, summary: 'Print the request as a curl command, and send nothing' },
+    ...reportFlags,
+  ];
+}

@@ -1,0 +1,96 @@
+import type { Command } from './command.ts';
+import { jsonFlag, reportFlags } from './shared-flags.ts';
+import { topics } from './topics.ts';
+
+/** The commands around the operations. */
+export const toolCommands: readonly Command[] = [
+  {
+    words: ['serve'],
+    summary: 'Run the local service on a port',
+    about:
+      'All five operations on an embedded database, for development, tests and CI. Credentials are SVC_USERNAME, SVC_PASSWORD and SVC_TOKEN, or those of a file, or made at start and written beside the data.',
+    flags: [
+      {
+        name: 'port',
+        takes: 'value',
+        value: '<n>',
+        group: 'Common',
+        summary: 'Port on 127.0.0.1; 0, the default, takes a free one',
+      },
+      {
+        name: 'data',
+        takes: 'value',
+        value: '<file>',
+        group: 'Common',
+        summary: 'Database; in the data folder if absent',
+      },
+      {
+        name: 'credentials',
+        takes: 'value',
+        value: '<file>',
+        group: 'Common',
+        summary: 'JSON file with username, password and token',
+      },
+      { name: 'auth', takes: 'off', group: 'Common', summary: 'Take requests without credentials' },
+      {
+        name: 'upstream',
+        takes: 'value',
+        value: '<url>',
+        group: 'Common',
+        summary: 'Answer chats with this server (vLLM, llama.cpp, Ollama); its token is SVC_UPSTREAM_TOKEN',
+      },
+      { ...jsonFlag, summary: 'Say where it listens as one JSON object' },
+      ...reportFlags,
+    ],
+    examples: [
+      { why: 'On a free port, with data of its own', args: 'serve --data /tmp/svc.db --json' },
+      { why: 'In front of a model server', args: 'serve --port 8080 --upstream http://127.0.0.1:11434/v1' },
+    ],
+    load: async () => (await import('../commands/serve.ts')).runServe,
+  },
+  {
+    words: ['spec'],
+    summary: 'Print the JSON Schema of a body, and more',
+    argument: {
+      name: 'command',
+      summary: 'The operation: feedback replace, chat, ...',
+      many: true,
+      offers: ['feedback', 'chat', 'train', 'call'],
+    },
+    flags: [
+      { name: 'reply', takes: 'switch', group: 'Common', summary: 'Schema of the reply' },
+      { name: 'skeleton', takes: 'switch', group: 'Common', summary: 'A body with every member, to fill in' },
+      { name: 'openapi', takes: 'switch', group: 'Common', summary: 'The whole interface as OpenAPI 3.1' },
+      ...reportFlags,
+    ],
+    examples: [
+      { why: 'The schema of a chat body', args: 'spec chat' },
+      { why: 'A body to fill in', args: 'spec feedback replace --skeleton' },
+      { why: 'For other tools', args: 'spec --openapi' },
+    ],
+    load: async () => (await import('../commands/spec.ts')).runSpec,
+  },
+  {
+    words: ['completion'],
+    summary: 'Print a completion script for a shell',
+    about:
+      'bash: source <(svc completion bash). zsh: svc completion zsh > a folder of $fpath, named _svc. fish: svc completion fish | source.',
+    argument: { name: 'shell', summary: 'The shell', required: true, choices: ['bash', 'zsh', 'fish', 'powershell'] },
+    flags: reportFlags,
+    examples: [{ why: 'For this bash', args: 'completion bash' }],
+    load: async () => (await import('../commands/completion.ts')).runCompletion,
+  },
+  {
+    words: ['help'],
+    summary: 'Explain a command, exit-codes or environment',
+    argument: {
+      name: 'topic',
+      summary: 'A command, exit-codes or environment',
+      many: true,
+      offers: Object.keys(topics),
+    },
+    flags: reportFlags,
+    examples: [{ why: 'What the exit codes mean', args: 'help exit-codes' }],
+    load: async () => (await import('../commands/help.ts')).runHelp,
+  },
+];

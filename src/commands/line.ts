@@ -1,0 +1,36 @@
+import type { Context } from '../cli/context.ts';
+import { usualLimits, withLimits } from '../http/limits.ts';
+import { type Progress, withProgress } from '../http/progress.ts';
+import { proxiesFor } from '../http/proxies.ts';
+import { withTrace } from '../http/trace.ts';
+import type { Line } from '../http/undici.ts';
+import { dataFolder } from '../profiles/folders.ts';
+import type { Runtime } from '../runtime.ts';
+
+/** Opens the way to a service, the network or the embedded one, with the limits of an exchange. */
+export async function openLine(
+  url: URL,
+  isLocal: boolean,
+  limit: number | undefined,
+  progress: Progress,
+  context: Context,
+): Promise<Line> {
+  const { runtime, report } = context;
+  const { send, close } = await rawLine(url, isLocal, runtime);
+  const layers = [
+    withTrace(report.detail),
+    withLimits({ ...usualLimits, total: limit }, progress, runtime.after),
+    withProgress(progress),
+  ];
+  return { send: layers.reduceRight((next, layer) => layer(next), send), close };
+}
+
+async function rawLine(url: URL, isLocal: boolean, runtime: Runtime): Promise<Line> {
+  if (isLocal) {
+    const { dataFile, openService } = await import('../service/open.ts');
+    return openService({ data: dataFile(dataFolder(runtime)) }, runtime);
+  }
+  if (runtime.send) return { send: runtime.send, close: async () => {} };
+  const { overUndici } = await import('../http/undici.ts');
+  return overUndici(proxiesFor(url, runtime.env));
+}

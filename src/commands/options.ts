@@ -1,0 +1,75 @@
+import { parseHeaders } from '../call/request.ts';
+import { usage } from '../errors.ts';
+import { type FlagValues, isOn, listOf, textOf } from '../fields/flag.ts';
+import { durationOf } from '../fields/time.ts';
+import type { Headers } from '../http/message.ts';
+import type { Operation } from '../operations/operation.ts';
+import type { Format } from '../output/formats.ts';
+import type { Profile } from '../profiles/profile.ts';
+import type { Wanted } from '../profiles/resolve.ts';
+import type { Runtime } from '../runtime.ts';
+
+/** What the shared flags of an operation say. */
+export interface Options {
+  readonly wanted: Wanted;
+  readonly headers: Headers;
+  readonly allowHttp: boolean;
+  readonly exact: boolean;
+  readonly strict: boolean;
+  readonly noCheck: boolean;
+  readonly show: 'dry-run' | 'curl' | undefined;
+  readonly format: Format | undefined;
+  readonly output: string | undefined;
+}
+
+/** Reads the shared flags. Throws usage where two of them contradict each other. */
+export function readOptions({ host }: Operation, flags: FlagValues): Options {
+  const on = (name: string): boolean => isOn(flags, name) === true;
+  const noCheck = isOn(flags, 'check') === false;
+  if (on('strict') && noCheck) throw usage('--strict and --no-check contradict each other', 'give one of them');
+  if (on('dry-run') && on('curl')) throw usage('--dry-run and --curl are two ways to send nothing', 'give one of them');
+  return {
+    wanted: {
+      profile: textOf(flags, 'profile'),
+      local: on('local'),
+      baseUrl: textOf(flags, 'base-url'),
+      hostUrl: textOf(flags, `${host}-base-url`),
+    },
+    headers: parseHeaders(listOf(flags, 'header')),
+    allowHttp: on('allow-http'),
+    exact: on('exact'),
+    strict: on('strict'),
+    noCheck,
+    show: on('dry-run') ? 'dry-run' : on('curl') ? 'curl' : undefined,
+    format: readFormat(flags, on('json')),
+    output: textOf(flags, 'output'),
+  };
+}
+
+/** The time limit for the whole exchange in milliseconds: flag, environment, profile, else that of the operation. */
+export function timeLimit(
+  flags: FlagValues,
+  env: Runtime['env'],
+  profile: Profile,
+  { limit }: Operation,
+): number | undefined {
+  const sources = [
+    ['--timeout', textOf(flags, 'timeout')],
+    ['SVC_TIMEOUT', env.SVC_TIMEOUT],
+    ['the timeout of the profile', profile.timeout],
+  ] as const;
+  const [source, text] = sources.find(([, value]) => value) ?? [];
+  if (source === undefined || !text) return limit === undefined ? undefined : limit * 1000;
+  const milliseconds = durationOf(text);
+  if (milliseconds === undefined)
+    throw usage(`${source} cannot be ${JSON.stringify(text)}`, 'write a time like 90s, 2m or 1h');
+  return milliseconds;
+}
+
+function readFormat(flags: FlagValues, json: boolean): Format | undefined {
+  const formats: readonly Format[] = ['json', 'jsonl', 'text', 'table'];
+  const format = formats.find((one) => one === textOf(flags, 'format'));
+  if (json && format !== undefined && format !== 'json')
+    throw usage(`--json and --format ${format} contradict each other`, 'give one of them');
+  return json ? 'json' : format;
+}

@@ -1,0 +1,28 @@
+import { usage } from '../errors.ts';
+import { type FlagValues, textOf } from '../fields/flag.ts';
+import { durationOf } from '../fields/time.ts';
+import { parseBaseUrl } from '../profiles/base-url.ts';
+import type { Profile } from '../profiles/profile.ts';
+
+const addresses = ['base_url', 'trace_base_url', 'chat_base_url', 'train_base_url'] as const;
+const settings = [...addresses, 'timeout', 'project_id', 'model'] as const;
+
+/** The settings flags give, checked: addresses, the time limit, project and model. Throws usage for a malformed one. */
+export function readSettings(flags: FlagValues): { readonly [setting: string]: string } {
+  const given = settings.flatMap((setting) => {
+    const value = textOf(flags, setting.replaceAll('_', '-'));
+    return value === undefined ? [] : [[setting, value] as const];
+  });
+  for (const [setting, value] of given) {
+    const flag = `--${setting.replaceAll('_', '-')}`;
+    if (value !== '' && addresses.some((address) => address === setting)) parseBaseUrl(value, flag);
+    if (value !== '' && setting === 'timeout' && durationOf(value) === undefined)
+      throw usage(`${flag} cannot be ${JSON.stringify(value)}`, 'write a time like 90s, 2m or 1h');
+  }
+  return Object.fromEntries(given);
+}
+
+/** A profile with some settings changed; those that became empty are gone. */
+export function changed(profile: Profile, changes: { readonly [setting: string]: string }): Profile {
+  return Object.fromEntries(Object.entries({ ...profile, ...changes }).filter(([, value]) => value !== ''));
+}

@@ -1,0 +1,72 @@
+import { chatText, choicesIn, stringIn } from '../call/chat-text.ts';
+import { joiner } from '../call/join.ts';
+import type { Context } from '../cli/context.ts';
+import { type JsonDocument, parseJson } from '../json/document.ts';
+import { compactJson } from '../json/layout.ts';
+import { type JsonNode, member, rootOf } from '../json/node.ts';
+import { formatted } from '../output/formats.ts';
+import { isChatText, showEnd, type View } from './show-answer.ts';
+
+/**
+ * Shows a streamed chat as it comes: its text, or each chunk, or at the end the whole reply as one object. Returns the
+ * whole. Where the stream breaks off, what has come is kept, and the failure of the stream is thrown.
+ */
+export async function showStream(chunks: AsyncIterable<JsonNode>, choices: number, view: View): Promise<JsonDocument> {
+  const { operation, format, sink } = view;
+  const whole = joiner(operation.reply);
+  const live = isChatText(view) && choices === 1 ? liveText(view) : undefined;
+  try {
+    for await (const chunk of chunks) {
+      whole.add(chunk);
+      if (live) await live.show(chunk);
+      else if (format === 'jsonl') await sink.writer.write(`${compactJson(chunk.doc)}\n`);
+    }
+  } catch (error) {
+    await live?.end();
+    if (isChatText(view) && !live) await sink.writer.write(chatText(rootOf(parseJson(whole.text()))));
+    throw error;
+  }
+  const doc = parseJson(whole.text());
+  if (live) await live.end(doc);
+  else if (isChatText(view)) await sink.writer.write(chatText(rootOf(doc)));
+  else if (format === 'json') await sink.writer.write(formatted(doc, { format, isTerminal: sink.writer.isTerminal }));
+  await sink.commit();
+  await showEnd(doc, view);
+  return doc;
+}
+
+interface LiveText {
+  readonly show: (chunk: JsonNode) => Promise<void>;
+  /** Ends the line; a reply that had no text but called tools is shown from the whole. */
+  readonly end: (whole?: JsonDocument) => Promise<void>;
+}
+
+function liveText({ sink, context }: View): LiveText {
+  let last = '';
+  let reasoned = '';
+  return {
+    show: async (chunk) => {
+      for (const choice of choicesIn(chunk)) {
+        const delta = member(choice, 'delta');
+        const reasoning = stringIn(delta, 'reasoning', 'reasoning_content');
+        if (reasoning) await context.report.aside(reasoning);
+        reasoned = reasoning || reasoned;
+        const text = stringIn(delta, 'content');
+        if (!text) continue;
+        reasoned = await endReasoning(reasoned, context);
+        await sink.writer.write(text);
+        last = text;
+      }
+    },
+    end: async (whole) => {
+      await endReasoning(reasoned, context);
+      if (last !== '') await sink.writer.write(last.endsWith('\n') ? '' : '\n');
+      else if (whole) await sink.writer.write(chatText(rootOf(whole)));
+    },
+  };
+}
+
+async function endReasoning(reasoned: string, { report }: Context): Promise<string> {
+  if (reasoned !== '' && !reasoned.endsWith('\n')) await report.aside('\n');
+  return '';
+}

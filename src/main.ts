@@ -1,0 +1,91 @@
+import { parseCommandLine } from './cli/program.ts';
+import { Failure, Interrupted, usage } from './errors.ts';
+import { isOn, textOf } from './fields/flag.ts';
+import { hasColour } from './output/colour.ts';
+import { type Report, reportTo } from './output/report.ts';
+import { delayedSpinner } from './output/spinner.ts';
+import { ClosedPipe, streamWriter, type Writer } from './output/writer.ts';
+import type { Runtime } from './runtime.ts';
+
+// How long a command may take to say what it was doing when the process is asked to end.
+const LAST_WORDS = 2000;
+
+/**
+ * Runs one command line and returns the exit code of the process. Whatever is thrown is caught here, told once on
+ * stderr, and nowhere else.
+ */
+export async function main(runtime: Runtime): Promise<number> {
+  const { stdout: out, stderr: err, env, argv } = runtime;
+  const stdout = streamWriter(out, { name: 'stdout', colour: hasColour(out, env) });
+  const stderr = streamWriter(err, { name: 'stderr', colour: hasColour(err, env), alwaysVisible: true });
+  const asked = argv.findLast(
+    (word, at) => word === '--error-format=json' || (word === 'json' && argv[at - 1] === '--error-format'),
+  );
+  const toldAsJson = asked !== undefined || env.SVC_ERROR_FORMAT === 'json';
+  let report = reportTo(stderr, { json: toldAsJson, quiet: false, verbose: false });
+  try {
+    const parsed = parseCommandLine(argv, Math.min(stdout.columns, 100));
+    if ('text' in parsed) return await told(parsed.text, stdout);
+    const { command, flags } = parsed.run;
+    const quiet = isOn(flags, 'quiet') === true;
+    const json = errorFormat(textOf(flags, 'error-format'), env) === 'json';
+    report = reportTo(stderr, { json, quiet, verbose: isOn(flags, 'verbose') === true });
+    const spin = (text: string): (() => void) => (quiet || json ? () => {} : delayedSpinner(runtime, text));
+    const run = await command.load();
+    await untilSignal(runtime, (signal) => run(parsed.run, { runtime, stdout, report, signal, spin }));
+    return 0;
+  } catch (error) {
+    return failed(error, report);
+  }
+}
+
+async function told(text: string, stdout: Writer): Promise<number> {
+  await stdout.write(text);
+  await stdout.end();
+  return 0;
+}
+
+async function failed(error: unknown, report: Report): Promise<number> {
+  // The reader of a pipe has what it wanted.
+  if (error instanceof ClosedPipe) return 0;
+  const failure = failureOf(error);
+  // Where stderr is closed there is nobody left to tell.
+  await report.failure(failure).catch(() => {});
+  return failure.exitCode;
+}
+
+function failureOf(error: unknown): Failure {
+  if (error instanceof Failure) return error;
+  if (error instanceof Interrupted)
+    return new Failure(error.code, `${error.message}; nothing was sent`, { applied: 'no' });
+  const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  return new Failure('bug', `this is a bug in svc: ${text}`, {
+    hint: 'please report it with the command line that led to it',
+  });
+}
+
+function errorFormat(flag: string | undefined, { SVC_ERROR_FORMAT }: Runtime['env']): string {
+  const format = flag ?? (SVC_ERROR_FORMAT || 'text');
+  if (format === 'json' || format === 'text') return format;
+  throw usage(`SVC_ERROR_FORMAT cannot be ${JSON.stringify(format)}`, 'it is text or json');
+}
+
+/** Runs until it ends by itself or the process is asked to end: then it may say its last words; a second time ends at once. */
+async function untilSignal({ onSignal, after }: Runtime, run: (signal: AbortSignal) => Promise<void>): Promise<void> {
+  const controller = new AbortController();
+  let release = (): void => {};
+  const ended = new Promise<never>((_, reject) => {
+    release = onSignal((signal) => {
+      const reason = new Interrupted(signal);
+      const giveUp = (): void => reject(new Failure(reason.code, reason.message, { applied: 'unknown' }));
+      if (controller.signal.aborted) return giveUp();
+      controller.abort(reason);
+      after(LAST_WORDS, giveUp);
+    });
+  });
+  try {
+    await Promise.race([run(controller.signal), ended]);
+  } finally {
+    release();
+  }
+}

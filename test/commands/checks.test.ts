@@ -1,0 +1,325 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { answering } from '../support/service.ts';
+import { folder, type Result, type Setting, svc } from '../support/svc.ts';
+
+const env = { SVC_BASE_URL: 'https://svc.test', SVC_TOKEN: 'token-1', SVC_USERNAME: 'api', SVC_PASSWORD: 'password-1' };
+const reply = JSON.stringify({
+  id: '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05',
+  trace_id: '2',
+  created_at: '2026-01-01T00:00:00Z',
+  payload: {},
+  svc_user_id: 'api',
+  paths: [],
+  model: 'm',
+  usage: {},
+  choices: [{ index: 0, message: { content: 'ok' }, finish_reason: 'stop' }],
+});
+
+async function run(
+  command: string,
+  body: string | Uint8Array,
+  flags: readonly string[] = [],
+  more: Setting = {},
+): Promise<Result & { sent: string[] }> {
+  const { send, recorded } = answering(reply);
+  const result = await svc([...command.split(' '), ...flags], { stdin: body, env, send, ...more });
+  return { ...result, sent: recorded.map((one) => one.body) };
+}
+
+const replace = (more: string): string =>
+  `{"feedback_id":"f","feedback_type":"t","payload":{},"project_id":"a/b","svc_ref":"svc:///a/b/object/n:v"${more}}`;
+const call = (more: string): string =>
+  `{"start":{"project_id":"a/b","op_name":"x","attributes":{},"inputs":{},"started_at":"2026-01-01T00:00:00Z","id":"0123456789abcdef","trace_id":"0123456789abcdef0123456789abcdef"${more}}}`;
+const chat = (more: string): string => `{"messages":[{"role":"user","content":"x"}]${more}}`;
+const schema = (more: string): string => `{"project_id":"a/b","start":"2026-01-01T00:00:00Z"${more}}`;
+const train = (more: string): string =>
+  `{"model_id":"0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05","trajectory_groups":[{"trajectories":[{"reward":1${more}}]}]}`;
+
+describe('errors that always stop a request (row 1)', () => {
+  it.each<[string, string | Uint8Array, RegExp]>([
+    ['not JSON', '{"a":1,}', /stdin:1:7: not JSON: a comma/],
+    ['truncated', '{"messages":[', /stdin:1:14: not JSON: the text ends too early/],
+    ['on a later line', '{\n "messages": x\n}', /stdin:2:14: not JSON: unexpected "x"/],
+    ['NaN', '{"temperature":NaN}', /NaN is not JSON/],
+    ['Infinity', '{"temperature":-Infinity}', /-Infinity is not JSON/],
+    [
+      'invalid UTF-8',
+      Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]),
+      /stdin: byte 2: not JSON: invalid UTF-8/,
+    ],
+    ['a list', '[1]', /stdin:1:1: must be an object, not a list/],
+  ])('%s, with and without --no-check', async (_, body, message) => {
+    for (const flags of [[], ['--no-check']]) {
+      const { code, stderr, stdout, sent } = await run('call start', body, flags);
+      expect(stderr).toMatch(message);
+      expect({ code, stdout, sent }).toEqual({ code: 3, stdout: '', sent: [] });
+    }
+  });
+
+  it('UTF-16 is named as what it is', async () => {
+    const { code, stderr, sent } = await run('call start', Buffer.from('{"start":{}}', 'utf16le'));
+    expect({ code, sent }).toEqual({ code: 3, sent: [] });
+    expect(stderr).toMatch(/UTF-16/);
+  });
+});
+
+describe('errors of the interface', () => {
+  it.each<[string, string, RegExp]>([
+    ['feedback replace', '{"payload":{}}', /stdin:1:1 feedback_id: is required/],
+    ['feedback replace', replace(',"creator":7'), /stdin:1:\d+ creator: must be a string or null, not 7/],
+    ['feedback replace', replace(',"payload":[]'), /payload: must be an object, not a list/],
+    ['feedback replace', replace(',"feedback_type":null'), /feedback_type: must be a string, not null/],
+    ['feedback replace', replace(',"svc_user_id":"me"'), /svc_user_id: is set by the service only/],
+    [
+      'feedback replace',
+      replace(',"svc_ref":"svc:///a/b/op/n:v"'),
+      /svc_ref: must be an object ref or a call ref .*an op ref/,
+    ],
+    [
+      'feedback replace',
+      replace(',"call_ref":"svc:///a/b/object/n:v"'),
+      /call_ref: must be a call ref .*an object ref/,
+    ],
+    ['feedback replace', replace(',"runnable_ref":"op"'), /runnable_ref: must be an op ref/],
+    ['feedback replace', replace(',"annotation_ref":"svc:///a/b/object/n"'), /annotation_ref: must be an object ref/],
+    ['feedback replace', replace(',"project_id":"a"'), /project_id: must be a project like <entity>\/<project>/],
+    ['feedback schema', schema(',"sample_limit":0'), /sample_limit: must be an integer from 1 to 5000, not 0/],
+    ['feedback schema', schema(',"sample_limit":5001'), /sample_limit/],
+    ['feedback schema', schema(',"sample_limit":1.5'), /sample_limit/],
+    ['feedback schema', schema(',"end":"7d"'), /end: must be a time like/],
+    ['feedback schema', schema(',"end":"2026-02-30T00:00:00Z"'), /end: must be a time like/],
+    [
+      'chat',
+      chat(',"seed":9223372036854776001'),
+      /seed: must be an integer from -9223372036854776000 to 9223372036854776000 or null, not 9223372036854776001/,
+    ],
+    ['chat', chat(',"seed":-9223372036854776001'), /seed/],
+    ['chat', chat(',"truncate_prompt_tokens":-2'), /truncate_prompt_tokens/],
+    ['chat', chat(',"truncate_prompt_tokens":9.3e18'), /truncate_prompt_tokens/],
+    [
+      'chat',
+      chat(',"continue_final_message":true,"add_generation_prompt":true'),
+      /continue_final_message: cannot be true together with add_generation_prompt/,
+    ],
+    ['chat', chat(',"tool_choice":"auto"'), /tool_choice: must be "none", not "auto"/],
+    ['chat', chat(',"reasoning_effort":"huge"'), /"low" or "medium" or "high" or null/],
+    ['chat', chat(',"stop":"x"'), /stop: must be a list, not "x"/],
+    ['chat', chat(',"svc_xargs":{"a":{}}'), /svc_xargs\.a: must be a string, a number or a list, not an object/],
+    ['chat', chat(',"svc_xargs":{"a":[true]}'), /svc_xargs\.a/],
+    ['chat', chat(',"tools":[{"type":"x"}]'), /tools\[0\]\.type: must be "function", not "x"/],
+    ['chat', '{"messages":{}}', /messages: must be a list, not an object/],
+    ['chat', '{"messages":["x"]}', /messages\[0\]: must be an object, not "x"/],
+    [
+      'train',
+      train(',"reward":"1"').replace('"reward":1,', ''),
+      /trajectory_groups\[0\]\.trajectories\[0\]\.reward: must be a number/,
+    ],
+    ['train', train('').replace('0199', 'x'), /model_id: must be a UUID/],
+    ['train', train(',"initial_policy_version":1.5'), /initial_policy_version: must be an integer/],
+    ['call start', call(',"svc_run_step":"4"'), /start\.svc_run_step: must be an integer/],
+    ['call start', call(',"started_at":"yesterday"'), /start\.started_at: must be a time like/],
+    ['call start', '{"op_name":"x"}', /everything goes inside "start": \{"start":\{\.\.\.\}\}/],
+    ['call start', '{"start":[]}', /start: must be an object/],
+  ])('%s %s', async (command, body, message) => {
+    const refused = await run(command, body, ['--exact']);
+    expect(refused.stderr).toMatch(message);
+    expect({ code: refused.code, sent: refused.sent, stdout: refused.stdout }).toEqual({
+      code: 3,
+      sent: [],
+      stdout: '',
+    });
+    const isShape = /everything goes inside|start: must be an object/.test(refused.stderr);
+    const forced = await run(command, body, ['--exact', '--no-check']);
+    expect({ code: forced.code, sent: forced.sent }).toEqual(
+      isShape ? { code: 3, sent: [] } : { code: 0, sent: [body] },
+    );
+    if (!isShape) expect(forced.stderr).toMatch(message);
+  });
+
+  it('tells all of them at once, in the order they stand', async () => {
+    const { stderr, code } = await run('chat', '{\n "seed": "x",\n "n": 1.5,\n "messages": 3\n}');
+    expect(code).toBe(3);
+    expect(stderr).toBe(
+      'svc: the body is wrong in 3 places; nothing was sent\n' +
+        '  stdin:2:10 seed: must be an integer from -9223372036854776000 to 9223372036854776000 or null, not "x"\n' +
+        '  stdin:3:7 n: must be an integer or null, not 1.5\n' +
+        '  stdin:4:14 messages: must be a list, not 3\n',
+    );
+  });
+});
+
+describe('warnings: told and sent, errors under --strict', () => {
+  it.each<[string, string, RegExp]>([
+    ['chat', chat(',"seed":9223372036854775900'), /seed: should be at most 9223372036854775807/],
+    ['chat', chat(',"seed":-9223372036854775900'), /seed: should be at least -9223372036854775808/],
+    ['chat', chat(',"temperture":1'), /temperture: is not a member the service knows; did you mean temperature\?/],
+    [
+      'chat',
+      chat(',"stream_options":{"includeUsage":true},"stream":true'),
+      /stream_options\.includeUsage: .*did you mean include_usage/,
+    ],
+    ['chat', chat(',"structured_outputs":{"regx":"a"}'), /structured_outputs\.regx: .*did you mean regex/],
+    [
+      'chat',
+      chat(',"repetition_detection":{"min_cout":1}'),
+      /repetition_detection\.min_cout: .*did you mean min_count/,
+    ],
+    [
+      'chat',
+      chat(',"tools":[{"type":"function","function":{"nmae":"a"}}]'),
+      /tools\[0\]\.function\.nmae: .*did you mean name/,
+    ],
+    ['train', train(',"rewrd":1'), /trajectories\[0\]\.rewrd: .*did you mean reward/],
+    ['train', train('').replace('"trajectories"', '"note":1,"trajectories"'), /trajectory_groups\[0\]\.note/],
+    [
+      'train',
+      train('').replace(/}$/, ',"experimental_config":{"pp":true}}'),
+      /experimental_config\.pp: .*did you mean ppo/,
+    ],
+    ['call start', call(',"displayname":"x"'), /start\.displayname: .*did you mean display_name/],
+    ['call start', call('').replace(/}$/, ',"extra":1}'), /extra: is not a member/],
+    ['chat', chat(',"max_tokens":5'), /max_tokens: is deprecated; use max_completion_tokens/],
+    ['chat', chat(',"user":"a","user":"b"'), /user: stands more than once; the last one counts/],
+    [
+      'feedback replace',
+      replace(',"payload":{"a":{"x":1,"x":2}}').replace('"payload":{},', ''),
+      /payload\.a\.x: stands more than once/,
+    ],
+    ['chat', chat(',"stream_options":{"include_usage":true}'), /stream_options: needs stream/],
+    ['chat', chat(',"top_logprobs":2'), /top_logprobs: needs logprobs/],
+    ['chat', chat(',"prompt_logprobs":1,"stream":true'), /prompt_logprobs: does not go with stream/],
+    ['chat', chat(',"structured_outputs":{"regex":"a","grammar":"b"}'), /regex: does not go with grammar/],
+    ['chat', chat(',"cache_salt":""'), /cache_salt: must not be empty/],
+    ['chat', chat(',"n":0'), /n: should be at least 1/],
+    ['chat', chat(',"frequency_penalty":2.1'), /frequency_penalty: should be at most 2/],
+    ['chat', chat(',"presence_penalty":-2.1'), /presence_penalty: should be at least -2/],
+    ['chat', chat(',"temperature":-0.1'), /temperature: should be at least 0/],
+    ['chat', chat(',"top_p":0'), /top_p: should be above 0/],
+    ['chat', chat(',"top_p":1.1'), /top_p: should be at most 1/],
+    [
+      'chat',
+      chat(',"min_tokens":5,"max_completion_tokens":4'),
+      /min_tokens: should be at most max_completion_tokens, 4/,
+    ],
+    ['chat', chat(',"continue_final_message":true'), /continue_final_message: needs add_generation_prompt to be false/],
+    ['chat', '{"messages":[{"content":"x"}]}', /messages\[0\]\.role: is required by most servers/],
+    ['call start', '{"start":{"project_id":"a/b"}}', /start\.op_name: is required by most servers/],
+    [
+      'call start',
+      call('').replace('0123456789abcdef"', '0123456789ABCDEF"'),
+      /start\.id: should be a lowercase UUID or 16 hexadecimal digits/,
+    ],
+    [
+      'call start',
+      call(`,"op_name":"${'x'.repeat(129)}"`).replace('"op_name":"x",', ''),
+      /start\.op_name: should be a name of at most 128/,
+    ],
+    [
+      'call start',
+      call(',"parent_id":"0123456789abcdef"').replace(/,"trace_id":"\w+"/, ''),
+      /start\.parent_id: should come with trace_id/,
+    ],
+  ])('%s %s', async (command, body, message) => {
+    const { code, stderr, sent } = await run(command, body, ['--exact']);
+    expect(stderr).toMatch(message);
+    expect({ code, sent }).toEqual({ code: 0, sent: [body] });
+    const strict = await run(command, body, ['--exact', '--strict']);
+    expect(strict.stderr).toMatch(message);
+    expect({ code: strict.code, sent: strict.sent }).toEqual({ code: 3, sent: [] });
+  });
+
+  it('large payloads, rows and bodies', async () => {
+    const payload = JSON.stringify({ text: 'x'.repeat(1024 * 1024) });
+    expect((await run('feedback replace', replace('').replace('"payload":{}', `"payload":${payload}`))).stderr).toMatch(
+      /payload: has \d+ bytes; servers take at most 1048576/,
+    );
+    const inputs = JSON.stringify({ text: 'x'.repeat(3.6 * 1024 * 1024) });
+    expect((await run('call start', call('').replace('"inputs":{}', `"inputs":${inputs}`))).stderr).toMatch(
+      /start\.inputs: has \d+ bytes; beyond 3670016 servers keep something else/,
+    );
+  });
+});
+
+describe('what passes without a word', () => {
+  it.each<[string, string]>([
+    [
+      'chat',
+      '{"messages":[{"role":"tool","tool_call_id":"1","content":[{"type":"x"}],"more":{}},{"role":"custom"}],"response_format":{"type":"json_object","strict":1}}',
+    ],
+    [
+      'chat',
+      chat(',"stop":["a",1,null],"priority":7,"seed":1e3,"n":1.0,"top_logprobs":0,"tools":null,"stop_token_ids":null'),
+    ],
+    ['train', train(',"logs":[1,{}],"messages_and_choices":[null],"additional_histories":[[]],"metadata":{"any":1}')],
+    ['feedback replace', replace(',"svc_user_id":null,"trigger_ref":null').replace('object/n:v', 'call/x-1')],
+    ['feedback replace', replace('').replace('object/n:v', "object/it's a name:latest")],
+    ['feedback schema', schema(',"trigger_ref":"anything at all","end":null,"sample_limit":5000')],
+    ['feedback schema', schema(',"end":"2026-01-31T09:30:00.123456+05:30"').replace('00:00:00Z', '00:00:00')],
+    ['call start', call(',"svc_run_step":9007199254740993,"otel_dump":{"__proto__":1}')],
+  ])('%s %s', async (command, body) => {
+    const { code, stderr, sent } = await run(command, body, ['--strict']);
+    expect({ code, stderr, sent }).toEqual({ code: 0, stderr: '', sent: [body] });
+  });
+});
+
+describe('findings name the place a value came from', () => {
+  it('a flag, a file that a flag names, a file and --set', async () => {
+    const cwd = folder();
+    writeFileSync(join(cwd, 'tools.json'), '[\n {"type": "x"}\n]');
+    writeFileSync(join(cwd, 'body.json'), '{\n  "messages": [],\n  "user": 5\n}');
+    const flags = [
+      '-f',
+      'body.json',
+      '--tools',
+      '@tools.json',
+      '--logit-bias',
+      '[1]',
+      '--temperature',
+      'hot',
+      '--set',
+      'n:="x"',
+      '--set',
+      'stop=x',
+    ];
+    const { code, stderr, sent } = await run('chat', '', flags, { cwd });
+    expect({ code, sent }).toEqual({ code: 3, sent: [] });
+    expect(stderr).toContain('  tools.json:2:11 tools[0].type: must be "function", not "x"\n');
+    expect(stderr).toContain('  body.json:3:11 user: must be a string or null, not 5\n');
+    expect(stderr).toContain('  --logit-bias:1:1 logit_bias: must be an object, not a list\n');
+    expect(stderr).toContain('  --temperature temperature: must be a number or null, not "hot"\n');
+    expect(stderr).toContain('  --set n:1:1 n: must be an integer or null, not "x"\n');
+    expect(stderr).toContain('  --set stop stop: must be a list, not "x"\n');
+  });
+
+  it('an integer flag takes digits, judged on their text', async () => {
+    expect((await run('chat', '', ['x', '--no-stdin', '--seed', '9223372036854776001'])).stderr).toMatch(
+      /--seed seed: must be an integer from/,
+    );
+    for (const word of ['1.0', '1e3', '0x10', '+1', '01', ' 1', '']) {
+      expect((await run('chat', '', ['x', '--no-stdin', '--seed', word])).code).toBe(3);
+    }
+    expect((await run('chat', '', ['x', '--no-stdin', '--seed', 'null'])).stderr).toContain(
+      'for null write --set seed:=null',
+    );
+  });
+
+  it('a missing member is named by its flag where there is no file', async () => {
+    const { stderr } = await run('feedback replace', '', ['--feedback-type', 'x']);
+    expect(stderr).toContain('  --feedback-id feedback_id: is required\n');
+    expect(stderr).toContain('  --payload payload: is required\n');
+  });
+});
+
+it('--strict and --no-check contradict each other', async () => {
+  expect((await run('chat', '', ['x', '--strict', '--no-check'])).code).toBe(2);
+});
+
+it('checks come in the order command line, files, body, credentials', async () => {
+  const bare = { env: { SVC_BASE_URL: 'https://svc.test' } };
+  expect((await run('chat', '', ['--seed', 'x', '-f', 'absent.json', '--bad'], bare)).code).toBe(2);
+  expect((await run('chat', '', ['--seed', 'x', '-f', 'absent.json'], bare)).code).toBe(12);
+  expect((await run('chat', '', ['--seed', 'x', 'hi', '--no-stdin'], bare)).code).toBe(3);
+  expect((await run('chat', '', ['hi', '--no-stdin'], bare)).code).toBe(4);
+});

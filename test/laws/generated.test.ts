@@ -1,0 +1,9 @@
+import { describe, expect, it } from 'vitest';
+import { generatedFiles } from '../../src/cli/generated.ts';
+
+// `npm run generate` is this test told to write instead of to compare.
+describe('generated files are fresh; if not: npm run generate', () => {
+  it.each(generatedFiles)('$path', async ({ path, text }) => {
+    await expect(text(), `${path} is stale: npm run generate`).toMatchFileSnapshot(`../../${path}`);
+  });
+});

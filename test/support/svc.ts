@@ -1,0 +1,81 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable, Writable } from 'node:stream';
+import { onTestFinished } from 'vitest';
+import type { Send } from '../../src/http/message.ts';
+import { main } from '../../src/main.ts';
+import type { Runtime } from '../../src/runtime.ts';
+
+/** What a run of the program printed, and its exit code. */
+export interface Result {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly bytes: Buffer;
+}
+
+export interface Setting {
+  /** What is piped in; a terminal without it. */
+  readonly stdin?: string | Uint8Array | Readable;
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  readonly cwd?: string;
+  /** stdout is a terminal. */
+  readonly terminal?: boolean;
+  readonly send?: Send;
+  readonly runtime?: Partial<Runtime>;
+}
+
+/** A folder that goes with the test. */
+export function folder(): string {
+  const path = mkdtempSync(join(tmpdir(), 'svc-test-'));
+  onTestFinished(() => rmSync(path, { recursive: true, force: true }));
+  return path;
+}
+
+/** Runs a command line in this process, in an empty home unless the setting has another. */
+export async function svc(args: readonly string[], setting: Setting = {}): Promise<Result> {
+  const home = setting.cwd ?? folder();
+  const stdout = sink(setting.terminal);
+  const stderr = sink(false);
+  const code = await main({
+    argv: args,
+    env: { SVC_CONFIG_DIR: join(home, 'config'), SVC_DATA_DIR: join(home, 'data'), ...setting.env },
+    stdin: stdinOf(setting.stdin),
+    stdout,
+    stderr,
+    cwd: home,
+    home,
+    platform: 'linux',
+    pid: process.pid,
+    isRunning: (pid) => pid === process.pid,
+    now: Date.now,
+    elapsed: () => performance.now(),
+    after: (milliseconds, action) => {
+      const timer = setTimeout(action, milliseconds);
+      return () => clearTimeout(timer);
+    },
+    randomBytes,
+    onSignal: () => () => {},
+    ...(setting.send ? { send: setting.send } : {}),
+    ...setting.runtime,
+  });
+  return { code, stdout: stdout.bytes().toString(), stderr: stderr.bytes().toString(), bytes: stdout.bytes() };
+}
+
+function stdinOf(given: Setting['stdin']): Runtime['stdin'] {
+  if (given === undefined) return Object.assign(Readable.from([]), { isTTY: true });
+  return given instanceof Readable ? given : Readable.from([Buffer.from(given)], { objectMode: false });
+}
+
+function sink(isTTY = false): Runtime['stdout'] & { bytes: () => Buffer } {
+  const pieces: Buffer[] = [];
+  const stream = new Writable({
+    write: (chunk, _, done) => {
+      pieces.push(Buffer.from(chunk));
+      done();
+    },
+  });
+  return Object.assign(stream, { isTTY, columns: 80, bytes: () => Buffer.concat(pieces) });
+}
