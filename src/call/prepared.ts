@@ -13,6 +13,8 @@ export interface Prepared {
   readonly url: URL | undefined;
   readonly headers: Headers;
   readonly draft: Draft;
+  /** The embedded service answers, and asks for no credential. */
+  readonly isLocal: boolean;
 }
 
 /** True when the body asks for the reply in pieces. */

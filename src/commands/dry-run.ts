@@ -5,9 +5,9 @@ import { RawJson, writeJson } from '../json/write.ts';
 
 /** Shows a request instead of sending it: the body on stdout byte for byte, the rest on stderr; as JSON all in one object. */
 export async function showDryRun(prepared: Prepared, json: boolean, { stdout, report }: Context): Promise<void> {
-  const { operation, url, headers, draft } = prepared;
-  const scheme = operation.auth === 'basic' ? 'Basic' : 'Bearer';
-  const lines = shownHeaders([...headers, ['Authorization', `${scheme} `]]);
+  const { operation, url, headers, draft, isLocal } = prepared;
+  const scheme = operation.auth === 'basic' ? 'Basic ' : 'Bearer ';
+  const lines = shownHeaders(isLocal ? headers : [...headers, ['Authorization', scheme]]);
   const address = url?.href ?? `{base_url}${operation.path}`;
   const body = withoutSecrets(draft, operation, () => '[hidden]');
   if (json) {

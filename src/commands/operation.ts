@@ -37,7 +37,7 @@ export function runOperation(operation: Operation): Run {
     try {
       const draft = await checkedBody(operation, invocation, options, chosen, conversation, context);
       const headers = requestHeaders(destination.profileHeaders, options.headers, operation.streams === true);
-      const prepared: Prepared = { operation, url: destination.url, headers, draft };
+      const prepared: Prepared = { operation, url: destination.url, headers, draft, isLocal: destination.isLocal };
       if (options.show === 'dry-run') return await showDryRun(prepared, options.format === 'json', context);
       if (options.show === 'curl') return await showCurl(prepared, context);
       if (!destination.url) throw noAddress();

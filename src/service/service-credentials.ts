@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
-import { readFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { mkdir, readFile } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
 import { Failure, usage } from '../errors.ts';
 import { fileReason, isMissing } from '../files/reason.ts';
 import { replaceFile } from '../files/replacement.ts';
@@ -71,6 +71,7 @@ async function readCredentials(file: string): Promise<Credentials> {
 }
 
 async function writeCredentials(file: string, credentials: Credentials): Promise<void> {
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
   const replacement = await replaceFile(file, file, 0o600);
   await replacement.write(`${writeJson({ ...credentials })}\n`);
   await replacement.commit();

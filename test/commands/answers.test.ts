@@ -1,0 +1,381 @@
+import { describe, expect, it } from 'vitest';
+import type { Headers, Send } from '../../src/http/message.ts';
+import { type Result, svc } from '../support/svc.ts';
+
+const env = {
+  SVC_BASE_URL: 'https://svc.test',
+  SVC_TOKEN: 'tok-en-1',
+  SVC_USERNAME: 'api',
+  SVC_PASSWORD: 'pass-word-1',
+};
+const json: Headers = [['Content-Type', 'application/json']];
+const events: Headers = [['Content-Type', 'text/event-stream; charset=utf-8']];
+
+interface Answer {
+  readonly status?: number;
+  readonly headers?: Headers;
+  /** The pieces of the body; an Error cuts it there. */
+  readonly pieces: readonly (string | Uint8Array | Error)[];
+}
+
+function sending({ status = 200, headers = json, pieces }: Answer): Send {
+  return async (request) => {
+    for await (const _ of request.body instanceof Uint8Array ? [] : request.body.pieces());
+    return {
+      status,
+      statusText: '',
+      headers,
+      body: (async function* () {
+        for (const piece of pieces) {
+          if (piece instanceof Error) throw piece;
+          yield Buffer.from(piece);
+        }
+      })(),
+    };
+  };
+}
+
+const ask = (answer: Answer, ...flags: string[]): Promise<Result> =>
+  svc(['chat', 'x', '--no-stdin', ...flags], { env, send: sending(answer) });
+const start = (answer: Answer, ...flags: string[]): Promise<Result> =>
+  svc(['call', 'start', '--project-id', 'a/b', '--op-name', 'x', ...flags], { env, send: sending(answer) });
+
+const event = (text: string): string => `data: ${text}\n\n`;
+const chunk = (choice: string, more = ''): string =>
+  event(`{"id":"c","object":"chat.completion.chunk","created":1.0,"model":"m","choices":[${choice}]${more}}`);
+const text = (content: string, index = 0): string =>
+  chunk(`{"index":${index},"delta":{"content":${JSON.stringify(content)}},"finish_reason":null}`);
+const finish = (reason = 'stop', index = 0): string =>
+  chunk(`{"index":${index},"delta":{},"finish_reason":"${reason}"}`);
+const done = event('[DONE]');
+const stream = (...pieces: (string | Uint8Array | Error)[]): Answer => ({ headers: events, pieces });
+
+describe('a reply', () => {
+  it('is printed as it came when it is piped', async () => {
+    const body = '{ "id" : "1",\n "trace_id":"2", "n":9007199254740993, "f":1.0, "f":1e400 }';
+    expect(await start({ pieces: [body.slice(0, 9), body.slice(9)] })).toMatchObject({
+      code: 0,
+      stdout: `${body}\n`,
+      stderr: '',
+    });
+    expect((await start({ pieces: [`${body}\n`] })).stdout).toBe(`${body}\n`);
+    expect((await start({ pieces: [body] }, '--format', 'jsonl')).stdout).toBe(
+      '{"id":"1","trace_id":"2","n":9007199254740993,"f":1.0,"f":1e400}\n',
+    );
+    expect((await start({ pieces: [body] }, '--format', 'text')).stdout).toBe(
+      'id\t1\ntrace_id\t2\nn\t9007199254740993\nf\t1.0\nf\t1e400\n',
+    );
+  });
+
+  it('of any 2xx is success', async () => {
+    for (const status of [200, 201, 202, 299])
+      expect((await start({ status, pieces: ['{"id":"1","trace_id":"2"}'] })).code).toBe(0);
+  });
+
+  it.each([
+    ['not json', /is not JSON/],
+    ['', /is not JSON/],
+    ['[1]', /is not an object/],
+    ['{"ID":1}', /has no "id"/],
+  ])('that is no answer (%j) is printed, exit 11, applied', async (body, message) => {
+    const result = await start({ pieces: [body] }, '--error-format', 'json');
+    expect(result).toMatchObject({ code: 11, stdout: body });
+    const { error } = JSON.parse(result.stderr);
+    expect(error.message).toMatch(message);
+    expect(error).toMatchObject({ applied: 'yes', exit_code: 11, status: 200 });
+    expect(Object.keys(error.ids)).toEqual(['call', 'trace']);
+  });
+
+  it('that is otherwise unexpected is a warning', async () => {
+    const result = await start({ pieces: ['{"id":"1","new":1}'] });
+    expect(result).toMatchObject({ code: 0, stderr: 'svc: warning: the reply is unexpected: trace_id is required\n' });
+  });
+
+  it('that is cut is exit 11 once some of it has come, and unknown before', async () => {
+    expect(await start({ pieces: ['{"id":', new Error('reset')] })).toMatchObject({
+      code: 11,
+      stdout: '',
+      stderr: expect.stringContaining('cut after 6 bytes: reset'),
+    });
+    const lost = await start({ pieces: [new Error('reset')] });
+    expect(lost).toMatchObject({ code: 8, stdout: '' });
+    expect(lost.stderr).toContain('sending the same body with the same ids again does no harm');
+  });
+});
+
+describe('rows', () => {
+  const paths = '{"paths":[{"json_path":"a.b","value_type":"numeric"},{"json_path":"c d","value_type":"x"}]}';
+  const schema = (format: string): Promise<Result> =>
+    svc(['feedback', 'schema', '--project-id', 'a/b', '--since', '1d', '--format', format], {
+      env,
+      send: sending({ pieces: [paths] }),
+    });
+
+  it.each([
+    ['table', 'JSON_PATH  VALUE_TYPE\na.b        numeric\nc d        x\n'],
+    ['text', 'a.b\tnumeric\nc d\tx\n'],
+    ['jsonl', '{"json_path":"a.b","value_type":"numeric"}\n{"json_path":"c d","value_type":"x"}\n'],
+    ['json', `${paths}\n`],
+  ])('as %s', async (format, wanted) => {
+    expect((await schema(format)).stdout).toBe(wanted);
+  });
+});
+
+describe('a status says what became of the request', () => {
+  it.each<[number, Headers, number, string, string]>([
+    [301, [['Location', 'https://other.test/']], 5, 'no', 'redirects to https://other.test/'],
+    [400, [], 5, 'no', 'refused'],
+    [401, [], 4, 'no', 'credentials'],
+    [402, [], 5, 'no', 'refused'],
+    [403, [], 4, 'no', 'credentials'],
+    [404, [], 5, 'no', 'refused'],
+    [408, [], 9, 'no', 'busy'],
+    [409, [], 5, 'no', 'refused'],
+    [413, [], 5, 'no', 'refused'],
+    [421, [], 9, 'no', 'busy'],
+    [422, [], 5, 'no', 'refused'],
+    [425, [], 9, 'no', 'busy'],
+    [429, [['Retry-After', '7']], 9, 'no', 'the service says: 7'],
+    [500, [], 6, 'unknown', 'failed'],
+    [501, [], 6, 'unknown', 'failed'],
+    [502, [], 8, 'unknown', 'gateway'],
+    [503, [], 6, 'unknown', 'failed'],
+    [503, [['Retry-After', '1']], 9, 'no', 'busy'],
+    [504, [], 8, 'unknown', 'gateway'],
+    [520, [], 8, 'unknown', 'gateway'],
+    [524, [], 8, 'unknown', 'gateway'],
+    [599, [], 6, 'unknown', 'failed'],
+  ])('%i %j is exit %i, applied %s', async (status, headers, code, applied, message) => {
+    const answer = {
+      status,
+      headers: [...headers, ['X-Request-Id', 'r-1'] as const],
+      pieces: ['{"detail":"because"}'],
+    };
+    const result = await start(answer, '--error-format', 'json');
+    expect({ code: result.code, stdout: result.stdout }).toEqual({ code, stdout: '' });
+    const { error } = JSON.parse(result.stderr);
+    expect(error).toMatchObject({ status, applied, request_id: 'r-1', exit_code: code, attempts: 1 });
+    expect(`${error.message} ${error.hint}`).toContain(message);
+    expect(Object.keys(error.ids)).toEqual(applied === 'unknown' ? ['call', 'trace'] : []);
+  });
+});
+
+describe('errors of a service are understood in every shape', () => {
+  it.each([
+    ['{"detail":"text"}', 'text'],
+    ['{"reason":"why","error_code":"E1","error_type":"t"}', 'why'],
+    ['{"error":{"message":"m","type":"t","param":null,"code":400}}', 'm'],
+    ['{"object":"error","message":"flat","code":400}', 'flat'],
+    ['{"error":"Unauthorized"}', 'Unauthorized'],
+    ['{"message":"m2","error_code":"x"}', 'm2'],
+    ['<!DOCTYPE html><html><head><title>Bad gateway</title></head></html>', 'Bad gateway'],
+    ['plain words\n', 'plain words'],
+    ['{"other":1}', '{"other":1}'],
+  ])('%s', async (body, wanted) => {
+    expect((await start({ status: 400, pieces: [body] })).stderr).toBe(
+      `svc: the service refused it (400): ${wanted}\n`,
+    );
+  });
+
+  it('an empty one', async () => {
+    expect((await start({ status: 400, pieces: [] })).stderr).toBe('svc: the service refused it (400)\n');
+  });
+
+  it('a list of details is mapped back to where the values came from', async () => {
+    const detail =
+      '{"detail":[{"loc":["body","start","op_name"],"msg":"too short","type":"x"},{"loc":["body","start","inputs","q",0],"msg":"bad","type":"y"}]}';
+    const { stderr } = await start({ status: 422, pieces: [detail] }, '--inputs', '{"q": ["z"]}');
+    expect(stderr).toBe(
+      'svc: the service refused it (422)\n  --op-name start.op_name: too short\n  --inputs:1:8 start.inputs.q[0]: bad\n',
+    );
+  });
+
+  it('is cut and cannot drive a terminal or repeat a secret', async () => {
+    const body = JSON.stringify({ detail: `tok-en-1 \u001b[2J\u202e pass-word-1 ${'x'.repeat(5000)}` });
+    const { stderr } = await start({ status: 400, pieces: [body] });
+    expect(stderr).toContain('\\x1b[2J\\u202e [hidden]');
+    expect(stderr).not.toMatch(/pass-word-1/);
+    expect(stderr.length).toBeLessThan(1000);
+  });
+
+  it('is read no further than it is worth', async () => {
+    let given = 0;
+    const endless: Send = async () => ({
+      status: 500,
+      statusText: '',
+      headers: [],
+      body: (async function* () {
+        for (; given < 1e9; given += 65536) yield Buffer.alloc(65536, 'e');
+      })(),
+    });
+    const { code } = await svc(['chat', 'x', '--no-stdin'], { env, send: endless });
+    expect(code).toBe(6);
+    expect(given).toBeLessThanOrEqual(131072);
+  });
+});
+
+describe('a streamed chat', () => {
+  it('is its text, however the pieces fall', async () => {
+    const all = Buffer.from(`: hello\n\n${text('Grüße ')}${text('👋\n')}${finish()}${done}`);
+    for (const size of [1, 2, 3, 7, 1000]) {
+      const pieces = Array.from({ length: Math.ceil(all.length / size) }, (_, at) =>
+        all.subarray(at * size, (at + 1) * size),
+      );
+      expect(await ask(stream(...pieces))).toMatchObject({ code: 0, stdout: 'Grüße 👋\n', stderr: '' });
+    }
+    expect(
+      (await ask(stream(text('a').replace('data: ', 'data:').replaceAll('\n', '\r\n'), finish(), done))).stdout,
+    ).toBe('a\n');
+    expect((await ask(stream(text('a'), finish()))).stdout).toBe('a\n');
+  });
+
+  it('is one whole object with --json, every field joined by its rule', async () => {
+    const answer = stream(
+      chunk(
+        '{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}',
+        ',"prompt_token_ids":[1,2],"usage":null',
+      ),
+      chunk(
+        '{"index":1,"delta":{"role":"assistant","reasoning":"h","reasoning_content":"h"},"token_ids":[9007199254740993]}',
+      ),
+      chunk(
+        '{"index":0,"delta":{"content":"a"},"logprobs":{"content":[{"token":"a","logprob":-1.50,"bytes":[97],"top_logprobs":[]}]},"token_ids":[7]}',
+      ),
+      chunk('{"index":1,"delta":{"reasoning":"m"},"token_ids":[8]}'),
+      chunk('{"index":0,"delta":{"content":"b"},"logprobs":{"content":[{"token":"b"}]},"token_ids":[],"new":1}'),
+      chunk(
+        '{"index":1,"delta":{"tool_calls":[{"index":1,"id":"t1","type":"function","function":{"name":"g","arguments":""}}]}}',
+      ),
+      chunk(
+        '{"index":1,"delta":{"tool_calls":[{"index":0,"id":"t0","type":"function","function":{"name":"f","arguments":"{\\"a\\""}}]}}',
+      ),
+      chunk('{"index":1,"delta":{"tool_calls":[{"index":0,"function":{"arguments":":1}"}}]}}'),
+      finish('stop', 0),
+      finish('tool_calls', 1),
+      event('{"choices":[],"usage":{"total_tokens":3.0}}'),
+      done,
+    );
+    const { code, stdout } = await ask(answer, '--json', '--n', '2');
+    expect(code).toBe(0);
+    expect(stdout).toBe(
+      '{"id":"c","object":"chat.completion","created":1.0,"model":"m","choices":[' +
+        '{"index":0,"message":{"role":"assistant","content":"ab"},"finish_reason":"stop","logprobs":{"content":[{"token":"a","logprob":-1.50,"bytes":[97],"top_logprobs":[]},{"token":"b"}]},"token_ids":[7],"new":1},' +
+        '{"index":1,"message":{"role":"assistant","reasoning":"hm","tool_calls":[{"id":"t0","type":"function","function":{"name":"f","arguments":"{\\"a\\":1}"}},{"id":"t1","type":"function","function":{"name":"g","arguments":""}}]},"token_ids":[9007199254740993,8],"finish_reason":"tool_calls"}],' +
+        '"prompt_token_ids":[1,2],"usage":{"total_tokens":3.0}}\n',
+    );
+  });
+
+  it('is each chunk with --format jsonl', async () => {
+    const { stdout } = await ask(
+      stream(text('a'), event('{ "choices": [], "n" : 1.0 }'), finish(), done),
+      '--format',
+      'jsonl',
+    );
+    expect(stdout.split('\n')[1]).toBe('{"choices":[],"n":1.0}');
+    expect(stdout.trim().split('\n')).toHaveLength(3);
+  });
+
+  it('shows several choices with headings, tool calls as JSON lines, reasoning once and on stderr', async () => {
+    expect(
+      (await ask(stream(text('a', 1), text('b', 0), finish('stop', 0), finish('stop', 1), done), '--n', '2')).stdout,
+    ).toBe('--- 1\nb\n--- 2\na\n');
+    const calls = stream(
+      chunk('{"index":0,"delta":{"tool_calls":[{"index":0,"id":"t","function":{"name":"f","arguments":"{}"}}]}}'),
+      finish('tool_calls'),
+      done,
+    );
+    expect((await ask(calls)).stdout).toBe('{"id":"t","function":{"name":"f","arguments":"{}"}}\n');
+    const thinking = stream(
+      chunk('{"index":0,"delta":{"reasoning":"hm","reasoning_content":"hm"}}'),
+      text('a'),
+      finish(),
+      done,
+    );
+    expect(await ask(thinking)).toMatchObject({ stdout: 'a\n', stderr: 'hm\n' });
+    expect(await ask(thinking, '-q')).toMatchObject({ stdout: 'a\n', stderr: '' });
+    const old = stream(chunk('{"index":0,"delta":{"reasoning_content":"old"}}'), text('a'), finish(), done);
+    expect((await ask(old)).stderr).toBe('old\n');
+    expect((await ask(old, '--json')).stdout).toContain('"reasoning":"old"');
+  });
+
+  it('says when it was cut short by the model, and with --verbose how it ended', async () => {
+    expect((await ask(stream(text('a'), finish('length'), done))).stderr).toContain('token limit');
+    expect((await ask(stream(text('a'), finish('content_filter'), done))).stderr).toContain('content filter');
+    const { stderr } = await ask(
+      stream(text('a'), finish(), event('{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":4}}'), done),
+      '-v',
+    );
+    expect(stderr).toContain('finish reason stop; prompt_tokens 3, completion_tokens 4\n');
+    expect(stderr).toContain('> POST /v1/chat/completions\n');
+    expect(stderr).toContain('> Authorization: Bearer [hidden]\n');
+    expect(stderr).toContain('< 200\n');
+  });
+
+  it.each<[string, Answer, number, string, RegExp]>([
+    [
+      'an error event',
+      stream(text('a'), event('{"error":{"message":"overloaded"}}'), done),
+      11,
+      'a\n',
+      /broke off: overloaded/,
+    ],
+    [
+      'one with a code',
+      stream(text('a'), event('{"error":{"message":"m","code":429}}'), done),
+      9,
+      'a\n',
+      /broke off: m/,
+    ],
+    ['one with a status of a gateway', stream(event('{"error":{"message":"m","code":502}}')), 8, '', /broke off/],
+    ['a flat one', stream(event('{"object":"error","message":"m","code":401}')), 4, '', /broke off: m/],
+    ['[DONE] without a finish reason', stream(text('a'), done), 11, 'a\n', /without a finish reason/],
+    ['the end without a finish reason', stream(text('a')), 11, 'a\n', /without a finish reason/],
+    ['a cut', stream(text('a'), new Error('reset')), 11, 'a\n', /stream was cut: reset/],
+    ['a cut before the first event', stream(': ping\n\n', new Error('reset')), 8, '', /no answer came: reset/],
+    ['nothing at all', stream(), 8, '', /ended before its first event/],
+    ['an event that is not JSON', stream(text('a'), event('{"a":')), 11, 'a\n', /not JSON/],
+    ['one of two choices missing', stream(text('a'), finish('stop', 0), done), 0, 'a\n', /^$/],
+  ])('%s', async (_, answer, code, stdout, message) => {
+    const result = await ask(answer);
+    expect({ code: result.code, stdout: result.stdout }).toEqual({ code, stdout });
+    expect(result.stderr).toMatch(message);
+  });
+
+  it('of two choices is cut when one does not finish', async () => {
+    const result = await ask(stream(text('a'), text('b', 1), finish('stop', 0), done), '--n', '2');
+    expect(result).toMatchObject({ code: 11, stdout: '--- 1\na\n--- 2\nb\n' });
+  });
+
+  it('may be plain JSON in spite of stream: true, and a stream unasked', async () => {
+    const plain = {
+      pieces: ['{"model":"m","usage":{},"choices":[{"index":0,"message":{"content":"all"},"finish_reason":"stop"}]}'],
+    };
+    expect(await ask(plain, '--stream')).toMatchObject({ code: 0, stdout: 'all\n' });
+    expect(await ask(stream(text('a'), finish(), done), '--no-stream')).toMatchObject({ code: 0, stdout: 'a\n' });
+  });
+});
+
+describe('a chat in one piece', () => {
+  const reply = (message: string, reason = 'stop'): Answer => ({
+    pieces: [`{"model":"m","usage":{},"choices":[{"index":0,"message":${message},"finish_reason":"${reason}"}]}`],
+  });
+
+  it('shows text, tool calls, refusals and reasoning', async () => {
+    expect((await ask(reply('{"content":"a\\n"}'))).stdout).toBe('a\n');
+    expect(
+      (await ask(reply('{"content":null,"tool_calls":[{"id":"1", "n":1.0},{"id":"2"}]}', 'tool_calls'))).stdout,
+    ).toBe('{"id":"1","n":1.0}\n{"id":"2"}\n');
+    expect(await ask(reply('{"content":null,"refusal":"no"}'))).toMatchObject({
+      code: 0,
+      stdout: '',
+      stderr: expect.stringContaining('refused: no'),
+    });
+    expect(await ask(reply('{"content":"a","reasoning":"b","reasoning_content":"b"}'))).toMatchObject({
+      stdout: 'a\n',
+      stderr: 'b\n',
+    });
+    expect(
+      (await ask(reply('{"content":"a","refusal":null,"audio":null,"tool_calls":[],"function_call":null}'))).stderr,
+    ).toBe('');
+  });
+});

@@ -1,0 +1,421 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { folder, type Result, type Setting, svc } from '../support/svc.ts';
+
+// What a command line would send, from --dry-run: stdout is exactly the body.
+async function body(args: readonly string[], setting: Setting = {}): Promise<Result> {
+  return svc([...args, '--dry-run', '-q'], setting);
+}
+
+function files(contents: { readonly [name: string]: string }): string {
+  const cwd = folder();
+  for (const [name, text] of Object.entries(contents)) writeFileSync(join(cwd, name), text);
+  return cwd;
+}
+
+const x = '{"role":"user","content":"x"}';
+
+describe('sources of a body, later ones win', () => {
+  it('a file, flags on top in place or before the end in field order, then --set', async () => {
+    const cwd = files({ 'b.json': '{ "user":"a",\n  "seed": 1.0 , "messages":[] }\n' });
+    const { stdout } = await body(
+      [
+        'chat',
+        '-f',
+        'b.json',
+        '--stop',
+        'e',
+        '--temperature',
+        '0.50',
+        '--user',
+        'b',
+        '--set',
+        'user=c',
+        '--set',
+        'metadata.k:=1e2',
+      ],
+      { cwd },
+    );
+    expect(stdout).toBe(
+      '{ "user":"c",\n  "seed": 1.0 , "messages":[],"stop":["e"],"temperature":0.50,"metadata":{"k":1e2} }\n',
+    );
+  });
+
+  it('flags alone make a compact body in the order of the fields', async () => {
+    const { stdout } = await body([
+      'feedback',
+      'schema',
+      '--sample-limit',
+      '7',
+      '--start',
+      '2026-01-01T00:00:00',
+      '--project-id',
+      'a/b',
+    ]);
+    expect(stdout).toBe('{"project_id":"a/b","start":"2026-01-01T00:00:00","sample_limit":7}');
+  });
+
+  it('strings are literal; JSON may come from a file; lists are repeated and replace', async () => {
+    const cwd = files({ 'p.json': '\ufeff{ "a" : 1.0 }\n', 'b.json': '{"messages":[],"stop":["old"]}' });
+    const replaced = await body(
+      ['feedback', 'replace', '--creator', 'null', '--feedback-type', '@x', '--payload', '@p.json', '--no-check'],
+      { cwd },
+    );
+    expect(replaced.stdout).toBe('{"feedback_type":"@x","payload":{ "a" : 1.0 },"creator":"null"}');
+    expect((await body(['chat', '-f', 'b.json', '--stop', 'a,b', '--stop', 'c'], { cwd })).stdout).toBe(
+      '{"messages":[],"stop":["a,b","c"]}',
+    );
+  });
+
+  it('booleans are three-valued', async () => {
+    const given = async (...flags: string[]): Promise<string> =>
+      (await body(['chat', 'x', '--no-stdin', ...flags])).stdout.replace(`"messages":[${x}]`, '');
+    expect(await given()).toBe('{}');
+    expect(await given('--echo')).toBe('{"echo":true,}');
+    expect(await given('--no-echo')).toBe('{"echo":false,}');
+    expect(await given('--echo=true')).toBe('{"echo":true,}');
+    expect(await given('--echo=false')).toBe('{"echo":false,}');
+    expect(await given('--echo', '--no-echo')).toBe('{"echo":false,}');
+    expect((await svc(['chat', 'x', '--echo=maybe'])).code).toBe(2);
+  });
+
+  it('inside start for a call, with or without saying so', async () => {
+    const cwd = files({ 'c.json': '{"start":{"op_name":"a", "attributes":{}},"extra":1}' });
+    const { stdout } = await body(
+      [
+        'call',
+        'start',
+        '--exact',
+        '-f',
+        'c.json',
+        '--op-name',
+        'b',
+        '--set',
+        'start.attributes.x:=1',
+        '--set',
+        'attributes.y=2',
+        '--project-id',
+        'a/b',
+      ],
+      { cwd },
+    );
+    expect(stdout).toBe('{"start":{"op_name":"b", "attributes":{"x":1,"y":"2"},"project_id":"a/b"},"extra":1}');
+  });
+
+  it.each([
+    ['payload.score:=0.9', '{"payload":{"score":0.9}}'],
+    ['payload.a\\.b=1', '{"payload":{"a.b":"1"}}'],
+    ['payload.l[]=x', '{"payload":{"l":["x"]}}'],
+    ['creator=a=b', '{"creator":"a=b"}'],
+    ['payload.k\\=v=1', '{"payload":{"k=v":"1"}}'],
+    ['creator=', '{"creator":""}'],
+    ['creator:=null', '{"creator":null}'],
+    ['payload:={"n":9007199254740993}', '{"payload":{"n":9007199254740993}}'],
+  ])('--set %s', async (word, wanted) => {
+    expect((await body(['feedback', 'replace', '--no-check', '--set', word])).stdout).toBe(wanted);
+  });
+
+  it.each([
+    ['creator', 2],
+    ['=x', 2],
+    ['a..b=1', 2],
+    ['creator:=x', 3],
+    ['feedback_type.x=1', 3],
+  ])('--set %s is refused', async (word, code) => {
+    const cwd = files({ 'f.json': '{"feedback_type":"t"}' });
+    expect((await body(['feedback', 'replace', '-f', 'f.json', '--no-check', '--set', word], { cwd })).code).toBe(code);
+  });
+});
+
+describe('stdin', () => {
+  it('is the body when no body flag is given', async () => {
+    expect((await body(['call', 'start', '--exact'], { stdin: ' {"start":{"op_name":"x"}} ' })).stdout).toBe(
+      ' {"start":{"op_name":"x"}} ',
+    );
+  });
+
+  it('is left alone when one is', async () => {
+    for (const flags of [
+      ['--op-name', 'x'],
+      ['--set', 'op_name=x'],
+      ['-f', 'c.json'],
+    ]) {
+      const cwd = files({ 'c.json': '{"start":{"op_name":"x"}}' });
+      expect((await body(['call', 'start', '--exact', ...flags], { stdin: 'not read', cwd })).stdout).toBe(
+        '{"start":{"op_name":"x"}}',
+      );
+    }
+  });
+
+  it('counts as {} when it is empty, and is checked', async () => {
+    const { code, stderr } = await svc(['feedback', 'schema', '--dry-run'], { stdin: '' });
+    expect(code).toBe(3);
+    expect(stderr).toContain('stdin:1:1 project_id: is required');
+  });
+
+  it('can be named, once', async () => {
+    expect((await body(['feedback', 'replace', '--no-check', '--payload', '@-'], { stdin: '{"a":1}' })).stdout).toBe(
+      '{"payload":{"a":1}}',
+    );
+    const twice = await body(['chat', '-f', '-', '--tools', '@-'], { stdin: '{}' });
+    expect(twice).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('stdin can be read once, and --file - and --tools @- both want it'),
+    });
+    expect((await body(['train', '-', '--experimental-config', '@-'], { stdin: '{}' })).code).toBe(2);
+  });
+
+  it('at a terminal with nothing to send: usage', async () => {
+    for (const args of [
+      ['chat'],
+      ['chat', '-m', 'x', '-s', 'y'],
+      ['call', 'start'],
+      ['train'],
+      ['chat', '--no-stdin'],
+    ]) {
+      const { code, stderr } = await svc([...args, '--local']);
+      expect({ args, code }).toEqual({ args, code: 2 });
+      expect(stderr).toContain('there is nothing to send');
+    }
+  });
+});
+
+describe('the prompt of a chat', () => {
+  const messages = async (args: readonly string[], setting: Setting = {}): Promise<string> =>
+    (await body(['chat', ...args], setting)).stdout;
+
+  it.each<[string, string[], string | undefined, string]>([
+    ['words', ['Hello', 'there'], undefined, '{"messages":[{"role":"user","content":"Hello there"}]}'],
+    ['words and piped text', ['Sum up'], 'a text\n', '{"messages":[{"role":"user","content":"Sum up\\n\\na text"}]}'],
+    ['words and an empty pipe', ['x'], '', `{"messages":[${x}]}`],
+    ['piped text alone', [], 'a\ntext\n\n', '{"messages":[{"role":"user","content":"a\\ntext\\n"}]}'],
+    ['piped JSON is the body', [], ' {"messages":[]}', ' {"messages":[]}'],
+    [
+      'a model and a system message are no body',
+      ['-m', 'm', '-s', 's'],
+      'x',
+      `{"model":"m","messages":[{"role":"system","content":"s"},${x}]}`,
+    ],
+    ['--message leaves stdin alone', ['--message', 'user:x'], 'ignored', `{"messages":[${x}]}`],
+    ['--messages does too', ['--messages', `[${x}]`], 'ignored', `{"messages":[${x}]}`],
+    ['--no-stdin does too', ['x', '--no-stdin'], 'ignored', `{"messages":[${x}]}`],
+    ['- is text from stdin, whatever it starts with', ['-'], '{x', '{"messages":[{"role":"user","content":"{x"}]}'],
+    ['a flag that reads stdin', ['x', '--logit-bias', '@-'], '{"1":2}', `{"logit_bias":{"1":2},"messages":[${x}]}`],
+  ])('%s', async (_, args, stdin, wanted) => {
+    expect(await messages(args, stdin === undefined ? {} : { stdin })).toBe(wanted);
+  });
+
+  it('stands in the order of the contract, and a system message replaces one that leads', async () => {
+    const cwd = files({
+      'b.json': '{"messages":[{"role":"system","content":"old"}, {"role":"user","content":"f","n":1.0}]}',
+      'c.json': '[{"role":"user","content":"c"}]',
+    });
+    const all = [
+      '-f',
+      'b.json',
+      '-s',
+      'sys',
+      '--developer',
+      'dev',
+      '--message',
+      'user:m1',
+      '--message',
+      'tool:m:2',
+      'prompt',
+      '--prefill',
+      'pre',
+    ];
+    const wanted = (middle: string): string =>
+      `[{"role":"system","content":"sys"},{"role":"developer","content":"dev"},${middle}{"role":"user","content":"f","n":1.0},{"role":"user","content":"m1"},{"role":"tool","content":"m:2"},{"role":"user","content":"prompt"},{"role":"assistant","content":"pre"}]`;
+    const continued = ',"continue_final_message":true,"add_generation_prompt":false}';
+    expect(await messages(all, { cwd })).toBe(`{"messages":${wanted('')}${continued}`);
+    expect(await messages([...all, '--conversation', 'c.json'], { cwd })).toBe(
+      `{"messages":${wanted('{"role":"user","content":"c"},{"role":"system","content":"old"},')}${continued}`,
+    );
+  });
+
+  it('--json-schema names the schema by its title, else by its file', async () => {
+    const cwd = files({ 'a b.schema.json': '{"type":"object"}', 't.json': '{ "title":"My Answer" }' });
+    expect(await messages(['x', '--no-stdin', '--json-schema', '@a b.schema.json'], { cwd })).toContain(
+      '"response_format":{"type":"json_schema","json_schema":{"name":"a_b","schema":{"type":"object"}}}',
+    );
+    expect(await messages(['x', '--no-stdin', '--json-schema', '@t.json'], { cwd })).toContain(
+      '"name":"My_Answer","schema":{ "title":"My Answer" }',
+    );
+    expect((await body(['chat', 'x', '--json-schema', '[1]'])).code).toBe(2);
+    expect((await body(['chat', 'x', '--json-schema', '{}', '--response-format', '{}'])).code).toBe(2);
+  });
+
+  it('a message that is no role:text, a body whose messages are no list', async () => {
+    expect((await body(['chat', '--message', 'hello'])).code).toBe(2);
+    expect((await body(['chat', '--messages', '{}', 'x', '--no-check'])).code).toBe(3);
+  });
+
+  it('text that is not UTF-8 is refused', async () => {
+    expect(await body(['chat'], { stdin: Buffer.from([0x61, 0xff]) })).toMatchObject({
+      code: 3,
+      stderr: expect.stringContaining('invalid UTF-8 at byte 1'),
+    });
+  });
+});
+
+describe('what svc adds, and --exact does not', () => {
+  const runtime = {
+    now: () => Date.UTC(2026, 0, 31, 9, 30),
+    randomBytes: (count: number) => new Uint8Array(count).fill(0xab),
+  };
+
+  it('ids, time, attributes and inputs of a call', async () => {
+    const given = { stdin: '{"start":{"op_name":"x"}}', runtime, env: { SVC_PROJECT_ID: 'a/b' } };
+    const id = '019c1363-49c0-7bab-abab-abababababab';
+    expect((await body(['call', 'start'], given)).stdout).toBe(
+      `{"start":{"op_name":"x","attributes":{},"inputs":{},"project_id":"a/b","started_at":"2026-01-31T09:30:00.000Z","id":"${id}","trace_id":"${id}"}}`,
+    );
+    expect((await body(['call', 'start', '--exact'], given)).stdout).toBe(given.stdin);
+    const parent = await svc(['call', 'start', '--dry-run', '--parent-id', '0123456789abcdef'], { runtime });
+    expect(parent.stdout).not.toContain('trace_id');
+    expect(parent.stderr).toContain(
+      'start.parent_id: should come with trace_id: without it the call belongs to no trace',
+    );
+  });
+
+  it('nothing where all is given: the bytes stay', async () => {
+    const whole =
+      '{"start": {"op_name":"x","attributes":{},"inputs":{},"project_id":"a/b","started_at":"2026-01-01T00:00:00Z","id":"i","trace_id":"t"}}\n';
+    expect((await body(['call', 'start'], { stdin: whole, env: { SVC_PROJECT_ID: 'c/d' } })).stdout).toBe(whole);
+  });
+
+  it('add_generation_prompt: false beside a continue_final_message', async () => {
+    const stdin = `{"messages":[${x}],"continue_final_message":true}`;
+    expect((await body(['chat'], { stdin })).stdout).toBe(
+      `{"messages":[${x}],"continue_final_message":true,"add_generation_prompt":false}`,
+    );
+    const exact = await svc(['chat', '--exact', '--dry-run'], { stdin });
+    expect(exact).toMatchObject({
+      code: 0,
+      stdout: stdin,
+      stderr: expect.stringContaining('needs add_generation_prompt to be false'),
+    });
+  });
+
+  it('model and project of the environment, else of the profile, only where there is none', async () => {
+    const cwd = folder();
+    mkdirSync(join(cwd, 'config'));
+    writeFileSync(join(cwd, 'config', 'config.json'), '{"profiles":{"default":{"model":"pm","project_id":"p/p"}}}');
+    expect((await body(['chat', 'x', '--no-stdin'], { cwd })).stdout).toBe(`{"messages":[${x}],"model":"pm"}`);
+    expect(
+      (await body(['chat', 'x', '--no-stdin'], { cwd, env: { SVC_CONFIG_DIR: join(cwd, 'config'), SVC_MODEL: 'em' } }))
+        .stdout,
+    ).toContain('"model":"em"');
+    expect((await body(['chat', 'x', '--no-stdin', '-m', 'fm'], { cwd })).stdout).toContain('"model":"fm"');
+    expect((await body(['chat', '--messages', '[]', '--set', 'model:=null'], { cwd })).stdout).toBe(
+      '{"messages":[],"model":null}',
+    );
+    expect((await body(['feedback', 'schema', '--since', '1d'], { cwd })).stdout).toContain('"project_id":"p/p"');
+    expect((await body(['chat', 'x', '--no-stdin', '--local'], { cwd })).stdout).not.toContain('model');
+  });
+});
+
+describe('other shorthands', () => {
+  const runtime = { now: () => Date.UTC(2026, 0, 31, 9, 30) };
+
+  it('--since and ages, in flags only', async () => {
+    const start = async (...flags: string[]): Promise<string> =>
+      (await body(['feedback', 'schema', '--project-id', 'a/b', ...flags], { runtime })).stdout;
+    expect(await start('--since', '7d')).toBe('{"project_id":"a/b","start":"2026-01-24T09:30:00.000Z"}');
+    expect(await start('--start', '90s', '--end', '1m')).toBe(
+      '{"project_id":"a/b","start":"2026-01-31T09:28:30.000Z","end":"2026-01-31T09:29:00.000Z"}',
+    );
+    expect((await body(['feedback', 'schema', '--since', '7d', '--start', '1d'])).code).toBe(2);
+    expect((await body(['feedback', 'schema', '--since', 'yesterday'])).code).toBe(2);
+    expect((await body(['feedback', 'schema'], { stdin: '{"project_id":"a/b","start":"7d"}' })).code).toBe(3);
+  });
+
+  it('--keep-id takes the feedback id from wherever it is', async () => {
+    const cwd = files({ 'f.json': '{"feedback_id":"f-1"}' });
+    expect((await body(['feedback', 'replace', '-f', 'f.json', '--keep-id', '--no-check'], { cwd })).stdout).toBe(
+      '{"feedback_id":"f-1","id":"f-1"}',
+    );
+    expect((await body(['feedback', 'replace', '--feedback-id', 'x', '--keep-id', '--id', 'y'])).code).toBe(2);
+  });
+
+  it('--cache-salt is random, a file or stdin, never the text itself, and never shown', async () => {
+    const cwd = files({ salt: 'salt-from-file\n', 'b.json': '{"messages":[],"cache_salt":"salt-in-body"}' });
+    for (const args of [
+      ['x', '--no-stdin', '--cache-salt', '@salt'],
+      ['x', '--cache-salt', 'random', '--no-stdin'],
+      ['-f', 'b.json'],
+    ]) {
+      for (const show of ['--dry-run', '--curl']) {
+        const { stdout, stderr, code } = await svc(['chat', ...args, show, '-v'], { cwd });
+        expect(code).toBe(0);
+        expect(stdout).toContain(show === '--curl' ? `"cache_salt":"'"$SVC_CACHE_SALT"'"` : '"cache_salt":"[hidden]"');
+        expect(stdout + stderr).not.toMatch(/salt-from-file|salt-in-body|q6ur/);
+      }
+    }
+    const typed = await svc(['chat', 'x', '--cache-salt', 'my-secret-salt']);
+    expect(typed.code).toBe(2);
+    expect(typed.stderr).not.toContain('my-secret-salt');
+    expect(await svc(['chat', 'x', '--set', 'cache_salt=my-secret-salt'])).toMatchObject({
+      code: 2,
+      stderr: expect.not.stringContaining('my-secret-salt'),
+    });
+  });
+
+  it('train takes files of groups, as a list or one after the other', async () => {
+    const group = '{"trajectories":[{"reward":1.0}]}';
+    const cwd = files({
+      'a.json': `[${group}, ${group}]`,
+      'b.jsonl': `${group}\n\n${group}\n`,
+      't.jsonl': '{"reward":1}\n',
+      'w.json': '{"model_id":"x","trajectory_groups":[]}',
+    });
+    const id = '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05';
+    const { stdout } = await body(['train', 'a.json', 'b.jsonl', '--model-id', id], { cwd });
+    expect(stdout).toBe(`{"model_id":"${id}","trajectory_groups":[${[group, group, group, group].join(',')}]}`);
+    const bad = await svc(['train', 'a.json', 't.jsonl', 'w.json', '--model-id', id, '--dry-run'], { cwd });
+    expect(bad.code).toBe(3);
+    expect(bad.stderr).toContain('t.jsonl:1:1: must be a group: an object with trajectories');
+    expect(bad.stderr).toContain('w.json:1:1: is a whole body, not a group; give the file with -f');
+    expect((await body(['train', 'a.json', '--trajectory-groups', '@b.jsonl', '--model-id', id], { cwd })).code).toBe(
+      2,
+    );
+  });
+});
+
+describe('a conversation', () => {
+  it('is only written after a complete reply, goes on with one reply, and is locked', async () => {
+    const cwd = files({ 'talk.json': '[{"role":"user","content":"one"},{"role":"assistant","content":"two"}]' });
+    const before = readFileSync(join(cwd, 'talk.json'), 'utf8');
+    const env = { SVC_BASE_URL: 'https://svc.test', SVC_TOKEN: 'tok-en-1', SVC_CONFIG_DIR: cwd };
+    const cut = async () => Promise.reject(new Error('cut'));
+    expect((await svc(['chat', 'x', '--no-stdin', '--conversation', 'talk.json'], { cwd, env, send: cut })).code).toBe(
+      7,
+    );
+    expect(
+      (await svc(['chat', 'x', '--no-stdin', '--conversation', 'talk.json', '--n', '2'], { cwd, env, send: cut })).code,
+    ).toBe(2);
+    expect(readFileSync(join(cwd, 'talk.json'), 'utf8')).toBe(before);
+    writeFileSync(join(cwd, 'talk.json.lock'), String(process.pid));
+    expect(await svc(['chat', 'x', '--no-stdin', '--conversation', 'talk.json', '--local'], { cwd })).toMatchObject({
+      code: 12,
+      stderr: expect.stringContaining(`in use by process ${process.pid}`),
+    });
+    writeFileSync(join(cwd, 'talk.json.lock'), '999999999');
+    expect((await svc(['chat', 'x', '--no-stdin', '--conversation', 'talk.json', '--local'], { cwd })).code).toBe(0);
+    expect(JSON.parse(readFileSync(join(cwd, 'talk.json'), 'utf8'))).toHaveLength(4);
+    writeFileSync(join(cwd, 'talk.json'), '{}');
+    expect(await svc(['chat', 'x', '--no-stdin', '--conversation', 'talk.json', '--local'], { cwd })).toMatchObject({
+      code: 3,
+      stderr: expect.stringContaining('talk.json:1:1'),
+    });
+  });
+
+  it('puts a prefill and what continues it into one message', async () => {
+    const cwd = folder();
+    await svc(['chat', 'x', '--no-stdin', '--prefill', 'It is', '--conversation', 'talk.json', '--local'], { cwd });
+    const [, reply] = JSON.parse(readFileSync(join(cwd, 'talk.json'), 'utf8'));
+    expect(reply).toMatchObject({ role: 'assistant', content: expect.stringMatching(/^It is [a-z]+ /) });
+  });
+});

@@ -1,0 +1,374 @@
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import type { Send } from '../../src/http/message.ts';
+import { type Recorded, recording } from '../support/service.ts';
+import { folder, type Setting, svc } from '../support/svc.ts';
+
+function network(): { send: Send; recorded: Recorded[] } {
+  return recording(async () => ({
+    status: 200,
+    statusText: 'OK',
+    headers: [['Content-Type', 'application/json']],
+    body: (async function* () {
+      yield Buffer.from('{"id":"1","trace_id":"2","choices":[],"model":"m","usage":{}}');
+    })(),
+  }));
+}
+
+const call = ['call', 'start', '--project-id', 'a/b', '--op-name', 'x', '-q'];
+const chat = ['chat', 'x', '--no-stdin', '-q'];
+const stored = (cwd: string) => JSON.parse(readFileSync(join(cwd, 'config', 'config.json'), 'utf8'));
+
+describe('svc auth', () => {
+  it('login stores what stdin and files give, less one final newline, for the origins of now', async () => {
+    const cwd = folder();
+    writeFileSync(join(cwd, 'pw'), 'pass word\n\n');
+    const login = await svc(
+      [
+        'auth',
+        'login',
+        '--base-url',
+        'https://svc.test/prefix',
+        '--username',
+        'api',
+        '--password-file',
+        'pw',
+        '--token-stdin',
+      ],
+      { cwd, stdin: 'tok-en-1\r\n' },
+    );
+    expect(login).toMatchObject({ code: 0, stdout: '' });
+    expect(stored(cwd)).toEqual({
+      current: 'default',
+      profiles: {
+        default: {
+          base_url: 'https://svc.test/prefix',
+          username: 'api',
+          password: 'pass word\n',
+          token: 'tok-en-1',
+          basic_origins: ['https://svc.test'],
+          bearer_origins: ['https://svc.test'],
+        },
+      },
+    });
+    expect(login.stderr).toContain(join(cwd, 'config', 'config.json'));
+  });
+
+  it('the credentials go where they belong, and nowhere else', async () => {
+    const cwd = folder();
+    const addresses = [
+      '--base-url',
+      'https://svc.test',
+      '--chat-base-url',
+      'https://chat.test:8443/v1',
+      '--train-base-url',
+      'https://svc.test',
+    ];
+    await svc(['auth', 'login', ...addresses, '--token-stdin'], { cwd, stdin: 'tok-en-1' });
+    writeFileSync(join(cwd, 'pw'), 'päss:word');
+    await svc(['auth', 'login', '--username', 'api', '--password-file', 'pw'], { cwd });
+    const { send, recorded } = network();
+    const sent = async (args: readonly string[], more: Setting = {}): Promise<string | number> => {
+      recorded.length = 0;
+      const { code } = await svc(args, { cwd, send, ...more });
+      const authorization = recorded[0]?.headers.find(([name]) => name === 'Authorization')?.[1];
+      return code === 0 ? `${recorded[0]?.url} ${authorization}` : code;
+    };
+    expect(await sent(chat)).toBe('https://chat.test:8443/v1/chat/completions Bearer tok-en-1');
+    expect(await sent(call)).toBe(
+      `https://svc.test/call/start Basic ${Buffer.from('api:päss:word').toString('base64')}`,
+    );
+    expect(await sent([...call, '--base-url', 'https://svc.test/other'])).toContain(
+      'https://svc.test/other/call/start Basic',
+    );
+    for (const elsewhere of ['https://evil.test', 'http://svc.test', 'https://svc.test:444']) {
+      expect(await sent([...call, '--base-url', elsewhere])).toBe(4);
+      expect(await sent([...chat, '--chat-base-url', elsewhere])).toBe(4);
+    }
+    expect(await sent(call, { env: { SVC_CONFIG_DIR: join(cwd, 'config'), SVC_BASE_URL: 'https://evil.test' } })).toBe(
+      4,
+    );
+    expect(recorded).toEqual([]);
+    expect(
+      await sent([...chat, '--base-url', 'https://evil.test'], {
+        env: { SVC_CONFIG_DIR: join(cwd, 'config'), SVC_TOKEN: 'env-tok' },
+      }),
+    ).toBe('https://evil.test/v1/chat/completions Bearer env-tok');
+  });
+
+  it('a profile that moves leaves its credentials behind, and says so', async () => {
+    const cwd = folder();
+    await svc(['auth', 'login', '--base-url', 'https://old.test', '--token-stdin'], { cwd, stdin: 'tok-en-1' });
+    const moved = await svc(['profile', 'set', 'default', '--base-url', 'https://new.test'], { cwd });
+    expect(moved.stderr).toContain('the token of "default" was given for another address and is not sent to this one');
+    const { send, recorded } = network();
+    const refused = await svc(chat, { cwd, send });
+    expect(refused).toMatchObject({
+      code: 4,
+      stderr: expect.stringContaining('belongs to https://old.test, not to https://new.test'),
+    });
+    expect(recorded).toEqual([]);
+  });
+
+  it.each<[string, string[], string, number]>([
+    ['no address', ['--token-stdin'], 't', 2],
+    ['an empty token', ['--base-url', 'https://svc.test', '--token-stdin'], '\n', 4],
+    ['a token with a line end inside', ['--base-url', 'https://svc.test', '--token-stdin'], 'a\nb', 4],
+    ['a password without a user', ['--base-url', 'https://svc.test', '--password-stdin'], 'p', 2],
+    ['a user with a colon', ['--base-url', 'https://svc.test', '--username', 'a:b', '--password-stdin'], 'p', 4],
+    [
+      'two secrets from stdin',
+      ['--base-url', 'https://svc.test', '--username', 'a', '--password-stdin', '--token-stdin'],
+      'p',
+      2,
+    ],
+    ['nothing to store and no terminal', ['--base-url', 'https://svc.test'], '', 4],
+    ['a user alone and no terminal', ['--base-url', 'https://svc.test', '--username', 'a'], '', 4],
+    ['a file that is not there', ['--base-url', 'https://svc.test', '--token-file', 'none'], '', 12],
+    ['a secret as an argument', ['--base-url', 'https://svc.test', '--token', 'my-secret-token'], '', 2],
+    ['the reserved name', ['--profile', 'local', '--base-url', 'https://svc.test', '--token-stdin'], 't', 2],
+    ['a name that is none', ['--profile', '../x', '--base-url', 'https://svc.test', '--token-stdin'], 't', 2],
+  ])('refuses %s and stores nothing', async (_, args, stdin, code) => {
+    const cwd = folder();
+    const result = await svc(['auth', 'login', ...args], { cwd, stdin });
+    expect(result.code).toBe(code);
+    expect(result.stderr).not.toContain('my-secret-token');
+    expect(existsSync(join(cwd, 'config'))).toBe(false);
+  });
+
+  it('status shows what there is without showing it; logout removes it', async () => {
+    const cwd = folder();
+    await svc(['auth', 'login', '--base-url', 'https://svc.test', '--token-stdin'], { cwd, stdin: 'tok-en-1' });
+    const status = await svc(['auth', 'status', '--json'], { cwd });
+    expect(JSON.parse(status.stdout)).toEqual({
+      profile: 'default',
+      credentials: [{ scheme: 'bearer', source: 'profile "default"', origins: ['https://svc.test'] }],
+    });
+    expect(
+      (
+        await svc(['auth', 'status'], {
+          cwd,
+          env: { SVC_CONFIG_DIR: join(cwd, 'config'), SVC_USERNAME: 'u', SVC_PASSWORD: 'p' },
+        })
+      ).stdout,
+    ).toContain('basic (u): from SVC_USERNAME and SVC_PASSWORD');
+    expect((await svc(['auth', 'logout'], { cwd })).code).toBe(0);
+    expect(stored(cwd).profiles.default).toEqual({ base_url: 'https://svc.test' });
+    expect((await svc(['auth', 'status'], { cwd })).code).toBe(4);
+    expect((await svc(['auth', 'status', '--profile', 'local'], { cwd })).stdout).toContain('needs no credentials');
+  });
+
+  it('half a pair in the environment is a mistake, not a mixture', async () => {
+    const env = { SVC_BASE_URL: 'https://svc.test', SVC_USERNAME: 'u' };
+    expect(await svc(call, { env })).toMatchObject({
+      code: 4,
+      stderr: expect.stringContaining('SVC_USERNAME is set but SVC_PASSWORD is not'),
+    });
+  });
+});
+
+describe('svc profile', () => {
+  it('set, list, show, use and remove', async () => {
+    const cwd = folder();
+    expect(
+      (
+        await svc(
+          [
+            'profile',
+            'set',
+            'a.b-c_1',
+            '--base-url',
+            'https://a.test',
+            '--timeout',
+            '90s',
+            '--model',
+            'm',
+            '-H',
+            'X-Key: k1',
+            '-H',
+            'X-Plain: p',
+          ],
+          { cwd },
+        )
+      ).code,
+    ).toBe(0);
+    expect((await svc(['profile', 'set', 'b', '--base-url', 'https://b.test'], { cwd })).code).toBe(0);
+    expect((await svc(['profile', 'use', 'b'], { cwd })).code).toBe(0);
+    expect((await svc(['profile', 'list'], { cwd })).stdout).toBe(
+      '  a.b-c_1  https://a.test\n* b        https://b.test\n  local    the embedded service\n',
+    );
+    expect(JSON.parse((await svc(['profile', 'list', '--json'], { cwd })).stdout)[1]).toEqual({
+      name: 'b',
+      in_use: true,
+      base_url: 'https://b.test',
+    });
+    const shown = JSON.parse((await svc(['profile', 'show', 'a.b-c_1', '--json'], { cwd })).stdout);
+    expect(shown).toMatchObject({
+      name: 'a.b-c_1',
+      timeout: '90s',
+      model: 'm',
+      headers: { 'X-Key': '[hidden]', 'X-Plain': 'p' },
+      header_origins: ['https://a.test'],
+    });
+    await svc(['profile', 'set', 'a.b-c_1', '--model='], { cwd });
+    expect(stored(cwd).profiles['a.b-c_1'].model).toBeUndefined();
+    expect((await svc(['profile', 'remove', 'b'], { cwd, stdin: '' })).code).toBe(2);
+    expect((await svc(['profile', 'remove', 'b', '--yes'], { cwd })).code).toBe(0);
+    expect(stored(cwd)).toMatchObject({ profiles: { 'a.b-c_1': {} } });
+    expect(stored(cwd).current).toBeUndefined();
+  });
+
+  it('stored headers go to the origins they were set for only', async () => {
+    const cwd = folder();
+    const env = { SVC_CONFIG_DIR: join(cwd, 'config'), SVC_TOKEN: 'tok-en-1' };
+    await svc(['profile', 'set', 'p', '--base-url', 'https://a.test', '-H', 'OpenAI-Project: team/x', '-H', 'X-A: 1'], {
+      cwd,
+    });
+    const { send, recorded } = network();
+    await svc([...chat, '--profile', 'p', '-H', 'X-A: 2'], { cwd, env, send });
+    await svc([...chat, '--profile', 'p', '--base-url', 'https://b.test'], { cwd, env, send });
+    expect(recorded[0]?.headers).toEqual(
+      expect.arrayContaining([
+        ['OpenAI-Project', 'team/x'],
+        ['X-A', '2'],
+      ]),
+    );
+    expect(recorded[1]?.headers.map(([name]) => name)).not.toContain('OpenAI-Project');
+  });
+
+  it.each<[string[], number]>([
+    [['profile', 'set', 'x'], 2],
+    [['profile', 'set', 'local', '--base-url', 'https://a.test'], 2],
+    [['profile', 'set', '-x', '--base-url', 'https://a.test'], 2],
+    [['profile', 'set', 'x', '--base-url', 'ftp://a.test'], 2],
+    [['profile', 'set', 'x', '--base-url', 'https://user:secret9@a.test'], 2],
+    [['profile', 'set', 'x', '--timeout', 'long'], 2],
+    [['profile', 'set', 'x', '-H', 'X: 1'], 2],
+    [['profile', 'use', 'x'], 2],
+    [['profile', 'show', 'x'], 2],
+    [['profile', 'remove', 'x', '--yes'], 2],
+    [['profile', 'show', 'constructor'], 2],
+    [['auth', 'logout', '--profile', 'x'], 2],
+  ])('%j is refused and changes nothing', async (args, code) => {
+    const cwd = folder();
+    const result = await svc(args, { cwd, stdin: '' });
+    expect(result.code, result.stderr).toBe(code);
+    expect(result.stderr).not.toContain('secret9');
+    expect(existsSync(join(cwd, 'config'))).toBe(false);
+  });
+
+  it('constructor is a name like any other', async () => {
+    const cwd = folder();
+    await svc(['profile', 'set', 'constructor', '--base-url', 'https://a.test'], { cwd });
+    expect((await svc(['profile', 'show', 'constructor'], { cwd })).stdout).toContain('https://a.test');
+  });
+});
+
+describe('the store', () => {
+  it('is 0600 in a 0700 folder, whatever the umask and whatever it was before', async () => {
+    const before = process.umask(0);
+    try {
+      const cwd = folder();
+      await svc(['profile', 'set', 'x', '--base-url', 'https://a.test'], { cwd });
+      const modes = (): number[] =>
+        ['config', 'config/config.json'].map((name) => statSync(join(cwd, name)).mode & 0o777);
+      expect(modes()).toEqual([0o700, 0o600]);
+      chmodSync(join(cwd, 'config'), 0o755);
+      chmodSync(join(cwd, 'config/config.json'), 0o644);
+      await svc(['profile', 'set', 'x', '--model', 'm'], { cwd });
+      expect(modes()).toEqual([0o700, 0o600]);
+    } finally {
+      process.umask(before);
+    }
+  });
+
+  it('in a folder that holds other things leaves the folder as it is', async () => {
+    const cwd = folder();
+    mkdirSync(join(cwd, 'config'), { mode: 0o755 });
+    writeFileSync(join(cwd, 'config', 'other'), '');
+    await svc(['profile', 'set', 'x', '--base-url', 'https://a.test'], { cwd });
+    expect(statSync(join(cwd, 'config')).mode & 0o777).toBe(0o755);
+    expect(statSync(join(cwd, 'config', 'config.json')).mode & 0o777).toBe(0o600);
+  });
+
+  it.each([
+    ['truncated', '{"profiles":{"a":', /cannot be used/],
+    ['something else', '[1,2]', /does not hold profiles/],
+    ['of other types', '{"profiles":{"a":{"token":5}}}', /does not hold profiles/],
+    ['empty', '', /cannot be used/],
+  ])('that is %s is told of with its path, and never changed', async (_, content, message) => {
+    const cwd = folder();
+    mkdirSync(join(cwd, 'config'));
+    const path = join(cwd, 'config', 'config.json');
+    writeFileSync(path, content);
+    for (const args of [chat, ['profile', 'list'], ['profile', 'set', 'x', '--base-url', 'https://a.test']]) {
+      const result = await svc(args, { cwd });
+      expect(result.code).toBe(12);
+      expect(result.stderr).toMatch(message);
+      expect(result.stderr).toContain(path);
+    }
+    expect(readFileSync(path, 'utf8')).toBe(content);
+    expect((await svc(['chat', '--help'], { cwd })).code).toBe(0);
+    expect((await svc([...chat, '--local'], { cwd })).code).toBe(0);
+  });
+
+  it('may start with a byte order mark', async () => {
+    const cwd = folder();
+    mkdirSync(join(cwd, 'config'));
+    writeFileSync(join(cwd, 'config', 'config.json'), '\ufeff{"profiles":{"a":{"base_url":"https://a.test"}}}');
+    expect((await svc(['profile', 'set', 'a', '--model', 'm'], { cwd })).code).toBe(0);
+    expect(stored(cwd).profiles.a).toEqual({ base_url: 'https://a.test', model: 'm' });
+  });
+});
+
+describe('the base address', () => {
+  const env = (more: Record<string, string>) => ({ SVC_TOKEN: 'tok-en-1', ...more });
+
+  it('source before specificity: flags, environment, profile', async () => {
+    const cwd = folder();
+    mkdirSync(join(cwd, 'config'));
+    writeFileSync(
+      join(cwd, 'config', 'config.json'),
+      '{"profiles":{"default":{"base_url":"https://p.test","chat_base_url":"https://pc.test"}}}',
+    );
+    const { send, recorded } = network();
+    const where = async (flags: readonly string[], more: Record<string, string>): Promise<string> => {
+      recorded.length = 0;
+      await svc([...chat, ...flags], { cwd, send, env: env({ SVC_CONFIG_DIR: join(cwd, 'config'), ...more }) });
+      return new URL(recorded[0]?.url ?? '').host;
+    };
+    const both = { SVC_BASE_URL: 'https://e.test', SVC_CHAT_BASE_URL: 'https://ec.test' };
+    expect(await where(['--chat-base-url', 'https://fc.test', '--base-url', 'https://f.test'], both)).toBe('fc.test');
+    expect(await where(['--base-url', 'https://f.test'], both)).toBe('f.test');
+    expect(await where([], both)).toBe('ec.test');
+    expect(await where([], { SVC_BASE_URL: 'https://e.test' })).toBe('e.test');
+    expect(await where([], {})).toBe('pc.test');
+  });
+
+  it('plain http is refused with a credential, allowed loudly, and natural on loopback', async () => {
+    const { send, recorded } = network();
+    const refused = await svc([...chat, '--base-url', 'http://svc.test'], { env: env({}), send });
+    expect(refused.code).toBe(13);
+    expect(recorded).toEqual([]);
+    const allowed = await svc(['chat', 'x', '--no-stdin', '--base-url', 'http://svc.test', '--allow-http'], {
+      env: env({}),
+      send,
+    });
+    expect(allowed).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining('the credential goes to http://svc.test over plain http'),
+    });
+    for (const base of ['http://localhost:1', 'http://127.9.9.9', 'http://[::1]:80']) {
+      expect((await svc([...chat, '--base-url', base], { env: env({}), send })).code).toBe(0);
+    }
+  });
+
+  it('none at all: exit 2 and what to do, before stdin is read', async () => {
+    const result = await svc(['call', 'start'], { stdin: 'not read' });
+    expect(result).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('svc auth login --base-url <url> stores one; --local uses the embedded service'),
+    });
+  });
+});

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# The main job from end to end: all five operations through the real program to the embedded service, on real files.
+set -euo pipefail
+cd "$(dirname "$0")"
+svc() { node ../../bin/svc.js "$@"; }
+
+# Everything the demo stores goes with it.
+home=$(mktemp -d)
+trap 'rm -rf "$home"' EXIT
+export SVC_CONFIG_DIR=$home/config SVC_DATA_DIR=$home/data SVC_PROFILE=local
+
+show() {
+  printf '\n$ svc'
+  printf ' %q' "$@"
+  printf '\n'
+  svc "$@"
+}
+
+echo '1. Replace feedback, from a file'
+show feedback replace -f feedback.json --format table
+echo
+echo '2. Discover the schema of what was fed back'
+show feedback schema --project-id acme/support-bot --since 1h --format table
+echo
+echo '3. Chat, from a file; then a reply that follows a schema'
+show chat -f chat.json
+show chat 'When does it arrive?' --no-stdin --quiet --json-schema @answer.schema.json
+echo
+echo '4. Train on a file of several trajectory groups'
+show train groups.jsonl --model-id 0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05 --format table
+echo
+echo '5. Record the start of a traced call, from a pipe: 64-bit integers and times in nanoseconds stay what they are'
+printf '\n$ svc call start < call.json\n'
+svc call start < call.json
+echo
+echo 'What would be sent, without sending it'
+printf '\n$ svc call start --dry-run < call.json\n'
+svc call start --dry-run < call.json
+echo
+echo 'Done: five operations, nothing left behind.'

@@ -1,0 +1,163 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { finished, type ProcessSetting, run, serve, start } from '../support/process.ts';
+import { folder } from '../support/svc.ts';
+
+const demo = new URL('../demo', import.meta.url).pathname;
+const model = '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05';
+
+describe('the built program against svc serve', () => {
+  it('feedback: replaced from a file, flags and stdin, then its schema', async () => {
+    const { env } = await serve();
+    const setting = { env, cwd: demo };
+    const first = await run(['feedback', 'replace', '-f', 'feedback.json'], setting);
+    expect(first.code, first.stderr).toBe(0);
+    expect(first.stdout).toContain('"reviewer_id": 9007199254740993');
+    const { id, created_at, svc_user_id } = JSON.parse(first.stdout);
+    expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7/);
+    expect(Date.parse(created_at)).toBeGreaterThan(0);
+    expect(svc_user_id).toBe('ada');
+
+    const flags = [
+      '--project-id',
+      'acme/support-bot',
+      '--feedback-id',
+      id,
+      '--feedback-type',
+      'rating',
+      '--svc-ref',
+      'svc:///acme/support-bot/call/c-1',
+    ];
+    const second = await run(
+      ['feedback', 'replace', ...flags, '--payload', '{"output":{"score":"high"}}', '--keep-id'],
+      setting,
+    );
+    expect(JSON.parse(second.stdout)).toMatchObject({ id, payload: { output: { score: 'high' } } });
+    const third = await run(['feedback', 'replace'], { ...setting, stdin: readFileSync(join(demo, 'feedback.json')) });
+    expect(third.code).toBe(0);
+
+    const schema = await run(
+      ['feedback', 'schema', '--project-id', 'acme/support-bot', '--since', '1h', '--format', 'text'],
+      setting,
+    );
+    expect(schema.stdout).toBe(
+      'output.helpful\tboolean\noutput.labels\tcategorical\noutput.score\tcategorical\nreviewer_id\tnumeric\n',
+    );
+  });
+
+  it('chat: text, piped text, a body, a schema, several choices, a conversation', async () => {
+    const { env } = await serve();
+    const cwd = folder();
+    const setting = { env, cwd };
+    const plain = await run(['chat', 'Name', 'a river'], setting);
+    expect(plain.stdout).toMatch(/read: Name a river\nIt answers: [a-z ]+\.\n$/);
+    expect(plain.stderr).toBe('The last message has 3 words; the seed is 0.\n');
+    const piped = await run(['chat', 'Summarise', '--json'], { ...setting, stdin: 'a text\n' });
+    expect(JSON.parse(piped.stdout).choices[0].message.content).toContain('Summarise a text');
+    const body = await run(['chat', '--json'], {
+      ...setting,
+      stdin: '{"messages":[{"role":"user","content":"x"}],"seed":9007199254740993}',
+    });
+    expect(JSON.parse(body.stdout).choices[0].message.reasoning).toContain('9007199254740993');
+    const shaped = await run(['chat', 'Where?', '--json-schema', `@${demo}/answer.schema.json`], setting);
+    expect(JSON.parse(shaped.stdout)).toEqual({ city: '', days: 0 });
+    const several = await run(['chat', 'x', '--n', '2', '-q'], setting);
+    expect(several.stdout).toMatch(/^--- 1\nsvc-local.*\n--- 2\nsvc-local.*\n$/s);
+
+    const turn = (prompt: string) => run(['chat', '--conversation', 'talk.json', '-s', 'Be brief', prompt], setting);
+    expect((await turn('one')).code).toBe(0);
+    expect((await turn('two')).code).toBe(0);
+    const talk = JSON.parse(readFileSync(join(cwd, 'talk.json'), 'utf8'));
+    expect(talk.map(({ role }: { role: string }) => role)).toEqual([
+      'system',
+      'user',
+      'assistant',
+      'user',
+      'assistant',
+    ]);
+    expect(talk[3].content).toBe('two');
+  });
+
+  it('train and call start: from files, flags and stdin', async () => {
+    const { env } = await serve();
+    const setting = { env, cwd: demo };
+    for (const args of [
+      ['groups.jsonl', '--model-id', model],
+      ['--trajectory-groups', '@groups.jsonl', '--model-id', model],
+      ['-f', 'job.json'],
+      ['-', '--model-id', model],
+    ]) {
+      const { code, stdout, stderr } = await run(['train', ...args], {
+        ...setting,
+        stdin: readFileSync(join(demo, 'groups.jsonl')),
+      });
+      expect(code, stderr).toBe(0);
+      expect(JSON.parse(stdout).id).toMatch(/-7/);
+    }
+    const call = await run(['call', 'start', '-f', 'call.json', '--id', '0123456789abcdef'], setting);
+    expect(JSON.parse(call.stdout).id).toBe('0123456789abcdef');
+    const again = await run(
+      ['call', 'start', '-f', 'call.json', '--id', '0123456789abcdef', '--trace-id', JSON.parse(call.stdout).trace_id],
+      setting,
+    );
+    expect(JSON.parse(again.stdout)).toEqual(JSON.parse(call.stdout));
+  });
+
+  it('says 4 for wrong credentials and for none, and never shows them', async () => {
+    const { env } = await serve();
+    const wrong = await run(['chat', 'x', '-v', '--error-format', 'json'], {
+      env: { ...env, SVC_TOKEN: 'wrong-token-9' },
+    });
+    expect(wrong.code).toBe(4);
+    expect(wrong.stderr).not.toContain('wrong-token-9');
+    const last = wrong.stderr.trim().split('\n').at(-1) ?? '';
+    expect(JSON.parse(last).error).toMatchObject({
+      code: 'credentials',
+      exit_code: 4,
+      status: 401,
+      applied: 'no',
+      attempts: 1,
+      retryable: false,
+    });
+    const none = await run(['chat', 'x'], { env: { SVC_BASE_URL: env.SVC_BASE_URL ?? '' } });
+    expect({ code: none.code, stdout: none.stdout }).toEqual({ code: 4, stdout: '' });
+  });
+});
+
+describe('without a network', () => {
+  it.each([
+    ['http://127.0.0.1:9', /nothing listens there/],
+    ['https://name.invalid', /no host of that name|could not be looked up/],
+  ])('%s is exit 7, not applied', async (base, message) => {
+    const env = { SVC_BASE_URL: base, SVC_TOKEN: 'tok-en-1' };
+    const { code, stdout, stderr } = await run(['chat', 'x'], { env });
+    expect({ code, stdout }).toEqual({ code: 7, stdout: '' });
+    expect(stderr).toMatch(message);
+  });
+});
+
+describe('the embedded service', () => {
+  it('answers all five without a port, credentials or network', async () => {
+    const cwd = folder();
+    const setting: ProcessSetting = { cwd };
+    const results = [
+      await run(['feedback', 'replace', '--local', '-f', join(demo, 'feedback.json')], setting),
+      await run(['feedback', 'schema', '--local', '--project-id', 'acme/support-bot', '--since', '1d'], setting),
+      await run(['chat', '--profile', 'local', 'Hi'], setting),
+      await run(['train', '--local', join(demo, 'groups.jsonl'), '--model-id', model], setting),
+      await run(['call', 'start', '--local', '-f', join(demo, 'call.json')], { ...setting, env: { SVC_PROFILE: '' } }),
+    ];
+    expect(results.map(({ code, stderr }) => (code === 0 ? 0 : stderr))).toEqual([0, 0, 0, 0, 0]);
+    expect(JSON.parse(results[1]?.stdout ?? '').paths).toHaveLength(4);
+  });
+
+  it('is shared by processes that write at the same time', async () => {
+    const cwd = folder();
+    const children = Array.from({ length: 6 }, (_, at) =>
+      start(['call', 'start', '--local', '--project-id', 'a/b', '--op-name', `op-${at}`], { cwd }),
+    );
+    const codes = await Promise.all(children.map(async (child) => (await finished(child)).code));
+    expect(codes).toEqual([0, 0, 0, 0, 0, 0]);
+  });
+});

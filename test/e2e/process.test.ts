@@ -1,0 +1,190 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { chmodSync, closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { cleanEnv, finished, program, run, start } from '../support/process.ts';
+import { httpAnswer, rawServer } from '../support/raw-server.ts';
+import { folder } from '../support/svc.ts';
+
+const credentials = { SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1', SVC_TOKEN: 'tok-en-1' };
+const call = ['call', 'start', '--project-id', 'a/b', '--op-name', 'x'];
+
+function shell(line: string, env: Readonly<Record<string, string>> = {}, cwd = folder()) {
+  const script = line.replaceAll('svc ', `"${process.execPath}" "${program}" `);
+  const { status, stdout, stderr } = spawnSync('bash', ['-c', script], {
+    cwd,
+    env: cleanEnv(cwd, env),
+    encoding: 'utf8',
+  });
+  return { status, stdout, stderr };
+}
+
+describe('the process', () => {
+  it.each([
+    [['--version'], 0],
+    [['--help'], 0],
+    [[], 0],
+    [['feedback'], 0],
+    [['help', 'exit-codes'], 0],
+    [['help', 'nothing'], 2],
+    [['nothing'], 2],
+    [['chat', '--nothing'], 2],
+    [['chat', 'x'], 2],
+    [['chat', 'x', '--profile', 'none'], 2],
+    [['chat', 'x', '--base-url', 'svc.test'], 2],
+    [['chat', 'x', '--base-url', 'https://u:p@svc.test'], 2],
+    [['chat', 'x', '--base-url', 'https://svc.test?x=1'], 2],
+    [['chat', 'x', '--local', '--base-url', 'https://svc.test'], 2],
+    [['chat', 'x', '--local', '--timeout', 'soon'], 2],
+    [['chat', 'x', '--local', '--dry-run', '--curl'], 2],
+    [['chat', 'x', '--local', '--json', '--format', 'text'], 2],
+    [['chat', '-f', 'none.json', '--local'], 12],
+    [['chat', 'x', '--local', '-o', 'no/such/folder/x'], 12],
+    [['chat', 'x', '--base-url', 'http://svc.test'], 13],
+  ])('svc %j ends with %i', async (args, code) => {
+    const result = await run(args, { env: code === 13 ? credentials : {} });
+    expect(result.code, result.stderr).toBe(code);
+    if (code === 0) expect(result.stderr).toBe('');
+    else expect(result.stderr).toMatch(/^svc: [^\n]+\n( {2}[^\n]+\n)*$/);
+    if (code !== 0) expect(result.stdout).toBe('');
+  });
+
+  it('runs in a shell, in pipes and in loops as tools do', () => {
+    const env = { SVC_PROFILE: 'local' };
+    expect(
+      shell(`printf '{"start":{"project_id":"a/b","op_name":"x"}}' | svc call start | grep -c trace_id`, env),
+    ).toMatchObject({ status: 0, stdout: '1\n' });
+    const loop = `printf 'one\\ntwo\\n' | while read -r line; do svc chat --no-stdin -q "$line" | head -n 1; done`;
+    expect(shell(loop, env).stdout).toBe('svc-local, no real model, read: one\nsvc-local, no real model, read: two\n');
+    const flags = `printf 'one\\ntwo\\n' | while read -r line; do svc call start --project-id a/b --op-name "$line" --id 0123456789abcdef >/dev/null; echo "$line"; done`;
+    expect(shell(flags, env).stdout).toBe('one\ntwo\n');
+  });
+
+  it('a reader that closes the pipe is no failure and no noise', () => {
+    const result = shell('set -o pipefail; svc spec --openapi | head -c 10 >/dev/null; echo "${PIPESTATUS[0]}"');
+    expect(result).toMatchObject({ stdout: '0\n', stderr: '' });
+  });
+
+  it('a full disk is exit 12, whatever is written', () => {
+    expect(shell('svc spec chat >/dev/full')).toMatchObject({
+      status: 12,
+      stderr: expect.stringContaining('cannot write stdout'),
+    });
+    expect(shell('svc chat hi --local -o /dev/full').status).toBe(12);
+  });
+
+  it('closed stdin, stdout and stderr do no harm', () => {
+    const env = { SVC_PROFILE: 'local' };
+    expect(shell('svc chat hi --no-stdin -q <&-', env).status).toBe(0);
+    expect(shell('svc chat hi -q <&-', env).status).toBe(0);
+    expect(shell('svc chat --bad 2>&-', env).status).toBe(2);
+    expect([0, 12]).toContain(shell('svc chat hi --no-stdin >&-', env).status);
+  });
+
+  it('a home that is missing or read-only matters only where something is stored', () => {
+    expect(shell('unset HOME; svc chat hi --dry-run --no-stdin').status).toBe(0);
+    expect(shell('HOME=/nowhere SVC_CONFIG_DIR= svc chat hi --dry-run --no-stdin').status).toBe(0);
+    const stored = shell('SVC_CONFIG_DIR=/dev/null/x svc profile set p --base-url https://svc.test');
+    expect(stored).toMatchObject({
+      status: 12,
+      stderr: expect.stringMatching(/^svc: cannot write \/dev\/null\/x\/config\.json: /),
+    });
+  });
+
+  it('stdin that stays silent is told of after 2 s, and waited for', async () => {
+    const child = start(['call', 'start', '--local']);
+    const result = finished(child);
+    child.stderr?.once('data', () => child.stdin?.end('{"start":{"project_id":"a/b","op_name":"x"}}'));
+    expect(await result).toMatchObject({
+      code: 0,
+      stderr: 'svc: reading the body from stdin; nothing has come for 2 s\n',
+    });
+  });
+
+  it.each([
+    ['SIGINT', 130, 'interrupted'],
+    ['SIGTERM', 143, 'terminated'],
+  ] as const)('%s while waiting for an answer ends with %i and says what is known', async (signal, code, name) => {
+    const server = await rawServer(() => child.kill(signal));
+    const id = '0123456789abcdef';
+    const child = start([...call, '--id', id, '--error-format', 'json'], {
+      env: { ...credentials, SVC_BASE_URL: server.url },
+    });
+    const result = await finished(child);
+    expect(result.code).toBe(code);
+    const { error } = JSON.parse(result.stderr.trim().split('\n').at(-1) ?? '');
+    expect(error).toMatchObject({ code: name, exit_code: code, applied: 'unknown', ids: { call: id } });
+    expect(error.hint).toContain('same ids');
+  });
+
+  it('SIGINT while stdin is read ends at once: nothing was sent', async () => {
+    const child = start(['call', 'start', '--local']);
+    const result = finished(child);
+    child.stderr?.once('data', () => child.kill('SIGINT'));
+    expect(await result).toMatchObject({ code: 130, stderr: expect.stringContaining('interrupted; nothing was sent') });
+  });
+});
+
+describe('-o', () => {
+  it('replaces a file only when the result is complete, and keeps what came of a stream that was cut', async () => {
+    const cwd = folder();
+    writeFileSync(join(cwd, 'out.txt'), 'old');
+    chmodSync(join(cwd, 'out.txt'), 0o640);
+    const cut =
+      'HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\ndata: {"choices":[{"index":0,"delta":{"content":"half"},"finish_reason":null}]}\n\n';
+    const bad = await rawServer((socket) => socket.end(cut));
+    const lost = await run(['chat', 'x', '--stream', '-o', 'out.txt'], {
+      cwd,
+      env: { ...credentials, SVC_BASE_URL: bad.url },
+    });
+    expect(lost.code).toBe(11);
+    expect(readFileSync(join(cwd, 'out.txt'), 'utf8')).toBe('old');
+    expect(readFileSync(join(cwd, 'out.txt.partial'), 'utf8')).toBe('half\n');
+    const done = await run(['chat', 'x', '--local', '-q', '-o', 'out.txt'], { cwd });
+    expect({ code: done.code, stdout: done.stdout }).toEqual({ code: 0, stdout: '' });
+    expect(readFileSync(join(cwd, 'out.txt'), 'utf8')).toMatch(/^svc-local/);
+    expect(
+      shell('ls -a', {}, cwd)
+        .stdout.split('\n')
+        .filter((name) => name.includes('tmp')),
+    ).toEqual([]);
+  });
+
+  it('- is stdout, and a pipe is written through', () => {
+    expect(shell('svc chat hi --local -q --no-stdin -o -').stdout).toMatch(/^svc-local/);
+    expect(shell('svc chat hi --local -q --no-stdin -o /dev/stdout | cat').stdout).toMatch(/^svc-local/);
+  });
+});
+
+describe('large results', () => {
+  it('reach a slow reader completely', async () => {
+    const text = 'x'.repeat(8 * 1024 * 1024);
+    const server = await rawServer((socket) => socket.end(httpAnswer(`{"choices":[],"text":"${text}"}`)));
+    const env = { ...credentials, SVC_BASE_URL: server.url };
+    const child = spawn(process.execPath, [program, 'chat', 'x', '--json', '--no-stdin'], {
+      env: cleanEnv(folder(), env),
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    let length = 0;
+    for await (const piece of child.stdout) {
+      length += piece.length;
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect(length).toBe(text.length + '{"choices":[],"text":""}\n'.length);
+  });
+});
+
+describe('an older Node', () => {
+  it('is told in one line what is needed', () => {
+    // The same file, read by a Node that says it is older.
+    const source = readFileSync(program, 'utf8').replace(/^#!.*\n/, '');
+    const fake = `Object.defineProperty(process.versions, 'node', { value: '18.20.0' });\n${source}`;
+    const cwd = folder();
+    mkdirSync(join(cwd, 'bin'));
+    closeSync(openSync(join(cwd, 'package.json'), 'w'));
+    writeFileSync(join(cwd, 'package.json'), '{"type":"module"}');
+    writeFileSync(join(cwd, 'bin', 'svc.js'), fake);
+    const { status, stderr } = spawnSync(process.execPath, [join(cwd, 'bin', 'svc.js')], { encoding: 'utf8' });
+    expect({ status, stderr }).toEqual({ status: 2, stderr: 'svc: needs Node 20.18.1 or later; this is 18.20.0\n' });
+  });
+});

@@ -1,0 +1,153 @@
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { finished, firstLine, run, serve, start } from '../support/process.ts';
+import { httpAnswer, rawServer } from '../support/raw-server.ts';
+import { folder } from '../support/svc.ts';
+
+const question = '{"messages":[{"role":"user","content":"x"}]}';
+
+async function post(
+  url: string,
+  body: string,
+  headers: Record<string, string> = {},
+): Promise<{ status: number; text: string; headers: Headers }> {
+  const reply = await fetch(url, { method: 'POST', body, headers: { 'Content-Type': 'application/json', ...headers } });
+  return { status: reply.status, text: await reply.text(), headers: reply.headers };
+}
+
+describe('svc serve', () => {
+  it('prints one line with its address and ends cleanly on SIGTERM and SIGINT', async () => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+      const child = start(['serve', '--no-auth']);
+      const line = await firstLine(child);
+      expect(line).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+      expect((await post(`${line}/v1/chat/completions`, question)).status).toBe(200);
+      const end = finished(child);
+      child.kill(signal);
+      expect(await end).toMatchObject({ code: 0, signal: null });
+    }
+  });
+
+  it('makes credentials, keeps them in a 0600 file beside the data and finds them again', async () => {
+    const cwd = folder();
+    const served = async (): Promise<{ url: string; file: string }> => {
+      const child = start(['serve', '--json', '--data', 'deep/er/my.db'], { cwd });
+      const { url, pid, data, credentials_file: file } = JSON.parse(await firstLine(child));
+      expect({ pid, data }).toEqual({ pid: child.pid, data: join(cwd, 'deep/er/my.db') });
+      return { url, file };
+    };
+    const first = await served();
+    expect(first.file).toBe(join(cwd, 'deep/er/my.db.credentials.json'));
+    expect(statSync(first.file).mode & 0o777).toBe(0o600);
+    expect(statSync(join(cwd, 'deep/er/my.db')).mode & 0o777).toBe(0o600);
+    expect(statSync(join(cwd, 'deep/er')).mode & 0o777).toBe(0o700);
+    const { username, password, token } = JSON.parse(readFileSync(first.file, 'utf8'));
+    const second = await served();
+    for (const { url } of [first, second]) {
+      const env = { SVC_BASE_URL: url, SVC_USERNAME: username, SVC_PASSWORD: password, SVC_TOKEN: token };
+      expect((await run(['chat', 'x'], { env })).code).toBe(0);
+      expect((await run(['call', 'start', '--project-id', 'a/b', '--op-name', 'x'], { env })).code).toBe(0);
+    }
+  });
+
+  it('takes credentials of a file, and says what is wrong with one', async () => {
+    const cwd = folder();
+    writeFileSync(join(cwd, 'c.json'), '{"username":"u","password":"p","token":"t"}');
+    const { url } = await serve(['--credentials', 'c.json'], { cwd });
+    expect((await post(`${url}/v1/chat/completions`, question, { Authorization: 'Bearer t' })).status).toBe(200);
+    expect((await post(`${url}/v1/chat/completions`, question, { Authorization: 'Bearer tok-en-1' })).status).toBe(401);
+    writeFileSync(join(cwd, 'c.json'), '{"username":"u","password":"p"}');
+    expect(await run(['serve', '--credentials', 'c.json'], { cwd })).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('lack "token"'),
+    });
+    expect(await run(['serve', '--credentials', 'none.json'], { cwd })).toMatchObject({ code: 12 });
+  });
+
+  it('answers other paths, methods and kinds of content as servers do', async () => {
+    const { url } = await serve(['--no-auth']);
+    expect(await post(`${url}/nothing`, '{}')).toMatchObject({ status: 404, text: '{"detail":"Not Found"}' });
+    const got = await fetch(`${url}/call/start`);
+    expect([got.status, got.headers.get('allow')]).toEqual([405, 'POST']);
+    expect((await post(`${url}/call/start`, '{}', { 'Content-Type': 'text/plain' })).status).toBe(415);
+    expect((await post(`${url}/call/start`, '{}', { 'Content-Type': 'application/json; charset=utf-8' })).status).toBe(
+      422,
+    );
+    expect((await post(`${url}/call/start`, `"${'x'.repeat(33 * 1024 * 1024)}"`)).status).toBe(413);
+  });
+
+  it('refuses what a web page could send', async () => {
+    const { url } = await serve(['--no-auth']);
+    const port = Number(new URL(url).port);
+    const raw = (headers: string): Promise<string> =>
+      new Promise((resolve) => {
+        let text = '';
+        const socket = connect(port, '127.0.0.1', () =>
+          socket.write(
+            `POST /v1/chat/completions HTTP/1.1\r\n${headers}Content-Type: application/json\r\nContent-Length: ${question.length}\r\n\r\n${question}`,
+          ),
+        );
+        socket.on('data', (piece) => {
+          text += piece;
+          if (text.includes('\r\n\r\n')) socket.destroy();
+        });
+        socket.on('close', () => resolve(text.split('\r\n')[0] ?? ''));
+      });
+    expect(await raw(`Host: 127.0.0.1:${port}\r\n`)).toBe('HTTP/1.1 200 OK');
+    expect(await raw(`Host: localhost:${port}\r\nOrigin: http://localhost:${port}\r\n`)).toBe('HTTP/1.1 200 OK');
+    expect(await raw('Host: evil.example\r\n')).toBe('HTTP/1.1 403 Forbidden');
+    expect(await raw(`Host: 127.0.0.1:${port}\r\nOrigin: http://evil.example\r\n`)).toBe('HTTP/1.1 403 Forbidden');
+    expect(await raw(`Host: 127.0.0.1:${port}\r\nOrigin: null\r\n`)).toBe('HTTP/1.1 403 Forbidden');
+    const preflight = await fetch(`${url}/call/start`, { method: 'OPTIONS' });
+    expect([preflight.status, preflight.headers.get('access-control-allow-origin')]).toEqual([405, null]);
+  });
+
+  it('has chats answered by an upstream server, to which the credential of the caller never goes', async () => {
+    const upstream = await rawServer((socket) =>
+      socket.end(
+        httpAnswer('{"choices":[],"model":"up"}', '200 OK', 'Content-Type: application/json\r\nSet-Cookie: a=b\r\n'),
+      ),
+    );
+    const { url, env } = await serve(['--upstream', `${upstream.url}/v1`], { env: { SVC_UPSTREAM_TOKEN: 'up-token' } });
+    const body = '{"messages":[], "priority":5,"seed":9007199254740993}';
+    const reply = await post(`${url}/v1/chat/completions`, body, { Authorization: `Bearer ${env.SVC_TOKEN}` });
+    expect(reply).toMatchObject({ status: 200, text: '{"choices":[],"model":"up"}' });
+    expect(reply.headers.get('set-cookie')).toBeNull();
+    const request = upstream.received[0]?.toString() ?? '';
+    expect(request).toMatch(/^POST \/v1\/chat\/completions HTTP/);
+    expect(request).toContain('\r\nAuthorization: Bearer up-token\r\n');
+    expect(request).not.toContain(env.SVC_TOKEN);
+    expect(request.endsWith(body)).toBe(true);
+  });
+
+  it('passes an upstream stream on as it comes, and 502 when there is none', async () => {
+    const served = await serve();
+    const front = await serve(['--upstream', served.url], { env: { SVC_UPSTREAM_TOKEN: served.env.SVC_TOKEN ?? '' } });
+    const direct = await run(['chat', 'x', '--format', 'text', '-q'], { env: served.env });
+    expect((await run(['chat', 'x', '--format', 'text', '-q', '--stream'], { env: front.env })).stdout).toBe(
+      direct.stdout,
+    );
+    const lost = await serve(['--upstream', 'http://127.0.0.1:9']);
+    const failed = await run(['chat', 'x'], { env: lost.env });
+    expect({ code: failed.code, stdout: failed.stdout }).toEqual({ code: 8, stdout: '' });
+  });
+
+  it.each([
+    [['--port', 'x'], 2],
+    [['--port', '70000'], 2],
+    [['--upstream', 'ftp://x'], 2],
+    [['--data', '/dev/null/x.db'], 12],
+  ])('%j ends with exit %i and one clear line', async (args, code) => {
+    const result = await run(['serve', '--no-auth', ...args]);
+    expect(result.code).toBe(code);
+    expect(result.stderr).toMatch(/^svc: [^\n]+\n/);
+  });
+
+  it('says when the port is taken', async () => {
+    const { url } = await serve();
+    const { code, stderr } = await run(['serve', '--no-auth', '--port', new URL(url).port]);
+    expect({ code, stderr }).toMatchObject({ code: 12, stderr: expect.stringContaining('it is in use') });
+  });
+});

@@ -1,0 +1,132 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { rawServer } from '../support/raw-server.ts';
+import { folder } from '../support/svc.ts';
+import { hasTerminal, runOnTerminal } from '../support/terminal.ts';
+
+const event = (json: string): string => `data: ${json}\n\n`;
+const delta = (content: string): string => event(`{"choices":[{"index":0,"delta":${content},"finish_reason":null}]}`);
+const end = `${event('{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}')}data: [DONE]\n\n`;
+const head = 'HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n';
+
+describe.skipIf(!hasTerminal)('on a terminal (skipped where `script` of util-linux is missing)', () => {
+  it('a chat is streamed: text as it comes, reasoning dimmed on stderr', async () => {
+    const bodies: string[] = [];
+    const server = await rawServer((socket, request) => {
+      bodies.push(request.toString());
+      socket.end(head + delta('{"reasoning":"hm"}') + delta('{"content":"Hello "}') + delta('{"content":"you"}') + end);
+    });
+    const env = { SVC_BASE_URL: server.url, SVC_TOKEN: 'tok-en-1' };
+    const { code, screen } = await runOnTerminal(['chat', 'Hi'], { env });
+    expect(code).toBe(0);
+    expect(screen).toMatch(/^\x1b\[2mhm\x1b\[22m/);
+    expect(screen.replace(/\x1b\[\d+m/g, '')).toBe('hm\r\nHello you\r\n');
+    expect(bodies[0]).toContain('"stream":true');
+    for (const flags of [
+      ['--json'],
+      ['--n', '2'],
+      ['--prompt-logprobs', '1'],
+      ['--use-beam-search'],
+      ['--no-stream'],
+      ['--exact'],
+      ['-o', 'out.txt'],
+    ]) {
+      bodies.length = 0;
+      await runOnTerminal(['chat', 'Hi', ...flags], { env });
+      expect(bodies[0]).not.toContain('"stream":true');
+    }
+    bodies.length = 0;
+    await runOnTerminal(['chat', 'Hi', '--format', 'jsonl', '-o', 'out.jsonl'], { env });
+    expect(bodies[0]).toContain('"stream":true');
+  });
+
+  it('results are tables for eyes, help and errors fit, NO_COLOR is obeyed', async () => {
+    const cwd = folder();
+    const call = await runOnTerminal(
+      [
+        'call',
+        'start',
+        '--local',
+        '--project-id',
+        'a/b',
+        '--op-name',
+        'x',
+        '--id',
+        '0123456789abcdef',
+        '--trace-id',
+        '0123456789abcdef0123456789abcdef',
+      ],
+      { cwd },
+    );
+    expect(call.screen).toBe('id        0123456789abcdef\r\ntrace_id  0123456789abcdef0123456789abcdef\r\n');
+    const json = await runOnTerminal(
+      ['call', 'start', '--local', '--project-id', 'a/b', '--op-name', 'x', '--id', '0123456789abcdef', '--json'],
+      { cwd },
+    );
+    expect(json.screen).toMatch(/^\{\r\n {2}"id": "0123456789abcdef",\r\n/);
+    expect((await runOnTerminal(['chat', '--bad'])).screen).toContain('\x1b[31msvc: unknown option "--bad"');
+    expect((await runOnTerminal(['chat', '--bad'], { env: { NO_COLOR: '1' } })).screen).not.toContain('\x1b');
+  });
+
+  it('at a terminal with nothing to send: usage, exit 2', async () => {
+    for (const args of [
+      ['chat', '--local'],
+      ['call', 'start', '--local'],
+      ['train', '--local'],
+      ['chat', '--local', '-m', 'x', '--temperature', '1'],
+    ]) {
+      const { code, screen } = await runOnTerminal(args);
+      expect(code).toBe(2);
+      expect(screen).toContain('there is nothing to send');
+    }
+  });
+
+  it('asks for credentials and does not show what is typed', async () => {
+    const cwd = folder();
+    const { code, screen } = await runOnTerminal(['auth', 'login', '--profile', 'work'], {
+      cwd,
+      typed: [
+        ['Base address:', 'https://svc.test\r'],
+        ['(empty for none):', 'api\r'],
+        ['Password of api:', 'pass-word-9\r'],
+        ['Token for chat and training', 'tok-en-9\r'],
+      ],
+    });
+    expect(code, screen).toBe(0);
+    expect(screen).not.toMatch(/pass-word-9|tok-en-9/);
+    const stored = JSON.parse(readFileSync(join(cwd, 'config', 'config.json'), 'utf8'));
+    expect(stored.profiles.work).toEqual({
+      base_url: 'https://svc.test',
+      username: 'api',
+      password: 'pass-word-9',
+      token: 'tok-en-9',
+      basic_origins: ['https://svc.test'],
+      bearer_origins: ['https://svc.test'],
+    });
+  });
+
+  it.each([
+    ['Ctrl-C', '\x03'],
+    ['Ctrl-D', '\x04'],
+  ])('%s at a prompt ends with 130 and stores nothing', async (_, key) => {
+    const cwd = folder();
+    const { code } = await runOnTerminal(['auth', 'login', '--base-url', 'https://svc.test', '--username', 'api'], {
+      cwd,
+      typed: [['Password', key]],
+    });
+    expect(code).toBe(130);
+    expect(() => readFileSync(join(cwd, 'config', 'config.json'))).toThrow();
+  });
+
+  it('what a server says cannot drive the terminal', async () => {
+    const evil = '\\u001b]0;title\\u0007\\u001b[31mred\\u202e\\u200b\\u009b';
+    const server = await rawServer((socket) =>
+      socket.end(head + delta(`{"content":"a${evil}b\\rc\\nd 👨‍👩‍👧"}`) + end),
+    );
+    const { screen } = await runOnTerminal(['chat', 'Hi'], {
+      env: { SVC_BASE_URL: server.url, SVC_TOKEN: 'tok-en-1' },
+    });
+    expect(screen).toBe('a\\x1b]0;title\\x07\\x1b[31mred\\u202e\\u200b\\x9bb\\x0dc\r\nd 👨‍👩‍👧\r\n');
+  });
+});

@@ -1,0 +1,91 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { folder } from './svc.ts';
+
+/** The built program, as a user starts it. */
+export const program = new URL('../../bin/svc.js', import.meta.url).pathname;
+
+export interface Finished {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface ProcessSetting {
+  readonly stdin?: string | Uint8Array;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+}
+
+/** Starts the built program in an empty home, or in the one of the setting. It is ended with the test. */
+export function start(args: readonly string[], { env = {}, cwd = folder() }: ProcessSetting = {}): ChildProcess {
+  const child = spawn(process.execPath, [program, ...args], { cwd, env: cleanEnv(cwd, env) });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  return child;
+}
+
+/** Runs the built program to its end. Without stdin it is empty, not a terminal. */
+export async function run(args: readonly string[], setting: ProcessSetting = {}): Promise<Finished> {
+  const child = start(args, setting);
+  const result = finished(child);
+  // A program that does not read its input may be gone before it is written.
+  child.stdin?.on('error', () => {}).end(setting.stdin ?? '');
+  return result;
+}
+
+/** Waits for a process to end and gathers what it prints. */
+export async function finished(child: ChildProcess): Promise<Finished> {
+  const [stdout, stderr] = [child.stdout, child.stderr].map((stream) => {
+    const pieces: Buffer[] = [];
+    stream?.on('data', (piece: Buffer) => pieces.push(piece));
+    return () => Buffer.concat(pieces).toString();
+  });
+  const [code, signal] = await once(child, 'close');
+  return { code, signal, stdout: stdout?.() ?? '', stderr: stderr?.() ?? '' };
+}
+
+/** The environment of a machine where nothing of svc is set. */
+export function cleanEnv(home: string, more: Readonly<Record<string, string>> = {}): Record<string, string> {
+  return {
+    PATH: process.env.PATH ?? '',
+    HOME: home,
+    SVC_CONFIG_DIR: join(home, 'config'),
+    SVC_DATA_DIR: join(home, 'data'),
+    ...more,
+  };
+}
+
+/** A started `svc serve`, and the environment in which the program finds it. */
+export interface Served {
+  readonly url: string;
+  readonly child: ChildProcess;
+  readonly env: Record<string, string>;
+}
+
+/** Starts `svc serve` with credentials of its own and waits until it listens. */
+export async function serve(args: readonly string[] = [], setting: ProcessSetting = {}): Promise<Served> {
+  const credentials = { SVC_USERNAME: 'ada', SVC_PASSWORD: 'pass-word-1', SVC_TOKEN: 'tok-en-1' };
+  const child = start(['serve', '--json', ...args], { ...setting, env: { ...credentials, ...setting.env } });
+  const line = await firstLine(child);
+  const { url } = JSON.parse(line);
+  return { url, child, env: { ...credentials, SVC_BASE_URL: url } };
+}
+
+/** The first line a process prints. Throws when it ends without one. */
+export async function firstLine(child: ChildProcess): Promise<string> {
+  let text = '';
+  let errors = '';
+  child.stderr?.on('data', (piece) => {
+    errors += piece;
+  });
+  return new Promise((resolve, reject) => {
+    child.stdout?.on('data', (piece) => {
+      text += piece;
+      if (text.includes('\n')) resolve(text.slice(0, text.indexOf('\n')));
+    });
+    child.once('close', (code) => reject(new Error(`ended with ${code}: ${errors}`)));
+  });
+}

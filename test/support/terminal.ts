@@ -1,0 +1,50 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { cleanEnv, finished, program } from './process.ts';
+import { folder } from './svc.ts';
+
+/** Whether a pseudo-terminal can be had on this machine: `script` of util-linux makes one. */
+export const hasTerminal = spawnSync('script', ['--version']).status === 0;
+
+export interface OnTerminal {
+  readonly code: number | null;
+  /** What appeared on the terminal. */
+  readonly screen: string;
+  /** What went to the stream that was redirected away from it. */
+  readonly redirected: string;
+}
+
+export interface TerminalSetting {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+  /** The stream that goes to a file instead. */
+  readonly redirect?: 'stdout' | 'stderr';
+  /** What to type, each when the text before it has appeared. */
+  readonly typed?: readonly (readonly [after: string, keys: string])[];
+}
+
+/** Runs the built program on a pseudo-terminal of 80 columns. */
+export async function runOnTerminal(args: readonly string[], setting: TerminalSetting = {}): Promise<OnTerminal> {
+  const cwd = setting.cwd ?? folder();
+  const file = join(folder(), 'redirected');
+  const redirect = setting.redirect ? ` ${setting.redirect === 'stdout' ? '' : '2'}>${file}` : '';
+  const line = `stty cols 80; exec ${[process.execPath, program, ...args].map(quoted).join(' ')}${redirect}`;
+  const env = cleanEnv(cwd, { TERM: 'xterm-256color', SHELL: '/bin/sh', ...setting.env });
+  const child = spawn('script', ['-qefc', line, '/dev/null'], { cwd, env });
+  const queue = [...(setting.typed ?? [])];
+  let screen = '';
+  child.stdout.on('data', (piece: Buffer) => {
+    screen += piece;
+    const [next] = queue;
+    if (!next || !screen.includes(next[0])) return;
+    queue.shift();
+    child.stdin.write(next[1]);
+  });
+  const { code } = await finished(child);
+  return { code, screen, redirected: setting.redirect ? readFileSync(file, 'utf8') : '' };
+}
+
+function quoted(word: string): string {
+  return `'${word.replaceAll("'", "'\\''")}'`;
+}
