@@ -10,8 +10,8 @@ export interface CompletedFlag {
   readonly takesValue: boolean;
   /** The values to offer. */
   readonly values: readonly string[];
-  /** The value is a file, perhaps after an `@`. */
-  readonly isFile: boolean;
+  /** The value is a file: its path, or a reference, the path after an `@`. */
+  readonly file: 'path' | 'reference' | undefined;
   readonly summary: string;
 }
 
@@ -39,12 +39,11 @@ export function completedFlags({ flags }: Command): CompletedFlag[] {
   const help: Flag = { name: 'help', short: 'h', takes: 'switch', group: 'Help', summary: 'Show this help' };
   return [...flags, help].flatMap((flag) => {
     const takesValue = flag.takes === 'value' || flag.takes === 'values';
-    const isFile = takesValue && /file|json|@/.test(flag.value ?? '');
     const shape = {
       short: flag.short,
       takesValue,
       values: flag.choices ?? flag.offers ?? [],
-      isFile,
+      file: takesValue ? fileOf(flag) : undefined,
       summary: firstSentence(flag.summary),
     };
     const on = { ...shape, word: `--${flag.name}` };
@@ -53,9 +52,19 @@ export function completedFlags({ flags }: Command): CompletedFlag[] {
   });
 }
 
-/** The words that may stand as an argument; undefined where it is a file. */
-export function argumentWords({ argument }: Command): readonly string[] | undefined {
-  return argument?.isFile ? undefined : (argument?.choices ?? argument?.offers ?? []);
+/**
+ * The words that may stand as the first argument; undefined where all arguments are files. After the word of a group
+ * comes one of its second words.
+ */
+export function argumentWords({ words, argument }: Command): readonly string[] | undefined {
+  if (argument?.isFile) return undefined;
+  const named = words[0] === 'help' ? firstWords().map(([word]) => word) : [];
+  return [...named, ...(argument?.choices ?? argument?.offers ?? [])];
+}
+
+function fileOf({ value }: Flag): CompletedFlag['file'] {
+  if (value === '<file>') return 'path';
+  return value === '<json>' || value?.includes('@') ? 'reference' : undefined;
 }
 
 function firstSentence(summary: string): string {

@@ -1,0 +1,113 @@
+import { commands } from '../../src/cli/commands.ts';
+import {
+  argumentWords,
+  type CompletedFlag,
+  completedFlags,
+  firstWords,
+  secondWords,
+} from '../../src/cli/completion-words.ts';
+
+/** The files of the folder lines are typed in. */
+export const folderFiles = ['a file.json', 'groups.jsonl', 'sub/inner.json'];
+
+const files = ['a file.json', 'groups.jsonl', 'sub'];
+const references = files.map((file) => `@${file}`);
+const first = firstWords().map(([word]) => word);
+const formats = ['json', 'jsonl', 'text', 'table'];
+
+/** A line, and the words it may end with. */
+export type Case = readonly [line: string, offers: readonly string[]];
+
+/** Lines a user types, the same for every shell. The folder they are typed in has `folderFiles`. */
+export const cases: readonly Case[] = [
+  ['svc ', first],
+  ['svc --', ['--help', '--version']],
+  ['svc fe', ['feedback']],
+  ['svc nothing ', []],
+  ...['feedback', 'call', 'auth', 'profile'].map(
+    (group) => [`svc ${group} `, secondWords(group).map(([word]) => word)] as const,
+  ),
+  ['svc feedback --', ['--help']],
+  ['svc feedback nothing --', []],
+  ['svc chat --reas', ['--reasoning-effort']],
+  ['svc chat --reasoning-effort ', ['low', 'medium', 'high']],
+  ['svc chat --format ', formats],
+  ['svc chat --format=', formats],
+  ['svc chat --format=js', ['json', 'jsonl']],
+  ['svc chat --ec', ['--echo']],
+  ['svc chat --no-ec', ['--no-echo']],
+  ['svc chat --model ', []],
+  ['svc chat --model=', []],
+  ['svc chat --model gpt --ec', ['--echo']],
+  ['svc chat --set=a=b --base-url http://127.0.0.1:80 --message user:hi --ec', ['--echo']],
+  ['svc chat hello --ec', ['--echo']],
+  ['svc chat hello ', []],
+  ['svc chat -- --ec', []],
+  ['svc call start --op', ['--op-name']],
+  ['svc profile set work --chat', ['--chat-base-url']],
+  ['svc train ', files],
+  ['svc train a', ['a file.json']],
+  ['svc train a\\ f', ['a file.json']],
+  ['svc train sub/', ['sub/inner.json']],
+  ['svc train groups.jsonl ', files],
+  ['svc train groups.jsonl --form', ['--format']],
+  ['svc chat -f ', files],
+  ['svc chat -vf g', ['groups.jsonl']],
+  ['svc chat --file=g', ['groups.jsonl']],
+  ['svc chat --tools ', references],
+  ['svc chat --tools @', references],
+  ['svc chat --tools=@', references],
+  ['svc chat --tools @a\\ f', ['@a file.json']],
+  ['svc chat --tools "@g', ['@groups.jsonl']],
+  ['svc chat --tools @sub/', ['@sub/inner.json']],
+  ['svc chat --tools @nothing', []],
+  ['svc chat --tools [] ', []],
+  ['svc completion ', ['bash', 'zsh', 'fish', 'powershell']],
+  ['svc completion bash ', []],
+  ['svc completion --error-format text ', ['bash', 'zsh', 'fish', 'powershell']],
+  ['svc help ', [...first, 'exit-codes', 'environment']],
+  ['svc help feedback ', ['replace', 'schema']],
+  ['svc help exit-codes ', []],
+  ['svc spec ', ['feedback', 'chat', 'train', 'call']],
+  ['svc spec --reply feedback ', ['replace', 'schema']],
+];
+
+/** A line, and how TAB leaves it. */
+export const finished: readonly (readonly [line: string, after: RegExp])[] = [
+  ['svc ch', /^svc chat $/],
+  ['svc chat --ec', /^svc chat --echo $/],
+  ['svc chat hello --ec', /^svc chat hello --echo $/],
+  ['svc chat --system "be nice" --ec', /^svc chat --system "be nice" --echo $/],
+  ['svc chat --reas', /^svc chat --reasoning-effort[ =]$/],
+  ['svc chat --format=te', /^svc chat --format=text $/],
+  ['svc train a', /^svc train a\\ file\.json $/],
+  ['svc train "a', /^svc train "a file\.json" $/],
+  ['svc train su', /^svc train sub\/$/],
+  ['svc chat --tools @a', /^svc chat --tools @a\\ file\.json $/],
+  ['svc chat --tools "@a', /^svc chat --tools "@a file\.json" $/],
+  ['svc chat --tools=@gr', /^svc chat --tools=@groups\.jsonl $/],
+  ['svc chat --tools @su', /^svc chat --tools @sub\/$/],
+];
+
+/** Every flag, value and argument of every command, from the definitions. */
+export const derived: readonly Case[] = commands.flatMap((command): Case[] => {
+  const start = `svc ${command.words.join(' ')}`;
+  const flags = completedFlags(command);
+  const long = flags.map(({ word }) => word);
+  return [
+    [`${start} `, argumentWords(command) ?? files],
+    [`${start} --`, long],
+    [`${start} -`, [...long, ...flags.flatMap(({ short }) => (short ? [`-${short}`] : []))]],
+    ...flags
+      .filter(({ takesValue }) => takesValue)
+      .flatMap((flag) =>
+        [flag.word, ...(flag.short ? [`-${flag.short}`] : [])].map(
+          (word): Case => [`${start} ${word} `, valuesOf(flag)],
+        ),
+      ),
+  ];
+});
+
+function valuesOf({ values, file }: CompletedFlag): readonly string[] {
+  return file === 'path' ? files : file === 'reference' ? references : values;
+}
