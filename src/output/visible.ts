@@ -4,6 +4,8 @@ export interface Visible {
   readonly rest: () => string;
 }
 
+// What can only be judged with what follows: a carriage return, a joiner, the first half of a character.
+const undecided = /[\r\u200c\u200d]?[\ud800-\udbff]$|[\r\u200c\u200d]$/;
 const harmless = /^[\t\n\x20-\x7e]*$/;
 
 /**
@@ -19,17 +21,15 @@ export function visible(): Visible {
       before = text.at(-1) ?? before;
       return text;
     }
-    const characters = [...(held + text)];
-    // A lone high surrogate at the end is the first half of a character that is still to come.
-    held = '';
+    const all = held + text;
+    held = final ? '' : (undecided.exec(all)?.[0] ?? '');
+    const decided = all.length - held.length;
     let out = '';
-    for (const [at, character] of characters.entries()) {
-      const next = characters[at + 1];
-      if (next === undefined && !final && (needsNext(character) || /[\uD800-\uDBFF]/u.test(character))) {
-        held = character;
-        break;
-      }
-      out += passes(character, before, next) ? character : shown(character);
+    let at = 0;
+    for (const character of all) {
+      if (at === decided) break;
+      at += character.length;
+      out += passes(character, before, nextCharacter(all, at)) ? character : shown(character);
       before = character;
     }
     return out;
@@ -43,8 +43,9 @@ export function makeVisible(text: string): string {
   return filter.push(text) + filter.rest();
 }
 
-function needsNext(character: string): boolean {
-  return character === '\r' || isJoiner(character);
+function nextCharacter(text: string, at: number): string | undefined {
+  const code = text.codePointAt(at);
+  return code === undefined ? undefined : String.fromCodePoint(code);
 }
 
 function passes(character: string, before: string, next: string | undefined): boolean {
