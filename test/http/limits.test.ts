@@ -1,0 +1,131 @@
+import { describe, expect, it } from 'vitest';
+import { LimitReached, usualLimits, withLimits } from '../../src/http/limits.ts';
+import type { Reply, Request, Send } from '../../src/http/message.ts';
+import type { Progress } from '../../src/http/progress.ts';
+import { clock } from '../support/clock.ts';
+
+const request: Request = { method: 'POST', url: 'https://svc.test/', headers: [], body: new Uint8Array() };
+
+/** A send that waits to be told what happens, and ends when its signal says so. */
+function pending(): {
+  send: Send;
+  answer: (body: AsyncIterable<Uint8Array>) => void;
+  signal: () => AbortSignal | undefined;
+} {
+  let resolve: (reply: Reply) => void = () => {};
+  let signal: AbortSignal | undefined;
+  return {
+    send: (sent) =>
+      new Promise((settle, reject) => {
+        resolve = settle;
+        signal = sent.signal;
+        sent.signal?.addEventListener('abort', () => reject(new Error('aborted')));
+      }),
+    answer: (body) => resolve({ status: 200, statusText: '', headers: [], body }),
+    signal: () => signal,
+  };
+}
+
+function setup(total?: number) {
+  const time = clock();
+  const progress: Progress = { phase: 'nothing', sent: 0 };
+  const wire = pending();
+  const send = withLimits({ ...usualLimits, total }, progress, time.after)(wire.send);
+  return { time, progress, wire, send };
+}
+
+async function limitOf(promise: Promise<unknown>): Promise<string> {
+  try {
+    await promise;
+    return 'none';
+  } catch (error) {
+    return error instanceof LimitReached ? `${error.limit} ${error.milliseconds}` : String(error);
+  }
+}
+
+async function read(reply: Promise<Reply>): Promise<void> {
+  for await (const _ of (await reply).body);
+}
+
+describe('limits of an exchange', () => {
+  it('10 s to connect, but not once the body leaves', async () => {
+    const slow = setup();
+    const limit = limitOf(slow.send(request));
+    slow.time.advance(9_999);
+    slow.time.advance(1);
+    expect(await limit).toBe('connect 10000');
+    const connected = setup();
+    const outcome = limitOf(connected.send(request));
+    connected.progress.phase = 'part';
+    connected.time.advance(10_000);
+    expect(connected.wire.signal()?.aborted).toBe(false);
+    connected.time.advance(590_000);
+    expect(await outcome).toBe('firstByte 600000');
+  });
+
+  it('a total over everything, the reading of the answer included', async () => {
+    const waiting = setup(5000);
+    const limit = limitOf(waiting.send(request));
+    waiting.time.advance(5000);
+    expect(await limit).toBe('total 5000');
+    const reading = setup(5000);
+    const reply = reading.send(request);
+    reading.progress.phase = 'all';
+    reading.time.advance(3000);
+    reading.wire.answer(stalling(reading.wire));
+    const outcome = limitOf(read(reply));
+    await reply;
+    reading.time.advance(2000);
+    expect(await outcome).toBe('total 5000');
+  });
+
+  it('2 min between pieces of the answer', async () => {
+    const { time, wire, send, progress } = setup();
+    const reply = send(request);
+    progress.phase = 'all';
+    wire.answer(stalling(wire, Buffer.from('a')));
+    const pieces: string[] = [];
+    const outcome = limitOf(
+      (async () => {
+        for await (const piece of (await reply).body) pieces.push(piece.toString());
+      })(),
+    );
+    await time.settled(() => pieces.length === 1);
+    time.advance(119_999);
+    expect(wire.signal()?.aborted).toBe(false);
+    time.advance(1);
+    expect(await outcome).toBe('idle 120000');
+  });
+
+  it('the end of the exchange ends the clocks', async () => {
+    const { time, wire, send } = setup(5000);
+    const reply = send(request);
+    wire.answer(
+      (async function* () {
+        yield Buffer.from('x');
+      })(),
+    );
+    await read(reply);
+    expect(time.pending()).toBe(0);
+  });
+
+  it('the signal of the request keeps its own reason', async () => {
+    const { send } = setup();
+    const controller = new AbortController();
+    const outcome = send({ ...request, signal: controller.signal });
+    controller.abort(new Error('by the user'));
+    await expect(outcome).rejects.toThrow('by the user');
+  });
+});
+
+async function* stalling(
+  wire: { signal: () => AbortSignal | undefined },
+  ...first: Uint8Array[]
+): AsyncGenerator<Uint8Array> {
+  yield* first;
+  const signal = wire.signal();
+  await new Promise((_, reject) => {
+    if (signal?.aborted) reject(new Error('aborted'));
+    signal?.addEventListener('abort', () => reject(new Error('aborted')));
+  });
+}

@@ -1,0 +1,130 @@
+import { createServer } from 'node:http';
+import { connect, createServer as createTcpServer } from 'node:net';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { collect } from '../../src/http/collect.ts';
+import { header, type Request } from '../../src/http/message.ts';
+import { type Progress, withProgress } from '../../src/http/progress.ts';
+import { proxiesFor } from '../../src/http/proxies.ts';
+import { networkReason } from '../../src/http/reason.ts';
+import { overUndici } from '../../src/http/undici.ts';
+import { bodyOf, httpAnswer, rawServer } from '../support/raw-server.ts';
+
+function request(url: string, body: Request['body'] = Buffer.from('{}')): Request {
+  return { method: 'POST', url, headers: [['Content-Type', 'application/json']], body };
+}
+
+async function send(url: string, body?: Request['body'], proxies = proxiesFor(new URL(url), {})) {
+  const progress: Progress = { phase: 'nothing', sent: 0 };
+  const line = overUndici(proxies);
+  onTestFinished(() => line.close());
+  try {
+    const reply = await withProgress(progress)(line.send)(request(url, body));
+    return { progress, reply, text: (await collect(reply.body, 1e9)).toString(), error: undefined };
+  } catch (error) {
+    return { progress, reply: undefined, text: '', error };
+  }
+}
+
+describe('overUndici', () => {
+  it('does not follow redirects, and gives all headers as they came', async () => {
+    const server = await rawServer((socket) =>
+      socket.end(
+        'HTTP/1.1 307 Temporary Redirect\r\nLocation: http://127.0.0.1:1/\r\nX-A: 1\r\nx-a: 2\r\nContent-Length: 0\r\n\r\n',
+      ),
+    );
+    const { reply } = await send(server.url);
+    expect(reply?.status).toBe(307);
+    expect(reply?.headers.filter(([name]) => name.toLowerCase() === 'x-a')).toEqual([
+      ['X-A', '1'],
+      ['x-a', '2'],
+    ]);
+    expect(server.received).toHaveLength(1);
+  });
+
+  it('does not decode what it gets', async () => {
+    const server = await rawServer((socket) =>
+      socket.end(httpAnswer('not gzip', '200 OK', 'Content-Encoding: gzip\r\n')),
+    );
+    expect((await send(server.url)).text).toBe('not gzip');
+  });
+
+  it('sends pieces of a known length with that length, of an unknown one in chunks', async () => {
+    const server = await rawServer((socket) => socket.end(httpAnswer('{}')));
+    const pieces = async function* () {
+      yield Buffer.from('{"a":');
+      yield Buffer.from('1}');
+    };
+    await send(server.url, { length: 7, pieces });
+    expect(bodyOf(server.received[0]).toString()).toBe('{"a":1}');
+    const chunked = send(server.url, { length: undefined, pieces });
+    await chunked;
+    expect(server.received[1]?.toString()).toMatch(/transfer-encoding: chunked/i);
+  });
+
+  it('tells how far a request has come', async () => {
+    const refused = await send('http://127.0.0.1:9/');
+    expect(refused.progress).toEqual({ phase: 'nothing', sent: 0 });
+    expect(networkReason(refused.error)).toContain('connection refused');
+    const reset = await rawServer((socket) => socket.destroy());
+    const lost = await send(reset.url);
+    expect(lost.progress).toEqual({ phase: 'all', sent: 2 });
+    expect(lost.error).toBeDefined();
+    const early = createTcpServer((socket) => socket.once('data', () => socket.resetAndDestroy()));
+    await new Promise<void>((resolve) => early.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void early.close());
+    const address = early.address();
+    const part = await send(
+      `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}/`,
+      Buffer.alloc(64 * 1024 * 1024),
+    );
+    expect(part.progress.phase).toBe('part');
+    expect(part.progress.sent).toBeLessThan(64 * 1024 * 1024);
+  });
+});
+
+describe('proxies', () => {
+  it('of the environment, lower case first; never for loopback', () => {
+    const far = new URL('https://svc.test');
+    expect(proxiesFor(far, {})).toBeUndefined();
+    expect(proxiesFor(far, { HTTP_PROXY: 'http://p:1' })).toBeUndefined();
+    expect(proxiesFor(far, { HTTPS_PROXY: 'http://p:1', https_proxy: 'http://q:2', NO_PROXY: 'x' })).toEqual({
+      httpProxy: '',
+      httpsProxy: 'http://q:2',
+      noProxy: 'x',
+    });
+    expect(proxiesFor(new URL('http://svc.test'), { http_proxy: 'http://p:1' })).toMatchObject({
+      httpProxy: 'http://p:1',
+    });
+    for (const near of ['http://localhost', 'https://127.8.0.1', 'http://[::1]:5']) {
+      expect(proxiesFor(new URL(near), { HTTP_PROXY: 'http://p:1', HTTPS_PROXY: 'http://p:1' })).toBeUndefined();
+    }
+  });
+
+  it('are asked as curl asks them: the whole address for http, a tunnel for https, nothing for NO_PROXY', async () => {
+    const seen: string[] = [];
+    const proxy = createServer((incoming, response) => {
+      seen.push(`${incoming.method} ${incoming.url} ${incoming.headers.host}`);
+      incoming.resume();
+      response.end('{"via":"proxy"}');
+    });
+    proxy.on('connect', (incoming, socket) => {
+      seen.push(`${incoming.method} ${incoming.url}`);
+      const target = connect(1, '127.0.0.1');
+      target.on('error', () => {});
+      socket.on('error', () => {}).end('HTTP/1.1 502 Bad Gateway\r\n\r\n');
+    });
+    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void proxy.close());
+    const address = proxy.address();
+    const at = `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}`;
+    const through = (url: string) =>
+      send(url, undefined, proxiesFor(new URL(url), { HTTP_PROXY: at, HTTPS_PROXY: at, NO_PROXY: 'direct.invalid' }));
+    const plain = await through('http://svc.invalid/call/start');
+    expect(plain.text).toBe('{"via":"proxy"}');
+    expect(header(plain.reply?.headers ?? [], 'content-length')).toBe('15');
+    const tunnel = await through('https://svc.invalid/call/start');
+    expect(tunnel.progress.phase).toBe('nothing');
+    expect((await through('http://direct.invalid/')).progress.phase).toBe('nothing');
+    expect(seen).toEqual(['POST http://svc.invalid/call/start svc.invalid', 'CONNECT svc.invalid:443']);
+  });
+});

@@ -1,0 +1,33 @@
+/** A clock that stands still until it is told to go on. */
+export interface Clock {
+  readonly after: (milliseconds: number, action: () => void) => () => void;
+  readonly advance: (milliseconds: number) => void;
+  /** How many orders are still to come. */
+  readonly pending: () => number;
+  /** Lets what is under way go on until a condition holds. */
+  readonly settled: (condition: () => boolean) => Promise<void>;
+}
+
+/** A new clock, at 0. */
+export function clock(): Clock {
+  let now = 0;
+  const orders = new Set<{ at: number; action: () => void }>();
+  return {
+    after: (milliseconds, action) => {
+      const order = { at: now + milliseconds, action };
+      orders.add(order);
+      return () => void orders.delete(order);
+    },
+    advance: (milliseconds) => {
+      now += milliseconds;
+      for (const order of [...orders].sort((left, right) => left.at - right.at)) {
+        if (order.at > now || !orders.delete(order)) continue;
+        order.action();
+      }
+    },
+    pending: () => orders.size,
+    settled: async (condition) => {
+      while (!condition()) await new Promise((resolve) => setImmediate(resolve));
+    },
+  };
+}
