@@ -5,16 +5,27 @@ export class TooLarge extends Error {
   override readonly name = 'TooLarge';
 }
 
-/** All bytes of a body. Throws TooLarge beyond `most` bytes, and what the connection throws where it is cut. */
-export async function collect(body: AsyncIterable<Uint8Array>, most: number): Promise<Buffer> {
-  const pieces: Uint8Array[] = [];
+/**
+ * All bytes of a body; with `expected`, its length, they are held once only. Throws TooLarge beyond `most` bytes, and
+ * what the connection throws where it is cut.
+ */
+export async function collect(body: AsyncIterable<Uint8Array>, most: number, expected = 0): Promise<Buffer> {
+  let bytes: Buffer = Buffer.allocUnsafe(Math.min(expected, most));
   let length = 0;
   for await (const piece of body) {
-    length += piece.length;
-    if (length > most) throw new TooLarge(`the answer has more than ${most} bytes`);
-    pieces.push(piece);
+    const needed = length + piece.length;
+    if (needed > most) throw new TooLarge(`the answer has more than ${most} bytes`);
+    if (needed > bytes.length) bytes = grown(bytes, length, needed);
+    bytes.set(piece, length);
+    length = needed;
   }
-  return Buffer.concat(pieces);
+  return bytes.subarray(0, length);
+}
+
+function grown(bytes: Buffer, length: number, needed: number): Buffer {
+  const larger = Buffer.allocUnsafe(Math.max(needed, bytes.length * 2));
+  larger.set(bytes.subarray(0, length));
+  return larger;
 }
 
 /** The first bytes of a body, at most `most` of them; a body that is cut ends where it was cut. */

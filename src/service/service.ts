@@ -84,9 +84,10 @@ function isRefused({ level, code, path }: Finding, { refusesUnknown }: Operation
 async function bodyOf({ headers, body }: Request, operation: Operation): Promise<Buffer> {
   const most = (operation.host === 'train' ? 1024 : 32) * MEBIBYTE;
   const tooLarge = new Refusal(413, `the body may have at most ${most} bytes`);
-  if (Number(header(headers, 'content-length') ?? 0) > most) throw tooLarge;
+  const { length = Number(header(headers, 'content-length') ?? 0) } = body;
+  if (length > most) throw tooLarge;
   try {
-    return await collect(asAsync(piecesOf(body)), most);
+    return await collect(asAsync(piecesOf(body)), most, length);
   } catch (error) {
     throw error instanceof TooLarge ? tooLarge : error;
   }

@@ -41,17 +41,20 @@ function freeText({ last, least, continues }: ModelRequest, seed: string): strin
   return `${opening} ${words.join(' ')}.`;
 }
 
-function stopped(
-  tokens: readonly Token[],
-  { stops, stopIds, least, keepsStop }: ModelRequest,
-): { tokens: Token[]; stopId: number | undefined } {
+function stopped(tokens: readonly Token[], request: ModelRequest): { tokens: Token[]; stopId: number | undefined } {
+  const { stops, stopIds, least, keepsStop } = request;
   let text = '';
+  // Up to here nothing stops it: what ends within the least number of tokens is none.
+  let free = 0;
   for (const [at, token] of tokens.entries()) {
     text += token.text;
-    if (at < least) continue;
+    if (at < least) {
+      free = text.length;
+      continue;
+    }
     if (stopIds.includes(token.id)) return { tokens: tokens.slice(0, keepsStop ? at + 1 : at), stopId: token.id };
-    const found = stops.map((stop) => ({ stop, from: text.indexOf(stop) })).filter(({ from }) => from !== -1);
-    const first = found.sort((left, right) => left.from - right.from)[0];
+    const found = stops.map((stop) => ({ stop, from: text.indexOf(stop, Math.max(0, free - stop.length + 1)) }));
+    const [first] = found.filter(({ from }) => from !== -1).sort((left, right) => left.from - right.from);
     if (first)
       return { tokens: tokensOf(text.slice(0, first.from + (keepsStop ? first.stop.length : 0))), stopId: undefined };
   }
