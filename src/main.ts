@@ -18,18 +18,15 @@ export async function main(runtime: Runtime): Promise<number> {
   const { stdout: out, stderr: err, env, argv } = runtime;
   const stdout = streamWriter(out, { name: 'stdout', colour: hasColour(out, env) });
   const stderr = streamWriter(err, { name: 'stderr', colour: hasColour(err, env), alwaysVisible: true });
-  const asked = argv.findLast(
-    (word, at) => word === '--error-format=json' || (word === 'json' && argv[at - 1] === '--error-format'),
-  );
-  const toldAsJson = asked !== undefined || env.SVC_ERROR_FORMAT === 'json';
-  let report = reportTo(stderr, { json: toldAsJson, quiet: false, verbose: false });
+  const secrets = [env.SVC_PASSWORD, env.SVC_TOKEN, env.SVC_UPSTREAM_TOKEN].flatMap((secret) => secret ?? []);
+  let report = reportTo(stderr, { json: asksForJson(argv, env), quiet: false, verbose: false, secrets });
   try {
     const parsed = parseCommandLine(argv, Math.min(stdout.columns, 100));
     if ('text' in parsed) return await told(parsed.text, stdout);
     const { command, flags } = parsed.run;
     const quiet = isOn(flags, 'quiet') === true;
     const json = errorFormat(textOf(flags, 'error-format'), env) === 'json';
-    report = reportTo(stderr, { json, quiet, verbose: isOn(flags, 'verbose') === true });
+    report = reportTo(stderr, { json, quiet, verbose: isOn(flags, 'verbose') === true, secrets });
     const spin = (text: string): (() => void) => (quiet || json ? () => {} : delayedSpinner(runtime, text));
     const run = await command.load();
     await untilSignal(runtime, (signal) => run(parsed.run, { runtime, stdout, report, signal, spin }));
@@ -62,6 +59,13 @@ function failureOf(error: unknown): Failure {
   return new Failure('bug', `this is a bug in svc: ${text}`, {
     hint: 'please report it with the command line that led to it',
   });
+}
+
+// For telling what is wrong with a command line that could not be read.
+function asksForJson(argv: readonly string[], { SVC_ERROR_FORMAT }: Runtime['env']): boolean {
+  const at = argv.findLastIndex((word) => /^--error-format(=|$)/.test(word));
+  const asked = argv[at]?.includes('=') ? argv[at]?.split('=')[1] : argv[at + 1];
+  return (at === -1 ? SVC_ERROR_FORMAT : asked) === 'json';
 }
 
 function errorFormat(flag: string | undefined, { SVC_ERROR_FORMAT }: Runtime['env']): string {

@@ -1,6 +1,7 @@
 import { exitCodes, type Failure } from '../errors.ts';
 import { writeJson } from '../json/write.ts';
-import type { Style, Writer } from './writer.ts';
+import type { Style } from './style.ts';
+import type { Writer } from './writer.ts';
 
 /** What svc has to say besides the result: lines on stderr, for people or (`--error-format json`) for programs. */
 export interface Report {
@@ -16,7 +17,7 @@ export interface Report {
   readonly failure: (failure: Failure) => Promise<void>;
   /** Text for the eyes that stands beside the result, such as reasoning; silent under `--quiet` and as JSON. */
   readonly aside: (text: string) => Promise<void>;
-  /** Values that never appear in anything reported from now on. */
+  /** Further values that never appear in anything reported from now on. */
   readonly conceal: (secrets: readonly string[]) => void;
 }
 
@@ -24,14 +25,19 @@ export interface ReportOptions {
   readonly json: boolean;
   readonly quiet: boolean;
   readonly verbose: boolean;
+  /** Values that never appear in anything reported. */
+  readonly secrets: readonly string[];
 }
 
 // Shorter values would hide parts of ordinary words.
 const SHORTEST_SECRET = 4;
 
 /** Reports to a writer, which is stderr. */
-export function reportTo(stderr: Writer, { json, quiet, verbose }: ReportOptions): Report {
+export function reportTo(stderr: Writer, { json, quiet, verbose, ...given }: ReportOptions): Report {
   const secrets: string[] = [];
+  const conceal = (more: readonly string[]): void =>
+    void secrets.push(...more.filter((secret) => secret.length >= SHORTEST_SECRET));
+  conceal(given.secrets);
   const clean = (text: string): string => secrets.reduce((left, secret) => left.replaceAll(secret, '[hidden]'), text);
   const say = (level: string, message: string, style?: Style): Promise<void> =>
     stderr.write(json ? `${clean(writeJson({ level, message }))}\n` : `${clean(message)}\n`, style);
@@ -53,9 +59,7 @@ export function reportTo(stderr: Writer, { json, quiet, verbose }: ReportOptions
     },
     failure: (failure) =>
       stderr.write(clean(json ? `${failureJson(failure)}\n` : failureText(failure)), json ? undefined : 'red'),
-    conceal: (more) => {
-      secrets.push(...more.filter((secret) => secret.length >= SHORTEST_SECRET));
-    },
+    conceal,
   };
 }
 

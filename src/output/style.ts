@@ -1,5 +1,6 @@
 import { Chalk } from 'chalk';
-import type { Style } from './writer.ts';
+
+export type Style = 'bold' | 'dim' | 'red' | 'yellow' | 'cyan';
 
 const chalk = new Chalk({ level: 1 });
 

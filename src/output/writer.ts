@@ -2,9 +2,8 @@ import { Buffer } from 'node:buffer';
 import { TextDecoder } from 'node:util';
 import { Failure } from '../errors.ts';
 import type { OutputStream } from '../runtime.ts';
+import type { Style } from './style.ts';
 import { type Visible, visible } from './visible.ts';
-
-export type Style = 'bold' | 'dim' | 'red' | 'yellow' | 'cyan';
 
 /** Where text goes: stdout, stderr or a file. */
 export interface Writer {
