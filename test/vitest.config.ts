@@ -1,10 +1,12 @@
 import { defineConfig } from 'vitest/config';
+import { ClosingLine } from './support/closing-line.ts';
 
 export default defineConfig({
   test: {
     root: new URL('..', import.meta.url).pathname,
     include: ['test/**/*.test.ts'],
     pool: 'forks',
+    reporters: ['default', new ClosingLine()],
     maxWorkers: 2,
     testTimeout: 30_000,
     hookTimeout: 30_000,

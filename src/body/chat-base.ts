@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { isOn } from '../fields/flag.ts';
-import { type Base, type Given, namedStdin, nothingToSend } from './base.ts';
+import { type Base, type Given, namedStdin, nothingToSend } from './given.ts';
 import { readText, withoutFinalNewline } from './source.ts';
 import type { Tools } from './tools.ts';
 

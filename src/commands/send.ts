@@ -2,7 +2,6 @@ import type { Conversation } from '../body/conversation.ts';
 import { choicesAsked } from '../body/streaming.ts';
 import { readAnswer } from '../call/answer.ts';
 import { choicesIn } from '../call/chat-text.ts';
-import { chunksOf } from '../call/chunks.ts';
 import { type Authorization, authorizationFor } from '../call/destination.ts';
 import { exchange } from '../call/exchange.ts';
 import type { Prepared } from '../call/prepared.ts';
@@ -17,7 +16,6 @@ import type { Chosen } from '../profiles/resolve.ts';
 import { openLine } from './line.ts';
 import type { Options } from './options.ts';
 import { showAnswer, usualFormat, type View } from './show-answer.ts';
-import { showStream } from './show-stream.ts';
 
 /** A request and what is to become of its answer. */
 export interface Sending {
@@ -91,6 +89,7 @@ function isEventStream({ headers }: Reply): boolean {
 async function showEvents(reply: Reply, sent: Sent, view: View, stop: AbortController): Promise<JsonDocument> {
   const choices = choicesAsked(rootOf(sent.draft.doc));
   const { after } = view.context.runtime;
+  const [{ chunksOf }, { showStream }] = await Promise.all([import('../call/chunks.ts'), import('./show-stream.ts')]);
   return showStream(chunksOf(reply, sent, { choices, after, stop: () => stop.abort() }), choices, view);
 }
 

@@ -1,0 +1,36 @@
+import { Buffer } from 'node:buffer';
+import { type Failure, usage } from '../errors.ts';
+import type { FlagValues } from '../fields/flag.ts';
+import type { Operation } from '../operations/operation.ts';
+
+/** What a body starts from: a whole body as JSON text, the prompt of a chat, both or neither. */
+export interface Base {
+  readonly whole?: Named;
+  readonly prompt?: string;
+}
+
+/** Bytes and what to call them in messages. */
+export interface Named {
+  readonly label: string;
+  readonly bytes: Uint8Array;
+}
+
+/** What a command line gives a body to start from. */
+export interface Given {
+  readonly operation: Operation;
+  readonly args: readonly string[];
+  readonly flags: FlagValues;
+  readonly stdinIsTerminal: boolean;
+}
+
+/** Empty stdin counts as an object without members, and is checked like one. */
+export function namedStdin(bytes: Uint8Array): Named {
+  return { label: 'stdin', bytes: bytes.length === 0 ? Buffer.from('{}') : bytes };
+}
+
+/** The failure of a command line that says nothing to send. */
+export function nothingToSend({ command, arguments: argument }: Operation): Failure {
+  const line = `svc ${command.join(' ')}`;
+  const first = argument ? `${line} <${argument.name}>, ` : '';
+  return usage('there is nothing to send', `${first}${line} -f body.json, or ${line} --help`);
+}
