@@ -4,6 +4,8 @@ import { errorCode } from '../files/reason.ts';
 import { type Headers, header, type Reply, type Send } from '../http/message.ts';
 import { isLoopback } from '../http/proxies.ts';
 
+const MOST_DISCARDED = 256 * 1024 * 1024;
+
 /** A service that listens on a port of 127.0.0.1. */
 export interface Listener {
   /** `http://127.0.0.1:PORT`. */
@@ -50,7 +52,7 @@ async function answer(send: Send, request: IncomingMessage, response: ServerResp
   }
   const length = header(headers, 'content-length');
   const url = new URL(request.url ?? '/', 'http://localhost');
-  const body = { length: length === undefined ? undefined : Number(length), pieces: () => request };
+  const body = { length: length === undefined ? undefined : Number(length), pieces: () => unread(request) };
   await write(await send({ method: request.method ?? 'GET', url: url.href, headers, body }), request, response);
 }
 
@@ -80,7 +82,27 @@ async function write(
     if (response.destroyed) return;
     if (!response.write(piece)) await drained(response);
   }
+  await discardRest(request);
   response.end();
+}
+
+// Closing while a client still sends would reset the connection and lose the answer, so the rest is read, up to a bound.
+async function discardRest(request: IncomingMessage): Promise<void> {
+  if (request.complete || request.destroyed) return;
+  let rest = MOST_DISCARDED;
+  try {
+    for await (const piece of unread(request)) {
+      rest -= piece.length;
+      if (rest <= 0) return;
+    }
+  } catch {
+    // A client that is gone waits for no answer.
+  }
+}
+
+// Leaving off does not close the connection, on which the answer is still to go.
+function unread(request: IncomingMessage): AsyncIterable<Uint8Array> {
+  return request.iterator({ destroyOnReturn: false });
 }
 
 function drained(response: ServerResponse): Promise<void> {

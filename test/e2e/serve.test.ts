@@ -1,6 +1,7 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { finished, firstLine, run, serve, start } from '../support/process.ts';
 import { httpAnswer, rawServer } from '../support/raw-server.ts';
@@ -15,6 +16,10 @@ async function post(
 ): Promise<{ status: number; text: string; headers: Headers }> {
   const reply = await fetch(url, { method: 'POST', body, headers: { 'Content-Type': 'application/json', ...headers } });
   return { status: reply.status, text: await reply.text(), headers: reply.headers };
+}
+
+async function* mebibytes(count: number): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < count; at++) yield new Uint8Array(1024 * 1024);
 }
 
 describe('svc serve', () => {
@@ -76,6 +81,9 @@ describe('svc serve', () => {
       422,
     );
     expect((await post(`${url}/call/start`, `"${'x'.repeat(33 * 1024 * 1024)}"`)).status).toBe(413);
+    const body = Readable.toWeb(Readable.from(mebibytes(40)));
+    const chunked = { method: 'POST', body, duplex: 'half', headers: { 'Content-Type': 'application/json' } } as const;
+    expect((await fetch(`${url}/call/start`, chunked)).status).toBe(413);
   });
 
   it('refuses what a web page could send', async () => {
