@@ -1,4 +1,5 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { folder, type Result, type Setting, svc } from '../support/svc.ts';
@@ -397,12 +398,12 @@ describe('a conversation', () => {
       (await svc(['chat', 'x', '--no-stdin', '--conversation', 'talk.json', '--n', '2'], { cwd, env, send: cut })).code,
     ).toBe(2);
     expect(readFileSync(join(cwd, 'talk.json'), 'utf8')).toBe(before);
-    writeFileSync(join(cwd, 'talk.json.lock'), String(process.pid));
+    writeFileSync(join(cwd, 'talk.json.lock'), `${process.pid} ${hostname()} 0a`);
     expect(await svc(['chat', 'x', '--no-stdin', '--conversation', 'talk.json', '--local'], { cwd })).toMatchObject({
       code: 12,
       stderr: expect.stringContaining(`in use by process ${process.pid}`),
     });
-    writeFileSync(join(cwd, 'talk.json.lock'), '999999999');
+    writeFileSync(join(cwd, 'talk.json.lock'), `999999999 ${hostname()} 0b`);
     expect((await svc(['chat', 'x', '--no-stdin', '--conversation', 'talk.json', '--local'], { cwd })).code).toBe(0);
     expect(JSON.parse(readFileSync(join(cwd, 'talk.json'), 'utf8'))).toHaveLength(4);
     writeFileSync(join(cwd, 'talk.json'), '{}');
