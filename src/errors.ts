@@ -51,6 +51,16 @@ export interface FailureFacts {
   readonly status?: number | undefined;
   readonly requestId?: string | undefined;
   readonly applied?: Applied | undefined;
+  /** How far the request of the last attempt had come. */
+  readonly phase?: 'nothing' | 'part' | 'all' | undefined;
+  /** Bytes of its body that were handed over. */
+  readonly bytesSent?: number | undefined;
+  /** Milliseconds the service asked to wait. */
+  readonly retryAfter?: number | undefined;
+  /** The same request will fail again for the same reason. */
+  readonly isLasting?: boolean | undefined;
+  /** An answer had begun and broke off. */
+  readonly isCut?: boolean | undefined;
   readonly attempts?: number | undefined;
   readonly ids?: { readonly [name: string]: string } | undefined;
   readonly issues?: readonly Issue[] | undefined;
@@ -78,6 +88,18 @@ export class Failure extends Error {
 export function usage(message: string, hint?: string): Failure {
   return new Failure('usage', message, { hint });
 }
+
+/** Whatever was thrown as a Failure: what nobody foresaw is a bug. */
+export function failureOf(error: unknown): Failure {
+  if (error instanceof Failure) return error;
+  if (error instanceof Interrupted)
+    return new Failure(error.code, `${error.message}; nothing was sent`, { applied: 'no' });
+  const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  return new Failure('bug', `this is a bug in svc: ${text}`, {
+    hint: 'please report it with the command line that led to it',
+  });
+}
+
 /** The user or the system asked the process to end. */
 export class Interrupted extends Error {
   override readonly name = 'Interrupted';

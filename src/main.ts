@@ -1,5 +1,6 @@
+import type { Context } from './cli/context.ts';
 import { parseCommandLine } from './cli/program.ts';
-import { Failure, Interrupted, usage } from './errors.ts';
+import { Failure, type FailureFacts, failureOf, Interrupted, usage } from './errors.ts';
 import { isOn, textOf } from './fields/flag.ts';
 import { hasColour } from './output/colour.ts';
 import { type Report, reportTo } from './output/report.ts';
@@ -17,7 +18,13 @@ const LAST_WORDS = 2000;
 export async function main(runtime: Runtime): Promise<number> {
   const { stdout: out, stderr: err, env, argv } = runtime;
   const stdout = streamWriter(out, { name: 'stdout', colour: hasColour(out, env) });
-  const stderr = streamWriter(err, { name: 'stderr', colour: hasColour(err, env), alwaysVisible: true });
+  // A line of text beside a turning spinner would tear: the first one ends it.
+  let stopSpinner = (): void => {};
+  const spin = (text: string): (() => void) => {
+    stopSpinner = delayedSpinner(runtime, text);
+    return stopSpinner;
+  };
+  const stderr = streamWriter(err, { name: 'stderr', colour: hasColour(err, env), isAside: true });
   const secrets = [env.SVC_PASSWORD, env.SVC_TOKEN, env.SVC_UPSTREAM_TOKEN].flatMap((secret) => secret ?? []);
   let report = reportTo(stderr, { json: asksForJson(argv, env), quiet: false, verbose: false, secrets });
   try {
@@ -27,9 +34,10 @@ export async function main(runtime: Runtime): Promise<number> {
     const quiet = isOn(flags, 'quiet') === true;
     const json = errorFormat(textOf(flags, 'error-format'), env) === 'json';
     report = reportTo(stderr, { json, quiet, verbose: isOn(flags, 'verbose') === true, secrets });
-    const spin = (text: string): (() => void) => (quiet || json ? () => {} : delayedSpinner(runtime, text));
     const run = await command.load();
-    await untilSignal(runtime, (signal) => run(parsed.run, { runtime, stdout, report, signal, spin }));
+    await untilSignal(runtime, (signal, underway) =>
+      run(parsed.run, { runtime, stdout, report, signal, spin: quiet || json ? () => () => {} : spin, underway }),
+    );
     return 0;
   } catch (error) {
     return failed(error, report);
@@ -46,19 +54,8 @@ async function failed(error: unknown, report: Report): Promise<number> {
   // The reader of a pipe has what it wanted.
   if (error instanceof ClosedPipe) return 0;
   const failure = failureOf(error);
-  // Where stderr is closed there is nobody left to tell.
-  await report.failure(failure).catch(() => {});
+  await report.failure(failure);
   return failure.exitCode;
-}
-
-function failureOf(error: unknown): Failure {
-  if (error instanceof Failure) return error;
-  if (error instanceof Interrupted)
-    return new Failure(error.code, `${error.message}; nothing was sent`, { applied: 'no' });
-  const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  return new Failure('bug', `this is a bug in svc: ${text}`, {
-    hint: 'please report it with the command line that led to it',
-  });
 }
 
 // For telling what is wrong with a command line that could not be read.
@@ -75,21 +72,30 @@ function errorFormat(flag: string | undefined, { SVC_ERROR_FORMAT }: Runtime['en
 }
 
 /** Runs until it ends by itself or the process is asked to end: then it may say its last words; a second time ends at once. */
-async function untilSignal({ onSignal, after }: Runtime, run: (signal: AbortSignal) => Promise<void>): Promise<void> {
+async function untilSignal(
+  { onSignal, after }: Runtime,
+  run: (signal: AbortSignal, underway: Context['underway']) => Promise<void>,
+): Promise<void> {
   const controller = new AbortController();
+  let facts = (): FailureFacts => ({ applied: 'no' });
   let release = (): void => {};
+  let endWait = (): void => {};
   const ended = new Promise<never>((_, reject) => {
     release = onSignal((signal) => {
       const reason = new Interrupted(signal);
-      const giveUp = (): void => reject(new Failure(reason.code, reason.message, { applied: 'unknown' }));
+      const giveUp = (): void => reject(new Failure(reason.code, reason.message, facts()));
       if (controller.signal.aborted) return giveUp();
       controller.abort(reason);
-      after(LAST_WORDS, giveUp);
+      endWait = after(LAST_WORDS, giveUp);
     });
   });
+  const underway: Context['underway'] = (known) => {
+    facts = known;
+  };
   try {
-    await Promise.race([run(controller.signal), ended]);
+    await Promise.race([run(controller.signal, underway), ended]);
   } finally {
     release();
+    endWait();
   }
 }

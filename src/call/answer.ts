@@ -1,19 +1,18 @@
-import { Buffer } from 'node:buffer';
-import { Failure, Interrupted } from '../errors.ts';
-import { TooLarge } from '../http/collect.ts';
-import type { Reply } from '../http/message.ts';
-import { networkReason } from '../http/reason.ts';
+import type { Buffer } from 'node:buffer';
+import { Failure, type FailureFacts, Interrupted } from '../errors.ts';
+import { collect, TooLarge } from '../http/collect.ts';
+import { header, type Reply } from '../http/message.ts';
 import { requestId } from '../http/trace.ts';
 import { type JsonDocument, parseJson } from '../json/document.ts';
 import { JsonError } from '../json/json-error.ts';
 import { kindOf, member, rootOf } from '../json/node.ts';
 import { formatPath } from '../json/path.ts';
 import type { Operation } from '../operations/operation.ts';
-import { failureOfError } from './failures.ts';
+import { failureOfError, reasonOf } from './failures.ts';
 import type { Sent } from './sent.ts';
 
-/** The most bytes of an answer that are held. */
-export const answerBytes = 32 * 1024 * 1024;
+// The most bytes of an answer that are held.
+const answerBytes = 32 * 1024 * 1024;
 
 /** A complete answer: its bytes, and either the JSON they are or why they are no answer of the interface. */
 export interface Answer {
@@ -45,24 +44,31 @@ export async function unexpectedIn(doc: JsonDocument, { reply }: Operation): Pro
 }
 
 /** The failure of an answer that broke the interface: the request was applied all the same. */
-export function brokenAnswer(message: string, { status, headers }: Reply, { ids }: Sent): Failure {
-  return new Failure('answer', message, { status, requestId: requestId(headers), applied: 'yes', attempts: 1, ids });
+export function brokenAnswer(message: string, reply: Reply, sent: Sent, isCut = false): Failure {
+  return new Failure('answer', message, { ...factsOfSuccess(reply, sent), isCut });
+}
+
+/** What is known of a request once a 2xx status has come: it was applied, whatever happens to its answer. */
+export function factsOfSuccess({ status, headers }: Reply, { ids, progress }: Sent): FailureFacts {
+  const { phase, sent: bytesSent, attempts } = progress;
+  return { status, requestId: requestId(headers), applied: 'yes', phase, bytesSent, attempts, ids };
 }
 
 async function wholeBody(reply: Reply, sent: Sent): Promise<Buffer> {
-  const pieces: Uint8Array[] = [];
-  let length = 0;
-  try {
+  let received = 0;
+  const counted = async function* (): AsyncGenerator<Uint8Array> {
     for await (const piece of reply.body) {
-      pieces.push(piece);
-      length += piece.length;
-      if (length > answerBytes) throw new TooLarge(`the answer has more than ${answerBytes} bytes`);
+      received += piece.length;
+      yield piece;
     }
+  };
+  try {
+    return await collect(counted(), answerBytes, Number(header(reply.headers, 'content-length') ?? 0) || 0);
   } catch (error) {
-    if (error instanceof Interrupted || length === 0) throw failureOfError(error, sent);
-    throw brokenAnswer(`the answer was cut after ${length} bytes: ${networkReason(error)}`, reply, sent);
+    if (error instanceof TooLarge) throw brokenAnswer(error.message, reply, sent);
+    if (error instanceof Interrupted || received === 0) throw failureOfError(error, sent);
+    throw brokenAnswer(`the answer was cut after ${received} bytes: ${reasonOf(error)}`, reply, sent, true);
   }
-  return Buffer.concat(pieces);
 }
 
 function parsed(bytes: Buffer): JsonDocument | undefined {

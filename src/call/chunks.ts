@@ -1,12 +1,11 @@
 import { Failure, Interrupted } from '../errors.ts';
 import { eventsOf } from '../http/events.ts';
 import type { Reply } from '../http/message.ts';
-import { networkReason } from '../http/reason.ts';
 import { parseJson } from '../json/document.ts';
 import { JsonError } from '../json/json-error.ts';
 import { itemsOf, type JsonNode, kindOf, member, rootOf, stringOf, textOf } from '../json/node.ts';
 import { brokenAnswer } from './answer.ts';
-import { failureOfError } from './failures.ts';
+import { failureOfError, reasonOf } from './failures.ts';
 import type { Sent } from './sent.ts';
 import { readServiceError } from './service-error.ts';
 import { verdictOf } from './verdict.ts';
@@ -47,16 +46,15 @@ export async function* chunksOf(
     }
   } catch (error) {
     if (error instanceof Failure) throw error;
-    if (finished.size < choices || error instanceof Interrupted) {
-      if (received === 0 || error instanceof Interrupted) throw failureOfError(error, sent);
-      throw brokenAnswer(`the stream was cut: ${networkReason(error)}`, reply, sent);
-    }
+    if (received === 0 || error instanceof Interrupted) throw failureOfError(error, sent);
+    // After the last finish reason nothing is missing, however the connection ends.
+    if (finished.size < choices) throw brokenAnswer(`the stream was cut: ${reasonOf(error)}`, reply, sent, true);
   } finally {
     endGrace();
   }
   if (received === 0) throw failureOfError(new Error('the stream ended before its first event'), sent);
   if (finished.size < choices)
-    throw brokenAnswer('the stream ended without a finish reason; the text may be cut', reply, sent);
+    throw brokenAnswer('the stream ended without a finish reason; the text may be cut', reply, sent, true);
 }
 
 function parsedChunk(data: string, reply: Reply, sent: Sent): JsonNode {
@@ -81,7 +79,8 @@ function isError(chunk: JsonNode): boolean {
 function failureOfEvent(chunk: JsonNode, reply: Reply, sent: Sent): Failure {
   const error = member(chunk, 'error');
   const code = member(error && kindOf(error) === 'object' ? error : chunk, 'code');
-  const status = code && kindOf(code) === 'number' ? Number(textOf(code)) : undefined;
+  // Some vendors number their errors as they like: only what can be a status is one.
+  const status = code && /^[45]\d\d$/.test(textOf(code)) ? Number(textOf(code)) : undefined;
   const verdict = status === undefined ? undefined : verdictOf(status, false);
   const { message = 'no reason given' } = readServiceError(chunk.doc.bytes);
   const { facts } = brokenAnswer('', reply, sent);

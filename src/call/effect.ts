@@ -23,7 +23,7 @@ export function repeatAdvice(effect: Operation['effect']): string {
     case 'read':
       return 'nothing is changed by it, so run it again';
     case 'keyed':
-      return 'it may have been applied; sending the same body with the same ids again does no harm';
+      return 'it may have been applied; running it again with other ids could apply it twice, with the same ids it does no harm';
     case 'paid':
       return 'it may have been answered; running it again could be charged twice';
     case 'once':

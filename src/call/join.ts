@@ -16,8 +16,7 @@ export function joiner(fields: Fields, skipped: readonly string[] = []): Joiner 
     add: (piece) => {
       for (const { key, value } of membersOf(piece)) {
         const [name, field] = fieldNamed(key, fields);
-        // An alias says what the field itself says in the same piece.
-        if (skipped.includes(key) || (name !== key && member(piece, name))) continue;
+        if (skipped.includes(key) || (name !== key && says(piece, name))) continue;
         const part = parts.get(name) ?? partFor(field);
         parts.set(name, part);
         part.add(value);
@@ -30,6 +29,12 @@ export function joiner(fields: Fields, skipped: readonly string[] = []): Joiner 
 interface Part {
   readonly add: (value: JsonNode) => void;
   readonly text: () => string;
+}
+
+// An alias says what the field itself says in the same piece, unless that is null.
+function says(piece: JsonNode, name: string): boolean {
+  const value = member(piece, name);
+  return value !== undefined && kindOf(value) !== 'null';
 }
 
 function fieldNamed(key: string, fields: Fields): [name: string, field: Field | undefined] {

@@ -1,8 +1,10 @@
 import type { Buffer } from 'node:buffer';
 import type { Draft } from '../body/draft.ts';
+import type { Fields } from '../fields/field.ts';
 import type { Headers } from '../http/message.ts';
+import { isSecretHeader } from '../http/trace.ts';
 import { setMembers } from '../json/edit.ts';
-import { isTrue, kindOf, member, rootOf } from '../json/node.ts';
+import { isTrue, type JsonNode, kindOf, member, rootOf, stringOf, textOf } from '../json/node.ts';
 import { splice } from '../json/splice.ts';
 import type { Operation } from '../operations/operation.ts';
 
@@ -25,10 +27,7 @@ export function asksForStream({ doc }: Draft): boolean {
 /** The body with `shown(name)` in the place of every secret; the very same bytes where there is none. */
 export function withoutSecrets({ doc }: Draft, { body }: Operation, shown: (name: string) => string): Buffer {
   const root = rootOf(doc);
-  const secrets = Object.keys(body).filter((name) => {
-    const value = member(root, name);
-    return body[name]?.secret && value !== undefined && kindOf(value) !== 'null';
-  });
+  const secrets = secretMembers(root, body).map(([name]) => name);
   if (secrets.length === 0) return doc.bytes;
   return splice(
     doc.bytes,
@@ -37,4 +36,19 @@ export function withoutSecrets({ doc }: Draft, { body }: Operation, shown: (name
       secrets.map((key) => ({ key, text: JSON.stringify(shown(key)) })),
     ),
   );
+}
+
+/** The secrets in a request besides its credential: secret members of the body, and headers that carry one. */
+export function secretsIn({ draft, operation, headers }: Prepared): string[] {
+  const members = secretMembers(rootOf(draft.doc), operation.body).map(([, value]) =>
+    kindOf(value) === 'string' ? stringOf(value) : textOf(value),
+  );
+  return [...members, ...headers.flatMap(([name, value]) => (isSecretHeader(name) ? [value] : []))];
+}
+
+function secretMembers(root: JsonNode, fields: Fields): [name: string, value: JsonNode][] {
+  return Object.keys(fields).flatMap((name) => {
+    const value = fields[name]?.secret ? member(root, name) : undefined;
+    return value !== undefined && kindOf(value) !== 'null' ? [[name, value] as [string, JsonNode]] : [];
+  });
 }

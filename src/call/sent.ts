@@ -1,5 +1,5 @@
 import type { Draft } from '../body/draft.ts';
-import type { Progress } from '../http/progress.ts';
+import { noProgress, type Progress } from '../http/progress.ts';
 import { rootOf } from '../json/node.ts';
 import type { Operation } from '../operations/operation.ts';
 import { effectOf, idsIn } from './effect.ts';
@@ -16,6 +16,5 @@ export interface Sent {
 /** What is known of a request before it leaves. */
 export function toBeSent(operation: Operation, draft: Draft): Sent {
   const body = rootOf(draft.doc);
-  const progress: Progress = { phase: 'nothing', sent: 0 };
-  return { operation, draft, effect: effectOf(operation, body), ids: idsIn(operation, body), progress };
+  return { operation, draft, effect: effectOf(operation, body), ids: idsIn(operation, body), progress: noProgress() };
 }

@@ -3,7 +3,7 @@ import { JsonError } from '../json/json-error.ts';
 import { itemsOf, type JsonNode, kindOf, member, rootOf, stringOf, textOf } from '../json/node.ts';
 import type { Path } from '../json/path.ts';
 
-/** What a service said about a failure: its words, cut to a few lines, and the places in the body it named. */
+/** What a service said about a failure: its words, and the places in the body it named. */
 export interface ServiceError {
   readonly message: string | undefined;
   readonly issues: readonly { readonly path: Path; readonly message: string }[];
@@ -12,9 +12,6 @@ export interface ServiceError {
 /** The most bytes of an error body that are read; some servers echo the whole request. */
 export const errorBytes = 64 * 1024;
 
-// What of it is shown.
-const SHOWN = 600;
-
 /** Reads an error body in any of the shapes of SERVERS.md; what is not JSON is shown as the text it is. */
 export function readServiceError(bytes: Uint8Array): ServiceError {
   const root = parsed(bytes);
@@ -22,7 +19,7 @@ export function readServiceError(bytes: Uint8Array): ServiceError {
   const detail = member(root, 'detail');
   const issues = detail && kindOf(detail) === 'list' ? Array.from(itemsOf(detail)).flatMap(issueOf) : [];
   if (issues.length > 0) return { message: undefined, issues };
-  return { message: cut(messageIn(root) ?? textOf(root)), issues };
+  return { message: messageIn(root) ?? textOf(root), issues };
 }
 
 // In the order of preference; an `error` that is an object is looked into.
@@ -43,7 +40,7 @@ function issueOf(entry: JsonNode): { path: Path; message: string }[] {
   const steps = Array.from(itemsOf(location), (step) =>
     kindOf(step) === 'number' ? Number(textOf(step)) : stringOf(step),
   );
-  return [{ path: steps[0] === 'body' ? steps.slice(1) : steps, message: cut(stringOf(message)) }];
+  return [{ path: steps[0] === 'body' ? steps.slice(1) : steps, message: stringOf(message) }];
 }
 
 function parsed(bytes: Uint8Array): JsonNode | undefined {
@@ -58,9 +55,5 @@ function parsed(bytes: Uint8Array): JsonNode | undefined {
 function plainText(bytes: Uint8Array): string | undefined {
   const text = new TextDecoder().decode(bytes);
   const readable = /<html|<!doctype/i.test(text) ? (/<title>([^<]*)/i.exec(text)?.[1] ?? 'an HTML page') : text;
-  return cut(readable.trim()) || undefined;
-}
-
-function cut(text: string): string {
-  return text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text;
+  return readable.trim() || undefined;
 }

@@ -1,3 +1,4 @@
+import type { FailureFacts } from '../errors.ts';
 import type { Report } from '../output/report.ts';
 import type { Writer } from '../output/writer.ts';
 import type { Runtime } from '../runtime.ts';
@@ -13,4 +14,6 @@ export interface Context {
   readonly signal: AbortSignal;
   /** Says on a terminal that something takes long, until the result is called. */
   readonly spin: (text: string) => () => void;
+  /** What to say of the work under way where the process must end before the command could. */
+  readonly underway: (facts: () => FailureFacts) => void;
 }

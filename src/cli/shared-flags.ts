@@ -71,6 +71,15 @@ export const timeoutFlag: Flag = {
   summary: 'Limit for the whole exchange: 90s, 2m, 1h',
 };
 
+/** Sets how often a request may be repeated. */
+export const retriesFlag: Flag = {
+  name: 'retries',
+  takes: 'value',
+  value: '<n>',
+  group: WHERE,
+  summary: 'Repeats after passing failures, where they do no harm: 3 if not set, 0 for none',
+};
+
 /** The flags of all five operations, beside those of their bodies. */
 export function operationFlags(operation: Operation): Flag[] {
   return [
@@ -100,6 +109,7 @@ export function operationFlags(operation: Operation): Flag[] {
     ...addressFlags([operation.host]),
     headerFlag,
     timeoutFlag,
+    retriesFlag,
     { name: 'allow-http', takes: 'switch', group: WHERE, summary: 'Send credentials over plain http' },
     {
       name: 'format',

@@ -13,6 +13,7 @@ export const environment: readonly (readonly [name: string, purpose: string])[] 
   ['SVC_PROJECT_ID', 'project where a body names none'],
   ['SVC_MODEL', 'model where a chat names none'],
   ['SVC_TIMEOUT', 'limit for a whole exchange, such as 90s'],
+  ['SVC_RETRIES', 'repeats after passing failures, 0 to 99'],
   ['SVC_ERROR_FORMAT', 'text or json: form of what goes to stderr'],
   ['SVC_CONFIG_DIR', 'folder of the profiles'],
   ['SVC_DATA_DIR', 'folder of the data of the embedded service'],

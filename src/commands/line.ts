@@ -8,20 +8,10 @@ import { dataFolder } from '../profiles/folders.ts';
 import type { Runtime } from '../runtime.ts';
 
 /** Opens the way to a service, the network or the embedded one, with the limits of an exchange. */
-export async function openLine(
-  url: URL,
-  isLocal: boolean,
-  limit: number | undefined,
-  progress: Progress,
-  context: Context,
-): Promise<Line> {
+export async function openLine(url: URL, isLocal: boolean, progress: Progress, context: Context): Promise<Line> {
   const { runtime, report } = context;
   const { send, close } = await rawLine(url, isLocal, runtime);
-  const layers = [
-    withTrace(report.detail),
-    withLimits({ ...usualLimits, total: limit }, progress, runtime.after),
-    withProgress(progress),
-  ];
+  const layers = [withProgress(progress), withTrace(report.detail), withLimits(usualLimits, progress, runtime.after)];
   return { send: layers.reduceRight((next, layer) => layer(next), send), close };
 }
 

@@ -16,7 +16,7 @@ import type { Operation } from '../operations/operation.ts';
 import { type Chosen, chooseProfile } from '../profiles/resolve.ts';
 import { showCurl } from './curl.ts';
 import { showDryRun } from './dry-run.ts';
-import { type Options, readOptions, timeLimit } from './options.ts';
+import { type Options, readOptions, retryLimit, timeLimit } from './options.ts';
 import { send } from './send.ts';
 import { usualFormat } from './show-answer.ts';
 
@@ -28,6 +28,7 @@ export function runOperation(operation: Operation): Run {
     const chosen = await chooseProfile(options.wanted, runtime);
     const destination = destinationOf(operation, options.wanted, chosen, runtime.env);
     const limit = timeLimit(invocation.flags, runtime.env, chosen.profile, operation);
+    const retries = retryLimit(invocation.flags, runtime.env, chosen.profile);
     // Said before stdin is read; a dry run does not need an address.
     if (!destination.url && !options.show) throw noAddress();
     if (destination.isLocal && options.show === 'curl')
@@ -41,7 +42,7 @@ export function runOperation(operation: Operation): Run {
       if (options.show === 'dry-run') return await showDryRun(prepared, options.format === 'json', context);
       if (options.show === 'curl') return await showCurl(prepared, context);
       if (!destination.url) throw noAddress();
-      await send({ prepared, url: destination.url, options, chosen, limit, conversation }, context);
+      await send({ prepared, url: destination.url, options, chosen, limit, retries, conversation }, context);
     } finally {
       await conversation?.close();
     }

@@ -53,17 +53,40 @@ export function timeLimit(
   profile: Profile,
   { limit }: Operation,
 ): number | undefined {
-  const sources = [
-    ['--timeout', textOf(flags, 'timeout')],
-    ['SVC_TIMEOUT', env.SVC_TIMEOUT],
-    ['the timeout of the profile', profile.timeout],
-  ] as const;
-  const [source, text] = sources.find(([, value]) => value) ?? [];
-  if (source === undefined || !text) return limit === undefined ? undefined : limit * 1000;
+  const [source, text] = settingOf('timeout', flags, env, profile);
+  if (text === undefined) return limit === undefined ? undefined : limit * 1000;
   const milliseconds = durationOf(text);
   if (milliseconds === undefined)
     throw usage(`${source} cannot be ${JSON.stringify(text)}`, 'write a time like 90s, 2m or 1h');
   return milliseconds;
+}
+
+// As many as PRODUCT.md section 7 gives.
+const USUAL_RETRIES = 3;
+
+/** How often a failed request may be repeated: flag, environment, profile, else 3 times. Throws usage for what is no number up to 99. */
+export function retryLimit(flags: FlagValues, env: Runtime['env'], profile: Profile): number {
+  const [source, text] = settingOf('retries', flags, env, profile);
+  if (text === undefined) return USUAL_RETRIES;
+  if (!/^\d{1,2}$/.test(text))
+    throw usage(`${source} cannot be ${JSON.stringify(text)}`, 'write a number from 0 to 99');
+  return Number(text);
+}
+
+function settingOf(
+  name: 'timeout' | 'retries',
+  flags: FlagValues,
+  env: Runtime['env'],
+  profile: Profile,
+): [source: string, text: string | undefined] {
+  const variable = `SVC_${name.toUpperCase()}`;
+  const sources = [
+    [`--${name}`, textOf(flags, name)],
+    [variable, env[variable]],
+    [`the ${name} of the profile`, profile[name]],
+  ] as const;
+  const [source = '', text] = sources.find(([, value]) => value) ?? [];
+  return [source, text];
 }
 
 function readFormat(flags: FlagValues, json: boolean): Format | undefined {

@@ -1,20 +1,27 @@
 import type { Conversation } from '../body/conversation.ts';
 import { choicesAsked } from '../body/streaming.ts';
-import { readAnswer } from '../call/answer.ts';
+import { factsOfSuccess } from '../call/answer.ts';
 import { choicesIn } from '../call/chat-text.ts';
 import { type Authorization, authorizationFor } from '../call/destination.ts';
-import { exchange } from '../call/exchange.ts';
-import type { Prepared } from '../call/prepared.ts';
+import { factsSoFar } from '../call/failures.ts';
+import { type Prepared, secretsIn } from '../call/prepared.ts';
+import { repeated } from '../call/repeated.ts';
 import { type Sent, toBeSent } from '../call/sent.ts';
 import type { Context } from '../cli/context.ts';
-import { header, type Reply, type Request } from '../http/message.ts';
+import { Failure, failureOf } from '../errors.ts';
+import { deadlineIn } from '../http/deadline.ts';
+import type { Reply, Request } from '../http/message.ts';
 import { isLoopback } from '../http/proxies.ts';
+import type { Line } from '../http/undici.ts';
 import type { JsonDocument } from '../json/document.ts';
 import { member, rootOf } from '../json/node.ts';
 import { openSink } from '../output/sink.ts';
+import { ClosedPipe } from '../output/writer.ts';
 import type { Chosen } from '../profiles/resolve.ts';
+import { type Answered, attempt } from './attempt.ts';
 import { openLine } from './line.ts';
 import type { Options } from './options.ts';
+import { repeatsFor } from './repeats.ts';
 import { showAnswer, usualFormat, type View } from './show-answer.ts';
 
 /** A request and what is to become of its answer. */
@@ -23,8 +30,10 @@ export interface Sending {
   readonly url: URL;
   readonly options: Options;
   readonly chosen: Chosen;
-  /** Milliseconds for the whole exchange. */
+  /** Milliseconds for the whole: attempts, waits and answer. */
   readonly limit: number | undefined;
+  /** The most repeats. */
+  readonly retries: number;
   readonly conversation: Conversation | undefined;
 }
 
@@ -32,33 +41,35 @@ export interface Sending {
 export async function send(sending: Sending, context: Context): Promise<void> {
   const { prepared, url, options, chosen, limit, conversation } = sending;
   const { operation, draft } = prepared;
-  const { runtime, stdout } = context;
+  const { runtime, stdout, report } = context;
   const authorization = await authorize(sending, context);
+  report.conceal(secretsIn(prepared));
   // Before anything is sent: a result that cannot be written is better not asked for.
   const sink = await openSink(options.output, stdout, runtime.cwd);
-  const view: View = {
-    operation,
-    format: options.format ?? usualFormat(operation, sink.writer.isTerminal),
-    sink,
-    context,
-  };
+  const format = options.format ?? usualFormat(operation, sink.writer.isTerminal);
+  const view: View = { operation, format, sink, context };
   const sent = toBeSent(operation, draft);
   const stop = new AbortController();
-  const line = await openLine(url, chosen.isLocal, limit, sent.progress, context);
-  const stopSpinner = context.spin('waiting for the answer');
+  const deadline = deadlineIn(limit, runtime);
+  let line: Line | undefined;
+  let reply: Reply | undefined;
+  context.underway(() => (reply ? factsOfSuccess(reply, sent) : factsSoFar(sent)));
   try {
-    const request = requestOf(sending, authorization, AbortSignal.any([context.signal, stop.signal]));
-    const reply = await exchange(line.send, request, sent);
-    stopSpinner();
-    const said = isEventStream(reply) ? await showEvents(reply, sent, view, stop) : await showWhole(reply, sent, view);
-    const [choice] = choicesIn(rootOf(said));
-    await conversation?.save(rootOf(draft.doc), member(choice, 'message'));
+    line = await openLine(url, chosen.isLocal, sent.progress, context);
+    const { send: over } = line;
+    const signal = AbortSignal.any([context.signal, stop.signal, deadline.signal]);
+    const request = requestOf(sending, authorization, signal);
+    const repeats = repeatsFor(sending.retries, deadline, context);
+    const answered = await repeated(() => attempt(over, request, sent, context), sent, repeats);
+    reply = answered.reply;
+    const said = await show(answered, sent, view, stop);
+    await conversation?.save(rootOf(draft.doc), member(choicesIn(rootOf(said))[0], 'message'));
   } catch (error) {
-    await sink.abandon();
-    throw error;
+    await sink.abandon().catch((lost: unknown) => report.warn(failureOf(lost).message));
+    throw reply ? afterSuccess(error, reply, sent) : error;
   } finally {
-    stopSpinner();
-    await line.close();
+    deadline.end();
+    await line?.close();
   }
 }
 
@@ -81,18 +92,17 @@ function requestOf({ prepared, url }: Sending, authorization: Authorization | un
   return { method: 'POST', url: url.href, headers, body: prepared.draft.doc.bytes, signal };
 }
 
-// A server may stream unasked, or answer plainly in spite of `stream: true` (SERVERS.md): what it says it sends decides.
-function isEventStream({ headers }: Reply): boolean {
-  return header(headers, 'content-type')?.toLowerCase().startsWith('text/event-stream') ?? false;
-}
-
-async function showEvents(reply: Reply, sent: Sent, view: View, stop: AbortController): Promise<JsonDocument> {
+async function show({ reply, answer }: Answered, sent: Sent, view: View, stop: AbortController): Promise<JsonDocument> {
+  if (answer) return showAnswer(answer, view);
   const choices = choicesAsked(rootOf(sent.draft.doc));
   const { after } = view.context.runtime;
   const [{ chunksOf }, { showStream }] = await Promise.all([import('../call/chunks.ts'), import('./show-stream.ts')]);
   return showStream(chunksOf(reply, sent, { choices, after, stop: () => stop.abort() }), choices, view);
 }
 
-async function showWhole(reply: Reply, sent: Sent, view: View): Promise<JsonDocument> {
-  return showAnswer(await readAnswer(reply, sent), view);
+// Whatever goes wrong with the result, such as a full disk, the request was applied.
+function afterSuccess(error: unknown, reply: Reply, sent: Sent): unknown {
+  if (error instanceof ClosedPipe) return error;
+  const { code, message, facts } = failureOf(error);
+  return facts.applied ? error : new Failure(code, message, { ...factsOfSuccess(reply, sent), ...facts });
 }

@@ -26,13 +26,12 @@ export function usualFormat({ result }: Operation, isTerminal: boolean): Format 
 export async function showAnswer({ bytes, doc, broken }: Answer, view: View): Promise<JsonDocument> {
   const { operation, sink, context } = view;
   if (broken || !doc) {
-    await sink.writer.write(bytes);
-    await sink.commit();
+    // That the answer is broken is what has to be told, also where it cannot be written.
+    await writeAndCommit(sink, bytes).catch(() => {});
     throw broken;
   }
   if (isChatText(view)) await showReasoning(doc, context);
-  await sink.writer.write(laidOut(doc, view));
-  await sink.commit();
+  await writeAndCommit(sink, laidOut(doc, view));
   await showEnd(doc, view);
   for (const warning of await unexpectedIn(doc, operation)) await context.report.warn(warning);
   return doc;
@@ -48,6 +47,11 @@ export async function showEnd(doc: JsonDocument, { operation, context: { report 
   if (operation.result.as !== 'chat') return;
   for (const note of endNotes(rootOf(doc))) await report.note(note);
   await report.detail(endDetail(rootOf(doc)));
+}
+
+async function writeAndCommit({ writer, commit }: Sink, bytes: string | Uint8Array): Promise<void> {
+  await writer.write(bytes);
+  await commit();
 }
 
 function laidOut(doc: JsonDocument, view: View): string | Buffer {

@@ -22,8 +22,8 @@ export async function showStream(chunks: AsyncIterable<JsonNode>, choices: numbe
       else if (format === 'jsonl') await sink.writer.write(`${compactJson(chunk.doc)}\n`);
     }
   } catch (error) {
-    await live?.end();
-    if (isChatText(view) && !live) await sink.writer.write(chatText(rootOf(parseJson(whole.text()))));
+    // How the stream failed is what has to be told, also where the rest of it cannot be written.
+    await rest(whole.text(), live, view).catch(() => {});
     throw error;
   }
   const doc = parseJson(whole.text());
@@ -33,6 +33,11 @@ export async function showStream(chunks: AsyncIterable<JsonNode>, choices: numbe
   await sink.commit();
   await showEnd(doc, view);
   return doc;
+}
+
+async function rest(whole: string, live: LiveText | undefined, view: View): Promise<void> {
+  await live?.end();
+  if (isChatText(view) && !live) await view.sink.writer.write(chatText(rootOf(parseJson(whole))));
 }
 
 interface LiveText {

@@ -1,27 +1,26 @@
-import type { Layer, Reply } from './message.ts';
-import type { Progress } from './progress.ts';
+import type { Body, Layer, Reply } from './message.ts';
+import { type Progress, piecesOf } from './progress.ts';
 
-/** How long an exchange may take, in milliseconds; without a total there is no limit on the whole. */
+/** How long the parts of an exchange may take, in milliseconds. */
 export interface Limits {
   /** Until the request begins to leave: name lookup, connection, TLS, proxies. */
   readonly connect: number;
-  /** Without a byte of the answer. */
+  /** Without a byte of the answer, or of the request while it leaves. */
   readonly firstByte: number;
   /** Between two pieces of the answer. */
   readonly idle: number;
-  readonly total: number | undefined;
 }
 
-/** The limits of PRODUCT.md section 4, all but the total. */
+/** The limits of PRODUCT.md section 4 but the total, which is a deadline over all attempts. */
 export const usualLimits = { connect: 10_000, firstByte: 600_000, idle: 120_000 } as const;
 
 /** An exchange took too long; `limit` says which limit it was. */
 export class LimitReached extends Error {
   override readonly name = 'LimitReached';
-  readonly limit: keyof Limits;
+  readonly limit: keyof Limits | 'total';
   readonly milliseconds: number;
 
-  constructor(limit: keyof Limits, milliseconds: number) {
+  constructor(limit: keyof Limits | 'total', milliseconds: number) {
     super(`the ${limit} limit of ${milliseconds} ms was reached`);
     this.limit = limit;
     this.milliseconds = milliseconds;
@@ -36,22 +35,20 @@ export function withLimits(limits: Limits, progress: Progress, after: After): La
     const controller = new AbortController();
     const stop = (limit: keyof Limits, milliseconds: number): void =>
       controller.abort(new LimitReached(limit, milliseconds));
-    const start = (limit: keyof Limits): (() => void) => {
-      const milliseconds = limits[limit];
-      return milliseconds === undefined ? () => {} : after(milliseconds, () => stop(limit, milliseconds));
-    };
-    const endTotal = start('total');
+    const start = (limit: keyof Limits): (() => void) => after(limits[limit], () => stop(limit, limits[limit]));
     const endConnect = after(limits.connect, () => {
       if (progress.phase === 'nothing') stop('connect', limits.connect);
     });
-    const endFirst = start('firstByte');
+    let endFirst = start('firstByte');
+    const again = (): void => {
+      endFirst();
+      endFirst = start('firstByte');
+    };
     const signal = request.signal ? AbortSignal.any([request.signal, controller.signal]) : controller.signal;
     try {
-      const reply = await next({ ...request, signal });
-      endFirst();
-      return { ...reply, body: limited(reply, start, controller.signal, endTotal) };
+      const reply = await next({ ...request, body: heard(request.body, again), signal });
+      return { ...reply, body: limited(reply, start, signal) };
     } catch (error) {
-      endTotal();
       throw signal.aborted ? signal.reason : error;
     } finally {
       endConnect();
@@ -60,11 +57,23 @@ export function withLimits(limits: Limits, progress: Progress, after: After): La
   };
 }
 
+// An upload that goes on is no silence, however long it takes.
+function heard(body: Body, again: () => void): Body {
+  return {
+    length: body.length,
+    pieces: async function* () {
+      for await (const piece of piecesOf(body)) {
+        again();
+        yield piece;
+      }
+    },
+  };
+}
+
 async function* limited(
   { body }: Reply,
   start: (limit: keyof Limits) => () => void,
   signal: AbortSignal,
-  done: () => void,
 ): AsyncGenerator<Uint8Array> {
   let endIdle = start('firstByte');
   try {
@@ -77,6 +86,5 @@ async function* limited(
     throw signal.aborted ? signal.reason : error;
   } finally {
     endIdle();
-    done();
   }
 }

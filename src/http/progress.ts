@@ -8,15 +8,23 @@ export interface Progress {
   phase: 'nothing' | 'part' | 'all';
   /** Bytes of the body handed over. */
   sent: number;
+  /** Exchanges begun; the rest is said of the last one. */
+  attempts: number;
+}
+
+/** The progress of a request that nobody has tried to send yet. */
+export function noProgress(): Progress {
+  return { phase: 'nothing', sent: 0, attempts: 0 };
 }
 
 // Small enough that a request that is cut off early is known to be incomplete.
 const PIECE = 64 * 1024;
 
-/** Keeps `progress` true while the body is taken. A sender asks for the first piece when it is connected. */
+/** Keeps `progress` true while the body is taken, from the start of each exchange. A sender asks for the first piece when it is connected. */
 export function withProgress(progress: Progress): Layer {
   return (next) => (request) => {
     const { body } = request;
+    Object.assign(progress, { phase: 'nothing', sent: 0, attempts: progress.attempts + 1 });
     return next({ ...request, body: { length: body.length, pieces: () => observed(body, progress) } });
   };
 }

@@ -13,18 +13,35 @@ export interface Line {
 /**
  * Exchanges over HTTP/1.1 without any of undici's own policies: no redirects, no repeats, no time limits, no decoding.
  * Throws what the connection throws. A body is asked for when the connection, TLS included, is there.
+ *
+ * Each exchange has a connection of its own: one that was used before can be closed by the server as the next request
+ * leaves, and then nobody knows whether that was applied. It has a dispatcher of its own as well, because undici
+ * connects anew when an exchange is aborted.
  */
 export function overUndici(proxies: Proxies | undefined): Line {
+  const open = new Set<Dispatcher>();
+  return {
+    send: (request) => {
+      const dispatcher = dispatcherFor(proxies);
+      open.add(dispatcher);
+      return exchange(dispatcher, request);
+    },
+    close: async () => {
+      await Promise.all(Array.from(open, (dispatcher) => dispatcher.destroy()));
+    },
+  };
+}
+
+function dispatcherFor(proxies: Proxies | undefined): Dispatcher {
   const options = { headersTimeout: 0, bodyTimeout: 0, connect: { timeout: 0 }, allowH2: false };
-  const dispatcher: Dispatcher = proxies
-    ? new EnvHttpProxyAgent({ ...options, ...proxies, proxyTunnel: false })
-    : new Agent(options);
-  return { send: (request) => exchange(dispatcher, request), close: () => dispatcher.destroy() };
+  return proxies ? new EnvHttpProxyAgent({ ...options, ...proxies, proxyTunnel: false }) : new Agent(options);
 }
 
 async function exchange(dispatcher: Dispatcher, { url: text, method, headers, body, signal }: Request): Promise<Reply> {
   const url = new URL(text);
   const length: Headers = body.length === undefined ? [] : [['Content-Length', String(body.length)]];
+  if (signal?.aborted) throw signal.reason;
+  signal?.addEventListener('abort', () => void dispatcher.destroy(signal.reason), { once: true });
   const reply = await dispatcher.request({
     origin: url.origin,
     path: url.pathname + url.search,
@@ -33,7 +50,7 @@ async function exchange(dispatcher: Dispatcher, { url: text, method, headers, bo
     // undici takes any async iterable and starts it when it is connected; its types know streams only.
     body: piecesOf(body) as unknown as Readable,
     responseHeaders: 'raw',
-    signal: signal ?? null,
+    reset: true,
   });
   return { status: reply.statusCode, statusText: reply.statusText, headers: pairs(reply.headers), body: reply.body };
 }

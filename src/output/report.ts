@@ -1,5 +1,7 @@
-import { exitCodes, type Failure } from '../errors.ts';
+import type { Failure } from '../errors.ts';
 import { writeJson } from '../json/write.ts';
+import { concealer } from './conceal.ts';
+import { failureJson, failureText } from './failure.ts';
 import type { Style } from './style.ts';
 import type { Writer } from './writer.ts';
 
@@ -29,18 +31,11 @@ export interface ReportOptions {
   readonly secrets: readonly string[];
 }
 
-// Shorter values would hide parts of ordinary words.
-const SHORTEST_SECRET = 4;
-
 /** Reports to a writer, which is stderr. */
-export function reportTo(stderr: Writer, { json, quiet, verbose, ...given }: ReportOptions): Report {
-  const secrets: string[] = [];
-  const conceal = (more: readonly string[]): void =>
-    void secrets.push(...more.filter((secret) => secret.length >= SHORTEST_SECRET));
-  conceal(given.secrets);
-  const clean = (text: string): string => secrets.reduce((left, secret) => left.replaceAll(secret, '[hidden]'), text);
+export function reportTo(stderr: Writer, { json, quiet, verbose, secrets }: ReportOptions): Report {
+  const { add, clean } = concealer(secrets);
   const say = (level: string, message: string, style?: Style): Promise<void> =>
-    stderr.write(json ? `${clean(writeJson({ level, message }))}\n` : `${clean(message)}\n`, style);
+    stderr.write(json ? `${writeJson({ level, message: clean(message) })}\n` : `${clean(message)}\n`, style);
   return {
     note: async (message) => {
       if (!quiet) await say('note', json ? message : `svc: ${message}`, 'dim');
@@ -58,37 +53,7 @@ export function reportTo(stderr: Writer, { json, quiet, verbose, ...given }: Rep
       if (!quiet && !json) await stderr.write(clean(text), 'dim');
     },
     failure: (failure) =>
-      stderr.write(clean(json ? `${failureJson(failure)}\n` : failureText(failure)), json ? undefined : 'red'),
-    conceal,
+      json ? stderr.write(`${failureJson(failure, clean)}\n`) : stderr.write(failureText(failure, clean), 'red'),
+    conceal: add,
   };
-}
-
-function failureText({ message, facts }: Failure): string {
-  const { hint, issues = [], ids = {} } = facts;
-  const lines = [`svc: ${message}`];
-  for (const issue of issues)
-    lines.push(`  ${[issue.at, issue.path].filter((part) => part !== '').join(' ')}: ${issue.message}`);
-  for (const [name, id] of Object.entries(ids)) lines.push(`  ${name}: ${id}`);
-  if (hint) lines.push(`  ${hint}`);
-  return `${lines.join('\n')}\n`;
-}
-
-function failureJson({ message, code, exitCode, facts }: Failure): string {
-  const { hint, status, requestId, applied = 'no', attempts = 0, ids = {}, issues = [] } = facts;
-  const retryable = exitCodes[code].again === 'yes' || exitCodes[code].again === 'later';
-  return writeJson({
-    error: {
-      code,
-      message,
-      hint,
-      exit_code: exitCode,
-      status,
-      request_id: requestId,
-      retryable,
-      applied,
-      attempts,
-      ids,
-      issues: issues.map(({ path, at, message: text }) => ({ path, at, message: text })),
-    },
-  });
 }

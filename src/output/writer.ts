@@ -26,25 +26,28 @@ export class ClosedPipe extends Error {
 
 export interface WriterOptions {
   readonly name: string;
-  /** Control characters are shown even where it is no terminal, as for everything on stderr. */
-  readonly alwaysVisible?: boolean;
+  /** It is stderr: control characters are shown even where it is no terminal, and nothing fails because nobody listens. */
+  readonly isAside?: boolean;
   readonly colour: boolean;
 }
 
 /** The one writer of a stream, used for everything that a server, a file or svc itself has to say. */
-export function streamWriter(stream: OutputStream, { name, alwaysVisible = false, colour }: WriterOptions): Writer {
+export function streamWriter(stream: OutputStream, { name, isAside = false, colour }: WriterOptions): Writer {
   const isTerminal = stream.isTTY === true;
   let filter: Visible | undefined;
   let decoder: TextDecoder | undefined;
   // Errors reach us through the callback of each write; without a listener Node would end the process.
   stream.on('error', () => {});
-  const send = (bytes: string | Uint8Array): Promise<void> =>
-    bytes.length === 0 ? Promise.resolve() : written(stream, bytes, name);
+  const send = async (bytes: string | Uint8Array): Promise<void> => {
+    if (bytes.length === 0) return;
+    const done = written(stream, bytes, name);
+    await (isAside ? done.catch(() => {}) : done);
+  };
   return {
     isTerminal,
     columns: stream.columns ?? 80,
     write: async (text, style) => {
-      if (!isTerminal && !alwaysVisible) return send(text);
+      if (!isTerminal && !isAside) return send(text);
       filter ??= visible();
       decoder ??= new TextDecoder();
       const clean = filter.push(typeof text === 'string' ? text : decoder.decode(text, { stream: true }));

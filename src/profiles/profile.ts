@@ -15,6 +15,7 @@ export interface Profile {
   readonly header_origins?: readonly string[];
   readonly headers?: { readonly [name: string]: string };
   readonly timeout?: string;
+  readonly retries?: string;
   readonly project_id?: string;
   readonly model?: string;
 }

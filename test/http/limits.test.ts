@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { deadlineIn } from '../../src/http/deadline.ts';
 import { LimitReached, usualLimits, withLimits } from '../../src/http/limits.ts';
-import type { Reply, Request, Send } from '../../src/http/message.ts';
-import type { Progress } from '../../src/http/progress.ts';
+import type { Body, Reply, Request, Send } from '../../src/http/message.ts';
+import { noProgress, piecesOf } from '../../src/http/progress.ts';
 import { clock } from '../support/clock.ts';
 
 const request: Request = { method: 'POST', url: 'https://svc.test/', headers: [], body: new Uint8Array() };
@@ -11,7 +12,10 @@ function pending(): {
   send: Send;
   answer: (body: AsyncIterable<Uint8Array>) => void;
   signal: () => AbortSignal | undefined;
+  /** The body of the request, as a connection takes it. */
+  take: () => AsyncIterator<Uint8Array>;
 } {
+  let body: Body = new Uint8Array();
   let resolve: (reply: Reply) => void = () => {};
   let signal: AbortSignal | undefined;
   return {
@@ -19,18 +23,22 @@ function pending(): {
       new Promise((settle, reject) => {
         resolve = settle;
         signal = sent.signal;
+        body = sent.body;
         sent.signal?.addEventListener('abort', () => reject(new Error('aborted')));
       }),
     answer: (body) => resolve({ status: 200, statusText: '', headers: [], body }),
     signal: () => signal,
+    take: () =>
+      (async function* () {
+        yield* piecesOf(body);
+      })(),
   };
 }
 
-function setup(total?: number) {
-  const time = clock();
-  const progress: Progress = { phase: 'nothing', sent: 0 };
+function setup(time = clock()) {
+  const progress = noProgress();
   const wire = pending();
-  const send = withLimits({ ...usualLimits, total }, progress, time.after)(wire.send);
+  const send = withLimits(usualLimits, progress, time.after)(wire.send);
   return { time, progress, wire, send };
 }
 
@@ -63,20 +71,37 @@ describe('limits of an exchange', () => {
     expect(await outcome).toBe('firstByte 600000');
   });
 
-  it('a total over everything, the reading of the answer included', async () => {
-    const waiting = setup(5000);
-    const limit = limitOf(waiting.send(request));
-    waiting.time.advance(5000);
-    expect(await limit).toBe('total 5000');
-    const reading = setup(5000);
-    const reply = reading.send(request);
-    reading.progress.phase = 'all';
-    reading.time.advance(3000);
-    reading.wire.answer(stalling(reading.wire));
+  it('an upload that goes on is no silence', async () => {
+    const { time, wire, send, progress } = setup();
+    const pieces = piecesOnDemand();
+    const outcome = limitOf(send({ ...request, body: { length: 3, pieces: pieces.all } }));
+    progress.phase = 'part';
+    const leaving = wire.take();
+    for (let minute = 0; minute < 30; minute += 9) {
+      pieces.give();
+      await leaving.next();
+      time.advance(9 * 60_000);
+    }
+    expect(wire.signal()?.aborted).toBe(false);
+    time.advance(60_000);
+    expect(await outcome).toBe('firstByte 600000');
+  });
+
+  it('a deadline over attempts, waits and the reading of the answer', async () => {
+    const time = clock();
+    const deadline = deadlineIn(5000, time);
+    time.advance(3000);
+    expect(deadline.left()).toBe(2000);
+    const { wire, send } = setup(time);
+    const reply = send({ ...request, signal: deadline.signal });
+    wire.answer(stalling(wire));
     const outcome = limitOf(read(reply));
     await reply;
-    reading.time.advance(2000);
+    time.advance(2000);
     expect(await outcome).toBe('total 5000');
+    deadlineIn(5000, time).end();
+    expect(deadlineIn(undefined, time).left()).toBe(Number.POSITIVE_INFINITY);
+    expect(time.pending()).toBe(0);
   });
 
   it('2 min between pieces of the answer', async () => {
@@ -98,7 +123,7 @@ describe('limits of an exchange', () => {
   });
 
   it('the end of the exchange ends the clocks', async () => {
-    const { time, wire, send } = setup(5000);
+    const { time, wire, send } = setup();
     const reply = send(request);
     wire.answer(
       (async function* () {
@@ -117,6 +142,26 @@ describe('limits of an exchange', () => {
     await expect(outcome).rejects.toThrow('by the user');
   });
 });
+
+/** A body whose pieces come when they are given. */
+function piecesOnDemand(): { all: () => AsyncGenerator<Uint8Array>; give: () => void } {
+  let give = (): void => {};
+  let given = new Promise<void>((resolve) => {
+    give = resolve;
+  });
+  return {
+    all: async function* () {
+      for (;;) {
+        await given;
+        given = new Promise((resolve) => {
+          give = resolve;
+        });
+        yield Buffer.from('x');
+      }
+    },
+    give: () => give(),
+  };
+}
 
 async function* stalling(
   wire: { signal: () => AbortSignal | undefined },

@@ -1,6 +1,7 @@
 /** A clock that stands still until it is told to go on. */
 export interface Clock {
   readonly after: (milliseconds: number, action: () => void) => () => void;
+  readonly elapsed: () => number;
   readonly advance: (milliseconds: number) => void;
   /** How many orders are still to come. */
   readonly pending: () => number;
@@ -18,6 +19,7 @@ export function clock(): Clock {
       orders.add(order);
       return () => void orders.delete(order);
     },
+    elapsed: () => now,
     advance: (milliseconds) => {
       now += milliseconds;
       for (const order of [...orders].sort((left, right) => left.at - right.at)) {

@@ -1,0 +1,49 @@
+import { exitCodes, type Failure } from '../errors.ts';
+import { writeJson } from '../json/write.ts';
+
+// The most characters of one message that are shown; a server may echo a whole request.
+const LONGEST = 900;
+
+/** A failure as lines for people, each text of it passed through `clean`. */
+export function failureText({ message, facts }: Failure, clean: (text: string) => string): string {
+  const { hint, issues = [], ids = {} } = facts;
+  const lines = [`svc: ${shown(message, clean)}`];
+  for (const { at, path, message: text } of issues)
+    lines.push(`  ${clean([at, path].filter((part) => part !== '').join(' '))}: ${shown(text, clean)}`);
+  for (const [name, id] of Object.entries(ids)) lines.push(`  ${name}: ${clean(id)}`);
+  if (hint) lines.push(`  ${clean(hint)}`);
+  return `${lines.join('\n')}\n`;
+}
+
+/** A failure as one JSON object (PRODUCT.md section 6), each text of it passed through `clean`. */
+export function failureJson({ message, code, exitCode, facts }: Failure, clean: (text: string) => string): string {
+  const { hint, status, requestId, applied = 'no', phase, bytesSent, attempts = 0, ids = {}, issues = [] } = facts;
+  const { again } = exitCodes[code];
+  return writeJson({
+    error: {
+      code,
+      message: shown(message, clean),
+      hint: hint === undefined ? undefined : clean(hint),
+      exit_code: exitCode,
+      status,
+      request_id: requestId === undefined ? undefined : clean(requestId),
+      retryable: again === 'yes' || again === 'later',
+      applied,
+      phase,
+      bytes_sent: bytesSent,
+      attempts,
+      ids: Object.fromEntries(Object.entries(ids).map(([name, id]) => [name, clean(id)])),
+      issues: issues.map(({ path, at, message: text }) => ({
+        path: clean(path),
+        at: clean(at),
+        message: shown(text, clean),
+      })),
+    },
+  });
+}
+
+// Cut after it is cleaned: half a secret would not be recognised.
+function shown(text: string, clean: (text: string) => string): string {
+  const whole = clean(text);
+  return whole.length > LONGEST ? `${whole.slice(0, LONGEST)}…` : whole;
+}

@@ -1,0 +1,70 @@
+import { expect } from 'vitest';
+import { svc } from '../support/svc.ts';
+import type { Effect } from './faults.ts';
+
+/** An operation as it is called, and what repeating it would do. */
+export interface Called {
+  readonly name: string;
+  readonly args: readonly string[];
+  readonly effect: Effect;
+}
+
+/** What the program said became of a request. */
+export interface Verdict {
+  readonly code: number;
+  readonly applied: 'no' | 'yes' | 'unknown';
+  readonly attempts: number;
+  readonly stderr: string;
+}
+
+const feedback = ['--project-id', 'a/b', '--feedback-type', 'note', '--payload', '{"n":1}'];
+const feedbackId = '01890f4e-0000-7000-8000-000000000001';
+const svcRef = 'svc:///a/b/call/01890f4e-0000-7000-8000-000000000002';
+const groups = new URL('../demo/groups.jsonl', import.meta.url).pathname;
+
+/** The five operations, replace with a stable id and without. */
+export const operations: readonly Called[] = [
+  { name: 'feedback schema', args: ['feedback', 'schema', '--project-id', 'a/b', '--since', '1d'], effect: 'read' },
+  { name: 'call start', args: ['call', 'start', '--project-id', 'a/b', '--op-name', 'x'], effect: 'keyed' },
+  {
+    name: 'feedback replace --keep-id',
+    args: ['feedback', 'replace', ...feedback, '--feedback-id', feedbackId, '--svc-ref', svcRef, '--keep-id'],
+    effect: 'keyed',
+  },
+  {
+    name: 'feedback replace',
+    args: ['feedback', 'replace', ...feedback, '--feedback-id', feedbackId, '--svc-ref', svcRef],
+    effect: 'once',
+  },
+  { name: 'chat', args: ['chat', 'hi', '-m', 'm', '--no-stdin'], effect: 'paid' },
+  { name: 'train', args: ['train', '--model-id', '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05', groups], effect: 'once' },
+];
+
+/** Runs an operation against a server and reads the verdict from stderr. Long waits are short, in the same order. */
+export async function run({ args }: Called, url: string, retries: number, ...more: string[]): Promise<Verdict> {
+  const flags = ['--retries', String(retries), '--timeout', '1h', '--error-format', 'json', ...more];
+  const { code, stderr } = await svc([...args, ...flags], {
+    env: { SVC_BASE_URL: url, SVC_TOKEN: 'tok-en-1', SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1' },
+    runtime: { after: hurried },
+  });
+  if (code === 0) return { code, applied: 'yes', attempts: 0, stderr };
+  const { error } = JSON.parse(stderr.trim().split('\n').at(-1) ?? '');
+  expect(error.exit_code).toBe(code);
+  return { code, applied: error.applied, attempts: error.attempts, stderr };
+}
+
+/** Holds a verdict against what the server really applied. */
+export function judge({ applied: said, stderr }: Verdict, applied: readonly string[], effect: Effect): void {
+  if (said === 'no') expect(applied, stderr).toEqual([]);
+  if (said === 'yes') expect(applied.length, stderr).toBeGreaterThan(0);
+  if (effect === 'paid' || effect === 'once') expect(applied.length, stderr).toBeLessThanOrEqual(1);
+  // The same bytes again are the same record.
+  expect(new Set(applied).size, stderr).toBeLessThanOrEqual(1);
+}
+
+// An hour stays long and 10 s to connect stay what they are; silence is over soon, and waits before repeats sooner.
+function hurried(milliseconds: number, action: () => void): () => void {
+  const short = milliseconds > 1_000_000 || milliseconds === 10_000 ? 10_000 : Math.min(60, milliseconds / 50);
+  const timer = setTimeout(action, short);
+  return () => clearTimeout(timer);
+}
