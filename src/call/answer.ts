@@ -1,6 +1,6 @@
 import type { Buffer } from 'node:buffer';
 import { Failure, type FailureFacts, Interrupted } from '../errors.ts';
-import { collect, TooLarge } from '../http/collect.ts';
+import { collect, Unusable } from '../http/collect.ts';
 import { header, type Reply } from '../http/message.ts';
 import { requestId } from '../http/trace.ts';
 import { type JsonDocument, parseJson } from '../json/document.ts';
@@ -14,6 +14,12 @@ import type { Sent } from './sent.ts';
 // The most bytes of an answer that are held.
 const answerBytes = 32 * 1024 * 1024;
 
+// The most values and keys in it: a text of small ones needs more memory for its index than for itself.
+const answerValues = 4_000_000;
+
+// The most whose types are looked at: checking takes many times the memory of the text.
+const checkedValues = 200_000;
+
 /** A complete answer: its bytes, and either the JSON they are or why they are no answer of the interface. */
 export interface Answer {
   readonly bytes: Buffer;
@@ -24,20 +30,21 @@ export interface Answer {
 /** Reads the whole body of a 2xx answer. Throws the Failure it is when the body does not come completely. */
 export async function readAnswer(reply: Reply, sent: Sent): Promise<Answer> {
   const bytes = await wholeBody(reply, sent);
-  const doc = parsed(bytes);
+  const doc = parse(bytes);
+  if (doc instanceof JsonError) {
+    const broken = brokenAnswer(`the answer is not JSON that can be read: ${doc.message}`, reply, sent);
+    return { bytes, doc: undefined, broken };
+  }
   const { member: name } = sent.operation.result;
-  const why = !doc
-    ? 'is not JSON'
-    : kindOf(rootOf(doc)) !== 'object'
-      ? 'is not an object'
-      : member(rootOf(doc), name)
-        ? undefined
-        : `has no "${name}"`;
-  return { bytes, doc, broken: why === undefined ? undefined : brokenAnswer(`the answer ${why}`, reply, sent) };
+  const isObject = kindOf(rootOf(doc)) === 'object';
+  if (isObject && member(rootOf(doc), name)) return { bytes, doc, broken: undefined };
+  const why = isObject ? `has no "${name}"` : 'is not an object';
+  return { bytes, doc, broken: brokenAnswer(`the answer ${why}`, reply, sent) };
 }
 
-/** What is unexpected in a reply although it is one; nothing of it is an error. */
+/** What is unexpected in a reply although it is one; nothing of it is an error. A reply of very many values is taken as it is. */
 export async function unexpectedIn(doc: JsonDocument, { reply }: Operation): Promise<string[]> {
+  if (doc.tape.length / 3 > checkedValues) return [];
   const { validator } = await import('../fields/validator.ts');
   const findings = validator(reply, { lenient: true })(rootOf(doc));
   return findings.map(({ path, message }) => `the reply is unexpected: ${formatPath(path)} ${message}`);
@@ -65,17 +72,17 @@ async function wholeBody(reply: Reply, sent: Sent): Promise<Buffer> {
   try {
     return await collect(counted(), answerBytes, Number(header(reply.headers, 'content-length') ?? 0) || 0);
   } catch (error) {
-    if (error instanceof TooLarge) throw brokenAnswer(error.message, reply, sent);
+    if (error instanceof Unusable) throw brokenAnswer(error.message, reply, sent);
     if (error instanceof Interrupted || received === 0) throw failureOfError(error, sent);
     throw brokenAnswer(`the answer was cut after ${received} bytes: ${reasonOf(error)}`, reply, sent, true);
   }
 }
 
-function parsed(bytes: Buffer): JsonDocument | undefined {
+function parse(bytes: Buffer): JsonDocument | JsonError {
   try {
-    return parseJson(bytes);
+    return parseJson(bytes, answerValues);
   } catch (error) {
-    if (error instanceof JsonError) return undefined;
+    if (error instanceof JsonError) return error;
     throw error;
   }
 }

@@ -1,4 +1,5 @@
 import { Failure, Interrupted } from '../errors.ts';
+import { Unusable } from '../http/collect.ts';
 import { eventsOf } from '../http/events.ts';
 import type { Reply } from '../http/message.ts';
 import { parseJson } from '../json/document.ts';
@@ -22,6 +23,9 @@ export interface ChunkOptions {
 // Some servers keep the connection open after the last finish reason (SERVERS.md); usage may still come.
 const GRACE = 2000;
 
+// The most values and keys in one of them.
+const chunkValues = 1_000_000;
+
 /**
  * The chunks of a streamed chat completion. Throws the Failure it is when the stream carries an error, is cut, or ends
  * before every choice has its finish reason: `[DONE]` alone is no success.
@@ -41,11 +45,12 @@ export async function* chunksOf(
       const chunk = parsedChunk(data, reply, sent);
       received += 1;
       yield chunk;
-      for (const index of finishedIn(chunk)) finished.add(index);
+      for (const index of finishedIn(chunk)) if (finished.size < choices) finished.add(index);
       if (finished.size >= choices) endGrace = after(GRACE, stop);
     }
   } catch (error) {
     if (error instanceof Failure) throw error;
+    if (error instanceof Unusable) throw brokenAnswer(error.message, reply, sent);
     if (received === 0 || error instanceof Interrupted) throw failureOfError(error, sent);
     // After the last finish reason nothing is missing, however the connection ends.
     if (finished.size < choices) throw brokenAnswer(`the stream was cut: ${reasonOf(error)}`, reply, sent, true);
@@ -60,7 +65,7 @@ export async function* chunksOf(
 function parsedChunk(data: string, reply: Reply, sent: Sent): JsonNode {
   let chunk: JsonNode;
   try {
-    chunk = rootOf(parseJson(data));
+    chunk = rootOf(parseJson(data, chunkValues));
   } catch (error) {
     if (error instanceof JsonError)
       throw brokenAnswer(`an event of the stream is not JSON: ${error.message}`, reply, sent);

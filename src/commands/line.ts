@@ -1,4 +1,5 @@
 import type { Context } from '../cli/context.ts';
+import { withDecoding } from '../http/decode.ts';
 import { usualLimits, withLimits } from '../http/limits.ts';
 import { type Progress, withProgress } from '../http/progress.ts';
 import { proxiesFor } from '../http/proxies.ts';
@@ -11,7 +12,12 @@ import type { Runtime } from '../runtime.ts';
 export async function openLine(url: URL, isLocal: boolean, progress: Progress, context: Context): Promise<Line> {
   const { runtime, report } = context;
   const { send, close } = await rawLine(url, isLocal, runtime);
-  const layers = [withProgress(progress), withTrace(report.detail), withLimits(usualLimits, progress, runtime.after)];
+  const layers = [
+    withProgress(progress),
+    withTrace(report.detail),
+    withDecoding,
+    withLimits(usualLimits, progress, runtime.after),
+  ];
   return { send: layers.reduceRight((next, layer) => layer(next), send), close };
 }
 

@@ -62,7 +62,7 @@ export async function send(sending: Sending, context: Context): Promise<void> {
     const repeats = repeatsFor(sending.retries, deadline, context);
     const answered = await repeated(() => attempt(over, request, sent, context), sent, repeats);
     reply = answered.reply;
-    const said = await show(answered, sent, view, stop);
+    const said = await show(answered, sent, view, stop, conversation !== undefined);
     await conversation?.save(rootOf(draft.doc), member(choicesIn(rootOf(said))[0], 'message'));
   } catch (error) {
     await sink.abandon().catch((lost: unknown) => report.warn(failureOf(lost).message));
@@ -92,12 +92,22 @@ function requestOf({ prepared, url }: Sending, authorization: Authorization | un
   return { method: 'POST', url: url.href, headers, body: prepared.draft.doc.bytes, signal };
 }
 
-async function show({ reply, answer }: Answered, sent: Sent, view: View, stop: AbortController): Promise<JsonDocument> {
+async function show(
+  { reply, answer }: Answered,
+  sent: Sent,
+  view: View,
+  stop: AbortController,
+  isWholeNeeded: boolean,
+): Promise<JsonDocument> {
   if (answer) return showAnswer(answer, view);
   const choices = choicesAsked(rootOf(sent.draft.doc));
   const { after } = view.context.runtime;
   const [{ chunksOf }, { showStream }] = await Promise.all([import('../call/chunks.ts'), import('./show-stream.ts')]);
-  return showStream(chunksOf(reply, sent, { choices, after, stop: () => stop.abort() }), choices, view);
+  return showStream(
+    chunksOf(reply, sent, { choices, after, stop: () => stop.abort() }),
+    { choices, isWholeNeeded },
+    view,
+  );
 }
 
 // Whatever goes wrong with the result, such as a full disk, the request was applied.

@@ -1,4 +1,3 @@
-import type { Buffer } from 'node:buffer';
 import { type Answer, unexpectedIn } from '../call/answer.ts';
 import { chatText, choicesIn, endDetail, endNotes, stringIn, withFinalNewline } from '../call/chat-text.ts';
 import type { Context } from '../cli/context.ts';
@@ -27,7 +26,7 @@ export async function showAnswer({ bytes, doc, broken }: Answer, view: View): Pr
   const { operation, sink, context } = view;
   if (broken || !doc) {
     // That the answer is broken is what has to be told, also where it cannot be written.
-    await writeAndCommit(sink, bytes).catch(() => {});
+    await writeAndCommit(sink, [bytes]).catch(() => {});
     throw broken;
   }
   if (isChatText(view)) await showReasoning(doc, context);
@@ -49,13 +48,13 @@ export async function showEnd(doc: JsonDocument, { operation, context: { report 
   await report.detail(endDetail(rootOf(doc)));
 }
 
-async function writeAndCommit({ writer, commit }: Sink, bytes: string | Uint8Array): Promise<void> {
-  await writer.write(bytes);
+async function writeAndCommit({ writer, commit }: Sink, pieces: Iterable<string | Uint8Array>): Promise<void> {
+  for (const piece of pieces) await writer.write(piece);
   await commit();
 }
 
-function laidOut(doc: JsonDocument, view: View): string | Buffer {
-  if (isChatText(view)) return chatText(rootOf(doc));
+function laidOut(doc: JsonDocument, view: View): Iterable<string | Uint8Array> {
+  if (isChatText(view)) return [chatText(rootOf(doc))];
   const { result } = view.operation;
   const rows = result.as === 'rows' ? result.member : undefined;
   return formatted(doc, { format: view.format, rows, isTerminal: view.sink.writer.isTerminal });

@@ -1,23 +1,41 @@
 import { chatText, choicesIn, stringIn } from '../call/chat-text.ts';
 import { joiner } from '../call/join.ts';
+import { roomFor } from '../call/room.ts';
 import type { Context } from '../cli/context.ts';
+import { Failure } from '../errors.ts';
 import { type JsonDocument, parseJson } from '../json/document.ts';
 import { compactJson } from '../json/layout.ts';
 import { type JsonNode, member, rootOf } from '../json/node.ts';
 import { formatted } from '../output/formats.ts';
 import { isChatText, showEnd, type View } from './show-answer.ts';
 
+/** What is wanted of a stream: so many choices, and all of it at the end for other purposes than showing it. */
+export interface Wanted {
+  readonly choices: number;
+  readonly isWholeNeeded: boolean;
+}
+
+// Of a stream that is put together. What is shown as it comes may be of any length.
+const MOST = 16 * 1024 * 1024;
+
 /**
  * Shows a streamed chat as it comes: its text, or each chunk, or at the end the whole reply as one object. Returns the
  * whole. Where the stream breaks off, what has come is kept, and the failure of the stream is thrown.
  */
-export async function showStream(chunks: AsyncIterable<JsonNode>, choices: number, view: View): Promise<JsonDocument> {
+export async function showStream(
+  chunks: AsyncIterable<JsonNode>,
+  { choices, isWholeNeeded }: Wanted,
+  view: View,
+): Promise<JsonDocument> {
   const { operation, format, sink } = view;
-  const whole = joiner(operation.reply);
+  const room = roomFor(MOST);
+  const whole = joiner(operation.reply, room);
   const live = isChatText(view) && choices === 1 ? liveText(view) : undefined;
   try {
     for await (const chunk of chunks) {
       whole.add(chunk);
+      if (!room.isEnough() && (isWholeNeeded || !(live || format === 'jsonl')))
+        throw new Failure('answer', `the stream is longer than what can be held (${MOST} bytes)`);
       if (live) await live.show(chunk);
       else if (format === 'jsonl') await sink.writer.write(`${compactJson(chunk.doc)}\n`);
     }
@@ -29,7 +47,8 @@ export async function showStream(chunks: AsyncIterable<JsonNode>, choices: numbe
   const doc = parseJson(whole.text());
   if (live) await live.end(doc);
   else if (isChatText(view)) await sink.writer.write(chatText(rootOf(doc)));
-  else if (format === 'json') await sink.writer.write(formatted(doc, { format, isTerminal: sink.writer.isTerminal }));
+  else if (format === 'json')
+    for (const piece of formatted(doc, { format, isTerminal: sink.writer.isTerminal })) await sink.writer.write(piece);
   await sink.commit();
   await showEnd(doc, view);
   return doc;

@@ -1,12 +1,12 @@
 import { Buffer } from 'node:buffer';
 
-/** A body was longer than what we are willing to hold. */
-export class TooLarge extends Error {
-  override readonly name = 'TooLarge';
+/** An answer came that cannot be taken: longer than what can be held, or in an encoding that cannot be read. */
+export class Unusable extends Error {
+  override readonly name = 'Unusable';
 }
 
 /**
- * All bytes of a body; with `expected`, its length, they are held once only. Throws TooLarge beyond `most` bytes, and
+ * All bytes of a body; with `expected`, its length, they are held once only. Throws Unusable beyond `most` bytes, and
  * what the connection throws where it is cut.
  */
 export async function collect(body: AsyncIterable<Uint8Array>, most: number, expected = 0): Promise<Buffer> {
@@ -14,16 +14,16 @@ export async function collect(body: AsyncIterable<Uint8Array>, most: number, exp
   let length = 0;
   for await (const piece of body) {
     const needed = length + piece.length;
-    if (needed > most) throw new TooLarge(`the answer has more than ${most} bytes`);
-    if (needed > bytes.length) bytes = grown(bytes, length, needed);
+    if (needed > most) throw new Unusable(`the answer has more than ${most} bytes`);
+    if (needed > bytes.length) bytes = grown(bytes, length, Math.min(most, Math.max(needed, bytes.length * 2)));
     bytes.set(piece, length);
     length = needed;
   }
   return bytes.subarray(0, length);
 }
 
-function grown(bytes: Buffer, length: number, needed: number): Buffer {
-  const larger = Buffer.allocUnsafe(Math.max(needed, bytes.length * 2));
+function grown(bytes: Buffer, length: number, size: number): Buffer {
+  const larger = Buffer.allocUnsafe(size);
   larger.set(bytes.subarray(0, length));
   return larger;
 }

@@ -18,6 +18,7 @@ const explanations: { readonly [code: string]: string } = {
   EHOSTUNREACH: 'the host cannot be reached',
   ETIMEDOUT: 'the host does not answer',
   UND_ERR_SOCKET: 'the connection was closed before the answer was complete',
+  UND_ERR_HEADERS_OVERFLOW: 'the headers of the answer are longer than 16 KiB',
   CERT_HAS_EXPIRED: 'the certificate of the server has expired',
   DEPTH_ZERO_SELF_SIGNED_CERT: 'the certificate of the server is self-signed',
   SELF_SIGNED_CERT_IN_CHAIN: 'the certificate of the server comes from an unknown authority',

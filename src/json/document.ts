@@ -13,6 +13,9 @@ export interface JsonDocument {
   readonly tape: Int32Array;
 }
 
+// What the index can hold: offsets are 32-bit integers, and an array has as many elements.
+const MOST = 2 ** 31 / 3;
+
 const QUOTE = 0x22;
 const COMMA = 0x2c;
 const COLON = 0x3a;
@@ -23,12 +26,12 @@ const CLOSE_OBJECT = 0x7d;
 
 /**
  * Indexes one JSON value of any depth without changing a byte of it; a byte order mark is dropped.
- * Throws JsonError for invalid UTF-8 and for anything RFC 8259 does not allow.
+ * Throws JsonError for invalid UTF-8, for anything RFC 8259 does not allow, and for more than `most` values and keys.
  */
-export function parseJson(input: Uint8Array | string): JsonDocument {
+export function parseJson(input: Uint8Array | string, most = MOST): JsonDocument {
   const bytes = typeof input === 'string' ? Buffer.from(input) : utf8(input);
   if (skipBlank(bytes, 0) === bytes.length) throw new JsonError('there is no JSON here, the text is empty', 0);
-  const tape = new Tape(bytes.length);
+  const tape = new Tape(bytes.length, most);
   const end = skipBlank(bytes, readValue(bytes, skipBlank(bytes, 0), tape));
   if (end < bytes.length) throw unexpected(bytes, end, 'after the end of the value');
   return { bytes, tape: tape.finish() };
@@ -40,7 +43,7 @@ export function parseJson(input: Uint8Array | string): JsonDocument {
  */
 export function parseJsonSequence(input: Uint8Array | string): JsonDocument {
   const bytes = typeof input === 'string' ? Buffer.from(input) : utf8(input);
-  const tape = new Tape(bytes.length);
+  const tape = new Tape(bytes.length, MOST);
   for (let at = skipBlank(bytes, 0); at < bytes.length; ) at = skipBlank(bytes, readValue(bytes, at, tape));
   return { bytes, tape: tape.finish() };
 }

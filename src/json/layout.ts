@@ -1,9 +1,16 @@
+import type { Buffer } from 'node:buffer';
 import type { JsonDocument } from './document.ts';
+import { endOf, type JsonNode, rootOf, startOf } from './node.ts';
 import { scanString } from './scan.ts';
 
 /** The document on one line: blanks between tokens removed, every token as it was written. */
 export function compactJson(doc: JsonDocument): string {
-  return layOut(doc, () => '', ':');
+  return Array.from(compactPieces(rootOf(doc))).join('');
+}
+
+/** A value on one line, piece by piece. */
+export function compactPieces(node: JsonNode): Generator<string> {
+  return layOut(node, () => '', ':');
 }
 
 // A document may be a million levels deep; its lines need not be that wide.
@@ -11,15 +18,29 @@ const DEEPEST_INDENT = 100;
 
 /** The document indented by two spaces a level (at most 100 levels), every token as it was written. */
 export function indentJson(doc: JsonDocument): string {
-  return layOut(doc, (depth) => `\n${'  '.repeat(Math.min(depth, DEEPEST_INDENT))}`, ': ');
+  return Array.from(indentPieces(rootOf(doc))).join('');
 }
 
+/** A value indented like that, piece by piece: with its blanks it may be many times as long as it was. */
+export function indentPieces(node: JsonNode): Generator<string> {
+  return layOut(node, (depth) => `\n${'  '.repeat(Math.min(depth, DEEPEST_INDENT))}`, ': ');
+}
+
+// Long enough that the writing of pieces costs nothing.
+const PIECE = 64 * 1024;
+
 // The text is known to be JSON, so the tokens alone tell where lines break, and no depth is too deep.
-function layOut({ bytes }: JsonDocument, lineBreak: (depth: number) => string, colon: string): string {
+function* layOut(node: JsonNode, lineBreak: (depth: number) => string, colon: string): Generator<string> {
+  const { bytes } = node.doc;
+  const last = endOf(node);
   let out = '';
   let depth = 0;
   let empty = false;
-  for (let at = 0; at < bytes.length; ) {
+  for (let at = startOf(node); at < last; ) {
+    if (out.length > PIECE) {
+      yield out;
+      out = '';
+    }
     const end = tokenEnd(bytes, at);
     const token = bytes.toString('utf8', at, end);
     at = end;
@@ -35,10 +56,10 @@ function layOut({ bytes }: JsonDocument, lineBreak: (depth: number) => string, c
     empty = token === '{' || token === '[';
     if (empty) depth += 1;
   }
-  return out;
+  yield out;
 }
 
-function tokenEnd(bytes: JsonDocument['bytes'], from: number): number {
+function tokenEnd(bytes: Buffer, from: number): number {
   const first = bytes[from] ?? 0;
   if (first === 0x22) return scanString(bytes, from);
   let at = from + 1;

@@ -1,7 +1,6 @@
-import type { Buffer } from 'node:buffer';
-import { type JsonDocument, parseJson } from '../json/document.ts';
-import { compactJson, indentJson } from '../json/layout.ts';
-import { itemsOf, type JsonNode, kindOf, member, membersOf, rootOf, stringOf, textOf } from '../json/node.ts';
+import type { JsonDocument } from '../json/document.ts';
+import { compactPieces, indentPieces } from '../json/layout.ts';
+import { itemsOf, type JsonNode, kindOf, member, membersOf, rootOf, stringOf } from '../json/node.ts';
 
 export type Format = 'json' | 'jsonl' | 'text' | 'table';
 
@@ -14,19 +13,44 @@ export interface Layout {
   readonly isTerminal: boolean;
 }
 
-/** A JSON result in a format, with a line end at its end. Every token stays as the service wrote it. */
-export function formatted(doc: JsonDocument, { format, rows, isTerminal }: Layout): string | Buffer {
-  const records = rows === undefined ? [rootOf(doc)] : rowsOf(doc, rows);
-  switch (format) {
-    case 'json':
-      return isTerminal ? `${indentJson(doc)}\n` : withFinalNewline(doc.bytes);
-    case 'jsonl':
-      return records.map((record) => `${compact(record)}\n`).join('');
-    case 'text':
-      return lines(rows === undefined ? pairs(rootOf(doc)) : cells(records, columnsOf(records)));
-    case 'table':
-      return aligned(rows === undefined ? pairs(rootOf(doc)) : withHeadings(records));
+// Beyond so many cells a table is for nobody's eyes.
+const MOST_CELLS = 100_000;
+
+/**
+ * A JSON result in a format, piece by piece, with a line end at its end. Every token stays as the service wrote it. What
+ * is too large for a table comes as lines of JSON.
+ */
+export function* formatted(doc: JsonDocument, { format, rows, isTerminal }: Layout): Generator<string | Uint8Array> {
+  const root = rootOf(doc);
+  const records = rows === undefined ? [root] : rowsOf(doc, rows);
+  if (format === 'json' && isTerminal) {
+    yield* indentPieces(root);
+    yield '\n';
+  } else if (format === 'json') {
+    yield doc.bytes;
+    if (doc.bytes.at(-1) !== 0x0a) yield '\n';
+  } else if (format === 'jsonl' || doc.tape.length / 3 > MOST_CELLS) {
+    yield* linesOfJson(records);
+  } else {
+    yield rows === undefined ? ofRecord(root, format) : ofRows(records, format);
   }
+}
+
+function* linesOfJson(records: readonly JsonNode[]): Generator<string> {
+  for (const record of records) {
+    yield* compactPieces(record);
+    yield '\n';
+  }
+}
+
+function ofRecord(record: JsonNode, format: 'text' | 'table'): string {
+  return format === 'text' ? lines(pairs(record)) : aligned(pairs(record));
+}
+
+function ofRows(records: readonly JsonNode[], format: 'text' | 'table'): string {
+  const columns = columnsOf(records);
+  if (records.length * columns.length > MOST_CELLS) return Array.from(linesOfJson(records)).join('');
+  return format === 'text' ? lines(cells(records, columns)) : aligned(withHeadings(records, columns));
 }
 
 function rowsOf(doc: JsonDocument, name: string): JsonNode[] {
@@ -34,16 +58,11 @@ function rowsOf(doc: JsonDocument, name: string): JsonNode[] {
   return list ? Array.from(itemsOf(list)) : [];
 }
 
-function withFinalNewline(bytes: Buffer): string | Buffer {
-  return bytes.at(-1) === 0x0a ? bytes : `${bytes.toString()}\n`;
-}
-
 function pairs(record: JsonNode): string[][] {
   return Array.from(membersOf(record), ({ key, value }) => [key, cell(value)]);
 }
 
-function withHeadings(records: readonly JsonNode[]): string[][] {
-  const columns = columnsOf(records);
+function withHeadings(records: readonly JsonNode[], columns: readonly string[]): string[][] {
   return records.length === 0 ? [] : [columns.map((name) => name.toUpperCase()), ...cells(records, columns)];
 }
 
@@ -65,7 +84,7 @@ function cell(value: JsonNode): string {
 }
 
 function compact(node: JsonNode): string {
-  return compactJson(parseJson(textOf(node)));
+  return Array.from(compactPieces(node)).join('');
 }
 
 function lines(rows: readonly (readonly string[])[]): string {

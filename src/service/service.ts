@@ -2,7 +2,7 @@ import type { Buffer } from 'node:buffer';
 import type { Finding } from '../fields/finding.ts';
 import { type Judge, judgeOf } from '../fields/judge.ts';
 import { uuid7 } from '../fields/uuid.ts';
-import { collect, TooLarge } from '../http/collect.ts';
+import { collect, Unusable } from '../http/collect.ts';
 import { header, type Reply, type Request, type Send } from '../http/message.ts';
 import { piecesOf } from '../http/progress.ts';
 import { parseJson } from '../json/document.ts';
@@ -89,7 +89,7 @@ async function bodyOf({ headers, body }: Request, operation: Operation): Promise
   try {
     return await collect(asAsync(piecesOf(body)), most, length);
   } catch (error) {
-    throw error instanceof TooLarge ? tooLarge : error;
+    throw error instanceof Unusable ? tooLarge : error;
   }
 }
 

@@ -11,20 +11,20 @@ describe.each(tried)('$operation.name with --retries $retries', ({ operation, re
     const most = fault.repeats.includes(operation.effect) ? retries : 0;
 
     server.follow([fault]);
-    const always = await run(operation, server.url, retries);
+    const always = await run(operation, server.url, retries, fault);
     expect(server.connections()).toBe(1 + most);
     expect(always).toMatchObject({ code: fault.code, attempts: 1 + most });
     judge(always, server.applied, operation.effect);
 
     server.follow([fault, success]);
-    const once = await run(operation, server.url, retries);
+    const once = await run(operation, server.url, retries, fault);
     expect(once.code).toBe(most > 0 ? 0 : fault.code);
     expect(server.connections()).toBe(most > 0 ? 2 : 1);
     judge(once, server.applied, operation.effect);
   });
 
   it('nothing listens', async () => {
-    const refused = await run(operation, await closedPort(), retries);
+    const refused = await run(operation, await closedPort(), retries, success);
     expect(refused).toMatchObject({ code: 7, applied: 'no', attempts: 1 + retries });
   });
 });
