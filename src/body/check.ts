@@ -30,14 +30,20 @@ export async function checkBody(
     ({ code, path }) => code !== 'missing' || !unreadable.some((issue) => issue.path === formatPath(path)),
   );
   const isError = ({ level }: Finding): boolean => (level === 'error' ? !noCheck : strict);
-  const errors = [...unreadable, ...told.filter(isError).map((finding) => issueOf(draft, finding))];
-  if (errors.length > 0) throw wrongBody(errors);
+  const wrong = told.filter(isError);
+  const errors = [...unreadable, ...wrong.map((finding) => issueOf(draft, finding))];
+  if (errors.length > 0)
+    throw wrongBody(
+      errors,
+      wrong.reduce((sum, { more = 0 }) => sum + more, 0),
+    );
   return told.filter((finding) => !isError(finding)).map((finding) => issueOf(draft, finding));
 }
 
-/** The failure of a body with these issues. */
-export function wrongBody(issues: readonly Issue[]): Failure {
-  const count = issues.length === 1 ? 'the body is wrong' : `the body is wrong in ${issues.length} places`;
+/** The failure of a body with these issues, and more that are not told one by one. */
+export function wrongBody(issues: readonly Issue[], more = 0): Failure {
+  const places = issues.length + more;
+  const count = places === 1 ? 'the body is wrong' : `the body is wrong in ${places} places`;
   return new Failure('body', `${count}; nothing was sent`, { issues, applied: 'no' });
 }
 

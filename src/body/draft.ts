@@ -56,11 +56,7 @@ export function originInDraft({ base, edits }: Draft, path: Path): Origin {
 function innerOrigin(outer: Origin, path: Path): Origin {
   const { label, source, node } = outer;
   if (!source) return outer;
-  const from = node ?? rootOf(source.doc);
-  const nearest = path
-    .map((_, left) => nodeAt(from, path.slice(0, path.length - left)))
-    .find((found) => found !== undefined);
-  return { label, source, node: nearest ?? from };
+  return { label, source, node: source.find(path, node).at(-1) };
 }
 
 function changed({ base, edits }: Draft, bytes: Uint8Array, more: readonly Edit[]): Draft {

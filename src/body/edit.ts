@@ -7,7 +7,7 @@ export interface Origin {
   readonly label: string;
   readonly source?: Source;
   /** The value within the source; all of it if absent. */
-  readonly node?: JsonNode;
+  readonly node?: JsonNode | undefined;
 }
 
 /** A value to put into the body: JSON text, at a path. */

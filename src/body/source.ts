@@ -1,21 +1,27 @@
 import { Buffer } from 'node:buffer';
 import { Failure, type Issue } from '../errors.ts';
 import { type JsonDocument, parseJson } from '../json/document.ts';
+import { type Find, finderIn } from '../json/finder.ts';
 import { JsonError } from '../json/json-error.ts';
 import { type JsonNode, rootOf, startOf } from '../json/node.ts';
-import { positionOf } from '../json/position.ts';
+import { type Position, positionOf, positionsIn } from '../json/position.ts';
 import { hasMark, utf8 } from '../json/utf8.ts';
 
 /** JSON a user gave, and what to call it in messages: a file as typed, `stdin`, or a flag. */
 export interface Source {
   readonly label: string;
   readonly doc: JsonDocument;
+  /** Finds values in it for messages. */
+  readonly find: Find;
+  /** Line and column of an offset. */
+  readonly position: (offset: number) => Position;
 }
 
 /** The source of some bytes, or what is wrong with them and where: line and column, for bad UTF-8 the byte. */
 export function readSource(label: string, bytes: Uint8Array | string, parse = parseJson): Source | Issue {
   try {
-    return { label, doc: parse(bytes) };
+    const doc = parse(bytes);
+    return { label, doc, find: finderIn(doc), position: positionsIn(doc.bytes) };
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
     return { path: '', at: placeOf(label, bytes, error), message: `not JSON: ${error.message}` };
@@ -43,8 +49,8 @@ export function isIssue(value: object): value is Issue {
 }
 
 /** `body.json:12:7`, the place of a value in its source. */
-export function placeInSource({ label, doc }: Source, node: JsonNode = rootOf(doc)): string {
-  const { line, column } = positionOf(doc.bytes, startOf(node));
+export function placeInSource({ label, doc, position }: Source, node: JsonNode = rootOf(doc)): string {
+  const { line, column } = position(startOf(node));
   return `${label}:${line}:${column}`;
 }
 

@@ -1,4 +1,5 @@
 import { type JsonNode, kindOf, stringOf, textOf } from '../json/node.ts';
+import type { Path } from '../json/path.ts';
 import type { Shape } from './field.ts';
 import { formats, refKind } from './formats.ts';
 
@@ -11,8 +12,23 @@ export function expected(shape: Shape): string {
   return shape.nullable ? `${wanted} or null` : wanted;
 }
 
-/** What a value is, short enough for a message: `"abc"`, `12.5`, `a list`. */
-export function found(node: JsonNode): string {
+/** How the value at a path disagrees with the shape of the whole: `must be a list, not "x"`; of a secret not what it is. */
+export function disagreement(outermost: Shape, path: Path, node: JsonNode): string {
+  const shape: Shape & { readonly filledByService?: true; readonly secret?: true } = shapeAt(outermost, path);
+  if (shape.filledByService) return 'is set by the service only; leave it out';
+  return `must be ${expected(shape)}${shape.secret ? '' : `, not ${found(node)}`}`;
+}
+
+function shapeAt(outermost: Shape, path: Path): Shape {
+  return path.reduce<Shape>((shape, step) => {
+    if (shape.type === 'list') return shape.of;
+    if (shape.type !== 'object') return shape;
+    return (typeof step === 'string' ? shape.fields?.[step] : undefined) ?? shape.values ?? { type: 'json' };
+  }, outermost);
+}
+
+// What a value is, short enough for a message: `"abc"`, `12.5`, `a list`.
+function found(node: JsonNode): string {
   const kind = kindOf(node);
   if (kind === 'object') return 'an object';
   if (kind === 'list') return 'a list';

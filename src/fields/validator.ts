@@ -1,32 +1,36 @@
 import { z } from 'zod';
-import { isTrue, type JsonKind, type JsonNode, kindOf, textOf } from '../json/node.ts';
+import { type Find, finderIn } from '../json/finder.ts';
+import { isTrue, type JsonKind, type JsonNode, kindOf, startOf, textOf } from '../json/node.ts';
 import { compareNumbers, isInteger } from '../json/number.ts';
-import { nodeAt, type Path } from '../json/path.ts';
-import { expected, found } from './expectation.ts';
+import type { Path } from '../json/path.ts';
+import { disagreement } from './expectation.ts';
 import type { Fields, Shape } from './field.ts';
-import type { Finding } from './finding.ts';
+import { type Finding, type Remark, told } from './finding.ts';
 import { formats } from './formats.ts';
 import { viewOf } from './view.ts';
 
-export type Validate = (root: JsonNode) => Finding[];
+export interface ValidatorOptions {
+  /** For replies: null passes for any member that is not required. */
+  readonly lenient?: boolean;
+}
 
-// Telling where a finding is means walking there, so a list of a million bad elements is not told in full.
-const MOST_FINDINGS = 1000;
+/** The verdicts of an examiner, told. */
+export function validator(fields: Fields, options?: ValidatorOptions): (root: JsonNode) => Finding[] {
+  const examine = examiner(fields, options);
+  return (root) => told(examine(root));
+}
 
 /**
- * The judge of bodies and replies: a zod schema built from the fields, whose verdicts are told in our words. All
- * findings are errors. `lenient`, for replies, takes null for any member that is not required.
+ * The examiner of bodies and replies: a zod schema built from the fields, whose verdicts are put in our words. All
+ * remarks are errors.
  */
-export function validator(fields: Fields, { lenient = false } = {}): Validate {
+export function examiner(fields: Fields, { lenient = false }: ValidatorOptions = {}): (root: JsonNode) => Remark[] {
   const shape: Shape = { type: 'object', fields };
   const schema = schemaOf(shape, lenient);
   return (root) => {
     const { error } = schema.safeParse(viewOf(root, shape));
-    const issues = error?.issues ?? [];
-    const findings = issues.slice(0, MOST_FINDINGS).map((issue) => findingOf(issue, root, shape));
-    if (issues.length <= MOST_FINDINGS) return findings;
-    const message = `and ${issues.length - MOST_FINDINGS} more findings like these`;
-    return [...findings, { path: [], level: 'error', code: 'invalid', message }];
+    const find = finderIn(root.doc);
+    return (error?.issues ?? []).map((issue) => remarkOf(issue, find, root, shape));
   };
 }
 
@@ -100,30 +104,19 @@ function isTrueView(view: unknown): boolean {
   return isNode(view) && isTrue(view);
 }
 
-function findingOf(issue: z.core.$ZodIssue, root: JsonNode, outermost: Shape): Finding {
+function remarkOf(issue: z.core.$ZodIssue, find: Find, root: JsonNode, outermost: Shape): Remark {
   const path: Path = issue.path.map((step) => (typeof step === 'symbol' ? String(step) : step));
-  const node = nodeAt(root, path);
-  if (!node) return { path, level: 'error', code: 'missing', message: 'is required' };
+  const found = find(path, root);
+  const node = found.at(-1) ?? root;
+  const at = startOf(node);
+  if (found.length <= path.length) {
+    return { level: 'error', code: 'missing', at, tell: () => ({ path, message: 'is required' }) };
+  }
   const excluded = issue.code === 'custom' ? issue.params?.excludes : undefined;
   if (typeof excluded === 'string') {
     const message = `cannot be true together with ${excluded}; set ${excluded} to false`;
-    return { path, level: 'error', code: 'excluded', message };
+    return { level: 'error', code: 'excluded', at, tell: () => ({ path, message }) };
   }
-  return { path, level: 'error', code: 'invalid', message: disagreement(shapeAt(outermost, path), node) };
-}
-
-function disagreement(
-  shape: Shape & { readonly filledByService?: true; readonly secret?: true },
-  node: JsonNode,
-): string {
-  if (shape.filledByService) return 'is set by the service only; leave it out';
-  return `must be ${expected(shape)}${shape.secret ? '' : `, not ${found(node)}`}`;
-}
-
-function shapeAt(outermost: Shape, path: Path): Shape {
-  return path.reduce<Shape>((shape, step) => {
-    if (shape.type === 'list') return shape.of;
-    if (shape.type !== 'object') return shape;
-    return (typeof step === 'string' ? shape.fields?.[step] : undefined) ?? shape.values ?? { type: 'json' };
-  }, outermost);
+  const tell: Remark['tell'] = () => ({ path, message: disagreement(outermost, path, node) });
+  return { level: 'error', code: 'invalid', at, tell };
 }

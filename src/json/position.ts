@@ -5,13 +5,29 @@ export interface Position {
   readonly column: number;
 }
 
-/** Line and column, both from 1 and columns in characters, of a byte offset in valid UTF-8. */
-export function positionOf(bytes: Buffer, offset: number): Position {
+/**
+ * Tells line and column, both from 1 and columns in characters, of byte offsets in valid UTF-8. Asked in ascending
+ * order it reads the text once, however often it is asked.
+ */
+export function positionsIn(bytes: Buffer): (offset: number) => Position {
+  let at = 0;
   let line = 1;
-  let start = 0;
-  for (let at = bytes.indexOf(10); at !== -1 && at < offset; at = bytes.indexOf(10, at + 1)) {
-    line += 1;
-    start = at + 1;
-  }
-  return { line, column: [...bytes.toString('utf8', start, offset)].length + 1 };
+  let column = 1;
+  return (offset) => {
+    if (offset < at) [at, line, column] = [0, 1, 1];
+    for (; at < offset; at++) {
+      const byte = bytes[at] ?? 0;
+      // Only the first byte of a character counts, not those that continue it.
+      if ((byte & 0xc0) !== 0x80) column += 1;
+      if (byte !== 10) continue;
+      line += 1;
+      column = 1;
+    }
+    return { line, column };
+  };
+}
+
+/** Line and column of one byte offset, as positionsIn tells them. */
+export function positionOf(bytes: Buffer, offset: number): Position {
+  return positionsIn(bytes)(offset);
 }

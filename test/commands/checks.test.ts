@@ -242,6 +242,48 @@ describe('warnings: told and sent, errors under --strict', () => {
   });
 });
 
+describe('findings without end: the first hundred of each kind, and how many more there are', () => {
+  const count = 20_000;
+  const many = (each: string): string => Array(count).fill(each).join(',\n');
+  const trajectories = (each: string): string => train('').replace('{"reward":1}', many(each));
+
+  it.each<[string, string, string, RegExp]>([
+    [
+      'unknown members',
+      'train',
+      trajectories('{"rewrd":1}'),
+      /\[99\]\.rewrd: .*mean reward\? \(and 19900 more like this\)/,
+    ],
+    ['wrong values', 'train', trajectories('{"reward":"1"}'), /stdin:100:11 .*\[99\]\.reward: .* \(and 19900 more/],
+    ['missing members', 'chat', `{"messages":[${many('{}')}]}`, /stdin:100:1 .*\[99\]\.role: .* \(and 19900 more/],
+    ['duplicates', 'train', trajectories('{"reward":1,"reward":1}'), /\[99\]\.reward: stands .* \(and 19900 more/],
+  ])('%s', async (_, command, body, last) => {
+    const { code, stderr, sent } = await run(command, body, ['--strict']);
+    expect({ code, sent }).toEqual({ code: 3, sent: [] });
+    const lines = stderr.trimEnd().split('\n');
+    expect(lines).toHaveLength(101);
+    expect(lines[0]).toBe('svc: the body is wrong in 20000 places; nothing was sent');
+    expect(lines[100]).toMatch(last);
+  });
+
+  it('an error is told among any number of warnings', async () => {
+    const body = trajectories('{"reward":1,"rewrd":1,"reward":1}').replace(/\}\]\}\]\}$/, '},7]}]}');
+    const { code, stderr } = await run('train', body);
+    expect(code).toBe(3);
+    expect(stderr).toContain('svc: the body is wrong; nothing was sent\n');
+    expect(stderr).toContain('trajectories[20000]: must be an object, not 7');
+  });
+
+  it('in a file that a flag names, in a list and far from its start', async () => {
+    const cwd = folder();
+    const tools = Array(count).fill('{"type":"function","function":{"name":"f"}}');
+    writeFileSync(join(cwd, 'tools.json'), `[${[...tools, ...Array(count).fill('{"type":"x"}')].join(',\n')}]`);
+    const { stderr } = await run('chat', '', ['x', '--no-stdin', '--tools', '@tools.json'], { cwd });
+    expect(stderr).toContain('svc: the body is wrong in 20000 places; nothing was sent\n');
+    expect(stderr).toContain('  tools.json:20100:9 tools[20099].type: must be "function", not "x" (and 19900 more');
+  });
+});
+
 describe('what passes without a word', () => {
   it.each<[string, string]>([
     [
