@@ -1,5 +1,6 @@
 import type { JsonNode } from '../json/node.ts';
 import type { Path } from '../json/path.ts';
+import type { Text } from '../json/splice.ts';
 import type { Source } from './source.ts';
 
 /** Where a value came from: what to call it, and the source it stands in if it is JSON of its own. */
@@ -10,10 +11,10 @@ export interface Origin {
   readonly node?: JsonNode | undefined;
 }
 
-/** A value to put into the body: JSON text, at a path. */
+/** A value to put into the body: JSON, at a path. */
 export interface Edit {
   readonly path: Path;
-  readonly text: string;
+  readonly text: Text;
   readonly origin: Origin;
   /** Of a list that was put together, where each element came from. */
   readonly items?: readonly Origin[];

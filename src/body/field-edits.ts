@@ -6,6 +6,7 @@ import { isScalar } from '../fields/field-flag.ts';
 import { type FlagValues, isOn, listOf, textOf } from '../fields/flag.ts';
 import { timeAgo } from '../fields/time.ts';
 import { jsonOfWord } from '../fields/word.ts';
+import { bytesOf, rootOf } from '../json/node.ts';
 import { formatPath, type Path } from '../json/path.ts';
 import type { Target } from '../operations/target.ts';
 import type { Collected } from './collected.ts';
@@ -56,7 +57,7 @@ async function jsonEdit(path: Path, word: string, label: string, tools: Tools): 
   const from = referenceLabel(word) ?? label;
   const source = readSource(from, bytes);
   if (isIssue(source)) return { ...source, path: formatPath(path) };
-  return { path, text: source.doc.bytes.toString().trim(), origin: { label: from, source } };
+  return { path, text: bytesOf(rootOf(source.doc)), origin: { label: from, source } };
 }
 
 async function secretOf(word: string, label: string, tools: Tools): Promise<string> {

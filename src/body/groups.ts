@@ -1,6 +1,7 @@
+import { Buffer } from 'node:buffer';
 import type { Issue } from '../errors.ts';
 import { parseJsonSequence } from '../json/document.ts';
-import { itemsOf, type JsonNode, kindOf, member, rootsOf, textOf } from '../json/node.ts';
+import { bytesOf, itemsOf, type JsonNode, kindOf, member, rootsOf } from '../json/node.ts';
 import { formatPath, type Path } from '../json/path.ts';
 import type { Collected } from './collected.ts';
 import { isIssue, placeInSource, readSource, type Source } from './source.ts';
@@ -28,25 +29,37 @@ export async function groupsEdit(
     const label = file === '-' ? 'stdin' : file;
     const source = readSource(label, await inputs.read(file), parseJsonSequence);
     if (isIssue(source)) issues.push({ ...source, path: formatPath(path) });
-    else groups.push(...groupsIn(source));
+    else for (const group of groupsIn(source)) groups.push(group);
   }
-  issues.push(...groups.flatMap(wrongGroup));
+  issues.push(...wrongGroups(groups));
   if (issues.length > 0) return { edits: [], issues };
-  const text = `[${groups.map(({ node }) => textOf(node)).join(',')}]`;
-  return { edits: [{ path, text, origin: { label: files.join(' ') }, items: groups }], issues };
+  return { edits: [{ path, text: listOf(groups), origin: { label: files.join(' ') }, items: groups }], issues };
 }
 
-function groupsIn(source: Source): Group[] {
-  return Array.from(rootsOf(source.doc)).flatMap((root) => {
-    const nodes = kindOf(root) === 'list' ? Array.from(itemsOf(root)) : [root];
-    return nodes.map((node) => ({ label: source.label, source, node }));
+function* groupsIn(source: Source): Generator<Group> {
+  for (const root of rootsOf(source.doc)) {
+    for (const node of kindOf(root) === 'list' ? itemsOf(root) : [root]) yield { label: source.label, source, node };
+  }
+}
+
+// A file of something else may have a million lines, and each of them is wrong.
+const MOST_TOLD = 100;
+
+function wrongGroups(groups: readonly Group[]): Issue[] {
+  const wrong = groups.filter(({ node }) => !member(node, 'trajectories'));
+  const more = wrong.length - MOST_TOLD;
+  return wrong.slice(0, MOST_TOLD).map(({ source, node }, at) => {
+    const what = member(node, 'trajectory_groups')
+      ? 'is a whole body, not a group; give the file with -f'
+      : 'must be a group: an object with trajectories';
+    const message = more > 0 && at === MOST_TOLD - 1 ? `${what} (and ${more} more like this)` : what;
+    return { path: '', at: placeInSource(source, node), message };
   });
 }
 
-function wrongGroup({ source, node }: Group): Issue[] {
-  if (member(node, 'trajectories')) return [];
-  const message = member(node, 'trajectory_groups')
-    ? 'is a whole body, not a group; give the file with -f'
-    : 'must be a group: an object with trajectories';
-  return [{ path: '', at: placeInSource(source, node), message }];
+// Bytes, because files of groups are larger than a string may be.
+function listOf(groups: readonly Group[]): Uint8Array {
+  const comma = Buffer.from(',');
+  const pieces = groups.flatMap(({ node }, at) => (at === 0 ? [bytesOf(node)] : [comma, bytesOf(node)]));
+  return Buffer.concat([Buffer.from('['), ...pieces, Buffer.from(']')]);
 }

@@ -1,11 +1,11 @@
 import { endOf, itemsOf, type JsonMember, type JsonNode, kindName, kindOf, membersOf, startOf } from './node.ts';
 import { APPEND, formatPath, type Path } from './path.ts';
-import type { Splice } from './splice.ts';
+import type { Splice, Text } from './splice.ts';
 
-/** A member to be set: its value is JSON text. */
+/** A member to be set: its value is JSON. */
 export interface NewMember {
   readonly key: string;
-  readonly text: string;
+  readonly text: Text;
 }
 
 /**
@@ -20,7 +20,7 @@ export function setMembers(object: JsonNode, entries: readonly NewMember[]): Spl
     ...insertBeforeEnd(
       object,
       present.at(-1)?.value,
-      added.map(({ key, text }) => `${JSON.stringify(key)}:${text}`),
+      added.map(({ key, text }) => [`${JSON.stringify(key)}:`, text]),
     ),
   ];
 }
@@ -34,14 +34,15 @@ export class PathError extends Error {
  * The splices that set the value at a path below `root`. Objects on the way that are missing are created, and a list
  * may grow by one at its end. Throws PathError where the path goes through another kind of value.
  */
-export function setPath(root: JsonNode, path: Path, text: string): Splice[] {
+export function setPath(root: JsonNode, path: Path, text: Text): Splice[] {
   const [step, ...rest] = path;
   if (step === undefined) return [{ start: startOf(root), end: endOf(root), text }];
   if (typeof step === 'string') {
     if (kindOf(root) !== 'object') throw new PathError(`${kindName(root)} has no member "${step}"`);
-    const old = [...membersOf(root)].findLast(({ key }) => key === step);
-    if (!old || rest.length === 0) return setMembers(root, [{ key: step, text: newValue(rest, text) }]);
-    return setPath(old.value, rest, text);
+    const present = [...membersOf(root)];
+    const old = present.findLast(({ key }) => key === step);
+    if (old) return rest.length > 0 ? setPath(old.value, rest, text) : setMembers(root, [{ key: step, text }]);
+    return insertBeforeEnd(root, present.at(-1)?.value, [[`${JSON.stringify(step)}:`, ...newValue(rest, text)]]);
   }
   if (kindOf(root) !== 'list') throw new PathError(`${kindName(root)} has no element ${formatPath([step])}`);
   const items = [...itemsOf(root)];
@@ -53,7 +54,7 @@ export function setPath(root: JsonNode, path: Path, text: string): Splice[] {
   return insertBeforeEnd(root, items.at(-1), [newValue(rest, text)]);
 }
 
-function replaceMember(present: readonly JsonMember[], key: string, text: string): Splice[] {
+function replaceMember(present: readonly JsonMember[], key: string, text: Text): Splice[] {
   const last = present.findLast((old) => old.key === key);
   return present.flatMap((old, at) => {
     if (old.key !== key) return [];
@@ -63,16 +64,24 @@ function replaceMember(present: readonly JsonMember[], key: string, text: string
   });
 }
 
-function insertBeforeEnd(container: JsonNode, last: JsonNode | undefined, texts: readonly string[]): Splice[] {
-  if (texts.length === 0) return [];
+function insertBeforeEnd(
+  container: JsonNode,
+  last: JsonNode | undefined,
+  added: readonly (readonly Text[])[],
+): Splice[] {
   const at = last ? endOf(last) : startOf(container) + 1;
-  return [{ start: at, end: at, text: (last ? ',' : '') + texts.join(',') }];
+  return added
+    .flatMap((pieces, place) => (last || place > 0 ? [',', ...pieces] : pieces))
+    .map((text) => ({ start: at, end: at, text }));
 }
 
-function newValue(path: Path, text: string): string {
-  return path.reduceRight<string>((inner, step) => {
-    if (typeof step === 'string') return `{${JSON.stringify(step)}:${inner}}`;
+// The text, and around it the objects and lists that the rest of the path asks for.
+function newValue(path: Path, text: Text): Text[] {
+  const before = path.map((step) => {
+    if (typeof step === 'string') return `{${JSON.stringify(step)}:`;
     if (step > 0) throw new PathError(`there is no list yet for ${formatPath([step])}; write [] to start one`);
-    return `[${inner}]`;
-  }, text);
+    return '[';
+  });
+  const after = path.map((step) => (typeof step === 'string' ? '}' : ']')).reverse();
+  return [before.join(''), text, after.join('')];
 }

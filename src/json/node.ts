@@ -105,6 +105,11 @@ export function stringOf(node: JsonNode): string {
   return inner.includes('\\') ? (JSON.parse(`"${inner}"`) as string) : inner;
 }
 
+/** The bytes of the value exactly as it is written: a part of the document, not a copy of it. */
+export function bytesOf(node: JsonNode): Uint8Array {
+  return node.doc.bytes.subarray(startOf(node), endOf(node));
+}
+
 /** The value exactly as it is written. */
 export function textOf(node: JsonNode): string {
   return node.doc.bytes.toString('utf8', startOf(node), endOf(node));

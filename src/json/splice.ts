@@ -1,10 +1,13 @@
 import { Buffer } from 'node:buffer';
 
+/** Text to put somewhere; bytes where it is too large to be held as a string, or stands in a document already. */
+export type Text = string | Uint8Array;
+
 /** A change of a text: the bytes from `start` to `end` give way to `text`. */
 export interface Splice {
   readonly start: number;
   readonly end: number;
-  readonly text: string | Uint8Array;
+  readonly text: Text;
 }
 
 /** The bytes with all splices made; every byte outside of them stays. Splices may touch but not overlap. */

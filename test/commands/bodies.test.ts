@@ -385,6 +385,29 @@ describe('other shorthands', () => {
   });
 });
 
+describe('files with more groups than a call takes arguments', () => {
+  const count = 200_000;
+  const id = '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05';
+
+  it('become one list', async () => {
+    const group = '{"trajectories":[]}';
+    const cwd = files({ 'g.jsonl': `${group}\n`.repeat(count), 'one.json': group });
+    const { code, bytes } = await body(['train', 'g.jsonl', 'one.json', '--model-id', id], { cwd });
+    const wanted = `{"model_id":"${id}","trajectory_groups":[${`${group},`.repeat(count)}${group}]}`;
+    expect({ code, same: bytes.equals(Buffer.from(wanted)) }).toEqual({ code: 0, same: true });
+  });
+
+  it('are refused with the first hundred that are none', async () => {
+    const cwd = files({ 't.jsonl': '{"reward":1}\n'.repeat(count) });
+    const { code, stderr } = await body(['train', 't.jsonl', '--model-id', id], { cwd });
+    expect(code).toBe(3);
+    expect(stderr.split('\n')).toHaveLength(103);
+    expect(stderr).toContain(
+      't.jsonl:100:1: must be a group: an object with trajectories (and 199900 more like this)\n',
+    );
+  });
+});
+
 describe('a conversation', () => {
   it('is only written after a complete reply, goes on with one reply, and is locked', async () => {
     const cwd = files({ 'talk.json': '[{"role":"user","content":"one"},{"role":"assistant","content":"two"}]' });

@@ -36,6 +36,13 @@ describe('setMembers', () => {
     );
   });
 
+  it('takes bytes as well as text', () => {
+    const bytes = Buffer.from('[1.0]');
+    expect(
+      withMembers('{"a":1,"b":2}', { key: 'c', text: bytes }, { key: 'a', text: bytes }, { key: 'd', text: '' }),
+    ).toBe('{"a":[1.0],"b":2,"c":[1.0],"d":}');
+  });
+
   it('changes no byte outside of the members it names', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.string(), (object, key) => {

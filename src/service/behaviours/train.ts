@@ -1,5 +1,5 @@
 import { uuid7 } from '../../fields/uuid.ts';
-import { endOf, itemsOf, type JsonNode, member, startOf, stringOf, textOf } from '../../json/node.ts';
+import { bytesOf, itemsOf, type JsonNode, member, stringOf, textOf } from '../../json/node.ts';
 import { jsonReply } from '../replies.ts';
 import type { Behaviour } from '../world.ts';
 
@@ -27,9 +27,4 @@ export const createJob: Behaviour = (body, _user, { store, now, randomBytes }) =
 function listIn(node: JsonNode, name: string): JsonNode[] {
   const list = member(node, name);
   return list ? Array.from(itemsOf(list)) : [];
-}
-
-// A part of the body, not a copy of it: jobs are large.
-function bytesOf(node: JsonNode): Uint8Array {
-  return node.doc.bytes.subarray(startOf(node), endOf(node));
 }
