@@ -23,13 +23,13 @@ interface Message {
 
 /**
  * The list of messages that a chat's shorthands make, in the order system, developer, conversation, those of the body,
- * `--message`, prompt, prefill; `--system` replaces a system message that leads. No edit where none of them is given.
+ * `--message`, prompt, prefill; a system or developer message that leads gives way to the one of the flag. No edit where
+ * none of them is given.
  */
 export function messageEdits(draft: Draft, flags: FlagValues, { prompt, conversation }: MessageSources): Collected {
-  const system = flagText(flags, 'system');
   const prefill = flagText(flags, 'prefill');
   const leading = [
-    ...spoken('system', system, '--system'),
+    ...spoken('system', flagText(flags, 'system'), '--system'),
     ...spoken('developer', flagText(flags, 'developer'), '--developer'),
   ];
   const trailing = [
@@ -44,8 +44,7 @@ export function messageEdits(draft: Draft, flags: FlagValues, { prompt, conversa
     return { edits: [], issues: [{ path: 'messages', at: placeInDraft(draft, ['messages']), message }] };
   }
   const given = [...fromConversation(conversation), ...fromBody(draft, present)];
-  const kept = system !== undefined && given[0]?.role === 'system' ? given.slice(1) : given;
-  const messages = [...leading, ...kept, ...trailing];
+  const messages = [...leading, ...withoutReplaced(given, leading), ...trailing];
   const list: Edit = {
     path: ['messages'],
     text: `[${messages.map(({ text }) => text).join(',')}]`,
@@ -59,6 +58,14 @@ const continuing: readonly Edit[] = [
   { path: ['continue_final_message'], text: 'true', origin: { label: '--prefill' } },
   { path: ['add_generation_prompt'], text: 'false', origin: { label: '--prefill' } },
 ];
+
+// A conversation begins with what was said for the reply before: said again, it is said instead, not twice.
+function withoutReplaced(given: readonly Message[], leading: readonly Message[]): readonly Message[] {
+  const first = given.findIndex(({ role }) => role !== 'system' && role !== 'developer');
+  const head = first === -1 ? given : given.slice(0, first);
+  const replaced = leading.map(({ role }) => head.find((message) => message.role === role));
+  return given.filter((message) => !replaced.includes(message));
+}
 
 function spoken(role: string, content: string | undefined, label: string): Message[] {
   return content === undefined ? [] : [{ text: writeJson({ role, content }), role, origin: { label } }];

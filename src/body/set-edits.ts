@@ -8,7 +8,7 @@ import { isIssue, readSource } from './source.ts';
 
 /**
  * The edits of `--set path=text` and `--set path:=json`. Paths start in the object that flags fill; for a call
- * `start.op_name` and `op_name` are the same. Throws usage for what is no path.
+ * `start.op_name` and `op_name` are the same, and `start` is all of it. Throws usage for what is no path.
  */
 export function setEdits(target: Target, words: readonly string[]): Collected {
   const edits: Edit[] = [];
@@ -40,7 +40,7 @@ function setEdit(target: Target, word: string): Edit | Issue {
 
 function fullPath({ path, fields }: Target, inner: Path): Path {
   const [outer] = path;
-  const isFull = outer !== undefined && inner.length > 1 && inner[0] === outer && !Object.hasOwn(fields, String(outer));
+  const isFull = outer !== undefined && inner[0] === outer && !Object.hasOwn(fields, String(outer));
   return isFull ? inner : [...path, ...inner];
 }
 

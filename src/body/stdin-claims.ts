@@ -5,15 +5,23 @@ import { type FlagValues, textOf } from '../fields/flag.ts';
 import type { Operation } from '../operations/operation.ts';
 import { targetOf } from '../operations/target.ts';
 
-/** What on the command line asks for stdin by name: `-f -`, `--tools @-`, `-` as a file. Throws usage for two of them. */
+/**
+ * What on the command line asks for stdin by name: `-f -`, `--tools @-`, `-` as a file or as the whole prompt. Throws
+ * usage for two of them.
+ */
 export function stdinClaim(operation: Operation, args: readonly string[], flags: FlagValues): string | undefined {
   const claims = [
     ...(textOf(flags, 'file') === '-' ? ['--file -'] : []),
-    ...args.filter((word) => word === '-').map(() => 'the argument -'),
+    ...namedArguments(operation, args).map(() => 'the argument -'),
     ...referenceFlags(operation).flatMap((name) => (textOf(flags, name) === '@-' ? [`--${name} @-`] : [])),
   ];
   if (claims.length > 1) throw usage(`stdin can be read once, and ${claims.join(' and ')} both want it`);
   return claims[0];
+}
+
+// Among other words of a prompt a dash is a dash.
+function namedArguments({ arguments: argument }: Operation, args: readonly string[]): readonly string[] {
+  return argument?.as === 'prompt' && args.length > 1 ? [] : args.filter((word) => word === '-');
 }
 
 function referenceFlags(operation: Operation): string[] {

@@ -32,7 +32,7 @@ export const chat = {
       kind: 'message',
       role: 'developer',
       value: '<text>',
-      summary: 'Developer message, the system message of newer reasoning models',
+      summary: 'Developer message, the system message of newer reasoning models; replaces one that leads',
     },
     message: {
       kind: 'role-message',

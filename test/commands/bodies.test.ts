@@ -117,6 +117,19 @@ describe('sources of a body, later ones win', () => {
     expect((await body(['feedback', 'replace', '--no-check', '--set', word])).stdout).toBe(wanted);
   });
 
+  it('the whole of start is start, as it is before a dot', async () => {
+    const cwd = files({ 'c.json': '{"start":{"op_name":"a","inputs":{}}, "extra":1}' });
+    const whole = ['call', 'start', '--exact', '--set', 'start:={"op_name":"x"}'];
+    expect((await body(whole)).stdout).toBe('{"start":{"op_name":"x"}}');
+    expect((await body([...whole, '-f', 'c.json', '--set', 'id=1'], { cwd })).stdout).toBe(
+      '{"start":{"op_name":"x","id":"1"}, "extra":1}',
+    );
+    expect(await body(['call', 'start', '--set', 'start=x'])).toMatchObject({
+      code: 3,
+      stderr: expect.stringContaining('--set start start: must be an object, not "x"'),
+    });
+  });
+
   it.each([
     ['creator', 2],
     ['=x', 2],
@@ -164,7 +177,13 @@ describe('stdin', () => {
       code: 2,
       stderr: expect.stringContaining('stdin can be read once, and --file - and --tools @- both want it'),
     });
-    expect((await body(['train', '-', '--experimental-config', '@-'], { stdin: '{}' })).code).toBe(2);
+    for (const args of [
+      ['train', '-', '--experimental-config', '@-'],
+      ['train', '-', '-'],
+      ['chat', '-', '--tools', '@-'],
+    ]) {
+      expect({ args, code: (await body(args, { stdin: '{}' })).code }).toEqual({ args, code: 2 });
+    }
   });
 
   it('at a terminal with nothing to send: usage', async () => {
@@ -202,6 +221,13 @@ describe('the prompt of a chat', () => {
     ['--messages does too', ['--messages', `[${x}]`], 'ignored', `{"messages":[${x}]}`],
     ['--no-stdin does too', ['x', '--no-stdin'], 'ignored', `{"messages":[${x}]}`],
     ['- is text from stdin, whatever it starts with', ['-'], '{x', '{"messages":[{"role":"user","content":"{x"}]}'],
+    [
+      'a dash among words is a dash',
+      ['3', '-', '2'],
+      'ctx',
+      '{"messages":[{"role":"user","content":"3 - 2\\n\\nctx"}]}',
+    ],
+    ['so are several', ['5', '-', '3', '-'], undefined, '{"messages":[{"role":"user","content":"5 - 3 -"}]}'],
     ['a flag that reads stdin', ['x', '--logit-bias', '@-'], '{"1":2}', `{"logit_bias":{"1":2},"messages":[${x}]}`],
   ])('%s', async (_, args, stdin, wanted) => {
     expect(await messages(args, stdin === undefined ? {} : { stdin })).toBe(wanted);
@@ -434,6 +460,45 @@ describe('a conversation', () => {
       code: 3,
       stderr: expect.stringContaining('talk.json:1:1'),
     });
+  });
+
+  it.each([
+    [
+      ['-s', 's'],
+      ['s', 'one', 'two'],
+    ],
+    [
+      ['--developer', 'd'],
+      ['d', 'one', 'two'],
+    ],
+    [
+      ['-s', 's', '--developer', 'd'],
+      ['s', 'd', 'one', 'two'],
+    ],
+    [[], ['one', 'two']],
+  ])('with %j in every turn says it once', async (flags, wanted) => {
+    const cwd = folder();
+    for (const word of ['one', 'two']) {
+      await svc(['chat', word, '--no-stdin', ...flags, '--conversation', 'talk.json', '--local'], { cwd });
+    }
+    const messages: { role: string; content: string }[] = JSON.parse(readFileSync(join(cwd, 'talk.json'), 'utf8'));
+    expect(messages.filter(({ role }) => role !== 'assistant').map(({ content }) => content)).toEqual(wanted);
+  });
+
+  it('replaces what leads and is given again, and nothing else', async () => {
+    const turn = (...roles: string[]): string => JSON.stringify(roles.map((role) => ({ role, content: 'old' })));
+    const rolesAfter = async (talk: string, ...flags: string[]): Promise<string> => {
+      const cwd = files({ 'talk.json': talk });
+      const { stdout } = await body(['chat', 'x', '--no-stdin', '--conversation', 'talk.json', ...flags], { cwd });
+      const messages: { role: string; content: string }[] = JSON.parse(stdout).messages;
+      return messages.map(({ role, content }) => `${role} ${content}`).join(', ');
+    };
+    expect(await rolesAfter(turn('developer', 'system', 'user'), '-s', 's')).toBe(
+      'system s, developer old, user old, user x',
+    );
+    expect(await rolesAfter(turn('system', 'system', 'user', 'developer'), '-s', 's', '--developer', 'd')).toBe(
+      'system s, developer d, system old, user old, developer old, user x',
+    );
   });
 
   it('puts a prefill and what continues it into one message', async () => {
