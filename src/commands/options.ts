@@ -1,13 +1,13 @@
 import { parseHeaders } from '../call/request.ts';
 import { usage } from '../errors.ts';
 import { type FlagValues, isOn, listOf, textOf } from '../fields/flag.ts';
-import { durationOf } from '../fields/time.ts';
 import type { Headers } from '../http/message.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { Format } from '../output/formats.ts';
 import type { Profile } from '../profiles/profile.ts';
 import type { Wanted } from '../profiles/resolve.ts';
 import type { Runtime } from '../runtime.ts';
+import { readDuration } from './duration.ts';
 
 /** What the shared flags of an operation say. */
 export interface Options {
@@ -55,10 +55,7 @@ export function timeLimit(
 ): number | undefined {
   const [source, text] = settingOf('timeout', flags, env, profile);
   if (text === undefined) return limit === undefined ? undefined : limit * 1000;
-  const milliseconds = durationOf(text);
-  if (milliseconds === undefined)
-    throw usage(`${source} cannot be ${JSON.stringify(text)}`, 'write a time like 90s, 2m or 1h');
-  return milliseconds;
+  return readDuration(source, text);
 }
 
 // As many as PRODUCT.md section 7 gives.

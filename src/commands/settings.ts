@@ -1,8 +1,7 @@
-import { usage } from '../errors.ts';
 import { type FlagValues, textOf } from '../fields/flag.ts';
-import { durationOf } from '../fields/time.ts';
 import { parseBaseUrl } from '../profiles/base-url.ts';
 import type { Profile } from '../profiles/profile.ts';
+import { readDuration } from './duration.ts';
 
 const addresses = ['base_url', 'trace_base_url', 'chat_base_url', 'train_base_url'] as const;
 const settings = [...addresses, 'timeout', 'project_id', 'model'] as const;
@@ -16,8 +15,7 @@ export function readSettings(flags: FlagValues): { readonly [setting: string]: s
   for (const [setting, value] of given) {
     const flag = `--${setting.replaceAll('_', '-')}`;
     if (value !== '' && addresses.some((address) => address === setting)) parseBaseUrl(value, flag);
-    if (value !== '' && setting === 'timeout' && durationOf(value) === undefined)
-      throw usage(`${flag} cannot be ${JSON.stringify(value)}`, 'write a time like 90s, 2m or 1h');
+    if (value !== '' && setting === 'timeout') readDuration(flag, value);
   }
   return Object.fromEntries(given);
 }
