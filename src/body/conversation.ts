@@ -14,7 +14,7 @@ import { isIssue, placeInSource, readSource, type Source } from './source.ts';
 export interface Conversation {
   /** The messages so far. */
   readonly source: Source;
-  /** Writes the messages of a body and the one that answered, in place of what the file held. */
+  /** Writes the messages of a body and the one that answered, in place of what the file held; without an answer nothing. */
   readonly save: (body: JsonNode, reply: JsonNode | undefined) => Promise<void>;
   readonly close: () => Promise<void>;
 }
@@ -46,6 +46,7 @@ async function readMessages(path: string, typed: string): Promise<Source> {
 }
 
 async function saveMessages(path: string, typed: string, body: JsonNode, reply: JsonNode | undefined): Promise<void> {
+  if (!reply || kindOf(reply) !== 'object') return;
   const list = member(body, 'messages');
   const messages = list ? Array.from(itemsOf(list)) : [];
   const last = messages.at(-1);
@@ -70,7 +71,7 @@ async function saveMessages(path: string, typed: string, body: JsonNode, reply: 
   await file.commit();
 }
 
-function contentOf(message: JsonNode | undefined): string {
+function contentOf(message: JsonNode): string {
   const content = member(message, 'content');
   return content && kindOf(content) === 'string' ? stringOf(content) : '';
 }

@@ -2,6 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { answering } from '../support/service.ts';
 import { folder, type Result, type Setting, svc } from '../support/svc.ts';
 
 // What a command line would send, from --dry-run: stdout is exactly the body.
@@ -499,6 +500,19 @@ describe('a conversation', () => {
     expect(await rolesAfter(turn('system', 'system', 'user', 'developer'), '-s', 's', '--developer', 'd')).toBe(
       'system s, developer d, system old, user old, developer old, user x',
     );
+  });
+
+  it.each([
+    '{"choices":[]}',
+    '{"choices":[{"index":0}]}',
+    '{"choices":[{"message":null}]}',
+    '{"choices":[{"message":"x"}]}',
+  ])('is not written after a reply without a message: %s', async (reply) => {
+    const cwd = files({ 'talk.json': '[]' });
+    const env = { SVC_BASE_URL: 'https://svc.test', SVC_TOKEN: 'tok-en-1' };
+    const { send } = answering(reply);
+    await svc(['chat', 'x', '--no-stdin', '--conversation', 'talk.json'], { cwd, env, send });
+    expect(readFileSync(join(cwd, 'talk.json'), 'utf8')).toBe('[]');
   });
 
   it('puts a prefill and what continues it into one message', async () => {
