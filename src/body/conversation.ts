@@ -4,7 +4,7 @@ import { Failure } from '../errors.ts';
 import { lock } from '../files/lock.ts';
 import { fileReason, isMissing } from '../files/reason.ts';
 import { replaceFile } from '../files/replacement.ts';
-import { isTrue, itemsOf, type JsonNode, kindOf, member, rootOf, stringOf, textOf } from '../json/node.ts';
+import { isTrue, itemsOf, type JsonNode, kindOf, member, rootOf, stringIn, textOf } from '../json/node.ts';
 import { RawJson, writeJson } from '../json/write.ts';
 import type { Runtime } from '../runtime.ts';
 import { wrongBody } from './check.ts';
@@ -52,12 +52,12 @@ async function saveMessages(path: string, typed: string, body: JsonNode, reply: 
   const last = messages.at(-1);
   // A continued message and what continues it are one message, unless the reply repeats it.
   const isContinued = isTrue(member(body, 'continue_final_message')) && last !== undefined;
-  const start = isContinued && !isTrue(member(body, 'echo')) ? contentOf(last) : '';
+  const start = isContinued && !isTrue(member(body, 'echo')) ? (stringIn(last, 'content') ?? '') : '';
   const kept = (isContinued ? messages.slice(0, -1) : messages).map(textOf);
   const calls = member(reply, 'tool_calls');
   const answer = {
     role: 'assistant',
-    content: start + contentOf(reply),
+    content: start + (stringIn(reply, 'content') ?? ''),
     tool_calls: calls && kindOf(calls) === 'list' ? new RawJson(textOf(calls)) : undefined,
   };
   const lines = [...kept, writeJson(answer)];
@@ -69,9 +69,4 @@ async function saveMessages(path: string, typed: string, body: JsonNode, reply: 
     throw error;
   }
   await file.commit();
-}
-
-function contentOf(message: JsonNode): string {
-  const content = member(message, 'content');
-  return content && kindOf(content) === 'string' ? stringOf(content) : '';
 }

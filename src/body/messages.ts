@@ -1,6 +1,6 @@
 import { usage } from '../errors.ts';
 import { type FlagValues, textOf as flagText, listOf } from '../fields/flag.ts';
-import { itemsOf, type JsonNode, kindOf, member, rootOf, stringOf, textOf } from '../json/node.ts';
+import { itemsOf, type JsonNode, kindOf, member, rootOf, stringIn, textOf } from '../json/node.ts';
 import { writeJson } from '../json/write.ts';
 import type { Collected } from './collected.ts';
 import { type Draft, originInDraft, placeInDraft } from './draft.ts';
@@ -83,7 +83,7 @@ function fromConversation(conversation: Source | undefined): Message[] {
   return Array.from(itemsOf(rootOf(conversation.doc)), (node) => {
     return {
       text: textOf(node),
-      role: roleOf(node),
+      role: stringIn(node, 'role'),
       origin: { label: conversation.label, source: conversation, node },
     };
   });
@@ -92,11 +92,6 @@ function fromConversation(conversation: Source | undefined): Message[] {
 function fromBody(draft: Draft, list: JsonNode | undefined): Message[] {
   if (!list) return [];
   return Array.from(itemsOf(list), (node, at) => {
-    return { text: textOf(node), role: roleOf(node), origin: originInDraft(draft, ['messages', at]) };
+    return { text: textOf(node), role: stringIn(node, 'role'), origin: originInDraft(draft, ['messages', at]) };
   });
-}
-
-function roleOf(message: JsonNode): string | undefined {
-  const role = member(message, 'role');
-  return role && kindOf(role) === 'string' ? stringOf(role) : undefined;
 }

@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 import { usage } from '../errors.ts';
-import { kindOf, member, rootOf, stringOf } from '../json/node.ts';
+import { kindOf, rootOf, stringIn } from '../json/node.ts';
 import { RawJson, writeJson } from '../json/write.ts';
 import type { Collected } from './collected.ts';
 import { readReference, referenceLabel } from './reference.ts';
@@ -24,12 +24,7 @@ function nameOf({ doc, label }: Source, word: string): string {
   const root = rootOf(doc);
   if (kindOf(root) !== 'object')
     throw usage('--json-schema needs a JSON Schema that is an object', 'write --json-schema @file');
-  const title = member(root, 'title');
-  const name =
-    title && kindOf(title) === 'string'
-      ? stringOf(title)
-      : word.startsWith('@')
-        ? basename(label).replace(/(?:\.schema)?\.json$/, '')
-        : '';
+  const file = word.startsWith('@') ? basename(label).replace(/(?:\.schema)?\.json$/, '') : '';
+  const name = stringIn(root, 'title') ?? file;
   return name.replace(/[^A-Za-z0-9_-]+/g, '_').slice(0, 64) || 'reply';
 }

@@ -1,15 +1,6 @@
 import { parseJson } from '../json/document.ts';
 import { compactJson } from '../json/layout.ts';
-import { itemsOf, type JsonNode, kindOf, member, stringOf, textOf } from '../json/node.ts';
-
-/** The text of a string member; undefined where it is absent, null or something else. */
-export function stringIn(node: JsonNode | undefined, ...names: readonly string[]): string | undefined {
-  for (const name of names) {
-    const value = member(node, name);
-    if (value && kindOf(value) === 'string') return stringOf(value);
-  }
-  return undefined;
-}
+import { itemsOf, type JsonNode, member, stringIn, textOf } from '../json/node.ts';
 
 /** The choices of a completion or of a chunk of one. */
 export function choicesIn(reply: JsonNode): JsonNode[] {

@@ -1,8 +1,8 @@
 import { type Answer, unexpectedIn } from '../call/answer.ts';
-import { chatText, choicesIn, endDetail, endNotes, stringIn, withFinalNewline } from '../call/chat-text.ts';
+import { chatText, choicesIn, endDetail, endNotes, withFinalNewline } from '../call/chat-text.ts';
 import type { Context } from '../cli/context.ts';
 import type { JsonDocument } from '../json/document.ts';
-import { member, rootOf } from '../json/node.ts';
+import { member, rootOf, stringIn } from '../json/node.ts';
 import type { Operation } from '../operations/operation.ts';
 import { type Format, formatted } from '../output/formats.ts';
 import type { Sink } from '../output/sink.ts';

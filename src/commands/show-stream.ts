@@ -1,11 +1,11 @@
-import { chatText, choicesIn, stringIn } from '../call/chat-text.ts';
+import { chatText, choicesIn } from '../call/chat-text.ts';
 import { joiner } from '../call/join.ts';
 import { roomFor } from '../call/room.ts';
 import type { Context } from '../cli/context.ts';
 import { Failure } from '../errors.ts';
 import { type JsonDocument, parseJson } from '../json/document.ts';
 import { compactJson } from '../json/layout.ts';
-import { type JsonNode, member, rootOf } from '../json/node.ts';
+import { type JsonNode, member, rootOf, stringIn } from '../json/node.ts';
 import { formatted } from '../output/formats.ts';
 import { isChatText, showEnd, type View } from './show-answer.ts';
 

@@ -105,6 +105,15 @@ export function stringOf(node: JsonNode): string {
   return inner.includes('\\') ? (JSON.parse(`"${inner}"`) as string) : inner;
 }
 
+/** The text of the first of these members that is a string; undefined where none is, because it is absent, null or else. */
+export function stringIn(node: JsonNode | undefined, ...names: readonly string[]): string | undefined {
+  for (const name of names) {
+    const value = member(node, name);
+    if (value && kindOf(value) === 'string') return stringOf(value);
+  }
+  return undefined;
+}
+
 /** The bytes of the value exactly as it is written: a part of the document, not a copy of it. */
 export function bytesOf(node: JsonNode): Uint8Array {
   return node.doc.bytes.subarray(startOf(node), endOf(node));

@@ -1,7 +1,7 @@
 import { uuid7 } from '../../fields/uuid.ts';
 import { parseJson } from '../../json/document.ts';
 import { setMembers } from '../../json/edit.ts';
-import { type JsonNode, kindOf, member, membersOf, rootOf, stringOf, textOf } from '../../json/node.ts';
+import { type JsonNode, member, membersOf, rootOf, stringIn, textOf } from '../../json/node.ts';
 import { splice } from '../../json/splice.ts';
 import { jsonReply } from '../replies.ts';
 import type { Behaviour } from '../world.ts';
@@ -9,12 +9,12 @@ import type { Behaviour } from '../world.ts';
 /** Stores the start of a call under its id, made here if absent. The same id again changes the members it names and stays one call. */
 export const startCall: Behaviour = (body, _user, { store, now, randomBytes }) => {
   const start = member(body, 'start') ?? body;
-  const project = textIn(start, 'project_id') ?? '';
-  const id = textIn(start, 'id') ?? uuid7(now(), randomBytes(10));
+  const project = stringIn(start, 'project_id') ?? '';
+  const id = stringIn(start, 'id') ?? uuid7(now(), randomBytes(10));
   const trace = store.transaction(() => {
     const before = store.first('select trace_id, start from calls where project_id = ? and id = ?', project, id);
     const known = typeof before?.trace_id === 'string' ? before.trace_id : undefined;
-    const traceId = textIn(start, 'trace_id') ?? known ?? uuid7(now(), randomBytes(10));
+    const traceId = stringIn(start, 'trace_id') ?? known ?? uuid7(now(), randomBytes(10));
     const merged = typeof before?.start === 'string' ? mergedStart(before.start, start) : textOf(start);
     store.run(
       'insert into calls (project_id, id, trace_id, start, created_at) values (?, ?, ?, ?, ?) on conflict do update set trace_id = excluded.trace_id, start = excluded.start',
@@ -29,9 +29,4 @@ function mergedStart(before: string, start: JsonNode): string {
   const doc = parseJson(before);
   const news = new Map(Array.from(membersOf(start), ({ key, value }) => [key, { key, text: textOf(value) }]));
   return splice(doc.bytes, setMembers(rootOf(doc), [...news.values()])).toString();
-}
-
-function textIn(node: JsonNode, name: string): string | undefined {
-  const value = member(node, name);
-  return value && kindOf(value) === 'string' ? stringOf(value) : undefined;
 }

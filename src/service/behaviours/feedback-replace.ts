@@ -1,5 +1,5 @@
 import { uuid7 } from '../../fields/uuid.ts';
-import { type JsonNode, kindOf, member, stringOf, textOf } from '../../json/node.ts';
+import { member, stringIn, textOf } from '../../json/node.ts';
 import { RawJson } from '../../json/write.ts';
 import { jsonReply } from '../replies.ts';
 import type { Behaviour } from '../world.ts';
@@ -9,7 +9,7 @@ import type { Behaviour } from '../world.ts';
  * the id the client gave, else a UUIDv7; a row that has that id already gives way too.
  */
 export const replaceFeedback: Behaviour = (body, user, { store, now, randomBytes }) => {
-  const text = (name: string): string | null => textIn(body, name);
+  const text = (name: string): string | null => stringIn(body, name) ?? null;
   const project = text('project_id') ?? '';
   const payload = textOf(member(body, 'payload') ?? body);
   const id = text('id') ?? uuid7(now(), randomBytes(10));
@@ -28,8 +28,3 @@ export const replaceFeedback: Behaviour = (body, user, { store, now, randomBytes
     payload: new RawJson(payload),
   });
 };
-
-function textIn(body: JsonNode, name: string): string | null {
-  const value = member(body, name);
-  return value && kindOf(value) === 'string' ? stringOf(value) : null;
-}

@@ -1,5 +1,5 @@
 import { parseJson } from '../../json/document.ts';
-import { type JsonNode, kindOf, member, rootOf, stringOf, textOf } from '../../json/node.ts';
+import { type JsonNode, member, rootOf, stringIn, textOf } from '../../json/node.ts';
 import { feedbackSchema } from '../../operations/feedback-schema.ts';
 import { payloadPaths } from '../payload-paths.ts';
 import { jsonReply } from '../replies.ts';
@@ -19,16 +19,16 @@ export const describePayloads: Behaviour = (body, _user, { store, now }) => {
 
 // SQLite takes the other columns of a group from the row that has the max; no trigger is one group.
 function sampleQuery(body: JsonNode, now: number): { sql: string; values: Value[] } {
-  const trigger = textIn(body, 'trigger_ref');
+  const trigger = stringIn(body, 'trigger_ref');
   const prefix = trigger?.endsWith(':*') ? trigger.slice(0, -1) : undefined;
-  const end = textIn(body, 'end');
+  const end = stringIn(body, 'end');
   const limit = member(body, 'sample_limit');
   const conditions: readonly (readonly [sql: string, ...values: (Value | undefined)[]])[] = [
-    ['project_id = ?', textIn(body, 'project_id')],
-    ['created_at >= ?', firstMillisecond(textIn(body, 'start') ?? '')],
+    ['project_id = ?', stringIn(body, 'project_id')],
+    ['created_at >= ?', firstMillisecond(stringIn(body, 'start') ?? '')],
     // What was stored within this very millisecond is in the past, too.
     ['created_at < ?', end === undefined ? now + 1 : firstMillisecond(end)],
-    ['feedback_type = ?', textIn(body, 'feedback_type')],
+    ['feedback_type = ?', stringIn(body, 'feedback_type')],
     ['trigger_ref = ?', prefix === undefined ? trigger : undefined],
     ['substr(trigger_ref, 1, ?) = ?', prefix?.length, prefix],
   ];
@@ -51,9 +51,4 @@ function firstMillisecond(time: string): number {
   const zoned = /(?:Z|[+-]\d{2}:\d{2})$/.test(time) ? time : `${time}Z`;
   const isBetween = /\.\d{3}\d*[1-9]/.test(time);
   return Date.parse(zoned) + (isBetween ? 1 : 0);
-}
-
-function textIn(body: JsonNode, name: string): string | undefined {
-  const value = member(body, name);
-  return value && kindOf(value) === 'string' ? stringOf(value) : undefined;
 }

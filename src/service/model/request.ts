@@ -1,5 +1,5 @@
 import { parseJson } from '../../json/document.ts';
-import { isTrue, itemsOf, type JsonNode, kindOf, member, rootOf, stringOf, textOf } from '../../json/node.ts';
+import { isTrue, itemsOf, type JsonNode, kindOf, member, rootOf, stringIn, stringOf, textOf } from '../../json/node.ts';
 import { nodeAt } from '../../json/path.ts';
 import { smallestValue } from './smallest.ts';
 
@@ -38,9 +38,9 @@ export function readModelRequest(body: JsonNode): ModelRequest {
     (limit) => limit ?? [],
   );
   return {
-    prompt: messages.map((message) => `${stringAt(message, 'role') ?? ''}: ${contentOf(message)}\n`).join(''),
+    prompt: messages.map((message) => `${stringIn(message, 'role') ?? ''}: ${contentOf(message)}\n`).join(''),
     last: last ? contentOf(last) : '',
-    lastIsReply: stringAt(last, 'role') === 'assistant',
+    lastIsReply: stringIn(last, 'role') === 'assistant',
     seed: rawAt(body, 'seed') ?? '0',
     choices: numberAt(body, 'n') ?? 1,
     continues: isTrue(member(body, 'continue_final_message')),
@@ -59,7 +59,7 @@ export function readModelRequest(body: JsonNode): ModelRequest {
     returnsIds: isTrue(member(body, 'return_token_ids')),
     tokensAsIds: isTrue(member(body, 'return_tokens_as_token_ids')),
     stream: streamOf(body),
-    requestId: stringAt(body, 'request_id'),
+    requestId: stringIn(body, 'request_id'),
   };
 }
 
@@ -87,7 +87,7 @@ function contentOf(message: JsonNode): string {
   const content = member(message, 'content');
   if (!content) return '';
   if (kindOf(content) === 'string') return stringOf(content);
-  return Array.from(itemsOf(content), (part) => stringAt(part, 'text') ?? '').join('');
+  return Array.from(itemsOf(content), (part) => stringIn(part, 'text') ?? '').join('');
 }
 
 function listAt(body: JsonNode, ...path: string[]): JsonNode[] {
@@ -103,11 +103,6 @@ function numberAt(body: JsonNode, name: string): number | undefined {
 function rawAt(body: JsonNode, name: string): string | undefined {
   const value = member(body, name);
   return value && kindOf(value) === 'number' ? textOf(value) : undefined;
-}
-
-function stringAt(node: JsonNode | undefined, name: string): string | undefined {
-  const value = member(node, name);
-  return value && kindOf(value) === 'string' ? stringOf(value) : undefined;
 }
 
 function isFalse(node: JsonNode | undefined): boolean {
