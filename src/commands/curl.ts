@@ -1,42 +1,51 @@
+import { Buffer } from 'node:buffer';
 import { asksForStream, type Prepared, withoutSecrets } from '../call/prepared.ts';
-import type { Context } from '../cli/context.ts';
 import { isSecretHeader } from '../http/trace.ts';
+import type { Writer } from '../output/writer.ts';
 
-// A single argument of a command may have 128 KiB on Linux; longer bodies go through stdin.
+// A single argument of a command may have 128 KiB on Linux; longer bodies come from the shell's own printf.
 const LONGEST_ARGUMENT = 100_000;
 
 /** Prints a request as a curl command that a shell can run; secrets are variables of that shell. */
-export async function showCurl(prepared: Prepared, { stdout }: Context): Promise<void> {
+export async function showCurl(prepared: Prepared, writer: Writer): Promise<void> {
   const { operation, url, headers, draft } = prepared;
-  const body = withoutSecrets(draft, operation, (name) => reference(name)).toString();
-  const isLong = body.length > LONGEST_ARGUMENT && body === draft.doc.bytes.toString();
+  const body = quotedBody(prepared);
+  const isLong = Buffer.byteLength(body) > LONGEST_ARGUMENT;
   const lines = [
     `curl -sS${asksForStream(draft) ? ' -N' : ''} ${url ? quoted(url.href) : `"$SVC_BASE_URL"${quoted(operation.path)}`}`,
     operation.auth === 'basic' ? '-u "$SVC_USERNAME:$SVC_PASSWORD"' : '-H "Authorization: Bearer $SVC_TOKEN"',
-    ...headers.map(([name, value]) =>
-      isSecretHeader(name) ? `-H "${name}: $${variable(name)}"` : `-H ${quoted(`${name}: ${value}`)}`,
-    ),
-    isLong ? `--data-binary @- <<'SVC_BODY'\n${body}\nSVC_BODY` : `--data-binary ${withReferences(body)}`,
+    ...headers.map(([name, value]) => `-H ${quotedHeader(name, value)}`),
+    `--data-binary ${isLong ? '@-' : body}`,
   ];
-  await stdout.write(`${lines.join(' \\\n  ')}\n`);
-  await stdout.end();
+  await writer.write(`${isLong ? `printf %s ${body} |\n` : ''}${lines.join(' \\\n  ')}\n`);
 }
 
 function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-// A mark that no text of a body has, where a variable is to be read by the shell.
-const MARK = '\u0001';
-
-function reference(name: string): string {
-  return `${MARK}SVC_${name.toUpperCase()}${MARK}`;
+function quotedHeader(name: string, value: string): string {
+  if (isSecretHeader(name)) return `${quoted(`${name}: `)}"$${name.toUpperCase().replace(/\W/g, '_')}"`;
+  // With a colon and no value curl would leave the header out.
+  return quoted(value === '' ? `${name};` : `${name}: ${value}`);
 }
 
-function withReferences(body: string): string {
-  return quoted(body).replace(/\\u0001(SVC_\w+)\\u0001/g, `'"$$$1"'`);
+function quotedBody({ draft, operation }: Prepared): string {
+  const mark = unusedIn(draft.doc.bytes);
+  const names: string[] = [];
+  const marked = withoutSecrets(draft, operation, (name) => {
+    names.push(name);
+    return mark + name;
+  });
+  return names.reduce(
+    (body, name) => body.replaceAll(`"${mark}${name}"`, () => `"'"$SVC_${name.toUpperCase()}"'"`),
+    quoted(marked.toString()),
+  );
 }
 
-function variable(header: string): string {
-  return header.toUpperCase().replace(/\W/g, '_');
+// Text that the body does not have, to mark the places where the shell shall read a variable.
+function unusedIn(body: Buffer): string {
+  let mark = 'secret-';
+  while (body.includes(mark)) mark += '-';
+  return mark;
 }

@@ -1,10 +1,11 @@
 import { type Prepared, withoutSecrets } from '../call/prepared.ts';
-import type { Context } from '../cli/context.ts';
 import { shownHeaders } from '../http/trace.ts';
 import { RawJson, writeJson } from '../json/write.ts';
+import type { Report } from '../output/report.ts';
+import type { Writer } from '../output/writer.ts';
 
-/** Shows a request instead of sending it: the body on stdout byte for byte, the rest on stderr; as JSON all in one object. */
-export async function showDryRun(prepared: Prepared, json: boolean, { stdout, report }: Context): Promise<void> {
+/** Shows a request instead of sending it: the body byte for byte, the rest on stderr; as JSON all in one object. */
+export async function showDryRun(prepared: Prepared, json: boolean, writer: Writer, report: Report): Promise<void> {
   const { operation, url, headers, draft, isLocal } = prepared;
   const scheme = operation.auth === 'basic' ? 'Basic ' : 'Bearer ';
   const lines = shownHeaders(isLocal ? headers : [...headers, ['Authorization', scheme]]);
@@ -18,10 +19,9 @@ export async function showDryRun(prepared: Prepared, json: boolean, { stdout, re
       headers: Object.fromEntries(pairs),
       body: new RawJson(body.toString().trim()),
     };
-    await stdout.write(`${writeJson(request)}\n`);
+    await writer.write(`${writeJson(request)}\n`);
   } else {
     for (const line of [`POST ${address}`, ...lines]) await report.line(line);
-    await stdout.write(body);
+    await writer.write(body);
   }
-  await stdout.end();
 }

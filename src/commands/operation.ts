@@ -14,11 +14,10 @@ import { textOf } from '../fields/flag.ts';
 import { rootOf } from '../json/node.ts';
 import type { Operation } from '../operations/operation.ts';
 import { type Chosen, chooseProfile } from '../profiles/resolve.ts';
-import { showCurl } from './curl.ts';
-import { showDryRun } from './dry-run.ts';
 import { type Options, readOptions, retryLimit, timeLimit } from './options.ts';
 import { send } from './send.ts';
 import { usualFormat } from './show-answer.ts';
+import { showRequest } from './show-request.ts';
 
 /** Runs any of the operations: makes the body, checks it, and sends it or shows what would be sent. */
 export function runOperation(operation: Operation): Run {
@@ -39,8 +38,7 @@ export function runOperation(operation: Operation): Run {
       const draft = await checkedBody(operation, invocation, options, chosen, conversation, context);
       const headers = requestHeaders(destination.profileHeaders, options.headers, operation.streams === true);
       const prepared: Prepared = { operation, url: destination.url, headers, draft, isLocal: destination.isLocal };
-      if (options.show === 'dry-run') return await showDryRun(prepared, options.format === 'json', context);
-      if (options.show === 'curl') return await showCurl(prepared, context);
+      if (options.show) return await showRequest(prepared, options, context);
       if (!destination.url) throw noAddress();
       await send({ prepared, url: destination.url, options, chosen, limit, retries, conversation }, context);
     } finally {

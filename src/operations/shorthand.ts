@@ -1,4 +1,4 @@
-/** A flag that is shorter than the members it sets. What each kind does stands in src/body/shorthands. */
+/** A flag that is shorter than the members it sets. What each kind does stands in src/body/shorthand-edits.ts and messages.ts. */
 export type Shorthand = { readonly summary: string; readonly short?: string; readonly common?: true } & (
   | { readonly kind: 'message'; readonly role: 'system' | 'developer'; readonly value: string }
   | { readonly kind: 'role-message'; readonly value: string }

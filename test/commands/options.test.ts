@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { folder, type Result, svc } from '../support/svc.ts';
@@ -26,5 +26,24 @@ describe('a time limit', () => {
         stderr: `svc: ${source} cannot be "${text}"\n  write a time like 90s, 2m or 1h, at most 596h\n`,
       });
     }
+  });
+});
+
+describe('-o has what is shown instead of being sent', () => {
+  it.each([['--dry-run'], ['--dry-run', '--json'], ['--curl']])('%s', async (...show) => {
+    const cwd = folder();
+    const args = ['chat', 'x', '--no-stdin', ...show];
+    const env = { SVC_BASE_URL: 'https://svc.test' };
+    const shown = await svc(args, { cwd, env });
+    expect(await svc([...args, '-o', 'request'], { cwd, env })).toEqual({
+      ...shown,
+      stdout: '',
+      bytes: Buffer.alloc(0),
+    });
+    expect(readFileSync(join(cwd, 'request'), 'utf8')).toBe(shown.stdout);
+    expect(shown.stdout).toContain('"content":"x"');
+    expect(await svc([...args, '-o', '-'], { cwd, env })).toEqual(shown);
+    expect(await svc([...args, '-o', 'absent/request'], { cwd, env })).toMatchObject({ code: 12, stdout: '' });
+    expect(readdirSync(cwd)).toEqual(['request']);
   });
 });
