@@ -1,12 +1,15 @@
+import { operations } from '../operations/index.ts';
 import type { Example } from '../operations/operation.ts';
+import { accountCommands } from './account-commands.ts';
 import type { Command } from './command.ts';
 import { commands } from './commands.ts';
 
+const firstWords = new Set(operations.map(({ command: [first = ''] }) => first));
+
 /** The help of the whole program: every command on a line. */
 export function rootHelp(columns: number): string {
-  const isOperation = ({ words: [first = ''] }: Command): boolean =>
-    ['feedback', 'chat', 'train', 'call'].includes(first);
-  const isAccount = ({ words: [first = ''] }: Command): boolean => first === 'auth' || first === 'profile';
+  const isOperation = ({ words: [first = ''] }: Command): boolean => firstWords.has(first);
+  const isAccount = (command: Command): boolean => accountCommands.includes(command);
   const sections: readonly (readonly [title: string, of: (command: Command) => boolean])[] = [
     ['Operations', isOperation],
     ['Credentials and profiles', isAccount],

@@ -1,3 +1,4 @@
+import { operations } from '../operations/index.ts';
 import type { Command } from './command.ts';
 import { jsonFlag, reportFlags } from './shared-flags.ts';
 import { topics } from './topics.ts';
@@ -55,7 +56,7 @@ export const toolCommands: readonly Command[] = [
       name: 'command',
       summary: 'The operation: feedback replace, chat, ...',
       many: true,
-      offers: ['feedback', 'chat', 'train', 'call'],
+      offers: [...new Set(operations.map(({ command: [first = ''] }) => first))],
     },
     flags: [
       { name: 'reply', takes: 'switch', group: 'Common', summary: 'Schema of the reply' },

@@ -5,8 +5,6 @@ import { commands } from '../../src/cli/commands.ts';
 import { exampleLine } from '../../src/cli/help.ts';
 import { helpText, parseCommandLine } from '../../src/cli/program.ts';
 import { reportFlags } from '../../src/cli/shared-flags.ts';
-import { environment, topics } from '../../src/cli/topics.ts';
-import { exitCodes } from '../../src/errors.ts';
 import { type Field, flagName } from '../../src/fields/field.ts';
 import { sampleOf } from '../../src/fields/sample.ts';
 import { writeJson } from '../../src/json/write.ts';
@@ -14,6 +12,37 @@ import { operations } from '../../src/operations/index.ts';
 import { targetOf } from '../../src/operations/target.ts';
 import { folder, svc } from '../support/svc.ts';
 import { shellWords } from '../support/words.ts';
+
+// Typed from PRODUCT.md section 6: the code, whether to run again, and words that its meaning has.
+const contract: readonly (readonly [code: number, again: string, ...words: string[]])[] = [
+  [0, '', 'done'],
+  [1, '', 'bug in svc'],
+  [2, 'after mending', 'command line', 'environment'],
+  [3, 'after mending', 'body is wrong', 'nothing was applied'],
+  [4, 'after mending', 'credentials', 'missing', 'refused', '401', '403'],
+  [5, 'no use', 'refused', '3xx', '4xx', 'not applied'],
+  [6, 'if a repeat does no harm', 'failed', '500', '501', '503 without Retry-After', '5xx', 'applied unknown'],
+  [7, 'yes', 'could not be reached', 'did not leave completely', 'not applied'],
+  [8, 'if a repeat does no harm', 'outcome unknown', 'lost', 'timed out', '502', '504', '52x'],
+  [9, 'later', 'rate limited', 'unavailable', '408, 421, 425, 429', '503 with Retry-After', 'not applied'],
+  [10, 'the failed ones', 'lines of a batch failed'],
+  [11, '', 'broke the interface', 'stream was cut'],
+  [12, 'after mending', 'file', 'pipe', 'disk'],
+  [13, '', 'refused by a guard'],
+  [130, 'as 8 if sent', 'interrupted'],
+  [143, 'as 8 if sent', 'terminated'],
+];
+
+// Typed from PRODUCT.md section 4; the token of an upstream server is our own.
+const variables = [
+  ...['SVC_PROFILE', 'SVC_BASE_URL', 'SVC_TRACE_BASE_URL', 'SVC_CHAT_BASE_URL', 'SVC_TRAIN_BASE_URL'],
+  ...['SVC_USERNAME', 'SVC_PASSWORD', 'SVC_TOKEN', 'SVC_PROJECT_ID', 'SVC_MODEL', 'SVC_TIMEOUT', 'SVC_RETRIES'],
+  ...['SVC_ERROR_FORMAT', 'SVC_CONFIG_DIR', 'SVC_DATA_DIR'],
+  ...['HTTPS_PROXY', 'HTTP_PROXY', 'NO_PROXY', 'NODE_EXTRA_CA_CERTS', 'NO_COLOR', 'FORCE_COLOR'],
+];
+
+// What does not exist yet is not shown.
+const notYet = ['SVC_RETRIES'];
 
 const demo = new URL('../demo', import.meta.url).pathname;
 const named = commands.map((command) => ({ command, name: command.words.join(' ') }));
@@ -122,9 +151,38 @@ describe('help', () => {
     },
   );
 
-  it('names every exit code and every variable of the environment', () => {
-    const codes = topics['exit-codes']?.() ?? '';
-    for (const { code, meaning } of Object.values(exitCodes)) expect(codes).toContain(`${code}  ${meaning}`);
-    for (const [name] of environment) expect(topics.environment?.()).toContain(name);
+  it('lists every command once, the operations first', () => {
+    const [, ...sections] = helpText([], 80).split(/^(?=[A-Z].*:$)/m);
+    const listed = sections.slice(0, 3).map((section) =>
+      section
+        .trim()
+        .split('\n')
+        .map((line) => /^ {2}(\S+(?: \S+)*) {2}/.exec(line)?.[1] ?? line),
+    );
+    expect(listed[0]).toEqual(['Operations:', 'feedback replace', 'feedback schema', 'chat', 'train', 'call start']);
+    expect(listed[1]?.slice(0, 3)).toEqual(['Credentials and profiles:', 'auth login', 'auth logout']);
+    expect(listed.flatMap(([, ...names]) => names).sort()).toEqual(named.map(({ name }) => name).sort());
+  });
+
+  it('names every exit code of the contract, what it means and whether to run again', async () => {
+    const { stdout } = await svc(['help', 'exit-codes']);
+    const entries = stdout.trimEnd().split(/\n(?= {0,3}\d)/);
+    const shown = entries.map((entry) => {
+      const [, code = '', meaning = '', again = ''] = /^ *(\d+) {2}(.*?)(?:\n {6}run again: (.*))?$/s.exec(entry) ?? [];
+      return { code: Number(code), again, meaning };
+    });
+    expect(shown).toEqual(
+      contract.map(([code, again, ...words]) => ({
+        code,
+        again,
+        meaning: expect.stringMatching(new RegExp(words.map((word) => `(?=.*${word})`).join(''))),
+      })),
+    );
+  });
+
+  it('names every variable of the contract', async () => {
+    const { stdout } = await svc(['help', 'environment']);
+    const shown = stdout.split('\n').flatMap((line) => (line.split('  ')[0] ?? '').split(', ').filter(Boolean));
+    expect(shown.sort()).toEqual([...variables, 'SVC_UPSTREAM_TOKEN'].filter((name) => !notYet.includes(name)).sort());
   });
 });
