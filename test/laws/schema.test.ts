@@ -2,7 +2,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Fields, Shape } from '../../src/fields/field.ts';
-import { formats } from '../../src/fields/formats.ts';
+import { type Format, formats } from '../../src/fields/formats.ts';
 import { objectSchema } from '../../src/fields/json-schema.ts';
 import { judgeOf } from '../../src/fields/judge.ts';
 import { parseJson } from '../../src/json/document.ts';
@@ -11,19 +11,13 @@ import { type Json, writeJson } from '../../src/json/write.ts';
 import { operations } from '../../src/operations/index.ts';
 import { fullBody, sampleBodies } from '../support/bodies.ts';
 
-const cases = operations.map((operation) => {
-  const schema: unknown = JSON.parse(writeJson(objectSchema(operation.body)));
-  const ajv = new Ajv2020({ strict: true, allowUnionTypes: true, validateFormats: false });
-  const bySchema = ajv.compile(typeof schema === 'object' && schema !== null ? schema : {});
-  const judge = judgeOf(operation.body);
-  const byJudge = (text: string): boolean => judge(rootOf(parseJson(text))).every(({ level }) => level !== 'error');
-  return {
-    operation,
-    name: operation.command.join(' '),
-    bySchema: (text: string) => bySchema(JSON.parse(text)),
-    byJudge,
-  };
-});
+const cases = operations.map((operation) => ({
+  operation,
+  name: operation.command.join(' '),
+  ...verdictsOf(operation.body),
+}));
+
+const bounded = operations.flatMap(({ command, body }) => boundedIn(body, command.join(' ')));
 
 describe('JSON Schema and the validator give the same verdicts', () => {
   it.each(cases)('on samples of $name', ({ operation, bySchema, byJudge }) => {
@@ -51,6 +45,96 @@ describe('JSON Schema and the validator give the same verdicts', () => {
   });
 });
 
+describe('they also do where a value just is or just is not right', () => {
+  it.each(Object.keys(formats).filter(isFormat))('%s: the sample with a character changed', (format) => {
+    const { bySchema, byJudge } = verdictsOf({ x: { type: 'string', format, summary: '' } });
+    const verdicts = changesOf(formats[format].sample).map((changed) => {
+      const text = writeJson({ x: changed });
+      expect({ text, verdict: bySchema(text) }).toEqual({ text, verdict: byJudge(text) });
+      return byJudge(text);
+    });
+    expect(verdicts).toContain(true);
+    // A name may be any text, so nothing is wrong that is short.
+    if (format !== 'op-name') expect(verdicts).toContain(false);
+  });
+
+  it('these numbers have bounds that a double holds', () => {
+    expect(bounded.map(({ name }) => name)).toEqual(['feedback schema sample_limit', 'chat truncate_prompt_tokens']);
+  });
+
+  it.each(bounded)('$name: the bounds, and what is beside them', ({ shape }) => {
+    const { bySchema, byJudge } = verdictsOf({ x: { ...shape, summary: '' } });
+    const verdicts = besideBounds(shape).map((value) => {
+      const text = writeJson({ x: value });
+      expect({ text, verdict: bySchema(text) }).toEqual({ text, verdict: byJudge(text) });
+      return byJudge(text);
+    });
+    expect(verdicts).toContain(true);
+    expect(verdicts).toContain(false);
+  });
+});
+
+interface Verdicts {
+  readonly bySchema: (text: string) => boolean;
+  readonly byJudge: (text: string) => boolean;
+}
+
+function verdictsOf(fields: Fields): Verdicts {
+  const schema: unknown = JSON.parse(writeJson(objectSchema(fields)));
+  const ajv = new Ajv2020({ strict: true, allowUnionTypes: true, validateFormats: false });
+  const bySchema = ajv.compile(typeof schema === 'object' && schema !== null ? schema : {});
+  const judge = judgeOf(fields);
+  return {
+    bySchema: (text) => bySchema(JSON.parse(text)),
+    byJudge: (text) => judge(rootOf(parseJson(text))).every(({ level }) => level !== 'error'),
+  };
+}
+
+function isFormat(name: string): name is Format {
+  return Object.hasOwn(formats, name);
+}
+
+// Every character left out, replaced, or with another before it.
+function changesOf(sample: string): string[] {
+  const others = [...'0159azAZ-+:./_ T\né😀\u0000', ''];
+  const changed = [...sample, ''].flatMap((_, at) =>
+    others.flatMap((other) => [
+      sample.slice(0, at) + other + sample.slice(at),
+      sample.slice(0, at) + other + sample.slice(at + 1),
+    ]),
+  );
+  return [...new Set([...changed, '', sample.repeat(2), 'x'.repeat(128), 'x'.repeat(129)])];
+}
+
+type Numeric = Extract<Shape, { readonly type: 'number' | 'integer' }>;
+
+// Of the bounds that a double holds exactly: libraries for schemas read numbers as doubles.
+function besideBounds({ min, max }: Numeric): number[] {
+  return [min, max]
+    .flatMap((bound) => (bound === undefined ? [] : [-1, -0.5, 0, 0.5, 1].map((off) => Number(bound) + off)))
+    .filter((value) => Math.abs(value) <= Number.MAX_SAFE_INTEGER);
+}
+
+function boundedIn(fields: Fields, outer: string): { name: string; shape: Numeric }[] {
+  return Object.entries(fields).flatMap(([name, field]) => boundedShapes(field, `${outer} ${name}`));
+}
+
+function boundedShapes(shape: Shape, name: string): { name: string; shape: Numeric }[] {
+  switch (shape.type) {
+    case 'number':
+    case 'integer':
+      return besideBounds(shape).length > 0 ? [{ name, shape }] : [];
+    case 'list':
+      return boundedShapes(shape.of, name);
+    case 'either':
+      return shape.of.flatMap((one) => boundedShapes(one, name));
+    case 'object':
+      return boundedIn(shape.fields ?? {}, name);
+    default:
+      return [];
+  }
+}
+
 // Mostly what the shape asks for, sometimes anything: a body has many members, and one bad one is enough.
 function generated(shape: Shape): fc.Arbitrary<Json> {
   const right = rightValue(shape);
@@ -66,11 +150,15 @@ function rightValue(shape: Shape): fc.Arbitrary<Json> {
   switch (shape.type) {
     case 'string':
       if (shape.oneOf) return fc.constantFrom(...shape.oneOf);
-      return shape.format ? fc.constant(formats[shape.format].sample) : fc.string();
+      return shape.format ? nearly(formats[shape.format].sample, changesOf(formats[shape.format].sample)) : fc.string();
     case 'number':
       return fc.double({ noNaN: true, noDefaultInfinity: true, min: -3, max: 3 });
-    case 'integer':
-      return fc.integer({ min: shape.min === 1 ? 1 : -1, max: shape.max === 5000 ? 5001 : 2 ** 31 - 1 });
+    case 'integer': {
+      const [least = -1, most = 2 ** 31 - 1] = [shape.min, shape.max].map((bound) =>
+        bound === undefined ? undefined : Math.max(-(2 ** 53) + 1, Math.min(2 ** 53 - 1, Number(bound))),
+      );
+      return fc.integer({ min: least, max: most }).chain((right) => nearly(right, [...besideBounds(shape), right]));
+    }
     case 'boolean':
       return fc.boolean();
     case 'list':
@@ -83,6 +171,10 @@ function rightValue(shape: Shape): fc.Arbitrary<Json> {
     case 'json':
       return fc.constantFrom<Json>('x', null, [1]);
   }
+}
+
+function nearly(right: Json, others: readonly Json[]): fc.Arbitrary<Json> {
+  return fc.oneof({ arbitrary: fc.constant(right), weight: 30 }, { arbitrary: fc.constantFrom(...others), weight: 1 });
 }
 
 function objectOf(fields: Fields): fc.Arbitrary<Json> {
