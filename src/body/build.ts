@@ -43,7 +43,13 @@ export async function buildBody(given: Given, { settings, conversation }: BuildO
   const fields = await fieldEdits(target, files.otherFlags, tools);
   const sets = setEdits(target, listOf(flags, 'set'));
   const source = readWhole(base, target);
-  const early = [...(isIssue(source) ? [source] : []), ...files.edits.issues, ...fields.issues, ...sets.issues];
+  const isChanged = fields.edits.length + files.edits.edits.length > 0;
+  const early = [
+    ...(isIssue(source) ? [source] : isChanged ? source.closed : []),
+    ...files.edits.issues,
+    ...fields.issues,
+    ...sets.issues,
+  ];
   if (isIssue(source)) throw wrongBody(early);
 
   let draft = setAll(draftOf(source.source, emptyBody(target)), target.path, [...fields.edits, ...files.edits.edits]);
@@ -54,8 +60,14 @@ export async function buildBody(given: Given, { settings, conversation }: BuildO
   return { draft, unreadable: [...early, ...shorthands.issues, ...set.issues] };
 }
 
-function readWhole({ whole }: Base, { path }: Target): { readonly source: Source | undefined } | Issue {
-  if (!whole) return { source: undefined };
+interface Whole {
+  readonly source: Source | undefined;
+  /** Why flags cannot be added to it. */
+  readonly closed: readonly Issue[];
+}
+
+function readWhole({ whole }: Base, { path }: Target): Whole | Issue {
+  if (!whole) return { source: undefined, closed: [] };
   const source = readSource(whole.label, whole.bytes);
   if (isIssue(source)) return source;
   const root = rootOf(source.doc);
@@ -63,12 +75,9 @@ function readWhole({ whole }: Base, { path }: Target): { readonly source: Source
   if (kindOf(root) !== 'object') return { path: '', at, message: `must be an object, not ${kindName(root)}` };
   const object = nodeAt(root, path);
   if (!object) return { path: '', at, message: `everything goes inside "${path[0]}": {"${path[0]}":{...}}` };
-  if (kindOf(object) === 'object') return { source };
-  return {
-    path: formatPath(path),
-    at: placeInSource(source, object),
-    message: `must be an object, not ${kindName(object)}`,
-  };
+  if (kindOf(object) === 'object') return { source, closed: [] };
+  const message = `must be an object, not ${kindName(object)}`;
+  return { source, closed: [{ path: formatPath(path), at: placeInSource(source, object), message }] };
 }
 
 function emptyBody({ path }: Target): string {

@@ -27,7 +27,11 @@ export async function readChatBase(given: Given, claim: string | undefined, tool
 
 // Nothing at all counts as a body, so that its lack of messages is told.
 function isBody(piped: Uint8Array): boolean {
-  return piped.length === 0 || /^(?:\xef\xbb\xbf)?\s*\{/.test(Buffer.from(piped.subarray(0, 1024)).toString('latin1'));
+  return (
+    piped.length === 0 ||
+    pipedText(piped) === '' ||
+    /^(?:\xef\xbb\xbf)?\s*\{/.test(Buffer.from(piped.subarray(0, 1024)).toString('latin1'))
+  );
 }
 
 function pipedText(piped: Uint8Array): string {

@@ -13,16 +13,22 @@ export interface Strictness {
   readonly noCheck: boolean;
 }
 
+/** What there is to say about a body; with a failure it must not be sent. */
+export interface Checked {
+  readonly warnings: readonly Issue[];
+  readonly failure: Failure | undefined;
+}
+
 /**
- * Judges a body. Returns its warnings; throws Failure `body` with every error at once, `unreadable` ones among them:
- * what flags and files gave that could not become part of the body.
+ * Judges a body: its warnings, and a Failure `body` with every error at once, `unreadable` ones among them: what flags
+ * and files gave that could not become part of the body.
  */
 export async function checkBody(
   draft: Draft,
   operation: Operation,
   unreadable: readonly Issue[],
   { strict, noCheck }: Strictness,
-): Promise<readonly Issue[]> {
+): Promise<Checked> {
   const { judgeOf } = await import('../fields/judge.ts');
   const findings = judgeOf(operation.body)(rootOf(draft.doc));
   // What could not be read is not missing as well.
@@ -32,12 +38,11 @@ export async function checkBody(
   const isError = ({ level }: Finding): boolean => (level === 'error' ? !noCheck : strict);
   const wrong = told.filter(isError);
   const errors = [...unreadable, ...wrong.map((finding) => issueOf(draft, finding))];
-  if (errors.length > 0)
-    throw wrongBody(
-      errors,
-      wrong.reduce((sum, { more = 0 }) => sum + more, 0),
-    );
-  return told.filter((finding) => !isError(finding)).map((finding) => issueOf(draft, finding));
+  const more = wrong.reduce((sum, finding) => sum + (finding.more ?? 0), 0);
+  return {
+    warnings: told.filter((finding) => !isError(finding)).map((finding) => issueOf(draft, finding)),
+    failure: errors.length > 0 ? wrongBody(errors, more) : undefined,
+  };
 }
 
 /** The failure of a body with these issues, and more that are not told one by one. */

@@ -7,10 +7,15 @@ import type { Draft } from './draft.ts';
 import type { Edit } from './edit.ts';
 import type { Tools } from './tools.ts';
 
-/** What the environment or the profile say where a body says nothing. */
+/** What the environment or the profile say where a body says nothing, and which of them it is. */
+export interface Setting {
+  readonly text: string | undefined;
+  readonly from: string;
+}
+
 export interface Settings {
-  readonly project?: string | undefined;
-  readonly model?: string | undefined;
+  readonly project: Setting;
+  readonly model: Setting;
 }
 
 /**
@@ -27,7 +32,8 @@ export function fillEdits(draft: Draft, { path, fields }: Target, settings: Sett
     }
     if (!field.fill || member(object, name) || (field.fillUnless && member(object, field.fillUnless))) continue;
     const text = fillText(field.fill, settings, tools);
-    if (text !== undefined) edits.push({ path: [...path, name], text, origin: { label: 'svc' } });
+    const label = field.fill === 'project' || field.fill === 'model' ? settings[field.fill].from : 'svc';
+    if (text !== undefined) edits.push({ path: [...path, name], text, origin: { label } });
   }
   return edits;
 }
@@ -45,8 +51,8 @@ function fillText(
     case 'empty':
       return '{}';
     case 'project':
-      return project && JSON.stringify(project);
+      return project.text && JSON.stringify(project.text);
     case 'model':
-      return model && JSON.stringify(model);
+      return model.text && JSON.stringify(model.text);
   }
 }

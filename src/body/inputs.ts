@@ -32,7 +32,8 @@ export function inputsOf(runtime: Runtime, signal: AbortSignal, note: (message: 
 
 async function readAll({ stdin }: Runtime, signal: AbortSignal, heard: () => void = () => {}): Promise<Uint8Array> {
   const pieces: Uint8Array[] = [];
-  signal.addEventListener('abort', () => stdin.destroy(signal.reason), { once: true });
+  const stop = (): void => void stdin.destroy(signal.reason);
+  signal.addEventListener('abort', stop, { once: true });
   try {
     for await (const piece of stdin) {
       heard();
@@ -41,6 +42,9 @@ async function readAll({ stdin }: Runtime, signal: AbortSignal, heard: () => voi
   } catch (error) {
     if (signal.aborted) throw signal.reason;
     throw new Failure('local', `cannot read stdin: ${fileReason(error)}`);
+  } finally {
+    // Nobody listens to a stream that has been read.
+    signal.removeEventListener('abort', stop);
   }
   return Buffer.concat(pieces);
 }

@@ -1,6 +1,6 @@
 import { parseJson } from '../json/document.ts';
 import { compactJson } from '../json/layout.ts';
-import { itemsOf, type JsonNode, member, stringIn, textOf } from '../json/node.ts';
+import { itemsOf, type JsonNode, kindOf, member, stringIn, textOf } from '../json/node.ts';
 
 /** The choices of a completion or of a chunk of one. */
 export function choicesIn(reply: JsonNode): JsonNode[] {
@@ -13,9 +13,14 @@ export function choicesIn(reply: JsonNode): JsonNode[] {
  * calls tools is one line of JSON a call.
  */
 export function chatText(reply: JsonNode): string {
-  const texts = choicesIn(reply).map((choice) => choiceText(member(choice, 'message')));
+  const texts = choicesInOrder(reply).map((choice) => choiceText(member(choice, 'message')));
   if (texts.length <= 1) return withFinalNewline(texts[0] ?? '');
   return texts.map((text, at) => `--- ${at + 1}\n${withFinalNewline(text)}`).join('');
+}
+
+/** The reasoning of a message or of a piece of one, which some servers name twice and some fill in one place only. */
+export function reasoningIn(message: JsonNode | undefined): string | undefined {
+  return stringIn(message, 'reasoning') || stringIn(message, 'reasoning_content');
 }
 
 /** The text with a line end at its end, unless it has one or is empty. */
@@ -48,8 +53,22 @@ export function endDetail(reply: JsonNode): string {
 }
 
 function choiceText(message: JsonNode | undefined): string {
-  const content = stringIn(message, 'content');
-  if (content) return content;
+  const content = member(message, 'content');
+  const text = content && kindOf(content) === 'list' ? partsText(content) : stringIn(message, 'content');
+  if (text) return text;
   const calls = member(message, 'tool_calls');
   return Array.from(calls ? itemsOf(calls) : [], (call) => compactJson(parseJson(textOf(call)))).join('\n');
+}
+
+// A server may list them as they finished.
+function choicesInOrder(reply: JsonNode): JsonNode[] {
+  const indexOf = (choice: JsonNode): number => {
+    const index = member(choice, 'index');
+    return index ? Number(textOf(index)) : 0;
+  };
+  return choicesIn(reply).sort((left, right) => indexOf(left) - indexOf(right));
+}
+
+function partsText(content: JsonNode): string {
+  return Array.from(itemsOf(content), (part) => stringIn(part, 'text') ?? '').join('');
 }

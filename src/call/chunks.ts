@@ -42,7 +42,7 @@ export async function* chunksOf(
     for await (const data of eventsOf(reply.body)) {
       endGrace();
       if (data.trim() === '[DONE]') break;
-      const chunk = parsedChunk(data, reply, sent);
+      const chunk = parsedChunk(data, reply, sent, received > 0);
       received += 1;
       yield chunk;
       for (const index of finishedIn(chunk)) if (finished.size < choices) finished.add(index);
@@ -62,7 +62,7 @@ export async function* chunksOf(
     throw brokenAnswer('the stream ended without a finish reason; the text may be cut', reply, sent, true);
 }
 
-function parsedChunk(data: string, reply: Reply, sent: Sent): JsonNode {
+function parsedChunk(data: string, reply: Reply, sent: Sent, hasBegun: boolean): JsonNode {
   let chunk: JsonNode;
   try {
     chunk = rootOf(parseJson(data, chunkValues));
@@ -71,17 +71,20 @@ function parsedChunk(data: string, reply: Reply, sent: Sent): JsonNode {
       throw brokenAnswer(`an event of the stream is not JSON: ${error.message}`, reply, sent);
     throw error;
   }
-  if (isError(chunk)) throw failureOfEvent(chunk, reply, sent);
+  if (isError(chunk)) throw failureOfEvent(chunk, reply, sent, hasBegun);
   return chunk;
 }
 
+// Any of the shapes of SERVERS.md; what has neither choices nor words is a chunk nobody knows.
 function isError(chunk: JsonNode): boolean {
   const error = member(chunk, 'error');
   const object = member(chunk, 'object');
-  return (error !== undefined && kindOf(error) !== 'null') || (object !== undefined && textOf(object) === '"error"');
+  if ((error !== undefined && kindOf(error) !== 'null') || (object !== undefined && textOf(object) === '"error"'))
+    return true;
+  return !member(chunk, 'choices') && ['detail', 'message', 'reason'].some((name) => member(chunk, name) !== undefined);
 }
 
-function failureOfEvent(chunk: JsonNode, reply: Reply, sent: Sent): Failure {
+function failureOfEvent(chunk: JsonNode, reply: Reply, sent: Sent, hasBegun: boolean): Failure {
   const error = member(chunk, 'error');
   const code = member(error && kindOf(error) === 'object' ? error : chunk, 'code');
   // Some vendors number their errors as they like: only what can be a status is one.
@@ -92,7 +95,8 @@ function failureOfEvent(chunk: JsonNode, reply: Reply, sent: Sent): Failure {
   return new Failure(verdict?.code ?? 'answer', `the service broke off: ${message}`, {
     ...facts,
     status: status ?? facts.status,
-    applied: verdict?.code ? verdict.applied : 'yes',
+    // What has been answered in part was applied, whatever the code of the error says.
+    applied: verdict?.code && !hasBegun ? verdict.applied : 'yes',
   });
 }
 

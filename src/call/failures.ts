@@ -6,7 +6,7 @@ import { header, type Reply } from '../http/message.ts';
 import { isLastingReason, networkReason } from '../http/reason.ts';
 import { retryAfter } from '../http/retry-after.ts';
 import { requestId } from '../http/trace.ts';
-import { formatPath } from '../json/path.ts';
+import { formatPath, type Path } from '../json/path.ts';
 import { repeatAdvice } from './effect.ts';
 import type { Sent } from './sent.ts';
 import { errorBytes, readServiceError } from './service-error.ts';
@@ -70,7 +70,7 @@ export async function failureOfStatus(reply: Reply, sent: Sent, now: number): Pr
       ids: applied === 'unknown' ? sent.ids : {},
       issues: said.issues.map(({ path, message }) => ({
         path: formatPath(path),
-        at: placeInDraft(sent.draft, path),
+        at: isOfBody(path, sent) ? placeInDraft(sent.draft, path) : '',
         message,
       })),
       hint: hintFor(code, sent, location, wait === undefined ? undefined : { wait, now }),
@@ -91,6 +91,11 @@ export function reasonOf(error: unknown): string {
     case 'idle':
       return `silence for ${seconds}`;
   }
+}
+
+// A service may also speak of headers, of queries, or of members that only it knows.
+function isOfBody([first]: Path, { operation }: Sent): boolean {
+  return typeof first === 'string' && Object.hasOwn(operation.body, first);
 }
 
 const opening: { readonly [code in FailureCode]?: string } = {

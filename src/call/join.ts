@@ -34,10 +34,10 @@ interface Part {
   readonly text: () => string;
 }
 
-// An alias says what the field itself says in the same piece, unless that is null.
+// An alias says what the field itself says in the same piece, unless that says nothing.
 function says(piece: JsonNode, name: string): boolean {
   const value = member(piece, name);
-  return value !== undefined && kindOf(value) !== 'null';
+  return value !== undefined && kindOf(value) !== 'null' && textOf(value) !== '""';
 }
 
 function fieldNamed(key: string, fields: Fields): [name: string, field: Field | undefined] {

@@ -2,6 +2,7 @@ import { buildBody } from '../body/build.ts';
 import { checkBody } from '../body/check.ts';
 import { type Conversation, openConversation } from '../body/conversation.ts';
 import type { Draft } from '../body/draft.ts';
+import type { Setting } from '../body/fills.ts';
 import { inputsOf } from '../body/inputs.ts';
 import { choicesAsked, withStream } from '../body/streaming.ts';
 import { destinationOf, noAddress } from '../call/destination.ts';
@@ -14,6 +15,7 @@ import { textOf } from '../fields/flag.ts';
 import { rootOf } from '../json/node.ts';
 import type { Operation } from '../operations/operation.ts';
 import { type Chosen, chooseProfile } from '../profiles/resolve.ts';
+import type { Runtime } from '../runtime.ts';
 import { type Options, readOptions, retryLimit, timeLimit } from './options.ts';
 import { send } from './send.ts';
 import { usualFormat } from './show-answer.ts';
@@ -57,8 +59,10 @@ async function checkedBody(
 ): Promise<Draft> {
   const tools = { inputs: inputsOf(runtime, signal, report.note), now: runtime.now, randomBytes: runtime.randomBytes };
   const given = { operation, args, flags, stdinIsTerminal: runtime.stdin.isTTY === true };
-  const { project_id, model } = chosen.profile;
-  const settings = { project: runtime.env.SVC_PROJECT_ID || project_id, model: runtime.env.SVC_MODEL || model };
+  const settings = {
+    project: settingOf('project_id', chosen, runtime.env),
+    model: settingOf('model', chosen, runtime.env),
+  };
   const built = await buildBody(
     given,
     { settings: options.exact ? undefined : settings, conversation: conversation?.source },
@@ -66,11 +70,21 @@ async function checkedBody(
   );
   const shown = shownAs(operation, options, stdout.isTerminal);
   const draft = shown && !options.exact ? withStream(built.draft, operation, shown) : built.draft;
-  for (const warning of await checkBody(draft, operation, built.unreadable, options))
-    await report.warn(lineOf(warning));
+  const { warnings, failure } = await checkBody(draft, operation, built.unreadable, options);
+  for (const warning of warnings) await report.warn(lineOf(warning));
+  if (failure) throw failure;
   if (conversation && choicesAsked(rootOf(draft.doc)) > 1)
     throw usage('a conversation goes on with one reply, and the body asks for several', 'leave out n');
   return draft;
+}
+
+function settingOf(
+  name: 'project_id' | 'model',
+  { name: profile, profile: stored }: Chosen,
+  env: Runtime['env'],
+): Setting {
+  const variable = `SVC_${name.toUpperCase()}`;
+  return env[variable] ? { text: env[variable], from: variable } : { text: stored[name], from: `profile "${profile}"` };
 }
 
 function shownAs(

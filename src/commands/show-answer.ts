@@ -1,8 +1,8 @@
 import { type Answer, unexpectedIn } from '../call/answer.ts';
-import { chatText, choicesIn, endDetail, endNotes, withFinalNewline } from '../call/chat-text.ts';
+import { chatText, choicesIn, endDetail, endNotes, reasoningIn, withFinalNewline } from '../call/chat-text.ts';
 import type { Context } from '../cli/context.ts';
 import type { JsonDocument } from '../json/document.ts';
-import { member, rootOf, stringIn } from '../json/node.ts';
+import { member, rootOf } from '../json/node.ts';
 import type { Operation } from '../operations/operation.ts';
 import { type Format, formatted } from '../output/formats.ts';
 import type { Sink } from '../output/sink.ts';
@@ -26,7 +26,8 @@ export async function showAnswer({ bytes, doc, broken }: Answer, view: View): Pr
   const { operation, sink, context } = view;
   if (broken || !doc) {
     // That the answer is broken is what has to be told, also where it cannot be written.
-    await writeAndCommit(sink, [bytes]).catch(() => {});
+    const end = sink.writer.isTerminal && bytes.at(-1) !== 0x0a ? '\n' : '';
+    await writeAndCommit(sink, [bytes, end]).catch(() => {});
     throw broken;
   }
   if (isChatText(view)) await showReasoning(doc, context);
@@ -62,7 +63,7 @@ function laidOut(doc: JsonDocument, view: View): Iterable<string | Uint8Array> {
 
 async function showReasoning(doc: JsonDocument, { report }: Context): Promise<void> {
   for (const choice of choicesIn(rootOf(doc))) {
-    const reasoning = stringIn(member(choice, 'message'), 'reasoning', 'reasoning_content');
+    const reasoning = reasoningIn(member(choice, 'message'));
     if (reasoning) await report.aside(withFinalNewline(reasoning));
   }
 }

@@ -1,4 +1,4 @@
-import { chatText, choicesIn } from '../call/chat-text.ts';
+import { chatText, choicesIn, reasoningIn } from '../call/chat-text.ts';
 import { joiner } from '../call/join.ts';
 import { roomFor } from '../call/room.ts';
 import type { Context } from '../cli/context.ts';
@@ -41,28 +41,29 @@ export async function showStream(
     }
   } catch (error) {
     // How the stream failed is what has to be told, also where the rest of it cannot be written.
-    await rest(whole.text(), live, view).catch(() => {});
+    await showRest(parseJson(whole.text()), live, view).catch(() => {});
     throw error;
   }
   const doc = parseJson(whole.text());
-  if (live) await live.end(doc);
-  else if (isChatText(view)) await sink.writer.write(chatText(rootOf(doc)));
-  else if (format === 'json')
-    for (const piece of formatted(doc, { format, isTerminal: sink.writer.isTerminal })) await sink.writer.write(piece);
+  await showRest(doc, live, view);
   await sink.commit();
   await showEnd(doc, view);
   return doc;
 }
 
-async function rest(whole: string, live: LiveText | undefined, view: View): Promise<void> {
-  await live?.end();
-  if (isChatText(view) && !live) await view.sink.writer.write(chatText(rootOf(parseJson(whole))));
+async function showRest(doc: JsonDocument, live: LiveText | undefined, view: View): Promise<void> {
+  const { format, sink } = view;
+  const { writer } = sink;
+  if (live) await live.end(doc);
+  else if (isChatText(view)) await writer.write(chatText(rootOf(doc)));
+  else if (format === 'json')
+    for (const piece of formatted(doc, { format, isTerminal: writer.isTerminal })) await writer.write(piece);
 }
 
 interface LiveText {
   readonly show: (chunk: JsonNode) => Promise<void>;
   /** Ends the line; a reply that had no text but called tools is shown from the whole. */
-  readonly end: (whole?: JsonDocument) => Promise<void>;
+  readonly end: (whole: JsonDocument) => Promise<void>;
 }
 
 function liveText({ sink, context }: View): LiveText {
@@ -72,7 +73,7 @@ function liveText({ sink, context }: View): LiveText {
     show: async (chunk) => {
       for (const choice of choicesIn(chunk)) {
         const delta = member(choice, 'delta');
-        const reasoning = stringIn(delta, 'reasoning', 'reasoning_content');
+        const reasoning = reasoningIn(delta);
         if (reasoning) await context.report.aside(reasoning);
         reasoned = reasoning || reasoned;
         const text = stringIn(delta, 'content');
@@ -85,7 +86,7 @@ function liveText({ sink, context }: View): LiveText {
     end: async (whole) => {
       await endReasoning(reasoned, context);
       if (last !== '') await sink.writer.write(last.endsWith('\n') ? '' : '\n');
-      else if (whole) await sink.writer.write(chatText(rootOf(whole)));
+      else await sink.writer.write(chatText(rootOf(whole)));
     },
   };
 }

@@ -20,6 +20,7 @@ function numberOf(text: string | undefined): number | undefined {
 }
 
 function dateOf(text: string | undefined): number | undefined {
-  const date = Date.parse(text ?? '');
+  // Date.parse makes a date of almost anything; those of HTTP begin with a day of the week.
+  const date = /^[A-Z][a-z]+,? /.test(text ?? '') ? Date.parse(text ?? '') : Number.NaN;
   return Number.isNaN(date) ? undefined : date;
 }

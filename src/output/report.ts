@@ -47,7 +47,7 @@ export function reportTo(stderr: Writer, { json, quiet, verbose, secrets }: Repo
       if (!quiet) await say('line', text);
     },
     detail: async (message) => {
-      if (verbose) await say('detail', message, 'dim');
+      if (verbose && !quiet) await say('detail', message, 'dim');
     },
     aside: async (text) => {
       if (!quiet && !json) await stderr.write(clean(text), 'dim');

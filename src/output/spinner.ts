@@ -5,7 +5,8 @@ const PATIENCE = 300;
 
 /** Says on the terminal, after 300 ms, that something takes long; the result ends it. Silent where stderr is no terminal. */
 export function delayedSpinner({ stderr, after }: Runtime, text: string): () => void {
-  if (stderr.isTTY !== true) return () => {};
+  // A terminal that does not know its width would be filled with lines.
+  if (stderr.isTTY !== true || !stderr.columns) return () => {};
   let stop: (() => void) | undefined;
   let isOver = false;
   const cancel = after(PATIENCE, async () => {

@@ -1,6 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { TextDecoder } from 'node:util';
 import { Failure } from '../errors.ts';
+import { fileReason } from '../files/reason.ts';
 import type { OutputStream } from '../runtime.ts';
 import type { Style } from './style.ts';
 import { type Visible, visible } from './visible.ts';
@@ -45,7 +46,7 @@ export function streamWriter(stream: OutputStream, { name, isAside = false, colo
   };
   return {
     isTerminal,
-    columns: stream.columns ?? 80,
+    columns: stream.columns || 80,
     write: async (text, style) => {
       if (!isTerminal && !isAside) return send(text);
       filter ??= visible();
@@ -76,7 +77,5 @@ function written(stream: OutputStream, bytes: string | Uint8Array, name: string)
 function asFailure(error: Error, name: string): Error {
   const code = 'code' in error ? error.code : undefined;
   if (code === 'EPIPE' || code === 'ERR_STREAM_DESTROYED') return new ClosedPipe();
-  return new Failure('local', `cannot write ${name}: ${error.message}`, {
-    hint: code === 'ENOSPC' ? 'make room on the disk' : undefined,
-  });
+  return new Failure('local', `cannot write ${name}: ${fileReason(error)}`);
 }

@@ -18,18 +18,20 @@ export interface OnTerminal {
 export interface TerminalSetting {
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
+  /** Characters in a line; 80 if not said. */
+  readonly columns?: number;
   /** The stream that goes to a file instead. */
   readonly redirect?: 'stdout' | 'stderr';
   /** What to type, each when the text before it has appeared. */
   readonly typed?: readonly (readonly [after: string, keys: string])[];
 }
 
-/** Runs the built program on a pseudo-terminal of 80 columns. */
+/** Runs the built program on a pseudo-terminal. */
 export async function runOnTerminal(args: readonly string[], setting: TerminalSetting = {}): Promise<OnTerminal> {
   const cwd = setting.cwd ?? folder();
   const file = join(folder(), 'redirected');
   const redirect = setting.redirect ? ` ${setting.redirect === 'stdout' ? '' : '2'}>${file}` : '';
-  const line = `stty cols 80; exec ${[process.execPath, program, ...args].map(quoted).join(' ')}${redirect}`;
+  const line = `stty cols ${setting.columns ?? 80}; exec ${[process.execPath, program, ...args].map(quoted).join(' ')}${redirect}`;
   const env = cleanEnv(cwd, { TERM: 'xterm-256color', SHELL: '/bin/sh', ...setting.env });
   const child = spawn('script', ['-qefc', line, '/dev/null'], { cwd, env });
   const queue = [...(setting.typed ?? [])];

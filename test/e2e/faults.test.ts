@@ -1,0 +1,110 @@
+import { spawn } from 'node:child_process';
+import { openSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { cleanEnv, finished, program, run } from '../support/process.ts';
+import { httpAnswer, rawServer } from '../support/raw-server.ts';
+import { folder } from '../support/svc.ts';
+import { hasTerminal, runOnTerminal } from '../support/terminal.ts';
+
+const credentials = { SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1', SVC_TOKEN: 'tok-en-1', SVC_RETRIES: '0' };
+const call = ['call', 'start', '--project-id', 'a/b', '--op-name', 'x'];
+// Longer than it takes a spinner to appear.
+const SLOW = 600;
+const reply = httpAnswer('{"id":"i","trace_id":"t"}');
+
+/** The address of a server that takes connections and never says a word. */
+async function silentServer(): Promise<string> {
+  const server = createServer((socket) => void socket.on('error', () => {}));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  const address = server.address();
+  return `127.0.0.1:${typeof address === 'object' && address ? address.port : 0}`;
+}
+
+/** Starts the program with the null device as stdin, and asks it to end when the server says so. */
+async function interrupted(args: readonly string[], url: string, signal: 'SIGINT' | 'SIGTERM', when: Promise<unknown>) {
+  const cwd = folder();
+  const child = spawn(process.execPath, [program, ...args], {
+    cwd,
+    env: cleanEnv(cwd, { ...credentials, SVC_BASE_URL: url }),
+    stdio: [openSync('/dev/null', 'r'), 'pipe', 'pipe'],
+  });
+  const result = finished(child);
+  await when;
+  child.kill(signal);
+  return result;
+}
+
+/** Runs the program in a shell that redirects one of its streams. */
+async function redirected(redirection: string, args: readonly string[], url: string) {
+  const cwd = folder();
+  const child = spawn('bash', ['-c', `"$0" "$@" ${redirection}`, process.execPath, program, ...args], {
+    cwd,
+    env: cleanEnv(cwd, { ...credentials, SVC_BASE_URL: url }),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  return finished(child);
+}
+
+describe('before a connection is there', () => {
+  it.each([
+    ['TLS that is never answered', {}],
+    ['a proxy that never answers', { proxied: true }],
+  ])('%s ends at the deadline', async (_, { proxied = false }: { proxied?: boolean }) => {
+    const silent = await silentServer();
+    const env = proxied
+      ? { SVC_BASE_URL: 'https://svc.test', HTTPS_PROXY: `http://${silent}` }
+      : { SVC_BASE_URL: `https://${silent}` };
+    const { code, stderr } = await run([...call, '--timeout', '1s', '--error-format', 'json'], {
+      env: { ...credentials, ...env },
+    });
+    expect(code).toBe(7);
+    expect(JSON.parse(stderr).error).toMatchObject({ applied: 'no', attempts: 1, phase: 'nothing', bytes_sent: 0 });
+    expect(stderr).toContain('the time limit of 1 s was reached');
+  });
+});
+
+describe('being asked to end', () => {
+  it.each(['SIGINT', 'SIGTERM'] as const)('%s while it waits for an answer, with a file as stdin', async (signal) => {
+    let arrived = (): void => {};
+    const when = new Promise<void>((resolve) => {
+      arrived = resolve;
+    });
+    const { url } = await rawServer(() => arrived());
+    const { code, stderr } = await interrupted(['chat', 'hi', '-m', 'm', '--error-format', 'json'], url, signal, when);
+    expect(code).toBe(signal === 'SIGINT' ? 130 : 143);
+    expect(JSON.parse(stderr).error).toMatchObject({ applied: 'unknown', phase: 'all', attempts: 1 });
+    expect(stderr).toContain('could be charged twice');
+  });
+});
+
+describe('what was applied is never said not to be', () => {
+  it('a disk that is full after the answer', async () => {
+    const { url } = await rawServer((socket) => socket.end(reply));
+    const result = await redirected('>/dev/full', [...call, '--error-format', 'json'], url);
+    expect(result.code).toBe(12);
+    const { error } = JSON.parse(result.stderr);
+    expect(error).toMatchObject({ applied: 'yes', attempts: 1 });
+    expect(Object.keys(error.ids)).toEqual(['call', 'trace']);
+  });
+
+  it('a closed stderr does not keep a request from being sent', async () => {
+    const { url, received } = await rawServer((socket) => socket.end(reply));
+    const { code, stdout } = await redirected('2>&-', [...call, '--set', 'foo=1', '-v'], url);
+    expect({ code, stdout, requests: received.length }).toEqual({
+      code: 0,
+      stdout: '{"id":"i","trace_id":"t"}\n',
+      requests: 1,
+    });
+  });
+});
+
+describe.runIf(hasTerminal)('a terminal that does not know its width', () => {
+  it('is not filled by a spinner', async () => {
+    const { url } = await rawServer((socket) => void setTimeout(() => socket.end(reply), SLOW));
+    const { code, screen } = await runOnTerminal(call, { columns: 0, env: { ...credentials, SVC_BASE_URL: url } });
+    expect(code).toBe(0);
+    expect(screen.length).toBeLessThan(200);
+  });
+});
