@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { collect } from '../../src/http/collect.ts';
 import { parseJson } from '../../src/json/document.ts';
 import { rootOf } from '../../src/json/node.ts';
+import { type Json, RawJson, writeJson } from '../../src/json/write.ts';
 import { smallestValue } from '../../src/service/model/smallest.ts';
 import { tokensOf } from '../../src/service/model/tokens.ts';
 import { localService } from '../support/service.ts';
@@ -170,6 +171,10 @@ describe('the built-in model', () => {
     [{ n: 0 }, 'n'],
     [{ n: 1000 }, 'n'],
     [{ min_tokens: 1e9 }, 'min_tokens'],
+    [{ n: 128, min_tokens: 32_768, logprobs: true, top_logprobs: 100 }, 'together'],
+    [{ prompt_logprobs: 100, messages: [{ role: 'user', content: 'a '.repeat(1e6) }] }, 'together'],
+    [{ structured_outputs: { choice: ['a '.repeat(1e6)] }, n: 128 }, 'together'],
+    [{ response_format: { type: 'json_schema', json_schema: { name: 'a', schema: selfReferring(4) } } }, 'JSON Schema'],
     [{ presence_penalty: 3 }, 'presence_penalty'],
     [{ frequency_penalty: -3 }, 'frequency_penalty'],
     [{ temperature: -1 }, 'temperature'],
@@ -231,8 +236,44 @@ describe('smallestValue', () => {
     expect(new Ajv2020({ strict: false }).validate(schema, JSON.parse(value)), value).toBe(true);
   });
 
+  it.each<[string, Json]>([
+    ['members that refer back', selfReferring(4)],
+    ['lists of lists', { type: 'array', minItems: 1000, items: { type: 'array', minItems: 1000 } }],
+    ['a list without an end', { type: 'array', minItems: 1e300 }],
+    ['a long text', { type: 'string', minLength: 1e9 }],
+    ['a repeated long constant', { type: 'array', minItems: 100, items: { const: 'x'.repeat(10_000) } }],
+    ['parts of parts', { allOf: [new RawJson(`${'{"allOf":['.repeat(100_000)}{}${']}'.repeat(100_000)}`)] }],
+    ['names', { required: Array.from({ length: 100_000 }, (_, at) => `n${at}`) }],
+    ['names in many parts', { allOf: Array.from({ length: 10_000 }, (_, at) => ({ required: [`n${at}`] })) }],
+  ])('is refused where %s make it too large', (_, schema) => {
+    const root = rootOf(parseJson(writeJson(schema)));
+    expect(() => smallestValue(root)).toThrow(expect.objectContaining({ name: 'Refusal', status: 400 }));
+  });
+
+  it.each<[object, unknown]>([
+    [{ $ref: '#/$defs/%' }, null],
+    [{ $ref: 'https://svc.test/schema' }, null],
+    [{ $ref: '#' }, null],
+    [{ type: 'string', minLength: -1 }, ''],
+    [{ type: 'array', minItems: 1.5 }, [null, null]],
+    [{ type: 'number', multipleOf: 0 }, 0],
+    [{ required: [5, ['\\q'], 'a'] }, { a: null }],
+    [{ type: 'string', format: 'constructor' }, ''],
+  ])('of the odd schema %j is %j', (schema, value) => {
+    expect(JSON.parse(smallestValue(rootOf(parseJson(JSON.stringify(schema)))))).toEqual(value);
+  });
+
   it('of a schema without an end is something all the same', () => {
     const endless = { type: 'object', properties: { a: { $ref: '#' } }, required: ['a'] };
     expect(JSON.parse(smallestValue(rootOf(parseJson(JSON.stringify(endless)))))).toHaveProperty('a');
   });
 });
+
+function selfReferring(members: number): { [name: string]: Json } {
+  const names = Array.from({ length: members }, (_, at) => `m${at}`);
+  return {
+    type: 'object',
+    properties: Object.fromEntries(names.map((name) => [name, { $ref: '#' }])),
+    required: names,
+  };
+}

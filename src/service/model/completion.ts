@@ -20,7 +20,7 @@ type Members = { readonly [name: string]: Json | undefined };
 /** The chat completion of a request. */
 export function completion(request: ModelRequest, identity: Identity): Json {
   const prompt = tokensOf(request.prompt);
-  const replies = Array.from({ length: request.choices }, (_, index) => generate(request, index));
+  const replies = generate(request);
   return {
     ...heading(identity, 'chat.completion'),
     choices: replies.map((reply, index) => choice(request, reply, index)),
@@ -33,7 +33,7 @@ export function completion(request: ModelRequest, identity: Identity): Json {
 /** The chunks of the same completion: a role for each choice, a piece for each token, a finish reason, and usage if asked for. */
 export function* completionChunks(request: ModelRequest, identity: Identity): Generator<Json> {
   const prompt = tokensOf(request.prompt);
-  const replies = Array.from({ length: request.choices }, (_, index) => generate(request, index));
+  const replies = generate(request);
   const inEvery = request.stream?.usageInEvery ? { usage: usage(prompt, replies) } : {};
   const chunk = (choices: Json[], more: Members = {}): Json => ({
     ...heading(identity, 'chat.completion.chunk'),

@@ -1,3 +1,4 @@
+import { hash } from './hash.ts';
 import type { ModelRequest } from './request.ts';
 import { type Token, tokensOf } from './tokens.ts';
 import { wordAt } from './words.ts';
@@ -16,20 +17,27 @@ export interface Generated {
 // Of a reply that nothing bounds: long enough to be seen streaming, short enough to read.
 const USUAL_WORDS = 12;
 
-/** The reply number `index`: made from the messages and the seed alone, so that it is the same every time. */
-export function generate(request: ModelRequest, index: number): Generated {
-  const seed = `${request.seed}/${index}/${request.prompt}`;
-  const all = tokensOf(request.fixed ?? freeText(request, seed));
+/** The replies to a request: made from the messages and the seed alone, so that they are the same every time. */
+export function generate(request: ModelRequest): Generated[] {
+  // Prompts may be long: they are read once, not once a reply.
+  const origin = `${request.seed}/${hash(request.prompt)}`;
+  const reasoning = request.reasons
+    ? `The last message has ${tokensOf(request.last).length} words; the seed is ${request.seed}.`
+    : undefined;
+  const fixed = request.fixed === undefined ? undefined : tokensOf(request.fixed);
+  return Array.from({ length: request.choices }, (_, index) => {
+    const all = fixed ?? tokensOf(freeText(request, `${origin}/${index}`));
+    return { ...bounded(all, request), reasoning, echoed: request.echo && request.lastIsReply ? request.last : '' };
+  });
+}
+
+function bounded(all: readonly Token[], request: ModelRequest): Pick<Generated, 'tokens' | 'finish' | 'stopId'> {
   const ended = stopped(all, request);
   const isCut = request.most !== undefined && ended.tokens.length > request.most;
   return {
     tokens: isCut ? ended.tokens.slice(0, request.most) : ended.tokens,
-    reasoning: request.reasons
-      ? `The last message has ${tokensOf(request.last).length} words; the seed is ${request.seed}.`
-      : undefined,
     finish: isCut ? 'length' : 'stop',
     stopId: isCut ? undefined : ended.stopId,
-    echoed: request.echo && request.lastIsReply ? request.last : '',
   };
 }
 

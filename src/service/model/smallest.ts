@@ -1,34 +1,51 @@
-import { itemsOf, type JsonNode, kindOf, member, rootOf, stringOf, textOf } from '../../json/node.ts';
-import { nodeAt } from '../../json/path.ts';
+import { type JsonNode, kindOf, rootOf, stringOf, textOf } from '../../json/node.ts';
+import { budgetOf, type Spend } from './budget.ts';
+import { smallestNumber, smallestString } from './scalars.ts';
+import { type SchemaReader, schemaReader } from './schema-reader.ts';
 
 // A schema may refer to itself; deeper than this the value is left to be what it may.
 const DEEPEST = 32;
 
-/** The JSON text of a small value that a JSON Schema allows; `root` is the document that `$ref`s start from. */
-export function smallestValue(schema: JsonNode, root: JsonNode = rootOf(schema.doc), depth = 0): string {
-  const referred = member(schema, '$ref');
+// Steps through the schema and characters made, together.
+const MOST_WORK = 64 * 1024;
+
+interface Work {
+  readonly schema: SchemaReader;
+  readonly spend: Spend;
+}
+
+/**
+ * The JSON text of a small value that a JSON Schema allows; `root` is what `$ref`s start from. Throws Refusal 400 where
+ * making it would take too long or too much room.
+ */
+export function smallestValue(schema: JsonNode, root: JsonNode = rootOf(schema.doc)): string {
+  const spend = budgetOf(MOST_WORK, 'a value of this JSON Schema');
+  return smallest(schema, 0, { schema: schemaReader(root, spend), spend });
+}
+
+function smallest(node: JsonNode, depth: number, work: Work): string {
+  const { schema, spend } = work;
   if (depth > DEEPEST) return 'null';
-  if (referred && kindOf(referred) === 'string') {
-    const target = resolved(stringOf(referred), root);
-    return target ? smallestValue(target, root, depth + 1) : 'null';
+  const reference = schema.stringAt(node, '$ref');
+  if (reference !== undefined) {
+    const target = schema.referred(reference);
+    return target ? smallest(target, depth + 1, work) : 'null';
   }
-  const fixed = member(schema, 'const') ?? firstOf(member(schema, 'enum'));
-  if (fixed) return textOf(fixed);
-  const option = firstOf(member(schema, 'anyOf')) ?? firstOf(member(schema, 'oneOf'));
-  if (option) return smallestValue(option, root, depth + 1);
-  switch (typeOf(schema)) {
+  const fixed = schema.member(node, 'const') ?? schema.listAt(node, 'enum')[0];
+  if (fixed) return charged(textOf(fixed), spend);
+  const option = schema.listAt(node, 'anyOf')[0] ?? schema.listAt(node, 'oneOf')[0];
+  if (option) return smallest(option, depth + 1, work);
+  const type = typeOf(node, schema);
+  switch (type) {
     case 'object':
-      return smallestObject(schema, root, depth);
-    case 'array': {
-      const items = member(schema, 'items');
-      const one = items ? smallestValue(items, root, depth + 1) : 'null';
-      return `[${Array.from({ length: numberIn(schema, 'minItems') ?? 0 }, () => one).join(',')}]`;
-    }
+      return smallestObject(node, depth, work);
+    case 'array':
+      return smallestList(node, depth, work);
     case 'string':
-      return smallestString(schema);
+      return smallestString(node, schema, spend);
     case 'integer':
     case 'number':
-      return smallestNumber(schema);
+      return smallestNumber(node, type, schema);
     case 'boolean':
       return 'false';
     default:
@@ -36,68 +53,55 @@ export function smallestValue(schema: JsonNode, root: JsonNode = rootOf(schema.d
   }
 }
 
-function smallestObject(schema: JsonNode, root: JsonNode, depth: number): string {
-  const parts = [schema, ...Array.from(itemsOf(member(schema, 'allOf') ?? schema))];
-  const required = new Set(parts.flatMap((part) => Array.from(itemsOf(member(part, 'required') ?? part), stringOf)));
+function smallestObject(node: JsonNode, depth: number, work: Work): string {
+  const { schema, spend } = work;
+  const parts = [node, ...schema.listAt(node, 'allOf')];
+  const required = new Set(
+    parts
+      .flatMap((part) => schema.listAt(part, 'required'))
+      .flatMap((name) => (isString(name) ? [stringOf(name)] : [])),
+  );
   const entries = Array.from(required, (name) => {
-    const property = parts.map((part) => nodeAt(part, ['properties', name])).find((found) => found !== undefined);
-    return `${JSON.stringify(name)}:${property ? smallestValue(property, root, depth + 1) : 'null'}`;
+    const key = charged(JSON.stringify(name), spend);
+    return `${key}:${valueIn(parts, name, depth, work)}`;
   });
   return `{${entries.join(',')}}`;
 }
 
-// Readers that check formats would refuse an empty string.
-const SAMPLES: { readonly [format: string]: string } = {
-  'date-time': '1970-01-01T00:00:00Z',
-  date: '1970-01-01',
-  time: '00:00:00Z',
-  uuid: '00000000-0000-0000-0000-000000000000',
-  email: 'a@example.com',
-  uri: 'http://example.com',
-};
-
-function smallestString(schema: JsonNode): string {
-  const format = member(schema, 'format');
-  const sample = format && kindOf(format) === 'string' ? SAMPLES[stringOf(format)] : undefined;
-  return JSON.stringify(sample ?? 'a'.repeat(numberIn(schema, 'minLength') ?? 0));
+// What is required need not be described.
+function valueIn(parts: readonly JsonNode[], name: string, depth: number, work: Work): string {
+  for (const part of parts) {
+    const properties = work.schema.member(part, 'properties');
+    const property = properties && work.schema.member(properties, name);
+    if (property) return smallest(property, depth + 1, work);
+  }
+  return 'null';
 }
 
-function smallestNumber(schema: JsonNode): string {
-  const least = numberIn(schema, 'minimum') ?? nextAbove(numberIn(schema, 'exclusiveMinimum'));
-  const most = numberIn(schema, 'maximum') ?? numberIn(schema, 'exclusiveMaximum');
-  const number = least ?? (most !== undefined && most <= 0 ? Math.floor(most) - 1 : 0);
-  const step = numberIn(schema, 'multipleOf') ?? (typeOf(schema) === 'integer' ? 1 : undefined);
-  return String(step === undefined ? number : Math.ceil(number / step) * step);
+function smallestList(node: JsonNode, depth: number, work: Work): string {
+  const count = Math.max(0, Math.ceil(work.schema.numberAt(node, 'minItems') ?? 0));
+  if (count === 0) return '[]';
+  const items = work.schema.member(node, 'items');
+  const one = items ? smallest(items, depth + 1, work) : 'null';
+  work.spend(count * (one.length + 1));
+  return `[${Array.from({ length: count }, () => one).join(',')}]`;
 }
 
-function nextAbove(limit: number | undefined): number | undefined {
-  return limit === undefined ? undefined : Math.floor(limit) + 1;
+// Of a schema in parts the first part says it, however deep that one is in parts again.
+function typeOf(node: JsonNode, schema: SchemaReader): string {
+  for (let part: JsonNode | undefined = node; part; [part] = schema.listAt(part, 'allOf')) {
+    const named = schema.stringAt(part, 'type') ?? schema.listAt(part, 'type').filter(isString).map(stringOf)[0];
+    if (named !== undefined) return named;
+    if (schema.member(part, 'properties') || schema.member(part, 'required')) return 'object';
+  }
+  return '';
 }
 
-function typeOf(schema: JsonNode): string {
-  const type = member(schema, 'type');
-  const named = type && kindOf(type) === 'list' ? firstOf(type) : type;
-  if (named && kindOf(named) === 'string') return stringOf(named);
-  if (member(schema, 'properties') || member(schema, 'required')) return 'object';
-  const part = firstOf(member(schema, 'allOf'));
-  return part ? typeOf(part) : '';
+function isString(node: JsonNode): boolean {
+  return kindOf(node) === 'string';
 }
 
-function firstOf(list: JsonNode | undefined): JsonNode | undefined {
-  if (list) for (const item of itemsOf(list)) return item;
-  return undefined;
-}
-
-function numberIn(schema: JsonNode, name: string): number | undefined {
-  const value = member(schema, name);
-  return value && kindOf(value) === 'number' ? Number(textOf(value)) : undefined;
-}
-
-function resolved(reference: string, root: JsonNode): JsonNode | undefined {
-  if (!reference.startsWith('#')) return undefined;
-  const steps = reference
-    .split('/')
-    .slice(1)
-    .map((step) => decodeURIComponent(step).replaceAll('~1', '/').replaceAll('~0', '~'));
-  return nodeAt(root, steps);
+function charged(text: string, spend: Spend): string {
+  spend(text.length);
+  return text;
 }
