@@ -1,41 +1,45 @@
+/** What SQLite keeps in a database for telling whose it is: `svc` and a zero byte. */
+export const applicationId = 0x73766300;
+
 /** Counts up with every change of the tables; kept in the database. */
 export const schemaVersion = 1;
 
 /** The tables of the local service. Bodies are kept as the text they came in, so no digit is lost. */
-export const schema = `
-create table if not exists feedback (
-  seq integer primary key autoincrement,
-  project_id text not null,
-  id text not null,
-  feedback_type text not null,
-  trigger_ref text,
-  payload text not null,
-  record text not null,
-  svc_user_id text not null,
-  created_at integer not null,
-  unique (project_id, id)
-);
-create index if not exists feedback_by_time on feedback (project_id, created_at);
-create table if not exists calls (
-  project_id text not null,
-  id text not null,
-  trace_id text not null,
-  start text not null,
-  created_at integer not null,
-  primary key (project_id, id)
-) without rowid;
-create table if not exists jobs (
-  id text primary key,
-  model_id text not null,
-  experimental_config text,
-  created_at integer not null
-) without rowid;
-create table if not exists trajectories (
-  job_id text not null references jobs (id),
-  group_index integer not null,
-  trajectory_index integer not null,
-  trajectory blob not null,
-  primary key (job_id, group_index, trajectory_index)
-);
-pragma user_version = ${schemaVersion};
-`;
+export const schema: readonly string[] = [
+  `create table feedback (
+    seq integer primary key autoincrement,
+    project_id text not null,
+    id text not null,
+    feedback_type text not null,
+    trigger_ref text,
+    payload text not null,
+    record text not null,
+    svc_user_id text not null,
+    created_at integer not null,
+    unique (project_id, id)
+  )`,
+  `create index feedback_by_time on feedback (project_id, created_at)`,
+  `create table calls (
+    project_id text not null,
+    id text not null,
+    trace_id text not null,
+    start text not null,
+    created_at integer not null,
+    primary key (project_id, id)
+  ) without rowid`,
+  `create table jobs (
+    id text primary key,
+    model_id text not null,
+    experimental_config text,
+    created_at integer not null
+  ) without rowid`,
+  `create table trajectories (
+    job_id text not null references jobs (id),
+    group_index integer not null,
+    trajectory_index integer not null,
+    trajectory blob not null,
+    primary key (job_id, group_index, trajectory_index)
+  )`,
+  `pragma user_version = ${schemaVersion}`,
+  `pragma application_id = ${applicationId}`,
+];

@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import Database from 'libsql';
 import { Failure } from '../errors.ts';
 import { fileReason } from '../files/reason.ts';
-import { schema, schemaVersion } from './schema.ts';
+import { migrate } from './migrate.ts';
 
 /** A value of a row. */
 export type Value = string | number | bigint | Uint8Array | null;
@@ -26,33 +26,33 @@ const PATIENCE = 10_000;
 
 /**
  * Opens the database in a file, making it (0600, in a 0700 folder) where it is not there. Throws Failure `local` where
- * it cannot be opened or is no database of ours.
+ * it cannot be opened or is no database of ours; then nothing in it has changed.
  */
 export async function openStore(path: string): Promise<Store> {
   try {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     await (await open(path, 'a', 0o600)).close();
-    return prepared(new Database(path, { timeout: PATIENCE }));
+    return prepared(new Database(path, { timeout: PATIENCE }), path);
   } catch (error) {
+    if (error instanceof Failure) throw error;
     throw new Failure('local', `cannot open the data in ${path}: ${fileReason(error)}`);
   }
 }
 
-function prepared(database: Database.Database): Store {
-  // Not WAL: with several writing processes the SQLite in this library can lose a WAL reset (docs/decisions/0005).
-  database.exec('pragma journal_mode = truncate; pragma synchronous = full; pragma foreign_keys = on');
-  const transaction = <T>(action: () => T): T => {
-    let result: { readonly value: T } | undefined;
-    database
-      .transaction(() => {
-        result = { value: action() };
-      })
-      .immediate();
-    if (!result) throw new Error('the transaction did not run');
-    return result.value;
-  };
-  const version = database.prepare('pragma user_version').get();
-  if (!isRow(version) || version.user_version !== schemaVersion) transaction(() => void database.exec(schema));
+function prepared(database: Database.Database, path: string): Store {
+  const store = storeOn(database);
+  try {
+    migrate(store, path);
+    // Not WAL: with several writing processes the SQLite in this library can lose a WAL reset (docs/decisions/0005).
+    database.exec('pragma journal_mode = truncate; pragma synchronous = full; pragma foreign_keys = on');
+    return store;
+  } catch (error) {
+    store.close();
+    throw error;
+  }
+}
+
+function storeOn(database: Database.Database): Store {
   return {
     all: (sql, ...values) =>
       database
@@ -64,7 +64,16 @@ function prepared(database: Database.Database): Store {
       return isRow(row) ? row : undefined;
     },
     run: (sql, ...values) => void database.prepare(sql).run(...values),
-    transaction,
+    transaction: <T>(action: () => T): T => {
+      let result: { readonly value: T } | undefined;
+      database
+        .transaction(() => {
+          result = { value: action() };
+        })
+        .immediate();
+      if (!result) throw new Error('the transaction did not run');
+      return result.value;
+    },
     close: () => void database.close(),
   };
 }
