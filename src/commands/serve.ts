@@ -42,7 +42,7 @@ function portOf(text: string): number {
 
 async function openUpstream(
   flags: FlagValues,
-  { env }: Runtime,
+  { env, after }: Runtime,
 ): Promise<{ answer: Upstream; close: () => Promise<void> } | undefined> {
   const text = textOf(flags, 'upstream');
   if (text === undefined) return undefined;
@@ -53,7 +53,7 @@ async function openUpstream(
   }
   const { overUndici } = await import('../http/undici.ts');
   const line = overUndici(proxiesFor(base, env));
-  return { answer: upstreamAt(base, token, line.send), close: line.close };
+  return { answer: upstreamAt(base, token, line.send, after), close: line.close };
 }
 
 function untilAborted(signal: AbortSignal): Promise<void> {

@@ -1,4 +1,4 @@
-import type { Operation } from './operation.ts';
+import { MEBIBYTE, type Operation } from './operation.ts';
 
 // SERVERS.md: a request above 32 MiB is refused; larger fields of a row are silently replaced.
 const BODY_BYTES = 32 * 1024 * 1024;
@@ -13,6 +13,8 @@ export const callStart = {
   path: '/call/start',
   auth: 'basic',
   host: 'trace',
+  largestBody: 32 * MEBIBYTE,
+  errors: 'detail',
   effect: 'keyed',
   key: ['id', 'trace_id'],
   limit: 120,

@@ -1,7 +1,7 @@
 import { chatBody } from './chat-body.ts';
 import { chatEngineBody } from './chat-engine-body.ts';
 import { chatReply } from './chat-reply.ts';
-import type { Operation } from './operation.ts';
+import { MEBIBYTE, type Operation } from './operation.ts';
 
 /** POST /v1/chat/completions (INTERFACE.md): a completion costs money each time it is asked for. */
 export const chat = {
@@ -12,6 +12,8 @@ export const chat = {
   path: '/v1/chat/completions',
   auth: 'bearer',
   host: 'chat',
+  largestBody: 32 * MEBIBYTE,
+  errors: 'error',
   effect: 'paid',
   ids: { request: ['request_id'] },
   body: { ...chatBody, ...chatEngineBody },

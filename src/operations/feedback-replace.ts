@@ -1,4 +1,4 @@
-import type { Operation } from './operation.ts';
+import { MEBIBYTE, type Operation } from './operation.ts';
 
 // SERVERS.md: a payload above 1 MiB is refused.
 const PAYLOAD_BYTES = 1024 * 1024;
@@ -12,6 +12,8 @@ export const feedbackReplace = {
   path: '/feedback/replace',
   auth: 'basic',
   host: 'trace',
+  largestBody: 32 * MEBIBYTE,
+  errors: 'detail',
   effect: 'keyed',
   key: ['id'],
   limit: 120,

@@ -1,4 +1,4 @@
-import type { Operation } from './operation.ts';
+import { MEBIBYTE, type Operation } from './operation.ts';
 
 /** POST /feedback/payload_schema (INTERFACE.md): reads only. */
 export const feedbackSchema = {
@@ -9,6 +9,8 @@ export const feedbackSchema = {
   path: '/feedback/payload_schema',
   auth: 'basic',
   host: 'trace',
+  largestBody: 32 * MEBIBYTE,
+  errors: 'detail',
   effect: 'read',
   limit: 120,
   body: {

@@ -14,6 +14,10 @@ export interface Operation {
   readonly auth: 'basic' | 'bearer';
   /** Which of the three base addresses it goes to. */
   readonly host: Host;
+  /** Bytes of a body that servers take at most (SERVERS.md). */
+  readonly largestBody: number;
+  /** How servers tell what they refuse: `{"detail":...}`, with 422 for bodies, or `{"error":{...}}`, with 400 (SERVERS.md). */
+  readonly errors: 'detail' | 'error';
   /** What a repeat would do: nothing, nothing while the key is the same, cost money, or make a second one. */
   readonly effect: 'read' | 'keyed' | 'paid' | 'once';
   /** A `keyed` operation is so only while these members (of `flagsFrom`, if set) are there; otherwise it is `once`. */
@@ -42,6 +46,9 @@ export interface Operation {
   readonly shorthands?: Shorthands;
   readonly examples: readonly Example[];
 }
+
+/** For `largestBody`. */
+export const MEBIBYTE = 1024 * 1024;
 
 export type Host = 'trace' | 'chat' | 'train';
 

@@ -1,5 +1,5 @@
 import type { Fields } from '../fields/field.ts';
-import type { Operation } from './operation.ts';
+import { MEBIBYTE, type Operation } from './operation.ts';
 import { trajectoryGroup } from './trajectory.ts';
 
 const experimentalConfig = {
@@ -28,6 +28,8 @@ export const train = {
   path: '/v1/preview/training-jobs',
   auth: 'bearer',
   host: 'train',
+  largestBody: 1024 * MEBIBYTE,
+  errors: 'detail',
   effect: 'once',
   preview: true,
   body: {

@@ -18,23 +18,23 @@ export class Refusal extends Error {
   }
 }
 
-/** The reply of a refusal: `{"error":{...}}` for chats, `{"detail":"..."}` for the others. */
+/** The reply of a refusal, in the shape the operation has for errors; `{"detail":"..."}` where there is none. */
 export function refused({ status, message, headers }: Refusal, operation: Operation | undefined): Reply {
-  if (operation?.host !== 'chat') return jsonReply(status, { detail: message }, headers);
-  return jsonReply(status, chatError(status, message, null), headers);
+  if (operation?.errors !== 'error') return jsonReply(status, { detail: message }, headers);
+  return jsonReply(status, errorBody(status, message, null), headers);
 }
 
-/** The reply to a body with findings: 400 with the first for chats, 422 with all of them for the others. */
+/** The reply to a body with findings: 400 with the first of them, or 422 with all, as the operation tells errors. */
 export function refusedBody(findings: readonly Finding[], operation: Operation): Reply {
   const [first] = findings;
-  if (operation.host === 'chat' && first) {
+  if (operation.errors === 'error' && first) {
     const name = formatPath(first.path);
-    return jsonReply(400, chatError(400, `${name} ${first.message}`, name));
+    return jsonReply(400, errorBody(400, `${name} ${first.message}`, name));
   }
   return jsonReply(422, { detail: findings.map(detail) });
 }
 
-function chatError(
+function errorBody(
   status: number,
   message: string,
   param: string | null,

@@ -1,76 +1,77 @@
-import type { Buffer } from 'node:buffer';
 import type { Finding } from '../fields/finding.ts';
 import { type Judge, judgeOf } from '../fields/judge.ts';
 import { uuid7 } from '../fields/uuid.ts';
-import { collect, Unusable } from '../http/collect.ts';
 import { header, type Reply, type Request, type Send } from '../http/message.ts';
-import { piecesOf } from '../http/progress.ts';
-import { parseJson } from '../json/document.ts';
-import { JsonError } from '../json/json-error.ts';
-import { type JsonNode, rootOf } from '../json/node.ts';
 import { formatPath } from '../json/path.ts';
-import { operations } from '../operations/index.ts';
+import { knownOperations } from '../operations/index.ts';
 import type { Operation } from '../operations/operation.ts';
-import { behaviourOf } from './behaviours.ts';
+import { behaviours } from './behaviours.ts';
 import { authenticate, type Credentials } from './credentials.ts';
 import { Refusal, refused, refusedBody } from './refusal.ts';
-import type { World } from './world.ts';
-
-const MEBIBYTE = 1024 * 1024;
+import { bodyOf, readBody } from './request-body.ts';
+import { otherTurns } from './turns.ts';
+import type { Behaviour, World } from './world.ts';
 
 /** The user of requests where nobody is asked who they are. */
 const anybody = 'local';
 
+interface Route {
+  readonly operation: Operation;
+  readonly judge: Judge;
+  readonly behaviour: Behaviour;
+}
+
 /**
  * The local service as a Send: all operations of the interface on a database. It checks credentials, if there are any,
- * judges bodies as the command line does, and answers where the interface is silent as SERVERS.md says.
+ * judges bodies as the command line does, and answers where the interface is silent as SERVERS.md says. A request that
+ * is aborted before it was applied is not applied.
  */
 export function createService(world: World, credentials: Credentials | undefined): Send {
-  const judges = new Map<Operation, Judge>(operations.map((operation) => [operation, judgeOf(operation.body)]));
+  const routes = new Map<string, Route>(
+    knownOperations.map((operation) => [
+      operation.path,
+      { operation, judge: judgeOf(operation.body), behaviour: behaviours[operation.path] },
+    ]),
+  );
   return async (request) => {
-    const operation = operations.find(({ path }) => path === new URL(request.url).pathname);
+    const route = routes.get(new URL(request.url).pathname);
     const id = uuid7(world.now(), world.randomBytes(10));
-    const reply = await answered(request, operation, operation && judges.get(operation), world, credentials).catch(
-      (error) => {
-        return refused(asRefusal(error), operation);
-      },
-    );
+    const reply = await answered(request, route, world, credentials).catch((error) => {
+      // Nobody waits for this answer; as on the network there is none.
+      request.signal?.throwIfAborted();
+      return refused(asRefusal(error), route?.operation);
+    });
     return { ...reply, headers: [...reply.headers, ['X-Request-Id', id]] };
   };
 }
 
 async function answered(
   request: Request,
-  operation: Operation | undefined,
-  judge: Judge | undefined,
+  route: Route | undefined,
   world: World,
   credentials: Credentials | undefined,
 ): Promise<Reply> {
-  if (!operation || !judge) throw new Refusal(404, 'Not Found');
-  if (request.method !== 'POST') throw new Refusal(405, 'Method Not Allowed', [['Allow', 'POST']]);
-  const user = credentials
-    ? authenticate(operation.auth, header(request.headers, 'authorization'), credentials)
-    : anybody;
-  if (!/^application\/json\s*(;|$)/i.test(header(request.headers, 'content-type') ?? '')) {
+  const { method, headers, signal } = request;
+  if (!route) throw new Refusal(404, 'Not Found');
+  const { operation, judge, behaviour } = route;
+  if (method !== 'POST') throw new Refusal(405, 'Method Not Allowed', [['Allow', 'POST']]);
+  const user = credentials ? authenticate(operation.auth, header(headers, 'authorization'), credentials) : anybody;
+  if (!/^application\/json\s*(;|$)/i.test(header(headers, 'content-type') ?? '')) {
     throw new Refusal(415, 'the content type must be application/json');
   }
-  const bytes = await bodyOf(request, operation);
-  const body = readBody(bytes);
+  const body = readBody(await bodyOf(request, operation.largestBody));
   if (!('doc' in body)) return refusedBody([body], operation);
-  const findings = judge(body);
+  await otherTurns(signal);
+  const reply = refusalOf(judge(body), operation, world);
+  await otherTurns(signal);
+  return reply ?? behaviour(body, { user, signal }, world);
+}
+
+function refusalOf(findings: readonly Finding[], operation: Operation, world: World): Reply | undefined {
   const large = findings.find(({ code }) => code === 'large');
   if (large) throw new Refusal(400, `${formatPath(large.path)} ${large.message}`);
   const refusals = findings.filter((finding) => isRefused(finding, operation, world));
-  return refusals.length > 0 ? refusedBody(refusals, operation) : behaviourOf(operation)(body, user, world);
-}
-
-function readBody(bytes: Buffer): JsonNode | Finding {
-  try {
-    return rootOf(parseJson(bytes));
-  } catch (error) {
-    if (!(error instanceof JsonError)) throw error;
-    return { path: [error.offset], level: 'error', code: 'invalid', message: `JSON decode error: ${error.message}` };
-  }
+  return refusals.length > 0 ? refusedBody(refusals, operation) : undefined;
 }
 
 /** True for what the service does not take: what the interface forbids, and what real servers refuse besides. */
@@ -79,22 +80,6 @@ function isRefused({ level, code, path }: Finding, { refusesUnknown }: Operation
   if (level === 'error') return true;
   // What only some servers refuse is for the server behind to say.
   return (code === 'missing' || code === 'advice') && !upstream;
-}
-
-async function bodyOf({ headers, body }: Request, operation: Operation): Promise<Buffer> {
-  const most = (operation.host === 'train' ? 1024 : 32) * MEBIBYTE;
-  const tooLarge = new Refusal(413, `the body may have at most ${most} bytes`);
-  const { length = Number(header(headers, 'content-length') ?? 0) } = body;
-  if (length > most) throw tooLarge;
-  try {
-    return await collect(asAsync(piecesOf(body)), most, length);
-  } catch (error) {
-    throw error instanceof Unusable ? tooLarge : error;
-  }
-}
-
-async function* asAsync(pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  yield* pieces;
 }
 
 function asRefusal(error: unknown): Refusal {

@@ -13,5 +13,12 @@ export interface World {
   readonly upstream: Upstream | undefined;
 }
 
-/** What an operation does with a body that has been judged, for a user. May throw Refusal. */
-export type Behaviour = (body: JsonNode, user: string, world: World) => Reply | Promise<Reply>;
+/** Who asks. */
+export interface Caller {
+  readonly user: string;
+  /** Aborted when nobody waits for the answer any more. */
+  readonly signal: AbortSignal | undefined;
+}
+
+/** What an operation does with a body that has been judged. May throw Refusal. */
+export type Behaviour = (body: JsonNode, caller: Caller, world: World) => Reply | Promise<Reply>;

@@ -64,12 +64,12 @@ describe('the local service', () => {
 
   it.each(cases)('refuses broken bodies for $name', async ({ operation }) => {
     const { send } = await localService({ credentials });
-    const status = operation.host === 'chat' ? 400 : 422;
+    const status = operation.errors === 'error' ? 400 : 422;
     const required = Object.keys(operation.body).find((name) => operation.body[name]?.required) ?? '';
     for (const body of ['', '{', '[]', '{}', `{"${required}":7}`, 'null', '{"a":1}x']) {
       const { reply, text } = await post(send, operation, body);
       expect([body, reply.status]).toEqual([body, status]);
-      expect(Object.keys(JSON.parse(text))).toEqual([operation.host === 'chat' ? 'error' : 'detail']);
+      expect(Object.keys(JSON.parse(text))).toEqual([operation.errors]);
     }
   });
 });

@@ -7,7 +7,7 @@ import { jsonReply } from '../replies.ts';
 import type { Behaviour } from '../world.ts';
 
 /** Stores the start of a call under its id, made here if absent. The same id again changes the members it names and stays one call. */
-export const startCall: Behaviour = (body, _user, { store, now, randomBytes }) => {
+export const startCall: Behaviour = (body, _caller, { store, now, randomBytes }) => {
   const start = member(body, 'start') ?? body;
   const project = stringIn(start, 'project_id') ?? '';
   const id = stringIn(start, 'id') ?? uuid7(now(), randomBytes(10));

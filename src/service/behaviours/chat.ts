@@ -17,8 +17,8 @@ const MOST_ALTERNATIVES = 100;
 const MOST_WORK = 2_000_000;
 
 /** Answers a chat with the built-in model, streamed or not, or has it answered by the upstream server. */
-export const answerChat: Behaviour = (body, _user, { now, randomBytes, upstream }) => {
-  if (upstream) return upstream(body.doc.bytes);
+export const answerChat: Behaviour = (body, { signal }, { now, randomBytes, upstream }) => {
+  if (upstream) return upstream(body.doc.bytes, signal);
   const priority = member(body, 'priority');
   if (priority && kindOf(priority) === 'number' && compareNumbers(textOf(priority), '0') !== 0) {
     throw new Refusal(400, 'priority other than 0 needs priority scheduling, which the built-in model does not have');
@@ -27,7 +27,7 @@ export const answerChat: Behaviour = (body, _user, { now, randomBytes, upstream 
   const id = `chatcmpl-${request.requestId ?? uuid7(now(), randomBytes(10)).replaceAll('-', '')}`;
   const identity = { id, created: Math.floor(now() / 1000) };
   return request.stream
-    ? eventReply(completionChunks(request, identity))
+    ? eventReply(completionChunks(request, identity), signal)
     : jsonReply(200, completion(request, identity));
 };
 

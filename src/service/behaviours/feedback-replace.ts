@@ -8,7 +8,7 @@ import type { Behaviour } from '../world.ts';
  * Removes the row of the project whose id is `feedback_id` and stores the new one, in one transaction. The new row has
  * the id the client gave, else a UUIDv7; a row that has that id already gives way too.
  */
-export const replaceFeedback: Behaviour = (body, user, { store, now, randomBytes }) => {
+export const replaceFeedback: Behaviour = (body, { user }, { store, now, randomBytes }) => {
   const text = (name: string): string | null => stringIn(body, name) ?? null;
   const project = text('project_id') ?? '';
   const payload = textOf(member(body, 'payload') ?? body);

@@ -7,7 +7,7 @@ import type { Value } from '../store.ts';
 import type { Behaviour } from '../world.ts';
 
 /** Samples the newest payload of each trigger in the window, the newest first, and tells their paths and types. */
-export const describePayloads: Behaviour = (body, _user, { store, now }) => {
+export const describePayloads: Behaviour = (body, _caller, { store, now }) => {
   const { sql, values } = sampleQuery(body, now());
   const payloads = store
     .all(sql, ...values)

@@ -4,7 +4,7 @@ import { jsonReply } from '../replies.ts';
 import type { Behaviour } from '../world.ts';
 
 /** Stores a training job and each of its trajectories, byte for byte as they came. */
-export const createJob: Behaviour = (body, _user, { store, now, randomBytes }) => {
+export const createJob: Behaviour = (body, _caller, { store, now, randomBytes }) => {
   const id = uuid7(now(), randomBytes(10));
   const model = member(body, 'model_id');
   const config = member(body, 'experimental_config');
