@@ -15,7 +15,7 @@ import type { Sent } from './sent.ts';
 const answerBytes = 32 * 1024 * 1024;
 
 // The most values and keys in it: a text of small ones needs more memory for its index than for itself.
-const answerValues = 4_000_000;
+const answerValues = 2_000_000;
 
 // The most whose types are looked at: checking takes many times the memory of the text.
 const checkedValues = 200_000;

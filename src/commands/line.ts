@@ -1,6 +1,7 @@
 import type { Context } from '../cli/context.ts';
 import { withDecoding } from '../http/decode.ts';
 import { usualLimits, withLimits } from '../http/limits.ts';
+import { compileParserQuickly } from '../http/parser.ts';
 import { type Progress, withProgress } from '../http/progress.ts';
 import { proxiesFor } from '../http/proxies.ts';
 import { withTrace } from '../http/trace.ts';
@@ -27,6 +28,7 @@ async function rawLine(url: URL, isLocal: boolean, runtime: Runtime): Promise<Li
     return openService({ data: dataFile(dataFolder(runtime)) }, runtime);
   }
   if (runtime.send) return { send: runtime.send, close: async () => {} };
+  compileParserQuickly();
   const { overUndici } = await import('../http/undici.ts');
   return overUndici(proxiesFor(url, runtime.env));
 }

@@ -16,7 +16,7 @@ export interface Wanted {
 }
 
 // Of a stream that is put together. What is shown as it comes may be of any length.
-const MOST = 16 * 1024 * 1024;
+const MOST = 8 * 1024 * 1024;
 
 /**
  * Shows a streamed chat as it comes: its text, or each chunk, or at the end the whole reply as one object. Returns the

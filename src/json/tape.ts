@@ -1,19 +1,28 @@
 import { JsonError } from './json-error.ts';
 
-/** The index of a document while it is being built; `depth` containers are open. */
+// The entry of a value outside of all containers.
+const NONE = -1;
+
+/** The index of a document while it is being built. */
 export class Tape {
-  depth = 0;
+  /** The innermost container that is open is an object. */
   inObject = false;
   readonly #most: number;
   #entries: Int32Array;
   #used = 0;
-  // Of each open container its entry, made negative (and one less) for an object.
-  #open: number[] = [];
+  // The entry of the innermost open container. Where it will say what follows it, it says what is around it until then:
+  // so a document that is a million levels deep needs no stack beside it.
+  #innermost = NONE;
 
-  /** For a text of so many bytes, with at most `most` values and keys. */
-  constructor(bytes: number, most: number) {
+  /** With room for `expected` values and keys at first, and for at most `most`. */
+  constructor(expected: number, most: number) {
     this.#most = most;
-    this.#entries = new Int32Array(3 * Math.max(16, Math.min(most, Math.ceil(bytes / 24))));
+    this.#entries = new Int32Array(3 * Math.min(most, Math.max(16, expected)));
+  }
+
+  /** A container is open. */
+  get isOpen(): boolean {
+    return this.#innermost !== NONE;
   }
 
   /** Adds a scalar or a key. Throws JsonError where there are too many. */
@@ -27,23 +36,24 @@ export class Tape {
 
   /** Adds an object or a list that ends later. */
   open(start: number, isObject: boolean): void {
-    this.#open.push(isObject ? -1 - this.#used : this.#used);
     this.add(start, start);
-    this.depth += 1;
+    const entry = this.#used / 3 - 1;
+    this.#entries[entry * 3 + 2] = (this.#innermost + 1) * 2 + Number(this.inObject);
+    this.#innermost = entry;
     this.inObject = isObject;
   }
 
   /** Ends the innermost container at `end`. */
   close(end: number): void {
-    const entry = this.#open.pop() ?? 0;
-    const at = entry < 0 ? -1 - entry : entry;
+    const at = this.#innermost * 3;
+    const around = this.#entries[at + 2] ?? 0;
     this.#entries[at + 1] = end;
     this.#entries[at + 2] = this.#used / 3;
-    this.depth -= 1;
-    this.inObject = (this.#open.at(-1) ?? 0) < 0;
+    this.#innermost = (around >> 1) - 1;
+    this.inObject = (around & 1) === 1;
   }
 
-  /** The finished index. What was set aside and not used takes no memory: the system gives a page when it is written. */
+  /** The finished index. */
   finish(): Int32Array {
     return this.#entries.subarray(0, this.#used);
   }

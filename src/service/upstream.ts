@@ -1,6 +1,7 @@
+import { withDecoding } from '../http/decode.ts';
 import { type After, LimitReached, usualLimits, withLimits } from '../http/limits.ts';
 import { type Headers, header, type Reply, type Send } from '../http/message.ts';
-import { type Progress, withProgress } from '../http/progress.ts';
+import { noProgress, type Progress, withProgress } from '../http/progress.ts';
 import { networkReason } from '../http/reason.ts';
 import { joinUrl } from '../profiles/base-url.ts';
 import { Refusal } from './refusal.ts';
@@ -25,8 +26,8 @@ export function upstreamAt(base: URL, token: string | undefined, send: Send, aft
       ['Accept', 'text/event-stream, application/json'],
       ...authorization,
     ];
-    const progress: Progress = { phase: 'nothing', sent: 0 };
-    const limited = withLimits({ ...usualLimits, total: undefined }, progress, after)(withProgress(progress)(send));
+    const progress = noProgress();
+    const limited = withProgress(progress)(withDecoding(withLimits(usualLimits, progress, after)(send)));
     const reply = await limited({ method: 'POST', url, headers, body, ...(signal && { signal }) }).catch((error) => {
       throw refusalOf(error, progress);
     });

@@ -1,0 +1,9 @@
+import { setFlagsFromString } from 'node:v8';
+
+/**
+ * Has the parser of HTTP, which is WebAssembly, compiled the quick way. For one exchange it is not worth optimising: that
+ * takes 30 MiB, and the end of the process waits for it. To be called before the parser is loaded.
+ */
+export function compileParserQuickly(): void {
+  setFlagsFromString('--liftoff-only');
+}

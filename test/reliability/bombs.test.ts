@@ -1,0 +1,249 @@
+import { readFileSync } from 'node:fs';
+import { createServer, type Socket } from 'node:net';
+import { brotliCompressSync, gzipSync } from 'node:zlib';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { finished, start } from '../support/process.ts';
+
+const MEBIBYTE = 1024 * 1024;
+const json = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n';
+const events = 'HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n';
+const chat = ['chat', 'hi', '-m', 'm'];
+const call = ['call', 'start', '--project-id', 'a/b', '--op-name', 'x'];
+const chunk = (content: string): string =>
+  `data: {"choices":[{"index":0,"delta":{"content":${JSON.stringify(content)}}}]}\n\n`;
+const repeatedly = (text: string, bytes: number): Buffer => Buffer.alloc(bytes, text);
+
+interface Bomb {
+  readonly name: string;
+  readonly args: readonly string[];
+  /** Sent at once, and then this again and again for as long as anybody reads. */
+  readonly head: string | Buffer;
+  readonly again?: string | Buffer;
+  readonly code: number;
+  readonly says: RegExp;
+}
+
+const bombs: readonly Bomb[] = [
+  {
+    name: 'headers without end',
+    args: call,
+    head: 'HTTP/1.1 200 OK\r\n',
+    again: `X-A: ${'a'.repeat(999)}\r\n`,
+    code: 8,
+    says: /headers of the answer are longer/,
+  },
+  {
+    name: 'answers 103 without end',
+    args: [...call, '--timeout', '2s'],
+    head: '',
+    again: 'HTTP/1.1 103 Early Hints\r\nLink: </>\r\n\r\n',
+    code: 8,
+    says: /time limit of 2 s/,
+  },
+  {
+    name: 'a chunk extension without end',
+    args: [...call, '--timeout', '2s'],
+    head: `${json}Transfer-Encoding: chunked\r\n\r\n5;`,
+    again: 'x'.repeat(65_536),
+    code: 8,
+    says: /time limit of 2 s|closed|overflow/i,
+  },
+  {
+    name: 'a text without end',
+    args: chat,
+    head: `${json}\r\n"`,
+    again: 'x'.repeat(65_536),
+    code: 11,
+    says: /more than 33554432 bytes/,
+  },
+  {
+    name: 'ones without end',
+    args: chat,
+    head: `${json}\r\n[1`,
+    again: ',1'.repeat(32_768),
+    code: 11,
+    says: /more than 33554432 bytes/,
+  },
+  {
+    name: '30 MiB of ones',
+    args: chat,
+    head: Buffer.concat([
+      Buffer.from(`${json}Content-Length: ${30 * MEBIBYTE + 3}\r\n\r\n[1`),
+      repeatedly(',1', 30 * MEBIBYTE),
+      Buffer.from(']'),
+    ]),
+    code: 11,
+    says: /more than 2000000 values/,
+  },
+  {
+    name: '30 MiB of lists in lists',
+    args: chat,
+    head: Buffer.concat([
+      Buffer.from(`${json}Content-Length: ${30 * MEBIBYTE}\r\n\r\n`),
+      repeatedly('[', 30 * MEBIBYTE),
+    ]),
+    code: 11,
+    says: /more than 2000000 values/,
+  },
+  {
+    name: '30 MiB of members',
+    args: call,
+    head: Buffer.concat([
+      Buffer.from(`${json}Content-Length: ${30 * MEBIBYTE + 9}\r\n\r\n{"id":"i"`),
+      repeatedly(',"aaaaa":11', 30 * MEBIBYTE - ((30 * MEBIBYTE) % 11)),
+      Buffer.alloc((30 * MEBIBYTE) % 11, ' '),
+      Buffer.from('}'),
+    ]),
+    code: 11,
+    says: /more than 2000000 values/,
+  },
+  {
+    name: '30 MiB of one text',
+    args: [...chat, '--json'],
+    head: Buffer.concat([
+      Buffer.from(`${json}Content-Length: ${30 * MEBIBYTE + 16}\r\n\r\n{"choices":[],"`),
+      repeatedly('x', 30 * MEBIBYTE - 3),
+      Buffer.from('":1}'),
+    ]),
+    code: 0,
+    says: /unexpected/,
+  },
+  {
+    name: 'a byte at a time',
+    args: [...call, '--timeout', '2s'],
+    head: `${json}\r\n{`,
+    again: ' ',
+    code: 11,
+    says: /time limit of 2 s/,
+  },
+  {
+    name: '1 GiB of nothing, gzipped',
+    args: chat,
+    head: Buffer.concat([
+      Buffer.from(`${json}Content-Encoding: gzip\r\n\r\n`),
+      ...Array(64).fill(gzipSync(Buffer.alloc(16 * MEBIBYTE))),
+    ]),
+    code: 11,
+    says: /inflates more than|more than 33554432 bytes/,
+  },
+  {
+    name: '1 GiB of nothing, brotli',
+    args: chat,
+    head: Buffer.concat([
+      Buffer.from(`${json}Content-Encoding: br\r\n\r\n`),
+      brotliCompressSync(Buffer.alloc(256 * MEBIBYTE)),
+    ]),
+    code: 11,
+    says: /inflates more than|more than 33554432 bytes/,
+  },
+  {
+    name: 'an event without end',
+    args: chat,
+    head: `${events}data: "`,
+    again: 'x'.repeat(65_536),
+    code: 11,
+    says: /an event of the stream has more than/,
+  },
+  {
+    name: 'lines of an event without end',
+    args: chat,
+    head: events,
+    again: `data: ${'x'.repeat(999)}\n`.repeat(64),
+    code: 11,
+    says: /an event of the stream has more than/,
+  },
+  {
+    name: 'a stream without end, put together',
+    args: [...chat, '--json'],
+    head: events,
+    again: chunk('x'.repeat(65_536)),
+    code: 11,
+    says: /the stream is longer than what can be held/,
+  },
+  {
+    name: 'single letters without end, put together',
+    args: [...chat, '--json'],
+    head: events,
+    again: chunk('x').repeat(100),
+    code: 11,
+    says: /the stream is longer than what can be held/,
+  },
+  {
+    name: 'choices without end',
+    args: [...chat, '--json'],
+    head: events,
+    again: Array.from({ length: 500 }, () => '{"index":0,"delta":{}}').join(','),
+    code: 11,
+    says: /an event of the stream is not JSON|more than/,
+  },
+  {
+    name: 'an error page without end',
+    args: call,
+    head: 'HTTP/1.1 400 Bad Request\r\nContent-Type: text/html\r\n\r\n',
+    again: 'x'.repeat(65_536),
+    code: 5,
+    says: /refused it \(400/,
+  },
+];
+
+/** A server that answers with a bomb. */
+async function bomber({ head, again }: Bomb): Promise<string> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => {}).on('close', () => sockets.delete(socket));
+    socket.once('data', async () => {
+      socket.write(head);
+      if (again === undefined) return;
+      while (!socket.destroyed) {
+        const isTaken = socket.write(again);
+        await new Promise((resolve) =>
+          isTaken ? setImmediate(resolve) : socket.once('drain', resolve).once('close', resolve),
+        );
+      }
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  const address = server.address();
+  return `http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}`;
+}
+
+/** The most memory a process has used so far, in MiB; undefined where the system does not say or it is gone. */
+function peakOf(pid: number | undefined): number | undefined {
+  try {
+    const peak = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+    return peak === undefined ? undefined : Number(peak) / 1024;
+  } catch {
+    return undefined;
+  }
+}
+
+describe('whatever a server sends', () => {
+  it.each(bombs)('$name is ended in bounded memory', async (bomb) => {
+    const url = await bomber(bomb);
+    const env = {
+      SVC_BASE_URL: url,
+      SVC_USERNAME: 'api',
+      SVC_PASSWORD: 'pass-word-1',
+      SVC_TOKEN: 'tok-en-1',
+      SVC_RETRIES: '0',
+    };
+    const child = start(bomb.args, { env });
+    child.stdin?.end();
+    let peak = 0;
+    const timer = setInterval(() => {
+      peak = Math.max(peak, peakOf(child.pid) ?? 0);
+    }, 5);
+    onTestFinished(() => clearInterval(timer));
+    const { code, stderr } = await finished(child);
+    if (process.env.SVC_FIGURES) process.stdout.write(`${bomb.name}: ${peak.toFixed(0)} MiB\n`);
+    expect(code, stderr).toBe(bomb.code);
+    expect(stderr).toMatch(bomb.says);
+    expect(stderr.length).toBeLessThan(2000);
+    expect(peak).toBeLessThan(160);
+  });
+});
