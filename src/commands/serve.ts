@@ -23,7 +23,7 @@ export const runServe: Run = async ({ flags }, { runtime, stdout, report, signal
   const found =
     isOn(flags, 'auth') === false ? undefined : await serviceCredentials(textOf(flags, 'credentials'), data, runtime);
   const service = await openService({ data, credentials: found?.credentials, upstream: upstream?.answer }, runtime);
-  const listener = await listen(service.send, port);
+  const listener = await listen(service.send, port, runtime.after);
   const facts = { url: listener.url, pid: runtime.pid, data, credentials_file: found?.file ?? null };
   await stdout.write(isOn(flags, 'json') ? `${writeJson(facts)}\n` : `${listener.url}\n`);
   if (found?.file) await report.note(`the credentials are in ${found.file}`);
