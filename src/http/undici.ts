@@ -21,10 +21,20 @@ export interface Line {
 export function overUndici(proxies: Proxies | undefined): Line {
   const open = new Set<Dispatcher>();
   return {
-    send: (request) => {
+    send: async (request) => {
       const dispatcher = dispatcherFor(proxies);
       open.add(dispatcher);
-      return exchange(dispatcher, request);
+      const end = async (): Promise<void> => {
+        open.delete(dispatcher);
+        await dispatcher.destroy();
+      };
+      try {
+        const reply = await exchange(dispatcher, request);
+        return { ...reply, body: endedWith(reply.body, end) };
+      } catch (error) {
+        await end();
+        throw error;
+      }
     },
     close: async () => {
       await Promise.all(Array.from(open, (dispatcher) => dispatcher.destroy()));
@@ -53,6 +63,14 @@ async function exchange(dispatcher: Dispatcher, { url: text, method, headers, bo
     reset: true,
   });
   return { status: reply.statusCode, statusText: reply.statusText, headers: pairs(reply.headers), body: reply.body };
+}
+
+async function* endedWith(body: Reply['body'], end: () => Promise<void>): AsyncGenerator<Uint8Array> {
+  try {
+    yield* body;
+  } finally {
+    await end();
+  }
 }
 
 function pairs(raw: unknown): Headers {
