@@ -55,6 +55,16 @@ export function brokenAnswer(message: string, reply: Reply, sent: Sent, isCut = 
   return new Failure('answer', message, { ...factsOfSuccess(reply, sent), isCut });
 }
 
+/**
+ * The failure of an answer that cannot be read to its end. `cut` says what it means once something of it has come; before
+ * that the outcome is as unknown as without a status.
+ */
+export function failureOfBody(error: unknown, reply: Reply, sent: Sent, cut: string | undefined): Failure {
+  if (error instanceof Unusable) return brokenAnswer(error.message, reply, sent);
+  if (error instanceof Failure || error instanceof Interrupted || cut === undefined) return failureOfError(error, sent);
+  return brokenAnswer(`${cut}: ${reasonOf(error)}`, reply, sent, true);
+}
+
 /** What is known of a request once a 2xx status has come: it was applied, whatever happens to its answer. */
 export function factsOfSuccess({ status, headers }: Reply, { ids, progress }: Sent): FailureFacts {
   const { phase, sent: bytesSent, attempts } = progress;
@@ -72,9 +82,7 @@ async function wholeBody(reply: Reply, sent: Sent): Promise<Buffer> {
   try {
     return await collect(counted(), answerBytes, Number(header(reply.headers, 'content-length') ?? 0) || 0);
   } catch (error) {
-    if (error instanceof Unusable) throw brokenAnswer(error.message, reply, sent);
-    if (error instanceof Interrupted || received === 0) throw failureOfError(error, sent);
-    throw brokenAnswer(`the answer was cut after ${received} bytes: ${reasonOf(error)}`, reply, sent, true);
+    throw failureOfBody(error, reply, sent, received === 0 ? undefined : `the answer was cut after ${received} bytes`);
   }
 }
 

@@ -1,12 +1,11 @@
-import { Failure, Interrupted } from '../errors.ts';
-import { Unusable } from '../http/collect.ts';
+import { Failure } from '../errors.ts';
 import { eventsOf } from '../http/events.ts';
 import type { Reply } from '../http/message.ts';
 import { parseJson } from '../json/document.ts';
 import { JsonError } from '../json/json-error.ts';
 import { itemsOf, type JsonNode, kindOf, member, rootOf, stringOf, textOf } from '../json/node.ts';
-import { brokenAnswer } from './answer.ts';
-import { failureOfError, reasonOf } from './failures.ts';
+import { brokenAnswer, failureOfBody } from './answer.ts';
+import { failureOfError } from './failures.ts';
 import type { Sent } from './sent.ts';
 import { readServiceError } from './service-error.ts';
 import { verdictOf } from './verdict.ts';
@@ -49,11 +48,9 @@ export async function* chunksOf(
       if (finished.size >= choices) endGrace = after(GRACE, stop);
     }
   } catch (error) {
-    if (error instanceof Failure) throw error;
-    if (error instanceof Unusable) throw brokenAnswer(error.message, reply, sent);
-    if (received === 0 || error instanceof Interrupted) throw failureOfError(error, sent);
+    const failure = failureOfBody(error, reply, sent, received === 0 ? undefined : 'the stream was cut');
     // After the last finish reason nothing is missing, however the connection ends.
-    if (finished.size < choices) throw brokenAnswer(`the stream was cut: ${reasonOf(error)}`, reply, sent, true);
+    if (!failure.facts.isCut || finished.size < choices) throw failure;
   } finally {
     endGrace();
   }

@@ -1,8 +1,9 @@
-import { type Answer, readAnswer } from '../call/answer.ts';
+import { type Answer, failureOfBody, readAnswer } from '../call/answer.ts';
 import { exchange } from '../call/exchange.ts';
 import type { Sent } from '../call/sent.ts';
 import type { Context } from '../cli/context.ts';
 import { header, type Reply, type Request, type Send } from '../http/message.ts';
+import { peek } from '../http/peek.ts';
 
 /** What a successful attempt brought: a whole answer, or a stream of events that is still to be read. */
 export interface Answered {
@@ -14,14 +15,22 @@ export interface Answered {
 export async function attempt(send: Send, request: Request, sent: Sent, { runtime, spin }: Context): Promise<Answered> {
   const stopSpinner = spin('waiting for the answer');
   try {
-    const reply = await exchange(send, request, sent, runtime.now);
-    return { reply, answer: isEventStream(reply) ? undefined : await readAnswer(reply, sent) };
+    const whole = await exchange(send, request, sent, runtime.now);
+    if (!sent.operation.streams) return { reply: whole, answer: await readAnswer(whole, sent) };
+    const { first, body } = await peek(whole.body).catch((error: unknown) => {
+      throw failureOfBody(error, whole, sent, undefined);
+    });
+    const reply = { ...whole, body };
+    return { reply, answer: isStream(reply, first) ? undefined : await readAnswer(reply, sent) };
   } finally {
     stopSpinner();
   }
 }
 
-// A server may stream unasked, or answer plainly in spite of `stream: true` (SERVERS.md): what it says it sends decides.
-function isEventStream({ headers }: Reply): boolean {
+// A server may stream unasked, answer plainly in spite of `stream: true` (SERVERS.md), or name either as the other: what
+// it begins with decides where that is clear, `{` of a reply or `data:` and `:` of an event.
+function isStream({ headers }: Reply, first: number | undefined): boolean {
+  if (first === 0x7b) return false;
+  if (first === 0x64 || first === 0x3a) return true;
   return header(headers, 'content-type')?.toLowerCase().startsWith('text/event-stream') ?? false;
 }

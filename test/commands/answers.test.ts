@@ -353,6 +353,10 @@ describe('a streamed chat', () => {
     };
     expect(await ask(plain, '--stream')).toMatchObject({ code: 0, stdout: 'all\n' });
     expect(await ask(stream(text('a'), finish(), done), '--no-stream')).toMatchObject({ code: 0, stdout: 'a\n' });
+    // Each may also be named as the other.
+    expect(await ask({ ...plain, headers: events }, '--stream')).toMatchObject({ code: 0, stdout: 'all\n' });
+    const unnamed = { headers: [['Content-Type', 'text/plain']] as Headers, pieces: ['\n', text('a'), finish(), done] };
+    expect(await ask(unnamed, '--stream')).toMatchObject({ code: 0, stdout: 'a\n' });
   });
 });
 
