@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
+import { gzipSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { LimitReached } from '../../src/http/limits.ts';
 import type { Reply } from '../../src/http/message.ts';
@@ -50,6 +51,18 @@ describe('svc serve --upstream', () => {
 });
 
 describe('an upstream server', () => {
+  it('that compresses unasked is understood', async () => {
+    const packed = gzipSync('{"choices":[]}');
+    const server = await rawServer((socket) => {
+      socket.write(`HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: ${packed.length}\r\n\r\n`);
+      socket.end(packed);
+    });
+    const reply = await upstream(server.url, clock())(Buffer.from(question), undefined);
+    const pieces: string[] = [];
+    await read(reply, pieces);
+    expect([reply.headers, pieces.join('')]).toEqual([[], '{"choices":[]}']);
+  });
+
   it('that does not answer for 600 s is given up', async () => {
     const time = clock();
     const server = await silent('');
