@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { finished, firstLine, run, serve, start } from '../support/process.ts';
+import { rawClient } from '../support/raw-client.ts';
 import { httpAnswer, rawServer } from '../support/raw-server.ts';
 import { folder } from '../support/svc.ts';
 
@@ -22,6 +23,16 @@ async function* mebibytes(count: number): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < count; at++) yield new Uint8Array(1024 * 1024);
 }
 
+// Until a port takes no connections any more.
+async function refusing(url: string): Promise<void> {
+  const isOpen = (): Promise<boolean> =>
+    rawClient(new URL(url).port).then(
+      () => true,
+      () => false,
+    );
+  while (await isOpen());
+}
+
 describe('svc serve', () => {
   it('prints one line with its address and ends cleanly on SIGTERM and SIGINT', async () => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) {
@@ -34,6 +45,54 @@ describe('svc serve', () => {
       expect(await end).toMatchObject({ code: 0, signal: null });
     }
   });
+
+  it('lets an answer under way finish when it is asked to end, and cuts one that would take long', async () => {
+    const upstream = await rawServer((socket, request) => {
+      socket.write('HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n');
+      socket.write('9\r\ndata: 1\n\n\r\n');
+      if (request.includes('short')) ending.push(() => socket.end('9\r\ndata: 2\n\n\r\n0\r\n\r\n'));
+    });
+    const ending: (() => void)[] = [];
+    const { url, child } = await serve(['--no-auth', '--upstream', upstream.url]);
+    const asked = ['short', 'long'].map(async (text) => {
+      const body = question.replace('"x"', `"${text}"`);
+      const head = `POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n`;
+      const client = await rawClient(new URL(url).port, `${head}Content-Length: ${body.length}\r\n\r\n${body}`);
+      await client.until(/data: 1/);
+      return client;
+    });
+    const [short, long] = await Promise.all(asked);
+    const end = finished(child);
+    child.kill('SIGTERM');
+    await refusing(url);
+    for (const go of ending) go();
+    expect(await short?.closed).toMatch(/data: 2\n\n\r\n0\r\n\r\n$/);
+    expect(await long?.closed).toMatch(/data: 1\n\n\r\n$/);
+    expect(await end).toMatchObject({ code: 0, signal: null });
+  });
+
+  it('loses nothing when several processes write to one database', async () => {
+    const cwd = folder();
+    const servers = await Promise.all([1, 2].map(() => serve(['--no-auth'], { cwd })));
+    const record = (id: string): string =>
+      `{"project_id":"a/b","feedback_id":"none","feedback_type":"t","svc_ref":"svc:///a/b/object/n:v","trigger_ref":"svc:///a/b/object/m:${id}","id":"${id}","payload":{"p${id}":1}}`;
+    const overHttp = servers.flatMap(({ url }, server) =>
+      Array.from(
+        { length: 40 },
+        async (_, at) => (await post(`${url}/feedback/replace`, record(`s${server}${at}`))).status,
+      ),
+    );
+    const inProcess = Array.from({ length: 4 }, async (_, at) => {
+      const result = await run(['feedback', 'replace', '--local', '-f', '-'], { cwd, stdin: record(`l${at}`) });
+      return result.code === 0 ? 200 : result.stderr;
+    });
+    expect(new Set(await Promise.all([...overHttp, ...inProcess]))).toEqual(new Set([200]));
+    const { stdout } = await run(
+      ['feedback', 'schema', '--local', '--project-id', 'a/b', '--since', '1h', '--format', 'jsonl'],
+      { cwd },
+    );
+    expect(stdout.trim().split('\n')).toHaveLength(84);
+  }, 60_000);
 
   it('makes credentials, keeps them in a 0600 file beside the data and finds them again', async () => {
     const cwd = folder();
