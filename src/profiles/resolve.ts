@@ -32,9 +32,12 @@ export async function chooseProfile(wanted: Wanted, runtime: Runtime): Promise<C
   if (wanted.local && wanted.profile && wanted.profile !== localProfile) {
     throw usage('--local and --profile name two services', 'give one of them');
   }
-  if (named === localProfile) return { name: localProfile, isLocal: true, profile: {} };
+  const local: Chosen = { name: localProfile, isLocal: true, profile: {} };
+  // Named on the command line or in the environment it needs no store, not even one that can be read.
+  if (named === localProfile) return local;
   const stored = await readProfiles(configFolder(runtime));
   const name = named || stored.current || defaultProfile;
+  if (name === localProfile) return local;
   if (named && !Object.hasOwn(stored.profiles, profileName(named))) {
     const names = Object.keys(stored.profiles);
     const known = names.length > 0 ? `there are: ${names.join(', ')}` : 'there are none yet';

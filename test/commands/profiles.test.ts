@@ -258,6 +258,22 @@ describe('svc profile', () => {
     expect(existsSync(join(cwd, 'config'))).toBe(false);
   });
 
+  it('use local makes the embedded service the one that counts, until another is named', async () => {
+    const cwd = folder();
+    await svc(['profile', 'set', 'p', '--base-url', 'https://a.test'], { cwd });
+    expect((await svc(['profile', 'use', 'local'], { cwd })).code).toBe(0);
+    const { send, recorded } = network();
+    expect(await svc(chat, { cwd, send })).toMatchObject({ code: 0, stderr: '' });
+    expect(recorded).toEqual([]);
+    expect((await svc(['auth', 'status'], { cwd })).stdout).toContain('needs no credentials');
+    expect((await svc(['profile', 'show'], { cwd })).stdout).toBe('name: local\n');
+    expect((await svc(['profile', 'list'], { cwd })).stdout).toContain('* local');
+    expect((await svc(['auth', 'logout'], { cwd })).code).toBe(2);
+    const env = { SVC_CONFIG_DIR: join(cwd, 'config'), SVC_TOKEN: 'tok-en-1' };
+    await svc([...chat, '--profile', 'p'], { cwd, env, send });
+    expect(recorded).toHaveLength(1);
+  });
+
   it('constructor is a name like any other', async () => {
     const cwd = folder();
     await svc(['profile', 'set', 'constructor', '--base-url', 'https://a.test'], { cwd });
