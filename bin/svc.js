@@ -13,7 +13,7 @@ if (isOld) {
 }
 
 async function start() {
-  const [{ main }, { homedir }, { randomBytes }] = await Promise.all([
+  const [{ main }, { homedir, hostname }, { randomBytes }] = await Promise.all([
     import('../dist/main.js'),
     import('node:os'),
     import('node:crypto'),
@@ -28,6 +28,7 @@ async function start() {
     home: homedir(),
     platform: process.platform,
     pid: process.pid,
+    host: hostname(),
     isRunning,
     now: Date.now,
     elapsed: () => performance.now(),

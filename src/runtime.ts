@@ -21,6 +21,8 @@ export interface Runtime {
   readonly home: string;
   readonly platform: NodeJS.Platform;
   readonly pid: number;
+  /** The name of this machine. */
+  readonly host: string;
   /** True while a process of that id exists. */
   readonly isRunning: (pid: number) => boolean;
   /** Milliseconds since 1970. */

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { Failure } from '../errors.ts';
 import { lock } from '../files/lock.ts';
 import { fileReason, isMissing } from '../files/reason.ts';
-import { replaceFile } from '../files/replacement.ts';
+import { writeWhole } from '../files/replacement.ts';
 import { isTrue, itemsOf, type JsonNode, kindOf, member, rootOf, stringIn, textOf } from '../json/node.ts';
 import { RawJson, writeJson } from '../json/write.ts';
 import type { Runtime } from '../runtime.ts';
@@ -61,12 +61,5 @@ async function saveMessages(path: string, typed: string, body: JsonNode, reply: 
     tool_calls: calls && kindOf(calls) === 'list' ? new RawJson(textOf(calls)) : undefined,
   };
   const lines = [...kept, writeJson(answer)];
-  const file = await replaceFile(path, typed, 0o600);
-  try {
-    await file.write(`[\n${lines.map((line) => `  ${line}`).join(',\n')}\n]\n`);
-  } catch (error) {
-    await file.abandon();
-    throw error;
-  }
-  await file.commit();
+  await writeWhole(path, typed, `[\n${lines.map((line) => `  ${line}`).join(',\n')}\n]\n`, 0o600);
 }

@@ -1,6 +1,5 @@
-import { randomBytes } from 'node:crypto';
+import { Buffer } from 'node:buffer';
 import { link, readFile, rm, writeFile } from 'node:fs/promises';
-import { hostname } from 'node:os';
 import { Failure } from '../errors.ts';
 import type { Runtime } from '../runtime.ts';
 import { errorCode, fileReason, isMissing } from './reason.ts';
@@ -9,7 +8,7 @@ import { errorCode, fileReason, isMissing } from './reason.ts';
 export type Unlock = () => Promise<void>;
 
 /** What locking needs of the world. */
-export type LockWorld = Pick<Runtime, 'pid' | 'isRunning' | 'after' | 'elapsed'>;
+export type LockWorld = Pick<Runtime, 'pid' | 'host' | 'isRunning' | 'after' | 'elapsed' | 'randomBytes'>;
 
 /** Who holds a lock; `once` is different each time a lock is taken. */
 interface Holder {
@@ -21,7 +20,11 @@ interface Holder {
 // Short enough to take turns quickly, with chance in it so that many who wait do not keep step.
 const PAUSE = 10;
 
-type Tried = { readonly isTaken: true } | { readonly isTaken: false; readonly holder: Holder | undefined };
+// What file systems without hard links say to one.
+const NO_LINKS = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'];
+
+/** A lock that was taken, was let go of in this moment, or is held, by somebody who may not be known. */
+type Tried = 'taken' | 'free' | { readonly holder: Holder | undefined };
 
 /**
  * Locks a path against other processes by a file beside it that names the process, waiting up to `patience`
@@ -30,31 +33,37 @@ type Tried = { readonly isTaken: true } | { readonly isTaken: false; readonly ho
 export async function lock(path: string, typed: string, world: LockWorld, patience = 0): Promise<Unlock> {
   const file = `${path}.lock`;
   const deadline = world.elapsed() + patience;
-  try {
+  return guarded(typed, async () => {
     for (;;) {
       const tried = await tryLock(file, world);
-      if (tried.isTaken) return () => rm(file, { force: true });
+      if (tried === 'taken') return () => guarded(typed, () => rm(file, { force: true }));
+      if (tried === 'free') continue;
       if (isGone(tried.holder, world)) await removeLock(file, tried.holder, world);
-      else if (world.elapsed() >= deadline) throw inUse(typed, tried.holder);
+      else if (world.elapsed() >= deadline) throw inUse(typed, tried.holder, world);
       else await pause(world);
     }
+  });
+}
+
+async function tryLock(file: string, { pid, host, randomBytes }: LockWorld): Promise<Tried> {
+  const once = Buffer.from(randomBytes(8)).toString('hex');
+  try {
+    await createWhole(file, `${pid} ${host} ${once}`, `${file}.${once}`);
+    return 'taken';
   } catch (error) {
-    throw error instanceof Failure ? error : new Failure('local', `cannot lock ${typed}: ${fileReason(error)}`);
+    if (errorCode(error) === 'EEXIST') return stateOf(file);
+    throw error;
   }
 }
 
 // A link appears with its content at once, so a lock is never seen without its holder.
-async function tryLock(file: string, { pid }: LockWorld): Promise<Tried> {
-  const once = randomBytes(8).toString('hex');
-  const own = `${file}.${once}`;
-  const holder: Holder = { pid, host: hostname(), once };
-  await writeFile(own, `${holder.pid} ${holder.host} ${once}`, { flag: 'wx', mode: 0o600 });
+async function createWhole(file: string, text: string, own: string): Promise<void> {
+  await writeFile(own, text, { flag: 'wx', mode: 0o600 });
   try {
     await link(own, file);
-    return { isTaken: true };
   } catch (error) {
-    if (errorCode(error) === 'EEXIST') return { isTaken: false, holder: await holderOf(file) };
-    throw error;
+    if (!NO_LINKS.includes(errorCode(error) ?? '')) throw error;
+    await writeFile(file, text, { flag: 'wx', mode: 0o600 });
   } finally {
     await rm(own, { force: true });
   }
@@ -65,19 +74,18 @@ async function tryLock(file: string, { pid }: LockWorld): Promise<Tried> {
 async function removeLock(file: string, holder: Holder, world: LockWorld): Promise<void> {
   const removal = `${file}.${holder.once}.gone`;
   const tried = await tryLock(removal, world);
-  if (!tried.isTaken) {
-    if (isGone(tried.holder, world)) await removeLock(removal, tried.holder, world);
-    return;
-  }
-  if ((await holderOf(file))?.once === holder.once) await rm(file, { force: true });
-  await rm(removal, { force: true });
+  if (tried === 'taken') {
+    const state = await stateOf(file);
+    if (state !== 'free' && state.holder?.once === holder.once) await rm(file, { force: true });
+    await rm(removal, { force: true });
+  } else if (tried !== 'free' && isGone(tried.holder, world)) await removeLock(removal, tried.holder, world);
 }
 
-async function holderOf(file: string): Promise<Holder | undefined> {
+async function stateOf(file: string): Promise<Exclude<Tried, 'taken'>> {
   try {
-    return readHolder(await readFile(file, 'utf8'));
+    return { holder: readHolder(await readFile(file, 'utf8')) };
   } catch (error) {
-    if (isMissing(error)) return undefined;
+    if (isMissing(error)) return 'free';
     throw error;
   }
 }
@@ -88,17 +96,24 @@ function readHolder(text: string): Holder | undefined {
 }
 
 // A lock of another machine, in a folder that is shared, cannot be judged from here.
-function isGone(holder: Holder | undefined, { isRunning }: LockWorld): holder is Holder {
-  return holder !== undefined && holder.host === hostname() && !isRunning(holder.pid);
+function isGone(holder: Holder | undefined, { host, isRunning }: LockWorld): holder is Holder {
+  return holder !== undefined && holder.host === host && !isRunning(holder.pid);
 }
 
-function inUse(typed: string, holder: Holder | undefined): Failure {
-  const who = holder
-    ? `process ${holder.pid}${holder.host === hostname() ? '' : ` on ${holder.host}`}`
-    : 'another process';
+function inUse(typed: string, holder: Holder | undefined, { host }: LockWorld): Failure {
+  const who = holder ? `process ${holder.pid}${holder.host === host ? '' : ` on ${holder.host}`}` : 'another process';
   return new Failure('local', `${typed} is in use by ${who}`, { hint: `if that is not so, remove ${typed}.lock` });
 }
 
-function pause({ after }: LockWorld): Promise<void> {
-  return new Promise((resolve) => after(PAUSE * (1 + Math.random()), resolve));
+function pause({ after, randomBytes }: LockWorld): Promise<void> {
+  const [chance = 0] = randomBytes(1);
+  return new Promise((resolve) => after(PAUSE * (1 + chance / 256), resolve));
+}
+
+async function guarded<T>(typed: string, action: () => Promise<T>): Promise<T> {
+  try {
+    return await action();
+  } catch (error) {
+    throw error instanceof Failure ? error : new Failure('local', `cannot lock ${typed}: ${fileReason(error)}`);
+  }
 }

@@ -24,5 +24,7 @@ const explanations: { readonly [code: string]: string } = {
   EROFS: 'the file system is read-only',
   ENOSPC: 'the disk is full',
   EDQUOT: 'the disk quota is used up',
+  EIO: 'the disk reports an error',
+  ELOOP: 'its links lead in a circle',
   EMFILE: 'too many files are open',
 };

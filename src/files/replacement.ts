@@ -1,15 +1,15 @@
-import { randomBytes } from 'node:crypto';
-import { open, realpath, rename, rm, stat } from 'node:fs/promises';
+import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { Failure } from '../errors.ts';
-import { fileReason, isMissing } from './reason.ts';
+import { linkTarget, renameDurably } from './durable.ts';
+import { errorCode, fileReason, isMissing } from './reason.ts';
 
-/** A file being written under another name, so that nobody ever sees half of it. */
+/** A file being written under another name, so that nobody ever sees half of it. One that is not committed is to be abandoned. */
 export interface Replacement {
   readonly write: (bytes: string | Uint8Array) => Promise<void>;
-  /** Puts the new file in the place of the old one, durably. */
+  /** Puts the new file in the place of the old one, durably. Where that fails the old one stays, and the new one waits for `abandon`. */
   readonly commit: () => Promise<void>;
-  /** Leaves the old file as it was; what was written is kept under `path`, or lost without one. */
+  /** Leaves the old file as it was; what was written is kept under `path`, or removed without one. */
   readonly abandon: (path?: string) => Promise<void>;
 }
 
@@ -25,26 +25,56 @@ export async function replaceFile(path: string, typed: string, mode = 0o666): Pr
     });
     if (before && !before.isFile()) return writtenThrough(path, typed);
     // The target of a link is replaced, not the link.
-    const target = before ? await realpath(path) : path;
-    const temporary = join(dirname(target), `.${basename(target)}.${randomBytes(6).toString('hex')}.tmp`);
-    const handle = await open(temporary, 'wx', before ? before.mode & 0o777 : mode);
-    const close = async (): Promise<void> => handle.close();
+    const target = await linkTarget(path);
+    const { handle, temporary } = await openBeside(target, before ? 0o600 : mode);
+    // Not at opening, where the umask has a say; where a file system knows no modes the file stays for its owner only.
+    if (before) await handle.chmod(before.mode & 0o777).catch(() => {});
     return {
       write: (bytes) => guarded(typed, async () => void (await handle.writeFile(bytes))),
       commit: () =>
         guarded(typed, async () => {
           await handle.sync();
-          await close();
-          await rename(temporary, target);
+          await handle.close();
+          await renameDurably(temporary, target);
         }),
-      abandon: (kept) =>
-        guarded(typed, async () => {
-          await close();
-          if (kept === undefined) await rm(temporary, { force: true });
-          else await rename(temporary, kept);
-        }),
+      abandon: async (kept) => {
+        await handle.close().catch(() => {});
+        if (kept === undefined) return guarded(typed, () => rm(temporary, { force: true }));
+        await rename(temporary, kept).catch((error: unknown) => {
+          // A commit that failed last of all, at making the name last, has nothing left to keep.
+          if (isMissing(error)) return;
+          throw new Failure('local', `cannot write ${kept}: ${fileReason(error)}`, {
+            hint: `what there is of it is in ${temporary}`,
+          });
+        });
+      },
     };
   });
+}
+
+/** Replaces a file by a text, or makes it: all of it or, with Failure `local`, nothing; as `replaceFile` otherwise. */
+export async function writeWhole(path: string, typed: string, text: string, mode?: number): Promise<void> {
+  const file = await replaceFile(path, typed, mode);
+  try {
+    await file.write(text);
+    await file.commit();
+  } catch (error) {
+    // The first failure is the one to tell.
+    await file.abandon().catch(() => {});
+    throw error;
+  }
+}
+
+// The first name that is free, which nobody else can have: so no chance is needed.
+async function openBeside(target: string, mode: number): Promise<{ handle: FileHandle; temporary: string }> {
+  for (let count = 1; ; count++) {
+    const temporary = join(dirname(target), `.${basename(target)}.${count}.tmp`);
+    try {
+      return { handle: await open(temporary, 'wx', mode), temporary };
+    } catch (error) {
+      if (errorCode(error) !== 'EEXIST') throw error;
+    }
+  }
 }
 
 async function writtenThrough(path: string, typed: string): Promise<Replacement> {

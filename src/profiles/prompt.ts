@@ -19,10 +19,10 @@ function hasTerminal({ stdin, stderr }: Runtime): boolean {
   return stdin.isTTY === true && stderr.isTTY === true;
 }
 
-async function prompted({ stdin, stderr }: Runtime, prompt: string, silent: boolean): Promise<string> {
+async function prompted({ stdin, stderr, after }: Runtime, prompt: string, silent: boolean): Promise<string> {
   // The library waits forever when the user ends the input (Ctrl-D); then stdin pauses without a line.
   const ended = new Promise<never>((_, reject) => {
-    stdin.once('pause', () => setImmediate(() => reject(new Interrupted('SIGINT'))));
+    stdin.once('pause', () => after(0, () => reject(new Interrupted('SIGINT'))));
   });
   const answered = read({ prompt, silent, input: stdin, output: stderr }).catch(() => {
     throw new Interrupted('SIGINT');

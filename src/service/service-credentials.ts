@@ -3,7 +3,7 @@ import { mkdir, readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { Failure, usage } from '../errors.ts';
 import { fileReason, isMissing } from '../files/reason.ts';
-import { replaceFile } from '../files/replacement.ts';
+import { writeWhole } from '../files/replacement.ts';
 import { parseJson } from '../json/document.ts';
 import { JsonError } from '../json/json-error.ts';
 import { kindOf, member, rootOf, stringOf } from '../json/node.ts';
@@ -72,9 +72,7 @@ async function readCredentials(file: string): Promise<Credentials> {
 
 async function writeCredentials(file: string, credentials: Credentials): Promise<void> {
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-  const replacement = await replaceFile(file, file, 0o600);
-  await replacement.write(`${writeJson({ ...credentials })}\n`);
-  await replacement.commit();
+  await writeWhole(file, file, `${writeJson({ ...credentials })}\n`, 0o600);
 }
 
 function checked(credentials: Credentials): Credentials {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import { onTestFinished } from 'vitest';
@@ -49,6 +49,7 @@ export async function svc(args: readonly string[], setting: Setting = {}): Promi
     home,
     platform: 'linux',
     pid: process.pid,
+    host: hostname(),
     isRunning: (pid) => pid === process.pid,
     now: Date.now,
     elapsed: () => performance.now(),
