@@ -13,7 +13,7 @@ if (isOld) {
 }
 
 async function start() {
-  const [{ main }, { homedir, hostname }, { randomBytes }] = await Promise.all([
+  const [{ main }, { homedir, hostname, userInfo }, { randomBytes }] = await Promise.all([
     import('../dist/main.js'),
     import('node:os'),
     import('node:crypto'),
@@ -25,7 +25,7 @@ async function start() {
     stdout: process.stdout,
     stderr: process.stderr,
     cwd: process.cwd(),
-    home: homedir(),
+    home: homeOf(homedir, userInfo),
     platform: process.platform,
     pid: process.pid,
     host: hostname(),
@@ -38,6 +38,16 @@ async function start() {
   });
   // All output has left by now; what may still be open, such as a stdin that was not read to its end, must not keep the process.
   process.exit(code);
+}
+
+// An empty or relative HOME would make the working folder a home; whoever has none at all has nothing stored.
+function homeOf(homedir, userInfo) {
+  if (homedir().startsWith('/') || process.platform === 'win32') return homedir();
+  try {
+    return userInfo().homedir;
+  } catch {
+    return '/nonexistent';
+  }
 }
 
 function after(milliseconds, action) {

@@ -13,31 +13,31 @@ import { readProfiles, storeFile } from '../profiles/read.ts';
 import { originsOf } from '../profiles/resolve.ts';
 import { changeProfiles } from '../profiles/store.ts';
 import { strandedCredentials } from '../profiles/stranded.ts';
-import { changed, readSettings } from './settings.ts';
+import { changed, readSettings, type Settings } from './settings.ts';
 
 /** Stores credentials in a profile, bound to the origins it has now. Secrets come from stdin, a file or a hidden prompt. */
 export const runAuthLogin: Run = async ({ flags }, context) => {
   const { runtime, report } = context;
-  const folder = configFolder(runtime);
-  const stored = await readProfiles(folder);
+  const stored = await readProfiles(runtime);
   const current = stored.current === localProfile ? undefined : stored.current;
   const name = profileName(textOf(flags, 'profile') || runtime.env.SVC_PROFILE || current || defaultProfile);
-  const addressed = await withAddress(changed(profileOf(stored, name), readSettings(flags)), context);
-  const credentials = await readCredentials(addressed, flags, context);
-  const profile = { ...addressed, ...credentials };
-  await changeProfiles(folder, ({ current: inUse = name, profiles }) => ({
-    current: inUse,
-    profiles: { ...profiles, [name]: profile },
-  }));
-  for (const warning of strandedCredentials(name, profile)) await report.warn(warning);
-  await report.note(`stored in the profile "${name}" in ${storeFile(folder)}`);
+  const settings = await withAddress(profileOf(stored, name), readSettings(flags), context);
+  const credentials = await readCredentials(changed(profileOf(stored, name), settings), flags, context);
+  let after: Profile = {};
+  // On top of what is stored by then: others may have changed it while this one was asking.
+  await changeProfiles(runtime, ({ current: inUse = name, profiles, ...rest }) => {
+    after = { ...changed(profileOf({ profiles }, name), settings), ...credentials };
+    return { ...rest, current: inUse, profiles: { ...profiles, [name]: after } };
+  });
+  for (const warning of strandedCredentials(name, after)) await report.warn(warning);
+  await report.note(`stored in the profile "${name}" in ${storeFile(configFolder(runtime))}`);
 };
 
-async function withAddress(profile: Profile, { runtime }: Context): Promise<Profile> {
-  if (originsOf(profile, ['trace', 'chat', 'train']).length > 0) return profile;
+async function withAddress(profile: Profile, settings: Settings, { runtime }: Context): Promise<Settings> {
+  if (originsOf(changed(profile, settings), ['trace', 'chat', 'train']).length > 0) return settings;
   const base_url = (await ask(runtime, 'Base address: ', '--base-url')).trim();
   parseBaseUrl(base_url, 'the base address');
-  return { ...profile, base_url };
+  return { ...settings, base_url };
 }
 
 async function readCredentials(profile: Profile, flags: FlagValues, context: Context): Promise<Profile> {

@@ -1,13 +1,12 @@
 import type { Run } from '../cli/command.ts';
 import { isOn } from '../fields/flag.ts';
 import { writeJson } from '../json/write.ts';
-import { configFolder } from '../profiles/folders.ts';
 import { defaultProfile, localProfile, profileOf } from '../profiles/profile.ts';
 import { readProfiles } from '../profiles/read.ts';
 
 /** Lists the profiles, the built-in one last; the one in use is marked. */
 export const runProfileList: Run = async ({ flags }, { runtime, stdout }) => {
-  const stored = await readProfiles(configFolder(runtime));
+  const stored = await readProfiles(runtime);
   const inUse = runtime.env.SVC_PROFILE || stored.current || defaultProfile;
   const rows = [...Object.keys(stored.profiles).sort(), localProfile].map((name) => ({
     name,

@@ -1,7 +1,6 @@
 import type { Run } from '../cli/command.ts';
 import { usage } from '../errors.ts';
 import { isOn } from '../fields/flag.ts';
-import { configFolder } from '../profiles/folders.ts';
 import { profileName } from '../profiles/profile.ts';
 import { ask } from '../profiles/prompt.ts';
 import { readProfiles } from '../profiles/read.ts';
@@ -9,17 +8,16 @@ import { changeProfiles } from '../profiles/store.ts';
 
 /** Removes a profile with its credentials, after asking; without a terminal `--yes` must say so. */
 export const runProfileRemove: Run = async ({ args: [name = ''], flags }, { runtime, report }) => {
-  const folder = configFolder(runtime);
-  if (!Object.hasOwn((await readProfiles(folder)).profiles, profileName(name))) {
+  if (!Object.hasOwn((await readProfiles(runtime)).profiles, profileName(name))) {
     throw usage(`there is no profile "${name}"`, 'svc profile list shows what there is');
   }
   if (!isOn(flags, 'yes')) {
     const answer = await ask(runtime, `Remove the profile "${name}" and its credentials? [y/N] `, '--yes');
     if (!/^y(es)?$/i.test(answer.trim())) return report.note('nothing was removed');
   }
-  await changeProfiles(folder, ({ current, profiles }) => {
+  await changeProfiles(runtime, ({ current, profiles, ...others }) => {
     const { [name]: _, ...rest } = profiles;
-    return { ...(current === undefined || current === name ? {} : { current }), profiles: rest };
+    return { ...others, ...(current === undefined || current === name ? {} : { current }), profiles: rest };
   });
   await report.note(`removed the profile "${name}"`);
 };

@@ -2,7 +2,6 @@ import { parseHeaders } from '../call/request.ts';
 import type { Run } from '../cli/command.ts';
 import { usage } from '../errors.ts';
 import { listOf } from '../fields/flag.ts';
-import { configFolder } from '../profiles/folders.ts';
 import { type Profile, profileName, profileOf } from '../profiles/profile.ts';
 import { originsOf } from '../profiles/resolve.ts';
 import { changeProfiles } from '../profiles/store.ts';
@@ -17,7 +16,7 @@ export const runProfileSet: Run = async ({ args: [typed = ''], flags }, { runtim
   if (Object.keys(changes).length === 0 && !flags.has('header'))
     throw usage('there is nothing to set', 'svc profile set --help shows what there is');
   let after: Profile = {};
-  await changeProfiles(configFolder(runtime), (stored) => {
+  await changeProfiles(runtime, (stored) => {
     after = withHeaders(changed(profileOf(stored, name), changes), flags.has('header') ? headers : undefined);
     return { ...stored, profiles: { ...stored.profiles, [name]: after } };
   });

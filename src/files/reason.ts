@@ -19,6 +19,7 @@ const explanations: { readonly [code: string]: string } = {
   ENOENT: 'there is no such file or folder',
   ENOTDIR: 'a part of the path is not a folder',
   EISDIR: 'it is a folder',
+  EEXIST: 'something else has that name',
   EACCES: 'permission denied',
   EPERM: 'it is not permitted',
   EROFS: 'the file system is read-only',

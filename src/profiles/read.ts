@@ -1,9 +1,16 @@
+import { Buffer } from 'node:buffer';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Failure } from '../errors.ts';
+import type { LockWorld } from '../files/lock.ts';
 import { fileReason, isMissing } from '../files/reason.ts';
-import { utf8 } from '../json/utf8.ts';
+import { parseJson } from '../json/document.ts';
+import { JsonError } from '../json/json-error.ts';
+import { positionOf } from '../json/position.ts';
+import { configFolder, type Where } from './folders.ts';
+import { tidy } from './leftovers.ts';
 import type { Profiles } from './profile.ts';
+import { flawOf, isRecord, isStore } from './shape.ts';
 
 /** Where the profiles of a configuration folder are. */
 export function storeFile(folder: string): string {
@@ -11,8 +18,9 @@ export function storeFile(folder: string): string {
 }
 
 /** The stored profiles; none where there is no store. Throws Failure `local` with the path of a store that is broken. */
-export async function readProfiles(folder: string): Promise<Profiles> {
-  const path = storeFile(folder);
+export async function readProfiles(runtime: Where & LockWorld): Promise<Profiles> {
+  const path = storeFile(configFolder(runtime));
+  await tidy(path, runtime);
   try {
     return parseProfiles(await readFile(path), path);
   } catch (error) {
@@ -22,43 +30,28 @@ export async function readProfiles(folder: string): Promise<Profiles> {
   }
 }
 
-/** The profiles in the bytes of a store. Throws Failure `local` where they are not what svc writes. */
-export function parseProfiles(bytes: Uint8Array, path: string): Profiles {
-  let value: unknown;
+function parseProfiles(bytes: Uint8Array, path: string): Profiles {
+  const value = parsed(bytes, path);
+  if (!isRecord(value)) throw broken(path, 'it does not hold profiles');
+  const { profiles = {}, ...rest } = value;
+  const store = { ...rest, profiles };
+  if (isStore(store)) return store;
+  throw broken(path, `it does not hold profiles: ${flawOf(store)}`);
+}
+
+// Our own reader finds the place; what JSON.parse says of a mistake quotes the text, in which there may be secrets.
+function parsed(bytes: Uint8Array, path: string): unknown {
   try {
-    value = JSON.parse(utf8(bytes).toString());
+    return JSON.parse(parseJson(bytes).bytes.toString());
   } catch (error) {
-    throw broken(path, error instanceof Error ? error.message : String(error));
+    if (!(error instanceof JsonError)) throw error;
+    const { line, column } = positionOf(Buffer.from(bytes), error.offset);
+    throw broken(path, `${error.message} (line ${line}, column ${column})`);
   }
-  if (!isStore(value)) throw broken(path, 'it does not hold profiles');
-  return value;
 }
 
 function broken(path: string, why: string): Failure {
   return new Failure('local', `the profiles in ${path} cannot be used: ${why}`, {
-    hint: `mend the file, or move it away and log in again; svc does not change it`,
+    hint: 'mend the file, or move it away and log in again; svc does not change it',
   });
-}
-
-// The store is written by svc; this guards against files that something else put there.
-function isStore(value: unknown): value is Profiles {
-  if (!isRecord(value)) return false;
-  const { current, profiles = {} } = value;
-  return (
-    (current === undefined || typeof current === 'string') &&
-    isRecord(profiles) &&
-    Object.values(profiles).every(isProfile)
-  );
-}
-
-function isProfile(value: unknown): boolean {
-  return isRecord(value) && Object.values(value).every((item) => typeof item === 'string' || isStrings(item));
-}
-
-function isStrings(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && Object.values(value).every((item) => typeof item === 'string');
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,7 +1,6 @@
 import { usage } from '../errors.ts';
 import type { Runtime } from '../runtime.ts';
 import { parseBaseUrl } from './base-url.ts';
-import { configFolder } from './folders.ts';
 import { defaultProfile, localProfile, type Profile, profileName, profileOf } from './profile.ts';
 import { readProfiles } from './read.ts';
 
@@ -35,7 +34,7 @@ export async function chooseProfile(wanted: Wanted, runtime: Runtime): Promise<C
   const local: Chosen = { name: localProfile, isLocal: true, profile: {} };
   // Named on the command line or in the environment it needs no store, not even one that can be read.
   if (named === localProfile) return local;
-  const stored = await readProfiles(configFolder(runtime));
+  const stored = await readProfiles(runtime);
   const name = named || stored.current || defaultProfile;
   if (name === localProfile) return local;
   if (named && !Object.hasOwn(stored.profiles, profileName(named))) {

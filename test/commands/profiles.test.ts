@@ -1,5 +1,16 @@
-import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import type { Send } from '../../src/http/message.ts';
 import { type Recorded, recording } from '../support/service.ts';
@@ -312,7 +323,18 @@ describe('the store', () => {
     ['truncated', '{"profiles":{"a":', /cannot be used/],
     ['something else', '[1,2]', /does not hold profiles/],
     ['of other types', '{"profiles":{"a":{"token":5}}}', /does not hold profiles/],
-    ['empty', '', /cannot be used/],
+    ['empty', '', /cannot be used: .*empty/],
+    ['without profiles where they belong', '{"profiles":[]}', /profiles must be an object/],
+    ['with a profile that is none', '{"profiles":{"a":null}}', /the profile "a" must be an object/],
+    [
+      'with text where a list belongs',
+      '{"profiles":{"a":{"basic_origins":"x"}}}',
+      /basic_origins of "a" must be a list of texts/,
+    ],
+    ['with a list where text belongs', '{"profiles":{"a":{"base_url":["x"]}}}', /base_url of "a" must be text/],
+    ['with a current one that is no name', '{"current":5,"profiles":{}}', /current must be text/],
+    ['not UTF-8', Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x7d]), /invalid UTF-8/],
+    ['broken behind a secret', '{"profiles":{"a":{"token":"tok-en-1"}}}x', /line 1, column 40/],
   ])('that is %s is told of with its path, and never changed', async (_, content, message) => {
     const cwd = folder();
     mkdirSync(join(cwd, 'config'));
@@ -323,10 +345,82 @@ describe('the store', () => {
       expect(result.code).toBe(12);
       expect(result.stderr).toMatch(message);
       expect(result.stderr).toContain(path);
+      expect(result.stderr).not.toContain('en-1');
     }
-    expect(readFileSync(path, 'utf8')).toBe(content);
+    expect(readFileSync(path)).toEqual(Buffer.from(content));
     expect((await svc(['chat', '--help'], { cwd })).code).toBe(0);
     expect((await svc([...chat, '--local'], { cwd })).code).toBe(0);
+  });
+
+  it.each(['{}', '{"profiles":{}}', '{"current":"x"}', '{"format":2,"profiles":{"z":{"new":{"deep":[1]}}}}'])(
+    'that holds %s is as good as empty, and keeps what a newer svc has put there',
+    async (content) => {
+      const cwd = folder();
+      mkdirSync(join(cwd, 'config'));
+      writeFileSync(join(cwd, 'config', 'config.json'), content);
+      expect((await svc(['profile', 'list'], { cwd })).code).toBe(0);
+      expect((await svc(['profile', 'set', 'a', '--model', 'm'], { cwd })).code).toBe(0);
+      expect(
+        (await svc(['auth', 'login', '--base-url', 'https://a.test', '--token-stdin'], { cwd, stdin: 't' })).code,
+      ).toBe(0);
+      expect((await svc(['profile', 'remove', 'a', '--yes'], { cwd })).code).toBe(0);
+      const { profiles, ...others } = JSON.parse(content);
+      expect(stored(cwd)).toMatchObject({ ...others, profiles: { ...profiles } });
+    },
+  );
+
+  it('that is a link is written where the link leads, even before there is anything', async () => {
+    const cwd = folder();
+    mkdirSync(join(cwd, 'config'));
+    mkdirSync(join(cwd, 'dotfiles'));
+    symlinkSync('../dotfiles/svc.json', join(cwd, 'config', 'config.json'));
+    await svc(['profile', 'set', 'x', '--base-url', 'https://a.test'], { cwd });
+    await svc(['profile', 'set', 'x', '--model', 'm'], { cwd });
+    expect(lstatSync(join(cwd, 'config', 'config.json')).isSymbolicLink()).toBe(true);
+    expect(stored(cwd).profiles.x).toEqual({ base_url: 'https://a.test', model: 'm' });
+    expect(readdirSync(join(cwd, 'dotfiles'))).toEqual(['svc.json']);
+  });
+
+  it.each([
+    ['a save that was killed', ['config.json.next', 'config.json.next.tmp-12', 'config.json.tmp-34']],
+    ['somebody else', ['config.json.bak', 'other.json.next']],
+  ])('and what %s left beside it', async (whose, names) => {
+    const cwd = folder();
+    await svc(['profile', 'set', 'x', '--base-url', 'https://a.test'], { cwd });
+    for (const name of names) writeFileSync(join(cwd, 'config', name), 'secret');
+    await svc(['profile', 'list'], { cwd });
+    const kept = whose === 'somebody else' ? names : [];
+    expect(readdirSync(join(cwd, 'config')).sort()).toEqual([...kept, 'config.json'].sort());
+  });
+
+  it('keeps what others stored while a login was asking', async () => {
+    const cwd = folder();
+    await svc(['auth', 'login', '--base-url', 'https://a.test', '--token-stdin'], { cwd, stdin: 'tok-en-1' });
+    const stdin = Readable.from(
+      (async function* () {
+        await svc(['profile', 'set', 'default', '--model', 'm', '--base-url', 'https://b.test'], { cwd });
+        yield Buffer.from('tok-en-2');
+      })(),
+    );
+    const login = await svc(['auth', 'login', '--token-stdin'], { cwd, stdin });
+    // The token was given for the address of before, and stays there.
+    expect(login.stderr).toContain('the token of "default" was given for another address');
+    expect(stored(cwd).profiles.default).toEqual({
+      base_url: 'https://b.test',
+      model: 'm',
+      token: 'tok-en-2',
+      bearer_origins: ['https://a.test'],
+    });
+  });
+
+  it.each([
+    ['is a file', (path: string) => writeFileSync(path, ''), /cannot write .*config\.json: (something else|a part)/],
+    ['cannot be made', (path: string) => symlinkSync('/proc/none/x', path), /cannot write .*config\.json: /],
+  ])('in a folder that %s is exit 12', async (_, make, message) => {
+    const cwd = folder();
+    make(join(cwd, 'config'));
+    const result = await svc(['profile', 'set', 'x', '--base-url', 'https://a.test'], { cwd });
+    expect(result).toMatchObject({ code: 12, stderr: expect.stringMatching(message) });
   });
 
   it('may start with a byte order mark', async () => {

@@ -1,0 +1,37 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { lostWrites } from '../support/profile-writers.ts';
+import { savedHome, wrongAfter } from '../support/store-faults.ts';
+import { type Fault, noStrace } from '../support/strace.ts';
+import { folder } from '../support/svc.ts';
+
+const noTracing = noStrace();
+
+describe('the store', () => {
+  it('loses none of the writes of 8 processes at once', async () => {
+    const home = folder();
+    expect(await lostWrites(home, 8, 5)).toEqual({ lost: 0, said: '' });
+    expect(readdirSync(join(home, 'config'))).toEqual(['config.json']);
+  });
+
+  // Every system call of a save has its turn in test/soak; these are those that matter most.
+  it.skipIf(noTracing)(`is the old or the new one after a fault${noTracing ? ` (${noTracing})` : ''}`, async () => {
+    const { home, calls } = await savedHome();
+    const faults: readonly (readonly [Fault, string])[] = [
+      ['signal=KILL', 'fsync'],
+      ['signal=KILL', 'rename'],
+      ['error=ENOSPC', 'pwrite64'],
+      // A disk that takes 5 bytes of it, and an atomic rename that is none.
+      ['retval=5', 'pwrite64'],
+      ['error=EXDEV', 'rename'],
+    ];
+    const wrong: string[] = [];
+    for (const [fault, name] of faults) {
+      const matching = calls.filter((call) => call.name === name);
+      expect(matching.length, name).toBeGreaterThan(0);
+      for (const call of matching) wrong.push(...(await wrongAfter(fault, call, home)));
+    }
+    expect(wrong).toEqual([]);
+  });
+});

@@ -1,0 +1,91 @@
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { cleanEnv, program } from './process.ts';
+
+/** A system call of a run: the how manieth of its name in its thread, on one of these paths if there are any, else at all. */
+export interface Call {
+  readonly name: string;
+  readonly count: number;
+  readonly paths: readonly string[];
+}
+
+/** What is to happen at a system call instead of the call: the process is killed, or the call fails. */
+export type Fault = 'signal=KILL' | `error=${string}` | `retval=${number}`;
+
+export interface Traced {
+  readonly status: number | null;
+  readonly stderr: string;
+}
+
+const FILE_CALLS =
+  'openat,read,pread64,write,pwrite64,fsync,fdatasync,close,rename,link,unlink,chmod,fchmod,mkdir,getdents64,readlink,statx';
+
+/** Why strace cannot be used here, or undefined where it can. */
+export function noStrace(): string | undefined {
+  const { status, error, stderr } = spawnSync('strace', [
+    '-f',
+    '-o',
+    '/dev/null',
+    '-e',
+    'inject=fsync:error=EIO',
+    'true',
+  ]);
+  return status === 0 ? undefined : `strace does not run here: ${error?.message ?? stderr}`;
+}
+
+/**
+ * Runs the program and gives its calls on files in `folder`, or on the folder. Only those on the names that are known
+ * beforehand can be counted without the many calls of a start.
+ */
+export function callsOf(
+  args: readonly string[],
+  stdin: string,
+  home: string,
+  folder: string,
+  names: readonly string[],
+): Call[] {
+  const known = [folder, ...names.map((name) => join(folder, name))];
+  const isKnown = (line: string): boolean =>
+    known.some((path) => line.includes(`"${path}"`) || line.includes(`<${path}>`));
+  return [known, []].flatMap((paths) => {
+    const log = join(home, 'strace.log');
+    traced(['-y', ...onPaths(paths), '-o', log, '-e', `trace=${FILE_CALLS}`], args, stdin, home);
+    const counts = new Map<string, number>();
+    return readFileSync(log, 'utf8')
+      .split('\n')
+      .flatMap((line) => {
+        const [, thread, name = ''] = /^(\d+) +(\w+)\(/.exec(line) ?? [];
+        if (thread === undefined) return [];
+        const count = (counts.get(`${thread} ${name}`) ?? 0) + 1;
+        counts.set(`${thread} ${name}`, count);
+        return paths.length > 0 || (line.includes(folder) && !isKnown(line)) ? [{ name, count, paths }] : [];
+      });
+  });
+}
+
+/** Runs the program with a fault at a call. */
+export function withFault(
+  { name, count, paths }: Call,
+  fault: Fault,
+  args: readonly string[],
+  stdin: string,
+  home: string,
+): Traced {
+  const inject = ['-e', `trace=${name}`, '-e', `inject=${name}:${fault}:when=${count}`];
+  return traced([...onPaths(paths), '-o', '/dev/null', ...inject], args, stdin, home);
+}
+
+function onPaths(paths: readonly string[]): string[] {
+  return paths.flatMap((path) => ['-P', path]);
+}
+
+// One thread for files, so that a call has the same number in every run.
+function traced(options: readonly string[], args: readonly string[], stdin: string, home: string): Traced {
+  return spawnSync('strace', ['-f', '--seccomp-bpf', ...options, process.execPath, program, ...args], {
+    cwd: home,
+    env: { ...cleanEnv(home), UV_THREADPOOL_SIZE: '1' },
+    input: stdin,
+    encoding: 'utf8',
+  });
+}
