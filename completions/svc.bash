@@ -158,8 +158,9 @@ _svc_command() {
       valued="--error-format"
       ;;
     "profile set")
-      flags="--base-url --trace-base-url --chat-base-url --train-base-url --header -H --timeout --project-id --model -m --verbose -v --quiet -q --error-format --help -h"
-      valued="--base-url --trace-base-url --chat-base-url --train-base-url --header -H --timeout --project-id --model -m --error-format"
+      flags="--base-url --trace-base-url --chat-base-url --train-base-url --header -H --username --credential-command --cacert --timeout --retries --project-id --model -m --verbose -v --quiet -q --error-format --help -h"
+      valued="--base-url --trace-base-url --chat-base-url --train-base-url --header -H --username --credential-command --cacert --timeout --retries --project-id --model -m --error-format"
+      paths="--cacert"
       ;;
     "profile use")
       flags="--verbose -v --quiet -q --error-format --help -h"

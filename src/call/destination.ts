@@ -3,7 +3,7 @@ import type { Headers } from '../http/message.ts';
 import { isLoopback } from '../http/proxies.ts';
 import type { Operation } from '../operations/operation.ts';
 import { joinUrl } from '../profiles/base-url.ts';
-import { credentialFor } from '../profiles/credential.ts';
+import { sourceFor } from '../profiles/credential-source.ts';
 import { baseUrlFor, type Chosen, type Wanted } from '../profiles/resolve.ts';
 import type { Secret } from '../profiles/secret.ts';
 import type { Runtime } from '../runtime.ts';
@@ -59,21 +59,23 @@ export function noAddress(): Failure {
 
 /**
  * The credential for a destination. Throws Failure `credentials` where there is none, and `guard` where it would leave
- * the machine over plain http, unless that is allowed.
+ * the machine over plain http, unless that is allowed; before that nothing is run to get it.
  */
-export function authorizationFor(
+export async function authorizationFor(
   url: URL,
   operation: Operation,
   chosen: Chosen,
-  env: Runtime['env'],
   allowHttp: boolean,
-): Authorization {
-  const { authorization, secrets } = credentialFor(operation.auth, url.origin, chosen.name, chosen.profile, env);
+  runtime: Runtime,
+  signal: AbortSignal,
+): Promise<Authorization> {
+  const source = sourceFor(operation.auth, url.origin, chosen, runtime.env);
   if (url.protocol === 'http:' && !isLoopback(url) && !allowHttp) {
     throw new Failure('guard', `${url.origin} is plain http, where anybody on the way can read the credential`, {
       hint: 'use https, or --allow-http if the network is yours',
       applied: 'no',
     });
   }
+  const { authorization, secrets } = await source.read(runtime, signal);
   return { value: authorization, secrets };
 }

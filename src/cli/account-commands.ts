@@ -1,6 +1,16 @@
 import type { Flag } from '../fields/flag.ts';
 import type { Command } from './command.ts';
-import { addressFlags, headerFlag, jsonFlag, profileFlag, reportFlags, timeoutFlag } from './shared-flags.ts';
+import {
+  addressFlags,
+  headerFlag,
+  jsonFlag,
+  profileFlag,
+  reportFlags,
+  retriesFlag,
+  timeoutFlag,
+} from './shared-flags.ts';
+
+const WHERE = 'Service';
 
 const yesFlag: Flag = { name: 'yes', takes: 'switch', group: 'Common', summary: 'Do not ask' };
 
@@ -9,7 +19,23 @@ const profileChoice: Flag = { ...profileFlag, summary: 'Profile to use; "default
 const settingFlags: readonly Flag[] = [
   ...addressFlags(['trace', 'chat', 'train']),
   { ...headerFlag, summary: 'Header to send with every request; replaces those of the profile; may be given again' },
+  { name: 'username', takes: 'value', value: '<text>', group: WHERE, summary: 'User for feedback and calls' },
+  {
+    name: 'credential-command',
+    takes: 'value',
+    value: '<command>',
+    group: WHERE,
+    summary: 'Program that prints the password or token: words, or a JSON array of them; no shell reads it',
+  },
+  {
+    name: 'cacert',
+    takes: 'value',
+    value: '<file>',
+    group: WHERE,
+    summary: 'Certificate authorities to trust besides the usual ones',
+  },
   { ...timeoutFlag, summary: 'Limit for a whole exchange: 90s, 2m, 1h' },
+  retriesFlag,
   {
     name: 'project-id',
     takes: 'value',
@@ -100,13 +126,18 @@ export const accountCommands: readonly Command[] = [
   {
     words: ['profile', 'set'],
     summary: 'Change a profile, or make one',
-    about: 'An empty value removes a setting: --model=',
+    about:
+      "An empty value removes a setting: --model=, and -H '' all headers. A credential command runs for the addresses the profile has now, finds in SVC_CREDENTIAL whether basic or bearer is wanted, and has 10 s; it comes before stored credentials.",
     argument: { name: 'name', summary: 'The profile', required: true },
     flags: [...settingFlags, ...reportFlags],
     examples: [
       {
         why: 'Another service for chats',
         args: 'profile set work --base-url https://api.example.com --chat-base-url http://127.0.0.1:8000',
+      },
+      {
+        why: 'A token from a password manager',
+        args: 'profile set work --base-url https://api.example.com --credential-command "/usr/bin/pass show svc"',
       },
     ],
     load: async () => (await import('../commands/profile-set.ts')).runProfileSet,

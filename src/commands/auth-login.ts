@@ -21,7 +21,7 @@ export const runAuthLogin: Run = async ({ flags }, context) => {
   const stored = await readProfiles(runtime);
   const current = stored.current === localProfile ? undefined : stored.current;
   const name = profileName(textOf(flags, 'profile') || runtime.env.SVC_PROFILE || current || defaultProfile);
-  const settings = await withAddress(profileOf(stored, name), readSettings(flags), context);
+  const settings = await withAddress(profileOf(stored, name), readSettings(flags, runtime.cwd), context);
   const credentials = await readCredentials(changed(profileOf(stored, name), settings), flags, context);
   let after: Profile = {};
   // On top of what is stored by then: others may have changed it while this one was asking.
@@ -30,6 +30,7 @@ export const runAuthLogin: Run = async ({ flags }, context) => {
     return { ...rest, current: inUse, profiles: { ...profiles, [name]: after } };
   });
   for (const warning of strandedCredentials(name, after)) await report.warn(warning);
+  if (after.credential_command) await report.warn(`the credential_command of "${name}" comes before what is stored`);
   await report.note(`stored in the profile "${name}" in ${storeFile(configFolder(runtime))}`);
 };
 

@@ -75,10 +75,10 @@ export async function send(sending: Sending, context: Context): Promise<void> {
 
 async function authorize(
   { prepared, url, options, chosen }: Sending,
-  { runtime, report }: Context,
+  { runtime, report, signal }: Context,
 ): Promise<Authorization | undefined> {
   if (chosen.isLocal) return undefined;
-  const authorization = authorizationFor(url, prepared.operation, chosen, runtime.env, options.allowHttp);
+  const authorization = await authorizationFor(url, prepared.operation, chosen, options.allowHttp, runtime, signal);
   report.conceal(authorization.secrets);
   if (url.protocol === 'http:' && !isLoopback(url))
     await report.warn(`the credential goes to ${url.origin} over plain http`);

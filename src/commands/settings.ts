@@ -1,25 +1,53 @@
+import { resolve } from 'node:path';
+import { usage } from '../errors.ts';
 import { type FlagValues, textOf } from '../fields/flag.ts';
 import { parseBaseUrl } from '../profiles/base-url.ts';
+import { basicAuthorization } from '../profiles/credential.ts';
+import { parseCommand } from '../profiles/credential-command.ts';
 import type { Profile } from '../profiles/profile.ts';
 import { readDuration } from './duration.ts';
 
-const addresses = ['base_url', 'trace_base_url', 'chat_base_url', 'train_base_url'] as const;
-const settings = [...addresses, 'timeout', 'project_id', 'model'] as const;
-
 /** Settings and their new values; empty for one that is to go. */
-export type Settings = { readonly [setting: string]: string };
+export type Settings = { readonly [setting: string]: string | readonly string[] };
 
-/** The settings flags give, checked: addresses, the time limit, project and model. Throws usage for a malformed one. */
-export function readSettings(flags: FlagValues): Settings {
-  const given = settings.flatMap((setting) => {
-    const value = textOf(flags, setting.replaceAll('_', '-'));
-    return value === undefined ? [] : [[setting, value] as const];
+type Read = (text: string, flag: string, cwd: string) => string | readonly string[];
+
+const address: Read = (text, flag) => {
+  parseBaseUrl(text, flag);
+  return text;
+};
+
+// How the value of each flag is read, once it is not empty. All of them throw for a malformed one.
+const readers: { readonly [setting: string]: Read } = {
+  base_url: address,
+  trace_base_url: address,
+  chat_base_url: address,
+  train_base_url: address,
+  username: (text) => {
+    basicAuthorization(text, '');
+    return text;
+  },
+  credential_command: parseCommand,
+  cacert: (text, _, cwd) => resolve(cwd, text),
+  timeout: (text, flag) => {
+    readDuration(flag, text);
+    return text;
+  },
+  retries: (text, flag) => {
+    if (/^\d{1,2}$/.test(text)) return text;
+    throw usage(`${flag} cannot be ${JSON.stringify(text)}`, 'write a number from 0 to 99');
+  },
+  project_id: (text) => text,
+  model: (text) => text,
+};
+
+/** The settings flags give, checked; paths become absolute. Throws usage for a malformed one. */
+export function readSettings(flags: FlagValues, cwd: string): Settings {
+  const given = Object.entries(readers).flatMap(([setting, read]) => {
+    const name = setting.replaceAll('_', '-');
+    const text = textOf(flags, name);
+    return text === undefined ? [] : [[setting, text === '' ? text : read(text, `--${name}`, cwd)] as const];
   });
-  for (const [setting, value] of given) {
-    const flag = `--${setting.replaceAll('_', '-')}`;
-    if (value !== '' && addresses.some((address) => address === setting)) parseBaseUrl(value, flag);
-    if (value !== '' && setting === 'timeout') readDuration(flag, value);
-  }
   return Object.fromEntries(given);
 }
 

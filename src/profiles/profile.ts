@@ -13,7 +13,13 @@ export interface Profile {
   readonly basic_origins?: readonly string[];
   readonly bearer_origins?: readonly string[];
   readonly header_origins?: readonly string[];
+  /** A program and its arguments, which prints the password or the token; and the origins it was set for. */
+  readonly credential_command?: readonly string[];
+  readonly basic_command_origins?: readonly string[];
+  readonly bearer_command_origins?: readonly string[];
   readonly headers?: { readonly [name: string]: string };
+  /** A file of certificate authorities, by its absolute path. */
+  readonly cacert?: string;
   readonly timeout?: string;
   readonly retries?: string;
   readonly project_id?: string;

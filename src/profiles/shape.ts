@@ -14,8 +14,13 @@ const kinds: { readonly [member in keyof Required<Profile>]: Kind } = {
   basic_origins: 'a list of texts',
   bearer_origins: 'a list of texts',
   header_origins: 'a list of texts',
+  credential_command: 'a list of texts',
+  basic_command_origins: 'a list of texts',
+  bearer_command_origins: 'a list of texts',
   headers: 'an object of texts',
+  cacert: 'text',
   timeout: 'text',
+  retries: 'text',
   project_id: 'text',
   model: 'text',
 };

@@ -248,7 +248,40 @@ describe('svc profile', () => {
     expect(recorded[1]?.headers.map(([name]) => name)).not.toContain('OpenAI-Project');
   });
 
+  it('retries, user and certificate authorities are settings too; an unreadable file is told of', async () => {
+    const cwd = folder();
+    writeFileSync(join(cwd, 'ca.pem'), '');
+    const set = ['profile', 'set', 'p', '--retries', '5', '--username', 'ada', '--cacert'];
+    expect(await svc([...set, 'ca.pem'], { cwd })).toMatchObject({ code: 0, stderr: '' });
+    expect(stored(cwd).profiles.p).toEqual({ retries: '5', username: 'ada', cacert: join(cwd, 'ca.pem') });
+    const unreadable = await svc([...set, 'none.pem'], { cwd });
+    expect(unreadable).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining(`cannot read ${join(cwd, 'none.pem')}: `),
+    });
+    await svc(['profile', 'set', 'p', '--retries=', '--username=', '--cacert='], { cwd });
+    expect(stored(cwd).profiles.p).toEqual({});
+  });
+
+  it("headers go with -H '', and others may come in their place", async () => {
+    const cwd = folder();
+    const set = (...words: readonly string[]) => svc(['profile', 'set', 'p', ...words], { cwd });
+    await set('--base-url', 'https://a.test', '-H', 'X-A: 1', '-H', 'X-B: 2');
+    expect((await set('-H', '')).code).toBe(0);
+    expect(stored(cwd).profiles.p).toEqual({ base_url: 'https://a.test' });
+    await set('-H', 'X-A: 1');
+    await set('-H', '', '-H', 'X-C:');
+    expect(stored(cwd).profiles.p).toMatchObject({ headers: { 'X-C': '' }, header_origins: ['https://a.test'] });
+    await set('--base-url=', '-H', '');
+    expect(stored(cwd).profiles.p).toEqual({});
+  });
+
   it.each<[string[], number]>([
+    [['profile', 'set', 'x', '--retries', '100'], 2],
+    [['profile', 'set', 'x', '--retries', '-1'], 2],
+    [['profile', 'set', 'x', '--retries', '1.5'], 2],
+    [['profile', 'set', 'x', '--username', 'a:b'], 4],
+    [['profile', 'set', 'x', '--credential-command', 'pass'], 2],
     [['profile', 'set', 'x'], 2],
     [['profile', 'set', 'local', '--base-url', 'https://a.test'], 2],
     [['profile', 'set', '-x', '--base-url', 'https://a.test'], 2],

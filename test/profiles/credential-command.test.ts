@@ -1,0 +1,170 @@
+import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { recording } from '../support/service.ts';
+import { folder, type Result, type Setting, svc } from '../support/svc.ts';
+
+const chat = ['chat', 'x', '--no-stdin'];
+const call = ['call', 'start', '--project-id', 'a/b', '--op-name', 'x'];
+
+/** A home with a profile that has the program of a script, which says in `ran` that it ran. */
+async function home(script: string, more: readonly string[] = []): Promise<string> {
+  const cwd = folder();
+  writeFileSync(join(cwd, 'give'), `#!/bin/sh\necho "$SVC_CREDENTIAL" >>${cwd}/ran\n${script}\n`);
+  chmodSync(join(cwd, 'give'), 0o755);
+  const set = ['profile', 'set', 'default', '--base-url', 'https://svc.test', '--username', 'ada', ...more];
+  expect(await svc([...set, '--credential-command', './give one two'], { cwd })).toMatchObject({ code: 0 });
+  return cwd;
+}
+
+const ran = (cwd: string): string => (existsSync(join(cwd, 'ran')) ? readFileSync(join(cwd, 'ran'), 'utf8') : '');
+
+async function sent(
+  args: readonly string[],
+  cwd: string,
+  more: Setting = {},
+): Promise<Result & { authorization: unknown }> {
+  const { send, recorded } = recording(async () => ({
+    status: 200,
+    statusText: 'OK',
+    headers: [['Content-Type', 'application/json']],
+    body: (async function* () {
+      yield Buffer.from('{"id":"1","trace_id":"2","choices":[],"model":"m","usage":{}}');
+    })(),
+  }));
+  const result = await svc(args, { cwd, send, ...more });
+  return { ...result, authorization: recorded[0]?.headers.find(([name]) => name === 'Authorization')?.[1] };
+}
+
+describe('a credential_command', () => {
+  it('gives the token or the password, is told which, and finds its words, an empty stdin and the folder of the profiles', async () => {
+    const cwd = await home('cat; echo "$SVC_CREDENTIAL-$1-$2-$(basename "$PWD")"');
+    const basic = Buffer.from('ada:basic-one-two-config').toString('base64');
+    expect(await sent(call, cwd)).toMatchObject({ code: 0, authorization: `Basic ${basic}` });
+    expect(await sent(chat, cwd)).toMatchObject({ code: 0, authorization: 'Bearer bearer-one-two-config' });
+    expect((await svc(['auth', 'status'], { cwd })).stdout).toBe(
+      [
+        'profile: default',
+        'basic (ada): from the credential_command of profile "default", for https://svc.test',
+        'bearer: from the credential_command of profile "default", for https://svc.test',
+        '',
+      ].join('\n'),
+    );
+    expect(ran(cwd)).toBe('basic\nbearer\n');
+  });
+
+  it.each([
+    ['one line end', "printf 'tok\\n'", 'Bearer tok'],
+    ['one line end of Windows', "printf 'tok\\r\\n'", 'Bearer tok'],
+    ['no line end', 'printf tok', 'Bearer tok'],
+    ['64 KiB', 'head -c 65536 /dev/zero | tr "\\0" x', `Bearer ${'x'.repeat(65536)}`],
+  ])('prints a token with %s', async (_, script, authorization) => {
+    expect(await sent(chat, await home(script))).toMatchObject({ code: 0, authorization });
+  });
+
+  it.each([
+    ['fails', 'echo secret-1; echo secret-2 >&2; exit 3', 'ended with exit code 3'],
+    ['is killed', 'echo secret-1; kill -9 $$', 'was ended by SIGKILL'],
+    ['prints nothing', 'echo', 'printed nothing'],
+    ['prints too much', 'head -c 65537 /dev/zero | tr "\\0" x', 'printed more than 64 KiB'],
+    ['prints no text', 'printf "\\377secret-1"', 'printed what is not UTF-8'],
+    ['prints two lines', 'printf "secret-1\\nsecret-2\\n"', 'is empty or has characters that a header cannot carry'],
+    ['takes too long', 'printf secret-1; exec sleep 30', 'took longer than 10 s'],
+    ['leaves somebody behind who holds its stdout', 'printf secret-1; sleep 30', 'took longer than 10 s'],
+  ])('that %s is exit 4, and shows nothing of what was said', async (_, script, why) => {
+    const cwd = await home(script);
+    // The limit passes as soon as the command has begun.
+    const after: Setting['runtime'] = {
+      after: (milliseconds, action) => {
+        const timer = setTimeout(action, milliseconds === 10_000 && why.includes('longer') ? 50 : milliseconds);
+        return () => clearTimeout(timer);
+      },
+    };
+    const result = await sent(chat, cwd, { runtime: after });
+    expect(result).toMatchObject({ code: 4, stdout: '', authorization: undefined });
+    expect(result.stderr).toContain(why);
+    expect(result.stderr).toContain(why.startsWith('is empty') ? 'the credential_command of' : join(cwd, 'give'));
+    expect(result.stderr).not.toMatch(/secret-\d|xxx|one/);
+  });
+
+  it('that is not there is exit 4', async () => {
+    const cwd = folder();
+    const set = ['profile', 'set', 'default', '--base-url', 'https://svc.test', '--credential-command'];
+    await svc([...set, '["no-such-program","show me"]'], { cwd });
+    expect(await sent(chat, cwd)).toMatchObject({
+      code: 4,
+      stderr: expect.stringContaining('the credential_command no-such-program was not found'),
+    });
+  });
+
+  it.each([
+    ['--dry-run', [...chat, '--dry-run'], 0],
+    ['--curl', [...chat, '--curl'], 0],
+    ['--local', [...chat, '--local'], 0],
+    ['another origin', [...chat, '--base-url', 'https://evil.test'], 4],
+    ['plain http', [...chat, '--profile', 'plain'], 13],
+    ['help', ['chat', '--help'], 0],
+    ['the status', ['auth', 'status'], 0],
+    ['a body that is wrong', [...chat, '--temperature', 'x'], 3],
+  ])('is not run for %s', async (_, args, code) => {
+    const cwd = await home('printf tok');
+    const plain = ['profile', 'set', 'plain', '--base-url', 'http://svc.test', '--credential-command', './give'];
+    await svc(plain, { cwd });
+    expect((await sent(args, cwd)).code).toBe(code);
+    expect(ran(cwd)).toBe('');
+  });
+
+  it('comes after the environment and before what is stored, which login says', async () => {
+    const cwd = await home('printf from-command');
+    const login = await svc(['auth', 'login', '--token-stdin'], { cwd, stdin: 'from-store' });
+    expect(login.stderr).toContain('the credential_command of "default" comes before what is stored');
+    expect((await sent(chat, cwd)).authorization).toBe('Bearer from-command');
+    const env = { SVC_CONFIG_DIR: join(cwd, 'config'), SVC_TOKEN: 'from-env' };
+    expect((await sent(chat, cwd, { env })).authorization).toBe('Bearer from-env');
+    await svc(['profile', 'set', 'default', '--credential-command='], { cwd });
+    expect((await sent(chat, cwd)).authorization).toBe('Bearer from-store');
+  });
+
+  it('gives what belongs to the addresses it was set for: a password to one service, a token to the others', async () => {
+    const cwd = await home('printf tok', ['--chat-base-url', 'https://chat.test']);
+    expect((await sent([...chat, '--base-url', 'https://svc.test'], cwd)).code).toBe(0);
+    expect((await sent([...call, '--base-url', 'https://chat.test'], cwd)).code).toBe(4);
+    const moved = await svc(['profile', 'set', 'default', '--chat-base-url', 'https://new.test'], { cwd });
+    expect(moved.stderr).toContain('the credential_command of "default" was set for another address');
+    expect((await sent(chat, cwd)).code).toBe(4);
+    expect((await sent(call, cwd)).code).toBe(0);
+  });
+
+  it('without a user gives tokens only', async () => {
+    const cwd = await home('printf tok', ['--username=']);
+    expect((await sent(chat, cwd)).code).toBe(0);
+    expect(await sent(call, cwd)).toMatchObject({
+      code: 4,
+      stderr: expect.stringContaining('profile set default --username'),
+    });
+  });
+
+  it.each([
+    ['/usr/bin/pass  show svc', ['/usr/bin/pass', 'show', 'svc']],
+    ['pass show svc', ['pass', 'show', 'svc']],
+    ['["pass","my svc","$x"]', ['pass', 'my svc', '$x']],
+    ['bin/give now', ['{cwd}/bin/give', 'now']],
+    ['["pass"', /starts like a JSON array/],
+    ['["pass",1]', /must be an array of texts/],
+    ['["a\\u0000b"]', /must be an array of texts/],
+    ['[]', /names no program/],
+    ['[""]', /names no program/],
+    [' ', /names no program/],
+    ['pass "my svc"', /has a ", and no shell reads it/],
+    ['pass $HOME', /has a \$/],
+    ['pass | head -1', /has a \|/],
+    ['~/bin/pass', /has a ~/],
+  ])('given as %s is read as %j', async (given, words) => {
+    const cwd = folder();
+    const set = ['profile', 'set', 'p', '--base-url', 'https://svc.test', '--credential-command', given];
+    const result = await svc(set, { cwd });
+    if (words instanceof RegExp) return expect(result).toMatchObject({ code: 2, stderr: expect.stringMatching(words) });
+    const { profiles } = JSON.parse(readFileSync(join(cwd, 'config', 'config.json'), 'utf8'));
+    expect(profiles.p.credential_command).toEqual(words.map((word) => word.replace('{cwd}', cwd)));
+  });
+});
