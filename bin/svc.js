@@ -13,10 +13,11 @@ if (isOld) {
 }
 
 async function start() {
-  const [{ main }, { homedir, hostname, userInfo }, { randomBytes }] = await Promise.all([
+  const [{ main }, { homedir, hostname, userInfo }, { randomBytes }, { fileURLToPath }] = await Promise.all([
     import('../dist/main.js'),
     import('node:os'),
     import('node:crypto'),
+    import('node:url'),
   ]);
   const code = await main({
     argv: process.argv.slice(2),
@@ -34,6 +35,7 @@ async function start() {
     elapsed: () => performance.now(),
     after,
     randomBytes,
+    keychain: [process.execPath, fileURLToPath(new URL('keychain.js', import.meta.url))],
     onSignal,
   });
   // All output has left by now; what may still be open, such as a stdin that was not read to its end, must not keep the process.

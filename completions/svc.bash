@@ -137,7 +137,7 @@ _svc_command() {
       references="--attributes --inputs --otel-dump"
       ;;
     "auth login")
-      flags="--profile --base-url --trace-base-url --chat-base-url --train-base-url --username --password-stdin --password-file --token-stdin --token-file --verbose -v --quiet -q --error-format --help -h"
+      flags="--profile --base-url --trace-base-url --chat-base-url --train-base-url --username --password-stdin --password-file --token-stdin --token-file --keychain --verbose -v --quiet -q --error-format --help -h"
       valued="--profile --base-url --trace-base-url --chat-base-url --train-base-url --username --password-file --token-file --error-format"
       paths="--password-file --token-file"
       ;;

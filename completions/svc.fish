@@ -285,6 +285,7 @@ complete -c svc -n '__svc_is auth login' -l password-stdin -d 'Read the password
 complete -c svc -n '__svc_is auth login' -l password-file -r -F -d 'Read the password from a file'
 complete -c svc -n '__svc_is auth login' -l token-stdin -d 'Read the token for chat and training from stdin'
 complete -c svc -n '__svc_is auth login' -l token-file -r -F -d 'Read the token from a file'
+complete -c svc -n '__svc_is auth login' -l keychain -d 'Keep the secrets in the operating system\'s keychain, if there is one'
 complete -c svc -n '__svc_is auth login' -s v -l verbose -d 'Show requests and replies, without secrets'
 complete -c svc -n '__svc_is auth login' -s q -l quiet -d 'Say nothing but errors'
 complete -c svc -n '__svc_is auth login' -l error-format -x -a 'text json' -d 'Form of what goes to stderr'

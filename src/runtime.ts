@@ -32,6 +32,8 @@ export interface Runtime {
   /** Calls back once after so many milliseconds; the result takes the order back. */
   readonly after: (milliseconds: number, action: () => void) => () => void;
   readonly randomBytes: (count: number) => Uint8Array;
+  /** The program that talks to the operating system's keychain, and its arguments. */
+  readonly keychain: readonly string[];
   /** Calls back at SIGINT and SIGTERM until the result is called. */
   readonly onSignal: (listener: (signal: 'SIGINT' | 'SIGTERM') => void) => () => void;
   /** Sends requests instead of the network. */

@@ -79,6 +79,12 @@ export const accountCommands: readonly Command[] = [
         summary: 'Read the token for chat and training from stdin',
       },
       { name: 'token-file', takes: 'value', value: '<file>', group: 'Common', summary: 'Read the token from a file' },
+      {
+        name: 'keychain',
+        takes: 'switch',
+        group: 'Common',
+        summary: "Keep the secrets in the operating system's keychain, if there is one",
+      },
       ...reportFlags,
     ],
     examples: [

@@ -1,18 +1,24 @@
 import type { Run } from '../cli/command.ts';
 import { textOf } from '../fields/flag.ts';
-import { profileName, profileOf } from '../profiles/profile.ts';
+import { forgetInKeychain } from '../profiles/keychain.ts';
+import { type Profile, profileName, profileOf } from '../profiles/profile.ts';
 import { chooseProfile } from '../profiles/resolve.ts';
 import { changeProfiles } from '../profiles/store.ts';
 
 /** Removes the credentials of a profile; its addresses and settings stay. */
-export const runAuthLogout: Run = async ({ flags }, { runtime, report }) => {
+export const runAuthLogout: Run = async ({ flags }, { runtime, report, signal }) => {
   const { name } = await chooseProfile({ profile: textOf(flags, 'profile'), local: false }, runtime);
   profileName(name);
-  let had = false;
+  let before: Profile = {};
   await changeProfiles(runtime, (stored) => {
-    const { username, password, token, basic_origins, bearer_origins, ...rest } = profileOf(stored, name);
-    had = password !== undefined || token !== undefined;
-    return had ? { ...stored, profiles: { ...stored.profiles, [name]: rest } } : stored;
+    before = profileOf(stored, name);
+    const { username, password, token, password_key, token_key, basic_origins, bearer_origins, ...rest } = before;
+    return hasCredentials(before) ? { ...stored, profiles: { ...stored.profiles, [name]: rest } } : stored;
   });
-  await report.note(had ? `removed the credentials of "${name}"` : `"${name}" has no credentials`);
+  for (const warning of await forgetInKeychain(before, {}, runtime, signal)) await report.warn(warning);
+  await report.note(hasCredentials(before) ? `removed the credentials of "${name}"` : `"${name}" has no credentials`);
 };
+
+function hasCredentials({ password, token, password_key, token_key }: Profile): boolean {
+  return [password, token, password_key, token_key].some((held) => held !== undefined);
+}

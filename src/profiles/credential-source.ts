@@ -2,6 +2,7 @@ import { Failure } from '../errors.ts';
 import type { Runtime } from '../runtime.ts';
 import { basicCredential, bearerCredential, type Credential, type Scheme } from './credential.ts';
 import { commandSecret } from './credential-command.ts';
+import { keychainSecret } from './keychain.ts';
 import type { Chosen } from './resolve.ts';
 
 /** Where a credential comes from. Nothing is run or opened before it is read. */
@@ -75,13 +76,15 @@ function fromCommand(scheme: Scheme, { name, profile }: Chosen): CredentialSourc
 }
 
 function fromStore(scheme: Scheme, { name, profile }: Chosen): CredentialSource | undefined {
-  const { username, password, token } = profile;
-  const from = `profile "${name}"`;
+  const isBasic = scheme === 'basic';
+  if (isBasic && profile.username === undefined) return undefined;
+  const stored = isBasic ? profile.password : profile.token;
+  const account = isBasic ? profile.password_key : profile.token_key;
   const origins = profile[`${scheme}_origins`] ?? [];
-  if (scheme === 'bearer')
-    return token === undefined ? undefined : source(scheme, from, undefined, origins, async () => token);
-  if (username === undefined || password === undefined) return undefined;
-  return source(scheme, from, username, origins, async () => password);
+  if (stored !== undefined) return source(scheme, `profile "${name}"`, profile.username, origins, async () => stored);
+  if (account === undefined) return undefined;
+  const secret: Secret = (runtime, signal) => keychainSecret(account, runtime, signal);
+  return source(scheme, `profile "${name}" in the keychain`, profile.username, origins, secret);
 }
 
 function source(

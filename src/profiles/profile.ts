@@ -9,6 +9,9 @@ export interface Profile {
   readonly username?: string;
   readonly password?: string;
   readonly token?: string;
+  /** The names of entries in the operating system's keychain, which hold the secrets instead. */
+  readonly password_key?: string;
+  readonly token_key?: string;
   /** The origins the credentials and headers were given for; they are sent nowhere else. */
   readonly basic_origins?: readonly string[];
   readonly bearer_origins?: readonly string[];

@@ -11,6 +11,8 @@ const kinds: { readonly [member in keyof Required<Profile>]: Kind } = {
   username: 'text',
   password: 'text',
   token: 'text',
+  password_key: 'text',
+  token_key: 'text',
   basic_origins: 'a list of texts',
   bearer_origins: 'a list of texts',
   header_origins: 'a list of texts',

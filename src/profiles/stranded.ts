@@ -8,7 +8,12 @@ export function strandedCredentials(name: string, profile: Profile): string[] {
     basic_command_origins: forBasic = [],
     bearer_command_origins: forBearer = [],
   } = profile;
-  const { password, basic_origins: basic = [], token, bearer_origins: bearer = [] } = profile;
+  const {
+    password = profile.password_key,
+    basic_origins: basic = [],
+    token = profile.token_key,
+    bearer_origins: bearer = [],
+  } = profile;
   const isStranded = (bound: readonly string[], of: readonly Host[]): boolean =>
     originsOf(profile, of).some((origin) => !bound.includes(origin));
   const stranded = [

@@ -25,6 +25,7 @@ for (let number = 1; number <= Number(count); number++) {
       return () => clearTimeout(timer);
     },
     randomBytes,
+    keychain: [],
     onSignal: () => () => {},
   });
   if (code !== 0) process.exitCode = code;

@@ -27,6 +27,8 @@ export interface Setting {
   readonly runtime?: Partial<Runtime>;
 }
 
+const keychain = new URL('../../bin/keychain.js', import.meta.url).pathname;
+
 /** A folder that goes with the test. */
 export function folder(): string {
   const path = mkdtempSync(join(tmpdir(), 'svc-test-'));
@@ -58,6 +60,7 @@ export async function svc(args: readonly string[], setting: Setting = {}): Promi
       return () => clearTimeout(timer);
     },
     randomBytes,
+    keychain: [process.execPath, keychain],
     onSignal: () => () => {},
     ...(setting.send ? { send: setting.send } : {}),
     ...setting.runtime,
