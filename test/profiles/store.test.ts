@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { lostWrites } from '../support/profile-writers.ts';
 import { savedHome, wrongAfter } from '../support/store-faults.ts';
-import { type Fault, noStrace } from '../support/strace.ts';
+import { type Fault, noStrace, withFault } from '../support/strace.ts';
 import { folder } from '../support/svc.ts';
 
 const noTracing = noStrace();
@@ -33,5 +33,13 @@ describe('the store', () => {
       for (const call of matching) wrong.push(...(await wrongAfter(fault, call, home)));
     }
     expect(wrong).toEqual([]);
+  });
+
+  it.skipIf(noTracing)('is saved on a file system that has no hard links', async () => {
+    const { home, calls } = await savedHome();
+    const call = calls.find(({ name }) => name === 'link');
+    const set = ['profile', 'set', 'p', '--base-url', 'https://svc.test'];
+    expect(call && withFault(call, 'error=EPERM', set, '', home)).toMatchObject({ status: 0, stderr: '' });
+    expect(readdirSync(join(home, 'config'))).toEqual(['config.json']);
   });
 });
