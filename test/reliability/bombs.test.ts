@@ -192,15 +192,15 @@ async function bomber({ head, again }: Bomb): Promise<string> {
   const server = createServer((socket) => {
     sockets.add(socket);
     socket.on('error', () => {}).on('close', () => sockets.delete(socket));
-    socket.once('data', async () => {
+    socket.once('data', () => {
       socket.write(head);
       if (again === undefined) return;
-      while (!socket.destroyed) {
-        const isTaken = socket.write(again);
-        await new Promise((resolve) =>
-          isTaken ? setImmediate(resolve) : socket.once('drain', resolve).once('close', resolve),
-        );
-      }
+      const pour = (): void => {
+        if (socket.destroyed) return;
+        if (socket.write(again)) setImmediate(pour);
+      };
+      socket.on('drain', pour);
+      pour();
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
