@@ -19,7 +19,7 @@ export interface FaultServer {
   readonly url: string;
   /** How many connections there were. */
   readonly connections: () => number;
-  /** The bodies that took effect, in order. */
+  /** The bodies that took effect since the script began, in order. */
   readonly applied: readonly string[];
   /** Gives each further connection the next of these, and the last to all others. */
   readonly follow: (script: readonly Fault[]) => void;
@@ -29,7 +29,7 @@ export interface FaultServer {
 export async function faultServer(): Promise<FaultServer> {
   let script: readonly Fault[] = [];
   let connections = 0;
-  const applied: string[] = [];
+  let applied: string[] = [];
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     const fault = script[Math.min(connections, script.length - 1)];
@@ -47,11 +47,14 @@ export async function faultServer(): Promise<FaultServer> {
   return {
     url: `http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}`,
     connections: () => connections,
-    applied,
+    get applied() {
+      return applied;
+    },
     follow: (next) => {
       script = next;
       connections = 0;
-      applied.length = 0;
+      // A connection of the script before may still write, to the account it began with.
+      applied = [];
     },
   };
 }
