@@ -21,8 +21,8 @@ function looksWide(bytes: Uint8Array): boolean {
   const [first, second] = bytes;
   if (first === undefined || second === undefined) return false;
   const marked = (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff);
-  // JSON starts with an ASCII character, so a zero among the first two bytes is half of a wide one.
-  return marked || (first === 0) !== (second === 0);
+  // JSON starts with an ASCII character, so a zero among the first two bytes is part of a wide one.
+  return marked || first === 0 || second === 0;
 }
 
 function firstInvalid(bytes: Uint8Array): number {
