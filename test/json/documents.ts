@@ -1,0 +1,73 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { expect } from 'vitest';
+import { figure } from '../support/figure.ts';
+import { bodyOf, httpAnswer, rawServer } from '../support/raw-server.ts';
+import { folder, svc } from '../support/svc.ts';
+
+const env = { SVC_TOKEN: 'tok-en-1', SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1' };
+const BESIDE = 4;
+
+// JSON as text, in every spelling that the grammar allows and no library would write.
+const blank = fc.constantFrom('', '', '', ' ', '\n', '\t', '\r\n', '   ');
+const letter = fc.constantFrom(
+  ...['a', 'é', '€', '😀', '\u007f', '\u0085', '\u2028', '\ufeff', '\u202e', '/', '{', ']', ','],
+  ...['\\/', '\\"', '\\\\', '\\b', '\\f', '\\n', '\\r', '\\t', '\\u0000', '\\u00E9', '\\ud83d\\ude00', '\\ud800'],
+);
+const string = fc.oneof(
+  fc.array(letter, { maxLength: 12 }).map((letters) => `"${letters.join('')}"`),
+  fc.string({ unit: 'binary', maxLength: 20 }).map((text) => JSON.stringify(text)),
+);
+const number = fc.stringMatching(/^-?(0|[1-9]\d{0,30})(\.\d{1,20})?([eE][+-]?\d{1,5})?$/);
+const literal = fc.constantFrom('true', 'false', 'null', '1E400', '-0.0', '9007199254740993');
+const name = fc.oneof(string, fc.constantFrom('"__proto__"', '"constructor"', '""', '"x"', '"\\u0078"'));
+const { value, object } = fc.letrec<{ value: string; list: string; object: string }>((tie) => ({
+  value: fc.oneof(
+    { maxDepth: 5, withCrossShrink: true },
+    fc.oneof(string, number, literal),
+    tie('list'),
+    tie('object'),
+  ),
+  list: fc
+    .array(fc.tuple(blank, tie('value'), blank), { maxLength: 5 })
+    .map((items) => `[${items.map((item) => item.join('')).join(',')}]`),
+  object: fc
+    .array(fc.tuple(blank, name, blank, tie('value'), blank), { maxLength: 5 })
+    .map((members) => `{${members.map(([a, key, b, inner, c]) => `${a}${key}${b}:${b}${inner}${c}`).join(',')}}`),
+}));
+
+const user = '"messages":[{"role":"user","content":"x"}]';
+const chat = fc.tuple(blank, value, blank, string, object).map(([a, inner, b, text, more]) => ({
+  args: ['chat', '--json'],
+  body: `${a}{${b}"x":${inner}${b},${user}, "x" :${more},"y":${text}}${a}`,
+}));
+const call = fc.tuple(blank, object, object, blank).map(([a, attributes, inputs, b]) => ({
+  args: ['call', 'start'],
+  body: `${a}{"start":${b}{"project_id":"a/b","op_name":"x","attributes":${attributes},${a}"inputs":${inputs}}}${b}`,
+}));
+
+/** Sends so many random documents of a seed from files and from stdin, and expects the same bytes at the server. */
+export async function expectUnchanged(count: number, seed: number): Promise<void> {
+  const documents = fc.sample(fc.oneof(chat, call), { numRuns: count, seed });
+  const queue = documents.entries();
+  let bytes = 0;
+  const worker = async (): Promise<void> => {
+    const cwd = folder();
+    const server = await rawServer((socket) => socket.end(httpAnswer('{"id":"1","trace_id":"2","choices":[]}')));
+    for (const [at, { args, body }] of queue) {
+      const isFile = at % 2 === 0;
+      if (isFile) writeFileSync(join(cwd, 'body.json'), body);
+      const { code, stderr } = await svc([...args, '--exact', '-q', ...(isFile ? ['-f', 'body.json'] : [])], {
+        cwd,
+        env: { ...env, SVC_BASE_URL: server.url },
+        ...(isFile ? {} : { stdin: body }),
+      });
+      expect(code, `document ${at}: ${stderr}\n${body}`).toBe(0);
+      expect(bodyOf(server.received.pop()).equals(Buffer.from(body)), `document ${at}: ${body}`).toBe(true);
+      bytes += Buffer.byteLength(body);
+    }
+  };
+  await Promise.all(Array.from({ length: BESIDE }, worker));
+  figure(`${count} documents of seed ${seed}, ${bytes} bytes: all byte-identical at the server`);
+}
