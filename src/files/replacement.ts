@@ -1,11 +1,14 @@
 import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { isatty } from 'node:tty';
 import { Failure } from '../errors.ts';
 import { linkTarget, renameDurably } from './durable.ts';
 import { errorCode, fileReason, isMissing } from './reason.ts';
 
 /** A file being written under another name, so that nobody ever sees half of it. One that is not committed is to be abandoned. */
 export interface Replacement {
+  /** What is written goes straight to a terminal. */
+  readonly isTerminal: boolean;
   readonly write: (bytes: string | Uint8Array) => Promise<void>;
   /** Puts the new file in the place of the old one, durably. Where that fails the old one stays, and the new one waits for `abandon`. */
   readonly commit: () => Promise<void>;
@@ -30,6 +33,7 @@ export async function replaceFile(path: string, typed: string, mode = 0o666): Pr
     // Not at opening, where the umask has a say; where a file system knows no modes the file stays for its owner only.
     if (before) await handle.chmod(before.mode & 0o777).catch(() => {});
     return {
+      isTerminal: false,
       write: (bytes) => guarded(typed, async () => void (await handle.writeFile(bytes))),
       commit: () =>
         guarded(typed, async () => {
@@ -80,6 +84,7 @@ async function openBeside(target: string, mode: number): Promise<{ handle: FileH
 async function writtenThrough(path: string, typed: string): Promise<Replacement> {
   const handle = await open(path, 'w');
   return {
+    isTerminal: isatty(handle.fd),
     write: (bytes) => guarded(typed, async () => void (await handle.writeFile(bytes))),
     commit: () => guarded(typed, () => handle.close()),
     abandon: () => handle.close(),

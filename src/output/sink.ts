@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { replaceFile } from '../files/replacement.ts';
+import { visibleBytes } from './visible.ts';
 import type { Writer } from './writer.ts';
 
 /** Where a result goes. Nothing is final before `commit`. */
@@ -17,6 +18,7 @@ export async function openSink(output: string | undefined, stdout: Writer, cwd: 
   }
   const path = resolve(cwd, output);
   const file = await replaceFile(path, output);
+  const filter = file.isTerminal ? visibleBytes() : undefined;
   let isEmpty = true;
   let isOver = false;
   const once = async (end: () => Promise<void>): Promise<void> => {
@@ -25,11 +27,18 @@ export async function openSink(output: string | undefined, stdout: Writer, cwd: 
   };
   const write = async (text: string | Uint8Array): Promise<void> => {
     isEmpty &&= text.length === 0;
-    await file.write(text);
+    await file.write(filter ? filter.push(text) : text);
+  };
+  const end = async (): Promise<void> => {
+    if (filter) await file.write(filter.rest());
   };
   return {
-    writer: { isTerminal: false, columns: 80, write, end: async () => {} },
-    commit: () => once(file.commit),
+    writer: { isTerminal: false, columns: 80, write, end },
+    commit: () =>
+      once(async () => {
+        await end();
+        await file.commit();
+      }),
     abandon: () => once(() => file.abandon(isEmpty ? undefined : `${path}.partial`)),
   };
 }

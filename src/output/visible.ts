@@ -1,6 +1,8 @@
+import { TextDecoder } from 'node:util';
+
 /** Makes text that cannot drive a terminal; `rest` gives what was held back for want of a following character. */
-export interface Visible {
-  readonly push: (text: string) => string;
+export interface Visible<Text = string> {
+  readonly push: (text: Text) => string;
   readonly rest: () => string;
 }
 
@@ -35,6 +37,16 @@ export function visible(): Visible {
     return out;
   };
   return { push: (text) => convert(text, false), rest: () => convert('', true) };
+}
+
+/** The same filter for text and for bytes of UTF-8, which may be cut anywhere. */
+export function visibleBytes(): Visible<string | Uint8Array> {
+  const filter = visible();
+  const decoder = new TextDecoder();
+  return {
+    push: (text) => filter.push(typeof text === 'string' ? text : decoder.decode(text, { stream: true })),
+    rest: () => filter.push(decoder.decode()) + filter.rest(),
+  };
 }
 
 /** The whole text made visible. */

@@ -1,10 +1,9 @@
 import { Buffer } from 'node:buffer';
-import { TextDecoder } from 'node:util';
 import { Failure } from '../errors.ts';
 import { fileReason } from '../files/reason.ts';
 import type { OutputStream } from '../runtime.ts';
 import type { Style } from './style.ts';
-import { type Visible, visible } from './visible.ts';
+import { visibleBytes } from './visible.ts';
 
 /** Where text goes: stdout, stderr or a file. */
 export interface Writer {
@@ -35,8 +34,7 @@ export interface WriterOptions {
 /** The one writer of a stream, used for everything that a server, a file or svc itself has to say. */
 export function streamWriter(stream: OutputStream, { name, isAside = false, colour }: WriterOptions): Writer {
   const isTerminal = stream.isTTY === true;
-  let filter: Visible | undefined;
-  let decoder: TextDecoder | undefined;
+  const filter = isTerminal || isAside ? visibleBytes() : undefined;
   // Errors reach us through the callback of each write; without a listener Node would end the process.
   stream.on('error', () => {});
   const send = async (bytes: string | Uint8Array): Promise<void> => {
@@ -48,10 +46,8 @@ export function streamWriter(stream: OutputStream, { name, isAside = false, colo
     isTerminal,
     columns: stream.columns || 80,
     write: async (text, style) => {
-      if (!isTerminal && !isAside) return send(text);
-      filter ??= visible();
-      decoder ??= new TextDecoder();
-      const clean = filter.push(typeof text === 'string' ? text : decoder.decode(text, { stream: true }));
+      if (!filter) return send(text);
+      const clean = filter.push(text);
       return send(style && colour ? await styled(clean, style) : clean);
     },
     end: async () => {

@@ -87,6 +87,11 @@ const paths: readonly Path[] = [
     answer: stream(`data: ${text.replace(/[\r\n]/g, '')}\n\n`),
     only: [],
   },
+  {
+    name: 'a text written through',
+    args: [...chat, '-o', '/dev/stdout'],
+    answer: stream(delta(`{"content":${quoted}}`)),
+  },
   { name: 'a text in one piece', args: [...chat, '--no-stream'], answer: message(`{"content":${quoted}}`) },
   {
     name: 'reasoning in one piece',
