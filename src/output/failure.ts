@@ -9,7 +9,7 @@ export function failureText({ message, facts }: Failure, clean: (text: string) =
   const { hint, issues = [], ids = {} } = facts;
   const lines = [`svc: ${shown(message, clean)}`];
   for (const { at, path, message: text } of issues)
-    lines.push(`  ${clean([at, path].filter((part) => part !== '').join(' '))}: ${shown(text, clean)}`);
+    lines.push(`  ${shown([at, path].filter((part) => part !== '').join(' '), clean)}: ${shown(text, clean)}`);
   for (const [name, id] of Object.entries(ids)) lines.push(`  ${name}: ${clean(id)}`);
   if (hint) lines.push(`  ${clean(hint)}`);
   return `${lines.join('\n')}\n`;
@@ -26,7 +26,7 @@ export function failureJson({ message, code, exitCode, facts }: Failure, clean: 
       hint: hint === undefined ? undefined : clean(hint),
       exit_code: exitCode,
       status,
-      request_id: requestId === undefined ? undefined : clean(requestId),
+      request_id: requestId === undefined ? undefined : shown(requestId, clean),
       retryable: again === 'yes' || again === 'later',
       applied,
       phase,
@@ -34,8 +34,8 @@ export function failureJson({ message, code, exitCode, facts }: Failure, clean: 
       attempts,
       ids: Object.fromEntries(Object.entries(ids).map(([name, id]) => [name, clean(id)])),
       issues: issues.map(({ path, at, message: text }) => ({
-        path: clean(path),
-        at: clean(at),
+        path: shown(path, clean),
+        at: shown(at, clean),
         message: shown(text, clean),
       })),
     },

@@ -8,6 +8,18 @@ describe('secrets', () => {
     ['as they are', 'pass-word', 'x pass-word y', 'x [hidden] y'],
     ['quoted as JSON', 'pa"ss\\word', 'x "pa\\"ss\\\\word" y', 'x "[hidden]" y'],
     ['with characters of patterns', 'a.*b$&', 'a.*b$& axxb', '[hidden] axxb'],
+    ['quoted twice', 'pa"ss', 'x pa\\\\\\"ss', 'x [hidden]'],
+    ['with all but ASCII escaped', 'pässwörd', 'p\\u00e4ssw\\u00f6rd P', '[hidden] P'],
+    ['as headers are read', 'pässwörd', 'pÃ¤sswÃ¶rd', '[hidden]'],
+    [
+      'in base64, but for what shares a character with others',
+      'pass-word',
+      `${btoa('pass-word')} ${btoa('a pass-word')}`,
+      '[hidden] YSB[hidden]Q=',
+    ],
+    ['percent-encoded', 'a/b c', 'a%2Fb%20c', '[hidden]'],
+    ['as a step of a path', 'a.b=c', 'body.a\\.b\\=c', 'body.[hidden]'],
+    ['that are cut at the end', 'pass-word', 'x pass-w', 'x [hidden]'],
     ['of three characters are left', 'abc', 'abc', 'abc'],
   ])('%s are hidden', (_, secret, text, shown) => {
     expect(concealer([secret]).clean(text)).toBe(shown);

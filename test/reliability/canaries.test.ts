@@ -1,0 +1,240 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Writable } from 'node:stream';
+import { afterAll, describe, expect, it } from 'vitest';
+import type { Runtime } from '../../src/runtime.ts';
+import { closedPort } from '../support/faults.ts';
+import { figure } from '../support/figure.ts';
+import { httpAnswer, rawServer } from '../support/raw-server.ts';
+import { folder, type Result, type Setting, svc } from '../support/svc.ts';
+import { ascii, beyond, leakingFiles, leaksIn, outcomes } from './canaries.ts';
+
+/** A place a secret comes from. */
+interface Source {
+  readonly name: string;
+  readonly args: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  readonly stdin?: string;
+  /** Files of the folder it runs in, given the address of the service. */
+  readonly files?: (url: string) => Readonly<Record<string, string>>;
+  /** A command that stores it first. */
+  readonly login?: { readonly args: readonly string[]; readonly stdin?: string };
+}
+
+const chat = ['chat', 'x', '-m', 'm', '--no-stdin'];
+const call = ['call', 'start', '--project-id', 'a/b', '--op-name', 'x'];
+const profile = (settings: object) => (url: string) => ({
+  'config/config.json': JSON.stringify({ current: 'p', profiles: { p: { base_url: url, ...settings } } }),
+});
+const token = { SVC_TOKEN: 'tok-en-1' };
+const body = `{"messages":[{"role":"user","content":"x"}],"model":"m","cache_salt":${JSON.stringify(beyond)}}`;
+
+const sources: readonly Source[] = [
+  { name: 'SVC_TOKEN', args: chat, env: { SVC_TOKEN: ascii } },
+  { name: 'SVC_PASSWORD', args: call, env: { SVC_USERNAME: 'api', SVC_PASSWORD: beyond } },
+  {
+    name: 'a token file',
+    args: chat,
+    login: { args: ['--token-file', 'secret.txt'] },
+    files: () => ({ 'secret.txt': `${ascii}\n` }),
+  },
+  { name: 'a token on stdin', args: chat, login: { args: ['--token-stdin'], stdin: ascii } },
+  {
+    name: 'a password file',
+    args: call,
+    login: { args: ['--username', 'api', '--password-file', 'secret.txt'] },
+    files: () => ({ 'secret.txt': beyond }),
+  },
+  {
+    name: 'a password on stdin',
+    args: call,
+    login: { args: ['--username', 'api', '--password-stdin'], stdin: `${beyond}\r\n` },
+  },
+  {
+    name: 'a header of a profile',
+    args: chat,
+    env: token,
+    files: (url) => profile({ headers: { 'X-Api-Key': ascii }, header_origins: [url] })(url),
+  },
+  { name: '-H', args: [...chat, '-H', `X-Api-Key: ${ascii}`], env: token },
+  {
+    name: '--header for a call',
+    args: [...call, `--header=X-Secret: ${ascii}`],
+    env: { SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1' },
+  },
+  {
+    name: '--cache-salt @file',
+    args: [...chat, '--cache-salt', '@secret.txt'],
+    env: token,
+    files: () => ({ 'secret.txt': beyond }),
+  },
+  { name: '--cache-salt @-', args: ['chat', 'x', '--cache-salt', '@-'], env: token, stdin: beyond },
+  {
+    name: 'a cache_salt in a file',
+    args: ['chat', '-f', 'secret.txt'],
+    env: token,
+    files: () => ({ 'secret.txt': body }),
+  },
+  { name: 'a cache_salt on stdin', args: ['chat'], env: token, stdin: body },
+  { name: 'SVC_UPSTREAM_TOKEN', args: chat, env: { ...token, SVC_UPSTREAM_TOKEN: ascii } },
+];
+
+const loud: readonly (readonly string[])[] = [
+  [],
+  ['-q'],
+  ['-v'],
+  ['--error-format', 'json'],
+  ['-v', '--error-format', 'json'],
+  ['--json', '-v'],
+];
+const shows: readonly (readonly string[])[] = [
+  ['--dry-run'],
+  ['--dry-run', '--json'],
+  ['--dry-run', '-v'],
+  ['--curl'],
+  ['--curl', '-v'],
+];
+const stores = ['config.json', 'secret.txt'];
+
+let tried = 0;
+let leaks = 0;
+
+function expectNone({ code, stdout, stderr }: Result, cwd: string, isData = false): void {
+  tried += 1;
+  const found = [...leaksIn(stderr), ...(isData ? [] : leaksIn(stdout)), ...leakingFiles(cwd, stores)];
+  leaks += found.length;
+  expect(found, `exit ${code}\n${stderr}\n${stdout}`).toEqual([]);
+}
+
+type Run = (more: readonly string[], to?: string, runtime?: Setting['runtime']) => Promise<[Result, string]>;
+
+// A home with the secret in its place, to run the command of the source in.
+async function prepared({ args, env = {}, stdin, files, login }: Source, url: string): Promise<Run> {
+  const cwd = folder();
+  mkdirSync(join(cwd, 'config'));
+  const given = files?.(url) ?? {};
+  for (const [name, content] of Object.entries(given)) writeFileSync(join(cwd, name), content);
+  if (login) {
+    const stored = await svc(['auth', 'login', '--base-url', url, ...login.args], { cwd, stdin: login.stdin ?? '' });
+    expect(stored.code, stored.stderr).toBe(0);
+    expectNone(stored, cwd);
+  }
+  const isStored = login !== undefined || 'config/config.json' in given;
+  return async (more, to = isStored ? '' : url, runtime = {}) => [
+    await svc([...args, ...more], {
+      cwd,
+      env: { SVC_RETRIES: '0', SVC_BASE_URL: to, ...env },
+      runtime,
+      ...(stdin === undefined ? {} : { stdin }),
+    }),
+    cwd,
+  ];
+}
+
+afterAll(() =>
+  figure(`${tried} combinations of ${sources.length} sources of secrets, verbosity and outcome: ${leaks} appearances`),
+);
+
+describe('the search for secrets', () => {
+  it.each([
+    ascii,
+    beyond,
+    `x ${btoa(ascii)}`,
+    btoa(`a${btoa(`ab${ascii}`)}`),
+    encodeURIComponent(beyond),
+    JSON.stringify(ascii),
+  ])('finds %s', (text) => {
+    expect(leaksIn(text)).not.toEqual([]);
+  });
+});
+
+describe.each(sources)('a secret from $name', (source) => {
+  it.each(outcomes)('is not told after $name', async ({ answer, isData }) => {
+    let seen = false;
+    const server = await rawServer((socket, request) => {
+      seen = leaksIn(request.toString('latin1')).length > 0;
+      socket.end(answer(request));
+    });
+    const run = await prepared(source, server.url);
+    for (const flags of loud) {
+      const [result, cwd] = await run(flags);
+      expectNone(result, cwd, isData);
+      // Otherwise the test would prove nothing.
+      expect(seen || source.name === 'SVC_UPSTREAM_TOKEN', result.stderr).toBe(true);
+      expect(result.code).not.toBe(1);
+    }
+  });
+
+  it('is not told when nothing is sent, nobody listens, or svc breaks', async () => {
+    const server = await rawServer((socket) =>
+      socket.end(httpAnswer('{"id":"i","trace_id":"t","choices":[{"message":{"content":"a"}}]}')),
+    );
+    const run = await prepared(source, server.url);
+    for (const flags of shows) {
+      const [result, cwd] = await run(flags);
+      expect(result.code, result.stderr).toBe(0);
+      expectNone(result, cwd);
+    }
+    expect(server.received).toEqual([]);
+    const nobody = await closedPort();
+    for (const flags of loud) {
+      expectNone(...(await run(flags, nobody)));
+      const [result, cwd] = await run(flags, undefined, { stdout: broken(JSON.stringify([source.env, source.args])) });
+      expectNone(result, cwd);
+      expect(result.code, result.stderr).toBe(1);
+    }
+  });
+
+  it('is not told by what shows settings', async () => {
+    const run = await prepared({ ...source, args: [] }, 'http://127.0.0.1:1');
+    for (const args of [
+      ['auth', 'status'],
+      ['auth', 'logout'],
+      ['profile', 'list'],
+      ['profile', 'show'],
+    ])
+      for (const flags of [[], ['-v'], ['--error-format', 'json']]) expectNone(...(await run([...args, ...flags])));
+  });
+});
+
+describe('a secret where none may be', () => {
+  it.each([
+    ['--token', ascii],
+    [`--token=${ascii}`],
+    ['--password', beyond],
+    [`--password=${beyond}`],
+    ['--cache-salt', ascii],
+    ['--set', `cache_salt=${ascii}`],
+    ['--set', `cache_salt:=${JSON.stringify(beyond)}`],
+    ['-H', `X-Api-Key ${ascii}`],
+    ['-H', `X-Api-Key: ${ascii}\n`],
+    ['-H', `Authorization: Bearer ${ascii}`],
+    ['--base-url', `https://u:${encodeURIComponent(ascii)}@svc.test`],
+  ])('as in %j %j is refused and not repeated', async (...words) => {
+    for (const flags of loud) {
+      const cwd = folder();
+      const result = await svc([...chat, '--base-url', 'https://svc.test', ...words, ...flags], { cwd, env: token });
+      expect(result.code, result.stderr).toBe(2);
+      expectNone(result, cwd);
+    }
+  });
+
+  it.each(['', '}', '{', '"', '\\', ',', '\u0001'])('as in a store that is broken by %j is not told', async (fault) => {
+    const whole = JSON.stringify({ current: 'p', profiles: { p: { base_url: 'https://svc.test', token: ascii } } });
+    for (const at of [whole.indexOf(ascii.slice(0, 6)) - 3, whole.lastIndexOf('canary'), whole.length - 3]) {
+      const cwd = folder();
+      mkdirSync(join(cwd, 'config'));
+      writeFileSync(join(cwd, 'config', 'config.json'), whole.slice(0, at) + fault + whole.slice(at + 1));
+      for (const args of [['profile', 'show'], chat]) expectNone(await svc(args, { cwd }), cwd);
+    }
+  });
+});
+
+// A stream that fails as only a bug would, and tells all it knows.
+function broken(told: string): Runtime['stdout'] {
+  return Object.assign(new Writable(), {
+    write: () => {
+      throw new TypeError(told);
+    },
+  });
+}
