@@ -80,6 +80,33 @@ export const retriesFlag: Flag = {
   summary: 'Repeats after passing failures, where they do no harm: 3 if not set, 0 for none',
 };
 
+/** Name the files TLS trusts and shows, as curl does. */
+export const certificateFlags: readonly Flag[] = [
+  {
+    name: 'cacert',
+    takes: 'value',
+    value: '<file>',
+    group: WHERE,
+    summary: 'PEM file of authorities to trust besides the usual ones',
+  },
+  { name: 'cert', takes: 'value', value: '<file>', group: WHERE, summary: 'PEM file of a client certificate' },
+  {
+    name: 'key',
+    takes: 'value',
+    value: '<file>',
+    group: WHERE,
+    summary: 'PEM file of its key, without a passphrase; in the file of --cert if absent',
+  },
+];
+
+/** Chooses the embedded service. */
+export const localFlag: Flag = {
+  name: 'local',
+  takes: 'switch',
+  group: WHERE,
+  summary: 'Use the embedded service, without a network',
+};
+
 /** The flags of all five operations, beside those of their bodies. */
 export function operationFlags(operation: Operation): Flag[] {
   return [
@@ -105,11 +132,12 @@ export function operationFlags(operation: Operation): Flag[] {
       ? [{ name: 'stdin', takes: 'off', group: BODY, summary: 'Leave stdin alone' } as const]
       : []),
     profileFlag,
-    { name: 'local', takes: 'switch', group: WHERE, summary: 'Use the embedded service, without a network' },
+    localFlag,
     ...addressFlags([operation.host]),
     headerFlag,
     timeoutFlag,
     retriesFlag,
+    ...certificateFlags,
     { name: 'allow-http', takes: 'switch', group: WHERE, summary: 'Send credentials over plain http' },
     {
       name: 'format',

@@ -18,9 +18,9 @@ export const environment: readonly (readonly [name: string, purpose: string])[] 
   ['SVC_CONFIG_DIR', 'folder of the profiles'],
   ['SVC_DATA_DIR', 'folder of the data of the embedded service'],
   ['SVC_UPSTREAM_TOKEN', 'token for the server behind svc serve --upstream'],
-  ['HTTPS_PROXY, HTTP_PROXY', 'proxy; loopback never goes through one'],
+  ['HTTPS_PROXY, HTTP_PROXY', 'http or https proxy; loopback never goes through one'],
   ['NO_PROXY', 'hosts that need no proxy'],
-  ['NODE_EXTRA_CA_CERTS', 'file with further certificate authorities'],
+  ['NODE_EXTRA_CA_CERTS', 'PEM file of authorities to trust besides the usual ones'],
   ['NO_COLOR, FORCE_COLOR', 'colours off, colours on'],
 ];
 

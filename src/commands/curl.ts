@@ -2,18 +2,24 @@ import { Buffer } from 'node:buffer';
 import { asksForStream, type Prepared, withoutSecrets } from '../call/prepared.ts';
 import { isSecretHeader } from '../http/trace.ts';
 import type { Writer } from '../output/writer.ts';
+import type { CertificateFiles } from '../profiles/way.ts';
 
 // A single argument of a command may have 128 KiB on Linux; longer bodies come from the shell's own printf.
 const LONGEST_ARGUMENT = 100_000;
 
 /** Prints a request as a curl command that a shell can run; secrets are variables of that shell. */
-export async function showCurl(prepared: Prepared, writer: Writer): Promise<void> {
+export async function showCurl(
+  prepared: Prepared,
+  { cacert, cert, key }: CertificateFiles,
+  writer: Writer,
+): Promise<void> {
   const { operation, url, headers, draft } = prepared;
   const body = quotedBody(prepared);
   const isLong = Buffer.byteLength(body) > LONGEST_ARGUMENT;
   const lines = [
     `curl -sS${asksForStream(draft) ? ' -N' : ''} ${url ? quoted(url.href) : `"$SVC_BASE_URL"${quoted(operation.path)}`}`,
     operation.auth === 'basic' ? '-u "$SVC_USERNAME:$SVC_PASSWORD"' : '-H "Authorization: Bearer $SVC_TOKEN"',
+    ...Object.entries({ cacert, cert, key }).flatMap(([name, file]) => (file ? [`--${name} ${quoted(file)}`] : [])),
     ...headers.map(([name, value]) => `-H ${quotedHeader(name, value)}`),
     `--data-binary ${isLong ? '@-' : body}`,
   ];

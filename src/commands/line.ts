@@ -1,18 +1,20 @@
 import type { Context } from '../cli/context.ts';
+import type { Way } from '../http/connection.ts';
 import { withDecoding } from '../http/decode.ts';
 import { usualLimits, withLimits } from '../http/limits.ts';
 import { compileParserQuickly } from '../http/parser.ts';
 import { type Progress, withProgress } from '../http/progress.ts';
-import { proxiesFor } from '../http/proxies.ts';
+import { proxySecrets } from '../http/proxies.ts';
 import { withTrace } from '../http/trace.ts';
 import type { Line } from '../http/undici.ts';
 import { dataFolder } from '../profiles/folders.ts';
 import type { Runtime } from '../runtime.ts';
 
-/** Opens the way to a service, the network or the embedded one, with the limits of an exchange. */
-export async function openLine(url: URL, isLocal: boolean, progress: Progress, context: Context): Promise<Line> {
+/** Opens the line to a service, over the network or, without a way, the embedded one, with the limits of an exchange. */
+export async function openLine(way: Way | undefined, progress: Progress, context: Context): Promise<Line> {
   const { runtime, report } = context;
-  const { send, close } = await rawLine(url, isLocal, runtime);
+  if (way?.proxy) report.conceal(proxySecrets(way.proxy));
+  const { send, close } = await rawLine(way, runtime);
   const layers = [
     withProgress(progress),
     withTrace(report.detail),
@@ -22,13 +24,13 @@ export async function openLine(url: URL, isLocal: boolean, progress: Progress, c
   return { send: layers.reduceRight((next, layer) => layer(next), send), close };
 }
 
-async function rawLine(url: URL, isLocal: boolean, runtime: Runtime): Promise<Line> {
-  if (isLocal) {
+async function rawLine(way: Way | undefined, runtime: Runtime): Promise<Line> {
+  if (!way) {
     const { dataFile, openService } = await import('../service/open.ts');
     return openService({ data: dataFile(dataFolder(runtime)) }, runtime);
   }
   if (runtime.send) return { send: runtime.send, close: async () => {} };
   compileParserQuickly();
   const { overUndici } = await import('../http/undici.ts');
-  return overUndici(proxiesFor(url, runtime.env));
+  return overUndici(way);
 }

@@ -5,16 +5,18 @@ import type { Draft } from '../body/draft.ts';
 import type { Setting } from '../body/fills.ts';
 import { inputsOf } from '../body/inputs.ts';
 import { choicesAsked, withStream } from '../body/streaming.ts';
-import { destinationOf, noAddress } from '../call/destination.ts';
+import { type Destination, destinationOf, noAddress } from '../call/destination.ts';
 import type { Prepared } from '../call/prepared.ts';
 import { requestHeaders } from '../call/request.ts';
 import type { Invocation, Run } from '../cli/command.ts';
 import type { Context } from '../cli/context.ts';
 import { type Issue, usage } from '../errors.ts';
 import { textOf } from '../fields/flag.ts';
+import type { Way } from '../http/connection.ts';
 import { rootOf } from '../json/node.ts';
 import type { Operation } from '../operations/operation.ts';
 import { type Chosen, chooseProfile } from '../profiles/resolve.ts';
+import { wayTo } from '../profiles/way.ts';
 import type { Runtime } from '../runtime.ts';
 import { type Options, readOptions, retryLimit, timeLimit } from './options.ts';
 import { send } from './send.ts';
@@ -34,19 +36,30 @@ export function runOperation(operation: Operation): Run {
     if (!destination.url && !options.show) throw noAddress();
     if (destination.isLocal && options.show === 'curl')
       throw usage('the embedded service has no address for curl', 'svc serve gives it one');
+    const way = await wayOf(destination, options, chosen, runtime);
     const file = textOf(invocation.flags, 'conversation');
     const conversation = file === undefined ? undefined : await openConversation(file, runtime);
     try {
       const draft = await checkedBody(operation, invocation, options, chosen, conversation, context);
       const headers = requestHeaders(destination.profileHeaders, options.headers, operation.streams === true);
       const prepared: Prepared = { operation, url: destination.url, headers, draft, isLocal: destination.isLocal };
-      if (options.show) return await showRequest(prepared, options, context);
+      if (options.show) return await showRequest(prepared, options, chosen, context);
       if (!destination.url) throw noAddress();
-      await send({ prepared, url: destination.url, options, chosen, limit, retries, conversation }, context);
+      await send({ prepared, url: destination.url, options, chosen, way, limit, retries, conversation }, context);
     } finally {
       await conversation?.close();
     }
   };
+}
+
+// Before the body is made: files come first, and a way that is not safe is told before stdin is read.
+async function wayOf(
+  { url, isLocal }: Destination,
+  { files, show }: Options,
+  { profile }: Chosen,
+  runtime: Runtime,
+): Promise<Way | undefined> {
+  return isLocal || show || !url ? undefined : wayTo(url, files, profile, runtime);
 }
 
 async function checkedBody(

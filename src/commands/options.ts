@@ -6,12 +6,14 @@ import type { Operation } from '../operations/operation.ts';
 import type { Format } from '../output/formats.ts';
 import type { Profile } from '../profiles/profile.ts';
 import type { Wanted } from '../profiles/resolve.ts';
+import type { CertificateFiles } from '../profiles/way.ts';
 import type { Runtime } from '../runtime.ts';
 import { readDuration } from './duration.ts';
 
 /** What the shared flags of an operation say. */
 export interface Options {
   readonly wanted: Wanted;
+  readonly files: CertificateFiles;
   readonly headers: Headers;
   readonly allowHttp: boolean;
   readonly exact: boolean;
@@ -35,6 +37,7 @@ export function readOptions({ host }: Operation, flags: FlagValues): Options {
       baseUrl: textOf(flags, 'base-url'),
       hostUrl: textOf(flags, `${host}-base-url`),
     },
+    files: certificateFiles(flags),
     headers: parseHeaders(listOf(flags, 'header')),
     allowHttp: on('allow-http'),
     exact: on('exact'),
@@ -44,6 +47,11 @@ export function readOptions({ host }: Operation, flags: FlagValues): Options {
     format: readFormat(flags, on('json')),
     output: textOf(flags, 'output'),
   };
+}
+
+/** The files about trust that the flags name. */
+export function certificateFiles(flags: FlagValues): CertificateFiles {
+  return { cacert: textOf(flags, 'cacert'), cert: textOf(flags, 'cert'), key: textOf(flags, 'key') };
 }
 
 /** The time limit for the whole exchange in milliseconds: flag, environment, profile, else that of the operation. */

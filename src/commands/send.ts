@@ -9,6 +9,7 @@ import { repeated } from '../call/repeated.ts';
 import { type Sent, toBeSent } from '../call/sent.ts';
 import type { Context } from '../cli/context.ts';
 import { Failure, failureOf } from '../errors.ts';
+import type { Way } from '../http/connection.ts';
 import { deadlineIn } from '../http/deadline.ts';
 import type { Reply, Request } from '../http/message.ts';
 import { isLoopback } from '../http/proxies.ts';
@@ -30,6 +31,8 @@ export interface Sending {
   readonly url: URL;
   readonly options: Options;
   readonly chosen: Chosen;
+  /** How the service is reached; the embedded one answers without it. */
+  readonly way: Way | undefined;
   /** Milliseconds for the whole: attempts, waits and answer. */
   readonly limit: number | undefined;
   /** The most repeats. */
@@ -39,7 +42,7 @@ export interface Sending {
 
 /** Sends a request and shows the answer; a conversation keeps what was said. Throws the Failure it is otherwise. */
 export async function send(sending: Sending, context: Context): Promise<void> {
-  const { prepared, url, options, chosen, limit, conversation } = sending;
+  const { prepared, options, limit, conversation } = sending;
   const { operation, draft } = prepared;
   const { runtime, stdout, report } = context;
   const authorization = await authorize(sending, context);
@@ -55,7 +58,7 @@ export async function send(sending: Sending, context: Context): Promise<void> {
   let reply: Reply | undefined;
   context.underway(() => (reply ? factsOfSuccess(reply, sent) : factsSoFar(sent)));
   try {
-    line = await openLine(url, chosen.isLocal, sent.progress, context);
+    line = await openLine(sending.way, sent.progress, context);
     const { send: over } = line;
     const signal = AbortSignal.any([context.signal, stop.signal, deadline.signal]);
     const request = requestOf(sending, authorization, signal);

@@ -2,10 +2,11 @@ import { resolve } from 'node:path';
 import type { Run } from '../cli/command.ts';
 import { Failure, usage } from '../errors.ts';
 import { type FlagValues, isOn, textOf } from '../fields/flag.ts';
-import { isLoopback, proxiesFor } from '../http/proxies.ts';
+import { isLoopback } from '../http/proxies.ts';
 import { writeJson } from '../json/write.ts';
 import { parseBaseUrl } from '../profiles/base-url.ts';
 import { dataFolder } from '../profiles/folders.ts';
+import { wayTo } from '../profiles/way.ts';
 import type { Runtime } from '../runtime.ts';
 import { listen } from '../service/listen.ts';
 import { dataFile, openService } from '../service/open.ts';
@@ -42,18 +43,19 @@ function portOf(text: string): number {
 
 async function openUpstream(
   flags: FlagValues,
-  { env, after }: Runtime,
+  runtime: Runtime,
 ): Promise<{ answer: Upstream; close: () => Promise<void> } | undefined> {
   const text = textOf(flags, 'upstream');
   if (text === undefined) return undefined;
   const base = parseBaseUrl(text, '--upstream');
-  const token = env.SVC_UPSTREAM_TOKEN || undefined;
+  const token = runtime.env.SVC_UPSTREAM_TOKEN || undefined;
   if (token && base.protocol === 'http:' && !isLoopback(base)) {
     throw new Failure('guard', `SVC_UPSTREAM_TOKEN would go to ${base.origin} over plain http`, { hint: 'use https' });
   }
+  const way = await wayTo(base, {}, {}, runtime);
   const { overUndici } = await import('../http/undici.ts');
-  const line = overUndici(proxiesFor(base, env));
-  return { answer: upstreamAt(base, token, line.send, after), close: line.close };
+  const line = overUndici(way);
+  return { answer: upstreamAt(base, token, line.send, runtime.after), close: line.close };
 }
 
 function untilAborted(signal: AbortSignal): Promise<void> {

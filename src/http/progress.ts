@@ -1,3 +1,4 @@
+import { isRefusedHandshake } from './cause.ts';
 import type { Body, Layer } from './message.ts';
 
 /**
@@ -22,10 +23,15 @@ const PIECE = 64 * 1024;
 
 /** Keeps `progress` true while the body is taken, from the start of each exchange. A sender asks for the first piece when it is connected. */
 export function withProgress(progress: Progress): Layer {
-  return (next) => (request) => {
+  return (next) => async (request) => {
     const { body } = request;
     Object.assign(progress, { phase: 'nothing', sent: 0, attempts: progress.attempts + 1 });
-    return next({ ...request, body: { length: body.length, pieces: () => observed(body, progress) } });
+    try {
+      return await next({ ...request, body: { length: body.length, pieces: () => observed(body, progress) } });
+    } catch (error) {
+      if (isRefusedHandshake(error)) Object.assign(progress, { phase: 'nothing', sent: 0 });
+      throw error;
+    }
   };
 }
 

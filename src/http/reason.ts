@@ -1,12 +1,31 @@
+import { codeOf, innermost, isRefusedHandshake } from './cause.ts';
 import { LimitReached } from './limits.ts';
+import { ProxyFailure } from './proxy-failure.ts';
 
-/** Why a connection failed, in words: the innermost cause that says something, codes of the system explained. */
+/** Why a connection failed, in words on one line: the innermost cause that says something, codes of the system explained. */
 export function networkReason(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const inner = innermost(error);
-  const code = 'code' in inner ? String(inner.code) : '';
-  return explanations[code] ?? (inner.message || code || 'the connection failed');
+  const code = codeOf(inner);
+  if (explanations[code]) return explanations[code];
+  if (isRefusedHandshake(error)) return 'the server does not accept the client certificate (--cert and --key)';
+  if (/^(ERR_SSL_|EPROTO)/.test(code)) return 'TLS could not be agreed upon with the server';
+  return inner.message || code || 'the connection failed';
 }
+
+/**
+ * True for a reason that will be the same at once: a name that does not exist, a certificate that is wrong, a proxy
+ * that refuses, the end of the time.
+ */
+export function isLastingReason(error: unknown): boolean {
+  if (error instanceof LimitReached) return error.limit === 'total';
+  if (!(error instanceof Error)) return false;
+  const inner = innermost(error);
+  if (inner instanceof ProxyFailure) return inner.isLasting;
+  return LASTING.test(codeOf(inner));
+}
+
+const UNKNOWN_AUTHORITY = 'the certificate of the server comes from an unknown authority (--cacert adds one)';
 
 const explanations: { readonly [code: string]: string } = {
   ENOTFOUND: 'there is no host of that name',
@@ -20,25 +39,19 @@ const explanations: { readonly [code: string]: string } = {
   UND_ERR_SOCKET: 'the connection was closed before the answer was complete',
   UND_ERR_HEADERS_OVERFLOW: 'the headers of the answer are longer than 16 KiB',
   CERT_HAS_EXPIRED: 'the certificate of the server has expired',
-  DEPTH_ZERO_SELF_SIGNED_CERT: 'the certificate of the server is self-signed',
-  SELF_SIGNED_CERT_IN_CHAIN: 'the certificate of the server comes from an unknown authority',
-  UNABLE_TO_GET_ISSUER_CERT: 'the certificate of the server comes from an unknown authority',
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'the certificate of the server comes from an unknown authority',
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'the certificate of the server comes from an unknown authority',
+  CERT_NOT_YET_VALID: 'the certificate of the server is not valid yet',
+  CERT_REVOKED: 'the certificate of the server was revoked',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'the certificate of the server is self-signed (--cacert trusts it)',
+  SELF_SIGNED_CERT_IN_CHAIN: UNKNOWN_AUTHORITY,
+  UNABLE_TO_GET_ISSUER_CERT: UNKNOWN_AUTHORITY,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNKNOWN_AUTHORITY,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: UNKNOWN_AUTHORITY,
   ERR_TLS_CERT_ALTNAME_INVALID: 'the certificate of the server is for another host',
+  ERR_SSL_WRONG_VERSION_NUMBER: 'the server does not speak TLS there; is it http?',
+  ERR_SSL_PACKET_LENGTH_TOO_LONG: 'the server does not speak TLS there; is it http?',
+  ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE: 'the server refused TLS; it may want a client certificate (--cert and --key)',
+  ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: 'the server wants a client certificate (--cert and --key)',
 };
 
-/** True for a reason that will be the same at once: a name that does not exist, a certificate that is wrong, the end of the time. */
-export function isLastingReason(error: unknown): boolean {
-  if (error instanceof LimitReached) return error.limit === 'total';
-  if (!(error instanceof Error)) return false;
-  const inner = innermost(error);
-  const code = 'code' in inner ? String(inner.code) : '';
-  return /^(ENOTFOUND|EPROTO|ERR_TLS_|ERR_SSL_|.*CERT)/.test(code) || /proxy response/i.test(inner.message);
-}
-
-// Several addresses that all failed come as one error with many inside; the last is as good as any.
-function innermost(error: Error): Error {
-  const inner = error instanceof AggregateError ? error.errors.at(-1) : error.cause;
-  return inner instanceof Error ? innermost(inner) : error;
-}
+// Certificates and TLS as a whole, by the names Node and OpenSSL give what is wrong with them.
+const LASTING = /^(ENOTFOUND|EPROTO|ERR_TLS_|ERR_SSL_|UNABLE_TO_|INVALID_(CA|PURPOSE)|PATH_LENGTH_EXCEEDED|.*CERT)/;

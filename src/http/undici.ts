@@ -1,8 +1,9 @@
 import type { Readable } from 'node:stream';
-import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici';
+import { Agent, type Dispatcher } from 'undici';
+import { connectTo, type Way } from './connection.ts';
 import type { Headers, Reply, Request, Send } from './message.ts';
 import { piecesOf } from './progress.ts';
-import type { Proxies } from './proxies.ts';
+import { proxyAuthorization } from './proxies.ts';
 
 /** A way to send requests, open until it is closed; closing ends all exchanges at once. */
 export interface Line {
@@ -18,18 +19,21 @@ export interface Line {
  * leaves, and then nobody knows whether that was applied. It has a dispatcher of its own as well, because undici
  * connects anew when an exchange is aborted.
  */
-export function overUndici(proxies: Proxies | undefined): Line {
-  const open = new Set<Dispatcher>();
+export function overUndici(way: Way): Line {
+  const open = new Set<() => Promise<void>>();
   return {
     send: async (request) => {
-      const dispatcher = dispatcherFor(proxies);
-      open.add(dispatcher);
+      const stop = new AbortController();
+      const signal = request.signal ? AbortSignal.any([request.signal, stop.signal]) : stop.signal;
+      const dispatcher = dispatcherFor(new URL(request.url), way, signal);
       const end = async (): Promise<void> => {
-        open.delete(dispatcher);
+        open.delete(end);
+        stop.abort();
         await dispatcher.destroy();
       };
+      open.add(end);
       try {
-        const reply = await exchange(dispatcher, request);
+        const reply = await exchange(dispatcher, request, way);
         return { ...reply, body: endedWith(reply.body, end) };
       } catch (error) {
         await end();
@@ -37,26 +41,40 @@ export function overUndici(proxies: Proxies | undefined): Line {
       }
     },
     close: async () => {
-      await Promise.all(Array.from(open, (dispatcher) => dispatcher.destroy()));
+      await Promise.all(Array.from(open, (end) => end()));
     },
   };
 }
 
-function dispatcherFor(proxies: Proxies | undefined): Dispatcher {
-  const options = { headersTimeout: 0, bodyTimeout: 0, connect: { timeout: 0 }, allowH2: false };
-  return proxies ? new EnvHttpProxyAgent({ ...options, ...proxies, proxyTunnel: false }) : new Agent(options);
+function dispatcherFor(url: URL, way: Way, signal: AbortSignal): Dispatcher {
+  return new Agent({
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    allowH2: false,
+    connect: (_, done) => {
+      connectTo(url, way, signal).then(
+        (socket) => done(null, socket),
+        (error) => done(error, null),
+      );
+    },
+  });
 }
 
-async function exchange(dispatcher: Dispatcher, { url: text, method, headers, body, signal }: Request): Promise<Reply> {
+async function exchange(dispatcher: Dispatcher, request: Request, { proxy }: Way): Promise<Reply> {
+  const { url: text, method, headers, body, signal } = request;
   const url = new URL(text);
   const length: Headers = body.length === undefined ? [] : [['Content-Length', String(body.length)]];
+  // A proxy that is no tunnel is told the whole address, and is the one to read its credential.
+  const asked = url.protocol === 'http:' ? proxy : undefined;
+  const authorization = asked && proxyAuthorization(asked);
+  const extra: Headers = authorization ? [['Proxy-Authorization', authorization]] : [];
   if (signal?.aborted) throw signal.reason;
   signal?.addEventListener('abort', () => void dispatcher.destroy(signal.reason), { once: true });
   const reply = await dispatcher.request({
     origin: url.origin,
-    path: url.pathname + url.search,
+    path: asked ? url.href : url.pathname + url.search,
     method,
-    headers: [...headers, ...length].flat(),
+    headers: [...headers, ...extra, ...length].flat(),
     // undici takes any async iterable and starts it when it is connected; its types know streams only.
     body: piecesOf(body) as unknown as Readable,
     responseHeaders: 'raw',

@@ -4,7 +4,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { collect } from '../../src/http/collect.ts';
 import { header, type Request } from '../../src/http/message.ts';
 import { noProgress, withProgress } from '../../src/http/progress.ts';
-import { proxiesFor } from '../../src/http/proxies.ts';
+import { parseProxy, proxyAuthorization, proxyFor } from '../../src/http/proxies.ts';
 import { networkReason } from '../../src/http/reason.ts';
 import { overUndici } from '../../src/http/undici.ts';
 import { bodyOf, httpAnswer, rawServer } from '../support/raw-server.ts';
@@ -13,9 +13,9 @@ function request(url: string, body: Request['body'] = Buffer.from('{}')): Reques
   return { method: 'POST', url, headers: [['Content-Type', 'application/json']], body };
 }
 
-async function send(url: string, body?: Request['body'], proxies = proxiesFor(new URL(url), {})) {
+async function send(url: string, body?: Request['body'], env: Readonly<Record<string, string>> = {}) {
   const progress = noProgress();
-  const line = overUndici(proxies);
+  const line = overUndici({ proxy: parseProxy(proxyFor(new URL(url), env)?.text ?? ':'), tls: {} });
   onTestFinished(() => line.close());
   try {
     const reply = await withProgress(progress)(line.send)(request(url, body));
@@ -83,21 +83,49 @@ describe('overUndici', () => {
 });
 
 describe('proxies', () => {
-  it('of the environment, lower case first; never for loopback', () => {
-    const far = new URL('https://svc.test');
-    expect(proxiesFor(far, {})).toBeUndefined();
-    expect(proxiesFor(far, { HTTP_PROXY: 'http://p:1' })).toBeUndefined();
-    expect(proxiesFor(far, { HTTPS_PROXY: 'http://p:1', https_proxy: 'http://q:2', NO_PROXY: 'x' })).toEqual({
-      httpProxy: '',
-      httpsProxy: 'http://q:2',
-      noProxy: 'x',
-    });
-    expect(proxiesFor(new URL('http://svc.test'), { http_proxy: 'http://p:1' })).toMatchObject({
-      httpProxy: 'http://p:1',
-    });
-    for (const near of ['http://localhost', 'https://127.8.0.1', 'http://[::1]:5']) {
-      expect(proxiesFor(new URL(near), { HTTP_PROXY: 'http://p:1', HTTPS_PROXY: 'http://p:1' })).toBeUndefined();
-    }
+  const proxied = (url: string, env: Record<string, string>) => proxyFor(new URL(url), env)?.text;
+
+  it.each<[string, Record<string, string>, string | undefined]>([
+    ['https://svc.test', {}, undefined],
+    ['https://svc.test', { HTTP_PROXY: 'http://p:1' }, undefined],
+    ['https://svc.test', { HTTPS_PROXY: 'http://p:1', https_proxy: 'http://q:2', NO_PROXY: 'x' }, 'http://q:2'],
+    ['https://svc.test', { HTTPS_PROXY: 'http://p:1', https_proxy: '' }, 'http://p:1'],
+    ['http://svc.test', { http_proxy: 'http://p:1' }, 'http://p:1'],
+    ...['http://localhost', 'https://127.8.0.1', 'http://[::1]:5', 'http://a.localhost'].map(
+      (near): [string, Record<string, string>, undefined] => [
+        near,
+        { HTTP_PROXY: 'p:1', HTTPS_PROXY: 'p:1' },
+        undefined,
+      ],
+    ),
+    ...['svc.test', '.test', '*.test', '*', 'a, SVC.test b', 'svc.test:80', 'test'].map(
+      (list): [string, Record<string, string>, undefined] => [
+        'http://svc.test',
+        { HTTP_PROXY: 'p:1', NO_PROXY: list },
+        undefined,
+      ],
+    ),
+    ...['vc.test', 'svc.test:81', 'other', ',', 'svc.test.x'].map((list): [string, Record<string, string>, string] => [
+      'http://svc.test',
+      { HTTP_PROXY: 'p:1', no_proxy: list },
+      'p:1',
+    ]),
+  ])('for %s of the environment %j: %s', (url, env, wanted) => {
+    expect(proxied(url, env)).toBe(wanted);
+  });
+
+  it.each<[string, string | undefined, string?]>([
+    ['http://p:1', 'http://p:1/'],
+    ['p:3128', 'http://p:3128/'],
+    ['https://p', 'https://p/'],
+    ['u:p%40w@p:1', 'http://u:p%40w@p:1/', 'Basic dTpwQHc='],
+    ['http://u:100%@p:1', 'http://u:100%@p:1/', 'Basic dToxMDAl'],
+    ['socks5://p:1', undefined],
+    [':', undefined],
+  ])('named %s are at %s', (text, wanted, authorization) => {
+    const proxy = parseProxy(text);
+    expect(proxy?.href).toBe(wanted);
+    expect(proxy && proxyAuthorization(proxy)).toBe(authorization);
   });
 
   it('are asked as curl asks them: the whole address for http, a tunnel for https, nothing for NO_PROXY', async () => {
@@ -118,7 +146,7 @@ describe('proxies', () => {
     const address = proxy.address();
     const at = `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}`;
     const through = (url: string) =>
-      send(url, undefined, proxiesFor(new URL(url), { HTTP_PROXY: at, HTTPS_PROXY: at, NO_PROXY: 'direct.invalid' }));
+      send(url, undefined, { HTTP_PROXY: at, HTTPS_PROXY: at, NO_PROXY: 'direct.invalid' });
     const plain = await through('http://svc.invalid/call/start');
     expect(plain.text).toBe('{"via":"proxy"}');
     expect(header(plain.reply?.headers ?? [], 'content-length')).toBe('15');

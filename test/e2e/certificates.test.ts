@@ -1,0 +1,263 @@
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { TlsOptions } from 'node:tls';
+import { afterAll, describe, expect, it } from 'vitest';
+import { authority, contents, selfSigned, withoutOpenssl, withPassphrase } from '../support/certificates.ts';
+import { type Finished, run } from '../support/process.ts';
+import { connectProxy, demandingServer, secureServer } from '../support/secure-servers.ts';
+import { folder } from '../support/svc.ts';
+
+const reason = withoutOpenssl();
+
+const HERE = 'DNS:localhost,IP:127.0.0.1,DNS:svc.test';
+const UNKNOWN = 'the certificate of the server comes from an unknown authority (--cacert adds one)';
+const call = ['call', 'start', '--project-id', 'a/b', '--op-name', 'x', '--error-format', 'json'];
+const credentials = { SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1' };
+
+describe('certificates', () => {
+  if (reason) return it.skip(reason, () => {});
+  const ca = authority();
+  afterAll(() => rmSync(ca.folder, { recursive: true, force: true }));
+  const good = ca.sign('good', HERE);
+  const own = selfSigned(ca.folder, 'own', HERE);
+  const client = ca.sign('client', 'DNS:client.test');
+  const stranger = selfSigned(ca.folder, 'stranger', 'DNS:stranger.test');
+
+  // Loopback never goes through a proxy, so what does has another name, which only the proxy knows.
+  async function sent(port: number, proxied: boolean, flags: readonly string[] = [], env: Record<string, string> = {}) {
+    const proxy = proxied ? await connectProxy(port) : undefined;
+    const where = proxy
+      ? { SVC_BASE_URL: 'https://svc.test', HTTPS_PROXY: `http://127.0.0.1:${proxy.port}` }
+      : { SVC_BASE_URL: `https://localhost:${port}` };
+    return run([...call, ...flags], { env: { ...credentials, ...where, ...env }, stdin: '' });
+  }
+
+  function failure({ stderr }: Finished) {
+    const lines = stderr.trim().split('\n');
+    expect(lines, stderr).toHaveLength(1);
+    return JSON.parse(lines[0] ?? '').error;
+  }
+
+  const ways = [
+    ['directly', false],
+    ['through a proxy', true],
+  ] as const;
+
+  describe.each(ways)('%s', (_, proxied) => {
+    it.each<[string, () => TlsOptions, string[], string]>([
+      [
+        'expired',
+        () => contents(ca.sign('old', HERE, -1)),
+        ['--cacert', ca.cert],
+        'the certificate of the server has expired',
+      ],
+      [
+        'for another host',
+        () => contents(ca.sign('other', 'DNS:other.test')),
+        ['--cacert', ca.cert],
+        'the certificate of the server is for another host',
+      ],
+      ['self-signed', () => contents(own), [], 'the certificate of the server is self-signed (--cacert trusts it)'],
+      ['of an unknown authority', () => contents(good), [], UNKNOWN],
+      [
+        'of an unknown authority, sent along',
+        () => ({ ...contents(good), cert: contents(good).cert + contents({ ...good, cert: ca.cert }).cert }),
+        [],
+        UNKNOWN,
+      ],
+      ['of another authority than the one given', () => contents(good), ['--cacert', own.cert], UNKNOWN],
+    ])('a certificate that is %s is refused in one attempt, and nothing is sent', async (_, options, flags, why) => {
+      const server = await secureServer(options());
+      const result = await sent(server.port, proxied, flags);
+      expect(failure(result)).toMatchObject({
+        code: 'unreachable',
+        message: `the service could not be reached: ${why}`,
+        exit_code: 7,
+        applied: 'no',
+        phase: 'nothing',
+        bytes_sent: 0,
+        attempts: 1,
+      });
+      expect(server.seen).toEqual([]);
+    });
+
+    it.each<[string, (home: string) => { flags?: string[]; env?: Record<string, string> }]>([
+      ['--cacert', () => ({ flags: ['--cacert', ca.cert] })],
+      ['NODE_EXTRA_CA_CERTS', () => ({ env: { NODE_EXTRA_CA_CERTS: ca.cert } })],
+      [
+        'NODE_EXTRA_CA_CERTS beside another --cacert',
+        () => ({ flags: ['--cacert', own.cert], env: { NODE_EXTRA_CA_CERTS: ca.cert } }),
+      ],
+      [
+        '--cacert beside another NODE_EXTRA_CA_CERTS',
+        () => ({ flags: ['--cacert', ca.cert], env: { NODE_EXTRA_CA_CERTS: own.cert } }),
+      ],
+      [
+        'the profile',
+        (home) => {
+          writeFileSync(join(home, 'config.json'), JSON.stringify({ profiles: { default: { cacert: ca.cert } } }));
+          return { env: { SVC_CONFIG_DIR: home } };
+        },
+      ],
+    ])('an authority of %s is trusted', async (_, setting) => {
+      const server = await secureServer(contents(good));
+      const { flags = [], env = {} } = setting(folder());
+      const result = await sent(server.port, proxied, flags, env);
+      expect(result).toMatchObject({ code: 0, stderr: '' });
+      expect(server.seen).toEqual(['POST /call/start']);
+    });
+
+    describe.each(['TLSv1.2', 'TLSv1.3'] as const)('a server that wants a client certificate over %s', (version) => {
+      const options = () => ({
+        ...contents(good),
+        requestCert: true,
+        ca: contents({ ...good, cert: ca.cert }).cert,
+        minVersion: version,
+        maxVersion: version,
+      });
+
+      it('gets the one given, with its key in a file of its own or in the same', async () => {
+        const server = await secureServer(options());
+        const both = join(folder(), 'both.pem');
+        const { cert, key } = contents(client);
+        writeFileSync(both, cert + key);
+        for (const files of [
+          ['--cert', client.cert, '--key', client.key],
+          ['--cert', both],
+        ]) {
+          const result = await sent(server.port, proxied, ['--cacert', ca.cert, ...files]);
+          expect(result).toMatchObject({ code: 0, stderr: '' });
+        }
+        expect(server.seen).toHaveLength(2);
+      });
+
+      it.each<[string, () => string[], string]>([
+        [
+          'none',
+          () => [],
+          version === 'TLSv1.3' ? 'the server wants a client certificate' : 'it may want a client certificate',
+        ],
+        [
+          'one of a stranger',
+          () => ['--cert', stranger.cert, '--key', stranger.key],
+          'does not accept the client cert',
+        ],
+      ])('refuses %s, and nothing is applied', async (_, files, why) => {
+        const port = await demandingServer(good, ca.cert, version);
+        const result = await sent(port, proxied, ['--cacert', ca.cert, ...files()]);
+        const { message, ...facts } = failure(result);
+        expect(message).toContain(why);
+        expect(facts).toMatchObject({ exit_code: 7, applied: 'no', phase: 'nothing', bytes_sent: 0, attempts: 1 });
+      });
+    });
+  });
+
+  it.each<[string, () => string[], number, RegExp]>([
+    [
+      'a --cacert that is not there',
+      () => ['--cacert', 'none.pem'],
+      12,
+      /^cannot read none\.pem \(--cacert\): there is no such file/,
+    ],
+    [
+      'a --cacert without a certificate',
+      () => ['--cacert', client.key],
+      2,
+      /^there is no certificate in .*client\.key \(--cacert\)$/,
+    ],
+    ['a --cacert that is broken', () => ['--cacert', broken(ca.cert)], 2, /^a certificate in .* is broken$/],
+    ['a --cert that is not there', () => ['--cert', 'none.pem'], 12, /^cannot read none\.pem \(--cert\)/],
+    [
+      'a --cert without a key',
+      () => ['--cert', client.cert],
+      2,
+      /^there is no private key in .*client\.pem \(--cert\)$/,
+    ],
+    ['a --key without a certificate', () => ['--key', client.key], 2, /^--key belongs to a certificate$/],
+    [
+      'a --key of another',
+      () => ['--cert', client.cert, '--key', good.key],
+      2,
+      /^the key in .*good\.key \(--key\) does not belong to/,
+    ],
+    [
+      'a --key with a passphrase',
+      () => ['--cert', client.cert, '--key', withPassphrase(client)],
+      2,
+      /needs a passphrase/,
+    ],
+    [
+      'a --key that is broken',
+      () => ['--cert', client.cert, '--key', broken(client.key)],
+      2,
+      /^the private key in .* is broken$/,
+    ],
+  ])('%s is told before anything is sent', async (_, flags, code, message) => {
+    const server = await secureServer(contents(good));
+    const result = await sent(server.port, false, flags());
+    expect({ code: result.code, applied: failure(result).applied }).toEqual({ code, applied: 'no' });
+    expect(failure(result).message).toMatch(message);
+    expect(server.seen).toEqual([]);
+  });
+
+  it.each<[string, () => string, number]>([
+    ['missing', () => '/no/such/file.pem', 12],
+    ['broken', () => broken(ca.cert), 2],
+    ['something else', () => good.key, 2],
+  ])('a NODE_EXTRA_CA_CERTS that is %s is told of, not passed over', async (_, path, code) => {
+    const file = path();
+    const server = await secureServer(contents(good));
+    const result = await sent(server.port, false, ['--cacert', ca.cert], { NODE_EXTRA_CA_CERTS: file });
+    expect(result.code).toBe(code);
+    expect(result.stderr).toContain(`${file} (NODE_EXTRA_CA_CERTS)`);
+    expect(server.seen).toEqual([]);
+  });
+
+  it('NODE_TLS_REJECT_UNAUTHORIZED=0 is refused for https, and does not matter elsewhere', async () => {
+    const env = { NODE_TLS_REJECT_UNAUTHORIZED: '0' };
+    const server = await secureServer(contents(own));
+    const refused = await sent(server.port, false, [], env);
+    expect(failure(refused)).toMatchObject({
+      code: 'guard',
+      exit_code: 13,
+      applied: 'no',
+      hint: expect.stringContaining('--cacert <file>'),
+    });
+    expect(server.seen).toEqual([]);
+    expect(await run([...call, '--local'], { env, stdin: '' })).toMatchObject({ code: 0, stderr: '' });
+    const plain = await run([...call], {
+      env: { ...env, ...credentials, SVC_BASE_URL: 'http://127.0.0.1:9' },
+      stdin: '',
+    });
+    expect(plain.code).toBe(7);
+  });
+
+  it('--curl names the files as curl does', async () => {
+    const flags = ['--cacert', 'a b.pem', '--cert', 'c.pem', '--key', 'k.pem', '--curl'];
+    const { stdout } = await sent(1, false, flags);
+    expect(stdout).toContain(`--cacert 'a b.pem' \\\n  --cert 'c.pem' \\\n  --key 'k.pem' \\\n`);
+  });
+
+  it('a proxy may be reached over TLS, with what is trusted otherwise', async () => {
+    const target = await secureServer(contents(good));
+    const between = await connectProxy(target.port, contents(good));
+    const proxy = `https://localhost:${between.port}`;
+    const flags = ['--base-url', 'https://svc.test'];
+    const trusted = await sent(0, false, [...flags, '--cacert', ca.cert], { HTTPS_PROXY: proxy });
+    expect(trusted).toMatchObject({ code: 0, stderr: '' });
+    expect(target.seen).toEqual(['POST /call/start']);
+    const unknown = await sent(0, false, flags, { HTTPS_PROXY: proxy });
+    expect(failure(unknown)).toMatchObject({
+      message: `the service could not be reached: the proxy ${proxy.slice(8)} could not be used: ${UNKNOWN}`,
+      attempts: 1,
+    });
+  });
+});
+
+// The same file with its middle spoilt.
+function broken(path: string): string {
+  const lines = readFileSync(path, 'utf8').split('\n');
+  const spoilt = join(folder(), 'broken.pem');
+  writeFileSync(spoilt, [...lines.slice(0, 1), 'AAAA', ...lines.slice(2)].join('\n'));
+  return spoilt;
+}

@@ -1,0 +1,82 @@
+import { createServer } from 'node:http';
+import { describe, expect, it } from 'vitest';
+import { connectProxy, listening } from '../support/secure-servers.ts';
+import { svc } from '../support/svc.ts';
+
+const call = ['call', 'start', '--project-id', 'a/b', '--op-name', 'x'];
+
+async function through(proxy: string, base = 'https://svc.test', flags: readonly string[] = []) {
+  const env = {
+    SVC_USERNAME: 'api',
+    SVC_PASSWORD: 'pass-word-1',
+    SVC_BASE_URL: base,
+    HTTPS_PROXY: proxy,
+    HTTP_PROXY: proxy,
+  };
+  return svc([...call, '--retries', '1', '--allow-http', ...flags], { env });
+}
+
+describe('a proxy that does not do its part is told as such, and nothing is sent', () => {
+  it.each<[string, number, string]>([
+    ['407 Proxy Authentication Required', 1, 'wants a user and a password (407)'],
+    ['403 Forbidden', 1, 'did not connect to the service (403 Forbidden)'],
+    ['502 Bad Gateway', 2, 'did not connect to the service (502 Bad Gateway)'],
+    ['503', 2, 'did not connect to the service (503)'],
+    ['nonsense', 2, 'could not be used: '],
+  ])('CONNECT is answered with %s', async (answer, attempts, why) => {
+    const proxy = await connectProxy(answer);
+    const { code, stderr } = await through(`http://user:pr0xy-pass@127.0.0.1:${proxy.port}`);
+    const last = stderr
+      .trim()
+      .split('\n')
+      .find((line) => !line.includes('trying again'));
+    expect({ code, last }).toMatchObject({
+      code: 7,
+      last: expect.stringContaining(`svc: the service could not be reached: the proxy 127.0.0.1:${proxy.port} ${why}`),
+    });
+    expect(stderr).not.toContain('pr0xy-pass');
+    expect(proxy.seen).toHaveLength(attempts);
+    expect(proxy.seen[0]).toMatch(/^CONNECT svc\.test:443 HTTP\/1\.1\r\nHost: svc\.test:443\r\n/);
+    expect(proxy.seen[0]).toContain(`Proxy-Authorization: Basic ${btoa('user:pr0xy-pass')}\r\n`);
+  });
+
+  it.each([
+    ['https://svc.test', 'http://127.0.0.1:9', 'the proxy 127.0.0.1:9 could not be used: nothing listens there'],
+    ['http://svc.test', '127.0.0.1:9', 'the proxy 127.0.0.1:9 could not be used: nothing listens there'],
+    [
+      'https://svc.test',
+      'http://proxy.invalid:1',
+      'the proxy proxy.invalid:1 could not be used: there is no host of that',
+    ],
+  ])('%s through %s', async (base, proxy, why) => {
+    const { code, stderr } = await through(proxy, base);
+    expect({ code, stderr }).toEqual({ code: 7, stderr: expect.stringContaining(why) });
+  });
+
+  it('an address that is none is a wrong environment, and not repeated', async () => {
+    for (const proxy of ['socks5://user:pr0xy-pass@p:1', 'http://user:pr0xy-pass@:1']) {
+      const { code, stderr } = await through(proxy);
+      expect({ code, stderr }).toEqual({
+        code: 2,
+        stderr: expect.stringMatching(/^svc: HTTPS_PROXY is no address of an http or https proxy\n {2}write it like/),
+      });
+    }
+  });
+});
+
+it('a proxy for plain http is told who asks, and what it answers is the answer', async () => {
+  const asked: unknown[] = [];
+  const proxy = createServer((incoming, response) => {
+    asked.push([incoming.url, incoming.headers['proxy-authorization']]);
+    incoming.resume();
+    response.end('{"id":"1","trace_id":"2"}');
+  });
+  const { code, stderr } = await through(`http://u:pr0xy-pass@127.0.0.1:${await listening(proxy)}`, 'http://svc.test', [
+    '-v',
+  ]);
+  expect({ code, asked }).toEqual({
+    code: 0,
+    asked: [['http://svc.test/call/start', `Basic ${btoa('u:pr0xy-pass')}`]],
+  });
+  expect(stderr).not.toMatch(/pr0xy-pass|Proxy-Auth/i);
+});

@@ -1,0 +1,75 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** A certificate and its key, as files. */
+export interface Pair {
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** Why certificates cannot be made here; undefined where they can. */
+export function withoutOpenssl(): string | undefined {
+  try {
+    execFileSync('openssl', ['version'], { stdio: 'pipe' });
+    return undefined;
+  } catch {
+    return 'there is no openssl to make certificates with';
+  }
+}
+
+/** An authority of its own in a new folder, and what it signs. */
+export interface Authority {
+  readonly folder: string;
+  readonly cert: string;
+  /** A certificate for names like `DNS:svc.test` or `IP:127.0.0.1`, valid for so many days from now. */
+  readonly sign: (name: string, subjects: string, days?: number) => Pair;
+}
+
+/** Makes an authority that nobody knows. */
+export function authority(): Authority {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-certificates-'));
+  const ca = selfSigned(folder, 'authority', 'DNS:authority.test');
+  const sign = (name: string, subjects: string, days = 30): Pair => {
+    const { cert, key } = pairOf(folder, name);
+    const [request, extensions] = [join(folder, `${name}.csr`), join(folder, `${name}.ext`)];
+    writeFileSync(extensions, `subjectAltName=${subjects}\n`);
+    openssl(['req', '-new', ...newKey(key), '-subj', `/CN=${name}`, '-out', request]);
+    const by = ['-CA', ca.cert, '-CAkey', ca.key, '-CAcreateserial'];
+    openssl(['x509', '-req', '-in', request, ...by, '-days', String(days), '-extfile', extensions, '-out', cert]);
+    return { cert, key };
+  };
+  return { folder, cert: ca.cert, sign };
+}
+
+/** A certificate that is signed by itself, for names. */
+export function selfSigned(folder: string, name: string, subjects: string): Pair {
+  const { cert, key } = pairOf(folder, name);
+  const names = ['-subj', `/CN=${name}`, '-addext', `subjectAltName=${subjects}`];
+  openssl(['req', '-x509', ...newKey(key), ...names, '-days', '30', '-out', cert]);
+  return { cert, key };
+}
+
+/** The same key behind a passphrase, and the file with it. */
+export function withPassphrase({ key }: Pair): string {
+  openssl(['pkcs8', '-topk8', '-in', key, '-out', `${key}.locked`, '-passout', 'pass:secret']);
+  return `${key}.locked`;
+}
+
+/** The contents of both files, as servers want them. */
+export function contents({ cert, key }: Pair): { cert: string; key: string } {
+  return { cert: readFileSync(cert, 'utf8'), key: readFileSync(key, 'utf8') };
+}
+
+function pairOf(folder: string, name: string): Pair {
+  return { cert: join(folder, `${name}.pem`), key: join(folder, `${name}.key`) };
+}
+
+function newKey(file: string): string[] {
+  return ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-keyout', file];
+}
+
+function openssl(args: readonly string[]): void {
+  execFileSync('openssl', args, { stdio: 'pipe' });
+}
