@@ -29,7 +29,7 @@ async function silent(first: string): Promise<{ url: string; asked: Promise<Sock
 }
 
 function upstream(url: string, { after }: Clock): Upstream {
-  const line = overUndici(undefined);
+  const line = overUndici({ tls: {} });
   onTestFinished(line.close);
   return upstreamAt(new URL(url), undefined, line.send, after);
 }
