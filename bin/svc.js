@@ -30,6 +30,7 @@ async function start() {
     platform: process.platform,
     pid: process.pid,
     host: hostname(),
+    node: process.versions.node,
     isRunning,
     now: Date.now,
     elapsed: () => performance.now(),

@@ -18,7 +18,7 @@ _svc() {
   local word=${given[last]} second="" flag="" only="" count=0 argument="" quote="" lead=""
   local flags="" valued="" paths="" references="" arguments="" choices=""
   if ((last == 1)); then
-    if [[ $word == -* ]]; then _svc_offer "--help --version"; else _svc_offer "feedback chat train call auth profile serve spec completion help"; fi
+    if [[ $word == -* ]]; then _svc_offer "--help --version"; else _svc_offer "feedback chat train call auth profile serve spec doctor completion help"; fi
     return
   fi
   _svc_second "$command"
@@ -180,6 +180,11 @@ _svc_command() {
       valued="--error-format"
       arguments="feedback chat train call"
       ;;
+    "doctor")
+      flags="--profile --local --base-url --trace-base-url --chat-base-url --train-base-url --cacert --cert --key --probe --json --verbose -v --quiet -q --error-format --help -h"
+      valued="--profile --base-url --trace-base-url --chat-base-url --train-base-url --cacert --cert --key --error-format"
+      paths="--cacert --cert --key"
+      ;;
     "completion")
       flags="--verbose -v --quiet -q --error-format --help -h"
       valued="--error-format"
@@ -188,14 +193,14 @@ _svc_command() {
     "help")
       flags="--verbose -v --quiet -q --error-format --help -h"
       valued="--error-format"
-      arguments="feedback chat train call auth profile serve spec completion help exit-codes environment"
+      arguments="feedback chat train call auth profile serve spec doctor completion help exit-codes environment"
       ;;
   esac
 }
 _svc_choices() {
   case $1 in
     "feedback replace --format" | "feedback schema --format" | "chat --format" | "train --format" | "call start --format") choices="json jsonl text table" ;;
-    "feedback replace --error-format" | "feedback schema --error-format" | "chat --error-format" | "train --error-format" | "call start --error-format" | "auth login --error-format" | "auth logout --error-format" | "auth status --error-format" | "profile list --error-format" | "profile show --error-format" | "profile set --error-format" | "profile use --error-format" | "profile remove --error-format" | "serve --error-format" | "spec --error-format" | "completion --error-format" | "help --error-format") choices="text json" ;;
+    "feedback replace --error-format" | "feedback schema --error-format" | "chat --error-format" | "train --error-format" | "call start --error-format" | "auth login --error-format" | "auth logout --error-format" | "auth status --error-format" | "profile list --error-format" | "profile show --error-format" | "profile set --error-format" | "profile use --error-format" | "profile remove --error-format" | "serve --error-format" | "spec --error-format" | "doctor --error-format" | "completion --error-format" | "help --error-format") choices="text json" ;;
     "chat --tool-choice") choices="none" ;;
     "chat --reasoning-effort") choices="low medium high" ;;
   esac

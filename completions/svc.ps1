@@ -23,14 +23,15 @@ Register-ArgumentCompleter -Native -CommandName svc -ScriptBlock {
     'profile remove' = @{ Flags = @('--yes', '--verbose', '--quiet', '--error-format', '--help'); Valued = @('--error-format'); Choices = @{ '--error-format' = @('text', 'json') }; Arguments = @() }
     'serve' = @{ Flags = @('--port', '--data', '--credentials', '--no-auth', '--upstream', '--json', '--verbose', '--quiet', '--error-format', '--help'); Valued = @('--port', '--data', '--credentials', '--upstream', '--error-format'); Choices = @{ '--error-format' = @('text', 'json') }; Arguments = @() }
     'spec' = @{ Flags = @('--reply', '--skeleton', '--openapi', '--verbose', '--quiet', '--error-format', '--help'); Valued = @('--error-format'); Choices = @{ '--error-format' = @('text', 'json') }; Arguments = @('feedback', 'chat', 'train', 'call') }
+    'doctor' = @{ Flags = @('--profile', '--local', '--base-url', '--trace-base-url', '--chat-base-url', '--train-base-url', '--cacert', '--cert', '--key', '--probe', '--json', '--verbose', '--quiet', '--error-format', '--help'); Valued = @('--profile', '--base-url', '--trace-base-url', '--chat-base-url', '--train-base-url', '--cacert', '--cert', '--key', '--error-format'); Choices = @{ '--error-format' = @('text', 'json') }; Arguments = @() }
     'completion' = @{ Flags = @('--verbose', '--quiet', '--error-format', '--help'); Valued = @('--error-format'); Choices = @{ '--error-format' = @('text', 'json') }; Arguments = @('bash', 'zsh', 'fish', 'powershell') }
-    'help' = @{ Flags = @('--verbose', '--quiet', '--error-format', '--help'); Valued = @('--error-format'); Choices = @{ '--error-format' = @('text', 'json') }; Arguments = @('feedback', 'chat', 'train', 'call', 'auth', 'profile', 'serve', 'spec', 'completion', 'help', 'exit-codes', 'environment') }
+    'help' = @{ Flags = @('--verbose', '--quiet', '--error-format', '--help'); Valued = @('--error-format'); Choices = @{ '--error-format' = @('text', 'json') }; Arguments = @('feedback', 'chat', 'train', 'call', 'auth', 'profile', 'serve', 'spec', 'doctor', 'completion', 'help', 'exit-codes', 'environment') }
   }
   $given = @($ast.CommandElements | Where-Object { $_.Extent.EndOffset -lt $position } | ForEach-Object { $_.ToString() } | Select-Object -Skip 1)
   $offers = @()
   $lead = ''
   if ($given.Count -eq 0) {
-    $offers = if ($word -like '-*') { @('--help', '--version') } else { @('feedback', 'chat', 'train', 'call', 'auth', 'profile', 'serve', 'spec', 'completion', 'help') }
+    $offers = if ($word -like '-*') { @('--help', '--version') } else { @('feedback', 'chat', 'train', 'call', 'auth', 'profile', 'serve', 'spec', 'doctor', 'completion', 'help') }
   } elseif ($given.Count -eq 1 -and $second.ContainsKey($given[0])) {
     $offers = if ($word -like '-*') { @('--help') } else { $second[$given[0]] }
   } else {

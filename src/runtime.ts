@@ -23,6 +23,8 @@ export interface Runtime {
   readonly pid: number;
   /** The name of this machine. */
   readonly host: string;
+  /** The version of Node. */
+  readonly node: string;
   /** True while a process of that id exists. */
   readonly isRunning: (pid: number) => boolean;
   /** Milliseconds since 1970. */

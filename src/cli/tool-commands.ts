@@ -1,6 +1,6 @@
 import { operations } from '../operations/index.ts';
 import type { Command } from './command.ts';
-import { jsonFlag, reportFlags } from './shared-flags.ts';
+import { addressFlags, certificateFlags, jsonFlag, localFlag, profileFlag, reportFlags } from './shared-flags.ts';
 import { topics } from './topics.ts';
 
 /** The commands around the operations. */
@@ -70,6 +70,31 @@ export const toolCommands: readonly Command[] = [
       { why: 'For other tools', args: 'spec --openapi' },
     ],
     load: async () => (await import('../commands/spec.ts')).runSpec,
+  },
+  {
+    words: ['doctor'],
+    summary: 'Show what is configured and whether the service can be reached',
+    about:
+      'Every setting with what gives it, the files svc uses, and a connection to each base address as far as TLS; no operation is called without --probe. Secrets are not shown, and no credential_command is run without --probe. Ends with 0 when all is well, also with warnings, else with the first of: 12 a file cannot be used, 2 a setting is wrong or there is no address, 13 something is insecure, 4 there are no credentials, 5 to 9 what came of the probe, 7 an address cannot be reached.',
+    flags: [
+      profileFlag,
+      localFlag,
+      ...addressFlags(['trace', 'chat', 'train']),
+      ...certificateFlags,
+      {
+        name: 'probe',
+        takes: 'switch',
+        group: 'Common',
+        summary: 'Call feedback schema as well, which changes nothing',
+      },
+      { ...jsonFlag, summary: 'Print all of it as one JSON object' },
+      ...reportFlags,
+    ],
+    examples: [
+      { why: 'What counts here, and does it work', args: 'doctor' },
+      { why: 'Are the credentials good as well, for a script', args: 'doctor --profile work --probe --json' },
+    ],
+    load: async () => (await import('../commands/doctor.ts')).runDoctor,
   },
   {
     words: ['completion'],

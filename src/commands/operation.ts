@@ -2,7 +2,6 @@ import { buildBody } from '../body/build.ts';
 import { checkBody } from '../body/check.ts';
 import { type Conversation, openConversation } from '../body/conversation.ts';
 import type { Draft } from '../body/draft.ts';
-import type { Setting } from '../body/fills.ts';
 import { inputsOf } from '../body/inputs.ts';
 import { choicesAsked, withStream } from '../body/streaming.ts';
 import { type Destination, destinationOf, noAddress } from '../call/destination.ts';
@@ -18,7 +17,7 @@ import type { Operation } from '../operations/operation.ts';
 import { type Chosen, chooseProfile } from '../profiles/resolve.ts';
 import { wayTo } from '../profiles/way.ts';
 import type { Runtime } from '../runtime.ts';
-import { type Options, readOptions, retryLimit, timeLimit } from './options.ts';
+import { fillingOf, type Options, readOptions, retryLimit, timeLimit } from './options.ts';
 import { send } from './send.ts';
 import { usualFormat } from './show-answer.ts';
 import { showRequest } from './show-request.ts';
@@ -73,8 +72,8 @@ async function checkedBody(
   const tools = { inputs: inputsOf(runtime, signal, report.note), now: runtime.now, randomBytes: runtime.randomBytes };
   const given = { operation, args, flags, stdinIsTerminal: runtime.stdin.isTTY === true };
   const settings = {
-    project: settingOf('project_id', chosen, runtime.env),
-    model: settingOf('model', chosen, runtime.env),
+    project: fillingOf('project_id', chosen, runtime.env),
+    model: fillingOf('model', chosen, runtime.env),
   };
   const built = await buildBody(
     given,
@@ -89,15 +88,6 @@ async function checkedBody(
   if (conversation && choicesAsked(rootOf(draft.doc)) > 1)
     throw usage('a conversation goes on with one reply, and the body asks for several', 'leave out n');
   return draft;
-}
-
-function settingOf(
-  name: 'project_id' | 'model',
-  { name: profile, profile: stored }: Chosen,
-  env: Runtime['env'],
-): Setting {
-  const variable = `SVC_${name.toUpperCase()}`;
-  return env[variable] ? { text: env[variable], from: variable } : { text: stored[name], from: `profile "${profile}"` };
 }
 
 function shownAs(

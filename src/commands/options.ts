@@ -1,3 +1,4 @@
+import type { Setting } from '../body/fills.ts';
 import { parseHeaders } from '../call/request.ts';
 import { usage } from '../errors.ts';
 import { type FlagValues, isOn, listOf, textOf } from '../fields/flag.ts';
@@ -5,7 +6,7 @@ import type { Headers } from '../http/message.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { Format } from '../output/formats.ts';
 import type { Profile } from '../profiles/profile.ts';
-import type { Wanted } from '../profiles/resolve.ts';
+import type { Chosen, Wanted } from '../profiles/resolve.ts';
 import type { CertificateFiles } from '../profiles/way.ts';
 import type { Runtime } from '../runtime.ts';
 import { readDuration } from './duration.ts';
@@ -66,8 +67,8 @@ export function timeLimit(
   return readDuration(source, text);
 }
 
-// As many as PRODUCT.md section 7 gives.
-const USUAL_RETRIES = 3;
+/** As many repeats as PRODUCT.md section 7 gives. */
+export const USUAL_RETRIES = 3;
 
 /** How often a failed request may be repeated: flag, environment, profile, else 3 times. Throws usage for what is no number up to 99. */
 export function retryLimit(flags: FlagValues, env: Runtime['env'], profile: Profile): number {
@@ -78,7 +79,18 @@ export function retryLimit(flags: FlagValues, env: Runtime['env'], profile: Prof
   return Number(text);
 }
 
-function settingOf(
+/** What the environment or the profile say where a body names no project or model. */
+export function fillingOf(
+  name: 'project_id' | 'model',
+  { name: profile, profile: stored }: Chosen,
+  env: Runtime['env'],
+): Setting {
+  const variable = `SVC_${name.toUpperCase()}`;
+  return env[variable] ? { text: env[variable], from: variable } : { text: stored[name], from: `profile "${profile}"` };
+}
+
+/** What gives a setting, and its text, unchecked; no text where nothing gives one. */
+export function settingOf(
   name: 'timeout' | 'retries',
   flags: FlagValues,
   env: Runtime['env'],

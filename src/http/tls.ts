@@ -39,6 +39,12 @@ export async function secured(
   return secure.on('error', (error) => secure.destroy(error));
 }
 
+/** The TLS of a connection: its version, and when the certificate of the server ends in milliseconds since 1970; undefined for none. */
+export function securityOf(socket: Socket): { readonly version: string; readonly expires: number } | undefined {
+  if (!(socket instanceof tls.TLSSocket)) return undefined;
+  return { version: socket.getProtocol() ?? 'TLS', expires: Date.parse(socket.getPeerCertificate().valid_to) };
+}
+
 // A list of our own takes the place of what Node trusts, so that has to be on it. Newer Nodes tell what it is.
 function usualAuthorities(): readonly string[] {
   const told: unknown = Reflect.get(tls, 'getCACertificates');

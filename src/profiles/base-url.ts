@@ -3,7 +3,7 @@ import { usage } from '../errors.ts';
 /** A base address as given, checked: http or https, a path prefix allowed, nothing else. Throws usage. */
 export function parseBaseUrl(text: string, source: string): URL {
   if (!URL.canParse(text))
-    throw usage(`${source}: ${JSON.stringify(text)} is not an address`, 'write it like https://api.example.com');
+    throw usage(`${source}: ${JSON.stringify(shown(text))} is not an address`, 'write it like https://api.example.com');
   const url = new URL(text);
   if (url.protocol !== 'https:' && url.protocol !== 'http:') {
     throw usage(`${source}: a base address starts with https:// or http://`);
@@ -21,4 +21,9 @@ export function joinUrl(base: URL, path: string): string {
   const prefix = base.pathname.replace(/\/+$/, '');
   const shared = prefix.endsWith('/v1') && path.startsWith('/v1/') ? '/v1' : '';
   return base.origin + prefix + path.slice(shared.length);
+}
+
+// Whatever stands before an @ may be a password.
+function shown(text: string): string {
+  return text.replace(/^(\w+:\/\/)?[^/]*@/, '$1[hidden]@');
 }

@@ -18,6 +18,8 @@ export type Host = 'trace' | 'chat' | 'train';
 /** The profile that counts for a command, and the name it goes by. */
 export interface Chosen {
   readonly name: string;
+  /** What chose it, such as `--profile`. */
+  readonly source: string;
   readonly isLocal: boolean;
   readonly profile: Profile;
 }
@@ -27,22 +29,27 @@ export interface Chosen {
  * usage for a named profile that does not exist.
  */
 export async function chooseProfile(wanted: Wanted, runtime: Runtime): Promise<Chosen> {
-  const named = wanted.local ? localProfile : wanted.profile || runtime.env.SVC_PROFILE;
+  const [named, namer] = wanted.local
+    ? [localProfile, '--local']
+    : wanted.profile
+      ? [wanted.profile, '--profile']
+      : [runtime.env.SVC_PROFILE, 'SVC_PROFILE'];
   if (wanted.local && wanted.profile && wanted.profile !== localProfile) {
     throw usage('--local and --profile name two services', 'give one of them');
   }
-  const local: Chosen = { name: localProfile, isLocal: true, profile: {} };
+  const local = { name: localProfile, isLocal: true, profile: {} };
   // Named on the command line or in the environment it needs no store, not even one that can be read.
-  if (named === localProfile) return local;
+  if (named === localProfile) return { ...local, source: namer };
   const stored = await readProfiles(runtime);
   const name = named || stored.current || defaultProfile;
-  if (name === localProfile) return local;
+  const source = named ? namer : stored.current ? 'svc profile use' : 'default';
+  if (name === localProfile) return { ...local, source };
   if (named && !Object.hasOwn(stored.profiles, profileName(named))) {
     const names = Object.keys(stored.profiles);
     const known = names.length > 0 ? `there are: ${names.join(', ')}` : 'there are none yet';
     throw usage(`there is no profile "${named}"; ${known}`, `svc auth login --profile ${named} makes it`);
   }
-  return { name, isLocal: false, profile: profileOf(stored, name) };
+  return { name, source, isLocal: false, profile: profileOf(stored, name) };
 }
 
 /**
@@ -50,6 +57,17 @@ export async function chooseProfile(wanted: Wanted, runtime: Runtime): Promise<C
  * section 4): flags, environment, profile; in each the host's own address before the general one.
  */
 export function baseUrlFor(host: Host, wanted: Wanted, env: Runtime['env'], profile: Profile): URL | undefined {
+  const { source, text } = namedBaseUrl(host, wanted, env, profile) ?? {};
+  return source && text ? parseBaseUrl(text, source) : undefined;
+}
+
+/** What names the base address of a host, and the text it gives, unchecked. */
+export function namedBaseUrl(
+  host: Host,
+  wanted: Wanted,
+  env: Runtime['env'],
+  profile: Profile,
+): { readonly source: string; readonly text: string } | undefined {
   const HOST = host.toUpperCase();
   const candidates: readonly (readonly [source: string, value: string | undefined])[] = [
     [`--${host}-base-url`, wanted.hostUrl],
@@ -59,8 +77,8 @@ export function baseUrlFor(host: Host, wanted: Wanted, env: Runtime['env'], prof
     [`${host}_base_url of the profile`, profile[`${host}_base_url`]],
     ['base_url of the profile', profile.base_url],
   ];
-  const [source, value] = candidates.find(([, candidate]) => candidate) ?? [];
-  return source && value ? parseBaseUrl(value, source) : undefined;
+  const [source, text] = candidates.find(([, candidate]) => candidate) ?? [];
+  return source && text ? { source, text } : undefined;
 }
 
 /** The origins a profile's own addresses lead to, for the hosts given. */

@@ -52,6 +52,7 @@ export async function svc(args: readonly string[], setting: Setting = {}): Promi
     platform: 'linux',
     pid: process.pid,
     host: hostname(),
+    node: process.versions.node,
     isRunning: (pid) => pid === process.pid,
     now: Date.now,
     elapsed: () => performance.now(),

@@ -1,0 +1,404 @@
+import { chmodSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { authority, contents, withoutOpenssl } from '../support/certificates.ts';
+import { httpAnswer, rawServer } from '../support/raw-server.ts';
+import { connectProxy, listening, secureServer } from '../support/secure-servers.ts';
+import { folder, type Setting, svc } from '../support/svc.ts';
+
+type Env = Readonly<Record<string, string>>;
+
+const credentials = { SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1', SVC_TOKEN: 'tok-en-1' };
+
+/** A home with a store in it, whose folder and file have modes. */
+function home(store?: unknown, modes: { folder?: number; file?: number } = {}): string {
+  const cwd = folder();
+  if (store === undefined) return cwd;
+  const config = join(cwd, 'config');
+  mkdirSync(config);
+  writeFileSync(join(config, 'config.json'), typeof store === 'string' ? store : JSON.stringify(store));
+  chmodSync(join(config, 'config.json'), modes.file ?? 0o600);
+  chmodSync(config, modes.folder ?? 0o700);
+  return cwd;
+}
+
+async function doctor(flags: readonly string[], env: Env = {}, cwd = home(), more: Setting = {}) {
+  const folders = { SVC_CONFIG_DIR: join(cwd, 'config'), SVC_DATA_DIR: join(cwd, 'data') };
+  const { code, stdout, stderr } = await svc(['doctor', '--json', ...flags], {
+    cwd,
+    env: { ...folders, ...env },
+    ...more,
+  });
+  const told = JSON.parse(stdout);
+  const of = (name: string) => told.settings.find((setting: { name: string }) => setting.name === name);
+  return { code, stderr, told, of, warnings: told.warnings.map(({ message }: { message: string }) => message) };
+}
+
+describe('svc doctor', () => {
+  it.each<[string, string[], Env, unknown, Record<string, [string | null, string]>]>([
+    [
+      'nothing',
+      [],
+      {},
+      undefined,
+      {
+        profile: ['default', 'default'],
+        trace_base_url: [null, 'not set'],
+        basic: [null, 'not set'],
+        timeout: ['2m for feedback and calls, none for chat and train', 'default'],
+        retries: ['3', 'default'],
+        https_proxy: [null, 'not set'],
+        node: [process.versions.node, 'this process'],
+      },
+    ],
+    [
+      'a profile',
+      [],
+      {},
+      {
+        current: 'work',
+        profiles: {
+          work: {
+            base_url: 'http://127.0.0.1:9/x',
+            chat_base_url: 'http://127.0.0.1:9/chat',
+            token: 'tok-en-1',
+            bearer_origins: ['http://127.0.0.1:9'],
+            headers: { 'X-Key': 'secret-header' },
+            header_origins: ['http://127.0.0.1:9'],
+            timeout: '90s',
+            project_id: 'a/b',
+            cacert: '/tmp/ca.pem',
+          },
+        },
+      },
+      {
+        profile: ['work', 'svc profile use'],
+        trace_base_url: ['http://127.0.0.1:9/x', 'base_url of profile "work"'],
+        chat_base_url: ['http://127.0.0.1:9/chat', 'chat_base_url of profile "work"'],
+        bearer: ['a token, sent to http://127.0.0.1:9', 'profile "work"'],
+        headers: ['X-Key', 'headers of profile "work"'],
+        timeout: ['90s', 'the timeout of profile "work"'],
+        project_id: ['a/b', 'profile "work"'],
+        cacert: ['/tmp/ca.pem', 'cacert of profile "work"'],
+      },
+    ],
+    [
+      'the environment over the profile',
+      [],
+      {
+        ...credentials,
+        SVC_PROFILE: 'work',
+        SVC_BASE_URL: 'http://127.0.0.1:9',
+        SVC_RETRIES: '0',
+        SVC_MODEL: 'm',
+        https_proxy: 'user:pr0xy-pass@proxy.test:3128',
+        NO_PROXY: 'a.test',
+      },
+      { profiles: { work: { base_url: 'https://a.test', model: 'other' } } },
+      {
+        profile: ['work', 'SVC_PROFILE'],
+        trace_base_url: ['http://127.0.0.1:9/', 'SVC_BASE_URL'],
+        basic: ['user api, sent to http://127.0.0.1:9', 'SVC_USERNAME and SVC_PASSWORD'],
+        bearer: ['a token, sent to http://127.0.0.1:9', 'SVC_TOKEN'],
+        model: ['m', 'SVC_MODEL'],
+        retries: ['0', 'SVC_RETRIES'],
+        https_proxy: ['http://[hidden]@proxy.test:3128', 'https_proxy'],
+        no_proxy: ['a.test', 'NO_PROXY'],
+      },
+    ],
+    [
+      'flags over both',
+      ['--profile', 'work', '--chat-base-url', 'http://127.0.0.1:9/flag', '--cacert', 'own.pem'],
+      { SVC_PROFILE: 'other', SVC_CHAT_BASE_URL: 'https://a.test' },
+      { profiles: { work: { cacert: '/tmp/ca.pem' } } },
+      {
+        profile: ['work', '--profile'],
+        chat_base_url: ['http://127.0.0.1:9/flag', '--chat-base-url'],
+        cacert: ['own.pem', '--cacert'],
+      },
+    ],
+  ])('says what gives each setting: %s', async (_, flags, env, store, wanted) => {
+    const { of } = await doctor(flags, env, home(store));
+    for (const [name, [value, source]] of Object.entries(wanted)) expect(of(name)).toEqual({ name, value, source });
+  });
+
+  const here = { profiles: { default: { base_url: 'http://127.0.0.1:9' } } };
+  const bound = { token: 'tok-en-1', bearer_origins: ['https://old.test'] };
+
+  it.each<[string, number, string | RegExp, { flags?: string[]; env?: Env; cwd?: () => string }]>([
+    ['an empty home', 2, 'there is no base address', {}],
+    ['an address that is none', 2, 'SVC_BASE_URL: "svc" is not an address', { env: { SVC_BASE_URL: 'svc' } }],
+    ['a profile that is not there', 2, /there is no profile "none"/, { flags: ['--profile', 'none'] }],
+    [
+      'a time that is none',
+      2,
+      /SVC_TIMEOUT cannot be "soon"/,
+      { env: { SVC_TIMEOUT: 'soon', SVC_BASE_URL: 'http://[::1]:9' } },
+    ],
+    [
+      'a proxy that is none',
+      2,
+      /HTTPS_PROXY is no address/,
+      { env: { SVC_BASE_URL: 'https://a.invalid', HTTPS_PROXY: 'socks5://p:1' } },
+    ],
+    ['a store that is broken', 12, /the profiles in .* cannot be used/, { cwd: () => home('{"profiles":') }],
+    [
+      'a --cacert that is not there',
+      12,
+      'cannot read none.pem (--cacert): there is no such file or folder',
+      { flags: ['--cacert', 'none.pem'], env: { ...credentials, SVC_BASE_URL: 'https://a.invalid' } },
+    ],
+    ['no credentials', 4, 'there are no credentials for any address', { cwd: () => home(here) }],
+    [
+      'credentials of another address',
+      4,
+      /the bearer credential of profile "default" belongs to https:\/\/old\.test and is not sent/,
+      { cwd: () => home({ profiles: { default: { ...here.profiles.default, ...bound } } }) },
+    ],
+    [
+      'half of a credential',
+      4,
+      'SVC_USERNAME is set but SVC_PASSWORD is not',
+      { env: { SVC_USERNAME: 'u' }, cwd: () => home(here) },
+    ],
+    [
+      'nobody there',
+      7,
+      'http://127.0.0.1:9 could not be reached: nothing listens there (connection refused)',
+      { env: credentials, cwd: () => home(here) },
+    ],
+    [
+      'a host of no name',
+      7,
+      'https://a.invalid could not be reached: there is no host of that name',
+      { env: { ...credentials, SVC_BASE_URL: 'https://a.invalid' } },
+    ],
+    [
+      'a credential over plain http',
+      13,
+      'http://a.invalid is plain http, where anybody on the way can read the basic credential',
+      { env: { ...credentials, SVC_BASE_URL: 'http://a.invalid' } },
+    ],
+    [
+      'no check of certificates',
+      13,
+      /^NODE_TLS_REJECT_UNAUTHORIZED=0 is set/,
+      { env: { ...credentials, SVC_BASE_URL: 'https://a.invalid', NODE_TLS_REJECT_UNAUTHORIZED: '0' } },
+    ],
+    [
+      'a store that others may read',
+      13,
+      /^others may use the profiles in .*config\.json \(0644\)$/,
+      { env: credentials, cwd: () => home(here, { file: 0o644 }) },
+    ],
+  ])('finds %s: exit %i', async (_, code, message, { flags = [], env = {}, cwd = home }) => {
+    const result = await doctor(flags, env, cwd());
+    expect({ code: result.code, stderr: result.stderr }).toEqual({ code, stderr: expect.stringMatching(/^svc: /) });
+    expect(result.warnings).toContainEqual(typeof message === 'string' ? message : expect.stringMatching(message));
+  });
+
+  it.each<[string, (cwd: string) => void, RegExp]>([
+    [
+      'a folder that others may look into',
+      (cwd) => chmodSync(join(cwd, 'config'), 0o755),
+      /^others may look into .*config \(0755\)$/,
+    ],
+    [
+      'a lock that is left',
+      (cwd) => writeFileSync(join(cwd, 'config', 'config.json.lock'), ''),
+      /config\.json\.lock is there, because/,
+    ],
+  ])('only warns of %s', async (_, prepare, message) => {
+    const server = await rawServer(() => {});
+    const cwd = home({ profiles: { default: { base_url: server.url } } });
+    prepare(cwd);
+    const { code, stderr, warnings, told } = await doctor([], credentials, cwd);
+    expect({ code, stderr, warnings }).toEqual({ code: 0, stderr: '', warnings: [expect.stringMatching(message)] });
+    expect(told.files[0]).toEqual({
+      what: 'profiles',
+      path: join(cwd, 'config', 'config.json'),
+      exists: true,
+      mode: '0600',
+    });
+  });
+
+  it('connects once to each origin, at the same time, and sends nothing', async () => {
+    const [one, two] = [await rawServer(() => {}), await rawServer(() => {})];
+    const flags = ['--base-url', `${one.url}/prefix`, '--chat-base-url', two.url];
+    const { code, told } = await doctor(flags, credentials);
+    expect(code).toBe(0);
+    expect(told.connections).toMatchObject([
+      { address: one.url, hosts: ['trace', 'train'], proxy: null, reached: true, tls: null, error: null },
+      { address: two.url, hosts: ['chat'], reached: true },
+    ]);
+    expect([...one.received, ...two.received].map(String)).toEqual(['', '']);
+  });
+
+  it('waits 10 s for a connection, and no longer', async () => {
+    // It accepts, and never says a word of TLS.
+    const port = await listening(createServer());
+    const limits: number[] = [];
+    const after = (milliseconds: number, action: () => void): (() => void) => {
+      limits.push(milliseconds);
+      setImmediate(action);
+      return () => {};
+    };
+    const env = { ...credentials, SVC_BASE_URL: `https://127.0.0.1:${port}` };
+    const { code, warnings } = await doctor([], env, home(), { runtime: { after } });
+    expect({ code, warnings }).toEqual({
+      code: 7,
+      warnings: [`https://127.0.0.1:${port} could not be reached: no connection within 10 s`],
+    });
+    expect(limits).toContain(10_000);
+  });
+
+  it('of the embedded service looks at its folder, and makes nothing', async () => {
+    for (const [flags, env] of [
+      [['--local'], {}],
+      [[], { SVC_PROFILE: 'local' }],
+    ] as const) {
+      const cwd = home();
+      const { code, told, of } = await doctor(flags, env, cwd);
+      expect({ code, connections: told.connections, warnings: told.warnings }).toEqual({
+        code: 0,
+        connections: [],
+        warnings: [],
+      });
+      expect(of('chat_base_url').value).toBe('the embedded service');
+      expect(existsSync(join(cwd, 'data'))).toBe(false);
+    }
+    const cwd = home();
+    writeFileSync(join(cwd, 'data'), 'a file');
+    const taken = await doctor(['--local'], {}, cwd);
+    expect(taken).toMatchObject({
+      code: 12,
+      warnings: [expect.stringMatching(/^the data folder .*data cannot be used: /)],
+    });
+    expect((await doctor(['--local', '--probe'])).told.probe).toMatchObject({ status: 200 });
+  });
+
+  it('shows the same to people, the warnings last', async () => {
+    const { code, stdout, stderr } = await svc(['doctor', '--base-url', 'http://127.0.0.1:9'], { env: credentials });
+    expect(code).toBe(7);
+    expect(stderr).toBe('svc: http://127.0.0.1:9 could not be reached: nothing listens there (connection refused)\n');
+    expect(stdout).toMatch(/^Settings\n {2}profile {2,}default {2,}default\n/);
+    expect(stdout).toMatch(
+      /\nConnections\n {2}http:\/\/127\.0\.0\.1:9 {2}failed {2}nothing listens there \(connection refused\), for trace, chat, train\n\nWarnings\n {2}http:\/\/127\.0\.0\.1:9 could not be reached: .*\n$/,
+    );
+  });
+
+  it('shows no secret, however it is asked', async () => {
+    const server = await rawServer((socket) => socket.end(httpAnswer('{"detail":"tok-en-1"}', '401 Unauthorized')));
+    const store = {
+      profiles: {
+        p: {
+          base_url: server.url,
+          username: 'u',
+          password: 'stored-password',
+          basic_origins: [server.url],
+          token: 'stored-token',
+          bearer_origins: [server.url],
+          headers: { 'X-Key': 'stored-header' },
+          header_origins: [server.url],
+        },
+      },
+    };
+    const env = {
+      HTTPS_PROXY: 'http://u:pr0xy-pass@p:1',
+      HTTP_PROXY: 'socks5://u:pr0xy-pass@p:1',
+      SVC_CHAT_BASE_URL: 'http://u:pr0xy-pass@:1',
+    };
+    const secret = /pass-word-1|tok-en-1|stored-|pr0xy-pass/;
+    for (const flags of [[], ['--json'], ['--probe', '-v'], ['--probe', '-v', '--json', '--error-format', 'json']]) {
+      for (const more of [env, { ...env, ...credentials }]) {
+        const cwd = home(store);
+        const { stdout, stderr } = await svc(['doctor', '--profile', 'p', ...flags], {
+          cwd,
+          env: { SVC_CONFIG_DIR: join(cwd, 'config'), ...more },
+        });
+        expect(stdout + stderr).not.toMatch(secret);
+        for (const encoded of ['stored-password', 'pass-word-1'])
+          expect(stdout + stderr).not.toContain(btoa(`u:${encoded}`));
+      }
+    }
+  });
+});
+
+describe('svc doctor --probe', () => {
+  it.each<[string, number, Env, string[]]>([
+    ['200 OK', 0, {}, []],
+    ['401 Unauthorized', 4, {}, ['the service answered svc feedback schema with 401']],
+    ['404 Not Found', 0, {}, []],
+    ['404 Not Found', 5, { SVC_PROJECT_ID: 'a/b' }, ['the service answered svc feedback schema with 404']],
+    ['307 Temporary Redirect', 5, {}, ['the service answered svc feedback schema with 307']],
+    ['500 Internal Server Error', 6, {}, ['the service answered svc feedback schema with 500']],
+    ['429 Too Many Requests', 9, {}, ['the service answered svc feedback schema with 429']],
+  ])('%s is exit %i %j', async (status, code, env, warnings) => {
+    const server = await rawServer((socket) => socket.end(httpAnswer('{"paths":[]}', status)));
+    const result = await doctor(['--probe', '--base-url', server.url], { ...credentials, ...env });
+    expect({ code: result.code, warnings: result.warnings }).toEqual({ code, warnings });
+    expect(result.told.probe).toMatchObject({
+      status: Number(status.slice(0, 3)),
+      project_id: env.SVC_PROJECT_ID ?? 'svc/doctor',
+    });
+    // The connection that sends nothing, and the one that asks.
+    const [request = '', ...others] = server.received.map(String).filter((text) => text !== '');
+    expect(others).toEqual([]);
+    expect(request).toMatch(/^POST \/feedback\/payload_schema HTTP\/1\.1\r\n/);
+    const { start, end, ...body } = JSON.parse(request.slice(request.indexOf('\r\n\r\n')));
+    expect(body).toEqual({ project_id: env.SVC_PROJECT_ID ?? 'svc/doctor', sample_limit: 1 });
+    expect(Date.parse(end) - Date.parse(start)).toBe(60_000);
+  });
+
+  it('needs credentials, and says so', async () => {
+    const server = await rawServer(() => {});
+    const result = await doctor(['--probe', '--base-url', server.url], { SVC_TOKEN: 'tok-en-1' });
+    expect(result).toMatchObject({ code: 4, warnings: [`there is no user and password for ${server.url}`] });
+  });
+});
+
+describe('svc doctor over TLS', () => {
+  const reason = withoutOpenssl();
+  if (reason) return it.skip(reason, () => {});
+
+  it('tells the version and the end of the certificate, directly and through a proxy, and warns 14 days before', async () => {
+    const ca = authority();
+    onTestFinished(() => rmSync(ca.folder, { recursive: true, force: true }));
+    for (const [days, warned] of [
+      [5, true],
+      [30, false],
+    ] as const) {
+      const server = await secureServer(contents(ca.sign(`d${days}`, 'IP:127.0.0.1,DNS:svc.test', days)));
+      const proxy = await connectProxy(server.port);
+      const direct = `https://127.0.0.1:${server.port}`;
+      const env = { ...credentials, HTTPS_PROXY: `http://127.0.0.1:${proxy.port}` };
+      const flags = ['--cacert', ca.cert, '--base-url', direct, '--chat-base-url', 'https://svc.test'];
+      const { code, told, warnings } = await doctor(flags, env);
+      expect(code).toBe(0);
+      expect(told.connections).toMatchObject([
+        { address: direct, proxy: null, tls: 'TLSv1.3', hosts: ['trace', 'train'] },
+        { address: 'https://svc.test', proxy: `127.0.0.1:${proxy.port}`, tls: 'TLSv1.3', hosts: ['chat'] },
+      ]);
+      const left = Date.parse(told.connections[0].certificate_expires) - Date.now();
+      expect(Math.round(left / 86_400_000)).toBe(days);
+      const lines = [`127.0.0.1:${server.port}`, 'svc.test'].map((host) => `the certificate of ${host} ends in 4 days`);
+      expect(warnings.sort()).toEqual(warned ? lines.sort() : []);
+      expect(server.seen).toEqual([]);
+    }
+  });
+
+  it('tells what is wrong with a certificate', async () => {
+    const ca = authority();
+    onTestFinished(() => rmSync(ca.folder, { recursive: true, force: true }));
+    const server = await secureServer(contents(ca.sign('other', 'DNS:other.test')));
+    const { code, warnings } = await doctor(
+      ['--cacert', ca.cert, '--base-url', `https://127.0.0.1:${server.port}`],
+      credentials,
+    );
+    expect({ code, warnings }).toEqual({
+      code: 7,
+      warnings: [expect.stringContaining('the certificate of the server is for another host')],
+    });
+  });
+});
