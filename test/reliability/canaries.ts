@@ -88,6 +88,8 @@ export const outcomes: readonly Outcome[] = [
   {
     name: 'an error in a stream',
     answer: (request) => events(`{"error":{"message":${JSON.stringify(all(request))}}}`),
+    // Where no stream is expected it is an answer that breaks the interface, and printed as it came.
+    isData: true,
   },
   {
     name: '401, an object',
