@@ -28,8 +28,10 @@ export function refused({ status, message, headers }: Refusal, operation: Operat
 export function refusedBody(findings: readonly Finding[], operation: Operation): Reply {
   const [first] = findings;
   if (operation.errors === 'error' && first) {
-    const name = formatPath(first.path);
-    return jsonReply(400, errorBody(400, `${name} ${first.message}`, name));
+    // What is wrong with the text as a whole has no member, only an offset.
+    const name = typeof first.path[0] === 'string' ? formatPath(first.path) : null;
+    const message = plain(first.message);
+    return jsonReply(400, errorBody(400, name === null ? message : `${name} ${message}`, name));
   }
   return jsonReply(422, { detail: findings.map(detail) });
 }
@@ -46,7 +48,12 @@ function errorBody(
 function detail({ path, code, message }: Finding): { readonly loc: Path; readonly msg: string; readonly type: string } {
   return {
     loc: ['body', ...path],
-    msg: code === 'missing' ? 'Field required' : message,
+    msg: code === 'missing' ? 'Field required' : plain(message),
     type: code === 'missing' ? 'missing' : 'value_error',
   };
+}
+
+// Findings are worded for who types flags, about servers in general; this is a server, and knows no flags.
+function plain(message: string): string {
+  return message.replace(/ \(--[\w-]+\)|; most servers refuse .*| by most servers/gs, '');
 }

@@ -1,4 +1,5 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { collect } from '../../src/http/collect.ts';
 import { parseJson } from '../../src/json/document.ts';
@@ -26,7 +27,12 @@ interface Choice {
   readonly stop_reason?: number;
   readonly token_ids?: readonly number[];
   readonly logprobs?: {
-    readonly content: readonly { token: string; logprob: number; bytes: number[]; top_logprobs: { token: string }[] }[];
+    readonly content: readonly {
+      token: string;
+      logprob: number;
+      bytes: number[];
+      top_logprobs: { token: string; logprob: number }[];
+    }[];
   };
 }
 
@@ -39,7 +45,7 @@ async function complete(body: object = {}) {
     system_fingerprint: string;
     choices: Choice[];
     usage: Record<string, number>;
-    prompt_logprobs?: unknown[];
+    prompt_logprobs?: (object | null)[];
     prompt_token_ids?: number[];
   } = JSON.parse(text);
   const [choice] = json.choices;
@@ -104,6 +110,17 @@ describe('the built-in model', () => {
       ),
     ).toBe(true);
     expect(choice.token_ids).toEqual(tokensOf(content).map(({ id }) => id));
+    const many = await complete({ logprobs: true, top_logprobs: 100, prompt_logprobs: 100 });
+    for (const { token, top_logprobs } of many.choice.logprobs?.content ?? []) {
+      expect(top_logprobs[0]?.token).toBe(token);
+      expect(new Set(top_logprobs.map((one) => one.token)).size).toBe(100);
+      const values = top_logprobs.map(({ logprob }) => logprob);
+      expect(values).toEqual([...values].sort((left, right) => right - left));
+      expect(values.reduce((sum, value) => sum + Math.exp(value), 0)).toBeLessThanOrEqual(1.000001);
+    }
+    expect(many.prompt_logprobs?.slice(1).map((place) => Object.keys(place ?? {}).length)).toEqual(
+      many.prompt_logprobs?.slice(1).map(() => 100),
+    );
     expect(prompt_logprobs?.[0]).toBeNull();
     expect(prompt_logprobs).toHaveLength(prompt_token_ids?.length ?? 0);
     const asIds = await complete({ logprobs: true, return_tokens_as_token_ids: true });
@@ -134,6 +151,8 @@ describe('the built-in model', () => {
     expect(await complete({ structured_outputs: { json: JSON.stringify(schema) } })).toMatchObject({
       content: '{"n":3}',
     });
+    expect((await complete({ response_format: { type: 'json_object' } })).content).toBe('{}');
+    expect((await complete({ structured_outputs: { json_object: true } })).content).toBe('{}');
   });
 
   it('streams the same as it says at once, with usage where it is asked for', async () => {
@@ -157,7 +176,11 @@ describe('the built-in model', () => {
       expect(mine.at(-1).finish_reason).toBe('stop');
     }
     const { text: counted } = await send({ stream: true, stream_options: { continuous_usage_stats: true } });
-    expect(counted.match(/"usage"/g)?.length).toBe(counted.split('data: {').length - 1);
+    const counts = [...counted.matchAll(/"completion_tokens":(\d+)/g)].map(([, count]) => Number(count));
+    expect(counts).toHaveLength(counted.split('data: {').length - 1);
+    expect(counts[0]).toBe(0);
+    expect(counts).toEqual([...counts].sort((left, right) => left - right));
+    expect(counts.at(-1)).toBe((await complete()).usage.completion_tokens);
   });
 
   it.each([
@@ -167,6 +190,12 @@ describe('the built-in model', () => {
     [{ top_logprobs: 1 }, 'top_logprobs'],
     [{ structured_outputs: { regex: 'a', choice: ['a'] } }, 'structured_outputs.regex'],
     [{ structured_outputs: { json: '{' } }, 'structured_outputs.json'],
+    [{ structured_outputs: { json: '{"type":"string","pattern":"^a"}' } }, 'pattern'],
+    [{ max_tokens: -1 }, 'max_tokens'],
+    [{ max_completion_tokens: 0 }, 'max_completion_tokens'],
+    [{ min_tokens: -1 }, 'min_tokens'],
+    [{ prompt_logprobs: -1 }, 'prompt_logprobs'],
+    [{ top_logprobs: -1, logprobs: true }, 'top_logprobs'],
     [{ cache_salt: '' }, 'cache_salt'],
     [{ n: 0 }, 'n'],
     [{ n: 1000 }, 'n'],
@@ -190,6 +219,14 @@ describe('the built-in model', () => {
       code: 400,
       type: 'invalid_request_error',
     });
+  });
+
+  it.each([
+    [{ top_logprobs: 1 }, 'top_logprobs needs logprobs'],
+    [{ n: 0 }, 'n should be at least 1'],
+    [{ messages: [{ content: 'x' }] }, 'messages[0].role is required'],
+  ])('tells a client what is wrong with %j without advice for the command line', async (body, message) => {
+    expect(JSON.parse((await send(body)).text).error.message).toBe(message);
   });
 
   it('ignores members nobody knows', async () => {
@@ -231,6 +268,20 @@ describe('smallestValue', () => {
       additionalProperties: false,
     },
     { type: 'object', properties: { next: { anyOf: [{ type: 'null' }, { $ref: '#' }] } }, required: ['next'] },
+    { type: 'object', minProperties: 3, properties: { a: { type: 'integer' } } },
+    { type: 'object', minProperties: 2, propertyNames: { enum: ['x', 'y'] } },
+    { type: 'array', uniqueItems: true, minItems: 100, items: { type: 'integer' } },
+    { type: 'array', uniqueItems: true, minItems: 2, items: { type: 'boolean' } },
+    { type: 'array', uniqueItems: true, minItems: 3, items: { type: 'object' } },
+    { type: 'array', prefixItems: [{ type: 'string' }, { type: 'integer' }], minItems: 3, items: { type: 'null' } },
+    { type: 'array', prefixItems: [{ type: 'string' }], minItems: 1, contains: { type: 'integer' }, minContains: 2 },
+    { type: 'number', exclusiveMinimum: 1, exclusiveMaximum: 1.5 },
+    { allOf: [{ type: 'integer', minimum: 1, multipleOf: 4 }, { multipleOf: 6 }] },
+    { type: 'object', anyOf: [{ required: ['a'] }], properties: { a: { const: 1 } } },
+    { anyOf: [{ type: 'string', pattern: '^a' }, { type: 'null' }] },
+    { enum: [1, 'a'], type: 'string' },
+    { not: { type: 'null' } },
+    { type: 'string', if: { maxLength: 2 }, else: { minLength: 9 } },
   ])('of %j is valid', (schema) => {
     const value = smallestValue(rootOf(parseJson(JSON.stringify(schema))));
     expect(new Ajv2020({ strict: false }).validate(schema, JSON.parse(value)), value).toBe(true);
@@ -251,23 +302,120 @@ describe('smallestValue', () => {
   });
 
   it.each<[object, unknown]>([
-    [{ $ref: '#/$defs/%' }, null],
-    [{ $ref: 'https://svc.test/schema' }, null],
-    [{ $ref: '#' }, null],
     [{ type: 'string', minLength: -1 }, ''],
     [{ type: 'array', minItems: 1.5 }, [null, null]],
-    [{ type: 'number', multipleOf: 0 }, 0],
     [{ required: [5, ['\\q'], 'a'] }, { a: null }],
     [{ type: 'string', format: 'constructor' }, ''],
   ])('of the odd schema %j is %j', (schema, value) => {
     expect(JSON.parse(smallestValue(rootOf(parseJson(JSON.stringify(schema)))))).toEqual(value);
   });
 
-  it('of a schema without an end is something all the same', () => {
-    const endless = { type: 'object', properties: { a: { $ref: '#' } }, required: ['a'] };
-    expect(JSON.parse(smallestValue(rootOf(parseJson(JSON.stringify(endless)))))).toHaveProperty('a');
+  it.each<[string, Json]>([
+    ['9007199254740993', { type: 'integer', minimum: new RawJson('9007199254740993') }],
+    ['9007199254740994', { type: 'integer', exclusiveMinimum: new RawJson('9007199254740993') }],
+    ['-9007199254740993', { type: 'number', maximum: new RawJson('-9007199254740993') }],
+    ['0.30000000000000000001', { type: 'number', minimum: new RawJson('0.30000000000000000001') }],
+    ['0.3', { type: 'number', minimum: 0.21, multipleOf: 0.1 }],
+    ['{"next":null}', { required: ['next'], properties: { next: { anyOf: [{ $ref: '#' }, { type: 'null' }] } } }],
+  ])('is %s exactly', (value, schema) => {
+    expect(smallestValue(rootOf(parseJson(writeJson(schema))))).toBe(value);
+  });
+
+  it.each<[string, object]>([
+    ['pattern', { type: 'string', pattern: '^a' }],
+    ['pattern', { type: 'object', properties: { a: { type: 'string', pattern: '^a' } }, required: ['a'] }],
+    ['pattern', { type: 'string', not: { pattern: '^b' } }],
+    ['maximum', { type: 'integer', minimum: 3, maximum: 2 }],
+    ['maxLength', { type: 'string', minLength: 3, maxLength: 2 }],
+    ['multipleOf', { type: 'number', multipleOf: 0 }],
+    ['additionalProperties', { type: 'object', required: ['a'], additionalProperties: false }],
+    ['patternProperties', { type: 'object', required: ['a'], patternProperties: { b: {} } }],
+    ['unevaluatedProperties', { type: 'object', required: ['a'], unevaluatedProperties: false }],
+    ['not', { not: {} }],
+    ['$ref', { $ref: '#/$defs/%' }],
+    ['$ref', { $ref: 'https://svc.test/schema' }],
+    ['$ref', { type: 'object', properties: { a: { $ref: '#' } }, required: ['a'] }],
+  ])('is refused where it cannot keep to %s of %j', (keyword, schema) => {
+    expect(() => smallestValue(rootOf(parseJson(JSON.stringify(schema))))).toThrow(
+      expect.objectContaining({ status: 400, message: expect.stringContaining(keyword) }),
+    );
+  });
+
+  it('is valid or refused whatever the schema', () => {
+    let given = 0;
+    fc.assert(
+      fc.property(schemas, (schema) => {
+        let value: string;
+        try {
+          value = smallestValue(rootOf(parseJson(JSON.stringify(schema))));
+        } catch (error) {
+          expect(error).toMatchObject({ name: 'Refusal', status: 400 });
+          return;
+        }
+        given += 1;
+        expect(new Ajv2020({ strict: false }).validate(schema, JSON.parse(value)), value).toBe(true);
+      }),
+      { numRuns: 150 },
+    );
+    expect(given).toBeGreaterThan(10);
   });
 });
+
+const small = fc.nat({ max: 3 });
+const { schema: schemas } = fc.letrec<{ schema: object; list: object[] }>((tie) => ({
+  list: fc.array(tie('schema'), { minLength: 1, maxLength: 2 }),
+  schema: fc.oneof(
+    { maxDepth: 3 },
+    fc.record(
+      {
+        type: fc.constantFrom('integer', 'number', 'string', 'boolean', 'null'),
+        minimum: fc.integer({ min: -5, max: 5 }),
+        exclusiveMaximum: fc.integer({ min: -5, max: 9 }),
+        multipleOf: fc.constantFrom(0.5, 2, 3),
+        minLength: small,
+        maxLength: small,
+        enum: fc.constant([1, 'a', null, 6, [], {}]),
+      },
+      { requiredKeys: [] },
+    ),
+    fc.record(
+      {
+        type: fc.constant('array'),
+        items: tie('schema'),
+        prefixItems: tie('list'),
+        contains: tie('schema'),
+        minItems: small,
+        maxItems: small,
+        uniqueItems: fc.boolean(),
+      },
+      { requiredKeys: ['type'] },
+    ),
+    fc.record(
+      {
+        type: fc.constant('object'),
+        properties: fc.dictionary(fc.constantFrom('a', 'b', 'c'), tie('schema')),
+        required: fc.uniqueArray(fc.constantFrom('a', 'b', 'c')),
+        minProperties: small,
+        maxProperties: small,
+        additionalProperties: fc.oneof(fc.boolean(), tie('schema')),
+        propertyNames: fc.constant({ maxLength: 1 }),
+        dependentRequired: fc.constant({ a: ['c'] }),
+      },
+      { requiredKeys: ['type'] },
+    ),
+    fc.record(
+      {
+        anyOf: tie('list'),
+        oneOf: tie('list'),
+        allOf: tie('list'),
+        not: tie('schema'),
+        if: tie('schema'),
+        else: tie('schema'),
+      },
+      { requiredKeys: [] },
+    ),
+  ),
+}));
 
 function selfReferring(members: number): { [name: string]: Json } {
   const names = Array.from({ length: members }, (_, at) => `m${at}`);

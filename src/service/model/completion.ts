@@ -24,7 +24,10 @@ export function completion(request: ModelRequest, identity: Identity): Json {
   return {
     ...heading(identity, 'chat.completion'),
     choices: replies.map((reply, index) => choice(request, reply, index)),
-    usage: usage(prompt, replies),
+    usage: usage(
+      prompt,
+      replies.reduce((sum, { tokens }) => sum + tokens.length, 0),
+    ),
     prompt_logprobs: request.promptLogprobs === undefined ? undefined : promptEntries(prompt, request.promptLogprobs),
     prompt_token_ids: request.returnsIds ? prompt.map(({ id }) => id) : undefined,
   };
@@ -34,11 +37,11 @@ export function completion(request: ModelRequest, identity: Identity): Json {
 export function* completionChunks(request: ModelRequest, identity: Identity): Generator<Json> {
   const prompt = tokensOf(request.prompt);
   const replies = generate(request);
-  const inEvery = request.stream?.usageInEvery ? { usage: usage(prompt, replies) } : {};
+  let sent = 0;
   const chunk = (choices: Json[], more: Members = {}): Json => ({
     ...heading(identity, 'chat.completion.chunk'),
     choices,
-    ...inEvery,
+    ...(request.stream?.usageInEvery ? { usage: usage(prompt, sent) } : {}),
     ...more,
   });
   const first = request.returnsIds ? { prompt_token_ids: prompt.map(({ id }) => id) } : {};
@@ -55,14 +58,15 @@ export function* completionChunks(request: ModelRequest, identity: Identity): Ge
   for (let place = 0; place < longest; place++) {
     for (const [index, { tokens }] of replies.entries()) {
       const token = tokens[place];
-      if (token)
-        yield chunk([
-          { index, delta: { content: token.text }, ...tokenDetails(request, [token], place), finish_reason: null },
-        ]);
+      if (!token) continue;
+      sent += 1;
+      yield chunk([
+        { index, delta: { content: token.text }, ...tokenDetails(request, [token], place), finish_reason: null },
+      ]);
     }
   }
   for (const [index, reply] of replies.entries()) yield chunk([{ index, delta: {}, ...ending(reply) }]);
-  if (request.stream?.usage) yield chunk([], { usage: usage(prompt, replies) });
+  if (request.stream?.usage) yield chunk([], { usage: usage(prompt, sent) });
 }
 
 function heading({ id, created }: Identity, object: string): Members {
@@ -86,7 +90,6 @@ function ending({ finish, stopId }: Generated): Members {
   return { finish_reason: finish, stop_reason: stopId };
 }
 
-function usage(prompt: readonly Token[], replies: readonly Generated[]): Json {
-  const generated = replies.reduce((sum, { tokens }) => sum + tokens.length, 0);
+function usage(prompt: readonly Token[], generated: number): Json {
   return { prompt_tokens: prompt.length, completion_tokens: generated, total_tokens: prompt.length + generated };
 }

@@ -1,6 +1,7 @@
 import { parseJson } from '../../json/document.ts';
 import { isTrue, itemsOf, type JsonNode, kindOf, member, rootOf, stringIn, stringOf, textOf } from '../../json/node.ts';
 import { nodeAt } from '../../json/path.ts';
+import { Refusal } from '../refusal.ts';
 import { smallestValue } from './smallest.ts';
 
 /** What a chat body asks of the built-in model. Of what it does not simulate nothing is read. */
@@ -30,13 +31,11 @@ export interface ModelRequest {
   readonly requestId: string | undefined;
 }
 
-/** Reads a chat body that has been judged. */
+/** Reads a chat body that has been judged. Throws Refusal 400 for what the built-in model cannot do. */
 export function readModelRequest(body: JsonNode): ModelRequest {
   const messages = Array.from(itemsOf(member(body, 'messages') ?? body));
   const last = messages.at(-1);
-  const limits = [numberAt(body, 'max_tokens'), numberAt(body, 'max_completion_tokens')].flatMap(
-    (limit) => limit ?? [],
-  );
+  const limits = ['max_tokens', 'max_completion_tokens'].flatMap((name) => numberFrom(1, body, name) ?? []);
   return {
     prompt: messages.map((message) => `${stringIn(message, 'role') ?? ''}: ${contentOf(message)}\n`).join(''),
     last: last ? contentOf(last) : '',
@@ -47,15 +46,15 @@ export function readModelRequest(body: JsonNode): ModelRequest {
     echo: isTrue(member(body, 'echo')),
     reasons: !isFalse(member(body, 'include_reasoning')),
     most: limits.length > 0 ? Math.min(...limits) : undefined,
-    least: numberAt(body, 'min_tokens') ?? 0,
+    least: numberFrom(0, body, 'min_tokens') ?? 0,
     stops: listAt(body, 'stop').flatMap((stop) =>
       kindOf(stop) === 'string' && stringOf(stop) !== '' ? [stringOf(stop)] : [],
     ),
     stopIds: listAt(body, 'stop_token_ids').map((id) => Number(textOf(id))),
     keepsStop: isTrue(member(body, 'include_stop_str_in_output')),
     fixed: fixedReply(body),
-    logprobs: isTrue(member(body, 'logprobs')) ? { top: numberAt(body, 'top_logprobs') ?? 0 } : undefined,
-    promptLogprobs: numberAt(body, 'prompt_logprobs'),
+    logprobs: isTrue(member(body, 'logprobs')) ? { top: numberFrom(0, body, 'top_logprobs') ?? 0 } : undefined,
+    promptLogprobs: numberFrom(0, body, 'prompt_logprobs'),
     returnsIds: isTrue(member(body, 'return_token_ids')),
     tokensAsIds: isTrue(member(body, 'return_tokens_as_token_ids')),
     stream: streamOf(body),
@@ -79,7 +78,11 @@ function fixedReply(body: JsonNode): string | undefined {
   if (schema) return smallestValue(schema, schema);
   const text = nodeAt(body, ['structured_outputs', 'json']);
   const parsed = text && kindOf(text) === 'string' ? rootOf(parseJson(stringOf(text))) : undefined;
-  return parsed && smallestValue(parsed);
+  if (parsed) return smallestValue(parsed);
+  const isObject =
+    stringIn(member(body, 'response_format'), 'type') === 'json_object' ||
+    isTrue(nodeAt(body, ['structured_outputs', 'json_object']));
+  return isObject ? '{}' : undefined;
 }
 
 /** The text of a message: its string, or that of its text parts. */
@@ -98,6 +101,12 @@ function listAt(body: JsonNode, ...path: string[]): JsonNode[] {
 function numberAt(body: JsonNode, name: string): number | undefined {
   const text = rawAt(body, name);
   return text === undefined ? undefined : Number(text);
+}
+
+function numberFrom(least: number, body: JsonNode, name: string): number | undefined {
+  const number = numberAt(body, name);
+  if (number !== undefined && number < least) throw new Refusal(400, `${name} must be at least ${least} here`);
+  return number;
 }
 
 function rawAt(body: JsonNode, name: string): string | undefined {

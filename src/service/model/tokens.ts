@@ -20,9 +20,9 @@ export function tokenOf(text: string): Token {
   return { text, id: hash(text) % VOCABULARY };
 }
 
-/** A log probability for a token at a place: made up, negative, and always the same. */
+/** A log probability of the likeliest token at a place: made up, more than even, and always the same. */
 export function logprobOf({ text }: Token, place: number): number {
-  return -(1 + (hash(`${place}:${text}`) % 3000)) / 1000;
+  return -(1 + (hash(`${place}:${text}`) % 600)) / 1000;
 }
 
 /** The bytes of a token as numbers. */
