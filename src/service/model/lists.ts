@@ -70,13 +70,13 @@ function items(
     const schemas = [...itemParts(parts, at, maker), ...(demand ? [demand] : [])];
     // Places with the same schemas go on where the one before took its value.
     const key = schemas.map((schema) => schema.at).join();
-    const rest = sources.get(key)?.rest ?? maker.values(schemas, depth + 1);
-    const first = sources.has(key) ? sources.get(key)?.first : rest.next().value;
-    let value: string | undefined = first;
+    const known = sources.get(key);
+    const rest = known?.rest ?? maker.values(schemas, depth + 1);
+    let value: string | undefined = known && !isUnique ? known.first : rest.next().value;
     while (isUnique && value !== undefined && used.has(value)) value = rest.next().value;
-    sources.set(key, { first: isUnique ? undefined : first, rest });
+    sources.set(key, { first: value, rest });
     if (value === undefined) {
-      maker.blame('items');
+      maker.blame(isUnique ? 'uniqueItems' : 'items');
       return undefined;
     }
     used.add(value);

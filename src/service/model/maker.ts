@@ -6,7 +6,7 @@ import type { SchemaReader } from './schema-reader.ts';
 export interface Maker {
   readonly reader: SchemaReader;
   readonly spend: Spend;
-  /** Notes the keyword that a value could not be made for; the last one is told. */
+  /** Notes the keyword that a value could not be made for; the first one is told. */
   readonly blame: (keyword: string) => void;
   /** JSON texts of values that keep to all of some schemas, the smallest first. */
   readonly values: (schemas: readonly JsonNode[], depth: number) => Generator<string>;

@@ -20,8 +20,9 @@ export function smallestValue(schema: JsonNode, root: JsonNode = rootOf(schema.d
   const reader = schemaReader(root, spend);
   let blamed = '';
   for (const deepest of DEPTHS) {
+    blamed = '';
     const maker = makerOf(reader, spend, deepest, (keyword) => {
-      blamed = keyword;
+      blamed ||= keyword;
     });
     const value = firstOf(maker.values([schema], 0));
     if (value !== undefined) return value;
