@@ -2,7 +2,7 @@ import { exitCodes } from '../errors.ts';
 import type { Flag } from '../fields/flag.ts';
 import { operations } from '../operations/index.ts';
 import type { Operation } from '../operations/operation.ts';
-import { simulated } from '../service/model/simulated.ts';
+import { simulated, unkept } from '../service/model/simulated.ts';
 import type { Argument, Command } from './command.ts';
 import { commands } from './commands.ts';
 import { exampleLine } from './help.ts';
@@ -73,7 +73,7 @@ function localSection(): string {
   return [
     '## The built-in model of the local service',
     'It answers deterministically from the messages and the seed, under the name `svc-local`. It takes these members without simulating what they do:',
-    ignored.map((name) => `\`${name}\``).join(', '),
+    [...ignored, ...unkept.map((name) => `structured_outputs.${name}`)].map((name) => `\`${name}\``).join(', '),
   ].join('\n\n');
 }
 

@@ -4,10 +4,10 @@ import { Refusal } from '../refusal.ts';
 export type Spend = (steps: number) => void;
 
 /** A budget that everything the work calls shares, so that nothing it repeats can run away; `what` names what is too much. */
-export function budgetOf(most: number, what: string): Spend {
+export function budgetOf(most: number, what: () => string): Spend {
   let left = most;
   return (steps) => {
     left -= steps;
-    if (left < 0) throw new Refusal(400, `${what} is more than the built-in model makes`);
+    if (left < 0) throw new Refusal(400, `${what()} is more than the built-in model makes`);
   };
 }

@@ -26,3 +26,6 @@ export const simulated: readonly string[] = [
   'structured_outputs',
   'priority',
 ];
+
+/** The members of `structured_outputs` that constrain a reply and are taken without keeping to them. */
+export const unkept: readonly string[] = ['regex', 'grammar', 'structural_tag'];

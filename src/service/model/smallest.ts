@@ -16,9 +16,9 @@ const MOST_WORK = 256 * 1024;
  * it finds none, which names a keyword that stood in the way, or where making it would take too long or too much room.
  */
 export function smallestValue(schema: JsonNode, root: JsonNode = rootOf(schema.doc)): string {
-  const spend = budgetOf(MOST_WORK, 'a value of this JSON Schema');
-  const reader = schemaReader(root, spend);
   let blamed = '';
+  const spend = budgetOf(MOST_WORK, () => `a value of this JSON Schema${blamed && ` that keeps to its ${blamed}`}`);
+  const reader = schemaReader(root, spend);
   for (const deepest of DEPTHS) {
     blamed = '';
     const maker = makerOf(reader, spend, deepest, (keyword) => {
