@@ -1,8 +1,9 @@
-import { chmod, mkdir, open, readdir, readFile, stat } from 'node:fs/promises';
+import { chmod, open, readdir, readFile, stat } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import Conf from 'conf';
 import { Failure } from '../errors.ts';
 import { linkTarget, renameDurably } from '../files/durable.ts';
+import { makeFolder } from '../files/folder.ts';
 import { type LockWorld, lock } from '../files/lock.ts';
 import { fileReason } from '../files/reason.ts';
 import { configFolder, type Where } from './folders.ts';
@@ -75,8 +76,7 @@ function textOf(profiles: object): string {
 
 // A folder that holds other things is not ours to close: SVC_CONFIG_DIR may be somebody's home or /tmp.
 async function prepareFolder(folder: string): Promise<void> {
-  const made = await mkdir(folder, { recursive: true, mode: FOLDER_MODE });
-  if (made !== undefined) return chmod(folder, FOLDER_MODE);
+  if (await makeFolder(folder, FOLDER_MODE)) return chmod(folder, FOLDER_MODE);
   const others = (await readdir(folder)).filter((name) => !name.startsWith('config.json'));
   if (others.length === 0) await chmod(folder, (await stat(folder)).mode & FOLDER_MODE);
 }

@@ -1,7 +1,8 @@
 import { Buffer } from 'node:buffer';
-import { mkdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { Failure, usage } from '../errors.ts';
+import { makeFolder } from '../files/folder.ts';
 import { fileReason, isMissing } from '../files/reason.ts';
 import { writeWhole } from '../files/replacement.ts';
 import { parseJson } from '../json/document.ts';
@@ -71,7 +72,7 @@ async function readCredentials(file: string): Promise<Credentials> {
 }
 
 async function writeCredentials(file: string, credentials: Credentials): Promise<void> {
-  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  await makeFolder(dirname(file), 0o700);
   await writeWhole(file, file, `${writeJson({ ...credentials })}\n`, 0o600);
 }
 

@@ -1,7 +1,8 @@
-import { mkdir, open } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import Database from 'libsql';
 import { Failure } from '../errors.ts';
+import { makeFolder } from '../files/folder.ts';
 import { fileReason } from '../files/reason.ts';
 import { migrate } from './migrate.ts';
 
@@ -30,7 +31,7 @@ const PATIENCE = 10_000;
  */
 export async function openStore(path: string): Promise<Store> {
   try {
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    await makeFolder(dirname(path), 0o700);
     await (await open(path, 'a', 0o600)).close();
     return prepared(new Database(path, { timeout: PATIENCE }), path);
   } catch (error) {
