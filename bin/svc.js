@@ -9,24 +9,43 @@ if (isOld) {
 } else {
   // Whatever ends the process before the outcome is known is a failure.
   process.exitCode = 1;
-  start();
+  start().catch((error) => {
+    // main catches everything; before it there are only the machine's limits, such as too few file descriptors.
+    process.stderr.write(`svc: cannot start: ${error.message}\n`);
+    process.exit(12);
+  });
 }
 
 async function start() {
-  const [{ main }, { homedir, hostname, userInfo }, { randomBytes }, { fileURLToPath }] = await Promise.all([
+  const [{ main }, { homedir, hostname, userInfo }, { isAbsolute }, { randomBytes }, { fileURLToPath }] = await Promise.all([
     import('../dist/main.js'),
     import('node:os'),
+    import('node:path'),
     import('node:crypto'),
     import('node:url'),
   ]);
+  // HOME may be empty or relative: then the home would be wherever svc is started. The working folder may be gone, and
+  // a user may have no home at all: nothing lies below /dev/null.
+  const firstAbsolute = (...folders) => {
+    for (const folder of folders) {
+      try {
+        if (isAbsolute(folder())) return folder();
+      } catch {}
+    }
+    return '/dev/null';
+  };
+  const home = firstAbsolute(homedir, () => userInfo().homedir);
+  const env = home === '/dev/null' ? { ...process.env } : process.env;
+  // Some libraries ask the system for the home themselves, and would throw.
+  if (home === '/dev/null') process.env.HOME = home;
   const code = await main({
     argv: process.argv.slice(2),
-    env: process.env,
+    env,
     stdin: process.stdin,
     stdout: process.stdout,
     stderr: process.stderr,
-    cwd: process.cwd(),
-    home: homeOf(homedir, userInfo),
+    cwd: firstAbsolute(process.cwd),
+    home,
     platform: process.platform,
     pid: process.pid,
     host: hostname(),
@@ -41,16 +60,6 @@ async function start() {
   });
   // All output has left by now; what may still be open, such as a stdin that was not read to its end, must not keep the process.
   process.exit(code);
-}
-
-// An empty or relative HOME would make the working folder a home; whoever has none at all has nothing stored.
-function homeOf(homedir, userInfo) {
-  if (homedir().startsWith('/') || process.platform === 'win32') return homedir();
-  try {
-    return userInfo().homedir;
-  } catch {
-    return '/nonexistent';
-  }
 }
 
 function after(milliseconds, action) {

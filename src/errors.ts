@@ -94,10 +94,18 @@ export function failureOf(error: unknown): Failure {
   if (error instanceof Failure) return error;
   if (error instanceof Interrupted)
     return new Failure(error.code, `${error.message}; nothing was sent`, { applied: 'no' });
+  if (isOutOfFiles(error))
+    return new Failure('local', 'the process may not open as many files as svc needs', {
+      hint: 'raise ulimit -n to 64',
+    });
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
   return new Failure('bug', `this is a bug in svc: ${text}`, {
     hint: 'please report it with the command line that led to it',
   });
+}
+
+function isOutOfFiles(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && (error.code === 'EMFILE' || error.code === 'ENFILE');
 }
 
 /** The user or the system asked the process to end. */

@@ -1,4 +1,5 @@
-import { z } from 'zod';
+import { createRequire } from 'node:module';
+import type { z as Zod } from 'zod';
 import { type Find, finderIn } from '../json/finder.ts';
 import { isTrue, type JsonKind, type JsonNode, kindOf, startOf, textOf } from '../json/node.ts';
 import { compareNumbers, isInteger } from '../json/number.ts';
@@ -8,6 +9,9 @@ import type { Fields, Shape } from './field.ts';
 import { type Finding, type Remark, told } from './finding.ts';
 import { formats } from './formats.ts';
 import { viewOf } from './view.ts';
+
+// As an ES module zod opens some seventy files at once, more than a process with few file descriptors may.
+const { z }: { z: typeof Zod } = createRequire(import.meta.url)('zod');
 
 export interface ValidatorOptions {
   /** For replies: null passes for any member that is not required. */
@@ -34,12 +38,12 @@ export function examiner(fields: Fields, { lenient = false }: ValidatorOptions =
   };
 }
 
-function schemaOf(shape: Shape, lenient: boolean): z.ZodType {
+function schemaOf(shape: Shape, lenient: boolean): Zod.ZodType {
   const schema = nonNullSchema(shape, lenient);
   return shape.nullable ? schema.nullable() : schema;
 }
 
-function nonNullSchema(shape: Shape, lenient: boolean): z.ZodType {
+function nonNullSchema(shape: Shape, lenient: boolean): Zod.ZodType {
   switch (shape.type) {
     case 'string':
       if (shape.oneOf) return z.enum(shape.oneOf);
@@ -62,8 +66,8 @@ function nonNullSchema(shape: Shape, lenient: boolean): z.ZodType {
   }
 }
 
-function members(fields: Fields, lenient: boolean): z.ZodType {
-  let schema: z.ZodType<Record<string, unknown>> = z.object(
+function members(fields: Fields, lenient: boolean): Zod.ZodType {
+  let schema: Zod.ZodType<Record<string, unknown>> = z.object(
     Object.fromEntries(
       Object.entries(fields).map(([name, field]) => {
         const one = field.filledByService ? z.null() : schemaOf(field, lenient);
@@ -84,7 +88,7 @@ function members(fields: Fields, lenient: boolean): z.ZodType {
   return schema;
 }
 
-function numbers({ min, max }: { min?: number | bigint; max?: number | bigint }): z.ZodType<JsonNode> {
+function numbers({ min, max }: { min?: number | bigint; max?: number | bigint }): Zod.ZodType<JsonNode> {
   return ofKind('number').refine(
     (node) =>
       (min === undefined || compareNumbers(textOf(node), String(min)) >= 0) &&
@@ -92,7 +96,7 @@ function numbers({ min, max }: { min?: number | bigint; max?: number | bigint })
   );
 }
 
-function ofKind(kind: JsonKind): z.ZodType<JsonNode> {
+function ofKind(kind: JsonKind): Zod.ZodType<JsonNode> {
   return z.custom<JsonNode>((view) => isNode(view) && kindOf(view) === kind, { abort: true });
 }
 
@@ -104,7 +108,7 @@ function isTrueView(view: unknown): boolean {
   return isNode(view) && isTrue(view);
 }
 
-function remarkOf(issue: z.core.$ZodIssue, find: Find, root: JsonNode, outermost: Shape): Remark {
+function remarkOf(issue: Zod.core.$ZodIssue, find: Find, root: JsonNode, outermost: Shape): Remark {
   const path: Path = issue.path.map((step) => (typeof step === 'symbol' ? String(step) : step));
   const found = find(path, root);
   const node = found.at(-1) ?? root;

@@ -1,0 +1,180 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { type Finished, inShell } from '../support/process.ts';
+import { bodyOf, httpAnswer, type RawServer, rawServer } from '../support/raw-server.ts';
+import { folder } from '../support/svc.ts';
+
+const call = 'svc call start --project-id a/b --op-name x';
+const reply = '{"id":"i","trace_id":"t","choices":[{"message":{"content":"hi"}}],"paths":[]}';
+const event = (json: string): string => `data: ${json}\n\n`;
+const streamed = `HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n${event('{"choices":[{"index":0,"delta":{"content":"hi"},"finish_reason":"stop"}]}')}data: [DONE]\n\n`;
+
+/** A line of each kind, and whether a request leaves. */
+const lines: readonly (readonly [line: string, sends: boolean])[] = [
+  ['svc --version', false],
+  ['svc spec chat', false],
+  ['svc profile list', false],
+  ['svc profile set p --base-url https://svc.test', false],
+  ['svc chat --bad', false],
+  ['svc chat hi --dry-run', false],
+  ['svc chat hi --stream', true],
+  ['svc chat hi --stream --format jsonl -v', true],
+  [call, true],
+  [`${call} -o out.json`, true],
+  ['svc feedback schema --project-id a/b --since 1d', true],
+];
+const closed = ['<&-', '>&-', '2>&-', '<&- >&- 2>&-', '2>/dev/full'];
+
+async function service(): Promise<{ server: RawServer; env: Record<string, string> }> {
+  const server = await rawServer((socket, request) =>
+    socket.end(request.includes('"stream":true') ? streamed : httpAnswer(reply)),
+  );
+  const env = {
+    SVC_USERNAME: 'api',
+    SVC_PASSWORD: 'pass-word-1',
+    SVC_TOKEN: 'tok-en-1',
+    SVC_RETRIES: '0',
+    SVC_BASE_URL: server.url,
+  };
+  return { server, env };
+}
+
+function expectCalm({ code, stderr }: Finished, line: string): void {
+  expect(code, `${line}\n${stderr}`).not.toBe(1);
+  expect(stderr, line).not.toMatch(/^ {4}at |a bug in svc|node:internal/m);
+}
+
+describe('descriptors that are closed', () => {
+  it.each(lines)('do not change what %s does', async (line, sends) => {
+    const { server, env } = await service();
+    const usual = await inShell(line, { env });
+    expectCalm(usual, line);
+    const bodies = server.received.splice(0).map((request) => bodyOf(request).length > 0);
+    expect(bodies).toEqual(sends ? [true] : []);
+    for (const how of closed) {
+      const result = await inShell(`${line} ${how}`, { env });
+      expectCalm(result, how);
+      expect(result.code, `${how}\n${result.stderr}`).toBe(usual.code);
+      expect(server.received.splice(0), how).toHaveLength(bodies.length);
+    }
+  });
+
+  it('are no body: what is missing is told', async () => {
+    const result = await inShell('svc call start --local <&-');
+    expect(result).toMatchObject({ code: 3, stderr: expect.stringContaining('"start"') });
+  });
+});
+
+describe('a disk that is full', () => {
+  it.each(lines.filter(([, sends]) => sends))('is exit 12 after %s, and the request was applied', async (line) => {
+    const { env } = await service();
+    const plain = line.replace(' -o out.json', ' -o /dev/full').replace(' --error-format json', '');
+    const { code, stderr } = await inShell(`${plain} --error-format json >/dev/full`, { env });
+    expect(code, stderr).toBe(12);
+    const { error } = JSON.parse(stderr.trim().split('\n').at(-1) ?? '');
+    expect(error).toMatchObject({ code: 'local', applied: 'yes', exit_code: 12 });
+  });
+
+  it.each(['svc --version', 'svc spec chat', 'svc chat hi --dry-run', 'svc profile list', 'svc completion zsh'])(
+    'is exit 12 after %s',
+    async (line) => {
+      const { env } = await service();
+      expect(await inShell(`${line} >/dev/full`, { env })).toMatchObject({
+        code: 12,
+        stderr: expect.stringContaining('the disk is full'),
+      });
+    },
+  );
+});
+
+describe('a reader that goes away', () => {
+  it.each(lines)('is no failure of %s', async (line) => {
+    const { env } = await service();
+    const usual = await inShell(line, { env });
+    const { stdout, stderr } = await inShell(`{ ${line}; echo "$?" >code; } | head -c 1 >/dev/null; cat code`, { env });
+    expect(Number(stdout), stderr).toBe(usual.code);
+    expect(stderr).toBe(usual.stderr);
+  });
+});
+
+describe('few file descriptors', () => {
+  it('are enough: 64', async () => {
+    const { env } = await service();
+    for (const line of [
+      'svc chat hi --local',
+      'svc chat hi --stream',
+      call,
+      'svc profile set p --base-url https://svc.test',
+      'svc spec --openapi',
+    ]) {
+      const { code, stderr } = await inShell(`ulimit -n 64; ${line}`, { env: line.includes('--local') ? {} : env });
+      expect(code, stderr).toBe(0);
+    }
+  });
+
+  it.each([40, 32, 24])('%i are told of in plain words', async (count) => {
+    const result = await inShell(`ulimit -n ${count}; svc chat hi --local`);
+    expectCalm(result, String(count));
+    expect(result).toMatchObject({ code: 12, stderr: expect.stringMatching(/^svc: .*files/) });
+  });
+});
+
+describe('a home', () => {
+  const some = ['svc chat hi --no-stdin', 'svc chat hi --dry-run', 'svc profile list', 'svc --help'];
+  const storing = ['svc profile set p --base-url https://svc.test', 'svc chat hi --local --no-stdin'];
+
+  it.each(['unset HOME', 'export HOME=', 'export HOME=.', 'export HOME=/no/such/folder'])(
+    'that is missing (%s) matters to what is stored only',
+    async (line) => {
+      const { env } = await service();
+      const unset = { ...env, SVC_CONFIG_DIR: '', SVC_DATA_DIR: '' };
+      const cwd = folder();
+        for (const one of some) {
+        const result = await inShell(`${line}; ${one}`, { env: unset, cwd });
+        expect(result.code, result.stderr).toBe(0);
+      }
+      expect(existsSync(join(cwd, '.config'))).toBe(false);
+      expect(existsSync(join(cwd, '.local'))).toBe(false);
+    },
+  );
+
+  const canBeNobody = process.getuid?.() !== 0 || spawnSync('setpriv', ['--version']).status === 0;
+  it.skipIf(!canBeNobody)(
+    'that cannot be written matters to what is stored only (skipped for root without setpriv)',
+    async () => {
+      const { env } = await service();
+      for (const line of ['export HOME=/', 'unset HOME']) {
+        for (const one of [...some, ...storing]) {
+          const isStoring = storing.includes(one);
+          const result = await inShell(`${line}; ${one.replace('svc', 'asNobody')}`, {
+            cwd: '/',
+            env: { ...env, SVC_CONFIG_DIR: '', SVC_DATA_DIR: '', ...(isStoring ? { SVC_BASE_URL: '' } : {}) },
+          });
+          expectCalm(result, one);
+          expect(result.code, `${line}; ${one}\n${result.stderr}`).toBe(isStoring ? 12 : 0);
+        }
+      }
+    },
+  );
+
+  it('and a working folder that is gone: names of files are not found, the rest works', async () => {
+    const { env } = await service();
+    const cwd = folder();
+    mkdirSync(join(cwd, 'gone'));
+    writeFileSync(join(cwd, 'body.json'), '{}');
+    const gone = (line: string): Promise<Finished> =>
+      inShell(`mkdir -p gone; cd gone; rmdir ../gone; ${line}`, { cwd, env });
+    for (const [line, code] of [
+      ['svc --version', 0],
+      ['svc chat hi --no-stdin', 0],
+      ['svc chat -f body.json', 12],
+      ['svc chat hi -o out', 12],
+    ] as const) {
+      const result = await gone(line);
+      expectCalm(result, line);
+      expect(result.code, result.stderr).toBe(code);
+    }
+  });
+});
