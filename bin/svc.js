@@ -17,13 +17,14 @@ if (isOld) {
 }
 
 async function start() {
-  const [{ main }, { homedir, hostname, userInfo }, { isAbsolute }, { randomBytes }, { fileURLToPath }] = await Promise.all([
-    import('../dist/main.js'),
-    import('node:os'),
-    import('node:path'),
-    import('node:crypto'),
-    import('node:url'),
-  ]);
+  const [{ main }, { homedir, hostname, userInfo }, { isAbsolute }, { randomBytes }, { fileURLToPath }] =
+    await Promise.all([
+      import('../dist/main.js'),
+      import('node:os'),
+      import('node:path'),
+      import('node:crypto'),
+      import('node:url'),
+    ]);
   // HOME may be empty or relative: then the home would be wherever svc is started. The working folder may be gone, and
   // a user may have no home at all: nothing lies below /dev/null.
   const firstAbsolute = (...folders) => {

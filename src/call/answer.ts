@@ -8,6 +8,7 @@ import { JsonError } from '../json/json-error.ts';
 import { kindOf, member, rootOf } from '../json/node.ts';
 import { formatPath } from '../json/path.ts';
 import type { Operation } from '../operations/operation.ts';
+import { repeatAdvice } from './effect.ts';
 import { failureOfError, reasonOf } from './failures.ts';
 import type { Sent } from './sent.ts';
 
@@ -61,7 +62,11 @@ export function brokenAnswer(message: string, reply: Reply, sent: Sent, isCut = 
  */
 export function failureOfBody(error: unknown, reply: Reply, sent: Sent, cut: string | undefined): Failure {
   if (error instanceof Unusable) return brokenAnswer(error.message, reply, sent);
-  if (error instanceof Failure || error instanceof Interrupted || cut === undefined) return failureOfError(error, sent);
+  if (error instanceof Failure || cut === undefined) return failureOfError(error, sent);
+  if (error instanceof Interrupted) {
+    const facts = { ...factsOfSuccess(reply, sent), hint: repeatAdvice(sent.effect) };
+    return new Failure(error.code, `${error.message}; the answer had begun`, facts);
+  }
   return brokenAnswer(`${cut}: ${reasonOf(error)}`, reply, sent, true);
 }
 

@@ -7,9 +7,6 @@ import { folder } from './svc.ts';
 /** The built program, as a user starts it. */
 export const program = new URL('../../bin/svc.js', import.meta.url).pathname;
 
-// A user who is in no list of users, for root may do everything.
-const asNobody = process.getuid?.() === 0 ? 'setpriv --reuid 54321 --regid 54321 --clear-groups' : '';
-
 export interface Finished {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
@@ -39,13 +36,13 @@ export async function run(args: readonly string[], setting: ProcessSetting = {})
   return result;
 }
 
-/** Runs a line of bash, in which `svc` is the built program, and `asNobody` the same for a user who is not root. */
+/** Runs a line of bash, in which `svc` is the built program, and `asNobody` the same, by root, as a user who is in no list. */
 export async function inShell(
   line: string,
   { env = {}, cwd = folder(), stdin = '' }: ProcessSetting = {},
 ): Promise<Finished> {
   const words = `"${process.execPath}" "${program}" "$@"`;
-  const script = `svc() { ${words}; }\nasNobody() { ${asNobody} ${words}; }\n${line}`;
+  const script = `svc() { ${words}; }\nasNobody() { setpriv --reuid 54321 --regid 54321 --clear-groups ${words}; }\n${line}`;
   const child = spawn('bash', ['-c', script], { cwd, env: cleanEnv(cwd, env) });
   onTestFinished(() => void child.kill('SIGKILL'));
   const result = finished(child);

@@ -1,0 +1,118 @@
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { createServer, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { finished, start } from '../support/process.ts';
+import { httpAnswer, rawServer } from '../support/raw-server.ts';
+import { folder } from '../support/svc.ts';
+
+const env = { SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1', SVC_TOKEN: 'tok-en-1' };
+const json = ['--error-format', 'json'];
+const head = 'HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n';
+const delta = 'data: {"choices":[{"index":0,"delta":{"content":"half"},"finish_reason":null}]}\n\n';
+const codes = { SIGINT: 130, SIGTERM: 143 } as const;
+
+function lastError(stderr: string): object {
+  return JSON.parse(stderr.trim().split('\n').at(-1) ?? '').error;
+}
+
+describe.each(['SIGINT', 'SIGTERM'] as const)('%s', (signal) => {
+  it('while a request leaves: it did not leave completely, nothing was applied', async () => {
+    const cwd = folder();
+    const text = 'x'.repeat(30_000_000);
+    writeFileSync(join(cwd, 'body.json'), `{"messages":[{"role":"user","content":"${text}"}]}`);
+    const url = await deafServer(() => child.kill(signal));
+    const child = start(['chat', '-f', 'body.json', ...json], { cwd, env: { ...env, SVC_BASE_URL: url } });
+    const { code, stderr } = await finished(child);
+    expect(code, stderr).toBe(codes[signal]);
+    expect(lastError(stderr)).toMatchObject({ applied: 'no', phase: 'part', exit_code: codes[signal] });
+  });
+
+  it('while an answer comes: it was applied, and what came of it is kept', async () => {
+    const server = await rawServer((socket) => {
+      socket.write(head + delta);
+    });
+    const child = start(['chat', 'x', '--stream', '--no-stdin', ...json], {
+      env: { ...env, SVC_BASE_URL: server.url },
+    });
+    child.stdout?.once('data', () => child.kill(signal));
+    const { code, stdout, stderr } = await finished(child);
+    expect({ code, stdout }).toEqual({ code: codes[signal], stdout: 'half\n' });
+    expect(lastError(stderr)).toMatchObject({ applied: 'yes', exit_code: codes[signal] });
+  });
+
+  it('while it waits to repeat: says what the attempts before did', async () => {
+    const server = await rawServer((socket) => socket.end(httpAnswer('{}', '429 No', 'Retry-After: 30\r\n')));
+    const child = start(['chat', 'x', '--no-stdin', ...json], { env: { ...env, SVC_BASE_URL: server.url } });
+    child.stderr?.once('data', () => child.kill(signal));
+    const { code, stderr } = await finished(child);
+    expect(code, stderr).toBe(codes[signal]);
+    expect(lastError(stderr)).toMatchObject({ applied: 'no', attempts: 1 });
+  });
+});
+
+it('a second signal ends at once, also while nothing can be written', async () => {
+  const answer = httpAnswer(`{"choices":[{"message":{"content":"${'x'.repeat(8_000_000)}"}}]}`);
+  const server = await rawServer((socket) => socket.end(answer));
+  const child = start(['chat', 'x', '--no-stdin'], { env: { ...env, SVC_BASE_URL: server.url } });
+  // Nobody reads more than what a pipe holds.
+  const [first] = await once(child.stdout ?? child, 'readable').then(() => [child.stdout?.read(1)]);
+  expect(first).toBeTruthy();
+  // Two of a kind may arrive as one.
+  child.kill('SIGINT');
+  child.kill('SIGTERM');
+  const sent = performance.now();
+  const [code] = await once(child, 'exit');
+  expect(Object.values(codes)).toContain(code);
+  // Without a second signal the last words have 2 s.
+  expect(performance.now() - sent).toBeLessThan(1900);
+});
+
+describe('a stream that is stopped by its user', () => {
+  it('closes the socket', async () => {
+    const closed: Promise<unknown>[] = [];
+    const server = await rawServer((socket: Socket) => {
+      closed.push(once(socket, 'close'));
+      socket.write(head + delta);
+    });
+    const child = start(['chat', 'x', '--stream', '--no-stdin'], { env: { ...env, SVC_BASE_URL: server.url } });
+    child.stdout?.once('data', () => child.kill('SIGINT'));
+    expect((await finished(child)).code).toBe(130);
+    await Promise.all(closed);
+    expect(closed).toHaveLength(1);
+  });
+
+  it('by closing the pipe too, at the next piece', async () => {
+    const closed: Promise<unknown>[] = [];
+    const server = await rawServer((socket: Socket) => {
+      const timer = setInterval(() => socket.write(delta), 20);
+      closed.push(once(socket, 'close').then(() => clearInterval(timer)));
+      socket.write(head + delta);
+    });
+    const child = start(['chat', 'x', '--stream', '--no-stdin'], { env: { ...env, SVC_BASE_URL: server.url } });
+    child.stdout?.once('data', () => child.stdout?.destroy());
+    expect(await finished(child)).toMatchObject({ code: 0, stderr: '' });
+    await Promise.all(closed);
+    expect(closed).toHaveLength(1);
+  });
+});
+
+// A server that reads what comes first and then no more, so that the rest stays with who sends it.
+async function deafServer(heard: () => void): Promise<string> {
+  const sockets: Socket[] = [];
+  const server = createServer((socket) => {
+    sockets.push(socket.on('error', () => {}));
+    socket.once('data', () => {
+      socket.pause();
+      heard();
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  const address = server.address();
+  return `http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}`;
+}
