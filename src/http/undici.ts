@@ -52,10 +52,17 @@ function dispatcherFor(url: URL, way: Way, signal: AbortSignal): Dispatcher {
     bodyTimeout: 0,
     allowH2: false,
     connect: (_, done) => {
-      connectTo(url, way, signal).then(
-        (socket) => done(null, socket),
-        (error) => done(error, null),
-      );
+      // Once it has the connection, undici alone ends it: one that closes unasked while it does not read breaks it.
+      const connecting = new AbortController();
+      const stop = (): void => connecting.abort(signal.reason);
+      signal.addEventListener('abort', stop, { once: true });
+      if (signal.aborted) stop();
+      connectTo(url, way, connecting.signal)
+        .finally(() => signal.removeEventListener('abort', stop))
+        .then(
+          (socket) => done(null, socket),
+          (error) => done(error, null),
+        );
     },
   });
 }
