@@ -1,9 +1,9 @@
-import { spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { chmodSync, closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { cleanEnv, finished, program, run, start } from '../support/process.ts';
-import { httpAnswer, rawServer } from '../support/raw-server.ts';
+import { rawServer } from '../support/raw-server.ts';
 import { folder } from '../support/svc.ts';
 
 const credentials = { SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1', SVC_TOKEN: 'tok-en-1' };
@@ -154,24 +154,6 @@ describe('-o', () => {
   it('- is stdout, and a pipe is written through', () => {
     expect(shell('svc chat hi --local -q --no-stdin -o -').stdout).toMatch(/^svc-local/);
     expect(shell('svc chat hi --local -q --no-stdin -o /dev/stdout | cat').stdout).toMatch(/^svc-local/);
-  });
-});
-
-describe('large results', () => {
-  it('reach a slow reader completely', async () => {
-    const text = 'x'.repeat(8 * 1024 * 1024);
-    const server = await rawServer((socket) => socket.end(httpAnswer(`{"choices":[],"text":"${text}"}`)));
-    const env = { ...credentials, SVC_BASE_URL: server.url };
-    const child = spawn(process.execPath, [program, 'chat', 'x', '--json', '--no-stdin'], {
-      env: cleanEnv(folder(), env),
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
-    let length = 0;
-    for await (const piece of child.stdout) {
-      length += piece.length;
-      await new Promise((resolve) => setImmediate(resolve));
-    }
-    expect(length).toBe(text.length + '{"choices":[],"text":""}\n'.length);
   });
 });
 

@@ -1,0 +1,4 @@
+import { it } from 'vitest';
+import { expectWholeStream } from './pipes.ts';
+
+it('100 MB of a stream come through a slow pipe', () => expectWholeStream(100));
