@@ -94,6 +94,15 @@ const shows: readonly (readonly string[])[] = [
   ['--curl'],
   ['--curl', '-v'],
 ];
+const settings = [
+  ['doctor'],
+  ['doctor', '--json'],
+  ['doctor', '--probe'],
+  ['auth', 'status'],
+  ['profile', 'list'],
+  ['profile', 'show'],
+  ['auth', 'logout'],
+];
 const stores = ['config.json', 'secret.txt'];
 
 let tried = 0;
@@ -186,14 +195,40 @@ describe.each(sources)('a secret from $name', (source) => {
   });
 
   it('is not told by what shows settings', async () => {
-    const run = await prepared({ ...source, args: [] }, 'http://127.0.0.1:1');
-    for (const args of [
-      ['auth', 'status'],
-      ['auth', 'logout'],
-      ['profile', 'list'],
-      ['profile', 'show'],
-    ])
+    const echo = await rawServer((socket, request) => socket.end(httpAnswer(`${request}`, '400 No')));
+    const run = await prepared({ ...source, args: [] }, echo.url);
+    for (const args of settings)
       for (const flags of [[], ['-v'], ['--error-format', 'json']]) expectNone(...(await run([...args, ...flags])));
+  });
+});
+
+describe('the password of a proxy', () => {
+  const answers: readonly (readonly [name: string, answer: (request: Buffer) => string])[] = [
+    ['an echo', (request) => httpAnswer(`${request}`, '407 No')],
+    ['an echo in headers', (request) => httpAnswer('', '407 No', `X-Echo: ${/Basic \S+/.exec(`${request}`)?.[0]}\r\n`)],
+    [
+      'an echo where it redirects to',
+      (request) => httpAnswer('', '302 No', `Location: /${Buffer.from(basicIn(request), 'base64').toString()}\r\n`),
+    ],
+    ['a cut', () => 'HTTP/1.1 200'],
+    ['nothing', () => ''],
+  ];
+
+  it.each(answers)('is not told after %s', async (_, answer) => {
+    const proxy = await rawServer((socket, request) => socket.end(answer(request)));
+    for (const password of [ascii, beyond]) {
+      const address = `http://user:${encodeURIComponent(password)}@127.0.0.1:${proxy.port}`;
+      for (const flags of loud)
+        for (const to of ['https://svc.test', 'http://svc.test']) {
+          const cwd = folder();
+          const env = { ...token, HTTPS_PROXY: address, HTTP_PROXY: address, SVC_BASE_URL: to, SVC_RETRIES: '0' };
+          const result = await svc([...chat, '--allow-http', ...flags], { cwd, env });
+          expect([5, 7, 8, 9, 11], result.stderr).toContain(result.code);
+          expectNone(result, cwd);
+          expectNone(await svc(['doctor', ...flags.filter((flag) => flag !== '-q')], { cwd, env }), cwd);
+        }
+    }
+    expect(proxy.received.some((request) => /proxy-authorization: basic/i.test(`${request}`))).toBe(true);
   });
 });
 
@@ -229,6 +264,11 @@ describe('a secret where none may be', () => {
     }
   });
 });
+
+// The user and password that a proxy was given, in base64.
+function basicIn(request: Buffer): string {
+  return /Proxy-Authorization: Basic (\S+)/i.exec(request.toString('latin1'))?.[1] ?? '';
+}
 
 // A stream that fails as only a bug would, and tells all it knows.
 function broken(told: string): Runtime['stdout'] {
