@@ -16,10 +16,13 @@ import type { Sent } from './sent.ts';
 const answerBytes = 32 * 1024 * 1024;
 
 // The most values and keys in it: a text of small ones needs more memory for its index than for itself.
-const answerValues = 2_000_000;
+const answerValues = 1_500_000;
 
 // The most whose types are looked at: checking takes many times the memory of the text.
 const checkedValues = 200_000;
+
+// The most characters of a path that are shown; a member may have any name.
+const LONGEST_PATH = 200;
 
 /** A complete answer: its bytes, and either the JSON they are or why they are no answer of the interface. */
 export interface Answer {
@@ -48,7 +51,11 @@ export async function unexpectedIn(doc: JsonDocument, { reply }: Operation): Pro
   if (doc.tape.length / 3 > checkedValues) return [];
   const { validator } = await import('../fields/validator.ts');
   const findings = validator(reply, { lenient: true })(rootOf(doc));
-  return findings.map(({ path, message }) => `the reply is unexpected: ${formatPath(path)} ${message}`);
+  return findings.map(({ path, message }) => `the reply is unexpected: ${briefly(formatPath(path))} ${message}`);
+}
+
+function briefly(path: string): string {
+  return path.length > LONGEST_PATH ? `${path.slice(0, LONGEST_PATH)}…` : path;
 }
 
 /** The failure of an answer that broke the interface: the request was applied all the same. */

@@ -5,12 +5,16 @@ export class Unusable extends Error {
   override readonly name = 'Unusable';
 }
 
+// Room for a body of unknown length. Of what is set aside only the pages that are written to take memory, while growing
+// step by step would hold it twice.
+const UNKNOWN = 32 * 1024 * 1024;
+
 /**
  * All bytes of a body; with `expected`, its length, they are held once only. Throws Unusable beyond `most` bytes, and
  * what the connection throws where it is cut.
  */
 export async function collect(body: AsyncIterable<Uint8Array>, most: number, expected = 0): Promise<Buffer> {
-  let bytes: Buffer = Buffer.allocUnsafe(Math.min(expected, most));
+  let bytes: Buffer = Buffer.allocUnsafeSlow(Math.min(expected || UNKNOWN, most));
   let length = 0;
   for await (const piece of body) {
     const needed = length + piece.length;
