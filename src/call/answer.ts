@@ -21,6 +21,9 @@ const answerValues = 1_500_000;
 // The most whose types are looked at: checking takes many times the memory of the text.
 const checkedValues = 200_000;
 
+// The most of its text.
+const checkedBytes = 8 * 1024 * 1024;
+
 // The most characters of a path that are shown; a member may have any name.
 const LONGEST_PATH = 200;
 
@@ -46,9 +49,9 @@ export async function readAnswer(reply: Reply, sent: Sent): Promise<Answer> {
   return { bytes, doc, broken: brokenAnswer(`the answer ${why}`, reply, sent) };
 }
 
-/** What is unexpected in a reply although it is one; nothing of it is an error. A reply of very many values is taken as it is. */
+/** What is unexpected in a reply although it is one; nothing of it is an error. A very large reply is taken as it is. */
 export async function unexpectedIn(doc: JsonDocument, { reply }: Operation): Promise<string[]> {
-  if (doc.tape.length / 3 > checkedValues) return [];
+  if (doc.tape.length / 3 > checkedValues || doc.bytes.length > checkedBytes) return [];
   const { validator } = await import('../fields/validator.ts');
   const findings = validator(reply, { lenient: true })(rootOf(doc));
   return findings.map(({ path, message }) => `the reply is unexpected: ${briefly(formatPath(path))} ${message}`);

@@ -92,8 +92,18 @@ export function* itemsOf(node: JsonNode): Generator<JsonNode> {
 /** The value of a member, of duplicates the last, as every common reader takes it. */
 export function member(node: JsonNode | undefined, key: string): JsonNode | undefined {
   let found: JsonNode | undefined;
-  if (node) for (const entry of membersOf(node)) if (entry.key === key) found = entry.value;
+  if (!node || kindOf(node) !== 'object') return found;
+  const { doc } = node;
+  const end = after(node);
+  for (let at = node.at + 1; at < end; at = after({ doc, at: at + 1 })) {
+    if (isNamed({ doc, at }, key)) found = { doc, at: at + 1 };
+  }
   return found;
+}
+
+// A character is written with six bytes at most, so a name that is far longer need not be read.
+function isNamed(keyNode: JsonNode, key: string): boolean {
+  return endOf(keyNode) - startOf(keyNode) - 2 <= 6 * key.length && stringOf(keyNode) === key;
 }
 
 /** The text of a string with its escapes resolved; lone surrogates stay what they are. */
