@@ -17,11 +17,12 @@ export function failureOfError(error: unknown, sent: Sent): Failure {
   if (error instanceof Failure) return error;
   const { phase, sent: bytes } = sent.progress;
   const isSent = phase === 'all';
-  const facts: FailureFacts = { ...factsSoFar(sent), isLasting: isLastingReason(error) };
   if (error instanceof Interrupted) {
     const outcome = isSent ? 'the request had been sent' : 'nothing was applied';
-    return new Failure(error.code, `${error.message}; ${outcome}`, facts);
+    // Who asked the process to end does not want it to try again.
+    return new Failure(error.code, `${error.message}; ${outcome}`, { ...factsSoFar(sent), isLasting: true });
   }
+  const facts: FailureFacts = { ...factsSoFar(sent), isLasting: isLastingReason(error) };
   const reason = reasonOf(error);
   if (phase === 'nothing') return new Failure('unreachable', `the service could not be reached: ${reason}`, facts);
   if (!isSent)

@@ -66,16 +66,22 @@ describe('before a connection is there', () => {
 });
 
 describe('being asked to end', () => {
-  it.each(['SIGINT', 'SIGTERM'] as const)('%s while it waits for an answer, with a file as stdin', async (signal) => {
+  it.each([
+    ['SIGINT', ['chat', 'hi', '-m', 'm'], 'could be charged twice'],
+    ['SIGTERM', ['chat', 'hi', '-m', 'm'], 'could be charged twice'],
+    ['SIGINT', [...call, '--retries', '3'], 'with the same ids it does no harm'],
+    ['SIGTERM', [...call, '--retries', '3'], 'with the same ids it does no harm'],
+  ] as const)('%s while it waits for an answer, with a file as stdin: %s', async (signal, args, advice) => {
     let arrived = (): void => {};
     const when = new Promise<void>((resolve) => {
       arrived = resolve;
     });
-    const { url } = await rawServer(() => arrived());
-    const { code, stderr } = await interrupted(['chat', 'hi', '-m', 'm', '--error-format', 'json'], url, signal, when);
+    const { url, received } = await rawServer(() => arrived());
+    const { code, stderr } = await interrupted([...args, '--error-format', 'json'], url, signal, when);
     expect(code).toBe(signal === 'SIGINT' ? 130 : 143);
     expect(JSON.parse(stderr).error).toMatchObject({ applied: 'unknown', phase: 'all', attempts: 1 });
-    expect(stderr).toContain('could be charged twice');
+    expect(stderr).toContain(advice);
+    expect(received.length).toBe(1);
   });
 });
 
