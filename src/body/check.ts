@@ -20,28 +20,28 @@ export interface Checked {
 }
 
 /**
- * Judges a body: its warnings, and a Failure `body` with every error at once, `unreadable` ones among them: what flags
- * and files gave that could not become part of the body.
+ * What judges the bodies of an operation: their warnings, and a Failure `body` with every error at once, `unreadable` ones
+ * among them: what flags and files gave that could not become part of the body.
  */
-export async function checkBody(
-  draft: Draft,
-  operation: Operation,
-  unreadable: readonly Issue[],
+export async function checkerOf(
+  { body }: Operation,
   { strict, noCheck }: Strictness,
-): Promise<Checked> {
+): Promise<(draft: Draft, unreadable: readonly Issue[]) => Checked> {
   const { judgeOf } = await import('../fields/judge.ts');
-  const findings = judgeOf(operation.body)(rootOf(draft.doc));
-  // What could not be read is not missing as well.
-  const told = findings.filter(
-    ({ code, path }) => code !== 'missing' || !unreadable.some((issue) => issue.path === formatPath(path)),
-  );
+  const judge = judgeOf(body);
   const isError = ({ level }: Finding): boolean => (level === 'error' ? !noCheck : strict);
-  const wrong = told.filter(isError);
-  const errors = [...unreadable, ...wrong.map((finding) => issueOf(draft, finding))];
-  const more = wrong.reduce((sum, finding) => sum + (finding.more ?? 0), 0);
-  return {
-    warnings: told.filter((finding) => !isError(finding)).map((finding) => issueOf(draft, finding)),
-    failure: errors.length > 0 ? wrongBody(errors, more) : undefined,
+  return (draft, unreadable) => {
+    // What could not be read is not missing as well.
+    const told = judge(rootOf(draft.doc)).filter(
+      ({ code, path }) => code !== 'missing' || !unreadable.some((issue) => issue.path === formatPath(path)),
+    );
+    const wrong = told.filter(isError);
+    const errors = [...unreadable, ...wrong.map((finding) => issueOf(draft, finding))];
+    const more = wrong.reduce((sum, finding) => sum + (finding.more ?? 0), 0);
+    return {
+      warnings: told.filter((finding) => !isError(finding)).map((finding) => issueOf(draft, finding)),
+      failure: errors.length > 0 ? wrongBody(errors, more) : undefined,
+    };
   };
 }
 

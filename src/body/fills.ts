@@ -1,11 +1,9 @@
 import type { Field } from '../fields/field.ts';
-import { uuid7 } from '../fields/uuid.ts';
 import { isTrue, kindOf, member, rootOf } from '../json/node.ts';
 import { nodeAt } from '../json/path.ts';
 import type { Target } from '../operations/target.ts';
 import type { Draft } from './draft.ts';
 import type { Edit } from './edit.ts';
-import type { Tools } from './tools.ts';
 
 /** What the environment or the profile say where a body says nothing, and which of them it is. */
 export interface Setting {
@@ -18,11 +16,19 @@ export interface Settings {
   readonly model: Setting;
 }
 
+/** Where new ids and the time come from. */
+export interface Filling {
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  /** The id for a member that needs one. */
+  readonly newId: (member: string) => string;
+}
+
 /**
  * The few things svc adds to a body (PRODUCT.md section 2): ids and times of a call, the project and model of the
  * profile, and the false that a continued message needs. Only what is absent is added; `--exact` asks for none of it.
  */
-export function fillEdits(draft: Draft, { path, fields }: Target, settings: Settings, tools: Tools): Edit[] {
+export function fillEdits(draft: Draft, { path, fields }: Target, settings: Settings, filling: Filling): Edit[] {
   const object = nodeAt(rootOf(draft.doc), path);
   if (!object || kindOf(object) !== 'object') return [];
   const edits: Edit[] = [];
@@ -31,7 +37,7 @@ export function fillEdits(draft: Draft, { path, fields }: Target, settings: Sett
       edits.push({ path: [...path, field.excludes], text: 'false', origin: { label: 'svc' } });
     }
     if (!field.fill || member(object, name) || (field.fillUnless && member(object, field.fillUnless))) continue;
-    const text = fillText(field.fill, settings, tools);
+    const text = fillText(name, field.fill, settings, filling);
     const label = field.fill === 'project' || field.fill === 'model' ? settings[field.fill].from : 'svc';
     if (text !== undefined) edits.push({ path: [...path, name], text, origin: { label } });
   }
@@ -39,13 +45,14 @@ export function fillEdits(draft: Draft, { path, fields }: Target, settings: Sett
 }
 
 function fillText(
+  name: string,
   fill: NonNullable<Field['fill']>,
   { project, model }: Settings,
-  { now, randomBytes }: Tools,
+  { now, newId }: Filling,
 ): string | undefined {
   switch (fill) {
     case 'uuid':
-      return JSON.stringify(uuid7(now(), randomBytes(10)));
+      return JSON.stringify(newId(name));
     case 'now':
       return JSON.stringify(new Date(now()).toISOString());
     case 'empty':

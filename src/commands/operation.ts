@@ -1,5 +1,5 @@
 import { buildBody } from '../body/build.ts';
-import { checkBody } from '../body/check.ts';
+import { checkerOf } from '../body/check.ts';
 import { type Conversation, openConversation } from '../body/conversation.ts';
 import type { Draft } from '../body/draft.ts';
 import { inputsOf } from '../body/inputs.ts';
@@ -82,7 +82,8 @@ async function checkedBody(
   );
   const shown = shownAs(operation, options, stdout.isTerminal);
   const draft = shown && !options.exact ? withStream(built.draft, operation, shown) : built.draft;
-  const { warnings, failure } = await checkBody(draft, operation, built.unreadable, options);
+  const check = await checkerOf(operation, options);
+  const { warnings, failure } = check(draft, built.unreadable);
   for (const warning of warnings) await report.warn(lineOf(warning));
   if (failure) throw failure;
   if (conversation && choicesAsked(rootOf(draft.doc)) > 1)
