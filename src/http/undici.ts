@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { Agent, type Dispatcher } from 'undici';
+import { Client } from 'undici';
 import { connectTo, type Way } from './connection.ts';
 import type { Headers, Reply, Request, Send } from './message.ts';
 import { piecesOf } from './progress.ts';
@@ -16,85 +16,113 @@ export interface Line {
  * Throws what the connection throws. A body is asked for when the connection, TLS included, is there.
  *
  * Each exchange has a connection of its own: one that was used before can be closed by the server as the next request
- * leaves, and then nobody knows whether that was applied. It has a dispatcher of its own as well, because undici
- * connects anew when an exchange is aborted.
+ * leaves, and then nobody knows whether that was applied. Where `isKept`, for many exchanges in a row, a connection whose
+ * answer was read to its end serves the next one, unless that comes later than a second (docs/decisions/0015).
  */
-export function overUndici(way: Way): Line {
-  const open = new Set<() => Promise<void>>();
+export function overUndici(way: Way, isKept = false): Line {
+  const open = new Set<Link>();
+  const idle: Link[] = [];
+  const discard = async (link: Link): Promise<void> => {
+    open.delete(link);
+    await link.destroy();
+  };
   return {
     send: async (request) => {
-      const stop = new AbortController();
-      const signal = request.signal ? AbortSignal.any([request.signal, stop.signal]) : stop.signal;
-      const dispatcher = dispatcherFor(new URL(request.url), way, signal);
-      const end = async (): Promise<void> => {
-        open.delete(end);
-        stop.abort();
-        await dispatcher.destroy();
-      };
-      open.add(end);
+      const url = new URL(request.url);
+      const at = idle.findLastIndex(({ origin }) => origin === url.origin);
+      const [link = linkTo(url, way, isKept)] = at === -1 ? [] : idle.splice(at, 1);
+      open.add(link);
       try {
-        const reply = await exchange(dispatcher, request, way);
+        const reply = await link.exchange(request);
+        const end = async (isWhole: boolean): Promise<void> => {
+          if (isWhole && isKept) idle.push(link);
+          else await discard(link);
+        };
         return { ...reply, body: endedWith(reply.body, end) };
       } catch (error) {
-        await end();
+        await discard(link);
         throw error;
       }
     },
     close: async () => {
-      await Promise.all(Array.from(open, (end) => end()));
+      await Promise.all(Array.from(open, discard));
     },
   };
 }
 
-function dispatcherFor(url: URL, way: Way, signal: AbortSignal): Dispatcher {
-  return new Agent({
+/** One connection to an origin, made when it is first needed. */
+interface Link {
+  readonly origin: string;
+  readonly exchange: (request: Request) => Promise<Reply>;
+  /** Ends it at once, with what goes over it. */
+  readonly destroy: () => Promise<void>;
+}
+
+// Servers wait longer than this for the next request, so that none leaves on a connection that is about to be closed.
+const LONGEST_IDLE = 1000;
+
+function linkTo(url: URL, way: Way, isKept: boolean): Link {
+  // Once it has the connection, undici alone ends it: one that closes unasked while it does not read breaks it.
+  let connecting = new AbortController();
+  const client = new Client(url.origin, {
     headersTimeout: 0,
     bodyTimeout: 0,
     allowH2: false,
+    keepAliveTimeout: LONGEST_IDLE,
+    keepAliveMaxTimeout: LONGEST_IDLE,
     connect: (_, done) => {
-      // Once it has the connection, undici alone ends it: one that closes unasked while it does not read breaks it.
-      const connecting = new AbortController();
-      const stop = (): void => connecting.abort(signal.reason);
-      signal.addEventListener('abort', stop, { once: true });
-      if (signal.aborted) stop();
-      connectTo(url, way, connecting.signal)
-        .finally(() => signal.removeEventListener('abort', stop))
-        .then(
-          (socket) => done(null, socket),
-          (error) => done(error, null),
-        );
+      connecting = new AbortController();
+      connectTo(url, way, connecting.signal).then(
+        (socket) => done(null, socket),
+        (error) => done(error, null),
+      );
     },
   });
+  const destroy = async (reason?: unknown): Promise<void> => {
+    connecting.abort(reason);
+    await client.destroy(reason instanceof Error ? reason : null);
+  };
+  return {
+    origin: url.origin,
+    destroy: () => destroy(),
+    exchange: async (request) => {
+      const { signal } = request;
+      signal?.throwIfAborted();
+      const stop = (): void => void destroy(signal?.reason);
+      signal?.addEventListener('abort', stop, { once: true });
+      const reply = await exchange(client, request, way, isKept);
+      return { ...reply, body: endedWith(reply.body, async () => signal?.removeEventListener('abort', stop)) };
+    },
+  };
 }
 
-async function exchange(dispatcher: Dispatcher, request: Request, { proxy }: Way): Promise<Reply> {
-  const { url: text, method, headers, body, signal } = request;
+async function exchange(client: Client, request: Request, { proxy }: Way, isKept: boolean): Promise<Reply> {
+  const { url: text, method, headers, body } = request;
   const url = new URL(text);
   const length: Headers = body.length === undefined ? [] : [['Content-Length', String(body.length)]];
   // A proxy that is no tunnel is told the whole address, and is the one to read its credential.
   const asked = url.protocol === 'http:' ? proxy : undefined;
   const authorization = asked && proxyAuthorization(asked);
   const extra: Headers = authorization ? [['Proxy-Authorization', authorization]] : [];
-  if (signal?.aborted) throw signal.reason;
-  signal?.addEventListener('abort', () => void dispatcher.destroy(signal.reason), { once: true });
-  const reply = await dispatcher.request({
-    origin: url.origin,
+  const reply = await client.request({
     path: asked ? url.href : url.pathname + url.search,
     method,
     headers: [...headers, ...extra, ...length].flat(),
     // undici takes any async iterable and starts it when it is connected; its types know streams only.
     body: piecesOf(body) as unknown as Readable,
     responseHeaders: 'raw',
-    reset: true,
+    reset: !isKept,
   });
   return { status: reply.statusCode, statusText: reply.statusText, headers: pairs(reply.headers), body: reply.body };
 }
 
-async function* endedWith(body: Reply['body'], end: () => Promise<void>): AsyncGenerator<Uint8Array> {
+async function* endedWith(body: Reply['body'], end: (isWhole: boolean) => Promise<void>): AsyncGenerator<Uint8Array> {
+  let isWhole = false;
   try {
     yield* body;
+    isWhole = true;
   } finally {
-    await end();
+    await end(isWhole);
   }
 }
 
