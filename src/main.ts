@@ -35,8 +35,8 @@ export async function main(runtime: Runtime): Promise<number> {
     const json = errorFormat(textOf(flags, 'error-format'), env) === 'json';
     report = reportTo(stderr, { json, quiet, verbose: isOn(flags, 'verbose') === true, secrets });
     const run = await command.load();
-    await untilSignal(runtime, (signal, underway) =>
-      run(parsed.run, { runtime, stdout, report, signal, spin: quiet || json ? () => () => {} : spin, underway }),
+    await untilSignal(runtime, (asked) =>
+      run(parsed.run, { runtime, stdout, report, spin: quiet || json ? () => () => {} : spin, ...asked }),
     );
     return 0;
   } catch (error) {
@@ -74,14 +74,18 @@ function errorFormat(flag: string | undefined, { SVC_ERROR_FORMAT }: Runtime['en
 /** Runs until it ends by itself or the process is asked to end: then it may say its last words; a second time ends at once. */
 async function untilSignal(
   { onSignal, after }: Runtime,
-  run: (signal: AbortSignal, underway: Context['underway']) => Promise<void>,
+  run: (asked: Pick<Context, 'signal' | 'underway' | 'atInterrupt'>) => Promise<void>,
 ): Promise<void> {
   const controller = new AbortController();
   let facts = (): FailureFacts => ({ applied: 'no' });
+  let stop: (() => void) | undefined;
   let release = (): void => {};
   let endWait = (): void => {};
   const ended = new Promise<never>((_, reject) => {
     release = onSignal((signal) => {
+      const gently = signal === 'SIGINT' ? stop : undefined;
+      stop = undefined;
+      if (gently) return gently();
       const reason = new Interrupted(signal);
       const giveUp = (): void => reject(new Failure(reason.code, reason.message, facts()));
       if (controller.signal.aborted) return giveUp();
@@ -92,8 +96,11 @@ async function untilSignal(
   const underway: Context['underway'] = (known) => {
     facts = known;
   };
+  const atInterrupt: Context['atInterrupt'] = (first) => {
+    stop = first;
+  };
   try {
-    await Promise.race([run(controller.signal, underway), ended]);
+    await Promise.race([run({ signal: controller.signal, underway, atInterrupt }), ended]);
   } finally {
     release();
     endWait();

@@ -11,7 +11,7 @@ import { targetOf } from '../operations/target.ts';
  */
 export function stdinClaim(operation: Operation, args: readonly string[], flags: FlagValues): string | undefined {
   const claims = [
-    ...(textOf(flags, 'file') === '-' ? ['--file -'] : []),
+    ...['file', 'batch'].flatMap((name) => (textOf(flags, name) === '-' ? [`--${name} -`] : [])),
     ...namedArguments(operation, args).map(() => 'the argument -'),
     ...referenceFlags(operation).flatMap((name) => (textOf(flags, name) === '@-' ? [`--${name} @-`] : [])),
   ];

@@ -16,4 +16,6 @@ export interface Context {
   readonly spin: (text: string) => () => void;
   /** What to say of the work under way where the process must end before the command could. */
   readonly underway: (facts: () => FailureFacts) => void;
+  /** What Ctrl-C does the first time, in place of ending the command. */
+  readonly atInterrupt: (stop: () => void) => void;
 }

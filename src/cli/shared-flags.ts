@@ -1,5 +1,6 @@
 import type { Flag } from '../fields/flag.ts';
 import type { Operation } from '../operations/operation.ts';
+import { batchFlags } from './batch-flags.ts';
 
 const BODY = 'Body';
 const WHERE = 'Service';
@@ -131,6 +132,7 @@ export function operationFlags(operation: Operation): Flag[] {
     ...(operation.arguments?.as === 'prompt'
       ? [{ name: 'stdin', takes: 'off', group: BODY, summary: 'Leave stdin alone' } as const]
       : []),
+    ...batchFlags,
     profileFlag,
     localFlag,
     ...addressFlags([operation.host]),

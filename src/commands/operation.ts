@@ -4,20 +4,19 @@ import { type Conversation, openConversation } from '../body/conversation.ts';
 import type { Draft } from '../body/draft.ts';
 import { inputsOf } from '../body/inputs.ts';
 import { choicesAsked, withStream } from '../body/streaming.ts';
-import { type Destination, destinationOf, noAddress } from '../call/destination.ts';
+import { noAddress } from '../call/destination.ts';
 import type { Prepared } from '../call/prepared.ts';
 import { requestHeaders } from '../call/request.ts';
 import type { Invocation, Run } from '../cli/command.ts';
 import type { Context } from '../cli/context.ts';
-import { type Issue, usage } from '../errors.ts';
+import { usage } from '../errors.ts';
 import { textOf } from '../fields/flag.ts';
-import type { Way } from '../http/connection.ts';
 import { rootOf } from '../json/node.ts';
 import type { Operation } from '../operations/operation.ts';
-import { type Chosen, chooseProfile } from '../profiles/resolve.ts';
-import { wayTo } from '../profiles/way.ts';
-import type { Runtime } from '../runtime.ts';
-import { fillingOf, type Options, readOptions, retryLimit, timeLimit } from './options.ts';
+import { issueText } from '../output/failure.ts';
+import type { Chosen } from '../profiles/resolve.ts';
+import { callOf, settingsOf } from './call.ts';
+import type { Options } from './options.ts';
 import { send } from './send.ts';
 import { usualFormat } from './show-answer.ts';
 import { showRequest } from './show-request.ts';
@@ -26,16 +25,12 @@ import { showRequest } from './show-request.ts';
 export function runOperation(operation: Operation): Run {
   return async (invocation, context) => {
     const { runtime } = context;
-    const options = readOptions(operation, invocation.flags);
-    const chosen = await chooseProfile(options.wanted, runtime);
-    const destination = destinationOf(operation, options.wanted, chosen, runtime.env);
-    const limit = timeLimit(invocation.flags, runtime.env, chosen.profile, operation);
-    const retries = retryLimit(invocation.flags, runtime.env, chosen.profile);
-    // Said before stdin is read; a dry run does not need an address.
-    if (!destination.url && !options.show) throw noAddress();
-    if (destination.isLocal && options.show === 'curl')
-      throw usage('the embedded service has no address for curl', 'svc serve gives it one');
-    const way = await wayOf(destination, options, chosen, runtime);
+    if (invocation.flags.has('batch')) {
+      const { runBatch } = await import('./batch.ts');
+      return await runBatch(operation, invocation, context);
+    }
+    const call = await callOf(operation, invocation.flags, runtime);
+    const { options, chosen, destination } = call;
     const file = textOf(invocation.flags, 'conversation');
     const conversation = file === undefined ? undefined : await openConversation(file, runtime);
     try {
@@ -44,21 +39,11 @@ export function runOperation(operation: Operation): Run {
       const prepared: Prepared = { operation, url: destination.url, headers, draft, isLocal: destination.isLocal };
       if (options.show) return await showRequest(prepared, options, chosen, context);
       if (!destination.url) throw noAddress();
-      await send({ prepared, url: destination.url, options, chosen, way, limit, retries, conversation }, context);
+      await send({ ...call, prepared, url: destination.url, conversation }, context);
     } finally {
       await conversation?.close();
     }
   };
-}
-
-// Before the body is made: files come first, and a way that is not safe is told before stdin is read.
-async function wayOf(
-  { url, isLocal }: Destination,
-  { files, show }: Options,
-  { profile }: Chosen,
-  runtime: Runtime,
-): Promise<Way | undefined> {
-  return isLocal || show || !url ? undefined : wayTo(url, files, profile, runtime);
 }
 
 async function checkedBody(
@@ -71,20 +56,16 @@ async function checkedBody(
 ): Promise<Draft> {
   const tools = { inputs: inputsOf(runtime, signal, report.note), now: runtime.now, randomBytes: runtime.randomBytes };
   const given = { operation, args, flags, stdinIsTerminal: runtime.stdin.isTTY === true };
-  const settings = {
-    project: fillingOf('project_id', chosen, runtime.env),
-    model: fillingOf('model', chosen, runtime.env),
-  };
   const built = await buildBody(
     given,
-    { settings: options.exact ? undefined : settings, conversation: conversation?.source },
+    { settings: settingsOf(options, chosen, runtime.env), conversation: conversation?.source },
     tools,
   );
   const shown = shownAs(operation, options, stdout.isTerminal);
   const draft = shown && !options.exact ? withStream(built.draft, operation, shown) : built.draft;
   const check = await checkerOf(operation, options);
   const { warnings, failure } = check(draft, built.unreadable);
-  for (const warning of warnings) await report.warn(lineOf(warning));
+  for (const warning of warnings) await report.warn(issueText(warning));
   if (failure) throw failure;
   if (conversation && choicesAsked(rootOf(draft.doc)) > 1)
     throw usage('a conversation goes on with one reply, and the body asks for several', 'leave out n');
@@ -99,8 +80,4 @@ function shownAs(
   if (format === 'jsonl') return 'chunks';
   const isTerminal = stdoutIsTerminal && (output === undefined || output === '-');
   return isTerminal && (format ?? usualFormat(operation, isTerminal)) === 'text' ? 'live' : undefined;
-}
-
-function lineOf({ at, path, message }: Issue): string {
-  return `${[at, path].filter((part) => part !== '').join(' ')}: ${message}`;
 }

@@ -11,11 +11,20 @@ export function repeatsFor(most: number, { left }: Deadline, { runtime, report, 
     most,
     budget: fullBudget(),
     left,
-    random: () => (runtime.randomBytes(1)[0] ?? 0) / 255,
+    random: () => chance(runtime),
     wait: (milliseconds) => pause(milliseconds, runtime, signal),
-    tell: (failure, repeat, milliseconds) =>
-      report.note(`${briefly(failure)}; trying again in ${(milliseconds / 1000).toFixed(1)} s (${repeat} of ${most})`),
+    tell: (failure, repeat, milliseconds) => report.note(againText(failure, repeat, most, milliseconds)),
   };
+}
+
+/** A number from 0 to 1. */
+export function chance({ randomBytes }: Pick<Runtime, 'randomBytes'>): number {
+  return (randomBytes(1)[0] ?? 0) / 255;
+}
+
+/** That an attempt failed and will be repeated. */
+export function againText(failure: Failure, repeat: number, most: number, milliseconds: number): string {
+  return `${briefly(failure)}; trying again in ${(milliseconds / 1000).toFixed(1)} s (${repeat} of ${most})`;
 }
 
 // What a service says of itself may be long, and is told at the end.
@@ -23,7 +32,8 @@ function briefly({ message, facts }: Failure): string {
   return facts.status === undefined ? message : message.replace(/:.*/s, '');
 }
 
-function pause(milliseconds: number, { after }: Runtime, signal: AbortSignal): Promise<void> {
+/** Waits so many milliseconds. Throws the reason of the signal when that is aborted before. */
+export function pause(milliseconds: number, { after }: Pick<Runtime, 'after'>, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const stop = (): void => {
       cancel();

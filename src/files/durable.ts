@@ -8,8 +8,13 @@ const CANNOT = ['EINVAL', 'EPERM', 'EISDIR', 'ENOTSUP'];
 /** Gives a file another name, replacing what has it, so that the name lasts even if the power fails. Throws what the system throws. */
 export async function renameDurably(from: string, to: string): Promise<void> {
   await rename(from, to);
+  await syncFolder(dirname(to));
+}
+
+/** Makes the names in a folder last even if the power fails. Throws what the system throws. */
+export async function syncFolder(path: string): Promise<void> {
   try {
-    const folder = await open(dirname(to), 'r');
+    const folder = await open(path, 'r');
     await folder.sync().finally(() => folder.close());
   } catch (error) {
     if (!CANNOT.includes(errorCode(error) ?? '')) throw error;

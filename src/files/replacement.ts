@@ -56,6 +56,14 @@ export async function replaceFile(path: string, typed: string, mode = 0o666): Pr
   });
 }
 
+/** True for a path where a file is or can be, and no device or pipe. */
+export async function isReplaceable(path: string): Promise<boolean> {
+  return stat(path).then(
+    (found) => found.isFile() || found.isDirectory(),
+    () => true,
+  );
+}
+
 /** Replaces a file by a text, or makes it: all of it or, with Failure `local`, nothing; as `replaceFile` otherwise. */
 export async function writeWhole(path: string, typed: string, text: string, mode?: number): Promise<void> {
   const file = await replaceFile(path, typed, mode);

@@ -1,5 +1,5 @@
-import { exitCodes, type Failure } from '../errors.ts';
-import { writeJson } from '../json/write.ts';
+import { exitCodes, type Failure, type Issue } from '../errors.ts';
+import { type Json, writeJson } from '../json/write.ts';
 
 // The most characters of one message that are shown; a server may echo a whole request.
 const LONGEST = 900;
@@ -16,30 +16,42 @@ export function failureText({ message, facts }: Failure, clean: (text: string) =
 }
 
 /** A failure as one JSON object (PRODUCT.md section 6), each text of it passed through `clean`. */
-export function failureJson({ message, code, exitCode, facts }: Failure, clean: (text: string) => string): string {
+export function failureJson(failure: Failure, clean: (text: string) => string): string {
+  return writeJson({ error: failureMembers(failure, clean) });
+}
+
+/** What the JSON of a failure says of it. */
+export function failureMembers(
+  failure: Failure,
+  clean: (text: string) => string,
+): { readonly [name: string]: Json | undefined } {
+  const { message, code, exitCode, facts } = failure;
   const { hint, status, requestId, applied = 'no', phase, bytesSent, attempts = 0, ids = {}, issues = [] } = facts;
   const { again } = exitCodes[code];
-  return writeJson({
-    error: {
-      code,
-      message: shown(message, clean),
-      hint: hint === undefined ? undefined : clean(hint),
-      exit_code: exitCode,
-      status,
-      request_id: requestId === undefined ? undefined : shown(requestId, clean),
-      retryable: again === 'yes' || again === 'later',
-      applied,
-      phase,
-      bytes_sent: bytesSent,
-      attempts,
-      ids: Object.fromEntries(Object.entries(ids).map(([name, id]) => [name, clean(id)])),
-      issues: issues.map(({ path, at, message: text }) => ({
-        path: shown(path, clean),
-        at: shown(at, clean),
-        message: shown(text, clean),
-      })),
-    },
-  });
+  return {
+    code,
+    message: shown(message, clean),
+    hint: hint === undefined ? undefined : clean(hint),
+    exit_code: exitCode,
+    status,
+    request_id: requestId === undefined ? undefined : shown(requestId, clean),
+    retryable: again === 'yes' || again === 'later',
+    applied,
+    phase,
+    bytes_sent: bytesSent,
+    attempts,
+    ids: Object.fromEntries(Object.entries(ids).map(([name, id]) => [name, clean(id)])),
+    issues: issues.map(({ path, at, message: text }) => ({
+      path: shown(path, clean),
+      at: shown(at, clean),
+      message: shown(text, clean),
+    })),
+  };
+}
+
+/** An issue on one line: where, and what. */
+export function issueText({ at, path, message }: Issue): string {
+  return `${[at, path].filter((part) => part !== '').join(' ')}: ${message}`;
 }
 
 // Cut after it is cleaned: half a secret would not be recognised.

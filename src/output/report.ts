@@ -19,6 +19,8 @@ export interface Report {
   readonly failure: (failure: Failure) => Promise<void>;
   /** Text for the eyes that stands beside the result, such as reasoning; silent under `--quiet` and as JSON. */
   readonly aside: (text: string) => Promise<void>;
+  /** A text without the values that never appear. */
+  readonly clean: (text: string) => string;
   /** Further values that never appear in anything reported from now on. */
   readonly conceal: (secrets: readonly string[]) => void;
 }
@@ -54,6 +56,7 @@ export function reportTo(stderr: Writer, { json, quiet, verbose, secrets }: Repo
     },
     failure: (failure) =>
       json ? stderr.write(`${failureJson(failure, clean)}\n`) : stderr.write(failureText(failure, clean), 'red'),
+    clean,
     conceal: add,
   };
 }

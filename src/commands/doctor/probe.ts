@@ -11,7 +11,7 @@ import { writeJson } from '../../json/write.ts';
 import { feedbackSchema } from '../../operations/feedback-schema.ts';
 import type { Chosen } from '../../profiles/resolve.ts';
 import { wayTo } from '../../profiles/way.ts';
-import { openLine } from '../line.ts';
+import { openLine, withLayers } from '../line.ts';
 import { fillingOf } from '../options.ts';
 import type { Probe, Question } from './examination.ts';
 import type { Finding } from './finding.ts';
@@ -44,7 +44,7 @@ export async function probe(
   const project_id = set || PLACEHOLDER;
   const deadline = deadlineIn(LIMIT, runtime);
   const started = runtime.elapsed();
-  const line = await openLine(way, noProgress(), context);
+  const line = await openLine(way, context);
   const secret = authorization ? [['Authorization', authorization.value.reveal()] as const] : [];
   const request: Request = {
     method: 'POST',
@@ -54,7 +54,7 @@ export async function probe(
     signal: AbortSignal.any([signal, deadline.signal]),
   };
   try {
-    const reply = await line.send(request);
+    const reply = await withLayers(line.send, noProgress(), context)(request);
     await collectStart(reply.body, 1);
     findings.push(...verdict(reply, set !== undefined));
     return { project_id, status: reply.status, milliseconds: Math.round(runtime.elapsed() - started) };

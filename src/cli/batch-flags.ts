@@ -1,0 +1,43 @@
+import type { Flag } from '../fields/flag.ts';
+
+const BATCH = 'Batch';
+
+/** The flags for many bodies at once. */
+export const batchFlags: readonly Flag[] = [
+  {
+    name: 'batch',
+    takes: 'value',
+    value: '<file>',
+    group: BATCH,
+    summary: 'Send each line of a JSONL file, - is stdin; flags are defaults for what a line leaves out',
+  },
+  {
+    name: 'concurrency',
+    takes: 'value',
+    value: '<n>',
+    group: BATCH,
+    summary: 'Requests under way at most: 8 if not set; fewer while the service is short',
+  },
+  { name: 'rate', takes: 'value', value: '<n/s>', group: BATCH, summary: 'Requests a second at most: 20/s, 100/m' },
+  {
+    name: 'resume',
+    takes: 'switch',
+    group: BATCH,
+    summary: 'Go on with the file of -o: send what is missing, and what failed and was not applied',
+  },
+  {
+    name: 'retry-unknown',
+    takes: 'switch',
+    group: BATCH,
+    summary: 'With --resume, send lines again that may have been applied',
+  },
+  { name: 'fail-fast', takes: 'switch', group: BATCH, summary: 'Take no more lines after the first that failed' },
+  { name: 'ordered', takes: 'switch', group: BATCH, summary: 'Keep the results in the order of the lines' },
+  {
+    name: 'shard',
+    takes: 'value',
+    value: '<i/n>',
+    group: BATCH,
+    summary: 'Take only every n-th line, from the i-th: 3/10 takes lines 3, 13, 23',
+  },
+];

@@ -1,0 +1,47 @@
+import type { Input } from '../../batch/input.ts';
+import { isBlank } from '../../batch/line.ts';
+import { isInShard } from '../../batch/shard.ts';
+import type { Context } from '../../cli/context.ts';
+import { Failure, type Issue } from '../../errors.ts';
+import { writeJson } from '../../json/write.ts';
+import type { Checks } from './job.ts';
+import type { BatchOptions } from './options.ts';
+import { readyLine } from './run-line.ts';
+
+// Enough to see what is wrong with a file, in lines of which each may have many findings.
+const MOST = 100;
+
+/**
+ * Checks every line of a batch and sends nothing: the counts go to stdout, what is wrong to stderr. Throws Failure `body`
+ * where lines are wrong, with the first hundred findings.
+ */
+export async function checkBatch(
+  input: Input,
+  { shard }: BatchOptions,
+  checks: Checks,
+  context: Context,
+): Promise<void> {
+  const { runtime, stdout, signal } = context;
+  const issues: Issue[] = [];
+  const counts = { lines: 0, good: 0, bad: 0, bytes: 0 };
+  for await (const line of input.lines) {
+    signal.throwIfAborted();
+    if (!isInShard(line.number, shard) || isBlank(line)) continue;
+    const ready = await readyLine(line, runtime.now(), checks);
+    counts.lines += 1;
+    if (ready instanceof Failure) {
+      counts.bad += 1;
+      issues.push(...(ready.facts.issues ?? []).slice(0, Math.max(0, MOST - issues.length)));
+    } else {
+      counts.good += 1;
+      counts.bytes += ready.draft.doc.bytes.length;
+    }
+  }
+  await stdout.write(`${writeJson(counts)}\n`);
+  await stdout.end();
+  if (counts.bad === 0) return;
+  throw new Failure('body', `${counts.bad} of ${counts.lines} lines are wrong; nothing was sent`, {
+    issues,
+    applied: 'no',
+  });
+}

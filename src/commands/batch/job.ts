@@ -1,0 +1,38 @@
+import type { Recipe } from '../../batch/line-draft.ts';
+import type { Places } from '../../batch/order.ts';
+import type { Pace } from '../../batch/pace.ts';
+import type { Results } from '../../batch/results.ts';
+import type { Checked } from '../../body/check.ts';
+import type { Draft } from '../../body/draft.ts';
+import type { Budget } from '../../call/budget.ts';
+import type { Context } from '../../cli/context.ts';
+import type { Issue } from '../../errors.ts';
+import type { Headers, Send } from '../../http/message.ts';
+
+/** What all lines of a batch are checked with. */
+export interface Checks {
+  readonly recipe: Recipe;
+  /** What to call the file of lines. */
+  readonly label: string;
+  readonly check: (draft: Draft, unreadable: readonly Issue[]) => Checked;
+  readonly warn: (warning: Issue) => Promise<void>;
+}
+
+/** What all lines of a batch are sent with. */
+export interface Job extends Checks {
+  readonly url: URL;
+  /** With the credential. */
+  readonly headers: Headers;
+  readonly send: Send;
+  readonly pace: Pace;
+  readonly budget: Budget;
+  /** The most repeats of a line. */
+  readonly retries: number;
+  /** Milliseconds for a line. */
+  readonly limit: number | undefined;
+  readonly results: Results;
+  /** Lines that may have been applied are sent again. */
+  readonly isUnknownRepeated: boolean;
+  readonly places: Places;
+  readonly context: Context;
+}

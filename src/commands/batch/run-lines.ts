@@ -1,0 +1,84 @@
+import type { Input } from '../../batch/input.ts';
+import { isBlank, type Line } from '../../batch/line.ts';
+import { isInShard } from '../../batch/shard.ts';
+import { count, emptyTally } from '../../batch/tally.ts';
+import { worksOf } from '../../batch/works.ts';
+import { failureOf } from '../../errors.ts';
+import { ClosedPipe } from '../../output/writer.ts';
+import type { Job } from './job.ts';
+import type { BatchOptions } from './options.ts';
+import { type Ended, runLine } from './run-line.ts';
+import { endOf, summaryText } from './summary.ts';
+import { watched } from './watch.ts';
+
+// Lines that are being made, wait for another try or for their place, besides those under way.
+const AHEAD = 2;
+const AHEAD_ORDERED = 16;
+
+// Above this the service is not short for a moment: the rest is better sent later.
+const LONGEST_WAIT = 60_000;
+
+/** Runs all lines of an input. Throws the Failure the whole is, after all that could be recorded was. */
+export async function runLines(input: Input, batch: BatchOptions, job: Job): Promise<void> {
+  const { context, results, places } = job;
+  const { runtime, signal } = context;
+  const tally = emptyTally();
+  const works = worksOf(batch.speed.concurrency * (batch.isOrdered ? AHEAD_ORDERED : AHEAD));
+  const started = runtime.elapsed();
+  let stopped: string | undefined;
+  let broken: unknown;
+  const stop = (why: string): void => {
+    stopped ??= why;
+    // What is left of a file is counted; nobody knows when a pipe will end.
+    if (input.size === undefined) input.stop();
+  };
+  const after = ({ failure }: Ended): void => {
+    if (failure && batch.isFailFast) stop('a line failed (--fail-fast)');
+    const wait = failure?.facts.retryAfter ?? 0;
+    if (wait > LONGEST_WAIT) stop(`the service asks to wait ${Math.ceil(wait / 1000)} s`);
+  };
+  const work = async (line: Line): Promise<void> => {
+    try {
+      const ended = await runLine(line, places(), job);
+      tally.repeats += Math.max(0, ended.attempts - 1);
+      count(tally, line.number, ended.verdict);
+      after(ended);
+    } catch (error) {
+      // What came of it is not on record; the next time it counts as unknown.
+      count(tally, line.number, 'unknown');
+      broken ??= error;
+      stop('the results cannot be written');
+    }
+  };
+  const end = watched(tally, input.size, job, started);
+  signal.addEventListener('abort', () => stop(String(signal.reason.message)), { once: true });
+  context.atInterrupt(() => stop('interrupted'));
+  context.underway(() => ({ applied: 'unknown', hint: '--resume goes on' }));
+  let unreadable: unknown;
+  try {
+    for await (const line of input.lines) {
+      tally.bytes = line.offset + line.length;
+      if (!isInShard(line.number, batch.shard)) continue;
+      if (isBlank(line)) tally.blank += 1;
+      else if (stopped !== undefined) count(tally, line.number, 'unsent');
+      else await works.start(() => work(line));
+    }
+  } catch (error) {
+    unreadable = error;
+  }
+  await works.ended();
+  end();
+  const isComplete = stopped === undefined && unreadable === undefined && tally.counts.unknown === 0;
+  await results.end(isComplete).catch((error: unknown) => {
+    broken ??= error;
+  });
+  if (broken instanceof ClosedPipe) throw broken;
+  const summary = summaryText(tally, runtime.elapsed() - started);
+  if (broken ?? unreadable) {
+    await context.report.note(summary);
+    throw failureOf(broken ?? unreadable);
+  }
+  const failure = endOf(tally, summary, stopped, signal.reason);
+  if (failure) throw failure;
+  await context.report.note(summary);
+}
