@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { Context } from './cli/context.ts';
 import { parseCommandLine } from './cli/program.ts';
 import { Failure, type FailureFacts, failureOf, Interrupted, usage } from './errors.ts';
@@ -77,6 +78,8 @@ async function untilSignal(
   run: (asked: Pick<Context, 'signal' | 'underway' | 'atInterrupt'>) => Promise<void>,
 ): Promise<void> {
   const controller = new AbortController();
+  // Each of the many exchanges of a batch listens.
+  setMaxListeners(0, controller.signal);
   let facts = (): FailureFacts => ({ applied: 'no' });
   let stop: (() => void) | undefined;
   let release = (): void => {};

@@ -10,7 +10,7 @@ import { parseJson } from '../json/document.ts';
 import { JsonError } from '../json/json-error.ts';
 import { isTrue, type JsonNode, kindOf, member, rootOf, stringIn, textOf } from '../json/node.ts';
 import { writeJson } from '../json/write.ts';
-import { guardedBy } from './journal.ts';
+import { guardedBy, writeWholly } from './journal.ts';
 import { linesOf } from './line.ts';
 
 /** What was said about a run before its lines were sent. */
@@ -46,21 +46,20 @@ export async function openIntents(
   const guarded = guardedBy(typed);
   const handle = await guarded(() => open(path, 'a'));
   await guarded(() => handle.truncate(length));
-  const append = grouped((bytes) =>
+  const append = grouped((records) =>
     guarded(async () => {
-      await handle.writeFile(bytes);
+      writeWholly(handle.fd, records);
       await handle.datasync();
     }),
   );
-  const say = (what: { readonly [name: string]: string | number | boolean }): Promise<void> =>
-    append(Buffer.from(`${writeJson(what)}\n`));
+  const say = (record: string): Promise<void> => append(Buffer.from(`${record}\n`));
   if (length === 0) {
-    await say({ run, operation });
+    await say(writeJson({ run, operation }));
     await guarded(() => syncFolder(dirname(path)));
   }
   return {
-    declare: (line, at) => say({ line, at }),
-    withdraw: (line) => say({ line, withdrawn: true }),
+    declare: (line, at) => say(`{"line":${line},"at":${at}}`),
+    withdraw: (line) => say(`{"line":${line},"withdrawn":true}`),
     remove: () =>
       guarded(async () => {
         await handle.close();

@@ -11,7 +11,7 @@ export interface Speed {
 /** Says when a request may leave: so many at once, so many a second, and none while the service asks to wait. */
 export interface Pace {
   /** Waits for a turn and gives what it is to be ended with. Throws the reason of the signal when that is aborted. */
-  readonly turn: (signal: AbortSignal) => Promise<Turn>;
+  readonly turn: () => Promise<Turn>;
   /** How many may be under way now: less than asked for while the service is short. */
   readonly allowed: () => number;
 }
@@ -23,6 +23,7 @@ export interface Turn {
 
 interface Waiter {
   readonly go: () => void;
+  readonly stop: (reason: unknown) => void;
 }
 
 // Milliseconds that timers may be late and are made up for.
@@ -32,7 +33,11 @@ const LATE = 50;
  * The pace of a batch: additive increase, multiplicative decrease. A service that is short halves what is allowed, once
  * for all requests that were under way then; as many answers as are allowed bring one back.
  */
-export function paceOf({ concurrency, rate }: Speed, { elapsed, after }: Pick<Runtime, 'elapsed' | 'after'>): Pace {
+export function paceOf(
+  { concurrency, rate }: Speed,
+  { elapsed, after }: Pick<Runtime, 'elapsed' | 'after'>,
+  signal: AbortSignal,
+): Pace {
   const waiting = new Set<Waiter>();
   let allowed = concurrency;
   let active = 0;
@@ -80,23 +85,16 @@ export function paceOf({ concurrency, rate }: Speed, { elapsed, after }: Pick<Ru
       },
     };
   };
+  signal.addEventListener('abort', () => {
+    for (const { stop } of waiting) stop(signal.reason);
+    waiting.clear();
+  });
   return {
     allowed: () => Math.floor(allowed),
-    turn: (signal) =>
+    turn: () =>
       new Promise((resolve, reject) => {
-        const stop = (): void => {
-          waiting.delete(waiter);
-          reject(signal.reason);
-        };
-        const waiter: Waiter = {
-          go: () => {
-            signal.removeEventListener('abort', stop);
-            resolve(turn());
-          },
-        };
         if (signal.aborted) return reject(signal.reason);
-        signal.addEventListener('abort', stop, { once: true });
-        waiting.add(waiter);
+        waiting.add({ go: () => resolve(turn()), stop: reject });
         pump();
       }),
   };

@@ -1,4 +1,4 @@
-import type { Buffer } from 'node:buffer';
+import { Buffer } from 'node:buffer';
 import { Failure, type FailureFacts, Interrupted } from '../errors.ts';
 import { collect, Unusable } from '../http/collect.ts';
 import { header, type Reply } from '../http/message.ts';
@@ -87,6 +87,8 @@ export function factsOfSuccess({ status, headers }: Reply, { ids, progress }: Se
 }
 
 async function wholeBody(reply: Reply, sent: Sent): Promise<Buffer> {
+  const { whole } = reply;
+  if (whole && whole.length <= answerBytes) return Buffer.from(whole.buffer, whole.byteOffset, whole.length);
   let received = 0;
   const counted = async function* (): AsyncGenerator<Uint8Array> {
     for await (const piece of reply.body) {

@@ -17,10 +17,9 @@ export async function attempt(send: Send, request: Request, sent: Sent, { runtim
   try {
     const whole = await exchange(send, request, sent, runtime.now);
     if (!sent.operation.streams) return { reply: whole, answer: await readAnswer(whole, sent) };
-    const { first, body } = await peek(whole.body).catch((error: unknown) => {
+    const { first, reply } = await peek(whole).catch((error: unknown) => {
       throw failureOfBody(error, whole, sent, undefined);
     });
-    const reply = { ...whole, body };
     return { reply, answer: isStream(reply, first) ? undefined : await readAnswer(reply, sent) };
   } finally {
     stopSpinner();

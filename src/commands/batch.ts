@@ -65,7 +65,7 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
       url: destination.url,
       headers: authorization ? [...headers, ['Authorization', authorization.value.reveal()]] : headers,
       send: line.send,
-      pace: paceOf(batch.speed, runtime),
+      pace: paceOf(batch.speed, runtime, signal),
       budget: fullBudget(),
       retries: call.retries,
       limit: call.limit,

@@ -1,5 +1,6 @@
 import type { Context } from '../cli/context.ts';
 import type { Way } from '../http/connection.ts';
+import type { Deadline } from '../http/deadline.ts';
 import { withDecoding } from '../http/decode.ts';
 import { usualLimits, withLimits } from '../http/limits.ts';
 import type { Send } from '../http/message.ts';
@@ -18,12 +19,12 @@ export async function openLine(way: Way | undefined, context: Context, isKept = 
 }
 
 /** What every exchange passes through: what is known of it, what is told of it, decoding, and its limits. */
-export function withLayers(send: Send, progress: Progress, { runtime, report }: Context): Send {
+export function withLayers(send: Send, progress: Progress, deadline: Deadline, { runtime, report }: Context): Send {
   const layers = [
     withProgress(progress),
-    withTrace(report.detail),
+    ...(report.isVerbose ? [withTrace(report.detail)] : []),
     withDecoding,
-    withLimits(usualLimits, progress, runtime.after),
+    withLimits(usualLimits, deadline, progress, runtime.after),
   ];
   return layers.reduceRight((next, layer) => layer(next), send);
 }

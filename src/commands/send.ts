@@ -49,8 +49,8 @@ export async function send(sending: Sending, context: Context): Promise<void> {
   context.underway(() => (reply ? factsOfSuccess(reply, sent) : factsSoFar(sent)));
   try {
     line = await openLine(sending.way, context);
-    const over = withLayers(line.send, sent.progress, context);
-    const signal = AbortSignal.any([context.signal, stop.signal, deadline.signal]);
+    const over = withLayers(line.send, sent.progress, deadline, context);
+    const signal = AbortSignal.any([context.signal, stop.signal]);
     const request = requestOf(sending, authorization, signal);
     const repeats = repeatsFor(sending.retries, deadline, context);
     const answered = await repeated(() => attempt(over, request, sent, context), sent, repeats);
@@ -61,7 +61,6 @@ export async function send(sending: Sending, context: Context): Promise<void> {
     await sink.abandon().catch((lost: unknown) => report.warn(failureOf(lost).message));
     throw reply ? afterSuccess(error, reply, sent) : error;
   } finally {
-    deadline.end();
     await line?.close();
   }
 }

@@ -18,7 +18,9 @@ export function* advise(node: JsonNode, shape: Shape, path: Path = []): Generato
   const { fields } = shape;
   const members: Members = new Map(Array.from(membersOf(node), ({ key, value }) => [key, value]));
   if (!shape.open) yield* unknownMembers(members, fields, path);
-  for (const [name, field] of Object.entries(fields)) yield* adviseMember(name, field, node, members, path);
+  for (const [name, field] of Object.entries(fields)) {
+    if (members.has(name) || field.advice?.required) yield* adviseMember(name, field, node, members, path);
+  }
 }
 
 function looksInside(shape: Shape): boolean {

@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 /** A UUIDv7 (RFC 9562) in lower case: 48 bits of milliseconds since 1970, then 74 of `random`, which has 10 bytes. */
 export function uuid7(milliseconds: number, random: Uint8Array): string {
@@ -12,11 +12,13 @@ export function uuid7(milliseconds: number, random: Uint8Array): string {
 /** A UUIDv5 (RFC 9562) in lower case: the same for the same name in the same namespace, which is a UUID itself. */
 export function uuid5(namespace: string, name: string): string {
   const space = Buffer.from(namespace.replaceAll('-', ''), 'hex');
-  return written(createHash('sha1').update(space).update(name).digest().subarray(0, 16), 5);
+  return written(hash('sha1', Buffer.concat([space, Buffer.from(name)]), 'buffer').subarray(0, 16), 5);
 }
 
 function written(bytes: Buffer, version: number): string {
   bytes[6] = (version << 4) | ((bytes[6] ?? 0) & 0x0f);
   bytes[8] = 0x80 | ((bytes[8] ?? 0) & 0x3f);
-  return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+  const digits = bytes.toString('hex');
+  const part = (from: number, to?: number): string => digits.slice(from, to);
+  return `${part(0, 8)}-${part(8, 12)}-${part(12, 16)}-${part(16, 20)}-${part(20)}`;
 }

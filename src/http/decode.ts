@@ -13,7 +13,9 @@ const RATIO = 200;
 export const withDecoding: Layer = (next) => async (request) => {
   const reply = await next(request);
   const encoding = header(reply.headers, 'content-encoding')?.trim().toLowerCase() ?? '';
-  return encoding === '' || encoding === 'identity' ? reply : { ...reply, body: decoded(reply.body, encoding) };
+  return encoding === '' || encoding === 'identity'
+    ? reply
+    : { ...reply, body: decoded(reply.body, encoding), whole: undefined };
 };
 
 async function* decoded(body: AsyncIterable<Uint8Array>, encoding: string): AsyncGenerator<Uint8Array> {

@@ -1,3 +1,5 @@
+import type { Deadline } from './deadline.ts';
+import { linkedTo } from './linked.ts';
 import type { Body, Layer, Reply } from './message.ts';
 import { type Progress, piecesOf } from './progress.ts';
 
@@ -29,13 +31,19 @@ export class LimitReached extends Error {
 
 export type After = (milliseconds: number, action: () => void) => () => void;
 
-/** Ends an exchange with LimitReached when one of its limits is reached, the reading of the answer included. */
-export function withLimits(limits: Limits, progress: Progress, after: After): Layer {
+/** Ends an exchange with LimitReached when one of its limits or the deadline is reached, the reading of the answer included. */
+export function withLimits(limits: Limits, deadline: Deadline, progress: Progress, after: After): Layer {
   return (next) => async (request) => {
-    const controller = new AbortController();
-    const stop = (limit: keyof Limits, milliseconds: number): void =>
+    const { controller, release } = linkedTo([request.signal]);
+    const { signal } = controller;
+    const stop = (limit: LimitReached['limit'], milliseconds: number): void =>
       controller.abort(new LimitReached(limit, milliseconds));
     const start = (limit: keyof Limits): (() => void) => after(limits[limit], () => stop(limit, limits[limit]));
+    const endTotal = untilEnd(deadline, after, () => stop('total', deadline.milliseconds));
+    const end = (): void => {
+      endTotal();
+      release();
+    };
     const endConnect = after(limits.connect, () => {
       if (progress.phase === 'nothing') stop('connect', limits.connect);
     });
@@ -44,11 +52,14 @@ export function withLimits(limits: Limits, progress: Progress, after: After): La
       endFirst();
       endFirst = start('firstByte');
     };
-    const signal = request.signal ? AbortSignal.any([request.signal, controller.signal]) : controller.signal;
+    const body = request.body instanceof Uint8Array ? request.body : heard(request.body, again);
     try {
-      const reply = await next({ ...request, body: heard(request.body, again), signal });
-      return { ...reply, body: limited(reply, start, signal) };
+      const reply = await next({ ...request, body, signal });
+      if (!reply.whole) return { ...reply, body: limited(reply, start, signal, end) };
+      end();
+      return reply;
     } catch (error) {
+      end();
       throw signal.aborted ? signal.reason : error;
     } finally {
       endConnect();
@@ -57,8 +68,13 @@ export function withLimits(limits: Limits, progress: Progress, after: After): La
   };
 }
 
+function untilEnd({ left }: Deadline, after: After, action: () => void): () => void {
+  const milliseconds = left();
+  return milliseconds === Number.POSITIVE_INFINITY ? () => {} : after(milliseconds, action);
+}
+
 // An upload that goes on is no silence, however long it takes.
-function heard(body: Body, again: () => void): Body {
+function heard(body: Exclude<Body, Uint8Array>, again: () => void): Body {
   return {
     length: body.length,
     pieces: async function* () {
@@ -74,6 +90,7 @@ async function* limited(
   { body }: Reply,
   start: (limit: keyof Limits) => () => void,
   signal: AbortSignal,
+  end: () => void,
 ): AsyncGenerator<Uint8Array> {
   let endIdle = start('firstByte');
   try {
@@ -86,5 +103,6 @@ async function* limited(
     throw signal.aborted ? signal.reason : error;
   } finally {
     endIdle();
+    end();
   }
 }

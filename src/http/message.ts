@@ -12,6 +12,8 @@ export interface Request {
   readonly url: string;
   readonly headers: Headers;
   readonly body: Body;
+  /** Called when a body of bytes is handed over, all at once; pieces are seen as they are taken. */
+  readonly onLeave?: () => void;
   /** Ends the exchange early, with its reason as the error. */
   readonly signal?: AbortSignal;
 }
@@ -22,6 +24,8 @@ export interface Reply {
   readonly statusText: string;
   readonly headers: Headers;
   readonly body: AsyncIterable<Uint8Array>;
+  /** All of the body, where it has come already; then nobody need read it piece by piece. */
+  readonly whole?: Uint8Array | undefined;
 }
 
 /** One exchange. Throws where there is no answer; every status is an answer. The network and the local service are both this. */

@@ -27,12 +27,24 @@ export function withProgress(progress: Progress): Layer {
     const { body } = request;
     Object.assign(progress, { phase: 'nothing', sent: 0, attempts: progress.attempts + 1 });
     try {
-      return await next({ ...request, body: { length: body.length, pieces: () => observed(body, progress) } });
+      return await next(
+        isSmall(body)
+          ? { ...request, onLeave: () => left(body, progress) }
+          : { ...request, body: { length: body.length, pieces: () => observed(body, progress) } },
+      );
     } catch (error) {
       if (isRefusedHandshake(error)) Object.assign(progress, { phase: 'nothing', sent: 0 });
       throw error;
     }
   };
+}
+
+function isSmall(body: Body): body is Uint8Array {
+  return body instanceof Uint8Array && body.length <= PIECE;
+}
+
+function left(body: Uint8Array, progress: Progress): void {
+  Object.assign(progress, { phase: 'all', sent: body.length });
 }
 
 async function* observed(body: Body, progress: Progress): AsyncGenerator<Uint8Array> {

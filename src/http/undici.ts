@@ -1,5 +1,7 @@
+import type { Buffer } from 'node:buffer';
 import type { Readable } from 'node:stream';
 import { Client } from 'undici';
+import { type Arriving, arriving } from './arriving.ts';
 import { connectTo, type Way } from './connection.ts';
 import type { Headers, Reply, Request, Send } from './message.ts';
 import { piecesOf } from './progress.ts';
@@ -38,7 +40,7 @@ export function overUndici(way: Way, isKept = false): Line {
           if (isWhole && isKept) idle.push(link);
           else await discard(link);
         };
-        return { ...reply, body: endedWith(reply.body, end) };
+        return await endedWith(reply, end);
       } catch (error) {
         await discard(link);
         throw error;
@@ -91,32 +93,61 @@ function linkTo(url: URL, way: Way, isKept: boolean): Link {
       const stop = (): void => void destroy(signal?.reason);
       signal?.addEventListener('abort', stop, { once: true });
       const reply = await exchange(client, request, way, isKept);
-      return { ...reply, body: endedWith(reply.body, async () => signal?.removeEventListener('abort', stop)) };
+      return endedWith(reply, async () => signal?.removeEventListener('abort', stop));
     },
   };
 }
 
-async function exchange(client: Client, request: Request, { proxy }: Way, isKept: boolean): Promise<Reply> {
-  const { url: text, method, headers, body } = request;
+function exchange(client: Client, request: Request, { proxy }: Way, isKept: boolean): Promise<Reply> {
+  const { url: text, method, headers, body, onLeave } = request;
   const url = new URL(text);
   const length: Headers = body.length === undefined ? [] : [['Content-Length', String(body.length)]];
   // A proxy that is no tunnel is told the whole address, and is the one to read its credential.
   const asked = url.protocol === 'http:' ? proxy : undefined;
   const authorization = asked && proxyAuthorization(asked);
   const extra: Headers = authorization ? [['Proxy-Authorization', authorization]] : [];
-  const reply = await client.request({
+  const options = {
     path: asked ? url.href : url.pathname + url.search,
     method,
     headers: [...headers, ...extra, ...length].flat(),
-    // undici takes any async iterable and starts it when it is connected; its types know streams only.
-    body: piecesOf(body) as unknown as Readable,
-    responseHeaders: 'raw',
+    // What is to be handed over at once goes as it is. undici takes any async iterable as well, and starts it when it is
+    // connected; its types know streams only.
+    body: (body instanceof Uint8Array && onLeave ? body : piecesOf(body)) as unknown as Readable,
     reset: !isKept,
+  };
+  return new Promise((resolve, reject) => {
+    let arrived: Arriving | undefined;
+    client.dispatch(options, {
+      onConnect: () => onLeave?.(),
+      onHeaders: (status, raw, resume, statusText) => {
+        // Others come before the answer.
+        if (status < 200) return true;
+        const answer = arriving(resume);
+        arrived = answer;
+        // A short answer is all in the packet of its headers, which is read to its end before this is called.
+        queueMicrotask(() => {
+          resolve({ status, statusText, headers: pairs(raw), body: answer.body, whole: answer.whole() });
+        });
+        return true;
+      },
+      onData: (piece) => arrived?.push(piece) ?? true,
+      onComplete: () => arrived?.end(),
+      onError: (error) => {
+        arrived?.fail(error);
+        reject(error);
+      },
+    });
   });
-  return { status: reply.statusCode, statusText: reply.statusText, headers: pairs(reply.headers), body: reply.body };
 }
 
-async function* endedWith(body: Reply['body'], end: (isWhole: boolean) => Promise<void>): AsyncGenerator<Uint8Array> {
+// Calls back when the body was read, to its end or not.
+async function endedWith(reply: Reply, end: (isWhole: boolean) => Promise<void>): Promise<Reply> {
+  if (!reply.whole) return { ...reply, body: readUntil(reply.body, end) };
+  await end(true);
+  return reply;
+}
+
+async function* readUntil(body: Reply['body'], end: (isWhole: boolean) => Promise<void>): AsyncGenerator<Uint8Array> {
   let isWhole = false;
   try {
     yield* body;
@@ -126,7 +157,7 @@ async function* endedWith(body: Reply['body'], end: (isWhole: boolean) => Promis
   }
 }
 
-function pairs(raw: unknown): Headers {
-  if (!Array.isArray(raw)) return [];
-  return Array.from({ length: raw.length / 2 }, (_, at) => [String(raw[at * 2]), String(raw[at * 2 + 1])] as const);
+function pairs(raw: readonly Buffer[]): Headers {
+  const text = (at: number): string => raw[at]?.toString('latin1') ?? '';
+  return Array.from({ length: raw.length / 2 }, (_, at) => [text(at * 2), text(at * 2 + 1)] as const);
 }

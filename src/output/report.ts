@@ -15,6 +15,8 @@ export interface Report {
   readonly line: (text: string) => Promise<void>;
   /** How it goes in detail; only under `--verbose`. */
   readonly detail: (message: string) => Promise<void>;
+  /** True under `--verbose`: details are told. */
+  readonly isVerbose: boolean;
   /** The last word of a run that failed. */
   readonly failure: (failure: Failure) => Promise<void>;
   /** Text for the eyes that stands beside the result, such as reasoning; silent under `--quiet` and as JSON. */
@@ -56,6 +58,7 @@ export function reportTo(stderr: Writer, { json, quiet, verbose, secrets }: Repo
     },
     failure: (failure) =>
       json ? stderr.write(`${failureJson(failure, clean)}\n`) : stderr.write(failureText(failure, clean), 'red'),
+    isVerbose: verbose && !quiet,
     clean,
     conceal: add,
   };

@@ -34,6 +34,7 @@ export function createService(world: World, credentials: Credentials | undefined
     ]),
   );
   return async (request) => {
+    request.onLeave?.();
     const route = routes.get(new URL(request.url).pathname);
     const id = uuid7(world.now(), world.randomBytes(10));
     const reply = await answered(request, route, world, credentials).catch((error) => {

@@ -1,3 +1,4 @@
+import { noDeadline } from '../http/deadline.ts';
 import { withDecoding } from '../http/decode.ts';
 import { type After, LimitReached, usualLimits, withLimits } from '../http/limits.ts';
 import { type Headers, header, type Reply, type Send } from '../http/message.ts';
@@ -27,7 +28,7 @@ export function upstreamAt(base: URL, token: string | undefined, send: Send, aft
       ...authorization,
     ];
     const progress = noProgress();
-    const limited = withProgress(progress)(withDecoding(withLimits(usualLimits, progress, after)(send)));
+    const limited = withProgress(progress)(withDecoding(withLimits(usualLimits, noDeadline, progress, after)(send)));
     const reply = await limited({ method: 'POST', url, headers, body, ...(signal && { signal }) }).catch((error) => {
       throw refusalOf(error, progress);
     });

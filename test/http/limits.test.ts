@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { deadlineIn } from '../../src/http/deadline.ts';
+import { deadlineIn, noDeadline } from '../../src/http/deadline.ts';
 import { LimitReached, usualLimits, withLimits } from '../../src/http/limits.ts';
 import type { Body, Reply, Request, Send } from '../../src/http/message.ts';
 import { noProgress, piecesOf } from '../../src/http/progress.ts';
@@ -35,10 +35,10 @@ function pending(): {
   };
 }
 
-function setup(time = clock()) {
+function setup(time = clock(), deadline = noDeadline) {
   const progress = noProgress();
   const wire = pending();
-  const send = withLimits(usualLimits, progress, time.after)(wire.send);
+  const send = withLimits(usualLimits, deadline, progress, time.after)(wire.send);
   return { time, progress, wire, send };
 }
 
@@ -92,14 +92,13 @@ describe('limits of an exchange', () => {
     const deadline = deadlineIn(5000, time);
     time.advance(3000);
     expect(deadline.left()).toBe(2000);
-    const { wire, send } = setup(time);
-    const reply = send({ ...request, signal: deadline.signal });
+    const { wire, send } = setup(time, deadline);
+    const reply = send(request);
     wire.answer(stalling(wire));
     const outcome = limitOf(read(reply));
     await reply;
     time.advance(2000);
     expect(await outcome).toBe('total 5000');
-    deadlineIn(5000, time).end();
     expect(deadlineIn(undefined, time).left()).toBe(Number.POSITIVE_INFINITY);
     expect(time.pending()).toBe(0);
   });

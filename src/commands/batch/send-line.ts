@@ -29,13 +29,20 @@ const MOST = 8 * 1024 * 1024;
  * awaited before the first byte leaves. Throws the Failure of a line that brought no answer.
  */
 export async function sendLine(sent: Sent, line: number, first: () => Promise<void>, job: Job): Promise<Returned> {
-  const { runtime } = job.context;
-  const stop = new AbortController();
-  let deadline: Deadline | undefined;
+  const { runtime, signal } = job.context;
+  const stop = sent.operation.streams ? new AbortController() : undefined;
+  const linked = stop ? AbortSignal.any([signal, stop.signal]) : signal;
   const spinless = { ...job.context, spin: () => () => {} };
-  const over = withLayers(job.send, sent.progress, job.context);
+  const request = {
+    method: 'POST',
+    url: job.url.href,
+    headers: job.headers,
+    body: sent.draft.doc.bytes,
+    signal: linked,
+  };
+  let deadline: Deadline | undefined;
   const attemptInTurn = async (): Promise<Answered> => {
-    const turn = await job.pace.turn(job.context.signal).catch((reason: unknown) => {
+    const turn = await job.pace.turn().catch((reason: unknown) => {
       throw reason instanceof Interrupted ? notSent(reason) : reason;
     });
     let failure: Failure | undefined;
@@ -45,10 +52,7 @@ export async function sendLine(sent: Sent, line: number, first: () => Promise<vo
         await first();
         deadline = deadlineIn(job.limit, runtime);
       }
-      const signal = AbortSignal.any([job.context.signal, stop.signal, deadline.signal]);
-      const body = sent.draft.doc.bytes;
-      const request = { method: 'POST', url: job.url.href, headers: job.headers, body, signal };
-      return await attempt(over, request, sent, spinless);
+      return await attempt(withLayers(job.send, sent.progress, deadline, job.context), request, sent, spinless);
     } catch (error) {
       if (error instanceof Failure) failure = error;
       throw error;
@@ -61,17 +65,13 @@ export async function sendLine(sent: Sent, line: number, first: () => Promise<vo
     budget: job.budget,
     left: () => deadline?.left() ?? Number.POSITIVE_INFINITY,
     random: () => chance(runtime),
-    wait: (milliseconds) => pause(milliseconds, runtime, job.context.signal),
+    wait: (milliseconds) => pause(milliseconds, runtime, signal),
     tell: (failure, repeat, milliseconds) =>
       job.context.report.detail(`line ${line}: ${againText(failure, repeat, job.retries, milliseconds)}`),
   };
-  try {
-    const { reply, answer } = await repeated(attemptInTurn, sent, repeats);
-    if (answer) return { status: reply.status, answer, failure: answer.broken };
-    return await joined(reply, sent, () => stop.abort(), job);
-  } finally {
-    deadline?.end();
-  }
+  const { reply, answer } = await repeated(attemptInTurn, sent, repeats);
+  if (answer) return { status: reply.status, answer, failure: answer.broken };
+  return joined(reply, sent, () => stop?.abort(), job);
 }
 
 async function joined(reply: Answered['reply'], sent: Sent, stop: () => void, job: Job): Promise<Returned> {

@@ -51,10 +51,10 @@ export async function probe(
     url: url.href,
     headers: [...requestHeaders(profileHeaders, [], false), ...secret],
     body: bodyOf(project_id, runtime.now()),
-    signal: AbortSignal.any([signal, deadline.signal]),
+    signal,
   };
   try {
-    const reply = await withLayers(line.send, noProgress(), context)(request);
+    const reply = await withLayers(line.send, noProgress(), deadline, context)(request);
     await collectStart(reply.body, 1);
     findings.push(...verdict(reply, set !== undefined));
     return { project_id, status: reply.status, milliseconds: Math.round(runtime.elapsed() - started) };
@@ -66,7 +66,6 @@ export async function probe(
     });
     return { project_id, status: null, milliseconds: Math.round(runtime.elapsed() - started) };
   } finally {
-    deadline.end();
     await line.close();
   }
 }
