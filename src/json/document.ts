@@ -2,6 +2,7 @@ import { Buffer } from 'node:buffer';
 import { JsonError } from './json-error.ts';
 import { scanLiteral, scanNumber, scanString } from './scan.ts';
 import { Tape } from './tape.ts';
+import { trailingComma, unexpected } from './unexpected.ts';
 import { utf8 } from './utf8.ts';
 
 /**
@@ -81,7 +82,7 @@ function readValue(bytes: Buffer, from: number, tape: Tape): number {
     const comma = at;
     at = skipBlank(bytes, at + 1);
     if (bytes[at] === CLOSE_OBJECT || bytes[at] === CLOSE_LIST) {
-      throw new JsonError('a comma after the last element; remove it', comma);
+      throw trailingComma(comma);
     }
     if (tape.inObject) at = readKey(bytes, at, tape);
   }
@@ -123,11 +124,4 @@ function skipBlank(bytes: Buffer, from: number): number {
     if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) return at;
     at += 1;
   }
-}
-
-function unexpected(bytes: Buffer, at: number, where: string): JsonError {
-  if (at >= bytes.length) return new JsonError('the text ends too early', at);
-  const [found = ''] = bytes.toString('utf8', at, at + 4);
-  if (found === "'") return new JsonError('single quotes are not JSON; use double quotes', at);
-  return new JsonError(`unexpected ${JSON.stringify(found)} ${where}`, at);
 }

@@ -7,7 +7,7 @@ import { JsonError } from './json-error.ts';
  */
 export function utf8(input: Uint8Array): Buffer {
   const bytes = Buffer.from(input.buffer, input.byteOffset, input.byteLength);
-  if (looksWide(bytes)) throw new JsonError('this is UTF-16 or UTF-32; save it as UTF-8', 0);
+  refuseWide(bytes);
   if (!isUtf8(bytes)) throw new JsonError('invalid UTF-8', firstInvalid(bytes));
   return hasMark(bytes) ? bytes.subarray(3) : bytes;
 }
@@ -15,6 +15,11 @@ export function utf8(input: Uint8Array): Buffer {
 /** True when the bytes start with the UTF-8 byte order mark, the only bytes that are ever dropped from an input. */
 export function hasMark(bytes: Uint8Array): boolean {
   return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
+}
+
+/** Throws JsonError for a text that starts as UTF-16 or UTF-32 do; its first two bytes tell. */
+export function refuseWide(bytes: Uint8Array): void {
+  if (looksWide(bytes)) throw new JsonError('this is UTF-16 or UTF-32; save it as UTF-8', 0);
 }
 
 function looksWide(bytes: Uint8Array): boolean {

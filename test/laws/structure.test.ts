@@ -18,6 +18,7 @@ const allowed: { readonly [folder: string]: readonly string[] } = {
   http: ['json'],
   output: [...base, 'json', 'files'],
   profiles: [...base, 'json', 'files', 'http'],
+  trajectories: [...base, 'json', 'files', 'fields', 'operations'],
   body: [...base, 'json', 'files', 'fields', 'operations'],
   call: [...base, 'json', 'fields', 'operations', 'http', 'profiles', 'body'],
   service: [...base, 'json', 'files', 'fields', 'operations', 'http', 'profiles'],

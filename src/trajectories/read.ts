@@ -1,0 +1,54 @@
+import { JsonError } from '../json/json-error.ts';
+import { hasMark, refuseWide } from '../json/utf8.ts';
+import { append, type Cursor, newCursor, placeOf, unreadable } from './cursor.ts';
+import { sequence, wholeBody } from './grammar.ts';
+import type { Form, Passing } from './passing.ts';
+import type { Reading } from './tokens.ts';
+
+/**
+ * Reads a text piece by piece, in memory for one trajectory or one other member of a group or body, never for a group or
+ * a file. Each step brings what has passed with one piece, to be taken before the next step; its bytes may be kept. The
+ * pieces must not be changed later. Whether the trajectories and the text around them are JSON is for who takes them
+ * (`parsePassed`); throws UnreadableText where anything else is wrong.
+ */
+export async function* readTrajectories(
+  pieces: AsyncIterable<Uint8Array>,
+  form: Form,
+): AsyncGenerator<Iterable<Passing>> {
+  const cursor = newCursor();
+  const reading = text(cursor, form);
+  for await (const piece of pieces) {
+    append(cursor, piece);
+    yield untilMore(reading);
+  }
+  cursor.isEnded = true;
+  yield untilMore(reading);
+}
+
+function* untilMore(reading: Reading): Generator<Passing> {
+  for (;;) {
+    const { value } = reading.next();
+    if (value === undefined) return;
+    yield value;
+  }
+}
+
+function* text(cursor: Cursor, form: Form): Reading {
+  while (cursor.bytes.length < 3 && !cursor.isEnded) yield undefined;
+  dropMark(cursor);
+  yield* form === 'body' ? wholeBody(cursor) : sequence(cursor);
+}
+
+function dropMark(cursor: Cursor): void {
+  const { bytes } = cursor;
+  try {
+    refuseWide(bytes);
+  } catch (error) {
+    throw error instanceof JsonError ? unreadable(error, bytes, placeOf(cursor)) : error;
+  }
+  if (!hasMark(bytes)) return;
+  // Offsets are those in the file, columns those that an editor shows.
+  cursor.kept = 3;
+  cursor.at = 3;
+  cursor.lineStart = 3;
+}
