@@ -1,15 +1,22 @@
 import type { Buffer } from 'node:buffer';
 import { JsonError } from './json-error.ts';
 
+// In a string: what ends it, what starts an escape, and what may not stand there.
+const isSpecial = new Uint8Array(256).fill(1, 0, 0x20);
+isSpecial[0x22] = 1;
+isSpecial[0x5c] = 1;
+
 /** The offset after the string that starts at `from` with a double quote. Throws JsonError where it is malformed. */
 export function scanString(bytes: Buffer, from: number): number {
+  const end = bytes.length;
   let at = from + 1;
   for (;;) {
+    while (at < end && isSpecial[bytes[at] ?? 0] === 0) at += 1;
+    if (at >= end) throw new JsonError('the text ends inside a string', end);
     const byte = bytes[at];
-    if (byte === undefined) throw new JsonError('the text ends inside a string', bytes.length);
     if (byte === 0x22) return at + 1;
-    if (byte < 0x20) throw new JsonError('a control character inside a string; write it as \\u00XX', at);
-    at += byte === 0x5c ? escapeLength(bytes, at) : 1;
+    if (byte !== 0x5c) throw new JsonError('a control character inside a string; write it as \\u00XX', at);
+    at += escapeLength(bytes, at);
   }
 }
 
@@ -40,11 +47,14 @@ export function scanLiteral(bytes: Buffer, from: number): number {
   return from;
 }
 
+const isEscape = new Uint8Array(256);
+for (const kind of '"\\/bfnrt') isEscape[kind.charCodeAt(0)] = 1;
+
 function escapeLength(bytes: Buffer, at: number): number {
   const kind = bytes[at + 1];
   if (kind === undefined) throw new JsonError('the text ends inside a string', bytes.length);
   if (kind !== 0x75) {
-    if ('"\\/bfnrt'.includes(String.fromCharCode(kind))) return 2;
+    if (isEscape[kind] === 1) return 2;
     throw new JsonError('an escape that JSON does not have', at);
   }
   const hex = bytes.toString('latin1', at + 2, at + 6);
