@@ -1,5 +1,5 @@
 import { type Draft, draftOf, setAll } from '../body/draft.ts';
-import { fillEdits, type Settings } from '../body/fills.ts';
+import type { filler, Settings } from '../body/fills.ts';
 import { isIssue } from '../body/source.ts';
 import type { Tools } from '../body/tools.ts';
 import { emptyBody, wholeBody } from '../body/whole.ts';
@@ -16,6 +16,7 @@ export interface Recipe {
   readonly defaults: Defaults;
   /** What svc adds where a body says nothing; absent for `--exact`. */
   readonly settings: Settings | undefined;
+  readonly fill: ReturnType<typeof filler>;
   /** The id of the run, a UUID. */
   readonly run: string;
   readonly tools: Tools;
@@ -29,7 +30,7 @@ export async function lineDraft(
   { source }: LineBody,
   line: number,
   at: number,
-  { operation, defaults, settings, run, tools }: Recipe,
+  { operation, defaults, settings, fill, run, tools }: Recipe,
 ): Promise<Draft | Issue> {
   const target = targetOf(operation);
   const whole = wholeBody(source, target);
@@ -39,5 +40,5 @@ export async function lineDraft(
   const draft = await withDefaults(draftOf(source, emptyBody(target)), operation, defaults, tools);
   if (!settings) return draft;
   const filling = { now: () => at, newId: (member: string) => uuid5(run, `${line} ${member}`) };
-  return setAll(draft, target.path, fillEdits(draft, target, settings, filling));
+  return setAll(draft, target.path, fill(draft, settings, filling));
 }

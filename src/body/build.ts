@@ -8,7 +8,7 @@ import { wrongBody } from './check.ts';
 import { type Draft, draftOf, setAll } from './draft.ts';
 import { fieldEdits } from './field-edits.ts';
 import { readFiles } from './files.ts';
-import { type Filling, fillEdits, type Settings } from './fills.ts';
+import { type Filling, filler, type Settings } from './fills.ts';
 import type { Base, Given } from './given.ts';
 import { setEdits } from './set-edits.ts';
 import { shorthandEdits } from './shorthand-edits.ts';
@@ -54,7 +54,7 @@ export async function buildBody(given: Given, { settings, conversation }: BuildO
   const shorthands = await shorthandEdits(operation, draft, flags, { prompt: base.prompt, conversation }, tools);
   draft = setAll(draft, target.path, shorthands.edits);
   const set = applySets(draft, sets.edits);
-  draft = settings ? setAll(set.draft, target.path, fillEdits(set.draft, target, settings, fills(tools))) : set.draft;
+  draft = settings ? setAll(set.draft, target.path, filler(target)(set.draft, settings, fills(tools))) : set.draft;
   return { draft, unreadable: [...early, ...shorthands.issues, ...set.issues] };
 }
 

@@ -25,23 +25,26 @@ export interface Filling {
 }
 
 /**
- * The few things svc adds to a body (PRODUCT.md section 2): ids and times of a call, the project and model of the
- * profile, and the false that a continued message needs. Only what is absent is added; `--exact` asks for none of it.
+ * What adds the few things svc adds to the bodies of an operation (PRODUCT.md section 2): ids and times of a call, the
+ * project and model of the profile, and the false that a continued message needs. Only what is absent is added;
+ * `--exact` asks for none of it.
  */
-export function fillEdits(draft: Draft, { path, fields }: Target, settings: Settings, filling: Filling): Edit[] {
-  const object = nodeAt(rootOf(draft.doc), path);
-  if (!object || kindOf(object) !== 'object') return [];
-  const edits: Edit[] = [];
-  for (const [name, field] of Object.entries(fields)) {
-    if (field.excludes && isTrue(member(object, name)) && !member(object, field.excludes)) {
-      edits.push({ path: [...path, field.excludes], text: 'false', origin: { label: 'svc' } });
+export function filler({ path, fields }: Target): (draft: Draft, settings: Settings, filling: Filling) => Edit[] {
+  const fillable = Object.entries(fields).filter(([, { fill, excludes }]) => fill || excludes);
+  return (draft, settings, filling) => {
+    const object = nodeAt(rootOf(draft.doc), path);
+    if (!object || kindOf(object) !== 'object') return [];
+    const edits: Edit[] = [];
+    for (const [name, { fill, fillUnless, excludes }] of fillable) {
+      if (excludes && isTrue(member(object, name)) && !member(object, excludes))
+        edits.push({ path: [...path, excludes], text: 'false', origin: { label: 'svc' } });
+      if (!fill || member(object, name) || (fillUnless && member(object, fillUnless))) continue;
+      const text = fillText(name, fill, settings, filling);
+      const label = fill === 'project' || fill === 'model' ? settings[fill].from : 'svc';
+      if (text !== undefined) edits.push({ path: [...path, name], text, origin: { label } });
     }
-    if (!field.fill || member(object, name) || (field.fillUnless && member(object, field.fillUnless))) continue;
-    const text = fillText(name, field.fill, settings, filling);
-    const label = field.fill === 'project' || field.fill === 'model' ? settings[field.fill].from : 'svc';
-    if (text !== undefined) edits.push({ path: [...path, name], text, origin: { label } });
-  }
-  return edits;
+    return edits;
+  };
 }
 
 function fillText(

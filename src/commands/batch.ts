@@ -6,6 +6,7 @@ import { paceOf } from '../batch/pace.ts';
 import { openResults, refuseExisting, streamResults } from '../batch/results.ts';
 import type { Named } from '../batch/tidy.ts';
 import { checkerOf } from '../body/check.ts';
+import { filler } from '../body/fills.ts';
 import { inputsOf } from '../body/inputs.ts';
 import { stdinClaim } from '../body/stdin-claims.ts';
 import { fullBudget } from '../call/budget.ts';
@@ -16,6 +17,7 @@ import type { Context } from '../cli/context.ts';
 import { uuid7 } from '../fields/uuid.ts';
 import { isReplaceable } from '../files/replacement.ts';
 import type { Operation } from '../operations/operation.ts';
+import { targetOf } from '../operations/target.ts';
 import { openSink } from '../output/sink.ts';
 import { authorize } from './authorize.ts';
 import { checkBatch } from './batch/check.ts';
@@ -43,7 +45,7 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
   const settings = settingsOf(options, chosen, runtime.env);
   const check = await checkerOf(operation, options);
   const checks = (runId: string) => ({
-    recipe: { operation, defaults, settings, run: runId, tools },
+    recipe: { operation, defaults, settings, fill: filler(targetOf(operation)), run: runId, tools },
     label: input.label,
     check,
     warn: someWarnings(report),

@@ -9,17 +9,32 @@ import { suggest } from './suggest.ts';
  * What the interface allows and is still likely wrong, all as warnings: members nobody knows, deprecated ones, and
  * what real servers refuse (SERVERS.md). Values of the wrong kind are left to the validator.
  */
-export function* advise(node: JsonNode, shape: Shape, path: Path = []): Generator<Remark> {
+export function advise(root: JsonNode, shape: Shape): Remark[] {
+  const remarks: Remark[] = [];
+  adviseOn(root, shape, [], (remark) => remarks.push(remark));
+  return remarks;
+}
+
+type Add = (remark: Remark) => void;
+
+function adviseOn(node: JsonNode, shape: Shape, path: Path, add: Add): void {
   if (shape.type === 'list' && looksInside(shape.of)) {
     let at = 0;
-    for (const item of itemsOf(node)) yield* advise(item, shape.of, [...path, at++]);
+    for (const item of itemsOf(node)) adviseOn(item, shape.of, [...path, at++], add);
   }
   if (shape.type !== 'object' || !shape.fields || kindOf(node) !== 'object') return;
-  const { fields } = shape;
-  const members: Members = new Map(Array.from(membersOf(node), ({ key, value }) => [key, value]));
-  if (!shape.open) yield* unknownMembers(members, fields, path);
-  for (const [name, field] of Object.entries(fields)) {
-    if (members.has(name) || field.advice?.required) yield* adviseMember(name, field, node, members, path);
+  const { fields, open } = shape;
+  const members = new Map<string, JsonNode>();
+  for (const { key, value } of membersOf(node)) members.set(key, value);
+  for (const [key, value] of members) {
+    const field = Object.hasOwn(fields, key) ? fields[key] : undefined;
+    if (field) adviseMember(key, field, value, members, path, add);
+    else if (!open) add(unknownMember(key, value, fields, path));
+  }
+  for (const name in fields) {
+    if (!fields[name]?.advice?.required || members.has(name)) continue;
+    const tell: Remark['tell'] = () => ({ path: [...path, name], message: 'is required by most servers' });
+    add({ level: 'warning', code: 'missing', at: startOf(node), tell });
   }
 }
 
@@ -27,37 +42,28 @@ function looksInside(shape: Shape): boolean {
   return shape.type === 'list' || (shape.type === 'object' && shape.fields !== undefined);
 }
 
-function* unknownMembers(members: Members, fields: Fields, path: Path): Generator<Remark> {
-  for (const [key, value] of members) {
-    if (Object.hasOwn(fields, key)) continue;
-    const tell: Remark['tell'] = () => {
-      const meant = suggest(key, Object.keys(fields));
-      const message = `is not a member the service knows${meant ? `; did you mean ${meant}?` : ''}`;
-      return { path: [...path, key], message };
-    };
-    yield { level: 'warning', code: 'unknown', at: startOf(value), tell };
-  }
+function unknownMember(key: string, value: JsonNode, fields: Fields, path: Path): Remark {
+  const tell: Remark['tell'] = () => {
+    const meant = suggest(key, Object.keys(fields));
+    const message = `is not a member the service knows${meant ? `; did you mean ${meant}?` : ''}`;
+    return { path: [...path, key], message };
+  };
+  return { level: 'warning', code: 'unknown', at: startOf(value), tell };
 }
 
-function* adviseMember(name: string, field: Field, object: JsonNode, members: Members, outer: Path): Generator<Remark> {
-  const node = members.get(name);
-  const at = startOf(node ?? object);
-  const path = [...outer, name];
-  const warn = (code: Finding['code'], message: string): Remark => {
-    return { level: 'warning', code, at, tell: () => ({ path, message }) };
-  };
-  if (!node) {
-    if (field.advice?.required) yield warn('missing', 'is required by most servers');
-    return;
-  }
-  if (field.deprecated) yield warn('deprecated', `is deprecated; ${field.deprecated}`);
-  if (field.advice) for (const message of refusals(node, field.advice, members)) yield warn('advice', message);
+function adviseMember(name: string, field: Field, node: JsonNode, members: Members, outer: Path, add: Add): void {
+  const { advice, deprecated, excludes } = field;
+  const warn = (code: Finding['code'], message: string): void =>
+    add({ level: 'warning', code, at: startOf(node), tell: () => ({ path: [...outer, name], message }) });
+  if (deprecated) warn('deprecated', `is deprecated; ${deprecated}`);
   // What the service takes for an absent sibling is true, so leaving it out is as wrong as saying true.
-  if (field.excludes && isTrue(node) && !members.has(field.excludes))
-    yield warn('advice', `needs ${field.excludes} to be false`);
-  const size = endOf(node) - startOf(node);
-  const most = field.advice?.bytes ?? Number.POSITIVE_INFINITY;
-  if (size > most) yield warn('large', `has ${size} bytes; servers take at most ${most}`);
-  if (field.advice) for (const message of regrets(node, field.advice, members)) yield warn('unwise', message);
-  yield* advise(node, field, path);
+  if (excludes && isTrue(node) && !members.has(excludes)) warn('advice', `needs ${excludes} to be false`);
+  if (advice) {
+    for (const message of refusals(node, advice, members)) warn('advice', message);
+    const size = endOf(node) - startOf(node);
+    if (size > (advice.bytes ?? Number.POSITIVE_INFINITY))
+      warn('large', `has ${size} bytes; servers take at most ${advice.bytes}`);
+    for (const message of regrets(node, advice, members)) warn('unwise', message);
+  }
+  if (looksInside(field)) adviseOn(node, field, [...outer, name], add);
 }

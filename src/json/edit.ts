@@ -70,9 +70,19 @@ function insertBeforeEnd(
   added: readonly (readonly Text[])[],
 ): Splice[] {
   const at = last ? endOf(last) : startOf(container) + 1;
-  return added
-    .flatMap((pieces, place) => (last || place > 0 ? [',', ...pieces] : pieces))
-    .map((text) => ({ start: at, end: at, text }));
+  const pieces = added.flatMap((one, place) => (last || place > 0 ? [',', ...one] : one));
+  return joined(pieces).map((text) => ({ start: at, end: at, text }));
+}
+
+// Strings that follow each other are one; bytes may be many and stay where they are.
+function joined(pieces: readonly Text[]): Text[] {
+  const texts: Text[] = [];
+  for (const piece of pieces) {
+    const last = texts.at(-1);
+    if (typeof piece === 'string' && typeof last === 'string') texts[texts.length - 1] = last + piece;
+    else texts.push(piece);
+  }
+  return texts;
 }
 
 // The text, and around it the objects and lists that the rest of the path asks for.

@@ -101,10 +101,22 @@ export function member(node: JsonNode | undefined, key: string): JsonNode | unde
   return found;
 }
 
-// A character is written with six bytes at most, so a name that is far longer need not be read.
+// Most names are plain, and the first byte of them tells which it is not: none of that is worth a string. A character is
+// written with six bytes at most, so a name that is far longer need not be read either.
 function isNamed(keyNode: JsonNode, key: string): boolean {
-  return endOf(keyNode) - startOf(keyNode) - 2 <= 6 * key.length && stringOf(keyNode) === key;
+  const { bytes } = keyNode.doc;
+  const start = startOf(keyNode) + 1;
+  const length = endOf(keyNode) - start - 1;
+  if (length > 6 * key.length) return false;
+  for (let at = 0; at < length; at += 1) {
+    const byte = bytes[start + at] ?? 0;
+    if (byte === BACKSLASH || byte >= 0x80) return stringOf(keyNode) === key;
+    if (byte !== key.charCodeAt(at)) return false;
+  }
+  return length === key.length;
 }
+
+const BACKSLASH = 0x5c;
 
 /** The text of a string with its escapes resolved; lone surrogates stay what they are. */
 export function stringOf(node: JsonNode): string {

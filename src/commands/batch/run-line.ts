@@ -72,11 +72,16 @@ export async function runLine(line: Line, place: Place, job: Job): Promise<Ended
   }
   let isDeclared = false;
   let started = 0;
-  const first = async (): Promise<void> => {
+  const declare = async (): Promise<void> => {
     await results.declare(line.number, at);
     isDeclared = true;
+  };
+  const first = async (): Promise<void> => {
+    if (!isDeclared) await declare();
     started = runtime.elapsed();
   };
+  // Where it does no harm to send a line twice, it is said ahead, so that the disk works while others are under way.
+  if (isHarmless(sent)) await declare();
   const returned = await sendLine(sent, line.number, first, job).catch(failed);
   const { failure, answer } = returned;
   const { attempts } = sent.progress;
@@ -106,10 +111,13 @@ function verdictOf({ exitCode, applied }: Pick<Found, 'exitCode' | 'applied'>): 
 }
 
 // A line that was applied, or may have been, is sent again only where that does no harm or is wanted.
-function maySend(found: Found | undefined, declared: number | undefined, { effect }: Sent, job: Job): boolean {
-  const isHarmless = effect === 'read' || effect === 'keyed';
+function maySend(found: Found | undefined, declared: number | undefined, sent: Sent, job: Job): boolean {
   const applied = found?.applied ?? (declared === undefined ? 'no' : 'unknown');
-  return isHarmless || applied === 'no' || (applied === 'unknown' && job.isUnknownRepeated);
+  return isHarmless(sent) || applied === 'no' || (applied === 'unknown' && job.isUnknownRepeated);
+}
+
+function isHarmless({ effect }: Sent): boolean {
+  return effect === 'read' || effect === 'keyed';
 }
 
 function lost({ effect, ids }: Sent): Failure {
