@@ -1,9 +1,8 @@
 import { Buffer } from 'node:buffer';
-import { stat } from 'node:fs/promises';
-import { Failure, usage } from '../errors.ts';
+import { usage } from '../errors.ts';
 import { grouped } from '../files/grouped.ts';
 import { type LockWorld, lock } from '../files/lock.ts';
-import { fileReason, isMissing } from '../files/reason.ts';
+import { exists } from '../files/reason.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { Sink } from '../output/sink.ts';
 import { readJournal } from './history.ts';
@@ -100,21 +99,12 @@ export async function openResults(
 /** Throws usage for a file of results, or of intents, that is there already. */
 export async function refuseExisting(path: string, typed: string): Promise<void> {
   for (const of of [String, intentsOf]) {
-    if (await exists(of(path), of(typed)))
+    if (await exists(of(path)))
       throw usage(`${of(typed)} is there already`, '--resume goes on with it; or give another file with -o');
   }
 }
 
-function intentsOf(path: string): string {
+/** The file of intents beside one of results. */
+export function intentsOf(path: string): string {
   return `${path}.intents`;
-}
-
-async function exists(path: string, typed: string): Promise<boolean> {
-  try {
-    await stat(path);
-    return true;
-  } catch (error) {
-    if (isMissing(error)) return false;
-    throw new Failure('local', `cannot read ${typed}: ${fileReason(error)}`);
-  }
 }

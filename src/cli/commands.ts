@@ -13,6 +13,7 @@ export const commands: readonly Command[] = [...operations.map(operationCommand)
 export const groups: { readonly [word: string]: string } = {
   feedback: 'Feedback on traced objects and calls',
   call: 'Traced calls',
+  batch: 'Many bodies at once; svc <operation> --batch sends them',
   auth: 'Credentials of a profile',
   profile: 'Profiles: where to, and as whom',
 };

@@ -50,6 +50,38 @@ export const toolCommands: readonly Command[] = [
     load: async () => (await import('../commands/serve.ts')).runServe,
   },
   {
+    words: ['batch', 'merge'],
+    summary: 'Put the results of sharded batches together',
+    about:
+      'Takes the files that --batch wrote with -o, on as many machines as there were shards, and prints their results in the order of the lines, one each. Says which lines are missing.',
+    argument: { name: 'files', summary: 'Files of results', many: true, isFile: true },
+    flags: [
+      {
+        name: 'input',
+        takes: 'value',
+        value: '<file>',
+        group: 'Common',
+        summary: 'The file of lines the batches were of, to see what is missing at its end',
+      },
+      {
+        name: 'output',
+        short: 'o',
+        takes: 'value',
+        value: '<file>',
+        group: 'Output',
+        summary: 'Write the results to a file',
+      },
+      ...reportFlags,
+    ],
+    examples: [
+      {
+        why: 'Two halves, and is anything missing',
+        args: 'batch merge a.jsonl b.jsonl --input prompts.jsonl -o all.jsonl',
+      },
+    ],
+    load: async () => (await import('../commands/batch-merge.ts')).runBatchMerge,
+  },
+  {
     words: ['spec'],
     summary: 'Print the JSON Schema of a body, and more',
     argument: {

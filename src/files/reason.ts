@@ -1,3 +1,5 @@
+import { stat } from 'node:fs/promises';
+
 /** Why a file could not be used, in words. */
 export function fileReason(error: unknown): string {
   const code = errorCode(error);
@@ -13,6 +15,14 @@ export function isMissing(error: unknown): boolean {
 /** The system's code of an error, such as ENOSPC. */
 export function errorCode(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+}
+
+/** True where there is something at a path, of whatever kind. */
+export async function exists(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    (error) => !isMissing(error),
+  );
 }
 
 const explanations: { readonly [code: string]: string } = {
