@@ -6,8 +6,13 @@ import { commands } from './commands.ts';
 
 const firstWords = new Set(operations.map(({ command: [first = ''] }) => first));
 
-/** The help of the whole program: every command on a line. */
-export function rootHelp(columns: number): string {
+/** The module that holds the help of the whole program, which is too short a text to load all commands for. */
+export function rootHelpModule(): string {
+  const text = wholeHelp().replace(/[\\`$]/g, '\\$&');
+  return `// Generated from the commands by \`npm run generate\`.\n\n/** The help of the whole program: every command on a line. */\nexport const rootHelpText = \`${text}\`;\n`;
+}
+
+function wholeHelp(): string {
   const isOperation = ({ words: [first = ''] }: Command): boolean => firstWords.has(first);
   const isAccount = (command: Command): boolean => accountCommands.includes(command);
   const sections: readonly (readonly [title: string, of: (command: Command) => boolean])[] = [
@@ -19,7 +24,7 @@ export function rootHelp(columns: number): string {
   return [
     'Usage: svc <command> [flags]\n',
     'Replace feedback, discover its schema, chat, train and trace calls, from flags,\nJSON files and pipes.\n',
-    ...sections.map(([title, of]) => `${title}:\n${commands.filter(of).map(line(widest, columns)).join('\n')}\n`),
+    ...sections.map(([title, of]) => `${title}:\n${commands.filter(of).map(line(widest)).join('\n')}\n`),
     'Flags:\n  -h, --help     Show help, also of a command: svc chat --help\n  -V, --version  Print the version\n',
     'Start here:\n  svc chat --local "Hello"            ask the embedded service, nothing to set up\n  svc auth login --base-url <url>     store credentials for a real one\n  svc help exit-codes                 what scripts can rely on\n',
   ].join('\n');
@@ -36,9 +41,6 @@ export function exampleLine({ args, stdin }: Example): string {
   return stdin === undefined ? `svc ${args}` : `printf '${stdin.replaceAll('\n', '\\n')}' | svc ${args}`;
 }
 
-function line(widest: number, columns: number): (command: Command) => string {
-  return ({ words, summary }) => {
-    const text = `  ${words.join(' ').padEnd(widest)}  ${summary}`;
-    return text.length > columns ? `${text.slice(0, columns - 1)}…` : text;
-  };
+function line(widest: number): (command: Command) => string {
+  return ({ words, summary }) => `  ${words.join(' ').padEnd(widest)}  ${summary}`;
 }

@@ -1,12 +1,12 @@
 import { CommanderError, Command as Program } from 'commander';
 import { type Failure, usage } from '../errors.ts';
 import { type FlagValues, textOf } from '../fields/flag.ts';
-import { version } from '../version.ts';
 import { readableArguments } from './arguments.ts';
 import type { Argument, Command, Invocation } from './command.ts';
 import { commands, groups } from './commands.ts';
-import { examplesText, rootHelp } from './help.ts';
+import { examplesText } from './help.ts';
 import { optionsOf, optionTerm, valuesOf } from './options.ts';
+import { rootHelp, versionText } from './root.ts';
 
 /** A command line that was understood: something to run, or text that was asked for. */
 export type Parsed = { readonly run: Invocation } | { readonly text: string };
@@ -69,7 +69,7 @@ function requireChoices({ argument, flags }: Command, args: readonly string[], v
 }
 
 function rootProgram(page: Page): Program {
-  const root = emptyProgram('svc', page).version(`svc ${version}`, '-V, --version');
+  const root = emptyProgram('svc', page).version(versionText, '-V, --version');
   root.enablePositionalOptions().configureHelp({ formatHelp: () => rootHelp(page.columns) });
   for (const word of new Set(commands.map(({ words: [first = ''] }) => first))) {
     const group = emptyProgram(word, page);

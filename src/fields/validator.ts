@@ -1,5 +1,4 @@
-import { createRequire } from 'node:module';
-import type { z as Zod } from 'zod';
+import * as z from 'zod/mini';
 import { type Find, finderIn } from '../json/finder.ts';
 import { isTrue, type JsonKind, type JsonNode, kindOf, startOf, textOf } from '../json/node.ts';
 import { compareNumbers, isInteger } from '../json/number.ts';
@@ -9,9 +8,6 @@ import type { Fields, Shape } from './field.ts';
 import { type Finding, type Remark, told } from './finding.ts';
 import { formats } from './formats.ts';
 import { viewOf } from './view.ts';
-
-// As an ES module zod opens some seventy files at once, more than a process with few file descriptors may.
-const { z }: { z: typeof Zod } = createRequire(import.meta.url)('zod');
 
 export interface ValidatorOptions {
   /** For replies: null passes for any member that is not required. */
@@ -38,18 +34,18 @@ export function examiner(fields: Fields, { lenient = false }: ValidatorOptions =
   };
 }
 
-function schemaOf(shape: Shape, lenient: boolean): Zod.ZodType {
+function schemaOf(shape: Shape, lenient: boolean): z.ZodMiniType {
   const schema = nonNullSchema(shape, lenient);
-  return shape.nullable ? schema.nullable() : schema;
+  return shape.nullable ? z.nullable(schema) : schema;
 }
 
-function nonNullSchema(shape: Shape, lenient: boolean): Zod.ZodType {
+function nonNullSchema(shape: Shape, lenient: boolean): z.ZodMiniType {
   switch (shape.type) {
     case 'string':
       if (shape.oneOf) return z.enum(shape.oneOf);
-      return shape.format ? z.string().regex(new RegExp(formats[shape.format].pattern, 'u')) : z.string();
+      return shape.format ? z.string().check(z.regex(new RegExp(formats[shape.format].pattern, 'u'))) : z.string();
     case 'integer':
-      return numbers(shape).refine((node) => isInteger(textOf(node)));
+      return numbers(shape).check(z.refine((node) => isInteger(textOf(node))));
     case 'number':
       return numbers(shape);
     case 'boolean':
@@ -66,37 +62,41 @@ function nonNullSchema(shape: Shape, lenient: boolean): Zod.ZodType {
   }
 }
 
-function members(fields: Fields, lenient: boolean): Zod.ZodType {
-  let schema: Zod.ZodType<Record<string, unknown>> = z.object(
+function members(fields: Fields, lenient: boolean): z.ZodMiniType {
+  let schema: z.ZodMiniType<Record<string, unknown>> = z.object(
     Object.fromEntries(
       Object.entries(fields).map(([name, field]) => {
         const one = field.filledByService ? z.null() : schemaOf(field, lenient);
         if (field.required) return [name, one];
-        return [name, lenient ? one.nullish() : one.optional()];
+        return [name, lenient ? z.nullish(one) : z.optional(one)];
       }),
     ),
   );
   for (const [name, { excludes }] of Object.entries(fields)) {
     if (!excludes) continue;
     // `when`: told beside the other findings, not only once those are mended.
-    schema = schema.refine((view) => !(isTrueView(view[name]) && isTrueView(view[excludes])), {
-      path: [name],
-      params: { excludes },
-      when: ({ value }) => typeof value === 'object' && value !== null,
-    });
+    schema = schema.check(
+      z.refine((view) => !(isTrueView(view[name]) && isTrueView(view[excludes])), {
+        path: [name],
+        params: { excludes },
+        when: ({ value }) => typeof value === 'object' && value !== null,
+      }),
+    );
   }
   return schema;
 }
 
-function numbers({ min, max }: { min?: number | bigint; max?: number | bigint }): Zod.ZodType<JsonNode> {
-  return ofKind('number').refine(
-    (node) =>
-      (min === undefined || compareNumbers(textOf(node), String(min)) >= 0) &&
-      (max === undefined || compareNumbers(textOf(node), String(max)) <= 0),
+function numbers({ min, max }: { min?: number | bigint; max?: number | bigint }): z.ZodMiniType<JsonNode> {
+  return ofKind('number').check(
+    z.refine(
+      (node) =>
+        (min === undefined || compareNumbers(textOf(node), String(min)) >= 0) &&
+        (max === undefined || compareNumbers(textOf(node), String(max)) <= 0),
+    ),
   );
 }
 
-function ofKind(kind: JsonKind): Zod.ZodType<JsonNode> {
+function ofKind(kind: JsonKind): z.ZodMiniType<JsonNode> {
   return z.custom<JsonNode>((view) => isNode(view) && kindOf(view) === kind, { abort: true });
 }
 
@@ -108,7 +108,7 @@ function isTrueView(view: unknown): boolean {
   return isNode(view) && isTrue(view);
 }
 
-function remarkOf(issue: Zod.core.$ZodIssue, find: Find, root: JsonNode, outermost: Shape): Remark {
+function remarkOf(issue: z.core.$ZodIssue, find: Find, root: JsonNode, outermost: Shape): Remark {
   const path: Path = issue.path.map((step) => (typeof step === 'symbol' ? String(step) : step));
   const found = find(path, root);
   const node = found.at(-1) ?? root;

@@ -1,6 +1,6 @@
 import type { Buffer } from 'node:buffer';
 import type { Readable } from 'node:stream';
-import { Client } from 'undici';
+import Client from 'undici/lib/dispatcher/client.js';
 import { type Arriving, arriving } from './arriving.ts';
 import { connectTo, type Way } from './connection.ts';
 import type { Headers, Reply, Request, Send } from './message.ts';
@@ -67,6 +67,8 @@ function linkTo(url: URL, way: Way, isKept: boolean): Link {
   // Once it has the connection, undici alone ends it: one that closes unasked while it does not read breaks it.
   let connecting = new AbortController();
   const client = new Client(url.origin, {
+    // The usual limit of Node.
+    maxHeaderSize: 16_384,
     headersTimeout: 0,
     bodyTimeout: 0,
     allowH2: false,

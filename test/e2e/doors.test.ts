@@ -1,52 +1,84 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { figure } from '../support/figure.ts';
 import { run } from '../support/process.ts';
 import { httpAnswer, rawServer } from '../support/raw-server.ts';
 import { folder } from '../support/svc.ts';
 
-const libraries = ['zod', 'undici', 'conf', 'ora', 'chalk', 'libsql', 'read', 'eventsource-parser'];
+const dist = new URL('../../dist/', import.meta.url);
+const { outputs }: { outputs: { [file: string]: { inputs: { [file: string]: unknown } } } } = JSON.parse(
+  readFileSync(new URL('meta.json', dist), 'utf8'),
+);
+
+const whole = httpAnswer('{"id":"i","trace_id":"t","choices":[{"message":{"content":"hi"}}],"paths":[]}');
+const event = '{"choices":[{"index":0,"delta":{"content":"hi"},"finish_reason":"stop"}]}';
+const streamed = `HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\ndata: ${event}\n\ndata: [DONE]\n\n`;
 
 // Which modules a run loaded, by the coverage Node itself writes.
-async function modules(args: readonly string[], env: Readonly<Record<string, string>> = {}, wanted = 0) {
+async function modules(args: readonly string[], more: Readonly<Record<string, string>> = {}, wanted = 0) {
+  const server = await rawServer((socket, request) => socket.end(request.includes('"stream":true') ? streamed : whole));
   const coverage = folder();
-  const { code } = await run(args, { env: { ...env, NODE_V8_COVERAGE: coverage }, cwd: folder() });
-  expect(code).toBe(wanted);
+  const account = { SVC_BASE_URL: server.url, SVC_TOKEN: 'tok-en-1', SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1' };
+  const env = { ...account, NODE_V8_COVERAGE: coverage, ...more };
+  const { code, stderr } = await run(args, { env, cwd: folder() });
+  expect(code, stderr).toBe(wanted);
   return readdirSync(coverage).flatMap((name): string[] => {
     const { result } = JSON.parse(readFileSync(join(coverage, name), 'utf8'));
     return result.map(({ url }: { url: string }) => url);
   });
 }
 
-async function loaded(args: readonly string[]): Promise<string[]> {
-  const urls = await modules(args);
-  return libraries.filter((library) => urls.some((url) => url.includes(`/node_modules/${library}/`)));
+interface Load {
+  readonly files: number;
+  readonly bytes: number;
+  readonly packages: readonly string[];
 }
 
-describe('heavy libraries are loaded only where they are used', () => {
-  it.each<[string[], string[]]>([
-    [['--version'], []],
-    [['--help'], []],
-    [['chat', '--help'], []],
-    [['help', 'environment'], []],
-    [['completion', 'bash'], []],
-    [['spec', 'chat'], []],
-    [['profile', 'list'], []],
-    [['chat', 'x', '--dry-run'], ['zod']],
-    [
-      ['chat', 'x', '--local', '-q'],
-      ['zod', 'libsql'],
-    ],
-  ])('svc %j loads %j', async (args, wanted) => {
-    expect(await loaded(args)).toEqual(wanted);
+// The files of the bundle among them, what they weigh, and the packages that stand in them or were loaded besides.
+function loadOf(urls: readonly string[]): Load {
+  const files = urls.filter((url) => url.startsWith(dist.href)).map((url) => fileURLToPath(url));
+  const inputs = files.flatMap((file) => Object.keys(outputs[`dist/${basename(file)}`]?.inputs ?? {}));
+  const bytes = files.reduce((sum, file) => sum + statSync(file).size, 0);
+  const packages = [...inputs, ...urls].flatMap((name) => /node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(name)?.[1] ?? []);
+  return { files: files.length, bytes, packages: [...new Set(packages)].sort() };
+}
+
+const request = ['commander', 'zod'];
+
+// The most each may load of the bundle, in files and kB; and exactly these packages.
+const budgets: readonly (readonly [args: readonly string[], files: number, kB: number, packages: readonly string[]])[] =
+  [
+    [['--version'], 2, 5, []],
+    [['--help'], 2, 5, []],
+    [['chat', '--help'], 5, 110, ['commander']],
+    [['help', 'environment'], 7, 130, ['commander']],
+    [['completion', 'bash'], 7, 130, ['commander']],
+    [['spec', 'chat'], 10, 230, request],
+    [['profile', 'list'], 10, 230, request],
+    [['chat', 'x', '--dry-run'], 8, 230, request],
+    [['call', 'start', '--project-id', 'a/b', '--op-name', 'x'], 10, 460, [...request, 'undici']],
+    [['chat', 'x'], 10, 460, [...request, 'undici']],
+    [['chat', 'x', '--stream'], 13, 480, [...request, 'eventsource-parser', 'undici']],
+    [['chat', 'x', '--local', '-q'], 14, 270, [...request, 'detect-libc', 'libsql', '@neon-rs/load']],
+  ];
+
+describe('what is loaded', () => {
+  it.each(budgets)('by svc %j: at most %d files and %d kB, of libraries %j', async (args, files, kB, packages) => {
+    const load = loadOf(await modules(args));
+    figure(`svc ${args.join(' ')}: ${load.files} files, ${load.bytes} bytes`);
+    expect(load.packages).toEqual([...packages].sort());
+    expect(load.files).toBeLessThanOrEqual(files);
+    expect(load.bytes).toBeLessThanOrEqual(kB * 1000);
+    if (process.env.SVC_FIGURES)
+      process.stderr.write(`svc ${args.join(' ')}: ${load.files} files, ${load.bytes} bytes\n`);
   });
 });
 
 it('a request over plain http loads nothing about TLS and proxies, one over https does', async () => {
-  const server = await rawServer((socket) => socket.end(httpAnswer('{"choices":[{"message":{"content":"hi"}}]}')));
-  const env = { SVC_BASE_URL: server.url, SVC_TOKEN: 'tok-en-1' };
   const chat = ['chat', 'x', '--no-stdin', '-q', '--cacert', 'none.pem'];
   const about = (urls: readonly string[]) => urls.filter((url) => /\/dist\/(tls|tunnel|certificates)-/.test(url));
-  expect(about(await modules(chat, env))).toEqual([]);
-  expect(about(await modules(chat, { ...env, SVC_BASE_URL: 'https://127.0.0.1:9' }, 12))).toHaveLength(1);
+  expect(about(await modules(chat))).toEqual([]);
+  expect(about(await modules(chat, { SVC_BASE_URL: 'https://127.0.0.1:9' }, 12))).toHaveLength(1);
 });

@@ -1,4 +1,4 @@
-/** Prints a figure of `docs/reliability.md`, so that whoever runs the test can compare. */
+/** Prints a figure of the documents, so that whoever runs the test can compare. */
 export function figure(text: string): void {
   process.stdout.write(`figure: ${text}\n`);
 }

@@ -1,0 +1,29 @@
+// Makes dist/: what bin/svc.js loads, the libraries included, in few files. docs/decisions/0015 says why it is as it is.
+import { rmSync, writeFileSync } from 'node:fs';
+import { build } from 'esbuild';
+import { layered } from './layers.js';
+import { noticesOf } from './notices.js';
+import { standIns } from './stand-ins.js';
+
+const dist = 'dist';
+rmSync(dist, { recursive: true, force: true });
+const { metafile } = await build({
+  entryPoints: ['src/main.ts'],
+  outdir: dist,
+  bundle: true,
+  splitting: true,
+  minify: true,
+  format: 'esm',
+  platform: 'node',
+  target: 'node20.18',
+  // Native libraries are installed for the machine at hand; they cannot be bundled.
+  external: ['libsql', '@napi-rs/keyring'],
+  plugins: [standIns, layered],
+  sourcemap: true,
+  sourcesContent: false,
+  metafile: true,
+  legalComments: 'none',
+  logLevel: 'warning',
+});
+writeFileSync(`${dist}/meta.json`, JSON.stringify(metafile));
+writeFileSync(`${dist}/notices.txt`, noticesOf(metafile));

@@ -1,0 +1,36 @@
+import { dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const src = fileURLToPath(new URL('../src', import.meta.url));
+
+// What is loaded by import() is loaded together with what is needed at the same time. Each layer is there before those
+// after it are loaded, so what these share with it is one file, and not one for each pair of them.
+const layers = {
+  run: { files: ['run.ts'], after: [] },
+  request: { files: ['commands/operation.ts', 'fields/judge.ts', 'fields/validator.ts'], after: ['run'] },
+  network: { files: ['http/undici.ts'], after: ['run', 'request'] },
+  stream: { files: ['call/chunks.ts', 'commands/show-stream.ts'], after: ['run', 'request'] },
+  text: { files: ['commands/help.ts', 'commands/completion.ts'], after: ['run'] },
+};
+
+/** Groups what is loaded by import() in the source, so that a command loads few files. What is in no layer is loaded alone, after `request`. */
+export const layered = {
+  name: 'layers',
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^\.\.?\/.*\.ts$/ }, ({ kind, path, importer }) => {
+      if (kind !== 'dynamic-import') return undefined;
+      const file = relative(src, join(dirname(importer), path)).replaceAll('\\', '/');
+      const name = Object.keys(layers).find((layer) => layers[layer].files.includes(file));
+      return { path: name ?? file, namespace: 'layer' };
+    });
+    onLoad({ filter: /.*/, namespace: 'layer' }, ({ path }) => {
+      const { files, after } = layers[path] ?? { files: [path], after: ['run', 'request'] };
+      const before = after.flatMap((layer) => layers[layer].files);
+      const lines = [
+        ...before.map((file) => `import './${file}';`),
+        ...files.map((file) => `export * from './${file}';`),
+      ];
+      return { contents: lines.join('\n'), resolveDir: src, loader: 'ts' };
+    });
+  },
+};

@@ -1,0 +1,40 @@
+import { builtinModules } from 'node:module';
+
+// What libraries import and never use as svc uses them.
+const unused = [
+  // Schemas for a store; ours has none.
+  { path: /^ajv(-formats)?(\/|$)/, importer: /\/conf\// },
+  // Commands that are programs of their own.
+  { path: /^node:child_process$/, importer: /\/commander\// },
+  // HTTP/2, bodies that are forms, and Node's client, of which undici wants a default and a class to compare with.
+  { path: /\/client-h2\.js$|\/fetch\/body\.js$|^node:http$/, importer: /\/undici\// },
+];
+
+const names = new RegExp(`^(node:.*|${builtinModules.join('|')})$`);
+
+// Assertions that hold need no library.
+const assertion = `
+const library = () => process.getBuiltinModule('node:assert');
+module.exports = (value, ...message) => value || library()(value, ...message);
+for (const name of ['equal', 'notEqual', 'strictEqual', 'notStrictEqual', 'deepStrictEqual'])
+  module.exports[name] = (...values) => library()[name](...values);`;
+
+/**
+ * Gives libraries something empty for what they do not use, and everybody Node's modules without a way through the
+ * loader of ES modules, which would look at every export of them: of some that loads others.
+ */
+export const standIns = {
+  name: 'stand-ins',
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /.*/ }, ({ path, importer, kind }) => {
+      const isUnused = unused.some((one) => one.path.test(path) && one.importer.test(importer));
+      if (isUnused) return { path, namespace: 'unused' };
+      if (!names.test(path) || kind === 'dynamic-import') return undefined;
+      return { path: path.replace(/^node:/, ''), namespace: 'node' };
+    });
+    onLoad({ filter: /.*/, namespace: 'unused' }, () => ({ contents: 'module.exports = {}' }));
+    onLoad({ filter: /.*/, namespace: 'node' }, ({ path }) => ({
+      contents: path === 'assert' ? assertion : `module.exports = process.getBuiltinModule('node:${path}')`,
+    }));
+  },
+};
