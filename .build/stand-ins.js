@@ -1,4 +1,4 @@
-import { builtinModules } from 'node:module';
+import { builtinModules, createRequire } from 'node:module';
 
 // What libraries import and never use as svc uses them.
 const unused = [
@@ -30,11 +30,25 @@ export const standIns = {
       const isUnused = unused.some((one) => one.path.test(path) && one.importer.test(importer));
       if (isUnused) return { path, namespace: 'unused' };
       if (!names.test(path) || kind === 'dynamic-import') return undefined;
-      return { path: path.replace(/^node:/, ''), namespace: 'node' };
+      return { path: path.replace(/^node:/, ''), namespace: kind === 'import-statement' ? 'node' : 'required' };
     });
     onLoad({ filter: /.*/, namespace: 'unused' }, () => ({ contents: 'module.exports = {}' }));
+    onLoad({ filter: /.*/, namespace: 'required' }, ({ path }) => ({
+      contents: path === 'assert' ? assertion : `module.exports = ${builtin(path)}`,
+    }));
     onLoad({ filter: /.*/, namespace: 'node' }, ({ path }) => ({
-      contents: path === 'assert' ? assertion : `module.exports = process.getBuiltinModule('node:${path}')`,
+      contents: [
+        `const whole = ${builtin(path)}; export default whole;`,
+        ...namesIn(path).map((name) => `export const ${name} = /* @__PURE__ */ (() => whole.${name})();`),
+      ].join('\n'),
     }));
   },
 };
+
+function builtin(path) {
+  return `process.getBuiltinModule('node:${path}')`;
+}
+
+function namesIn(path) {
+  return Object.keys(createRequire(import.meta.url)(`node:${path}`)).filter((name) => /^[A-Za-z]\w*$/.test(name));
+}

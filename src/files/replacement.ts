@@ -1,6 +1,5 @@
 import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { isatty } from 'node:tty';
 import { Failure } from '../errors.ts';
 import { linkTarget, renameDurably } from './durable.ts';
 import { errorCode, fileReason, isMissing } from './reason.ts';
@@ -90,6 +89,8 @@ async function openBeside(target: string, mode: number): Promise<{ handle: FileH
 }
 
 async function writtenThrough(path: string, typed: string): Promise<Replacement> {
+  // Loaded where there is no regular file only.
+  const { isatty } = await import('node:tty');
   const handle = await open(path, 'w');
   return {
     isTerminal: isatty(handle.fd),

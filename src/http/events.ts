@@ -1,4 +1,3 @@
-import { TextDecoder } from 'node:util';
 import { createParser } from 'eventsource-parser';
 import { Unusable } from './collect.ts';
 

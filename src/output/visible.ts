@@ -1,5 +1,3 @@
-import { TextDecoder } from 'node:util';
-
 /** Makes text that cannot drive a terminal; `rest` gives what was held back for want of a following character. */
 export interface Visible<Text = string> {
   readonly push: (text: Text) => string;

@@ -2,7 +2,6 @@ import { isUtf8 } from 'node:buffer';
 import { resolve } from 'node:path';
 import { Failure, usage } from '../errors.ts';
 import type { Runtime } from '../runtime.ts';
-import { capture } from './capture.ts';
 import type { Scheme } from './credential.ts';
 import { configFolder } from './folders.ts';
 
@@ -31,6 +30,7 @@ export async function commandSecret(
 ): Promise<string> {
   const env = { ...runtime.env, SVC_CREDENTIAL: scheme };
   const cwd = configFolder(runtime);
+  const { capture } = await import('./capture.ts');
   const output = await capture({ words, env, cwd, limit: LIMIT, after: runtime.after, signal });
   const why = 'why' in output ? output.why : isUtf8(output.bytes) ? undefined : 'printed what is not UTF-8';
   const secret = 'bytes' in output ? output.bytes.toString().replace(/\r?\n$/, '') : '';

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { Failure } from '../errors.ts';
 import type { Runtime } from '../runtime.ts';
-import { capture, type Output } from './capture.ts';
+import type { Output } from './capture.ts';
 import type { Profile } from './profile.ts';
 
 const LIMIT = 3_000;
@@ -61,6 +61,7 @@ export async function forgetInKeychain(
 }
 
 async function ask(action: Action, { keychain, env, cwd, after }: Runtime, signal: AbortSignal): Promise<Output> {
+  const { capture } = await import('./capture.ts');
   const output = await capture({
     words: keychain,
     env,
