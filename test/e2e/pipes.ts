@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { existsSync, readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { expect } from 'vitest';
 import { figure } from '../support/figure.ts';
+import { memoryOf } from '../support/memory.ts';
 import { start } from '../support/process.ts';
 import { rawServer } from '../support/raw-server.ts';
 
@@ -67,11 +67,4 @@ async function slowlyRead(
   const [code] = await ended;
   expect(code).toBe(0);
   return { length, hash: hash.digest('hex'), peak };
-}
-
-// The most a process has had of the machine's memory, in bytes; 0 where the system does not tell.
-function memoryOf(pid: number | undefined): number {
-  const file = `/proc/${pid}/status`;
-  const text = existsSync(file) ? readFileSync(file, 'utf8') : '';
-  return Number(/VmHWM:\s+(\d+) kB/.exec(text)?.[1] ?? 0) * 1024;
 }

@@ -1,0 +1,83 @@
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Contest } from './comparison.ts';
+import { isInstalled, type Peer } from './peer.ts';
+
+const ON_NODE_20 = process.versions.node.startsWith('20.');
+
+/** What svc is compared with others in. `root` is the folder of the package, `url` the address of the service. */
+export function contests(root: string, url: string): Contest[] {
+  const home = mkdtempSync(join(tmpdir(), 'svc-bench-home-'));
+  const account = { SVC_BASE_URL: url, SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1', SVC_TOKEN: 'tok-en-1' };
+  const env = { PATH: process.env.PATH ?? '', HOME: home, ...account };
+  const peer = (name: string, ...command: Peer['command']): Peer => ({ name, command, env, until: 'end' });
+  const node = (name: string, ...args: string[]): Peer => peer(name, process.execPath, ...args);
+  const svc = (...args: string[]): Peer => node(`svc ${args.join(' ')}`, join(root, 'bin/svc.js'), ...args);
+  const script = (name: string): string => join(root, 'test/bench/peers', name);
+  const bare = node('node -e 0', '-e', '0');
+  const installed = (program: string, ...peers: Peer[]): Peer[] => (isInstalled(program) ? peers : []);
+  const untilOutput = (one: Peer): Peer => ({ ...one, until: 'output' });
+  const call = `${url}/call/start`;
+  const chat = `${url}/v1/chat/completions`;
+  const start = svc('call', 'start', '--project-id', 'a/b', '--op-name', 'x');
+  const json = 'Content-Type: application/json';
+  return [
+    {
+      name: 'start',
+      peers: [bare, svc('--version'), svc('--help'), svc('chat', '--help'), svc('completion', 'bash')],
+      aims: [
+        { peer: 'svc --version', to: bare.name, most: 1.1 },
+        { peer: 'svc --help', to: bare.name, most: 1.25 },
+      ],
+    },
+    {
+      name: 'one POST',
+      peers: [
+        node('node:http', script('post.cjs'), call),
+        start,
+        bare,
+        ...installed('curl', peer('curl', 'curl', '-sS', '-H', json, '-d', '{"start":{}}', call)),
+        ...installed('http', peer('HTTPie', 'http', '--ignore-stdin', '--body', 'POST', call, 'start:={}')),
+      ],
+      aims: [
+        { peer: start.name, to: 'node:http', most: ON_NODE_20 ? 1.5 : 2 },
+        { peer: start.name, to: 'HTTPie', most: 0.6 },
+      ],
+    },
+    {
+      name: 'one operation of the embedded service',
+      peers: [bare, { ...start, name: `${start.name} --local`, command: [...start.command, '--local'] }],
+      aims: [],
+    },
+    {
+      name: 'completion of a flag',
+      peers: [
+        peer('bash', 'bash', '-c', ':'),
+        peer(
+          'svc in bash',
+          'bash',
+          '-c',
+          `. '${root}/completions/svc.bash'; COMP_WORDS=(svc chat --m) COMP_CWORD=2; _svc`,
+        ),
+      ],
+      aims: [],
+    },
+    {
+      name: 'first token of a streamed chat',
+      peers: [
+        untilOutput(node('undici reader', script('reader.js'), chat, 'one')),
+        untilOutput({ ...svc('chat', 'hi', '--stream', '-m', 'one'), name: 'svc chat' }),
+      ],
+      aims: [{ peer: 'svc chat', to: 'undici reader', most: 1.15 }],
+    },
+    {
+      name: 'a stream of 50,000 chunks',
+      peers: [
+        node('undici reader', script('reader.js'), chat, 'many'),
+        { ...svc('chat', 'hi', '--stream', '-m', 'many'), name: 'svc chat' },
+      ],
+      aims: [],
+    },
+  ];
+}
