@@ -4,11 +4,3 @@ declare module 'undici/lib/dispatcher/client.js' {
 
   export = Client;
 }
-
-declare module 'undici/lib/api/api-request.js' {
-  import type { Dispatcher } from 'undici';
-
-  const request: (this: Dispatcher, options: Dispatcher.RequestOptions) => Promise<Dispatcher.ResponseData>;
-
-  export = request;
-}
