@@ -124,8 +124,8 @@ _svc_command() {
       references="--messages --logit-bias --response-format --stream-options --tools --documents --chat-template-kwargs --mm-processor-kwargs --structured-outputs --cache-salt --kv-transfer-params --svc-xargs --repetition-detection --json-schema"
       ;;
     "train")
-      flags="--model-id --trajectory-groups --experimental-config --file -f --set --exact --strict --no-check --profile --local --base-url --train-base-url --header -H --timeout --retries --cacert --cert --key --allow-http --format --json --output -o --dry-run --curl --verbose -v --quiet -q --error-format --help -h"
-      valued="--model-id --trajectory-groups --experimental-config --file -f --set --profile --base-url --train-base-url --header -H --timeout --retries --cacert --cert --key --format --output -o --error-format"
+      flags="--model-id --trajectory-groups --experimental-config --file -f --set --exact --strict --no-check --group-by --no-spool --profile --local --base-url --train-base-url --header -H --timeout --retries --cacert --cert --key --allow-http --format --json --output -o --dry-run --curl --verbose -v --quiet -q --error-format --help -h"
+      valued="--model-id --trajectory-groups --experimental-config --file -f --set --group-by --profile --base-url --train-base-url --header -H --timeout --retries --cacert --cert --key --format --output -o --error-format"
       paths="--file -f --cacert --cert --key --output -o"
       references="--trajectory-groups --experimental-config"
       arguments="<files>"

@@ -230,6 +230,8 @@ complete -c svc -n '__svc_is train' -l set -x -d 'Set a member by its path, as t
 complete -c svc -n '__svc_is train' -l exact -d 'Add nothing to the body'
 complete -c svc -n '__svc_is train' -l strict -d 'Treat warnings as errors'
 complete -c svc -n '__svc_is train' -l no-check -d 'Treat errors of the body as warnings'
+complete -c svc -n '__svc_is train' -l group-by -x -d 'Of files with a trajectory a line: the member that says which are a group, such as metadata.task'
+complete -c svc -n '__svc_is train' -l no-spool -d 'Send stdin and what is compressed as it comes, without a copy on the disk'
 complete -c svc -n '__svc_is train' -l profile -x -d 'Profile to use'
 complete -c svc -n '__svc_is train' -l local -d 'Use the embedded service, without a network'
 complete -c svc -n '__svc_is train' -l base-url -x -d 'Base address of the service'

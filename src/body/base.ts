@@ -1,9 +1,9 @@
 import { flagName } from '../fields/field.ts';
-import { textOf } from '../fields/flag.ts';
+import { type FlagValues, textOf } from '../fields/flag.ts';
 import type { Operation } from '../operations/operation.ts';
 import { targetOf } from '../operations/target.ts';
 import { readChatBase } from './chat-base.ts';
-import { type Base, type Given, namedStdin, nothingToSend } from './given.ts';
+import { type Base, type Given, nothingToSend } from './given.ts';
 import { stdinClaim } from './stdin-claims.ts';
 import type { Tools } from './tools.ts';
 
@@ -15,14 +15,15 @@ export async function readBase(given: Given, tools: Tools): Promise<Base> {
   const { operation, args, flags } = given;
   const claim = stdinClaim(operation, args, flags);
   const file = textOf(flags, 'file');
-  const whole =
-    file === undefined ? {} : { whole: { label: file === '-' ? 'stdin' : file, bytes: await tools.inputs.read(file) } };
+  const whole = file === undefined ? {} : { whole: await tools.inputs.whole(file) };
   if (operation.arguments?.as === 'prompt') return { ...whole, ...(await readChatBase(given, claim, tools)) };
-  if (file !== undefined || args.length > 0 || bodyFlagNames(operation).some((name) => flags.has(name))) return whole;
+  if (file !== undefined || args.length > 0 || givesMembers(operation, flags)) return whole;
   if (given.stdinIsTerminal) throw nothingToSend(operation);
-  return { whole: namedStdin(await tools.inputs.unnamed()) };
+  return { whole: await tools.inputs.whole() };
 }
 
-function bodyFlagNames({ shorthands = {}, ...operation }: Operation): string[] {
-  return [...Object.keys(targetOf(operation).fields).map(flagName), ...Object.keys(shorthands), 'set'];
+/** True where flags say something of the body. */
+export function givesMembers({ shorthands = {}, ...operation }: Operation, flags: FlagValues): boolean {
+  const names = [...Object.keys(targetOf(operation).fields).map(flagName), ...Object.keys(shorthands), 'set'];
+  return names.some((name) => flags.has(name));
 }

@@ -7,7 +7,7 @@ import { readBase } from './base.ts';
 import { wrongBody } from './check.ts';
 import { type Draft, draftOf, setAll } from './draft.ts';
 import { fieldEdits } from './field-edits.ts';
-import { readFiles } from './files.ts';
+import { filesGiven } from './files.ts';
 import { type Filling, filler, type Settings } from './fills.ts';
 import type { Base, Given } from './given.ts';
 import { setEdits } from './set-edits.ts';
@@ -37,20 +37,15 @@ export async function buildBody(given: Given, { settings, conversation }: BuildO
   const { operation, args, flags } = given;
   const target = targetOf(operation);
   const base = await readBase(given, tools);
-  const files = await readFiles(operation, args, flags, tools);
+  const files = filesGiven(operation, args, flags);
   const fields = await fieldEdits(target, files.otherFlags, tools);
   const sets = setEdits(target, listOf(flags, 'set'));
   const source = readWhole(base, target);
-  const isChanged = fields.edits.length + files.edits.edits.length > 0;
-  const early = [
-    ...(isIssue(source) ? [source] : isChanged ? source.closed : []),
-    ...files.edits.issues,
-    ...fields.issues,
-    ...sets.issues,
-  ];
+  const isChanged = fields.edits.length + files.edits.length > 0;
+  const early = [...(isIssue(source) ? [source] : isChanged ? source.closed : []), ...fields.issues, ...sets.issues];
   if (isIssue(source)) throw wrongBody(early);
 
-  let draft = setAll(draftOf(source.source, emptyBody(target)), target.path, [...fields.edits, ...files.edits.edits]);
+  let draft = setAll(draftOf(source.source, emptyBody(target)), target.path, [...fields.edits, ...files.edits]);
   const shorthands = await shorthandEdits(operation, draft, flags, { prompt: base.prompt, conversation }, tools);
   draft = setAll(draft, target.path, shorthands.edits);
   const set = applySets(draft, sets.edits);
@@ -60,8 +55,8 @@ export async function buildBody(given: Given, { settings, conversation }: BuildO
 
 function readWhole({ whole }: Base, target: Target): Whole | Issue {
   if (!whole) return { source: undefined, closed: [] };
-  const source = readSource(whole.label, whole.bytes);
-  return isIssue(source) ? source : wholeBody(source, target);
+  const read = whole.wrong ?? readSource(whole.label, whole.bytes);
+  return isIssue(read) ? read : wholeBody({ ...read, position: whole.position ?? read.position }, target);
 }
 
 // Ids that nobody has seen before, made now.

@@ -19,27 +19,34 @@ export interface Checked {
   readonly failure: Failure | undefined;
 }
 
-/**
- * What judges the bodies of an operation: their warnings, and a Failure `body` with every error at once, `unreadable` ones
- * among them: what flags and files gave that could not become part of the body.
- */
-export async function checkerOf(
-  { body }: Operation,
-  { strict, noCheck }: Strictness,
-): Promise<(draft: Draft, unreadable: readonly Issue[]) => Checked> {
+/** What was found in a part of the body that is not in the draft, because it only passed. */
+export interface PassedFinding extends Issue {
+  readonly level: Finding['level'];
+  readonly more?: number | undefined;
+}
+
+/** Judges a body; `unreadable`: what flags and files gave that could not become part of it. */
+export type Check = (
+  draft: Draft,
+  unreadable: readonly (Issue & Pick<PassedFinding, 'more'>)[],
+  passed?: readonly PassedFinding[],
+) => Checked;
+
+/** What judges the bodies of an operation: their warnings, and a Failure `body` with every error at once. */
+export async function checkerOf({ body }: Operation, { strict, noCheck }: Strictness): Promise<Check> {
   const { judgeOf } = await import('../fields/judge.ts');
   const judge = judgeOf(body);
-  const isError = ({ level }: Finding): boolean => (level === 'error' ? !noCheck : strict);
-  return (draft, unreadable) => {
+  const isError = ({ level }: PassedFinding): boolean => (level === 'error' ? !noCheck : strict);
+  return (draft, unreadable, passed = []) => {
     // What could not be read is not missing as well.
-    const told = judge(rootOf(draft.doc)).filter(
-      ({ code, path }) => code !== 'missing' || !unreadable.some((issue) => issue.path === formatPath(path)),
-    );
-    const wrong = told.filter(isError);
-    const errors = [...unreadable, ...wrong.map((finding) => issueOf(draft, finding))];
-    const more = wrong.reduce((sum, finding) => sum + (finding.more ?? 0), 0);
+    const told = judge(rootOf(draft.doc))
+      .filter(({ code, path }) => code !== 'missing' || !unreadable.some((issue) => issue.path === formatPath(path)))
+      .map(({ level, more, ...finding }) => ({ level, more, ...issueOf(draft, finding) }));
+    const all = [...told, ...passed];
+    const errors = [...unreadable, ...all.filter(isError)];
+    const more = errors.reduce((sum, finding) => sum + (finding.more ?? 0), 0);
     return {
-      warnings: told.filter((finding) => !isError(finding)).map((finding) => issueOf(draft, finding)),
+      warnings: all.filter((finding) => !isError(finding)),
       failure: errors.length > 0 ? wrongBody(errors, more) : undefined,
     };
   };
@@ -52,6 +59,6 @@ export function wrongBody(issues: readonly Issue[], more = 0): Failure {
   return new Failure('body', `${count}; nothing was sent`, { issues, applied: 'no' });
 }
 
-function issueOf(draft: Draft, { path, message }: Finding): Issue {
+function issueOf(draft: Draft, { path, message }: Pick<Finding, 'path' | 'message'>): Issue {
   return { path: formatPath(path), at: placeInDraft(draft, path), message };
 }

@@ -3,34 +3,29 @@ import { flagName } from '../fields/field.ts';
 import { type FlagValues, textOf } from '../fields/flag.ts';
 import type { Operation } from '../operations/operation.ts';
 import { targetOf } from '../operations/target.ts';
-import type { Collected } from './collected.ts';
-import { groupsEdit } from './groups.ts';
-import type { Tools } from './tools.ts';
+import type { Edit } from './edit.ts';
 
-/** The files a command line gives for a member, and the flags without the one that gave them. */
+/** The files a command line gives for a member, the edit that makes room for them, and the flags without the one that gave them. */
 export interface GivenFiles {
-  readonly edits: Collected;
+  readonly files: readonly string[];
+  readonly edits: readonly Edit[];
   readonly otherFlags: FlagValues;
 }
 
-/** Reads the files that are arguments, or the one of `--trajectory-groups @file`, which is the same. Throws usage for both. */
-export async function readFiles(
-  operation: Operation,
-  args: readonly string[],
-  flags: FlagValues,
-  tools: Tools,
-): Promise<GivenFiles> {
+/**
+ * The files that are arguments, or the one of `--trajectory-groups @file`, which is the same. In the body they are an
+ * empty list until they are read. Throws usage for both.
+ */
+export function filesGiven(operation: Operation, args: readonly string[], flags: FlagValues): GivenFiles {
   const as = operation.arguments?.as;
-  if (typeof as !== 'object') return { edits: { edits: [], issues: [] }, otherFlags: flags };
+  if (typeof as !== 'object') return { files: [], edits: [], otherFlags: flags };
   const name = flagName(as.filesOf);
   const word = textOf(flags, name);
   if (args.length > 0 && word !== undefined)
     throw usage(`--${name} and files give the same member`, 'give one of them');
   const files = word?.startsWith('@') ? [word.slice(1)] : args;
   const otherFlags = new Map([...flags].filter(([flag]) => flag !== name || files.length === 0));
-  const { path } = targetOf(operation);
-  return {
-    edits: files.length > 0 ? await groupsEdit([...path, as.filesOf], files, tools) : { edits: [], issues: [] },
-    otherFlags,
-  };
+  const path = [...targetOf(operation).path, as.filesOf];
+  const label = files.map((file) => (file === '-' ? 'stdin' : file)).join(' ');
+  return { files, edits: files.length > 0 ? [{ path, text: '[]', origin: { label } }] : [], otherFlags };
 }

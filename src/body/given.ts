@@ -1,6 +1,7 @@
 import { Buffer } from 'node:buffer';
-import { type Failure, usage } from '../errors.ts';
+import { type Failure, type Issue, usage } from '../errors.ts';
 import type { FlagValues } from '../fields/flag.ts';
+import type { Position } from '../json/position.ts';
 import type { Operation } from '../operations/operation.ts';
 
 /** What a body starts from: a whole body as JSON text, the prompt of a chat, both or neither. */
@@ -13,6 +14,10 @@ export interface Base {
 export interface Named {
   readonly label: string;
   readonly bytes: Uint8Array;
+  /** Where an offset stands in the file, if the bytes are not all of it. */
+  readonly position?: (offset: number) => Position;
+  /** Why the file could not be read to its end. */
+  readonly wrong?: Issue | undefined;
 }
 
 /** What a command line gives a body to start from. */

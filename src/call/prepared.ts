@@ -1,7 +1,7 @@
 import type { Buffer } from 'node:buffer';
 import type { Draft } from '../body/draft.ts';
 import type { Fields } from '../fields/field.ts';
-import type { Headers } from '../http/message.ts';
+import type { Body, Headers } from '../http/message.ts';
 import { isSecretHeader } from '../http/trace.ts';
 import { setMembers } from '../json/edit.ts';
 import { isTrue, type JsonNode, kindOf, member, rootOf, stringOf, textOf } from '../json/node.ts';
@@ -15,6 +15,8 @@ export interface Prepared {
   readonly url: URL | undefined;
   readonly headers: Headers;
   readonly draft: Draft;
+  /** What is sent: the bytes of the draft, or those of a body of which the draft is only a part. */
+  readonly body: Body;
   /** The embedded service answers, and asks for no credential. */
   readonly isLocal: boolean;
 }
@@ -39,7 +41,7 @@ export function withoutSecrets({ doc }: Draft, { body }: Operation, shown: (name
 }
 
 /** The secrets in a request besides its credential: secret members of the body, and headers that carry one. */
-export function secretsIn({ draft, operation, headers }: Prepared): string[] {
+export function secretsIn({ draft, operation, headers }: Pick<Prepared, 'draft' | 'operation' | 'headers'>): string[] {
   const members = secretMembers(rootOf(draft.doc), operation.body).map(([, value]) =>
     kindOf(value) === 'string' ? stringOf(value) : textOf(value),
   );

@@ -108,6 +108,23 @@ export const localFlag: Flag = {
   summary: 'Use the embedded service, without a network',
 };
 
+// How files that may be larger than memory are read.
+const streamFlags: readonly Flag[] = [
+  {
+    name: 'group-by',
+    takes: 'value',
+    value: '<path>',
+    group: BODY,
+    summary: 'Of files with a trajectory a line: the member that says which are a group, such as metadata.task',
+  },
+  {
+    name: 'spool',
+    takes: 'off',
+    group: BODY,
+    summary: 'Send stdin and what is compressed as it comes, without a copy on the disk; its end waits for the checks',
+  },
+];
+
 /** The flags of all five operations, beside those of their bodies. */
 export function operationFlags(operation: Operation): Flag[] {
   return [
@@ -132,6 +149,7 @@ export function operationFlags(operation: Operation): Flag[] {
     ...(operation.arguments?.as === 'prompt'
       ? [{ name: 'stdin', takes: 'off', group: BODY, summary: 'Leave stdin alone' } as const]
       : []),
+    ...(typeof operation.arguments?.as === 'object' ? streamFlags : []),
     ...batchFlags,
     profileFlag,
     localFlag,

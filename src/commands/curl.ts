@@ -1,29 +1,53 @@
 import { Buffer } from 'node:buffer';
 import { asksForStream, type Prepared, withoutSecrets } from '../call/prepared.ts';
 import { isSecretHeader } from '../http/trace.ts';
+import { parseJson } from '../json/document.ts';
 import type { Writer } from '../output/writer.ts';
 import type { CertificateFiles } from '../profiles/way.ts';
 
 // A single argument of a command may have 128 KiB on Linux; longer bodies come from the shell's own printf.
 const LONGEST_ARGUMENT = 100_000;
 
-/** Prints a request as a curl command that a shell can run; secrets are variables of that shell. */
+/**
+ * Prints a request as a curl command that a shell can run; secrets are variables of that shell. A body that is not in
+ * hand comes from svc itself, by the words it was called with.
+ */
 export async function showCurl(
   prepared: Prepared,
   { cacert, cert, key }: CertificateFiles,
+  argv: readonly string[],
   writer: Writer,
 ): Promise<void> {
   const { operation, url, headers, draft } = prepared;
-  const body = quotedBody(prepared);
+  const isHere = prepared.body instanceof Uint8Array;
+  const body = isHere ? quotedBody(prepared) : '';
   const isLong = Buffer.byteLength(body) > LONGEST_ARGUMENT;
+  const before = isHere ? `printf %s ${body}` : bodyCommand(argv);
   const lines = [
     `curl -sS${asksForStream(draft) ? ' -N' : ''} ${url ? quoted(url.href) : `"$SVC_BASE_URL"${quoted(operation.path)}`}`,
     operation.auth === 'basic' ? '-u "$SVC_USERNAME:$SVC_PASSWORD"' : '-H "Authorization: Bearer $SVC_TOKEN"',
     ...Object.entries({ cacert, cert, key }).flatMap(([name, file]) => (file ? [`--${name} ${quoted(file)}`] : [])),
     ...headers.map(([name, value]) => `-H ${quotedHeader(name, value)}`),
-    `--data-binary ${isLong ? '@-' : body}`,
+    isHere ? `--data-binary ${isLong ? '@-' : body}` : '-X POST -T -',
   ];
-  await writer.write(`${isLong ? `printf %s ${body} |\n` : ''}${lines.join(' \\\n  ')}\n`);
+  await writer.write(`${isLong || !isHere ? `${before} |\n` : ''}${lines.join(' \\\n  ')}\n`);
+}
+
+/** The request with its body in hand, if that is short. */
+export async function inHand(prepared: Prepared): Promise<Prepared> {
+  const { body, draft } = prepared;
+  if (body instanceof Uint8Array || (body.length ?? Number.POSITIVE_INFINITY) > LONGEST_ARGUMENT) return prepared;
+  const pieces: Uint8Array[] = [];
+  for await (const piece of body.pieces()) pieces.push(piece);
+  const bytes = Buffer.concat(pieces);
+  return { ...prepared, body: bytes, draft: { ...draft, doc: parseJson(bytes) } };
+}
+
+function bodyCommand(argv: readonly string[]): string {
+  const words = argv
+    .filter((word) => word !== '--curl')
+    .map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : quoted(word)));
+  return ['svc', ...words, '--dry-run', '--quiet', '--output', '-'].join(' ');
 }
 
 function quoted(text: string): string {

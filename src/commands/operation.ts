@@ -1,5 +1,4 @@
 import { buildBody } from '../body/build.ts';
-import { checkerOf } from '../body/check.ts';
 import { type Conversation, openConversation } from '../body/conversation.ts';
 import type { Draft } from '../body/draft.ts';
 import { inputsOf } from '../body/inputs.ts';
@@ -13,13 +12,14 @@ import { usage } from '../errors.ts';
 import { textOf } from '../fields/flag.ts';
 import { rootOf } from '../json/node.ts';
 import type { Operation } from '../operations/operation.ts';
-import { issueText } from '../output/failure.ts';
 import type { Chosen } from '../profiles/resolve.ts';
 import { callOf, settingsOf } from './call.ts';
 import type { Options } from './options.ts';
 import { send } from './send.ts';
 import { usualFormat } from './show-answer.ts';
 import { showRequest } from './show-request.ts';
+import type { Training } from './training/prepare.ts';
+import { refuseOrWarn } from './verdict.ts';
 
 /** Runs any of the operations: makes the body, checks it, and sends it or shows what would be sent. */
 export function runOperation(operation: Operation): Run {
@@ -33,17 +33,42 @@ export function runOperation(operation: Operation): Run {
     const { options, chosen, destination } = call;
     const file = textOf(invocation.flags, 'conversation');
     const conversation = file === undefined ? undefined : await openConversation(file, runtime);
+    let training: Training | undefined;
     try {
-      const draft = await checkedBody(operation, invocation, options, chosen, conversation, context);
+      training = await trainingOf(operation, invocation, options, chosen, context);
+      const draft =
+        training?.draft ?? (await checkedBody(operation, invocation, options, chosen, conversation, context));
       const headers = requestHeaders(destination.profileHeaders, options.headers, operation.streams === true);
-      const prepared: Prepared = { operation, url: destination.url, headers, draft, isLocal: destination.isLocal };
+      const { url, isLocal } = destination;
+      const prepared: Prepared = { operation, url, headers, draft, body: training?.body ?? draft.doc.bytes, isLocal };
       if (options.show) return await showRequest(prepared, options, chosen, context);
-      if (!destination.url) throw noAddress();
-      await send({ ...call, prepared, url: destination.url, conversation }, context);
+      if (!url) throw noAddress();
+      // What can be given away once only cannot be sent again.
+      const retries = training?.isOnce ? 0 : call.retries;
+      await send({ ...call, retries, prepared, url, conversation }, context);
     } finally {
+      await training?.close();
       await conversation?.close();
     }
   };
+}
+
+// A body of trajectories may be larger than memory.
+async function trainingOf(
+  operation: Operation,
+  { args, flags }: Invocation,
+  options: Options,
+  chosen: Chosen,
+  context: Context,
+): Promise<Training | undefined> {
+  if (typeof operation.arguments?.as !== 'object') return undefined;
+  const { prepareTraining } = await import('./training/prepare.ts');
+  const given = { operation, args, flags, stdinIsTerminal: context.runtime.stdin.isTTY === true };
+  const build = { settings: settingsOf(options, chosen, context.runtime.env), conversation: undefined };
+  return prepareTraining(
+    { given, build, strictness: options, isShown: options.show !== undefined, guard: async () => {} },
+    context,
+  );
 }
 
 async function checkedBody(
@@ -52,21 +77,16 @@ async function checkedBody(
   options: Options,
   chosen: Chosen,
   conversation: Conversation | undefined,
-  { runtime, report, stdout, signal }: Context,
+  context: Context,
 ): Promise<Draft> {
+  const { runtime, report, stdout, signal } = context;
   const tools = { inputs: inputsOf(runtime, signal, report.note), now: runtime.now, randomBytes: runtime.randomBytes };
   const given = { operation, args, flags, stdinIsTerminal: runtime.stdin.isTTY === true };
-  const built = await buildBody(
-    given,
-    { settings: settingsOf(options, chosen, runtime.env), conversation: conversation?.source },
-    tools,
-  );
+  const settings = settingsOf(options, chosen, runtime.env);
+  const built = await buildBody(given, { settings, conversation: conversation?.source }, tools);
   const shown = shownAs(operation, options, stdout.isTerminal);
   const draft = shown && !options.exact ? withStream(built.draft, operation, shown) : built.draft;
-  const check = await checkerOf(operation, options);
-  const { warnings, failure } = check(draft, built.unreadable);
-  for (const warning of warnings) await report.warn(issueText(warning));
-  if (failure) throw failure;
+  await refuseOrWarn(draft, operation, built.unreadable, options, report);
   if (conversation && choicesAsked(rootOf(draft.doc)) > 1)
     throw usage('a conversation goes on with one reply, and the body asks for several', 'leave out n');
   return draft;

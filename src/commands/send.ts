@@ -69,7 +69,7 @@ function requestOf({ prepared, url }: Sending, authorization: Authorization | un
   const headers = authorization
     ? [...prepared.headers, ['Authorization', authorization.value.reveal()] as const]
     : prepared.headers;
-  return { method: 'POST', url: url.href, headers, body: prepared.draft.doc.bytes, signal };
+  return { method: 'POST', url: url.href, headers, body: prepared.body, signal };
 }
 
 async function show(

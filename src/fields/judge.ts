@@ -10,8 +10,14 @@ export type Judge = (root: JsonNode) => Finding[];
 
 /** The judge of a body, for the command line, batches and the local service alike. Of findings without end it tells the first. */
 export function judgeOf(fields: Fields): Judge {
+  const remark = remarksOf(fields);
+  return (root) => told(remark(root));
+}
+
+/** What the judge of a body or a part of one remarks, in no order. */
+export function remarksOf(fields: Fields): (root: JsonNode) => Remark[] {
   const examine = examiner(fields);
-  return (root) => told([...examine(root), ...advise(root, { type: 'object', fields }), ...duplicates(root)]);
+  return (root) => [...examine(root), ...advise(root, { type: 'object', fields }), ...duplicates(root)];
 }
 
 function* duplicates({ doc }: JsonNode): Generator<Remark> {

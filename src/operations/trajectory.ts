@@ -18,7 +18,8 @@ const tool = {
   },
 } as const satisfies Fields;
 
-const trajectory = {
+/** One run of a task and what it was worth (INTERFACE.md, training records). */
+export const trajectory = {
   additional_histories: {
     type: 'list',
     of: { type: 'json' },

@@ -1,8 +1,7 @@
 import { Buffer, isAscii } from 'node:buffer';
 import type { Crossing } from '../json/crossing.ts';
-import type { JsonError } from '../json/json-error.ts';
-import { positionOf } from '../json/position.ts';
-import { type Place, UnreadableText } from './passing.ts';
+import type { Place } from './place.ts';
+import { UnreadableText } from './unreadable-text.ts';
 
 /** Where one is in a text of which only a part is here at any time. Offsets are those of that part. */
 export interface Cursor extends Crossing {
@@ -70,14 +69,4 @@ export function countWide(cursor: Cursor, start: number): void {
   const passed = cursor.bytes.subarray(Math.max(start, cursor.lineStart), cursor.at);
   if (isAscii(passed)) return;
   for (const byte of passed) if ((byte & 0xc0) === 0x80) cursor.wide += 1;
-}
-
-/** What is wrong with a part of a text that begins at a place. */
-export function unreadable(error: JsonError, bytes: Buffer, { offset, line, column }: Place): UnreadableText {
-  const inside = positionOf(bytes, error.offset);
-  return new UnreadableText(`not JSON: ${error.message}`, {
-    offset: offset + error.offset,
-    line: line + inside.line - 1,
-    column: inside.line === 1 ? column + inside.column - 1 : inside.column,
-  });
 }

@@ -2,10 +2,11 @@ import type { Buffer } from 'node:buffer';
 import { JsonError } from '../json/json-error.ts';
 import { kindName, rootOf, stringOf } from '../json/node.ts';
 import { trailingComma } from '../json/unexpected.ts';
-import { type Cursor, placeOf, unreadable } from './cursor.ts';
-import { parsePassed } from './parse.ts';
-import { type Place, UnreadableText } from './passing.ts';
+import { type Cursor, placeOf } from './cursor.ts';
+import type { Passing } from './passing.ts';
+import type { Place } from './place.ts';
 import { END, overValue, passed, type Reading, refuse, toToken } from './tokens.ts';
+import { documentAt, UnreadableText, unreadable } from './unreadable-text.ts';
 
 const COMMA = 0x2c;
 const COLON = 0x3a;
@@ -14,6 +15,8 @@ const OPEN_LIST = 0x5b;
 const CLOSE_LIST = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
+
+type Standing = Extract<Passing, { kind: 'trajectory' }>['stands'];
 
 /** Where the text of a group or body that has not passed yet begins. */
 interface Unpassed {
@@ -26,8 +29,8 @@ export function* sequence(cursor: Cursor): Reading {
     const first = yield* toToken(cursor, 'dropped');
     yield* passed(cursor, 'dropped');
     if (first === END) return;
-    if (first === OPEN_LIST) yield* list(cursor, undefined, () => groupOrTrajectory(cursor));
-    else yield* groupOrTrajectory(cursor);
+    if (first === OPEN_LIST) yield* list(cursor, undefined, () => groupOrTrajectory(cursor, 'in a list'));
+    else yield* groupOrTrajectory(cursor, 'alone');
   }
 }
 
@@ -36,12 +39,11 @@ export function* wholeBody(cursor: Cursor): Reading {
   const text = { place: placeOf(cursor) };
   const first = yield* toToken(cursor, 'held');
   const place = placeOf(cursor);
-  if (first === END)
-    throw unreadable(new JsonError('there is no JSON here, the text is empty', 0), cursor.bytes, place);
+  if (first === END) throw unreadable(new JsonError('there is no JSON here, the text is empty', 0), place);
   if (first !== OPEN_OBJECT) {
     yield* overValue(cursor);
     throw new UnreadableText(
-      `must be an object, not ${kindName(rootOf(parsePassed(textFrom(cursor, place), place)))}`,
+      `must be an object, not ${kindName(rootOf(documentAt(textFrom(cursor, place), place)))}`,
       place,
     );
   }
@@ -62,7 +64,7 @@ function* group(cursor: Cursor): Reading {
 }
 
 // Which of the two it is shows only where its trajectories begin; until then it is held.
-function* groupOrTrajectory(cursor: Cursor): Reading {
+function* groupOrTrajectory(cursor: Cursor, stands: Standing): Reading {
   const place = placeOf(cursor);
   const text = { place };
   let isGroup = false;
@@ -75,7 +77,7 @@ function* groupOrTrajectory(cursor: Cursor): Reading {
       isGroup ||= name === 'trajectories';
       yield* isRuns(name, byte) ? runs(cursor, text) : overValue(cursor);
     });
-  if (!isGroup) return yield* trajectoryPassed(cursor, place, true);
+  if (!isGroup) return yield* trajectoryPassed(cursor, place, stands);
   yield* passed(cursor, 'text', text.place);
   yield { kind: 'end' };
 }
@@ -88,14 +90,14 @@ function runs(cursor: Cursor, text: Unpassed): Reading {
   return list(cursor, text, function* () {
     const place = placeOf(cursor);
     yield* overValue(cursor);
-    yield* trajectoryPassed(cursor, place, false);
+    yield* trajectoryPassed(cursor, place, 'in a group');
   });
 }
 
-function* trajectoryPassed(cursor: Cursor, place: Place, isAlone: boolean): Reading {
+function* trajectoryPassed(cursor: Cursor, place: Place, stands: Standing): Reading {
   const bytes = cursor.bytes.subarray(cursor.kept, cursor.at);
   cursor.kept = cursor.at;
-  yield { kind: 'trajectory', place, bytes, isAlone };
+  yield { kind: 'trajectory', place, bytes, stands };
 }
 
 // Without a text around it the brackets and all between the elements are dropped.
@@ -138,7 +140,7 @@ function* afterComma(cursor: Cursor, blanks: 'between' | 'dropped' | 'held'): Re
   const comma = placeOf(cursor);
   cursor.at += 1;
   const byte = yield* toToken(cursor, blanks);
-  if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) throw unreadable(trailingComma(0), cursor.bytes, comma);
+  if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) throw unreadable(trailingComma(0), comma);
   return byte;
 }
 
@@ -147,7 +149,7 @@ function* key(cursor: Cursor): Reading<string> {
   yield* overValue(cursor);
   const bytes = textFrom(cursor, place);
   const name = bytes.toString('utf8', 1, bytes.length - 1);
-  return name.includes('\\') ? stringOf(rootOf(parsePassed(bytes, place))) : name;
+  return name.includes('\\') ? stringOf(rootOf(documentAt(bytes, place))) : name;
 }
 
 function textFrom({ bytes, base, at }: Cursor, { offset }: Place): Buffer {

@@ -1,10 +1,5 @@
 import type { Buffer } from 'node:buffer';
-import type { Position } from '../json/position.ts';
-
-/** Where something begins in its text: line and column from 1, which do not count a byte order mark, and the offset in bytes, which does. */
-export interface Place extends Position {
-  readonly offset: number;
-}
+import type { Place } from './place.ts';
 
 /**
  * What passes while a text with trajectories is read. The bytes of all that stands between `group` and `end` are the
@@ -13,8 +8,13 @@ export interface Place extends Position {
 export type Passing =
   /** A group begins; or, in a list of groups, anything else that stands in the place of one. */
   | { readonly kind: 'group'; readonly place: Place }
-  /** One trajectory, or what stands in the place of one. `isAlone`: no group is around it. */
-  | { readonly kind: 'trajectory'; readonly place: Place; readonly bytes: Buffer; readonly isAlone: boolean }
+  /** One trajectory, or what stands in the place of one; without a group around it, in a list or for itself. */
+  | {
+      readonly kind: 'trajectory';
+      readonly place: Place;
+      readonly bytes: Buffer;
+      readonly stands: 'in a group' | 'in a list' | 'alone';
+    }
   /** Other members of a group or of a whole body. Put together they are that group or body with an empty list. */
   | { readonly kind: 'text'; readonly place: Place; readonly bytes: Buffer }
   /** Commas and blanks between the elements of a list. */
@@ -23,14 +23,3 @@ export type Passing =
 
 /** What a text is: groups (or trajectories), as a list or one after the other; or a whole body. */
 export type Form = 'groups' | 'body';
-
-/** What was found wrong with a text, where: not JSON, or not of the form it should have. */
-export class UnreadableText extends Error {
-  override readonly name = 'UnreadableText';
-  readonly place: Place;
-
-  constructor(message: string, place: Place) {
-    super(message);
-    this.place = place;
-  }
-}

@@ -1,15 +1,16 @@
 import { JsonError } from '../json/json-error.ts';
 import { hasMark, refuseWide } from '../json/utf8.ts';
-import { append, type Cursor, newCursor, placeOf, unreadable } from './cursor.ts';
+import { append, type Cursor, newCursor, placeOf } from './cursor.ts';
 import { sequence, wholeBody } from './grammar.ts';
 import type { Form, Passing } from './passing.ts';
 import type { Reading } from './tokens.ts';
+import { unreadable } from './unreadable-text.ts';
 
 /**
  * Reads a text piece by piece, in memory for one trajectory or one other member of a group or body, never for a group or
  * a file. Each step brings what has passed with one piece, to be taken before the next step; its bytes may be kept. The
  * pieces must not be changed later. Whether the trajectories and the text around them are JSON is for who takes them
- * (`parsePassed`); throws UnreadableText where anything else is wrong.
+ * (`documentAt`, `documentOf`); throws UnreadableText where anything else is wrong.
  */
 export async function* readTrajectories(
   pieces: AsyncIterable<Uint8Array>,
@@ -44,7 +45,7 @@ function dropMark(cursor: Cursor): void {
   try {
     refuseWide(bytes);
   } catch (error) {
-    throw error instanceof JsonError ? unreadable(error, bytes, placeOf(cursor)) : error;
+    throw error instanceof JsonError ? unreadable(error, placeOf(cursor)) : error;
   }
   if (!hasMark(bytes)) return;
   // Offsets are those in the file, columns those that an editor shows.

@@ -3,8 +3,10 @@ import { crossed } from '../json/crossing.ts';
 import { parseJson } from '../json/document.ts';
 import { JsonError } from '../json/json-error.ts';
 import { unexpected } from '../json/unexpected.ts';
-import { type Cursor, countWide, placeOf, unreadable } from './cursor.ts';
-import type { Passing, Place } from './passing.ts';
+import { type Cursor, countWide, placeOf } from './cursor.ts';
+import type { Passing } from './passing.ts';
+import { type Place, placeInside } from './place.ts';
+import { unreadable } from './unreadable-text.ts';
 
 /** A step of reading: what passes, or undefined where there are no more bytes to go on with. Its result is a byte, or END. */
 export type Reading<T = void> = Generator<Passing | undefined, T, void>;
@@ -77,7 +79,7 @@ export function* refuse(cursor: Cursor, where: string): Reading<never> {
   // A character may have four bytes.
   while (!cursor.isEnded && cursor.bytes.length - cursor.at < 4) yield undefined;
   const rest = cursor.bytes.subarray(cursor.at, cursor.at + 4);
-  throw unreadable(unexpected(rest, 0, where), rest, placeOf(cursor));
+  throw unreadable(unexpected(rest, 0, where), placeOf(cursor));
 }
 
 // Numbers and words end before what can follow a value; whether they are any is for parseJson to tell.
@@ -94,6 +96,7 @@ function refuseEarly(bytes: Buffer, place: Place, tail: number): void {
     parseJson(bytes);
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
-    if (error.offset < bytes.length - tail || tail === 0) throw unreadable(error, bytes, place);
+    if (error.offset < bytes.length - tail || tail === 0)
+      throw unreadable(error, placeInside(bytes, place, error.offset));
   }
 }

@@ -34,6 +34,7 @@ const allowed: { readonly [folder: string]: readonly string[] } = {
     'profiles',
     'body',
     'call',
+    'trajectories',
     'service',
     'cli',
   ],

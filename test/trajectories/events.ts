@@ -1,5 +1,7 @@
-import { type Form, type Passing, type Place, UnreadableText } from '../../src/trajectories/passing.ts';
+import type { Form, Passing } from '../../src/trajectories/passing.ts';
+import type { Place } from '../../src/trajectories/place.ts';
 import { readTrajectories } from '../../src/trajectories/read.ts';
+import { UnreadableText } from '../../src/trajectories/unreadable-text.ts';
 
 /** What passed, in words: `group 1:2`, `trajectory 1:17 {...}`; texts in pieces are put together. */
 export async function eventsIn(pieces: readonly Uint8Array[], form: Form): Promise<string[]> {
@@ -32,7 +34,7 @@ export async function bytesIn(pieces: readonly Uint8Array[], form: Form): Promis
 
 function worded(passing: Passing, bytes: string): string {
   const where = 'place' in passing ? ` ${at(passing.place)}` : '';
-  const alone = passing.kind === 'trajectory' && passing.isAlone ? ' alone' : '';
+  const alone = passing.kind === 'trajectory' && passing.stands !== 'in a group' ? ` ${passing.stands}` : '';
   return `${passing.kind}${where}${alone}${bytes && ` ${bytes}`}`;
 }
 

@@ -51,8 +51,8 @@ const cases: readonly { name: string; form?: Form; text: string; events: readonl
     text: '{"reward":1,"metadata":{"trajectories":[]}}\n["x",[{}]] 17\ntrue',
     events: [
       'trajectory 1:1 (0) alone {"reward":1,"metadata":{"trajectories":[]}}',
-      'trajectory 2:2 (45) alone "x"',
-      'trajectory 2:6 (49) alone [{}]',
+      'trajectory 2:2 (45) in a list "x"',
+      'trajectory 2:6 (49) in a list [{}]',
       'trajectory 2:12 (55) alone 17',
       'trajectory 3:1 (58) alone true',
     ],

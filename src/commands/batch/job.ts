@@ -2,8 +2,7 @@ import type { Recipe } from '../../batch/line-draft.ts';
 import type { Places } from '../../batch/order.ts';
 import type { Pace } from '../../batch/pace.ts';
 import type { Results } from '../../batch/results.ts';
-import type { Checked } from '../../body/check.ts';
-import type { Draft } from '../../body/draft.ts';
+import type { Check } from '../../body/check.ts';
 import type { Budget } from '../../call/budget.ts';
 import type { Context } from '../../cli/context.ts';
 import type { Issue } from '../../errors.ts';
@@ -14,7 +13,7 @@ export interface Checks {
   readonly recipe: Recipe;
   /** What to call the file of lines. */
   readonly label: string;
-  readonly check: (draft: Draft, unreadable: readonly Issue[]) => Checked;
+  readonly check: Check;
   readonly warn: (warning: Issue) => Promise<void>;
 }
 

@@ -138,8 +138,7 @@ function wasStopped({ code, facts }: Failure): boolean {
   return (code === 'interrupted' || code === 'terminated') && facts.applied === 'no';
 }
 
-function cleanerFor(sent: Sent, { url, headers, context: { report } }: Job): (text: string) => string {
-  const prepared = { operation: sent.operation, draft: sent.draft, headers, url, isLocal: false };
-  const { clean } = concealer(secretsIn(prepared));
+function cleanerFor(sent: Sent, { headers, context: { report } }: Job): (text: string) => string {
+  const { clean } = concealer(secretsIn({ operation: sent.operation, draft: sent.draft, headers }));
   return (text) => clean(report.clean(text));
 }

@@ -1,0 +1,16 @@
+import type { Checks } from './checks.ts';
+import type { TextSource } from './source.ts';
+
+/** The trajectories of a body, wherever they come from. */
+export interface Content {
+  readonly sources: readonly TextSource[];
+  /**
+   * Reads everything for the first time and has it checked; what cannot be read on is told to the checks. The bytes are
+   * those of the list as it is sent, where that is known by then.
+   */
+  readonly first: (checks: Checks) => AsyncIterable<Uint8Array>;
+  /** The bytes between the brackets of a list of the body (usually there is one, 0), once everything was read. */
+  readonly again: (list: number) => AsyncIterable<Uint8Array>;
+  /** What `first` yields is not the list: the order is known only when everything was read. */
+  readonly isSorted: boolean;
+}

@@ -1,0 +1,34 @@
+import { Buffer } from 'node:buffer';
+import type { Content } from './content.ts';
+import { checkedPieces, type Take, takenPieces } from './pieces.ts';
+import type { TextSource } from './source.ts';
+
+/** The groups of some files, one after the other, each byte for byte as it is written. */
+export function filesContent(sources: readonly TextSource[]): Content {
+  return {
+    sources,
+    isSorted: false,
+    first: async function* (checks) {
+      const take = listElements();
+      for (const source of sources) yield* checkedPieces(source, 'groups', checks, take);
+    },
+    again: async function* () {
+      const take = listElements();
+      for (const source of sources) yield* takenPieces(source.again(), 'groups', take);
+    },
+  };
+}
+
+const comma = Buffer.from(',');
+
+function listElements(): Take {
+  let isFirst = true;
+  return (passing) => {
+    if ('bytes' in passing) return [passing.bytes];
+    if (passing.kind === 'end' || isFirst) {
+      isFirst &&= passing.kind === 'end';
+      return [];
+    }
+    return [comma];
+  };
+}
