@@ -7,7 +7,7 @@ import { trajectory as trajectoryFields, trajectoryGroup } from '../operations/t
 import type { Grouping } from './grouping.ts';
 import type { Passing } from './passing.ts';
 import { type Place, placeInside } from './place.ts';
-import { documentOf, type Part, type Shell, shellOf } from './shell.ts';
+import { documentOf, type Part, partOf, type Shell, shellOf } from './shell.ts';
 import { documentAt, type UnreadableText } from './unreadable-text.ts';
 
 /** The judge of trajectories on their way: the same as of whole bodies, for each by itself. */
@@ -86,7 +86,7 @@ export function newChecks(judge: Judge, grouping: Grouping | undefined): Checks 
           judgeTrajectory(passing, label);
           break;
         case 'text':
-          parts?.push(passing);
+          parts?.push(partOf(passing));
           break;
         case 'end':
           judgeGroup(shellOf(parts ?? []), label);

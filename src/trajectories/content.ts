@@ -1,3 +1,4 @@
+import type { Lasting } from './batch.ts';
 import type { Checks } from './checks.ts';
 import type { TextSource } from './source.ts';
 
@@ -6,11 +7,16 @@ export interface Content {
   readonly sources: readonly TextSource[];
   /**
    * Reads everything for the first time and has it checked; what cannot be read on is told to the checks. The bytes are
-   * those of the list as it is sent, where that is known by then.
+   * those of the list as it is sent, where that is known by then; they are passing where they can be had again.
    */
   readonly first: (checks: Checks) => AsyncIterable<Uint8Array>;
-  /** The bytes between the brackets of a list of the body (usually there is one, 0), once everything was read. */
+  /** The lasting bytes between the brackets of a list of the body (usually there is one, 0), once everything was read. */
   readonly again: (list: number) => AsyncIterable<Uint8Array>;
   /** What `first` yields is not the list: the order is known only when everything was read. */
   readonly isSorted: boolean;
+}
+
+/** What is sent as it is read for the first time has to last; what is only looked at then need not. */
+export function lastingOf(sources: readonly TextSource[]): Lasting {
+  return sources.some(({ isOnce }) => isOnce) ? 'lasting' : 'passing';
 }

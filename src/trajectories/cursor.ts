@@ -29,33 +29,22 @@ export function newCursor(): Cursor {
 }
 
 /**
- * Adds a piece and lets go of what is not needed any more. Bytes that were handed out are never written to again: who
- * has them may keep them. Throws UnreadableText where a value is longer than can be held.
+ * Adds a copy of a piece and lets go of what is not needed any more: its place is used again. Throws UnreadableText where
+ * a value is longer than can be held.
  */
 export function append(cursor: Cursor, piece: Uint8Array): void {
-  const { bytes, kept, room } = cursor;
-  if (kept < bytes.length && bytes.length + piece.length <= room.length) {
-    room.set(piece, bytes.length);
-    cursor.bytes = room.subarray(0, bytes.length + piece.length);
-    return;
-  }
+  const { bytes, kept } = cursor;
   const held = bytes.subarray(kept);
-  cursor.base += kept;
-  cursor.at -= kept;
-  cursor.lineStart -= kept;
-  cursor.kept = 0;
-  if (held.length === 0) {
-    cursor.bytes = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength);
-    cursor.room = cursor.bytes;
-    return;
-  }
-  // Twice what is there, so that a long value is copied a few times only, however many pieces it comes in.
   const needed = held.length + piece.length;
   if (needed > MOST) throw new UnreadableText(`one value has more than ${MOST} bytes`, placeOf(cursor));
-  cursor.room = Buffer.allocUnsafeSlow(held.length > piece.length ? Math.min(MOST, 2 * needed) : needed);
-  cursor.room.set(held);
-  cursor.room.set(piece, held.length);
-  cursor.bytes = cursor.room.subarray(0, held.length + piece.length);
+  // Twice what is there, so that a long value is moved a few times only, however many pieces it comes in.
+  const larger = needed > cursor.room.length ? Buffer.allocUnsafeSlow(Math.min(MOST, 2 * needed)) : undefined;
+  const room = larger ?? cursor.room;
+  if (larger || kept > 0) room.set(held);
+  room.set(piece, held.length);
+  Object.assign(cursor, { room, bytes: room.subarray(0, needed), kept: 0, base: cursor.base + kept });
+  cursor.at -= kept;
+  cursor.lineStart -= kept;
 }
 
 /** The place of the next byte. */

@@ -1,20 +1,21 @@
 import { Buffer } from 'node:buffer';
-import type { Content } from './content.ts';
+import { type Content, lastingOf } from './content.ts';
 import { checkedPieces, type Take, takenPieces } from './pieces.ts';
 import type { TextSource } from './source.ts';
 
 /** The groups of some files, one after the other, each byte for byte as it is written. */
 export function filesContent(sources: readonly TextSource[]): Content {
+  const lasting = lastingOf(sources);
   return {
     sources,
     isSorted: false,
     first: async function* (checks) {
       const take = listElements();
-      for (const source of sources) yield* checkedPieces(source, 'groups', checks, take);
+      for (const source of sources) yield* checkedPieces(source, 'groups', checks, take, lasting);
     },
     again: async function* () {
       const take = listElements();
-      for (const source of sources) yield* takenPieces(source.again(), 'groups', take);
+      for (const source of sources) yield* takenPieces(source.again(), 'groups', take, 'lasting');
     },
   };
 }

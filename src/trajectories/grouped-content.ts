@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import type { Content } from './content.ts';
+import { type Content, lastingOf } from './content.ts';
 import type { Grouping } from './grouping.ts';
 import { checkedPieces, type Take, takenPieces } from './pieces.ts';
 import { newRuns, type Runs } from './runs.ts';
@@ -15,6 +15,7 @@ const close = Buffer.from(']}');
  */
 export function groupedContent(sources: readonly TextSource[], grouping: Grouping): Content {
   const runs = newRuns();
+  const lasting = lastingOf(sources);
   const isSorted = !sources.some(({ isOnce }) => isOnce);
   return {
     sources,
@@ -22,7 +23,7 @@ export function groupedContent(sources: readonly TextSource[], grouping: Groupin
     first: async function* (checks) {
       const joined = inTheirOrder(grouping);
       for (const [at, source] of sources.entries()) {
-        yield* checkedPieces(source, 'groups', checks, isSorted ? indexed(runs, at, grouping) : joined);
+        yield* checkedPieces(source, 'groups', checks, isSorted ? indexed(runs, at, grouping) : joined, lasting);
       }
       if (!isSorted && grouping.groups() > 0) yield close;
     },
@@ -32,7 +33,7 @@ export function groupedContent(sources: readonly TextSource[], grouping: Groupin
         const take = elements();
         for (const { source, start, end } of runs.of(group)) {
           const text = sources[source]?.again(start, end);
-          if (text) yield* takenPieces(text, 'groups', take);
+          if (text) yield* takenPieces(text, 'groups', take, 'lasting');
         }
         yield close;
       }

@@ -2,6 +2,7 @@ import { Buffer } from 'node:buffer';
 import { type FileHandle, open } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { Failure } from '../errors.ts';
+import { lasting } from './batch.ts';
 import { inflated, packingOf } from './inflate.ts';
 import { fileSource, type TextSource, unread } from './source.ts';
 import type { Spool } from './spool.ts';
@@ -39,7 +40,7 @@ export async function openSource(path: string, { cwd, stdin, spool }: Surroundin
     });
     const source = await fileSource(full, path, handle);
     const packing = packingOf(start);
-    return packing ? passing(() => inflated(source.first(), packing, path), path, spool) : source;
+    return packing ? passing(() => inflated(lasting(source.first()), packing, path), path, spool) : source;
   } finally {
     if (!isLent) await handle.close();
   }

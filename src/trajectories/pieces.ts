@@ -1,4 +1,4 @@
-import { batched } from './batch.ts';
+import { type Lasting, newBatch } from './batch.ts';
 import type { Checks } from './checks.ts';
 import type { Form, Passing } from './passing.ts';
 import { readTrajectories } from './read.ts';
@@ -17,6 +17,7 @@ export async function* checkedPieces(
   form: Form,
   checks: Checks,
   take: Take,
+  lasting: Lasting,
 ): AsyncGenerator<Uint8Array> {
   const { label } = source;
   const seen: Take = (passing) => {
@@ -24,7 +25,7 @@ export async function* checkedPieces(
     return take(passing);
   };
   try {
-    yield* takenPieces(source.first(), form, seen);
+    yield* takenPieces(source.first(), form, seen, lasting);
   } catch (error) {
     if (!(error instanceof UnreadableText)) throw error;
     checks.refuse(error, label, form === 'body' ? '' : 'trajectory_groups');
@@ -36,7 +37,9 @@ export async function* takenPieces(
   text: AsyncIterable<Uint8Array>,
   form: Form,
   take: Take,
+  lasting: Lasting,
 ): AsyncGenerator<Uint8Array> {
+  const batched = newBatch(lasting);
   for await (const some of readTrajectories(text, form)) yield* batched(takenOf(some, take));
 }
 

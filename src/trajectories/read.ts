@@ -8,8 +8,8 @@ import { unreadable } from './unreadable-text.ts';
 
 /**
  * Reads a text piece by piece, in memory for one trajectory or one other member of a group or body, never for a group or
- * a file. Each step brings what has passed with one piece, to be taken before the next step; its bytes may be kept. The
- * pieces must not be changed later. Whether the trajectories and the text around them are JSON is for who takes them
+ * a file. Each step brings what has passed with one piece, to be taken before the next step: its bytes are overwritten
+ * then. Whether the trajectories and the text around them are JSON is for who takes them
  * (`documentAt`, `documentOf`); throws UnreadableText where anything else is wrong.
  */
 export async function* readTrajectories(

@@ -16,6 +16,11 @@ export interface Part {
   readonly place: Place;
 }
 
+/** A copy of a text that passed, for keeping. */
+export function partOf({ bytes, place }: Part): Part {
+  return { bytes: Buffer.from(bytes), place };
+}
+
 /** The shell that the texts of a group or body make, in order. */
 export function shellOf(parts: readonly Part[]): Shell {
   const [only] = parts;

@@ -11,9 +11,9 @@ export interface TextSource {
   readonly size: number | undefined;
   /** It can be read once only. */
   readonly isOnce: boolean;
-  /** All of it, for the first time. Throws Failure `local` where it cannot be read. */
+  /** All of it, for the first time, in passing pieces. Throws Failure `local` where it cannot be read. */
   readonly first: () => AsyncIterable<Uint8Array>;
-  /** From one offset to another, after the first time; without them all of it. Throws Failure `local` where it is shorter by now. */
+  /** From one offset to another, after the first time, in passing pieces; without them all of it. Throws Failure `local` where it is shorter by now. */
   readonly again: (start?: number, end?: number) => AsyncIterable<Uint8Array>;
   /** Throws Failure `local` where a file was changed since it was opened, as far as its size and time tell. */
   readonly refuseChanged: () => Promise<void>;
@@ -59,16 +59,16 @@ export async function fileSource(path: string, label: string, before: FileHandle
 // Large enough that reading costs little, small enough that many of them fit into memory.
 const PIECE = 256 * 1024;
 
-/** The bytes of a file from one offset to another, each piece a buffer of its own. Throws Failure `local`, also where the file is shorter. */
+/** The bytes of a file from one offset to another, in passing pieces. Throws Failure `local`, also where the file is shorter. */
 export async function* bytesFrom(
   handle: FileHandle,
   start: number,
   end: number,
   label: string,
 ): AsyncGenerator<Uint8Array> {
+  const piece = Buffer.allocUnsafeSlow(Math.min(PIECE, end - start));
   for (let at = start; at < end; ) {
-    const piece = Buffer.allocUnsafeSlow(Math.min(PIECE, end - at));
-    const { bytesRead } = await handle.read(piece, 0, piece.length, at).catch((error: unknown) => {
+    const { bytesRead } = await handle.read(piece, 0, Math.min(piece.length, end - at), at).catch((error: unknown) => {
       throw unread(label, error);
     });
     if (bytesRead === 0) throw changed(label);

@@ -1,6 +1,7 @@
-import type { Content } from './content.ts';
+import { lasting } from './batch.ts';
+import { type Content, lastingOf } from './content.ts';
 import { checkedPieces } from './pieces.ts';
-import { type Part, type Shell, shellOf } from './shell.ts';
+import { type Part, partOf, type Shell, shellOf } from './shell.ts';
 import type { TextSource } from './source.ts';
 
 /** A whole body, and what of it is no trajectory. */
@@ -17,17 +18,24 @@ export function wholeContent(source: TextSource): WholeContent {
     isSorted: false,
     first: async function* (checks) {
       let isInGroup = false;
-      yield* checkedPieces(source, 'body', checks, (passing) => {
-        if (passing.kind === 'group') isInGroup = true;
-        if (passing.kind === 'end') isInGroup = false;
-        if (passing.kind === 'text' && !isInGroup) parts.push(passing);
-        return 'bytes' in passing ? [passing.bytes] : [];
-      });
+      yield* checkedPieces(
+        source,
+        'body',
+        checks,
+        (passing) => {
+          if (passing.kind === 'group') isInGroup = true;
+          if (passing.kind === 'end') isInGroup = false;
+          if (passing.kind === 'text' && !isInGroup) parts.push(partOf(passing));
+          return 'bytes' in passing ? [passing.bytes] : [];
+        },
+        lastingOf([source]),
+      );
     },
     again: async function* (list) {
       const before = parts[list];
       const after = parts[list + 1];
-      if (before && after) yield* source.again(before.place.offset + before.bytes.length, after.place.offset);
+      if (!before || !after) return;
+      yield* lasting(source.again(before.place.offset + before.bytes.length, after.place.offset));
     },
     shell: () => shellOf(parts),
   };

@@ -27,7 +27,7 @@ export async function eventsIn(pieces: readonly Uint8Array[], form: Form): Promi
 export async function bytesIn(pieces: readonly Uint8Array[], form: Form): Promise<Buffer> {
   const all: Buffer[] = [];
   for await (const some of readTrajectories(inTurn(pieces), form)) {
-    for (const passing of some) if ('bytes' in passing) all.push(passing.bytes);
+    for (const passing of some) if ('bytes' in passing) all.push(Buffer.from(passing.bytes));
   }
   return Buffer.concat(all);
 }
