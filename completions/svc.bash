@@ -18,7 +18,7 @@ _svc() {
   local word=${given[last]} second="" flag="" only="" count=0 argument="" quote="" lead=""
   local flags="" valued="" paths="" references="" arguments="" choices=""
   if ((last == 1)); then
-    if [[ $word == -* ]]; then _svc_offer "--help --version"; else _svc_offer "feedback chat train call auth profile serve spec doctor completion help"; fi
+    if [[ $word == -* ]]; then _svc_offer "--help --version"; else _svc_offer "feedback chat train call auth profile serve batch spec doctor completion help"; fi
     return
   fi
   _svc_second "$command"
@@ -101,39 +101,40 @@ _svc_second() {
     call) second="start" ;;
     auth) second="login logout status" ;;
     profile) second="list show set use remove" ;;
+    batch) second="merge" ;;
     *) second="" ;;
   esac
 }
 _svc_command() {
   case $1 in
     "feedback replace")
-      flags="--feedback-id --feedback-type --payload --project-id --svc-ref --annotation-ref --call-ref --creator --id --queue-id --runnable-ref --trigger-ref --keep-id --file -f --set --exact --strict --no-check --profile --local --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --allow-http --format --json --output -o --dry-run --curl --verbose -v --quiet -q --error-format --help -h"
-      valued="--feedback-id --feedback-type --payload --project-id --svc-ref --annotation-ref --call-ref --creator --id --queue-id --runnable-ref --trigger-ref --file -f --set --profile --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --format --output -o --error-format"
-      paths="--file -f --cacert --cert --key --output -o"
+      flags="--feedback-id --feedback-type --payload --project-id --svc-ref --annotation-ref --call-ref --creator --id --queue-id --runnable-ref --trigger-ref --keep-id --file -f --set --exact --strict --no-check --batch --concurrency --rate --resume --retry-unknown --fail-fast --ordered --shard --profile --local --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --allow-http --format --json --output -o --dry-run --curl --verbose -v --quiet -q --error-format --help -h"
+      valued="--feedback-id --feedback-type --payload --project-id --svc-ref --annotation-ref --call-ref --creator --id --queue-id --runnable-ref --trigger-ref --file -f --set --batch --concurrency --rate --shard --profile --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --format --output -o --error-format"
+      paths="--file -f --batch --cacert --cert --key --output -o"
       references="--payload"
       ;;
     "feedback schema")
-      flags="--project-id --start --end --feedback-type --sample-limit --trigger-ref --since --file -f --set --exact --strict --no-check --profile --local --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --allow-http --format --json --output -o --dry-run --curl --verbose -v --quiet -q --error-format --help -h"
-      valued="--project-id --start --end --feedback-type --sample-limit --trigger-ref --since --file -f --set --profile --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --format --output -o --error-format"
-      paths="--file -f --cacert --cert --key --output -o"
+      flags="--project-id --start --end --feedback-type --sample-limit --trigger-ref --since --file -f --set --exact --strict --no-check --batch --concurrency --rate --resume --retry-unknown --fail-fast --ordered --shard --profile --local --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --allow-http --format --json --output -o --dry-run --curl --verbose -v --quiet -q --error-format --help -h"
+      valued="--project-id --start --end --feedback-type --sample-limit --trigger-ref --since --file -f --set --batch --concurrency --rate --shard --profile --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --format --output -o --error-format"
+      paths="--file -f --batch --cacert --cert --key --output -o"
       ;;
     "chat")
-      flags="--messages --model -m --frequency-penalty --logit-bias --logprobs --no-logprobs --top-logprobs --max-tokens --max-completion-tokens --n --presence-penalty --response-format --seed --stop --stream --no-stream --stream-options --temperature --top-p --tools --tool-choice --reasoning-effort --include-reasoning --no-include-reasoning --parallel-tool-calls --no-parallel-tool-calls --user --use-beam-search --no-use-beam-search --top-k --min-p --repetition-penalty --length-penalty --stop-token-ids --include-stop-str-in-output --no-include-stop-str-in-output --ignore-eos --no-ignore-eos --min-tokens --skip-special-tokens --no-skip-special-tokens --spaces-between-special-tokens --no-spaces-between-special-tokens --truncate-prompt-tokens --prompt-logprobs --allowed-token-ids --bad-words --echo --no-echo --add-generation-prompt --no-add-generation-prompt --continue-final-message --no-continue-final-message --add-special-tokens --no-add-special-tokens --documents --chat-template --chat-template-kwargs --mm-processor-kwargs --structured-outputs --priority --request-id --return-tokens-as-token-ids --no-return-tokens-as-token-ids --return-token-ids --no-return-token-ids --cache-salt --kv-transfer-params --svc-xargs --repetition-detection --system -s --developer --message --prefill --conversation --json-schema --file -f --set --exact --strict --no-check --no-stdin --profile --local --base-url --chat-base-url --header -H --timeout --retries --cacert --cert --key --allow-http --format --json --output -o --dry-run --curl --verbose -v --quiet -q --error-format --help -h"
-      valued="--messages --model -m --frequency-penalty --logit-bias --top-logprobs --max-tokens --max-completion-tokens --n --presence-penalty --response-format --seed --stop --stream-options --temperature --top-p --tools --tool-choice --reasoning-effort --user --top-k --min-p --repetition-penalty --length-penalty --stop-token-ids --min-tokens --truncate-prompt-tokens --prompt-logprobs --allowed-token-ids --bad-words --documents --chat-template --chat-template-kwargs --mm-processor-kwargs --structured-outputs --priority --request-id --cache-salt --kv-transfer-params --svc-xargs --repetition-detection --system -s --developer --message --prefill --conversation --json-schema --file -f --set --profile --base-url --chat-base-url --header -H --timeout --retries --cacert --cert --key --format --output -o --error-format"
-      paths="--conversation --file -f --cacert --cert --key --output -o"
+      flags="--messages --model -m --frequency-penalty --logit-bias --logprobs --no-logprobs --top-logprobs --max-tokens --max-completion-tokens --n --presence-penalty --response-format --seed --stop --stream --no-stream --stream-options --temperature --top-p --tools --tool-choice --reasoning-effort --include-reasoning --no-include-reasoning --parallel-tool-calls --no-parallel-tool-calls --user --use-beam-search --no-use-beam-search --top-k --min-p --repetition-penalty --length-penalty --stop-token-ids --include-stop-str-in-output --no-include-stop-str-in-output --ignore-eos --no-ignore-eos --min-tokens --skip-special-tokens --no-skip-special-tokens --spaces-between-special-tokens --no-spaces-between-special-tokens --truncate-prompt-tokens --prompt-logprobs --allowed-token-ids --bad-words --echo --no-echo --add-generation-prompt --no-add-generation-prompt --continue-final-message --no-continue-final-message --add-special-tokens --no-add-special-tokens --documents --chat-template --chat-template-kwargs --mm-processor-kwargs --structured-outputs --priority --request-id --return-tokens-as-token-ids --no-return-tokens-as-token-ids --return-token-ids --no-return-token-ids --cache-salt --kv-transfer-params --svc-xargs --repetition-detection --system -s --developer --message --prefill --conversation --json-schema --file -f --set --exact --strict --no-check --no-stdin --batch --concurrency --rate --resume --retry-unknown --fail-fast --ordered --shard --profile --local --base-url --chat-base-url --header -H --timeout --retries --cacert --cert --key --allow-http --format --json --output -o --dry-run --curl --verbose -v --quiet -q --error-format --help -h"
+      valued="--messages --model -m --frequency-penalty --logit-bias --top-logprobs --max-tokens --max-completion-tokens --n --presence-penalty --response-format --seed --stop --stream-options --temperature --top-p --tools --tool-choice --reasoning-effort --user --top-k --min-p --repetition-penalty --length-penalty --stop-token-ids --min-tokens --truncate-prompt-tokens --prompt-logprobs --allowed-token-ids --bad-words --documents --chat-template --chat-template-kwargs --mm-processor-kwargs --structured-outputs --priority --request-id --cache-salt --kv-transfer-params --svc-xargs --repetition-detection --system -s --developer --message --prefill --conversation --json-schema --file -f --set --batch --concurrency --rate --shard --profile --base-url --chat-base-url --header -H --timeout --retries --cacert --cert --key --format --output -o --error-format"
+      paths="--conversation --file -f --batch --cacert --cert --key --output -o"
       references="--messages --logit-bias --response-format --stream-options --tools --documents --chat-template-kwargs --mm-processor-kwargs --structured-outputs --cache-salt --kv-transfer-params --svc-xargs --repetition-detection --json-schema"
       ;;
     "train")
-      flags="--model-id --trajectory-groups --experimental-config --file -f --set --exact --strict --no-check --group-by --no-spool --profile --local --base-url --train-base-url --header -H --timeout --retries --cacert --cert --key --allow-http --format --json --output -o --dry-run --curl --verbose -v --quiet -q --error-format --help -h"
-      valued="--model-id --trajectory-groups --experimental-config --file -f --set --group-by --profile --base-url --train-base-url --header -H --timeout --retries --cacert --cert --key --format --output -o --error-format"
-      paths="--file -f --cacert --cert --key --output -o"
+      flags="--model-id --trajectory-groups --experimental-config --file -f --set --exact --strict --no-check --group-by --no-spool --batch --concurrency --rate --resume --retry-unknown --fail-fast --ordered --shard --profile --local --base-url --train-base-url --header -H --timeout --retries --cacert --cert --key --allow-http --format --json --output -o --dry-run --curl --verbose -v --quiet -q --error-format --help -h"
+      valued="--model-id --trajectory-groups --experimental-config --file -f --set --group-by --batch --concurrency --rate --shard --profile --base-url --train-base-url --header -H --timeout --retries --cacert --cert --key --format --output -o --error-format"
+      paths="--file -f --batch --cacert --cert --key --output -o"
       references="--trajectory-groups --experimental-config"
       arguments="<files>"
       ;;
     "call start")
-      flags="--attributes --inputs --op-name --project-id --started-at --display-name --id --otel-dump --parent-id --thread-id --trace-id --turn-id --svc-run-id --svc-run-step --svc-user-id --file -f --set --exact --strict --no-check --profile --local --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --allow-http --format --json --output -o --dry-run --curl --verbose -v --quiet -q --error-format --help -h"
-      valued="--attributes --inputs --op-name --project-id --started-at --display-name --id --otel-dump --parent-id --thread-id --trace-id --turn-id --svc-run-id --svc-run-step --svc-user-id --file -f --set --profile --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --format --output -o --error-format"
-      paths="--file -f --cacert --cert --key --output -o"
+      flags="--attributes --inputs --op-name --project-id --started-at --display-name --id --otel-dump --parent-id --thread-id --trace-id --turn-id --svc-run-id --svc-run-step --svc-user-id --file -f --set --exact --strict --no-check --batch --concurrency --rate --resume --retry-unknown --fail-fast --ordered --shard --profile --local --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --allow-http --format --json --output -o --dry-run --curl --verbose -v --quiet -q --error-format --help -h"
+      valued="--attributes --inputs --op-name --project-id --started-at --display-name --id --otel-dump --parent-id --thread-id --trace-id --turn-id --svc-run-id --svc-run-step --svc-user-id --file -f --set --batch --concurrency --rate --shard --profile --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --format --output -o --error-format"
+      paths="--file -f --batch --cacert --cert --key --output -o"
       references="--attributes --inputs --otel-dump"
       ;;
     "auth login")
@@ -175,6 +176,12 @@ _svc_command() {
       valued="--port --data --credentials --upstream --error-format"
       paths="--data --credentials"
       ;;
+    "batch merge")
+      flags="--input --output -o --verbose -v --quiet -q --error-format --help -h"
+      valued="--input --output -o --error-format"
+      paths="--input --output -o"
+      arguments="<files>"
+      ;;
     "spec")
       flags="--reply --skeleton --openapi --verbose -v --quiet -q --error-format --help -h"
       valued="--error-format"
@@ -193,14 +200,14 @@ _svc_command() {
     "help")
       flags="--verbose -v --quiet -q --error-format --help -h"
       valued="--error-format"
-      arguments="feedback chat train call auth profile serve spec doctor completion help exit-codes environment"
+      arguments="feedback chat train call auth profile serve batch spec doctor completion help exit-codes environment"
       ;;
   esac
 }
 _svc_choices() {
   case $1 in
     "feedback replace --format" | "feedback schema --format" | "chat --format" | "train --format" | "call start --format") choices="json jsonl text table" ;;
-    "feedback replace --error-format" | "feedback schema --error-format" | "chat --error-format" | "train --error-format" | "call start --error-format" | "auth login --error-format" | "auth logout --error-format" | "auth status --error-format" | "profile list --error-format" | "profile show --error-format" | "profile set --error-format" | "profile use --error-format" | "profile remove --error-format" | "serve --error-format" | "spec --error-format" | "doctor --error-format" | "completion --error-format" | "help --error-format") choices="text json" ;;
+    "feedback replace --error-format" | "feedback schema --error-format" | "chat --error-format" | "train --error-format" | "call start --error-format" | "auth login --error-format" | "auth logout --error-format" | "auth status --error-format" | "profile list --error-format" | "profile show --error-format" | "profile set --error-format" | "profile use --error-format" | "profile remove --error-format" | "serve --error-format" | "batch merge --error-format" | "spec --error-format" | "doctor --error-format" | "completion --error-format" | "help --error-format") choices="text json" ;;
     "chat --tool-choice") choices="none" ;;
     "chat --reasoning-effort") choices="low medium high" ;;
   esac

@@ -25,6 +25,7 @@ Credentials and profiles:
 
 Tools:
   serve             Run the local service on a port
+  batch merge       Put the results of sharded batches together
   spec              Print the JSON Schema of a body, and more
   doctor            Show what is configured and whether the service can be reached
   completion        Print a completion script for a shell

@@ -27,11 +27,13 @@ export function withProgress(progress: Progress): Layer {
     const { body } = request;
     Object.assign(progress, { phase: 'nothing', sent: 0, attempts: progress.attempts + 1 });
     try {
-      return await next(
-        isSmall(body)
-          ? { ...request, onLeave: () => left(body, progress) }
-          : { ...request, body: { length: body.length, pieces: () => observed(body, progress) } },
-      );
+      if (!isSmall(body))
+        return await next({ ...request, body: { length: body.length, pieces: () => observed(body, progress) } });
+      const onLeave = (): void => void Object.assign(progress, { phase: 'all', sent: body.length });
+      const reply = await next({ ...request, onLeave });
+      // What was answered had left.
+      onLeave();
+      return reply;
     } catch (error) {
       if (isRefusedHandshake(error)) Object.assign(progress, { phase: 'nothing', sent: 0 });
       throw error;
@@ -41,10 +43,6 @@ export function withProgress(progress: Progress): Layer {
 
 function isSmall(body: Body): body is Uint8Array {
   return body instanceof Uint8Array && body.length <= PIECE;
-}
-
-function left(body: Uint8Array, progress: Progress): void {
-  Object.assign(progress, { phase: 'all', sent: body.length });
 }
 
 async function* observed(body: Body, progress: Progress): AsyncGenerator<Uint8Array> {

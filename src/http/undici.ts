@@ -92,24 +92,35 @@ function linkTo(url: URL, way: Way, isKept: boolean): Link {
     exchange: async (request) => {
       const { signal } = request;
       signal?.throwIfAborted();
-      const stop = (): void => void destroy(signal?.reason);
+      const { reply, fail } = asked(client, request, way, isKept);
+      const stop = (): void => {
+        // An answer that has no length of its own would seem to have come to its end.
+        fail(signal?.reason);
+        void destroy(signal?.reason);
+      };
       signal?.addEventListener('abort', stop, { once: true });
-      const reply = await exchange(client, request, way, isKept);
-      return endedWith(reply, async () => signal?.removeEventListener('abort', stop));
+      return endedWith(await reply, async () => signal?.removeEventListener('abort', stop));
     },
   };
 }
 
-function exchange(client: Client, request: Request, { proxy }: Way, isKept: boolean): Promise<Reply> {
+/** A request that was handed over, and its reply to come. */
+interface Asked {
+  readonly reply: Promise<Reply>;
+  /** Ends what is still to come of the answer with an error. */
+  readonly fail: (error: unknown) => void;
+}
+
+function asked(client: Client, request: Request, { proxy }: Way, isKept: boolean): Asked {
   const { url: text, method, headers, body, onLeave } = request;
   const url = new URL(text);
   const length: Headers = body.length === undefined ? [] : [['Content-Length', String(body.length)]];
   // A proxy that is no tunnel is told the whole address, and is the one to read its credential.
-  const asked = url.protocol === 'http:' ? proxy : undefined;
-  const authorization = asked && proxyAuthorization(asked);
+  const plain = url.protocol === 'http:' ? proxy : undefined;
+  const authorization = plain && proxyAuthorization(plain);
   const extra: Headers = authorization ? [['Proxy-Authorization', authorization]] : [];
   const options = {
-    path: asked ? url.href : url.pathname + url.search,
+    path: plain ? url.href : url.pathname + url.search,
     method,
     headers: [...headers, ...extra, ...length].flat(),
     // What is to be handed over at once goes as it is. undici takes any async iterable as well, and starts it when it is
@@ -117,8 +128,8 @@ function exchange(client: Client, request: Request, { proxy }: Way, isKept: bool
     body: (body instanceof Uint8Array && onLeave ? body : piecesOf(body)) as unknown as Readable,
     reset: !isKept,
   };
-  return new Promise((resolve, reject) => {
-    let arrived: Arriving | undefined;
+  let arrived: Arriving | undefined;
+  const reply = new Promise<Reply>((resolve, reject) => {
     client.dispatch(options, {
       onConnect: () => onLeave?.(),
       onHeaders: (status, raw, resume, statusText) => {
@@ -140,6 +151,7 @@ function exchange(client: Client, request: Request, { proxy }: Way, isKept: bool
       },
     });
   });
+  return { reply, fail: (error) => arrived?.fail(error) };
 }
 
 // Calls back when the body was read, to its end or not.

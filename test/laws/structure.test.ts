@@ -21,6 +21,7 @@ const allowed: { readonly [folder: string]: readonly string[] } = {
   trajectories: [...base, 'json', 'files', 'fields', 'operations'],
   body: [...base, 'json', 'files', 'fields', 'operations'],
   call: [...base, 'json', 'fields', 'operations', 'http', 'profiles', 'body'],
+  batch: [...base, 'json', 'files', 'fields', 'operations', 'http', 'output', 'body', 'call'],
   service: [...base, 'json', 'files', 'fields', 'operations', 'http', 'profiles'],
   cli: [...base, 'json', 'fields', 'operations', 'output', 'service'],
   commands: [
@@ -36,6 +37,7 @@ const allowed: { readonly [folder: string]: readonly string[] } = {
     'call',
     'trajectories',
     'service',
+    'batch',
     'cli',
   ],
   main: [...base, 'cli', 'run'],
@@ -48,7 +50,6 @@ const allowed: { readonly [folder: string]: readonly string[] } = {
 // The libraries that are heavy, each behind one door.
 const doors: { readonly [library: string]: string } = {
   'zod/mini': 'fields/validator.ts',
-  'undici/lib/api/api-request.js': 'http/undici.ts',
   'undici/lib/dispatcher/client.js': 'http/undici.ts',
   conf: 'profiles/store.ts',
   ora: 'output/progress.ts',
