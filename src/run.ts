@@ -19,13 +19,21 @@ const LAST_WORDS = 2000;
 export async function run(runtime: Runtime): Promise<number> {
   const { stdout: out, stderr: err, env, argv } = runtime;
   const stdout = streamWriter(out, { name: 'stdout', colour: hasColour(out, env) });
-  // A line of text beside a turning spinner would tear: the first one ends it.
-  let stopSpinner = (): void => {};
-  const spin = (text: string): (() => void) => {
-    stopSpinner = delayedSpinner(runtime, text);
-    return stopSpinner;
+  let clearSpinner = (): void => {};
+  const spin: Context['spin'] = (text) => {
+    const { clear, stop } = delayedSpinner(runtime, typeof text === 'string' ? () => text : text);
+    clearSpinner = clear;
+    return stop;
   };
-  const stderr = streamWriter(err, { name: 'stderr', colour: hasColour(err, env), isAside: true });
+  const aside = streamWriter(err, { name: 'stderr', colour: hasColour(err, env), isAside: true });
+  const stderr: Writer = {
+    ...aside,
+    write: (text, style) => {
+      // A line of text beside a turning spinner would tear.
+      clearSpinner();
+      return aside.write(text, style);
+    },
+  };
   const secrets = [env.SVC_PASSWORD, env.SVC_TOKEN, env.SVC_UPSTREAM_TOKEN].flatMap((secret) => secret ?? []);
   let report = reportTo(stderr, { json: asksForJson(argv, env), quiet: false, verbose: false, secrets });
   try {

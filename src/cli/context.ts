@@ -12,8 +12,8 @@ export interface Context {
   readonly report: Report;
   /** Aborted, with Interrupted as its reason, when the process is asked to end. */
   readonly signal: AbortSignal;
-  /** Says on a terminal that something takes long, until the result is called. */
-  readonly spin: (text: string) => () => void;
+  /** Says on a terminal that something takes long, until the result is called; a text that changes is asked for again. */
+  readonly spin: (text: string | (() => string)) => () => void;
   /** What to say of the work under way where the process must end before the command could. */
   readonly underway: (facts: () => FailureFacts) => void;
   /** What Ctrl-C does the first time, in place of ending the command. */

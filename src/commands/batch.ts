@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { resolve } from 'node:path';
 import { readDefaults } from '../batch/defaults.ts';
 import { openInput } from '../batch/input.ts';
@@ -16,6 +17,7 @@ import type { Invocation } from '../cli/command.ts';
 import type { Context } from '../cli/context.ts';
 import { uuid7 } from '../fields/uuid.ts';
 import { isReplaceable } from '../files/replacement.ts';
+import { linkedTo } from '../http/linked.ts';
 import type { Operation } from '../operations/operation.ts';
 import { targetOf } from '../operations/target.ts';
 import { openSink } from '../output/sink.ts';
@@ -60,6 +62,8 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
     ? await openResults(file.path, file.typed, { operation, newRun: run, isResumed: batch.isResumed }, runtime)
     : streamResults(run, await openSink(options.output, context.stdout, runtime.cwd));
   const headers = requestHeaders(destination.profileHeaders, options.headers, operation.streams === true);
+  const { controller: quit } = linkedTo([signal]);
+  setMaxListeners(0, quit.signal);
   const line = await openLine(call.way, context, true);
   try {
     await runLines(input, batch, {
@@ -67,7 +71,8 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
       url: destination.url,
       headers: authorization ? [...headers, ['Authorization', authorization.value.reveal()]] : headers,
       send: line.send,
-      pace: paceOf(batch.speed, runtime, signal),
+      pace: paceOf(batch.speed, runtime, quit.signal),
+      quit,
       budget: fullBudget(),
       retries: call.retries,
       limit: call.limit,

@@ -2,27 +2,23 @@ import type { Input } from '../../batch/input.ts';
 import { isBlank } from '../../batch/line.ts';
 import { isInShard } from '../../batch/shard.ts';
 import type { Context } from '../../cli/context.ts';
-import { Failure, type Issue } from '../../errors.ts';
+import { Failure } from '../../errors.ts';
 import { writeJson } from '../../json/write.ts';
+import { issueText } from '../../output/failure.ts';
 import type { Checks } from './job.ts';
 import type { BatchOptions } from './options.ts';
 import { readyLine } from './run-line.ts';
 
-// Enough to see what is wrong with a file, in lines of which each may have many findings.
-const MOST = 100;
-
 /**
- * Checks every line of a batch and sends nothing: the counts go to stdout, what is wrong to stderr. Throws Failure `body`
- * where lines are wrong, with the first hundred findings.
+ * Checks every line of a batch and sends nothing: the counts go to stdout, what is wrong with each line to stderr. Throws
+ * Failure `body` where lines are wrong.
  */
 export async function checkBatch(
   input: Input,
   { shard }: BatchOptions,
   checks: Checks,
-  context: Context,
+  { runtime, stdout, report, signal }: Context,
 ): Promise<void> {
-  const { runtime, stdout, signal } = context;
-  const issues: Issue[] = [];
   const counts = { lines: 0, good: 0, bad: 0, bytes: 0 };
   for await (const line of input.lines) {
     signal.throwIfAborted();
@@ -31,7 +27,7 @@ export async function checkBatch(
     counts.lines += 1;
     if (ready instanceof Failure) {
       counts.bad += 1;
-      issues.push(...(ready.facts.issues ?? []).slice(0, Math.max(0, MOST - issues.length)));
+      for (const issue of ready.facts.issues ?? []) await report.line(issueText(issue));
     } else {
       counts.good += 1;
       counts.bytes += ready.draft.doc.bytes.length;
@@ -39,9 +35,6 @@ export async function checkBatch(
   }
   await stdout.write(`${writeJson(counts)}\n`);
   await stdout.end();
-  if (counts.bad === 0) return;
-  throw new Failure('body', `${counts.bad} of ${counts.lines} lines are wrong; nothing was sent`, {
-    issues,
-    applied: 'no',
-  });
+  if (counts.bad > 0)
+    throw new Failure('body', `${counts.bad} of ${counts.lines} lines are wrong; nothing was sent`, { applied: 'no' });
 }

@@ -24,6 +24,8 @@ export interface Job extends Checks {
   readonly headers: Headers;
   readonly send: Send;
   readonly pace: Pace;
+  /** Aborted when nothing more is to leave; what is under way goes on. */
+  readonly quit: AbortController;
   readonly budget: Budget;
   /** The most repeats of a line. */
   readonly retries: number;

@@ -3,13 +3,13 @@ import { isBlank, type Line } from '../../batch/line.ts';
 import { isInShard } from '../../batch/shard.ts';
 import { count, emptyTally } from '../../batch/tally.ts';
 import { worksOf } from '../../batch/works.ts';
-import { failureOf } from '../../errors.ts';
+import { failureOf, Interrupted } from '../../errors.ts';
 import { ClosedPipe } from '../../output/writer.ts';
 import type { Job } from './job.ts';
 import type { BatchOptions } from './options.ts';
 import { type Ended, runLine } from './run-line.ts';
 import { endOf, summaryText } from './summary.ts';
-import { watched } from './watch.ts';
+import { progressText } from './watch.ts';
 
 // Lines that are being made, wait for another try or for their place, besides those under way.
 const AHEAD = 2;
@@ -29,6 +29,7 @@ export async function runLines(input: Input, batch: BatchOptions, job: Job): Pro
   let broken: unknown;
   const stop = (why: string): void => {
     stopped ??= why;
+    job.quit.abort(new Interrupted('SIGINT'));
     // What is left of a file is counted; nobody knows when a pipe will end.
     if (input.size === undefined) input.stop();
   };
@@ -50,7 +51,9 @@ export async function runLines(input: Input, batch: BatchOptions, job: Job): Pro
       stop('the results cannot be written');
     }
   };
-  const end = watched(tally, input.size, job, started);
+  const elapsed = (): number => runtime.elapsed() - started;
+  const watched = { tally, size: input.size, allowed: job.pace.allowed, elapsed };
+  const endSpinner = context.spin(() => progressText(watched));
   signal.addEventListener('abort', () => stop(String(signal.reason.message)), { once: true });
   context.atInterrupt(() => stop('interrupted'));
   context.underway(() => ({ applied: 'unknown', hint: '--resume goes on' }));
@@ -67,13 +70,13 @@ export async function runLines(input: Input, batch: BatchOptions, job: Job): Pro
     unreadable = error;
   }
   await works.ended();
-  end();
+  endSpinner();
   const isComplete = stopped === undefined && unreadable === undefined && tally.counts.unknown === 0;
   await results.end(isComplete).catch((error: unknown) => {
     broken ??= error;
   });
   if (broken instanceof ClosedPipe) throw broken;
-  const summary = summaryText(tally, runtime.elapsed() - started);
+  const summary = summaryText(tally, elapsed());
   if (broken ?? unreadable) {
     await context.report.note(summary);
     throw failureOf(broken ?? unreadable);

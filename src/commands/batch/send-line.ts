@@ -6,7 +6,7 @@ import { joiner } from '../../call/join.ts';
 import { type Repeats, repeated } from '../../call/repeated.ts';
 import { roomFor } from '../../call/room.ts';
 import type { Sent } from '../../call/sent.ts';
-import { Failure, Interrupted } from '../../errors.ts';
+import { Failure } from '../../errors.ts';
 import { type Deadline, deadlineIn } from '../../http/deadline.ts';
 import { rootOf } from '../../json/node.ts';
 import { type Answered, attempt } from '../attempt.ts';
@@ -42,8 +42,8 @@ export async function sendLine(sent: Sent, line: number, first: () => Promise<vo
   };
   let deadline: Deadline | undefined;
   const attemptInTurn = async (): Promise<Answered> => {
-    const turn = await job.pace.turn().catch((reason: unknown) => {
-      throw reason instanceof Interrupted ? notSent(reason) : reason;
+    const turn = await job.pace.turn().catch(() => {
+      throw notSent();
     });
     let failure: Failure | undefined;
     try {
@@ -65,7 +65,7 @@ export async function sendLine(sent: Sent, line: number, first: () => Promise<vo
     budget: job.budget,
     left: () => deadline?.left() ?? Number.POSITIVE_INFINITY,
     random: () => chance(runtime),
-    wait: (milliseconds) => pause(milliseconds, runtime, signal),
+    wait: (milliseconds) => pause(milliseconds, runtime, job.quit.signal),
     tell: (failure, repeat, milliseconds) =>
       job.context.report.detail(`line ${line}: ${againText(failure, repeat, job.retries, milliseconds)}`),
   };
@@ -93,6 +93,6 @@ async function joined(reply: Answered['reply'], sent: Sent, stop: () => void, jo
 }
 
 // Whoever waits for a turn has not been sent, this time.
-function notSent({ code, message }: Interrupted): Failure {
-  return new Failure(code, message, { applied: 'no', isLasting: true });
+function notSent(): Failure {
+  return new Failure('interrupted', 'not sent', { applied: 'no', isLasting: true });
 }

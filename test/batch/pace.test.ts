@@ -1,0 +1,106 @@
+import { describe, expect, it } from 'vitest';
+import { type Pace, paceOf, type Turn } from '../../src/batch/pace.ts';
+import { clock } from '../support/clock.ts';
+
+/** Turns that were granted, in the order they were. */
+function asked(pace: Pace, count: number): Turn[] {
+  const turns: Turn[] = [];
+  for (let at = 0; at < count; at += 1) void pace.turn().then((turn) => turns.push(turn));
+  return turns;
+}
+
+const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+const never = new AbortController().signal;
+
+describe('the pace of a batch', () => {
+  it('lets no more leave than are allowed', async () => {
+    const turns = asked(paceOf({ concurrency: 3, rate: undefined }, clock(), never), 5);
+    await settle();
+    expect(turns).toHaveLength(3);
+    turns[0]?.end(false);
+    await settle();
+    expect(turns).toHaveLength(4);
+  });
+
+  it('is halved once for all that were under way when the service was short, and comes back one by one', async () => {
+    const time = clock();
+    const pace = paceOf({ concurrency: 8, rate: undefined }, time, never);
+    const turns = asked(pace, 40);
+    await settle();
+    expect(turns).toHaveLength(8);
+    time.advance(1);
+    for (const turn of turns.slice(0, 8)) turn.end(true);
+    expect(pace.allowed()).toBe(4);
+    await settle();
+    expect(turns).toHaveLength(12);
+    time.advance(1);
+    turns[8]?.end(true);
+    expect(pace.allowed()).toBe(2);
+    const allowed: number[] = [];
+    for (let at = 9; at < 40; at += 1) {
+      turns[at]?.end(false);
+      allowed.push(pace.allowed());
+      await settle();
+    }
+    expect(Math.max(...allowed)).toBe(8);
+    expect(allowed).toEqual([...allowed].sort((left, right) => left - right));
+    expect(turns).toHaveLength(40);
+  });
+
+  it('never falls below one', async () => {
+    const time = clock();
+    const pace = paceOf({ concurrency: 4, rate: undefined }, time, never);
+    for (let round = 0; round < 6; round += 1) {
+      const turn = await pace.turn();
+      time.advance(1);
+      turn.end(true);
+    }
+    expect(pace.allowed()).toBe(1);
+  });
+
+  it('holds all back as long as the service asks to wait', async () => {
+    const time = clock();
+    const turns = asked(paceOf({ concurrency: 4, rate: undefined }, time, never), 6);
+    await settle();
+    turns[0]?.end(true, 5000);
+    turns[1]?.end(false);
+    turns[2]?.end(false);
+    turns[3]?.end(false);
+    await settle();
+    expect(turns).toHaveLength(4);
+    time.advance(4999);
+    await settle();
+    expect(turns).toHaveLength(4);
+    time.advance(1);
+    await settle();
+    expect(turns.length).toBeGreaterThan(4);
+  });
+
+  it.each([
+    [10, 1000, 10],
+    [0.5, 10_000, 5],
+    [200, 1000, 200],
+  ])('%d a second: in %d ms about %d leave, never more than one at once', async (rate, milliseconds, expected) => {
+    const time = clock();
+    const pace = paceOf({ concurrency: 1000, rate }, time, never);
+    const turns = asked(pace, 500);
+    const step = Math.min(5, 1000 / rate);
+    for (let at = 0; at < milliseconds; at += step) {
+      const before = turns.length;
+      time.advance(step);
+      await settle();
+      expect(turns.length - before).toBeLessThanOrEqual(2);
+    }
+    expect(Math.abs(turns.length - expected)).toBeLessThanOrEqual(Math.max(2, expected * 0.1));
+  });
+
+  it('ends all waits with the signal', async () => {
+    const controller = new AbortController();
+    const pace = paceOf({ concurrency: 1, rate: undefined }, clock(), controller.signal);
+    await pace.turn();
+    const waits = [pace.turn(), pace.turn()].map((wait) => wait.catch((reason: unknown) => reason));
+    controller.abort('enough');
+    expect(await Promise.all(waits)).toEqual(['enough', 'enough']);
+    await expect(pace.turn()).rejects.toBe('enough');
+  });
+});

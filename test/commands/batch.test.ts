@@ -1,0 +1,436 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { type Answering, answerJson, countingServer } from '../support/counting-server.ts';
+import { folder, type Result, type Setting, svc } from '../support/svc.ts';
+
+const credentials = { SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1', SVC_TOKEN: 'tok-en-1' };
+const completion = (content: string) => ({
+  model: 'm',
+  choices: [{ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' }],
+  usage: {},
+});
+
+/** The content of the last message of a chat. */
+const promptOf = (body: string): string => JSON.parse(body).messages.at(-1).content;
+const echo: Answering = ({ key }, response) => answerJson(response, completion(key));
+
+interface Scene {
+  readonly cwd: string;
+  readonly env: Record<string, string>;
+  readonly counts: ReadonlyMap<string, number>;
+  readonly most: () => number;
+  readonly bodies: string[];
+  readonly run: (args: readonly string[], setting?: Setting) => Promise<Result>;
+  readonly lines: (file?: string) => Line[];
+}
+
+interface Line {
+  readonly line: number;
+  readonly id: string | null;
+  readonly status: number | null;
+  readonly exit_code: number;
+  readonly applied: string;
+  readonly reply?: { readonly choices: { readonly message: { readonly content: string } }[] };
+  readonly error?: { readonly message: string; readonly issues: { readonly at: string; readonly message: string }[] };
+  readonly attempts: number;
+}
+
+/** A folder with `in.jsonl`, and a server that answers chats; each request is told apart by its prompt. */
+async function scene(input: readonly unknown[], answer: Answering = echo): Promise<Scene> {
+  const cwd = folder();
+  const bodies: string[] = [];
+  const server = await countingServer(promptOf, (body, response, request) => {
+    bodies.push(body.text);
+    answer(body, response, request);
+  });
+  const env = { ...credentials, SVC_BASE_URL: server.url };
+  const text = input.map((line) => (typeof line === 'string' ? line : JSON.stringify(line))).join('\n');
+  writeFileSync(join(cwd, 'in.jsonl'), `${text}\n`);
+  return {
+    cwd,
+    env,
+    counts: server.counts,
+    most: server.most,
+    bodies,
+    run: (args, setting) => svc(['chat', '--batch', 'in.jsonl', ...args], { cwd, env, ...setting }),
+    lines: (file = 'out.jsonl') => entries(readFileSync(join(cwd, file), 'utf8')),
+  };
+}
+
+function entries(text: string): Line[] {
+  return text
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+}
+
+const chat = (content: string, more = {}) => ({ messages: [{ role: 'user', content }], ...more });
+const many = (count: number): unknown[] => Array.from({ length: count }, (_, at) => chat(`p${at + 1}`));
+const byLine = (left: Line, right: Line): number => left.line - right.line;
+
+describe('a batch', () => {
+  it('answers every line once, whatever the others do', async () => {
+    const input = [...many(20), '', chat('p22', { n: 'x' }), '{"messages":', chat('p24')];
+    const { run, lines, counts, cwd } = await scene(input, ({ key }, response) =>
+      key === 'p7' ? answerJson(response, { error: { message: 'no p7' } }, 400) : answerJson(response, completion(key)),
+    );
+    const { code, stdout, stderr } = await run(['-o', 'out.jsonl']);
+    expect({ code, stdout }).toEqual({ code: 10, stdout: '' });
+    expect(stderr).toContain('23 lines: 20 done, 3 failed, 0 unknown, 0 not sent, 1 blank');
+    const found = lines().sort(byLine);
+    expect(found.map(({ line }) => line)).toEqual([...Array(20).keys()].map((at) => at + 1).concat(22, 23, 24));
+    for (const { line, exit_code, reply, error } of found) {
+      if (line === 7) expect({ exit_code, message: error?.message }).toMatchObject({ exit_code: 5 });
+      else if (line === 22) expect(error?.issues[0]).toMatchObject({ at: 'in.jsonl:22:51' });
+      else if (line === 23) expect(error?.issues[0]?.at).toBe('in.jsonl:23:13');
+      else expect(reply?.choices[0]?.message.content).toBe(`p${line}`);
+    }
+    expect([...counts.values()].every((count) => count === 1)).toBe(true);
+    expect(existsSync(join(cwd, 'out.jsonl.intents'))).toBe(false);
+    expect(existsSync(join(cwd, 'out.jsonl.lock'))).toBe(false);
+  });
+
+  it('goes to stdout as well, and takes its lines from stdin', async () => {
+    const { run } = await scene([]);
+    const { code, stdout, stderr } = await run(['--batch', '-'], {
+      stdin: many(5)
+        .map((line) => JSON.stringify(line))
+        .join('\n'),
+    });
+    expect(code).toBe(0);
+    expect(
+      entries(stdout)
+        .sort(byLine)
+        .map(({ reply }) => reply?.choices[0]?.message.content),
+    ).toEqual(['p1', 'p2', 'p3', 'p4', 'p5']);
+    expect(stderr).toContain('5 lines: 5 done');
+  });
+
+  it('takes what flags say for what a line leaves out; the line wins', async () => {
+    const { run, bodies } = await scene([
+      chat('a'),
+      chat('b', { model: 'own', seed: 7, stop: ['x'] }),
+      {
+        messages: [
+          { role: 'system', content: 'mine' },
+          { role: 'user', content: 'c' },
+        ],
+        user: null,
+      },
+    ]);
+    await run([
+      '-m',
+      'usual',
+      '--seed',
+      '9223372036854775807',
+      '-s',
+      'ours',
+      '--stop',
+      'y',
+      '--set',
+      'svc_xargs.k=v',
+      '--concurrency',
+      '1',
+      '-q',
+    ]);
+    expect(bodies).toEqual([
+      '{"messages":[{"role":"system","content":"ours"},{"role":"user","content":"a"}],"model":"usual","seed":9223372036854775807,"stop":["y"],"svc_xargs":{"k":"v"}}',
+      '{"messages":[{"role":"system","content":"ours"},{"role":"user","content":"b"}],"model":"own","seed":7,"stop":["x"],"svc_xargs":{"k":"v"}}',
+      '{"messages":[{"role":"system","content":"mine"},{"role":"user","content":"c"}],"user":null,"model":"usual","seed":9223372036854775807,"stop":["y"],"svc_xargs":{"k":"v"}}',
+    ]);
+  });
+
+  it('sends a line as it stands where nothing is added', async () => {
+    const line = '{"messages" : [{"role":"user","content":"x"}], "seed":1e3,  "top_p": 1.0}';
+    const { run, bodies } = await scene([line]);
+    await run(['-q']);
+    expect(bodies).toEqual([line]);
+  });
+
+  it("takes the lines of OpenAI's batches, and is told what does not fit", async () => {
+    const url = '/v1/chat/completions';
+    const { run, lines } = await scene([
+      { custom_id: 'first', method: 'POST', url, body: chat('p1') },
+      { custom_id: 'second', method: 'POST', url: '/v1/embeddings', body: { input: 'x' } },
+      { custom_id: 'third', method: 'GET', url, body: chat('p3') },
+      { custom_id: 'fourth', method: 'POST', url, body: chat('p4', { temperature: 'hot' }) },
+    ]);
+    expect((await run(['-o', 'out.jsonl'])).code).toBe(10);
+    const found = lines().sort(byLine);
+    expect(found.map(({ id, exit_code }) => [id, exit_code])).toEqual([
+      ['first', 0],
+      [null, 3],
+      [null, 3],
+      [null, 3],
+    ]);
+    expect(found.slice(1).map(({ error }) => error?.issues[0])).toMatchObject([
+      { at: 'in.jsonl:2:45', message: 'the url must be "/v1/chat/completions"' },
+      { at: 'in.jsonl:3:31', message: 'the method must be "POST"' },
+      { at: 'in.jsonl:4:134', message: 'must be a number or null, not "hot"' },
+    ]);
+  });
+
+  it('puts streams together', async () => {
+    const { run, lines } = await scene(
+      [chat('p1', { stream: true }), chat('p2', { stream: true })],
+      ({ key }, response) => {
+        response.writeHead(200, { 'Content-Type': 'text/event-stream' });
+        for (const part of ['al', 'most'])
+          response.write(
+            `data: ${JSON.stringify({ model: 'm', choices: [{ index: 0, delta: { content: part } }] })}\n\n`,
+          );
+        if (key === 'p1')
+          response.end('data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n');
+        else response.write('\n', () => response.destroy());
+      },
+    );
+    expect((await run(['-o', 'out.jsonl'])).code).toBe(10);
+    const [whole, cut] = lines().sort(byLine);
+    expect(whole).toMatchObject({
+      exit_code: 0,
+      reply: { choices: [{ message: { content: 'almost' }, finish_reason: 'stop' }] },
+    });
+    expect(cut).toMatchObject({
+      exit_code: 11,
+      applied: 'yes',
+      reply: { choices: [{ message: { content: 'almost' } }] },
+    });
+  });
+
+  it('has never more under way than --concurrency says', async () => {
+    const waiting: (() => void)[] = [];
+    const { run, most } = await scene(many(30), ({ key }, response) => {
+      waiting.push(() => answerJson(response, completion(key)));
+      if (waiting.length === 3) for (const answer of waiting.splice(0)) answer();
+    });
+    expect((await run(['--concurrency', '3', '-q'])).code).toBe(0);
+    expect(most()).toBe(3);
+  });
+
+  it('keeps the order of the lines with --ordered', async () => {
+    const waiting: (() => void)[] = [];
+    const { run, lines } = await scene(many(40), ({ key }, response) => {
+      // The first of each eight is answered last.
+      waiting.push(() => answerJson(response, completion(key)));
+      if (waiting.length === 8) for (const answer of waiting.splice(0).reverse()) answer();
+    });
+    expect((await run(['-o', 'out.jsonl', '--ordered', '-q'])).code).toBe(0);
+    expect(lines().map(({ line }) => line)).toEqual(Array.from({ length: 40 }, (_, at) => at + 1));
+  });
+
+  it('takes no more lines after a failure with --fail-fast', async () => {
+    const { run, lines, counts } = await scene(many(50), ({ key }, response) =>
+      key === 'p3' ? answerJson(response, {}, 404) : answerJson(response, completion(key)),
+    );
+    const { code, stderr } = await run(['-o', 'out.jsonl', '--fail-fast', '--concurrency', '2']);
+    expect(code).toBe(10);
+    const [, done, failed, unsent] = /50 lines: (\d+) done, (\d+) failed, 0 unknown, (\d+) not sent/.exec(stderr) ?? [];
+    expect(Number(done) + Number(failed) + Number(unsent)).toBe(50);
+    expect(lines()).toHaveLength(Number(done) + Number(failed));
+    expect(counts.size).toBe(Number(done) + Number(failed));
+    expect(Number(unsent)).toBeGreaterThan(30);
+    const resumed = await run(['-o', 'out.jsonl', '--resume']);
+    expect(resumed.stderr).toContain('50 lines: 49 done, 1 failed, 0 unknown, 0 not sent');
+    expect([...counts].filter(([, count]) => count > 1)).toEqual([['p3', 2]]);
+  });
+
+  it('is held back and slower while the service is busy, and still answers all', async () => {
+    const { run, most } = await scene(many(60), ({ key, count }, response) => {
+      if (Number(key.slice(1)) % 7 === 0 && count === 1) answerJson(response, {}, 429, { 'Retry-After': '0' });
+      else answerJson(response, completion(key));
+    });
+    const { code, stderr } = await run(['-o', 'out.jsonl']);
+    expect({ code, stderr }).toMatchObject({ code: 0 });
+    expect(stderr).toMatch(/60 lines: 60 done, 0 failed, 0 unknown, 0 not sent, 8 repeats/);
+    expect(most()).toBeLessThanOrEqual(8);
+  });
+
+  it('takes no more lines when the service asks to wait long', async () => {
+    const { run, counts } = await scene(many(50), ({ key }, response) =>
+      key === 'p5' ? answerJson(response, {}, 429, { 'Retry-After': '3600' }) : answerJson(response, completion(key)),
+    );
+    const { code, stderr } = await run(['-o', 'out.jsonl', '--concurrency', '1']);
+    expect(code).toBe(10);
+    expect(stderr).toContain('the service asks to wait 3600 s');
+    expect(counts.size).toBeLessThan(10);
+  });
+
+  it('tells the first warnings only', async () => {
+    const { run } = await scene(Array.from({ length: 100 }, () => chat('x', { foo: 1 })));
+    const { stderr } = await run(['-o', 'out.jsonl']);
+    expect(stderr.match(/warning: in.jsonl:\d+:\d+ foo/g)).toHaveLength(20);
+    expect(stderr).toContain('further warnings are not shown');
+  });
+
+  it('hides the secrets of a line in what failed', async () => {
+    const { run, lines } = await scene([chat('p1', { cache_salt: 'very-secret-salt' })], ({ text }, response) =>
+      answerJson(response, { error: { message: `bad: ${text}` } }, 400),
+    );
+    await run(['-o', 'out.jsonl']);
+    expect(JSON.stringify(lines())).not.toContain('very-secret-salt');
+    expect(lines()[0]?.error?.message).toContain('[hidden]');
+  });
+});
+
+describe('calls of a batch', () => {
+  it('get ids made of the run and the line, so that a line that is sent again is the same call', async () => {
+    const cwd = folder();
+    const seen: { id: string; trace_id: string; started_at: string }[] = [];
+    let isBroken = true;
+    const { url } = await countingServer(
+      (body) => JSON.parse(body).start.op_name,
+      ({ text, key }, response) => {
+        seen.push(JSON.parse(text).start);
+        if (isBroken && key === 'b') response.destroy();
+        else answerJson(response, { id: 'i', trace_id: 't' });
+      },
+    );
+    const env = { ...credentials, SVC_BASE_URL: url, SVC_RETRIES: '0', SVC_PROJECT_ID: 'a/b' };
+    writeFileSync(join(cwd, 'in.jsonl'), ['a', 'b'].map((op_name) => `{"start":{"op_name":"${op_name}"}}\n`).join(''));
+    const run = (...args: string[]) =>
+      svc(['call', 'start', '--batch', 'in.jsonl', '-o', 'out.jsonl', ...args], { cwd, env });
+    const first = await run('--concurrency', '1');
+    expect(first.code).toBe(10);
+    expect(first.stderr).toContain('1 done, 0 failed, 1 unknown');
+    isBroken = false;
+    const second = await run('--resume');
+    expect({ code: second.code, stderr: second.stderr }).toMatchObject({ code: 0 });
+    expect(seen.map(({ id }) => id)).toEqual([seen[0]?.id, seen[1]?.id, seen[1]?.id]);
+    expect(seen[2]).toEqual(seen[1]);
+    expect(seen[0]?.id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+    expect(new Set(seen.flatMap(({ id, trace_id }) => [id, trace_id])).size).toBe(4);
+  });
+});
+
+describe('what was begun', () => {
+  it('is refused without --resume, and gone on with under it', async () => {
+    const { run, lines, counts, cwd } = await scene(many(6), ({ key, count }, response) =>
+      key === 'p4' && count === 1 ? answerJson(response, {}, 404) : answerJson(response, completion(key)),
+    );
+    expect((await run(['-o', 'out.jsonl'])).code).toBe(10);
+    const again = await run(['-o', 'out.jsonl']);
+    expect(again).toMatchObject({ code: 2, stdout: '' });
+    expect(again.stderr).toContain('out.jsonl is there already\n  --resume goes on with it');
+    expect((await run(['-o', 'out.jsonl', '--resume'])).code).toBe(0);
+    expect(lines().map(({ line }) => line)).toEqual([1, 2, 3, 4, 5, 6]);
+    expect([...counts].filter(([, count]) => count !== 1)).toEqual([['p4', 2]]);
+    const before = readFileSync(join(cwd, 'out.jsonl'));
+    expect((await run(['-o', 'out.jsonl', '--resume'])).code).toBe(0);
+    expect(readFileSync(join(cwd, 'out.jsonl'))).toEqual(before);
+  });
+
+  it('may have been applied: it is listed, and sent again only where that is wanted', async () => {
+    const { run, lines, counts } = await scene(many(5), ({ key, count }, response) =>
+      (key === 'p2' || key === 'p3') && count === 1 ? void response.destroy() : answerJson(response, completion(key)),
+    );
+    const first = await run(['-o', 'out.jsonl']);
+    expect(first.code).toBe(10);
+    expect(first.stderr).toContain('lines that may have been applied: 2-3; --resume --retry-unknown sends them again');
+    const second = await run(['-o', 'out.jsonl', '--resume']);
+    expect(second.code).toBe(10);
+    expect(second.stderr).toContain('5 lines: 3 done, 0 failed, 2 unknown, 0 not sent');
+    expect([...counts.values()]).toEqual([1, 1, 1, 1, 1]);
+    expect((await run(['-o', 'out.jsonl', '--resume', '--retry-unknown'])).code).toBe(0);
+    expect(lines().map(({ line, exit_code }) => [line, exit_code])).toEqual([1, 2, 3, 4, 5].map((line) => [line, 0]));
+    expect(
+      [...counts]
+        .filter(([, count]) => count === 2)
+        .map(([key]) => key)
+        .sort(),
+    ).toEqual(['p2', 'p3']);
+  });
+
+  it('belongs to its operation, and to one process at a time', async () => {
+    const { run, cwd, env } = await scene(
+      many(2),
+      ({ count }, response) => void response.destroy(count > 5 ? undefined : new Error('gone')),
+    );
+    await run(['-o', 'out.jsonl']);
+    const other = await svc(['call', 'start', '--batch', 'in.jsonl', '-o', 'out.jsonl', '--resume'], { cwd, env });
+    expect(other).toMatchObject({ code: 2 });
+    expect(other.stderr).toContain('out.jsonl belongs to a batch of /v1/chat/completions');
+    writeFileSync(join(cwd, 'out.jsonl.lock'), `${process.pid} elsewhere 00`);
+    const locked = await run(['-o', 'out.jsonl', '--resume']);
+    expect(locked.code).toBe(12);
+    expect(locked.stderr).toContain('out.jsonl is in use by process');
+  });
+});
+
+describe('shards', () => {
+  it('together answer every line once, and are merged', async () => {
+    const { run, counts, cwd, env } = await scene(many(23));
+    for (const index of [1, 2, 3])
+      expect((await run(['-o', `${index}.jsonl`, '--shard', `${index}/3`, '-q'])).code).toBe(0);
+    expect(counts.size).toBe(23);
+    expect([...counts.values()].every((count) => count === 1)).toBe(true);
+    const merge = (...args: string[]) => svc(['batch', 'merge', ...args], { cwd, env });
+    const whole = await merge('1.jsonl', '2.jsonl', '3.jsonl', '--input', 'in.jsonl');
+    expect({ code: whole.code, stderr: whole.stderr }).toEqual({
+      code: 0,
+      stderr: 'svc: 23 lines: 23 done, 0 failed, 0 unknown; 0 missing\n',
+    });
+    expect(entries(whole.stdout).map(({ line }) => line)).toEqual(Array.from({ length: 23 }, (_, at) => at + 1));
+    const part = await merge('3.jsonl', '1.jsonl', '-o', 'all.jsonl', '--input', 'in.jsonl');
+    expect(part.code).toBe(10);
+    expect(part.stderr).toContain(
+      '16 lines: 16 done, 0 failed, 0 unknown; 7 missing: 2, 5, 8, 11, 14, 17, 20, 23'
+        .replace('7 missing: 2, 5, 8, 11, 14, 17, 20, 23', '8 missing: 2, 5, 8, 11, 14, 17, 20, 23')
+        .replace('16 lines: 16', '15 lines: 15'),
+    );
+    expect((await merge('none.jsonl')).code).toBe(12);
+    expect((await merge()).code).toBe(2);
+  });
+});
+
+describe('a dry run', () => {
+  it('checks every line with its column, counts, and sends nothing', async () => {
+    const { run, counts } = await scene([chat('p1'), chat('p2', { n: 'x' }), '', '[]', '{"messages":[]'], echo);
+    const { code, stdout, stderr } = await run(['--dry-run', '--concurrency', '2'], { env: {} });
+    expect(code).toBe(3);
+    expect(JSON.parse(stdout)).toEqual({ lines: 4, good: 1, bad: 3, bytes: 45 });
+    expect(stderr).toContain('3 of 4 lines are wrong; nothing was sent');
+    expect(stderr).toContain('in.jsonl:2:50 n: must be an integer or null, not "x"');
+    expect(stderr).toContain('in.jsonl:4:1: must be an object, not a list');
+    expect(stderr).toContain('in.jsonl:5:15: not JSON');
+    expect(counts.size).toBe(0);
+  });
+});
+
+describe('a command line that is wrong', () => {
+  it.each<[string, RegExp, string[]]>([
+    ['-f', /--file is one body/, ['-f', 'x.json']],
+    ['words', /takes the bodies from its file, not "hello"/, ['hello']],
+    ['--message', /--message belongs to one body/, ['--message', 'user:hi']],
+    ['--conversation', /--conversation belongs to one body/, ['--conversation', 'c.json']],
+    ['--curl', /--curl prints one request/, ['--curl']],
+    ['--format table', /no table/, ['--format', 'table']],
+    ['--resume without -o', /stdout is none/, ['--resume']],
+    ['--retry-unknown alone', /belongs to --resume/, ['--retry-unknown', '-o', 'x']],
+    ['--concurrency 0', /--concurrency cannot be "0"/, ['--concurrency', '0']],
+    ['--rate fast', /--rate cannot be "fast"/, ['--rate', 'fast']],
+    ['--rate 0', /--rate cannot be "0"/, ['--rate', '0']],
+    ['--shard 4/3', /--shard cannot be "4\/3"/, ['--shard', '4/3']],
+    ['two readers of stdin', /both want it/, ['--batch', '-', '--messages', '@-']],
+  ])('%s', async (_, message, args) => {
+    const { run, counts, cwd } = await scene(many(2));
+    const { code, stdout, stderr } = await run(args, { stdin: '' });
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toMatch(message);
+    expect(counts.size).toBe(0);
+    expect(existsSync(join(cwd, 'out.jsonl'))).toBe(false);
+  });
+
+  it.each<[string, number, RegExp, string[]]>([
+    ['a file that is not there', 12, /cannot read none.jsonl/, ['--batch', 'none.jsonl']],
+    ['a folder', 12, /cannot read \.: it is a folder/, ['--batch', '.']],
+    ['no credentials', 4, /there is no token/, ['-o', 'out.jsonl']],
+    ['a default that cannot be read', 3, /--seed/, ['--seed', 'x']],
+  ])('%s', async (_, expected, message, args) => {
+    const { run, cwd, env } = await scene(many(2));
+    const { code, stderr } = await run(args, { env: expected === 4 ? { SVC_BASE_URL: env.SVC_BASE_URL } : env });
+    expect(code, stderr).toBe(expected);
+    expect(stderr).toMatch(message);
+    expect(existsSync(join(cwd, 'out.jsonl'))).toBe(false);
+  });
+});

@@ -1,0 +1,61 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { onTestFinished } from 'vitest';
+
+/** A server that counts what it was asked. */
+export interface CountingServer {
+  readonly url: string;
+  /** How often each key came. */
+  readonly counts: ReadonlyMap<string, number>;
+  /** The most requests that were under way at the same time. */
+  readonly most: () => number;
+}
+
+/** What a server does with a request: its body, its key, how often the key has come, and the answer to give. */
+export type Answering = (
+  body: { readonly text: string; readonly key: string; readonly count: number },
+  response: ServerResponse,
+  request: IncomingMessage,
+) => void;
+
+/** Starts a server on loopback that ends with the test; `keyOf` says what tells one request from another. */
+export async function countingServer(keyOf: (body: string) => string, answer: Answering): Promise<CountingServer> {
+  const counts = new Map<string, number>();
+  let underway = 0;
+  let most = 0;
+  const server = createServer((request, response) => {
+    const pieces: Buffer[] = [];
+    underway += 1;
+    most = Math.max(most, underway);
+    response.on('close', () => {
+      underway -= 1;
+    });
+    request.on('error', () => {});
+    request.on('data', (piece: Buffer) => pieces.push(piece));
+    request.on('end', () => {
+      const text = Buffer.concat(pieces).toString();
+      const key = keyOf(text);
+      const count = (counts.get(key) ?? 0) + 1;
+      counts.set(key, count);
+      answer({ text, key, count }, response, request);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const address = server.address();
+  const port = typeof address === 'object' && address ? address.port : 0;
+  return { url: `http://127.0.0.1:${port}`, counts, most: () => most };
+}
+
+/** Answers with JSON. */
+export function answerJson(response: ServerResponse, value: unknown, status = 200, headers = {}): void {
+  const body = JSON.stringify(value);
+  response.writeHead(status, {
+    'Content-Type': 'application/json',
+    'Content-Length': Buffer.byteLength(body),
+    ...headers,
+  });
+  response.end(body);
+}
