@@ -7,7 +7,10 @@ const src = fileURLToPath(new URL('../src', import.meta.url));
 // after it are loaded, so what these share with it is one file, and not one for each pair of them.
 const layers = {
   run: { files: ['run.ts'], after: [] },
-  request: { files: ['commands/operation.ts', 'fields/judge.ts', 'fields/validator.ts'], after: ['run'] },
+  request: {
+    files: ['commands/operation.ts', 'fields/judge.ts', 'fields/validator.ts', 'http/connection.ts'],
+    after: ['run'],
+  },
   network: { files: ['http/undici.ts'], after: ['run', 'request'] },
   stream: { files: ['call/chunks.ts', 'commands/show-stream.ts'], after: ['run', 'request'] },
   text: { files: ['commands/help.ts', 'commands/completion.ts'], after: ['run'] },

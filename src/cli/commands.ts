@@ -1,3 +1,4 @@
+import type { Flag } from '../fields/flag.ts';
 import { operations } from '../operations/index.ts';
 import type { Operation } from '../operations/operation.ts';
 import { accountCommands } from './account-commands.ts';
@@ -20,12 +21,17 @@ export const groups: { readonly [word: string]: string } = {
 
 function operationCommand(operation: Operation): Command {
   const { command: words, summary, about, preview, arguments: argument, examples } = operation;
+  let flags: readonly Flag[] | undefined;
   return {
     words,
     summary: preview ? `${summary} (preview)` : summary,
     ...(about ? { about } : {}),
     ...(argument ? { argument: argumentOf(argument) } : {}),
-    flags: [...bodyFlags(operation), ...operationFlags(operation)],
+    // Made when they are asked for: a run needs those of one command.
+    get flags() {
+      flags ??= [...bodyFlags(operation), ...operationFlags(operation)];
+      return flags;
+    },
     examples,
     load: async () => (await import('../commands/operation.ts')).runOperation(operation),
   };

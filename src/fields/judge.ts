@@ -16,8 +16,12 @@ export function judgeOf(fields: Fields): Judge {
 
 /** What the judge of a body or a part of one remarks, in no order. */
 export function remarksOf(fields: Fields): (root: JsonNode) => Remark[] {
-  const examine = examiner(fields);
-  return (root) => [...examine(root), ...advise(root, { type: 'object', fields }), ...duplicates(root)];
+  // Made for the first body: of a service with many operations most are never called.
+  let examine: ((root: JsonNode) => Remark[]) | undefined;
+  return (root) => {
+    examine ??= examiner(fields);
+    return [...examine(root), ...advise(root, { type: 'object', fields }), ...duplicates(root)];
+  };
 }
 
 function* duplicates({ doc }: JsonNode): Generator<Remark> {
