@@ -69,8 +69,14 @@ async function failed(error: unknown, report: Report): Promise<number> {
   // The reader of a pipe has what it wanted.
   if (error instanceof ClosedPipe) return 0;
   const failure = failureOf(error);
-  await report.failure(failure);
+  await report.failure(failure.code === 'bug' ? await inSource(failure) : failure);
   return failure.exitCode;
+}
+
+// The places in a stack are those of the bundle, which say nothing to those who will mend it.
+async function inSource({ code, message, facts }: Failure): Promise<Failure> {
+  const { withSourcePlaces } = await import('./output/source-places.ts');
+  return new Failure(code, await withSourcePlaces(message), facts);
 }
 
 // For telling what is wrong with a command line that could not be read.
