@@ -36,7 +36,7 @@ async function rawLine(way: Way | undefined, runtime: Runtime, isKept: boolean):
   }
   if (runtime.send) return { send: runtime.send, close: async () => {} };
   // Of many exchanges each one would be slower, and the end of the process is a small part of it all.
-  if (!isKept) compileParserQuickly();
+  if (!isKept && runtime.node.startsWith('20.')) compileParserQuickly();
   const { overUndici } = await import('../http/undici.ts');
   return overUndici(way, isKept);
 }
