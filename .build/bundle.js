@@ -1,4 +1,4 @@
-// Makes dist/: what bin/svc.js loads, the libraries included, in few files. docs/decisions/0015 says why it is as it is.
+// Makes dist/: what bin/svc.js loads, the libraries included, in few files. docs/decisions/0018 says why it is as it is.
 import { rmSync, writeFileSync } from 'node:fs';
 import { build } from 'esbuild';
 import { layered } from './layers.js';
