@@ -52,16 +52,16 @@ const budgets: readonly (readonly [args: readonly string[], files: number, kB: n
   [
     [['--version'], 2, 5, []],
     [['--help'], 2, 5, []],
-    [['chat', '--help'], 5, 110, ['commander']],
-    [['help', 'environment'], 7, 130, ['commander']],
-    [['completion', 'bash'], 7, 130, ['commander']],
-    [['spec', 'chat'], 10, 230, request],
-    [['profile', 'list'], 10, 230, request],
-    [['chat', 'x', '--dry-run'], 8, 230, request],
-    [['call', 'start', '--project-id', 'a/b', '--op-name', 'x'], 10, 460, [...request, 'undici']],
-    [['chat', 'x'], 10, 460, [...request, 'undici']],
-    [['chat', 'x', '--stream'], 13, 480, [...request, 'eventsource-parser', 'undici']],
-    [['chat', 'x', '--local', '-q'], 14, 270, [...request, 'detect-libc', 'libsql', '@neon-rs/load']],
+    [['chat', '--help'], 4, 110, ['commander']],
+    [['help', 'environment'], 5, 130, ['commander']],
+    [['completion', 'bash'], 5, 130, ['commander']],
+    [['spec', 'chat'], 6, 230, request],
+    [['profile', 'list'], 6, 230, request],
+    [['chat', 'x', '--dry-run'], 6, 230, request],
+    [['call', 'start', '--project-id', 'a/b', '--op-name', 'x'], 8, 460, [...request, 'undici']],
+    [['chat', 'x'], 8, 460, [...request, 'undici']],
+    [['chat', 'x', '--stream'], 10, 470, [...request, 'eventsource-parser', 'undici']],
+    [['chat', 'x', '--local', '-q'], 9, 260, [...request, 'detect-libc', 'libsql', '@neon-rs/load']],
   ];
 
 describe('what is loaded', () => {
