@@ -25,5 +25,15 @@ const { metafile } = await build({
   legalComments: 'none',
   logLevel: 'warning',
 });
+// Before the loader of ES modules is there.
+await build({
+  entryPoints: ['src/cli/root.ts'],
+  outfile: `${dist}/root.cjs`,
+  bundle: true,
+  minify: true,
+  format: 'cjs',
+  target: 'node20.18',
+  logLevel: 'warning',
+});
 writeFileSync(`${dist}/meta.json`, JSON.stringify(metafile));
 writeFileSync(`${dist}/notices.txt`, noticesOf(metafile));

@@ -6,7 +6,7 @@ const src = fileURLToPath(new URL('../src', import.meta.url));
 // What is loaded by import() is loaded together with what is needed at the same time. Each layer is there before those
 // after it are loaded, so what these share with it is one file, and not one for each pair of them.
 const layers = {
-  run: { files: ['run.ts'], after: [] },
+  run: { files: ['main.ts'], after: [] },
   request: {
     files: ['commands/operation.ts', 'fields/judge.ts', 'fields/validator.ts', 'http/connection.ts'],
     after: ['run'],

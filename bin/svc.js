@@ -17,6 +17,7 @@ if (isOld) {
 }
 
 async function start() {
+  if (hasToldText()) process.exit(0);
   const { homedir, hostname, userInfo } = builtin('os');
   const { isAbsolute } = builtin('path');
   // HOME may be empty or relative: then the home would be wherever svc is started. The working folder may be gone, and
@@ -59,11 +60,26 @@ async function start() {
     elapsed: () => Number(process.hrtime.bigint()) / 1e6,
     after,
     randomBytes,
-    keychain: [process.execPath, builtin('url').fileURLToPath(new URL('keychain.js', import.meta.url))],
+    keychain: [process.execPath, `${__dirname}/keychain.js`],
     onSignal,
   });
   // All output has left by now; what may still be open, such as a stdin that was not read to its end, must not keep the process.
   process.exit(code);
+}
+
+// Text needs none of the rest, not even the loader of ES modules or a stream. What cannot be written is left to those who
+// can say why.
+function hasToldText() {
+  const { rootText } = require('../dist/root.cjs');
+  const { fstatSync, writeSync } = builtin('fs');
+  const words = process.argv.slice(2);
+  try {
+    const columns = words.length === 1 && fstatSync(1).isCharacterDevice() ? process.stdout.columns : undefined;
+    const text = rootText(words, Math.min(columns || 80, 100));
+    return text !== undefined && writeSync(1, text) === Buffer.byteLength(text);
+  } catch {
+    return false;
+  }
 }
 
 // Without the loader of ES modules, which would look at every export: of some that loads more.

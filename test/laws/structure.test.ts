@@ -8,7 +8,7 @@ const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
   .filter((name) => name.endsWith('.ts'))
   .map((name) => ({ name, text: readFileSync(join(root, name), 'utf8') }));
 
-// Which folder may import from which others, besides itself. '' is src itself: main, run, runtime, errors, version.
+// Which folder may import from which others, besides itself. '' is src itself: main, runtime, errors, version.
 const base = ['errors', 'runtime', 'version'];
 const allowed: { readonly [folder: string]: readonly string[] } = {
   json: [],
@@ -40,8 +40,7 @@ const allowed: { readonly [folder: string]: readonly string[] } = {
     'batch',
     'cli',
   ],
-  main: [...base, 'cli', 'run'],
-  run: [...base, 'cli', 'output', 'fields'],
+  main: [...base, 'cli', 'output', 'fields'],
   runtime: ['http'],
   errors: [],
   version: [],
