@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { JsonError } from './json-error.ts';
 import { scanLiteral, scanNumber, scanString } from './scan.ts';
-import { Tape } from './tape.ts';
+import { type Room, Tape } from './tape.ts';
 import { trailingComma, unexpected } from './unexpected.ts';
 import { utf8 } from './utf8.ts';
 
@@ -28,24 +28,14 @@ const CLOSE_OBJECT = 0x7d;
 /**
  * Indexes one JSON value of any depth without changing a byte of it; a byte order mark is dropped.
  * Throws JsonError for invalid UTF-8, for anything RFC 8259 does not allow, and for more than `most` values and keys.
+ * With a room the document lasts until the room is given to the next one.
  */
-export function parseJson(input: Uint8Array | string, most = MOST): JsonDocument {
+export function parseJson(input: Uint8Array | string, most = MOST, room?: Room): JsonDocument {
   const bytes = typeof input === 'string' ? Buffer.from(input) : utf8(input);
   if (skipBlank(bytes, 0) === bytes.length) throw new JsonError('there is no JSON here, the text is empty', 0);
-  const tape = new Tape(valuesIn(bytes), most);
+  const tape = new Tape(valuesIn(bytes), most, room);
   const end = skipBlank(bytes, readValue(bytes, skipBlank(bytes, 0), tape));
   if (end < bytes.length) throw unexpected(bytes, end, 'after the end of the value');
-  return { bytes, tape: tape.finish() };
-}
-
-/**
- * Indexes JSON values that follow each other, as in JSONL; blanks and line ends may stand between them. Each is a
- * root of the document. Throws as parseJson does.
- */
-export function parseJsonSequence(input: Uint8Array | string): JsonDocument {
-  const bytes = typeof input === 'string' ? Buffer.from(input) : utf8(input);
-  const tape = new Tape(valuesIn(bytes), MOST);
-  for (let at = skipBlank(bytes, 0); at < bytes.length; ) at = skipBlank(bytes, readValue(bytes, at, tape));
   return { bytes, tape: tape.finish() };
 }
 

@@ -19,15 +19,6 @@ export function rootOf(doc: JsonDocument): JsonNode {
   return { doc, at: 0 };
 }
 
-/** The outermost values of a document; a sequence may have any number of them. */
-export function* rootsOf(doc: JsonDocument): Generator<JsonNode> {
-  for (let at = 0; at * 3 < doc.tape.length; ) {
-    const root = { doc, at };
-    yield root;
-    at = after(root);
-  }
-}
-
 /** What kind of value this is, told by its first byte. */
 export function kindOf(node: JsonNode): JsonKind {
   switch (node.doc.bytes[startOf(node)]) {

@@ -3,11 +3,17 @@ import { JsonError } from './json-error.ts';
 // The entry of a value outside of all containers.
 const NONE = -1;
 
+/** Memory for the index of one document after the other: the next one that is given it ends the one before. */
+export interface Room {
+  entries: Int32Array | undefined;
+}
+
 /** The index of a document while it is being built. */
 export class Tape {
   /** The innermost container that is open is an object. */
   inObject = false;
   readonly #most: number;
+  readonly #room: Room;
   #entries: Int32Array;
   #used = 0;
   // The entry of the innermost open container. Where it will say what follows it, it says what is around it until then:
@@ -15,9 +21,12 @@ export class Tape {
   #innermost = NONE;
 
   /** With room for `expected` values and keys at first, and for at most `most`. */
-  constructor(expected: number, most: number) {
+  constructor(expected: number, most: number, room: Room = { entries: undefined }) {
+    const needed = 3 * Math.min(most, Math.max(16, expected));
     this.#most = most;
-    this.#entries = new Int32Array(3 * Math.min(most, Math.max(16, expected)));
+    this.#room = room;
+    this.#entries = room.entries && room.entries.length >= needed ? room.entries : new Int32Array(needed);
+    room.entries = this.#entries;
   }
 
   /** A container is open. */
@@ -64,5 +73,6 @@ export class Tape {
     const larger = new Int32Array(3 * Math.min(this.#most, entries * 2));
     larger.set(this.#entries);
     this.#entries = larger;
+    this.#room.entries = larger;
   }
 }

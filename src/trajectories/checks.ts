@@ -42,6 +42,7 @@ export function newChecks(judge: Judge, grouping: Grouping | undefined): Checks 
   let trajectories = 0;
   let inGroup = 0;
   let alone = 0;
+  const room = { entries: undefined };
   // The texts of the group that is open; what stands outside of groups belongs to the body.
   let parts: Part[] | undefined;
 
@@ -58,7 +59,7 @@ export function newChecks(judge: Judge, grouping: Grouping | undefined): Checks 
   };
   const judgeTrajectory = (passing: Passing & { kind: 'trajectory' }, label: string): void => {
     const { bytes, place, stands } = passing;
-    const root = rootOf(documentAt(bytes, place));
+    const root = rootOf(documentAt(bytes, place, room));
     const member = stands === 'in a group' ? { group: groups - 1, at: inGroup } : grouping?.memberOf(root);
     if (stands === 'in a group') inGroup += 1;
     if (stands === 'alone') alone += 1;

@@ -15,14 +15,15 @@ export function filesContent(sources: readonly TextSource[]): Content {
     },
     again: async function* () {
       const take = listElements();
-      for (const source of sources) yield* takenPieces(source.again(), 'groups', take, 'lasting');
+      for (const source of sources) yield* takenPieces(source.again(), 'elements', take, 'lasting');
     },
   };
 }
 
 const comma = Buffer.from(',');
 
-function listElements(): Take {
+/** What is taken of groups for a list of them: all of each, and commas between them. */
+export function listElements(): Take {
   let isFirst = true;
   return (passing) => {
     if ('bytes' in passing) return [passing.bytes];

@@ -5,7 +5,7 @@ import { trailingComma } from '../json/unexpected.ts';
 import { type Cursor, placeOf } from './cursor.ts';
 import type { Passing } from './passing.ts';
 import type { Place } from './place.ts';
-import { END, overValue, passed, type Reading, refuse, toToken } from './tokens.ts';
+import { END, overValue, passed, type Reading, refuse, toToken, valuePassed } from './tokens.ts';
 import { documentAt, UnreadableText, unreadable } from './unreadable-text.ts';
 
 const COMMA = 0x2c;
@@ -24,13 +24,27 @@ interface Unpassed {
 }
 
 /** Reads values that follow each other, to the end of the text: groups, trajectories that are alone, and lists of them. */
-export function* sequence(cursor: Cursor): Reading {
+export function sequence(cursor: Cursor): Reading {
+  return elements(cursor, (stands) => groupOrTrajectory(cursor, stands));
+}
+
+/** Reads the same without looking into any of them. */
+export function unread(cursor: Cursor): Reading {
+  return elements(cursor, function* () {
+    const place = placeOf(cursor);
+    yield { kind: 'group', place };
+    yield* valuePassed(cursor, place);
+    yield { kind: 'end' };
+  });
+}
+
+function* elements(cursor: Cursor, element: (stands: Standing) => Reading): Reading {
   for (;;) {
     const first = yield* toToken(cursor, 'dropped');
     yield* passed(cursor, 'dropped');
     if (first === END) return;
-    if (first === OPEN_LIST) yield* list(cursor, undefined, () => groupOrTrajectory(cursor, 'in a list'));
-    else yield* groupOrTrajectory(cursor, 'alone');
+    if (first === OPEN_LIST) yield* list(cursor, undefined, () => element('in a list'));
+    else yield* element('alone');
   }
 }
 

@@ -1,5 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { type Content, lastingOf } from './content.ts';
+import { listElements } from './files-content.ts';
 import type { Grouping } from './grouping.ts';
 import { checkedPieces, type Take, takenPieces } from './pieces.ts';
 import { newRuns, type Runs } from './runs.ts';
@@ -30,10 +31,10 @@ export function groupedContent(sources: readonly TextSource[], grouping: Groupin
     again: async function* () {
       for (let group = 0; group < grouping.groups(); group += 1) {
         yield group === 0 ? open : Buffer.concat([comma, open]);
-        const take = elements();
+        const take = listElements();
         for (const { source, start, end } of runs.of(group)) {
           const text = sources[source]?.again(start, end);
-          if (text) yield* takenPieces(text, 'groups', take, 'lasting');
+          if (text) yield* takenPieces(text, 'elements', take, 'lasting');
         }
         yield close;
       }
@@ -62,15 +63,5 @@ function indexed(runs: Runs, source: number, grouping: Grouping): Take {
     if (group !== undefined) runs.add(group, { source, start, end: start + passing.bytes.length }, isNext);
     isNext = group !== undefined && passing.stands === 'alone';
     return [];
-  };
-}
-
-function elements(): Take {
-  let isFirst = true;
-  return (passing) => {
-    if (passing.kind !== 'trajectory') return [];
-    const before = isFirst ? [] : [comma];
-    isFirst = false;
-    return [...before, passing.bytes];
   };
 }

@@ -21,5 +21,8 @@ export type Passing =
   | { readonly kind: 'between'; readonly bytes: Buffer }
   | { readonly kind: 'end' };
 
-/** What a text is: groups (or trajectories), as a list or one after the other; or a whole body. */
-export type Form = 'groups' | 'body';
+/**
+ * What a text is: groups (or trajectories), as a list or one after the other; or a whole body. As `elements` groups and
+ * trajectories are not looked into: each begins as a `group`, and its bytes pass as they come.
+ */
+export type Form = 'groups' | 'body' | 'elements';

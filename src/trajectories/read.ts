@@ -1,7 +1,7 @@
 import { JsonError } from '../json/json-error.ts';
 import { hasMark, refuseWide } from '../json/utf8.ts';
 import { append, type Cursor, newCursor, placeOf } from './cursor.ts';
-import { sequence, wholeBody } from './grammar.ts';
+import { sequence, unread, wholeBody } from './grammar.ts';
 import type { Form, Passing } from './passing.ts';
 import type { Reading } from './tokens.ts';
 import { unreadable } from './unreadable-text.ts';
@@ -37,7 +37,8 @@ function* untilMore(reading: Reading): Generator<Passing> {
 function* text(cursor: Cursor, form: Form): Reading {
   while (cursor.bytes.length < 3 && !cursor.isEnded) yield undefined;
   dropMark(cursor);
-  yield* form === 'body' ? wholeBody(cursor) : sequence(cursor);
+  if (form === 'body') yield* wholeBody(cursor);
+  else yield* form === 'groups' ? sequence(cursor) : unread(cursor);
 }
 
 function dropMark(cursor: Cursor): void {

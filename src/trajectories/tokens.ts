@@ -6,7 +6,7 @@ import { unexpected } from '../json/unexpected.ts';
 import { type Cursor, countWide, placeOf } from './cursor.ts';
 import type { Passing } from './passing.ts';
 import { type Place, placeInside } from './place.ts';
-import { unreadable } from './unreadable-text.ts';
+import { UnreadableText, unreadable } from './unreadable-text.ts';
 
 /** A step of reading: what passes, or undefined where there are no more bytes to go on with. Its result is a byte, or END. */
 export type Reading<T = void> = Generator<Passing | undefined, T, void>;
@@ -37,9 +37,11 @@ export function* toToken(cursor: Cursor, blanks: Blanks): Reading<number> {
 
 /** Lets go of what was passed over since the last time. */
 export function* passed(cursor: Cursor, as: Blanks | 'text', place?: Place): Reading {
-  if (as === 'held' || cursor.kept === cursor.at) return;
-  const bytes = cursor.bytes.subarray(cursor.kept, cursor.at);
-  cursor.kept = cursor.at;
+  // In a string one may be behind the end, at what is escaped by the last byte.
+  const end = Math.min(cursor.at, cursor.bytes.length);
+  if (as === 'held' || cursor.kept === end) return;
+  const bytes = cursor.bytes.subarray(cursor.kept, end);
+  cursor.kept = end;
   if (as === 'text') yield { kind: 'text', bytes, place: place ?? placeOf(cursor) };
   else if (as === 'between') yield { kind: 'between', bytes };
 }
@@ -52,12 +54,9 @@ const TAIL = 16;
 
 /** Goes to the end of the value that begins at the next byte. */
 export function* overValue(cursor: Cursor): Reading {
-  const first = cursor.bytes[cursor.at] ?? 0;
   const place = placeOf(cursor);
   const start = (): number => place.offset - cursor.base;
-  const isOpen = first === 0x22 || first === 0x7b || first === 0x5b;
-  cursor.depth = 0;
-  cursor.inString = false;
+  const isOpen = begins(cursor);
   let looked = LONG;
   while (!(isOpen ? crossed(cursor.bytes, cursor) : overScalar(cursor))) {
     const here = (): Buffer => cursor.bytes.subarray(start());
@@ -74,12 +73,32 @@ export function* overValue(cursor: Cursor): Reading {
   countWide(cursor, start());
 }
 
+/** Goes to the end of the value that begins at the next byte, and lets go of it as it comes. */
+export function* valuePassed(cursor: Cursor, place: Place): Reading {
+  const isOpen = begins(cursor);
+  while (!(isOpen ? crossed(cursor.bytes, cursor) : overScalar(cursor))) {
+    if (cursor.isEnded && isOpen) throw new UnreadableText('not JSON: the text ends too early', placeOf(cursor));
+    yield* passed(cursor, 'text', place);
+    if (cursor.isEnded) return;
+    yield undefined;
+  }
+  yield* passed(cursor, 'text', place);
+}
+
 /** Throws that the next byte cannot stand there. */
 export function* refuse(cursor: Cursor, where: string): Reading<never> {
   // A character may have four bytes.
   while (!cursor.isEnded && cursor.bytes.length - cursor.at < 4) yield undefined;
   const rest = cursor.bytes.subarray(cursor.at, cursor.at + 4);
   throw unreadable(unexpected(rest, 0, where), placeOf(cursor));
+}
+
+// True at a string, an object or a list, which end where something closes them.
+function begins(cursor: Cursor): boolean {
+  const first = cursor.bytes[cursor.at];
+  cursor.depth = 0;
+  cursor.inString = false;
+  return first === 0x22 || first === 0x7b || first === 0x5b;
 }
 
 // Numbers and words end before what can follow a value; whether they are any is for parseJson to tell.

@@ -1,6 +1,7 @@
 import type { Buffer } from 'node:buffer';
 import { type JsonDocument, parseJson } from '../json/document.ts';
 import { JsonError } from '../json/json-error.ts';
+import type { Room } from '../json/tape.ts';
 import { type Place, placeInside } from './place.ts';
 
 /** What was found wrong with a text, where: not JSON, or not of the form it should have. */
@@ -21,17 +22,17 @@ export class UnreadableText extends Error {
 }
 
 /** The document that a part of a text is. Throws UnreadableText where it is none; `placeAt` tells the places of its offsets. */
-export function documentIn(bytes: Buffer, placeAt: (offset: number) => Place): JsonDocument {
+export function documentIn(bytes: Buffer, placeAt: (offset: number) => Place, room?: Room): JsonDocument {
   try {
-    return parseJson(bytes);
+    return parseJson(bytes, undefined, room);
   } catch (error) {
     throw error instanceof JsonError ? unreadable(error, placeAt(error.offset)) : error;
   }
 }
 
-/** The document of a part of a text that begins at a place. */
-export function documentAt(bytes: Buffer, start: Place): JsonDocument {
-  return documentIn(bytes, (offset) => placeInside(bytes, start, offset));
+/** The document of a part of a text that begins at a place; in a room, until the next is put there. */
+export function documentAt(bytes: Buffer, start: Place, room?: Room): JsonDocument {
+  return documentIn(bytes, (offset) => placeInside(bytes, start, offset), room);
 }
 
 /** An error of JSON at its place. */

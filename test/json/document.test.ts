@@ -1,19 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseJson, parseJsonSequence } from '../../src/json/document.ts';
+import { parseJson } from '../../src/json/document.ts';
 import { JsonError } from '../../src/json/json-error.ts';
 import { compactJson, indentJson } from '../../src/json/layout.ts';
-import {
-  itemsOf,
-  type JsonNode,
-  kindOf,
-  member,
-  membersOf,
-  rootOf,
-  rootsOf,
-  stringOf,
-  textOf,
-} from '../../src/json/node.ts';
+import { itemsOf, type JsonNode, kindOf, member, membersOf, rootOf, stringOf, textOf } from '../../src/json/node.ts';
 
 function plain(node: JsonNode): unknown {
   switch (kindOf(node)) {
@@ -142,13 +132,5 @@ describe('parseJson', () => {
 
   it('drops a byte order mark and nothing else', () => {
     expect(textOf(rootOf(parseJson(Buffer.from('\ufeff{"a":"\ufeff"}'))))).toBe('{"a":"\ufeff"}');
-  });
-});
-
-describe('parseJsonSequence', () => {
-  it('reads values that follow each other, with or without line ends', () => {
-    const doc = parseJsonSequence('{"a":1}\n\n[2]{"b":3}\r\n');
-    expect(Array.from(rootsOf(doc), textOf)).toEqual(['{"a":1}', '[2]', '{"b":3}']);
-    expect(Array.from(rootsOf(parseJsonSequence(' \n')))).toEqual([]);
   });
 });

@@ -147,6 +147,20 @@ describe('readTrajectories', () => {
     },
   );
 
+  it('passes elements as they come, in whatever pieces', async () => {
+    const values = ['{"trajectories":[{"a":"\\\\\\"]"}]}', '"\\""', '17', '[{}, [ ]]', 'true'];
+    for (const text of [`[ ${values.join(' ,\n')} ]`, `\ufeff${values.join('\n')}`]) {
+      const bytes = Buffer.from(text);
+      for (let at = 0; at <= bytes.length; at += 1) {
+        const found = await bytesIn([bytes.subarray(0, at), bytes.subarray(at)], 'elements');
+        expect(found.toString()).toBe(
+          values.flatMap((one) => (text.startsWith('[') || !one.startsWith('[') ? [one] : ['{}', '[ ]'])).join(''),
+        );
+      }
+    }
+    expect((await eventsIn([Buffer.from('{"a":')], 'elements')).at(-1)).toMatch(/^wrong 1:6 .* ends too early/);
+  });
+
   it('finds what JSON.parse finds in bodies of all kinds, and gives back the same bytes', async () => {
     const value = fc.jsonValue({ maxDepth: 2 });
     const trajectory = fc.dictionary(fc.string(), value).map(({ trajectories, trajectory_groups, ...rest }) => rest);
