@@ -2,6 +2,7 @@ import type { Context } from '../cli/context.ts';
 import type { Way } from '../http/connection.ts';
 import type { Deadline } from '../http/deadline.ts';
 import { withDecoding } from '../http/decode.ts';
+import { untilRefused } from '../http/early-answer.ts';
 import { usualLimits, withLimits } from '../http/limits.ts';
 import type { Send } from '../http/message.ts';
 import { compileParserQuickly } from '../http/parser.ts';
@@ -25,6 +26,7 @@ export function withLayers(send: Send, progress: Progress, deadline: Deadline, {
     ...(report.isVerbose ? [withTrace(report.detail)] : []),
     withDecoding,
     withLimits(usualLimits, deadline, progress, runtime.after),
+    untilRefused,
   ];
   return layers.reduceRight((next, layer) => layer(next), send);
 }

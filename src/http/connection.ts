@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
+import { answerFirst } from './answer-first.ts';
 import { portOf } from './proxies.ts';
 import type { Tls } from './tls.ts';
 
@@ -17,7 +18,7 @@ export interface Way {
  */
 export async function connectTo(url: URL, { proxy, tls }: Way, signal: AbortSignal): Promise<Socket> {
   const socket = proxy ? await behind(proxy, url, tls, signal) : await reached(url, signal);
-  return url.protocol === 'https:' ? overTls(socket, url, tls, signal) : socket;
+  return answerFirst(url.protocol === 'https:' ? await overTls(socket, url, tls, signal) : socket);
 }
 
 async function behind(proxy: URL, url: URL, tls: Tls, signal: AbortSignal): Promise<Socket> {

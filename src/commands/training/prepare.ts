@@ -7,6 +7,7 @@ import type { Context } from '../../cli/context.ts';
 import type { Body } from '../../http/message.ts';
 import { assembled, cutAtLists } from '../../trajectories/assembly.ts';
 import { type Measure, measure, unchanged } from '../../trajectories/measured.ts';
+import { keepHeapSmall } from '../../trajectories/small-heap.ts';
 import { type Checked, trainingFiles } from '../../trajectories/training.ts';
 import { refuseOrWarn } from '../verdict.ts';
 import { readTrainingFlags, type TrainingFlags } from './flags.ts';
@@ -49,6 +50,7 @@ export interface Training {
  * sent, and the end is withheld until then. Throws Failure: usage, `local` for files, `body`.
  */
 export async function prepareTraining(request: TrainingRequest, context: Context): Promise<Training> {
+  keepHeapSmall();
   const flags = readTrainingFlags(request.given);
   const sources = sourcesOf(context, flags.isSpooled || request.isShown);
   try {
