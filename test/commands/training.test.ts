@@ -1,0 +1,265 @@
+import { appendFileSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { Readable } from 'node:stream';
+import * as zlib from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import type { Request } from '../../src/http/message.ts';
+import { folder, type Result, type Setting, svc } from '../support/svc.ts';
+import { modelId } from '../support/trajectories.ts';
+
+const group = '{"trajectories":[{"reward":1.0} , {"reward":1e2}]}';
+const list = (groups: string): string => `{"model_id":"${modelId}","trajectory_groups":[${groups}]}`;
+const lines = ['b', 'a', 'b', 'c', 'a'].map((task, at) => `{"reward":${at}.0,"metadata":{"task":"${task}"}}`);
+const grouped = [[0, 2], [1, 4], [3]].map((runs) => `{"trajectories":[${runs.map((at) => lines[at]).join(',')}]}`);
+
+function files(contents: { readonly [name: string]: string | Uint8Array }): string {
+  const cwd = folder();
+  for (const [name, text] of Object.entries(contents)) {
+    mkdirSync(dirname(join(cwd, name)), { recursive: true });
+    writeFileSync(join(cwd, name), text);
+  }
+  return cwd;
+}
+
+/** Runs a command line against a service that keeps what it gets. */
+async function sent(
+  args: readonly string[],
+  setting: Setting = {},
+): Promise<Result & { body: string; length: unknown }> {
+  let body = '';
+  let length: unknown;
+  const result = await svc(['train', ...args], {
+    ...setting,
+    env: { SVC_BASE_URL: 'http://127.0.0.1:9', SVC_TOKEN: 'tok-en-1', ...setting.env },
+    send: async (request: Request) => {
+      const pieces: Uint8Array[] = [];
+      length = request.body.length;
+      if (request.body instanceof Uint8Array) pieces.push(request.body);
+      else for await (const piece of request.body.pieces()) pieces.push(piece);
+      body = Buffer.concat(pieces).toString();
+      return { status: 200, statusText: 'OK', headers: [], body: Readable.from([Buffer.from(`{"id":"${modelId}"}`)]) };
+    },
+  });
+  return { ...result, body, length };
+}
+
+describe('what is sent', () => {
+  const contents = {
+    'a.json': `[${group}, ${group}]`,
+    'b.jsonl': `\ufeff${group}\n\n${group}\n`,
+    'pretty.json': JSON.stringify(JSON.parse(group), null, 2),
+    'runs.jsonl': lines.join('\n'),
+    'more.jsonl': `[${lines[0]}]`,
+    'packed.gz': zlib.gzipSync(`${group}\n${group}`),
+    'folder/b.jsonl': group.replace('1.0', '2'),
+    'folder/B.json': group.replace('1.0', '1'),
+    'folder/a.gz': zlib.gzipSync(group.replace('1.0', '3')),
+    'folder/notes.txt': 'no',
+    'folder/deep/c.json': 'no',
+    'job.json': `\ufeff { "trajectory_groups" : [ ${group} ] ,"model_id":"${modelId}", "x":1e400}\n`,
+  };
+  const pretty = contents['pretty.json'];
+  const folderGroups = ['1', '2', '3'].map((reward) => group.replace('1.0', reward));
+
+  it.each<[string, string[], string, string?]>([
+    ['a list and lines', ['a.json', 'b.jsonl'], list([group, group, group, group].join(','))],
+    ['@file', ['--trajectory-groups', '@b.jsonl'], list(`${group},${group}`)],
+    ['one over several lines', ['pretty.json'], list(pretty)],
+    ['gzip', ['packed.gz'], list(`${group},${group}`)],
+    ['a folder in bytewise order', ['folder'], list([folderGroups[0], folderGroups[2], folderGroups[1]].join(','))],
+    ['stdin', ['-'], list(group), group],
+    ['gzipped stdin and a file', ['b.jsonl', '-'], list([group, group, group].join(',')), 'gzip'],
+    ['trajectories a line, grouped', ['runs.jsonl', '--group-by', 'metadata.task'], list(grouped.join(','))],
+    [
+      'grouped over several files',
+      ['runs.jsonl', 'more.jsonl', '--group-by', 'metadata.task'],
+      list(grouped.join(',').replace(lines[2] ?? '', `${lines[2]},${lines[0]}`)),
+    ],
+    ['nothing', ['empty.jsonl'], list('')],
+  ])('%s', async (_, args, wanted, piped) => {
+    const cwd = files({ ...contents, 'empty.jsonl': '' });
+    const stdin = piped === 'gzip' ? zlib.gzipSync(group) : piped;
+    const setting = { cwd, ...(stdin === undefined ? {} : { stdin }) };
+    const { code, stderr, body, length } = await sent([...args, '--model-id', modelId, '-q'], setting);
+    expect({ code, stderr, body, length }).toEqual({ code: 0, stderr: '', body: wanted, length: wanted.length });
+    const shown = await sent([...args, '--model-id', modelId, '-q', '--dry-run'], setting);
+    expect(shown).toMatchObject({ code: 0, body: '', stdout: wanted });
+    // Nothing of a copy stays.
+    expect(readdirSync(cwd).includes('data') ? readdirSync(join(cwd, 'data')) : []).toEqual([]);
+  });
+
+  it('a whole body byte for byte, and with flags only what they name is changed', async () => {
+    const cwd = files(contents);
+    const whole = contents['job.json'].slice(1);
+    expect((await sent(['-f', 'job.json', '-q'], { cwd })).body).toBe(whole);
+    expect((await sent(['-q'], { cwd, stdin: contents['job.json'] })).body).toBe(whole);
+    expect(
+      (await sent(['-f', 'job.json', '--set', 'x:=2', '--experimental-config', '{"ppo":true}', '-q'], { cwd })).body,
+    ).toBe(whole.replace('1e400}', '2,"experimental_config":{"ppo":true}}'));
+    expect((await sent(['-f', 'job.json', 'a.json', '-q'], { cwd })).body).toBe(
+      whole.replace(`[ ${group} ]`, `[${group},${group}]`),
+    );
+  });
+
+  it('without a copy: as it comes, of unknown length', async () => {
+    const cwd = files(contents);
+    const flags = ['--no-spool', '--model-id', modelId, '-q'];
+    const whole = contents['job.json'].slice(1);
+    expect(await sent(['-', ...flags], { cwd, stdin: group })).toMatchObject({
+      code: 0,
+      body: list(group),
+      length: undefined,
+    });
+    expect(await sent(['packed.gz', 'a.json', ...flags], { cwd })).toMatchObject({
+      code: 0,
+      body: list([group, group, group, group].join(',')),
+    });
+    expect(await sent(['--no-spool', '-q'], { cwd, stdin: whole })).toMatchObject({
+      code: 0,
+      body: whole,
+      length: undefined,
+    });
+    const sorted = [...lines].sort((left, right) => (left.slice(12) < right.slice(12) ? -1 : 1));
+    const neighbours = await sent(['-', '--group-by', 'metadata.task', ...flags], { cwd, stdin: sorted.join('\n') });
+    expect(neighbours.code).toBe(0);
+    expect(
+      JSON.parse(neighbours.body).trajectory_groups.map((one: { trajectories: [] }) => one.trajectories.length),
+    ).toEqual([2, 2, 1]);
+    expect(readdirSync(cwd)).not.toContain('data');
+  });
+});
+
+describe('what is not sent', () => {
+  const contents = {
+    'ok.jsonl': group,
+    'runs.jsonl': lines.join('\n'),
+    'bad.jsonl': `${group}\n{"trajectories":[{"reward":"x"},\n {"rewrd":1},{"reward":nul}]}`,
+    'utf8.jsonl': Buffer.from([...Buffer.from('{"trajectories":[{"a":"'), 0xc3, 0x28, 0x22]),
+    'half.gz': zlib.gzipSync(group.repeat(1000)).subarray(0, 60),
+    'some.zst': Buffer.from([0x28, 0xb5, 0x2f, 0xfd, 0]),
+    'job.json': list(group),
+    'bare.jsonl': '{"reward":1}\n{"metadata":{"task":1}}',
+    'none/notes.txt': '',
+  };
+
+  it.each<[string, string[], number, RegExp, string?]>([
+    [
+      'a value of the wrong kind',
+      ['bad.jsonl'],
+      3,
+      /bad\.jsonl:2:28 trajectory_groups\[1\]\.trajectories\[0\]\.reward: must be a number/,
+    ],
+    ['no JSON', ['bad.jsonl'], 3, /bad\.jsonl:3:24 trajectory_groups: not JSON/],
+    ['no JSON, unchecked', ['bad.jsonl', '--no-check'], 3, /bad\.jsonl:3:24 trajectory_groups: not JSON/],
+    ['invalid UTF-8', ['utf8.jsonl'], 3, /utf8\.jsonl: byte 23 trajectory_groups: not JSON: invalid UTF-8/],
+    ['all files at once', ['bad.jsonl', 'utf8.jsonl'], 3, /bad\.jsonl:3:24[\s\S]*utf8\.jsonl: byte/],
+    [
+      'a warning, strictly',
+      ['-', '--strict'],
+      3,
+      /stdin:1:28 .*\.rewrd: .*did you mean reward/,
+      '{"trajectories":[{"rewrd": 1}]}',
+    ],
+    [
+      'a trajectory without a group',
+      ['runs.jsonl'],
+      3,
+      /runs\.jsonl:1:1: must be a group[\s\S]*--group-by metadata\.task/,
+    ],
+    [
+      'a whole body in the place of groups',
+      ['job.json'],
+      3,
+      /job\.json:1:1: is a whole body, not a group; give the file with -f/,
+    ],
+    [
+      'a group that has none',
+      ['bare.jsonl', '--group-by', 'metadata.task'],
+      3,
+      /bare\.jsonl:1:1: has no metadata\.task/,
+    ],
+    ['groups to be grouped', ['ok.jsonl', '--group-by', 'a'], 3, /ok\.jsonl:1:1: is a group already/],
+    [
+      'strangers without a copy',
+      ['-', '--no-spool', '--group-by', 'metadata.task'],
+      3,
+      /stdin:3:1: its group, "b", is over/,
+      lines.join('\n'),
+    ],
+    [
+      'errors without a copy',
+      ['-', '--no-spool'],
+      3,
+      /stdin:1:28 .*reward: must be a number/,
+      '{"trajectories":[{"reward":""}]}',
+    ],
+    ['broken gzip', ['half.gz'], 12, /cannot read half\.gz: it is broken gzip/],
+    ['no such file', ['ok.jsonl', 'gone.jsonl'], 12, /cannot read gone\.jsonl: there is no such file/],
+    ['an empty folder', ['none'], 12, /there is nothing to send in none/],
+    [
+      '--set into trajectories',
+      ['ok.jsonl', '--set', 'trajectory_groups[0].x=1'],
+      2,
+      /--set cannot change trajectories/,
+    ],
+    ['a path that is none', ['runs.jsonl', '--group-by', '[]'], 2, /--group-by cannot read "\[\]"/],
+    [
+      'grouping of nothing',
+      ['-f', 'job.json', '--group-by', 'a'],
+      2,
+      /--group-by is for files with a trajectory a line/,
+    ],
+    [
+      'changes without a copy',
+      ['-f', '-', '--no-spool', '--set', 'x=1'],
+      2,
+      /with --no-spool stdin goes as it is/,
+      '{}',
+    ],
+  ])('%s', async (_, args, code, says, stdin) => {
+    const cwd = files(contents);
+    const result = await sent(
+      [...args, '--model-id', modelId].slice(0, args.includes('-f') ? args.length : undefined),
+      {
+        cwd,
+        ...(stdin === undefined ? {} : { stdin }),
+      },
+    );
+    expect(result).toMatchObject({ code, body: '', stdout: '' });
+    expect(result.stderr).toMatch(says);
+  });
+
+  it.skipIf('createZstdDecompress' in zlib)('zstd where this Node cannot read it', async () => {
+    const { code, stderr } = await sent(['some.zst', '--model-id', modelId], { cwd: files(contents) });
+    expect(code).toBe(12);
+    expect(stderr).toMatch(/this Node cannot read zstd[\s\S]*zstd -dc some\.zst \| svc train -/);
+  });
+
+  it.each(['appended to', 'replaced', 'of the same length'])(
+    'a file that is %s after it was checked: exit 12, incomplete',
+    async (how) => {
+      const cwd = files({ 'a.jsonl': `${group}\n`.repeat(20_000) });
+      const path = join(cwd, 'a.jsonl');
+      let received = 0;
+      const { code, stderr } = await svc(['train', 'a.jsonl', '--model-id', modelId], {
+        cwd,
+        env: { SVC_BASE_URL: 'http://127.0.0.1:9', SVC_TOKEN: 'tok-en-1' },
+        send: async ({ body }) => {
+          if (body instanceof Uint8Array) throw new Error('it is not streamed');
+          if (how === 'appended to') appendFileSync(path, group);
+          if (how === 'replaced') writeFileSync(path, group);
+          for await (const piece of body.pieces()) {
+            received += piece.length;
+            if (how === 'of the same length') writeFileSync(path, `${group.replace('1.0', '2.0')}\n`.repeat(20_000));
+            expect(received).toBeLessThan(body.length ?? 0);
+          }
+          throw new Error('it was given away');
+        },
+      });
+      expect({ code, stderr }).toEqual({
+        code: 12,
+        stderr: expect.stringContaining('a.jsonl was changed after it was checked'),
+      });
+    },
+  );
+});
