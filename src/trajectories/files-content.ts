@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer';
+import { newBatch } from './batch.ts';
 import { type Content, lastingOf } from './content.ts';
 import { checkedPieces, type Take, takenPieces } from './pieces.ts';
 import type { TextSource } from './source.ts';
@@ -15,7 +16,8 @@ export function filesContent(sources: readonly TextSource[]): Content {
     },
     again: async function* () {
       const take = listElements();
-      for (const source of sources) yield* takenPieces(source.again(), 'elements', take, 'lasting');
+      const batch = newBatch('lasting');
+      for (const source of sources) yield* takenPieces(source.again(), 'elements', take, batch);
     },
   };
 }

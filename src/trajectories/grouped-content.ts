@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer';
+import { newBatch } from './batch.ts';
 import { type Content, lastingOf } from './content.ts';
 import { listElements } from './files-content.ts';
 import type { Grouping } from './grouping.ts';
@@ -29,12 +30,13 @@ export function groupedContent(sources: readonly TextSource[], grouping: Groupin
       if (!isSorted && grouping.groups() > 0) yield close;
     },
     again: async function* () {
+      const batch = newBatch('lasting');
       for (let group = 0; group < grouping.groups(); group += 1) {
         yield group === 0 ? open : Buffer.concat([comma, open]);
         const take = listElements();
         for (const { source, start, end } of runs.of(group)) {
           const text = sources[source]?.again(start, end);
-          if (text) yield* takenPieces(text, 'elements', take, 'lasting');
+          if (text) yield* takenPieces(text, 'elements', take, batch);
         }
         yield close;
       }

@@ -1,4 +1,4 @@
-import { type Lasting, newBatch } from './batch.ts';
+import { type Batch, type Lasting, newBatch } from './batch.ts';
 import type { Checks } from './checks.ts';
 import type { Form, Passing } from './passing.ts';
 import { readTrajectories } from './read.ts';
@@ -25,7 +25,7 @@ export async function* checkedPieces(
     return take(passing);
   };
   try {
-    yield* takenPieces(source.first(), form, seen, lasting);
+    yield* takenPieces(source.first(), form, seen, newBatch(lasting));
   } catch (error) {
     if (!(error instanceof UnreadableText)) throw error;
     checks.refuse(error, label, form === 'body' ? '' : 'trajectory_groups');
@@ -37,10 +37,9 @@ export async function* takenPieces(
   text: AsyncIterable<Uint8Array>,
   form: Form,
   take: Take,
-  lasting: Lasting,
+  batch: Batch,
 ): AsyncGenerator<Uint8Array> {
-  const batched = newBatch(lasting);
-  for await (const some of readTrajectories(text, form)) yield* batched(takenOf(some, take));
+  for await (const some of readTrajectories(text, form)) yield* batch(takenOf(some, take));
 }
 
 function* takenOf(some: Iterable<Passing>, take: Take): Generator<Uint8Array> {

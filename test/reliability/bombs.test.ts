@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { finished, start } from '../support/process.ts';
+import { peakOf } from './peak.ts';
 
 const MEBIBYTE = 1024 * 1024;
 const json = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n';
@@ -210,16 +210,6 @@ async function bomber({ head, again }: Bomb): Promise<string> {
   });
   const address = server.address();
   return `http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}`;
-}
-
-/** The most memory a process has used so far, in MiB; undefined where the system does not say or it is gone. */
-function peakOf(pid: number | undefined): number | undefined {
-  try {
-    const peak = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
-    return peak === undefined ? undefined : Number(peak) / 1024;
-  } catch {
-    return undefined;
-  }
 }
 
 describe('whatever a server sends', () => {
