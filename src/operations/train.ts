@@ -51,7 +51,7 @@ export const train = {
   result: { member: 'id', as: 'record' },
   arguments: {
     name: 'files',
-    summary: 'Trajectory groups: a JSON list, or JSONL with a group a line; - is stdin',
+    summary: 'Trajectory groups: JSON lists, JSONL with a group a line, gzip, folders of them; - is stdin',
     as: { filesOf: 'trajectory_groups' },
   },
   examples: [
