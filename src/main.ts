@@ -21,7 +21,7 @@ export async function main(runtime: Runtime): Promise<number> {
   const stdout = streamWriter(out, { name: 'stdout', colour: hasColour(out, env) });
   let clearSpinner = (): void => {};
   const spin: Context['spin'] = (text) => {
-    const { clear, stop } = delayedSpinner(runtime, typeof text === 'string' ? () => text : text);
+    const { clear, stop } = delayedSpinner(runtime, text);
     clearSpinner = clear;
     return stop;
   };

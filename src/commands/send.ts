@@ -30,8 +30,8 @@ export interface Sending extends Call {
   readonly conversation: Conversation | undefined;
 }
 
-/** Sends a request and shows the answer; a conversation keeps what was said. Throws the Failure it is otherwise. */
-export async function send(sending: Sending, context: Context): Promise<void> {
+/** Sends a request, shows the answer and returns it; a conversation keeps what was said. Throws the Failure it is otherwise. */
+export async function send(sending: Sending, context: Context): Promise<JsonDocument> {
   const { prepared, options, limit, conversation } = sending;
   const { operation, draft } = prepared;
   const { runtime, stdout, report } = context;
@@ -57,6 +57,7 @@ export async function send(sending: Sending, context: Context): Promise<void> {
     reply = answered.reply;
     const said = await show(answered, sent, view, stop, conversation !== undefined);
     await conversation?.save(rootOf(draft.doc), member(choicesIn(rootOf(said))[0], 'message'));
+    return said;
   } catch (error) {
     await sink.abandon().catch((lost: unknown) => report.warn(failureOf(lost).message));
     throw reply ? afterSuccess(error, reply, sent) : error;

@@ -10,6 +10,7 @@ import { type Measure, measure, unchanged } from '../../trajectories/measured.ts
 import { keepHeapSmall } from '../../trajectories/small-heap.ts';
 import { type Checked, trainingFiles } from '../../trajectories/training.ts';
 import { refuseOrWarn } from '../verdict.ts';
+import { showChecking } from './checking.ts';
 import { readTrainingFlags, type TrainingFlags } from './flags.ts';
 import { flowing } from './flowing.ts';
 import { type Sources, sourcesOf } from './sources.ts';
@@ -81,7 +82,7 @@ async function gather(
   const inputs = {
     ...inputsOf(runtime, signal, report.note),
     whole: async (path?: string) => {
-      whole = await readWhole(await sources.open(path), given, () => signal.throwIfAborted());
+      whole = await readWhole(await sources.open(path), given, context);
       return whole.named;
     },
   };
@@ -112,14 +113,12 @@ async function prepared(
   if (content.sources.some(({ isOnce }) => isOnce))
     return { draft, isOnce: true, body: flowing({ built, trajectories, whole }, request, context) };
 
-  const told = (): void => signal.throwIfAborted();
   const parts = cutAtLists(draft.doc);
   const again = (): AsyncIterable<Uint8Array> => assembled(parts, content.again);
-  const first = content.isSorted ? content.first(checks) : assembled(parts, () => content.first(checks));
-  const measured = whole?.measure ?? (await measure(first, told));
+  const measured = whole?.measure ?? (await firstPass(trajectories, parts, context));
   await check();
   const isOther = content.isSorted || (whole && !draft.doc.bytes.equals(whole.named.bytes));
-  const facts = isOther ? await measure(again(), told) : measured;
+  const facts = isOther ? await measure(again(), () => signal.throwIfAborted()) : measured;
   const files = content.sources.map(({ label }) => label);
   if (!isShown) await guard({ ...facts, groups: checks.groups(), trajectories: checks.trajectories(), files });
   const pieces = async function* (): AsyncGenerator<Uint8Array> {
@@ -127,4 +126,11 @@ async function prepared(
     yield* unchanged(again(), facts, files.join(' '));
   };
   return { draft, body: { length: facts.bytes, pieces } };
+}
+
+function firstPass(checked: Checked, parts: readonly Uint8Array[], context: Context): Promise<Measure> {
+  const { content, checks } = checked;
+  const { told, end } = showChecking(checked, context);
+  const pieces = content.isSorted ? content.first(checks) : assembled(parts, () => content.first(checks));
+  return measure(pieces, told).finally(end);
 }

@@ -1,6 +1,7 @@
 import { givesMembers } from '../../body/base.ts';
 import type { Given, Named } from '../../body/given.ts';
 import { namedStdin } from '../../body/given.ts';
+import type { Context } from '../../cli/context.ts';
 import { usage } from '../../errors.ts';
 import type { Checks } from '../../trajectories/checks.ts';
 import { type Measure, measure } from '../../trajectories/measured.ts';
@@ -9,6 +10,7 @@ import type { TextSource } from '../../trajectories/source.ts';
 import { trainingBody } from '../../trajectories/training.ts';
 import { UnreadableText } from '../../trajectories/unreadable-text.ts';
 import type { WholeContent } from '../../trajectories/whole-content.ts';
+import { showChecking } from './checking.ts';
 
 /** A whole body of a training job, read for the first time unless that can be done once only. */
 export interface Whole {
@@ -24,7 +26,7 @@ export interface Whole {
 export async function readWhole(
   source: TextSource,
   { operation, args, flags }: Given,
-  told: (bytes: number) => void,
+  context: Context,
 ): Promise<Whole> {
   const { content, checks } = trainingBody(source);
   if (source.isOnce) {
@@ -32,7 +34,8 @@ export async function readWhole(
       throw usage(`with --no-spool ${source.label} goes as it is`, 'leave out --no-spool, or the flags that change it');
     return { named: { label: source.label, bytes: Buffer.from('{}') }, content, checks, measure: undefined };
   }
-  const measured = await measure(content.first(checks), told);
+  const { told, end } = showChecking({ content, checks }, context);
+  const measured = await measure(content.first(checks), told).finally(end);
   if (measured.bytes === 0 && source.label === 'stdin')
     return { named: namedStdin(Buffer.alloc(0)), content, checks: trainingBody(source).checks, measure: undefined };
   return { named: shellOf(source.label, content, checks), content, checks, measure: measured };
