@@ -11,7 +11,7 @@ export async function renameDurably(from: string, to: string): Promise<void> {
   await syncFolder(dirname(to));
 }
 
-/** Makes the names in a folder last even if the power fails. Throws what the system throws. */
+/** Makes the names in a folder last even if the power fails, where the system can. Throws what the system throws. */
 export async function syncFolder(path: string): Promise<void> {
   try {
     const folder = await open(path, 'r');

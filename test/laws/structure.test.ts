@@ -24,6 +24,7 @@ const allowed: { readonly [folder: string]: readonly string[] } = {
   batch: [...base, 'json', 'files', 'fields', 'operations', 'http', 'output', 'body', 'call'],
   service: [...base, 'json', 'files', 'fields', 'operations', 'http', 'profiles'],
   cli: [...base, 'json', 'fields', 'operations', 'output', 'service'],
+  ledger: [...base, 'json', 'files'],
   commands: [
     ...base,
     'json',
@@ -36,6 +37,7 @@ const allowed: { readonly [folder: string]: readonly string[] } = {
     'body',
     'call',
     'trajectories',
+    'ledger',
     'service',
     'batch',
     'cli',
