@@ -6,9 +6,15 @@ import { bodyFlags } from './body-flags.ts';
 import type { Argument, Command } from './command.ts';
 import { operationFlags } from './shared-flags.ts';
 import { toolCommands } from './tool-commands.ts';
+import { trainCommands } from './train-commands.ts';
 
 /** All commands, in the order help shows them. */
-export const commands: readonly Command[] = [...operations.map(operationCommand), ...accountCommands, ...toolCommands];
+export const commands: readonly Command[] = [
+  ...operations.map(operationCommand),
+  ...accountCommands,
+  ...trainCommands,
+  ...toolCommands,
+];
 
 /** What the groups of commands are for. */
 export const groups: { readonly [word: string]: string } = {

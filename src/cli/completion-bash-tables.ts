@@ -1,5 +1,12 @@
 import { commands } from './commands.ts';
-import { argumentWords, type CompletedFlag, completedFlags, firstWords, secondWords } from './completion-words.ts';
+import {
+  argumentWords,
+  type CompletedFlag,
+  completedFlags,
+  firstWords,
+  isCommand,
+  secondWords,
+} from './completion-words.ts';
 
 /** The functions of the bash script that look up what a command takes. They set variables of their caller. */
 export function bashTables(): string {
@@ -21,7 +28,9 @@ function lookup(name: string, cases: readonly string[]): string[] {
 
 function secondCases(): string[] {
   const groups = firstWords().filter(([word]) => secondWords(word).length > 0);
-  const found = groups.map(([word]) => `${word}) second="${joined(secondWords(word))}" ;;`);
+  const found = groups.map(
+    ([word]) => `${word}) second="${joined(secondWords(word))}"${isCommand(word) ? ' own=yes' : ''} ;;`,
+  );
   return [...found, '*) second="" ;;'];
 }
 

@@ -20,7 +20,7 @@ _svc() {
     rest=\${rest#"$piece"}
   done
   local last=$((\${#given[@]} - 1)) first=2 command=\${given[1]}
-  local word=\${given[last]} second="" flag="" only="" count=0 argument="" quote="" lead=""
+  local word=\${given[last]} second="" own="" flag="" only="" count=0 argument="" quote="" lead=""
   local flags="" valued="" paths="" references="" arguments="" choices=""
   if ((last == 1)); then
     if [[ $word == -* ]]; then _svc_offer "--help --version"; else _svc_offer "${joined(firstWords())}"; fi
@@ -29,11 +29,12 @@ _svc() {
   _svc_second "$command"
   if [[ -n $second ]]; then
     if ((last == 2)); then
-      if [[ $word == -* ]]; then _svc_offer "--help"; else _svc_offer "$second"; fi
-      return
+      if [[ $word != -* ]]; then _svc_offer "$second"; elif [[ -z $own ]]; then _svc_offer "--help"; fi
+      if [[ -z $own ]]; then return; fi
+    elif [[ -z $own || " $second " == *" \${given[2]} "* ]]; then
+      first=3
+      command="$command \${given[2]}"
     fi
-    first=3
-    command="$command \${given[2]}"
   fi
   _svc_command "$command"
   for ((at = first; at < last; at++)); do

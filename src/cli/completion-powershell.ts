@@ -1,5 +1,12 @@
 import { commands } from './commands.ts';
-import { argumentWords, type CompletedFlag, completedFlags, firstWords, secondWords } from './completion-words.ts';
+import {
+  argumentWords,
+  type CompletedFlag,
+  completedFlags,
+  firstWords,
+  isCommand,
+  secondWords,
+} from './completion-words.ts';
 
 /** The completion script for PowerShell 5 and later. Where it offers nothing, PowerShell offers files. */
 export function powershellScript(): string {
@@ -10,6 +17,7 @@ Register-ArgumentCompleter -Native -CommandName svc -ScriptBlock {
   $second = @{
 ${groups.map(([word]) => `    ${quoted(word)} = ${list(namesOf(secondWords(word)))}`).join('\n')}
   }
+  $own = ${list(namesOf(groups.filter(([word]) => isCommand(word))))}
   $commands = @{
 ${commands.map(commandLine).join('\n')}
   }
@@ -18,10 +26,10 @@ ${commands.map(commandLine).join('\n')}
   $lead = ''
   if ($given.Count -eq 0) {
     $offers = if ($word -like '-*') { @('--help', '--version') } else { ${list(namesOf(firstWords()))} }
-  } elseif ($given.Count -eq 1 -and $second.ContainsKey($given[0])) {
+  } elseif ($given.Count -eq 1 -and $second.ContainsKey($given[0]) -and ($word -notlike '-*' -or $own -notcontains $given[0])) {
     $offers = if ($word -like '-*') { @('--help') } else { $second[$given[0]] }
   } else {
-    $length = if ($second.ContainsKey($given[0])) { 2 } else { 1 }
+    $length = if ($second.ContainsKey($given[0]) -and ($own -notcontains $given[0] -or $second[$given[0]] -contains $given[1])) { 2 } else { 1 }
     $command = $commands[($given[0..($length - 1)] -join ' ')]
     if (-not $command) { return }
     $flag = ''

@@ -34,6 +34,11 @@ export function secondWords(group: string): readonly (readonly [word: string, su
   );
 }
 
+/** True for the first word of a group that is a command itself: its arguments stand where the second word would. */
+export function isCommand(group: string): boolean {
+  return commands.some(({ words: [first, second] }) => first === group && second === undefined);
+}
+
 /** The flags of a command, help among them. */
 export function completedFlags({ flags }: Command): CompletedFlag[] {
   const help: Flag = { name: 'help', short: 'h', takes: 'switch', group: 'Help', summary: 'Show this help' };

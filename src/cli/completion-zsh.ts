@@ -1,6 +1,13 @@
 import type { Command } from './command.ts';
 import { commands } from './commands.ts';
-import { argumentWords, type CompletedFlag, completedFlags, firstWords, secondWords } from './completion-words.ts';
+import {
+  argumentWords,
+  type CompletedFlag,
+  completedFlags,
+  firstWords,
+  isCommand,
+  secondWords,
+} from './completion-words.ts';
 
 /** The completion script for zsh; it can be sourced, or stand as _svc in a folder of $fpath. */
 export function zshScript(): string {
@@ -16,6 +23,7 @@ _svc() {
   fi
   case $command in
     ${groups()
+      .filter(([word]) => !isCommand(word))
       .map(([word]) => word)
       .join(' | ')})
       if ((CURRENT == 3)); then
@@ -25,6 +33,7 @@ _svc() {
       command+=_$words[3]
       length=2
       ;;
+${groups().flatMap(ownCase).join('\n')}
   esac
   (($+functions[_svc_run_$command])) || return 1
   shift $length words
@@ -68,6 +77,22 @@ fi
 
 function groups(): ReturnType<typeof firstWords> {
   return firstWords().filter(([word]) => secondWords(word).length > 0);
+}
+
+// A group that is a command itself: its arguments are offered beside the second words.
+function ownCase([group]: readonly [word: string, summary: string]): string[] {
+  if (!isCommand(group)) return [];
+  const words = secondWords(group).map(([word]) => word);
+  return [
+    `    ${group})
+      if ((CURRENT == 3)); then
+        if [[ $PREFIX != -* ]]; then _svc_second; fi
+      elif [[ $words[3] == (${words.join('|')}) ]]; then
+        command+=_$words[3]
+        length=2
+      fi
+      ;;`,
+  ];
 }
 
 function secondCase([group]: readonly [word: string, summary: string]): string {

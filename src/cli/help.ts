@@ -4,8 +4,6 @@ import { accountCommands } from './account-commands.ts';
 import type { Command } from './command.ts';
 import { commands } from './commands.ts';
 
-const firstWords = new Set(operations.map(({ command: [first = ''] }) => first));
-
 /** The module that holds the help of the whole program, which is too short a text to load all commands for. */
 export function rootHelpModule(): string {
   const text = wholeHelp().replace(/[\\`$]/g, '\\$&');
@@ -13,7 +11,7 @@ export function rootHelpModule(): string {
 }
 
 function wholeHelp(): string {
-  const isOperation = ({ words: [first = ''] }: Command): boolean => firstWords.has(first);
+  const isOperation = ({ words }: Command): boolean => operations.some(({ command }) => command === words);
   const isAccount = (command: Command): boolean => accountCommands.includes(command);
   const sections: readonly (readonly [title: string, of: (command: Command) => boolean])[] = [
     ['Operations', isOperation],
@@ -28,6 +26,16 @@ function wholeHelp(): string {
     'Flags:\n  -h, --help     Show help, also of a command: svc chat --help\n  -V, --version  Print the version\n',
     'Start here:\n  svc chat --local "Hello"            ask the embedded service, nothing to set up\n  svc auth login --base-url <url>     store credentials for a real one\n  svc help exit-codes                 what scripts can rely on\n',
   ].join('\n');
+}
+
+/** The commands whose words begin with those of a command that can be run itself, each on a line. */
+export function innerCommandsText({ words: outer }: Command): string {
+  const inner = commands.filter(
+    ({ words }) => words.length > outer.length && outer.every((word, at) => words[at] === word),
+  );
+  if (inner.length === 0) return '';
+  const widest = Math.max(...inner.map(({ words }) => words.join(' ').length));
+  return `\nCommands:\n${inner.map(({ words, summary }) => `  svc ${words.join(' ').padEnd(widest)}  ${summary}`).join('\n')}\n`;
 }
 
 /** Examples as help shows them, each below what it is good for. */

@@ -4,7 +4,7 @@ import { type FlagValues, textOf } from '../fields/flag.ts';
 import { readableArguments } from './arguments.ts';
 import type { Argument, Command, Invocation } from './command.ts';
 import { commands, groups } from './commands.ts';
-import { examplesText } from './help.ts';
+import { examplesText, innerCommandsText } from './help.ts';
 import { optionsOf, optionTerm, valuesOf } from './options.ts';
 import { rootHelp, versionText } from './root.ts';
 
@@ -18,7 +18,7 @@ export type Parsed = { readonly run: Invocation } | { readonly text: string };
 export function parseCommandLine(argv: readonly string[], columns: number): Parsed {
   const output: string[] = [];
   const page: Page = { columns, write: (text) => output.push(text) };
-  const command = commands.find(({ words }) => words.every((word, at) => argv[at] === word));
+  const command = commandOf(argv);
   try {
     if (command) return { run: readInvocation(command, argv.slice(command.words.length), page) };
     rootProgram(page).parse(argv, { from: 'user' });
@@ -36,6 +36,12 @@ export function helpText(words: readonly string[], columns: number): string {
   return 'text' in parsed ? parsed.text : '';
 }
 
+// Of commands that begin alike the one of more words: `train log` is no `train` of a file.
+function commandOf(argv: readonly string[]): Command | undefined {
+  const fitting = commands.filter(({ words }) => words.every((word, at) => argv[at] === word));
+  return fitting.sort((left, right) => right.words.length - left.words.length)[0];
+}
+
 interface Page {
   readonly columns: number;
   readonly write: (text: string) => void;
@@ -50,7 +56,7 @@ function readInvocation(command: Command, words: readonly string[], page: Page):
   }
   program.optionsGroup('Help:').helpOption('-h, --help', 'Show this help');
   program.configureHelp({ optionTerm: (option) => optionTerm(option, command.flags) });
-  program.addHelpText('after', examplesText(command.examples));
+  program.addHelpText('after', innerCommandsText(command) + examplesText(command.examples));
   program.parse(readableArguments(words, command.flags), { from: 'user' });
   const flags = valuesOf(program, command.flags);
   requireChoices(command, program.args, flags);

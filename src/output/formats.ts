@@ -1,6 +1,7 @@
 import type { JsonDocument } from '../json/document.ts';
 import { compactPieces, indentPieces } from '../json/layout.ts';
 import { itemsOf, type JsonNode, kindOf, member, membersOf, rootOf, stringOf } from '../json/node.ts';
+import { aligned } from './aligned.ts';
 
 export type Format = 'json' | 'jsonl' | 'text' | 'table';
 
@@ -89,17 +90,4 @@ function compact(node: JsonNode): string {
 
 function lines(rows: readonly (readonly string[])[]): string {
   return rows.map((row) => `${row.join('\t')}\n`).join('');
-}
-
-function aligned(rows: readonly (readonly string[])[]): string {
-  const widths = (rows[0] ?? []).map((_, at) => Math.max(...rows.map((row) => (row[at] ?? '').length)));
-  return rows
-    .map(
-      (row) =>
-        `${row
-          .map((text, at) => text.padEnd(widths[at] ?? 0))
-          .join('  ')
-          .trimEnd()}\n`,
-    )
-    .join('');
 }

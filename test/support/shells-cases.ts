@@ -13,6 +13,7 @@ export const folderFiles = ['a file.json', 'groups.jsonl', 'sub/inner.json'];
 const files = ['a file.json', 'groups.jsonl', 'sub'];
 const references = files.map((file) => `@${file}`);
 const first = firstWords().map(([word]) => word);
+const trainWords = secondWords('train').map(([word]) => word);
 const formats = ['json', 'jsonl', 'text', 'table'];
 
 /** A line, and the words it may end with. */
@@ -45,7 +46,12 @@ export const cases: readonly Case[] = [
   ['svc chat -- --ec', []],
   ['svc call start --op', ['--op-name']],
   ['svc profile set work --chat', ['--chat-base-url']],
-  ['svc train ', files],
+  ['svc train ', [...files, ...trainWords]],
+  ['svc train lo', ['log']],
+  ['svc train log --js', ['--json']],
+  ['svc train log --model-', []],
+  ['svc train a --model-', ['--model-id']],
+  ['svc train --exact log', []],
   ['svc train a', ['a file.json']],
   ['svc train a\\ f', ['a file.json']],
   ['svc train sub/', ['sub/inner.json']],
@@ -95,7 +101,7 @@ export const derived: readonly Case[] = commands.flatMap((command): Case[] => {
   const flags = completedFlags(command);
   const long = flags.map(({ word }) => word);
   return [
-    [`${start} `, argumentWords(command) ?? files],
+    [`${start} `, [...(argumentWords(command) ?? files), ...(start === 'svc train' ? trainWords : [])]],
     [`${start} --`, long],
     [`${start} -`, [...long, ...flags.flatMap(({ short }) => (short ? [`-${short}`] : []))]],
     ...flags

@@ -1,0 +1,110 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { folder, svc } from '../support/svc.ts';
+
+const start = (key: string, more = ''): string =>
+  `{"entry":"${key}","started_at":"2026-01-3${key}T10:00:00.000Z","digest":"${key.repeat(64)}","target":"local","files":["a.jsonl","b\\nc"],"bytes":12345678901234567890,"groups":1,"trajectories":2,"model_id":"m","pid":${process.pid}${more},"host":"elsewhere"}\n`;
+const end = (key: string, applied: string, id = 'null'): string =>
+  `{"entry":"${key}","ended_at":"2026-01-3${key}T10:00:01.000Z","applied":"${applied}","exit_code":0,"id":${id}}\n`;
+const text = [
+  start('0', ',"later":1.50'),
+  start('1'),
+  end('0', 'yes', '"0199aaaa-5f3a-7c21-9b6e-2f1d7a4c8e05"'),
+  end('1', 'no'),
+].join('');
+
+/** A home whose ledger has this text. */
+function home(ledger: string): string {
+  const cwd = folder();
+  mkdirSync(join(cwd, 'data'));
+  writeFileSync(join(cwd, 'data', 'training-jobs.jsonl'), ledger);
+  return cwd;
+}
+
+describe('svc train log', () => {
+  it('is a table on a terminal, the newest job last', async () => {
+    const { code, stdout } = await svc(['train', 'log'], { cwd: home(text), terminal: true });
+    expect(code).toBe(0);
+    expect(stdout.split('\n').map((line) => line.split(/ {2,}/))).toEqual([
+      ['WHEN', 'ID', 'DIGEST', 'SIZE', 'OUTCOME', 'FILES'],
+      [
+        ...['2026-01-30T10:00:00Z', '0199aaaa-5f3a-7c21-9b6e-2f1d7a4c8e05', '000000000000', '11228329.6 TiB'],
+        ...['applied', 'a.jsonl b c'],
+      ],
+      ['2026-01-31T10:00:00Z', '-', '111111111111', '11228329.6 TiB', 'not-applied', 'a.jsonl b c'],
+      [''],
+    ]);
+  });
+
+  it.each<[string, readonly string[], boolean]>([
+    ['where it is piped', [], false],
+    ['on a terminal that is asked for it', ['--json'], true],
+  ])('is JSON without a digit lost %s', async (_, args, terminal) => {
+    const { stdout } = await svc(['train', 'log', ...args], { cwd: home(text), terminal });
+    expect(stdout).toBe(
+      `[${[
+        `${start('0', ',"later":1.50').trim().replace('"entry":"0",', '').slice(0, -1)},"ended_at":"2026-01-30T10:00:01.000Z","applied":"yes","exit_code":0,"id":"0199aaaa-5f3a-7c21-9b6e-2f1d7a4c8e05","outcome":"applied"}`,
+        `${start('1').trim().replace('"entry":"1",', '').slice(0, -1)},"ended_at":"2026-01-31T10:00:01.000Z","applied":"no","exit_code":0,"id":null,"outcome":"not-applied"}`,
+      ].join(',')}]\n`,
+    );
+  });
+
+  it.each<[string, string, string]>([
+    ['whose outcome is unknown', start('0') + end('0', 'unknown'), 'unknown'],
+    ['of another machine, without an outcome', start('0'), 'unknown'],
+    ['that runs', start('0').replace('elsewhere', 'here'), 'under-way'],
+    ['whose process is gone', start('0').replace('elsewhere', 'here').replace(`${process.pid}`, '1'), 'unknown'],
+    ['of which a torn line tells', start('0') + end('0', 'yes').slice(0, 40), 'unknown'],
+  ])('tells of a job %s', async (_, ledger, outcome) => {
+    const { stdout } = await svc(['train', 'log'], { cwd: home(ledger), runtime: { host: 'here' } });
+    expect(JSON.parse(stdout)).toMatchObject([{ outcome }]);
+  });
+
+  it.each<[string, readonly string[], readonly string[]]>([
+    ['--limit 1', ['--limit', '1'], ['1']],
+    ['--limit beyond what there is', ['--limit=5'], ['0', '1']],
+  ])('with %s', async (_, args, keys) => {
+    const { stdout } = await svc(['train', 'log', ...args], { cwd: home(text) });
+    expect(JSON.parse(stdout).map(({ digest }: { digest: string }) => digest[0])).toEqual(keys);
+  });
+
+  it('of nothing is an empty list, or says so', async () => {
+    expect(await svc(['train', 'log'])).toMatchObject({ code: 0, stdout: '[]\n', stderr: '' });
+    const shown = await svc(['train', 'log'], { terminal: true });
+    expect(shown).toMatchObject({ code: 0, stdout: '', stderr: 'svc: no training job was sent from here\n' });
+  });
+
+  it.each([
+    ['--limit 0', ['--limit', '0'], 2, /--limit cannot be "0"/],
+    ['a word', ['x'], 2, /too many arguments|expected 0 arguments/i],
+  ])('with %s is a wrong command line', async (_, args, code, says) => {
+    const { stderr, ...rest } = await svc(['train', 'log', ...args]);
+    expect({ code: rest.code, stderr }).toEqual({ code, stderr: expect.stringMatching(says) });
+  });
+
+  it('says which line of the ledger is none', async () => {
+    const { code, stderr } = await svc(['train', 'log'], { cwd: home(`${text}{}\n`) });
+    expect({ code, stderr }).toEqual({ code: 12, stderr: expect.stringMatching(/training-jobs.jsonl:5 is no entry/) });
+  });
+});
+
+describe('log is a command only as the first word after train', () => {
+  it.each<[string, readonly string[]]>([
+    ['./log', ['train', './log']],
+    ['a flag before it', ['train', '--exact', 'log']],
+  ])('%s is a file', async (_, args) => {
+    const cwd = folder();
+    writeFileSync(join(cwd, 'log'), '{"trajectories":[]}');
+    const { code, stdout } = await svc([...args, '--model-id', '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05', '--dry-run'], {
+      cwd,
+    });
+    expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining('"trajectory_groups"') });
+  });
+
+  it('and help of train names it', async () => {
+    const { stdout } = await svc(['train', '--help']);
+    expect(stdout).toMatch(/^Commands:\n {2}svc train log +List the training jobs/m);
+    expect((await svc(['help', 'train', 'log'])).stdout).toMatch(/^Usage: svc train log/);
+  });
+});
