@@ -14,6 +14,8 @@ import { documentAt, type UnreadableText } from './unreadable-text.ts';
 export interface Checks {
   /** Judges what passes of a text of that name. Throws UnreadableText where it is not JSON. */
   readonly see: (passing: Passing, label: string) => void;
+  /** The same for a trajectory, and the value that it is. */
+  readonly seeTrajectory: (passing: Passing & { kind: 'trajectory' }, label: string) => JsonNode;
   /** Keeps why a text, which is that member of the body, could not be read to its end. */
   readonly refuse: (error: UnreadableText, label: string, member: string) => void;
   readonly groups: () => number;
@@ -57,7 +59,7 @@ export function newChecks(judge: Judge, grouping: Grouping | undefined): Checks 
   const refuse = (message: string, place: Place, label: string): void => {
     broken.add({ level: 'error', code: 'invalid' }, () => ({ path: '', at: shown(place, label), message }));
   };
-  const judgeTrajectory = (passing: Passing & { kind: 'trajectory' }, label: string): void => {
+  const judgeTrajectory = (passing: Passing & { kind: 'trajectory' }, label: string): JsonNode => {
     const { bytes, place, stands } = passing;
     const root = rootOf(documentAt(bytes, place, room));
     const member = stands === 'in a group' ? { group: groups - 1, at: inGroup } : grouping?.memberOf(root);
@@ -70,11 +72,13 @@ export function newChecks(judge: Judge, grouping: Grouping | undefined): Checks 
       const path = ['trajectory_groups', member.group, 'trajectories', member.at];
       remark(ofTrajectory(root), path, (offset) => placeInside(bytes, place, offset), label);
     }
+    return root;
   };
   const judgeGroup = (shell: Shell, label: string): void =>
     remark(ofGroup(rootOf(documentOf(shell))), ['trajectory_groups', groups - 1], shell.placeAt, label);
 
   return {
+    seeTrajectory: judgeTrajectory,
     see: (passing, label) => {
       switch (passing.kind) {
         case 'group':

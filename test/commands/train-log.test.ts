@@ -104,7 +104,7 @@ describe('log is a command only as the first word after train', () => {
 
   it('and help of train names it', async () => {
     const { stdout } = await svc(['train', '--help']);
-    expect(stdout).toMatch(/^Commands:\n {2}svc train log +List the training jobs/m);
+    expect(stdout).toMatch(/^Commands:\n {2}svc train lint +Check .*\n {2}svc train log +List the training jobs/m);
     expect((await svc(['help', 'train', 'log'])).stdout).toMatch(/^Usage: svc train log/);
   });
 });

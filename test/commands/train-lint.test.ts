@@ -1,0 +1,103 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { folder, type Setting, svc } from '../support/svc.ts';
+
+const choice = '"messages_and_choices":[{"message":{},"logprobs":{"content":[{"token":"token_id:1","logprob":-1}]}}]';
+const run = (reward: string): string => `{"reward":${reward},${choice}}`;
+const group = (...rewards: readonly string[]): string => `{"trajectories":[${rewards.map(run).join(',')}]}\n`;
+
+const files = {
+  'good.jsonl': group('0', '1') + group('0.25', '0.5', '12345678901234567890'),
+  'equal.jsonl': group('1', '1.0') + group('0', '1'),
+  'one.jsonl': group('1'),
+  'nan.jsonl': group('0', '1') + group('NaN', '1'),
+  'bad.jsonl': `${group('0', '1')}{"trajectories":[{"reward":}]}\n`,
+  'alone.jsonl': `{"metadata":{"task":"a"},${run('0').slice(1)}\n{"metadata":{"task":"a"},${run('1').slice(1)}\n`,
+  'body.json': `{"model_id":"m","trajectory_groups":[${group('1', '1')}],"experimental_config":{}}`,
+};
+
+async function lint(args: readonly string[], setting: Setting = {}) {
+  const cwd = folder();
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(cwd, name), text);
+  return svc(['train', 'lint', ...args], { cwd, ...setting });
+}
+
+describe('svc train lint', () => {
+  it.each<[string, readonly string[], number, Setting]>([
+    ['nothing wrong', ['good.jsonl'], 0, {}],
+    ['findings that nobody asked about', ['equal.jsonl'], 0, {}],
+    ['--fail-on a kind there is none of', ['equal.jsonl', '--fail-on', 'nan,single-trajectory'], 0, {}],
+    ['--fail-on', ['equal.jsonl', '--fail-on=zero-variance'], 13, {}],
+    ['--fail-on with several', ['equal.jsonl', '--fail-on', 'nan, zero-variance'], 13, {}],
+    ['--fail-on given twice', ['one.jsonl', '--fail-on', 'nan', '--fail-on', 'single-trajectory'], 13, {}],
+    ['--fail-on any', ['one.jsonl', '--fail-on', 'any'], 13, {}],
+    ['--fail-on any, and nothing', ['good.jsonl', '--fail-on', 'any'], 0, {}],
+    ['several files', ['good.jsonl', 'equal.jsonl', '--fail-on', 'zero-variance'], 13, {}],
+    ['NaN', ['nan.jsonl'], 3, {}],
+    ['NaN, and --fail-on it', ['nan.jsonl', '--fail-on', 'nan'], 3, {}],
+    ['bad JSON', ['bad.jsonl'], 3, {}],
+    ['trajectories without --group-by', ['alone.jsonl'], 3, {}],
+    ['trajectories and --group-by', ['alone.jsonl', '--group-by', 'metadata.task', '--fail-on', 'any'], 0, {}],
+    ['--group-by what is not there', ['alone.jsonl', '--group-by', 'metadata.other'], 3, {}],
+    ['a whole body', ['-f', 'body.json', '--fail-on', 'zero-variance'], 13, {}],
+    ['a whole body as a file', ['body.json'], 3, {}],
+    ['stdin', ['-', '--fail-on', 'zero-variance'], 13, { stdin: files['equal.jsonl'] }],
+    ['a file that is not there', ['none.jsonl'], 12, {}],
+    ['no file', [], 2, {}],
+    ['a kind that is none', ['good.jsonl', '--fail-on', 'zero'], 2, {}],
+    ['a path that is none', ['good.jsonl', '--group-by', '['], 2, {}],
+  ])('%s: %j ends with %i', async (_, args, code, setting) => {
+    const result = await lint(args, setting);
+    expect({ code: result.code }, result.stderr).toEqual({ code });
+    const told = code === 0 || code === 3 || code === 13;
+    expect(result.stdout !== '').toBe(told);
+    if (told) expect(Object.keys(JSON.parse(result.stdout))).toContain('findings');
+    expect(result.stderr !== '').toBe(code !== 0);
+  });
+
+  it('is one JSON object where it is piped, without a digit lost', async () => {
+    const { stdout } = await lint(['good.jsonl', 'equal.jsonl']);
+    expect(stdout).toContain('"min":0,"max":12345678901234567890,');
+    expect(JSON.parse(stdout)).toMatchObject({
+      bytes: files['good.jsonl'].length + files['equal.jsonl'].length,
+      groups: 4,
+      trajectories: 9,
+      trajectories_per_group: { min: 2, mean: 2.25, max: 3 },
+      idle_groups: 1,
+      rewards: { count: 9 },
+      counts: { 'zero-variance': 1, nan: 0 },
+      findings: [
+        {
+          kind: 'zero-variance',
+          at: 'equal.jsonl:1:1',
+          path: 'trajectory_groups[2]',
+          message: 'all 2 rewards are 1',
+        },
+      ],
+      problems: [],
+    });
+  });
+
+  it('is text for eyes on a terminal', async () => {
+    const { stdout } = await lint(['equal.jsonl'], { terminal: true });
+    expect(stdout).toMatch(/^groups +2, of which 1 can teach nothing$/m);
+    expect(stdout).toMatch(/^trajectories +4; per group 2$/m);
+    expect(stdout).toMatch(/^rewards +mean 0.75, spread 0.433013 \(within groups 0.25\), min 0, max 1$/m);
+    expect(stdout).toMatch(/^ {2}0 +█{14} 1\n(.*\n)+ {2}1 +█{40} 3$/m);
+    expect(stdout).toMatch(/^zero-variance, once: all rewards .*\n {2}equal.jsonl:1:1 trajectory_groups\[0\]: all 2/m);
+    expect(stdout).not.toMatch(/^nan/m);
+    expect((await lint(['equal.jsonl', '--json'], { terminal: true })).stdout).toMatch(/^\{"bytes"/);
+  });
+
+  it('tells each problem with its place, and findings beside it', async () => {
+    const { stdout, stderr } = await lint(['nan.jsonl', 'bad.jsonl']);
+    expect(stderr).toMatch(/^svc: this could not be sent: it is wrong in 2 places$/m);
+    expect(stderr).toMatch(/^ {2}nan\.jsonl:2:28: not JSON: NaN is not JSON/m);
+    expect(stderr).toMatch(/^ {2}bad\.jsonl:2:28: not JSON: unexpected/m);
+    expect(JSON.parse(stdout)).toMatchObject({
+      findings: expect.arrayContaining([expect.objectContaining({ kind: 'nan', at: 'nan.jsonl:2:28' })]),
+      problems: [{ at: 'nan.jsonl:2:28' }, { at: 'bad.jsonl:2:28' }],
+    });
+  });
+});
