@@ -6,7 +6,7 @@ import { newChecks } from '../trajectories/checks.ts';
 import { groupBy } from '../trajectories/grouping.ts';
 import type { Form, Passing } from '../trajectories/passing.ts';
 import { readTrajectories } from '../trajectories/read.ts';
-import { documentOf, type Part, shellOf } from '../trajectories/shell.ts';
+import { documentOf, type Part, partOf, shellOf } from '../trajectories/shell.ts';
 import { UnreadableText } from '../trajectories/unreadable-text.ts';
 import { addTo } from './group.ts';
 import { openGroups } from './open-groups.ts';
@@ -75,7 +75,7 @@ export function newLint(path: Path | undefined): Lint {
       for (const passing of some) {
         if (passing.kind === 'trajectory') take(passing, label);
         else checks.see(passing, label);
-        if (passing.kind === 'text' && !isInGroup) outside.push(passing);
+        if (passing.kind === 'text' && !isInGroup) outside.push(partOf(passing));
         if (passing.kind === 'group') groups.at(checks.groups() - 1, label, passing.place);
         if (passing.kind === 'end' && !grouping) groups.close();
         if (passing.kind === 'group' || passing.kind === 'end') isInGroup = passing.kind === 'group';

@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Line } from '../http/undici.ts';
 import type { Runtime } from '../runtime.ts';
 import type { Credentials } from './credentials.ts';
@@ -25,5 +25,6 @@ export async function openService(
   { now, randomBytes }: Pick<Runtime, 'now' | 'randomBytes'>,
 ): Promise<Line> {
   const store = await openStore(data);
-  return { send: createService({ store, now, randomBytes, upstream }, credentials), close: async () => store.close() };
+  const world = { store, folder: dirname(data), now, randomBytes, upstream };
+  return { send: createService(world, credentials), close: async () => store.close() };
 }

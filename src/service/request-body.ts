@@ -1,6 +1,5 @@
 import type { Buffer } from 'node:buffer';
 import type { Finding } from '../fields/finding.ts';
-import { collect, Unusable } from '../http/collect.ts';
 import { header, type Request } from '../http/message.ts';
 import { piecesOf } from '../http/progress.ts';
 import { parseJson } from '../json/document.ts';
@@ -9,15 +8,20 @@ import { type JsonNode, rootOf } from '../json/node.ts';
 import { Refusal } from './refusal.ts';
 import { everySoOften } from './turns.ts';
 
-/** The bytes of a body. Throws Refusal 413 beyond `most` bytes, before they are read where the length is known. */
-export async function bodyOf({ headers, body, signal }: Request, most: number): Promise<Buffer> {
+/** How many bytes a body has, as far as its request says; 0 where it does not. */
+export function lengthOf({ headers, body }: Request): number {
+  return body.length ?? Number(header(headers, 'content-length') ?? 0);
+}
+
+/** The pieces of a body. Throws Refusal 413 beyond `most` bytes, before they are read where the length is known. */
+export async function* piecesUpTo(request: Request, most: number): AsyncGenerator<Uint8Array> {
   const tooLarge = new Refusal(413, `the body may have at most ${most} bytes`);
-  const { length = Number(header(headers, 'content-length') ?? 0) } = body;
-  if (length > most) throw tooLarge;
-  try {
-    return await collect(everySoOften(piecesOf(body), signal), most, length);
-  } catch (error) {
-    throw error instanceof Unusable ? tooLarge : error;
+  if (lengthOf(request) > most) throw tooLarge;
+  let length = 0;
+  for await (const piece of everySoOften(piecesOf(request.body), request.signal)) {
+    length += piece.length;
+    if (length > most) throw tooLarge;
+    yield piece;
   }
 }
 

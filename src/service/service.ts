@@ -1,5 +1,4 @@
 import type { Finding } from '../fields/finding.ts';
-import { type Judge, judgeOf } from '../fields/judge.ts';
 import { uuid7 } from '../fields/uuid.ts';
 import { header, type Reply, type Request, type Send } from '../http/message.ts';
 import { formatPath } from '../json/path.ts';
@@ -8,17 +7,16 @@ import type { Operation } from '../operations/operation.ts';
 import { behaviours } from './behaviours.ts';
 import { authenticate, type Credentials } from './credentials.ts';
 import { Refusal, refused, refusedBody } from './refusal.ts';
-import { bodyOf, readBody } from './request-body.ts';
+import { lengthOf, piecesUpTo } from './request-body.ts';
 import { otherTurns } from './turns.ts';
-import type { Behaviour, World } from './world.ts';
+import type { Intake, World } from './world.ts';
 
 /** The user of requests where nobody is asked who they are. */
 const anybody = 'local';
 
 interface Route {
   readonly operation: Operation;
-  readonly judge: Judge;
-  readonly behaviour: Behaviour;
+  readonly take: Intake;
 }
 
 /**
@@ -28,10 +26,7 @@ interface Route {
  */
 export function createService(world: World, credentials: Credentials | undefined): Send {
   const routes = new Map<string, Route>(
-    knownOperations.map((operation) => [
-      operation.path,
-      { operation, judge: judgeOf(operation.body), behaviour: behaviours[operation.path] },
-    ]),
+    knownOperations.map((operation) => [operation.path, { operation, take: behaviours[operation.path](operation) }]),
   );
   return async (request) => {
     request.onLeave?.();
@@ -54,18 +49,20 @@ async function answered(
 ): Promise<Reply> {
   const { method, headers, signal } = request;
   if (!route) throw new Refusal(404, 'Not Found');
-  const { operation, judge, behaviour } = route;
+  const { operation, take } = route;
   if (method !== 'POST') throw new Refusal(405, 'Method Not Allowed', [['Allow', 'POST']]);
   const user = credentials ? authenticate(operation.auth, header(headers, 'authorization'), credentials) : anybody;
   if (!/^application\/json\s*(;|$)/i.test(header(headers, 'content-type') ?? '')) {
     throw new Refusal(415, 'the content type must be application/json');
   }
-  const body = readBody(await bodyOf(request, operation.largestBody));
-  if (!('doc' in body)) return refusedBody([body], operation);
-  await otherTurns(signal);
-  const reply = refusalOf(judge(body), operation, world);
-  await otherTurns(signal);
-  return reply ?? behaviour(body, { user, signal }, world);
+  const taken = await take(piecesUpTo(request, operation.largestBody), lengthOf(request), { user, signal }, world);
+  try {
+    const reply = refusalOf(taken.findings, operation, world);
+    await otherTurns(signal);
+    return reply ?? (await taken.apply());
+  } finally {
+    await taken.drop();
+  }
 }
 
 function refusalOf(findings: readonly Finding[], operation: Operation, world: World): Reply | undefined {

@@ -17,6 +17,8 @@ export interface Store {
   /** The first row of a query. */
   readonly first: (sql: string, ...values: Value[]) => Row | undefined;
   readonly run: (sql: string, ...values: Value[]) => void;
+  /** Runs a statement once for each of these rows. */
+  readonly runEach: (sql: string, rows: Iterable<readonly Value[]>) => void;
   /** Does all of it or nothing; durable when it returns. */
   readonly transaction: <T>(action: () => T) => T;
   readonly close: () => void;
@@ -65,6 +67,10 @@ function storeOn(database: Database.Database): Store {
       return isRow(row) ? row : undefined;
     },
     run: (sql, ...values) => void database.prepare(sql).run(...values),
+    runEach: (sql, rows) => {
+      const statement = database.prepare(sql);
+      for (const row of rows) statement.run(...row);
+    },
     transaction: <T>(action: () => T): T => {
       let result: { readonly value: T } | undefined;
       database

@@ -1,3 +1,4 @@
+import type { Finding } from '../fields/finding.ts';
 import type { Reply } from '../http/message.ts';
 import type { JsonNode } from '../json/node.ts';
 import type { Store } from './store.ts';
@@ -6,6 +7,8 @@ import type { Upstream } from './upstream.ts';
 /** What the local service does its work with. */
 export interface World {
   readonly store: Store;
+  /** Where the database is, and what is too large for memory waits. */
+  readonly folder: string;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly randomBytes: (count: number) => Uint8Array;
@@ -22,3 +25,21 @@ export interface Caller {
 
 /** What an operation does with a body that has been judged. May throw Refusal. */
 export type Behaviour = (body: JsonNode, caller: Caller, world: World) => Reply | Promise<Reply>;
+
+/** A body that has come completely. */
+export interface Taken {
+  /** What there is to say about it. */
+  readonly findings: readonly Finding[];
+  /** Does what the operation does; asked only where nothing of it is refused. May throw Refusal. */
+  readonly apply: () => Reply | Promise<Reply>;
+  /** Lets go of what was kept of it, whatever has become of it. */
+  readonly drop: () => Promise<void>;
+}
+
+/** Takes a body as it comes; `length` is what its request says it has, or 0. Throws what its pieces throw, and has kept nothing then. */
+export type Intake = (
+  pieces: AsyncIterable<Uint8Array>,
+  length: number,
+  caller: Caller,
+  world: World,
+) => Promise<Taken>;

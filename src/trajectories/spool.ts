@@ -1,8 +1,7 @@
-import { type FileHandle, open, unlink } from 'node:fs/promises';
-import { join } from 'node:path';
+import type { FileHandle } from 'node:fs/promises';
 import { Failure } from '../errors.ts';
-import { makeFolder } from '../files/folder.ts';
-import { errorCode, fileReason } from '../files/reason.ts';
+import { openNameless } from '../files/nameless.ts';
+import { fileReason } from '../files/reason.ts';
 import { bytesFrom, type TextSource } from './source.ts';
 
 /** Where what can be read once only is copied to, so that it can be read again. */
@@ -21,7 +20,7 @@ export function newSpool(folder: string): Spool {
   let used = 0;
   const keep = async (piece: Uint8Array, label: string): Promise<void> => {
     try {
-      handle ??= await nameless(folder);
+      handle ??= await openNameless(folder);
       for (let at = 0; at < piece.length; ) {
         const { bytesWritten } = await handle.write(piece, at, piece.length - at, used);
         at += bytesWritten;
@@ -59,19 +58,4 @@ export function newSpool(folder: string): Spool {
     },
     close: async () => handle?.close(),
   };
-}
-
-// The first name that is free, which nobody else can have: so no chance is needed.
-async function nameless(folder: string): Promise<FileHandle> {
-  await makeFolder(folder, 0o700);
-  for (let count = 1; ; count++) {
-    const path = join(folder, `.spool.${count}`);
-    try {
-      const handle = await open(path, 'wx+', 0o600);
-      await unlink(path);
-      return handle;
-    } catch (error) {
-      if (errorCode(error) !== 'EEXIST') throw error;
-    }
-  }
 }

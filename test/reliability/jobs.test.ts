@@ -1,0 +1,48 @@
+import { request } from 'node:http';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { describe, expect, it } from 'vitest';
+import { finished, serve, start } from '../support/process.ts';
+import { bodyPieces } from '../support/trajectories.ts';
+import { peakOf } from './peak.ts';
+
+const MEBIBYTE = 1024 * 1024;
+// More than either program may take.
+const SIZE = 192 * MEBIBYTE;
+const MOST = 128;
+
+// A trajectory of about 20 KB.
+const TOKENS = 240;
+
+describe('a group that is larger than memory', () => {
+  it('is taken by the local service', async () => {
+    const { url, child, env } = await serve();
+    const headers = { 'Content-Type': 'application/json', Authorization: `Bearer ${env.SVC_TOKEN}` };
+    const upload = request(`${url}/v1/preview/training-jobs`, { method: 'POST', headers });
+    const status = new Promise((resolve) => void upload.once('response', ({ statusCode }) => resolve(statusCode)));
+    await pipeline(Readable.from(bodyPieces(SIZE, TOKENS)), upload);
+    expect(await status).toBe(200);
+    const peak = peakOf(child.pid);
+    if (process.env.SVC_FIGURES) process.stdout.write(`service: ${peak?.toFixed(0)} MiB\n`);
+    expect(peak ?? 0).toBeLessThan(MOST);
+  });
+
+  it('is looked at by svc train lint', async () => {
+    const child = start(['train', 'lint', '-f', '-']);
+    let peak = 0;
+    const end = finished(child);
+    if (!child.stdin) throw new Error('there is no stdin');
+    const watched = function* (): Generator<string> {
+      for (const piece of bodyPieces(SIZE, TOKENS)) {
+        peak = Math.max(peak, peakOf(child.pid) ?? 0);
+        yield piece;
+      }
+    };
+    await pipeline(Readable.from(watched()), child.stdin);
+    const { code, stdout, stderr } = await end;
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(JSON.parse(stdout)).toMatchObject({ groups: 1, rewards: { mean: 0.5, spread: 0 }, counts: { 'zero-variance': 1 } });
+    if (process.env.SVC_FIGURES) process.stdout.write(`lint: ${peak.toFixed(0)} MiB\n`);
+    expect(peak).toBeLessThan(MOST);
+  });
+});
