@@ -123,6 +123,12 @@ const streamFlags: readonly Flag[] = [
     group: BODY,
     summary: 'Send stdin and what is compressed as it comes, without a copy on the disk; its end waits for the checks',
   },
+  {
+    name: 'allow-duplicate',
+    takes: 'switch',
+    group: WHERE,
+    summary: 'Send it although the same job was sent from here before',
+  },
 ];
 
 /** The flags of all five operations, beside those of their bodies. */

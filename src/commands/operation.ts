@@ -9,11 +9,11 @@ import { requestHeaders } from '../call/request.ts';
 import type { Invocation, Run } from '../cli/command.ts';
 import type { Context } from '../cli/context.ts';
 import { usage } from '../errors.ts';
-import { textOf } from '../fields/flag.ts';
+import { isOn, textOf } from '../fields/flag.ts';
 import { rootOf } from '../json/node.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { Chosen } from '../profiles/resolve.ts';
-import { callOf, settingsOf } from './call.ts';
+import { type Call, callOf, settingsOf } from './call.ts';
 import type { Options } from './options.ts';
 import { send } from './send.ts';
 import { usualFormat } from './show-answer.ts';
@@ -35,7 +35,7 @@ export function runOperation(operation: Operation): Run {
     const conversation = file === undefined ? undefined : await openConversation(file, runtime);
     let training: Training | undefined;
     try {
-      training = await trainingOf(operation, invocation, options, chosen, context);
+      training = await trainingOf(operation, invocation, call, context);
       const draft =
         training?.draft ?? (await checkedBody(operation, invocation, options, chosen, conversation, context));
       const headers = requestHeaders(destination.profileHeaders, options.headers, operation.streams === true);
@@ -45,7 +45,7 @@ export function runOperation(operation: Operation): Run {
       if (!url) throw noAddress();
       // What can be given away once only cannot be sent again.
       const retries = training?.isOnce ? 0 : call.retries;
-      await send({ ...call, retries, prepared, url, conversation }, context);
+      await send({ ...call, retries, prepared, url, conversation, watch: training?.watch }, context);
     } finally {
       await training?.close();
       await conversation?.close();
@@ -57,18 +57,18 @@ export function runOperation(operation: Operation): Run {
 async function trainingOf(
   operation: Operation,
   { args, flags }: Invocation,
-  options: Options,
-  chosen: Chosen,
+  { options, chosen, destination }: Call,
   context: Context,
 ): Promise<Training | undefined> {
   if (typeof operation.arguments?.as !== 'object') return undefined;
-  const { prepareTraining } = await import('./training/prepare.ts');
+  const [{ prepareTraining }, { jobGuard }] = await Promise.all([
+    import('./training/prepare.ts'),
+    import('./training/guard.ts'),
+  ]);
   const given = { operation, args, flags, stdinIsTerminal: context.runtime.stdin.isTTY === true };
+  const guard = jobGuard(destination, isOn(flags, 'allow-duplicate') === true, context);
   const build = { settings: settingsOf(options, chosen, context.runtime.env), conversation: undefined };
-  return prepareTraining(
-    { given, build, strictness: options, isShown: options.show !== undefined, guard: async () => {} },
-    context,
-  );
+  return prepareTraining({ given, build, strictness: options, isShown: options.show !== undefined, guard }, context);
 }
 
 async function checkedBody(

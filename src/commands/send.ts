@@ -14,25 +14,36 @@ import type { Reply, Request } from '../http/message.ts';
 import type { Line } from '../http/undici.ts';
 import type { JsonDocument } from '../json/document.ts';
 import { member, rootOf } from '../json/node.ts';
+import type { Outcome } from '../ledger/job.ts';
 import { openSink } from '../output/sink.ts';
 import { ClosedPipe } from '../output/writer.ts';
 import { type Answered, attempt } from './attempt.ts';
 import { authorize } from './authorize.ts';
 import type { Call } from './call.ts';
 import { openLine, withLayers } from './line.ts';
+import { outcomeOfAnswer, outcomeOfFailure } from './outcome.ts';
 import { repeatsFor } from './repeats.ts';
 import { showAnswer, usualFormat, type View } from './show-answer.ts';
+
+/** Is told of a request besides the user. */
+export interface Watch {
+  /** It is about to leave; what this throws keeps it here. */
+  readonly begin: () => Promise<void>;
+  /** What became of it. */
+  readonly end: (outcome: Outcome) => Promise<void>;
+}
 
 /** A request and what is to become of its answer. */
 export interface Sending extends Call {
   readonly prepared: Prepared;
   readonly url: URL;
   readonly conversation: Conversation | undefined;
+  readonly watch: Watch | undefined;
 }
 
 /** Sends a request, shows the answer and returns it; a conversation keeps what was said. Throws the Failure it is otherwise. */
 export async function send(sending: Sending, context: Context): Promise<JsonDocument> {
-  const { prepared, options, limit, conversation } = sending;
+  const { prepared, options, limit, conversation, watch } = sending;
   const { operation, draft } = prepared;
   const { runtime, stdout, report } = context;
   const authorization = await authorize(operation, sending.url, sending, context);
@@ -48,6 +59,7 @@ export async function send(sending: Sending, context: Context): Promise<JsonDocu
   let reply: Reply | undefined;
   context.underway(() => (reply ? factsOfSuccess(reply, sent) : factsSoFar(sent)));
   try {
+    await watch?.begin();
     line = await openLine(sending.way, context);
     const over = withLayers(line.send, sent.progress, deadline, context);
     const signal = AbortSignal.any([context.signal, stop.signal]);
@@ -55,10 +67,12 @@ export async function send(sending: Sending, context: Context): Promise<JsonDocu
     const repeats = repeatsFor(sending.retries, deadline, context);
     const answered = await repeated(() => attempt(over, request, sent, context), sent, repeats);
     reply = answered.reply;
+    await watch?.end(outcomeOfAnswer(answered, sent));
     const said = await show(answered, sent, view, stop, conversation !== undefined);
     await conversation?.save(rootOf(draft.doc), member(choicesIn(rootOf(said))[0], 'message'));
     return said;
   } catch (error) {
+    if (!reply) await watch?.end(outcomeOfFailure(error, sent));
     await sink.abandon().catch((lost: unknown) => report.warn(failureOf(lost).message));
     throw reply ? afterSuccess(error, reply, sent) : error;
   } finally {

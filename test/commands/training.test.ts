@@ -21,14 +21,14 @@ function files(contents: { readonly [name: string]: string | Uint8Array }): stri
   return cwd;
 }
 
-/** Runs a command line against a service that keeps what it gets. */
+/** Runs a command line against a service that keeps what it gets, also where that is what it got before. */
 async function sent(
   args: readonly string[],
   setting: Setting = {},
 ): Promise<Result & { body: string; length: unknown }> {
   let body = '';
   let length: unknown;
-  const result = await svc(['train', ...args], {
+  const result = await svc(['train', ...args, '--allow-duplicate'], {
     ...setting,
     env: { SVC_BASE_URL: 'http://127.0.0.1:9', SVC_TOKEN: 'tok-en-1', ...setting.env },
     send: async (request: Request) => {
@@ -85,7 +85,7 @@ describe('what is sent', () => {
     const shown = await sent([...args, '--model-id', modelId, '-q', '--dry-run'], setting);
     expect(shown).toMatchObject({ code: 0, body: '', stdout: wanted });
     // Nothing of a copy stays.
-    expect(readdirSync(cwd).includes('data') ? readdirSync(join(cwd, 'data')) : []).toEqual([]);
+    expect(readdirSync(join(cwd, 'data'))).toEqual(['training-jobs.jsonl']);
   });
 
   it('a whole body byte for byte, and with flags only what they name is changed', async () => {
@@ -125,7 +125,7 @@ describe('what is sent', () => {
     expect(
       JSON.parse(neighbours.body).trajectory_groups.map((one: { trajectories: [] }) => one.trajectories.length),
     ).toEqual([2, 2, 1]);
-    expect(readdirSync(cwd)).not.toContain('data');
+    expect(readdirSync(join(cwd, 'data'))).toEqual(['training-jobs.jsonl']);
   });
 });
 

@@ -81,12 +81,12 @@ describe('the built program against svc serve', () => {
 
   it('train and call start: from files, flags and stdin', async () => {
     const { env } = await serve();
-    const setting = { env, cwd: demo };
+    const setting = { env: { ...env, SVC_DATA_DIR: folder() }, cwd: demo };
     for (const args of [
       ['groups.jsonl', '--model-id', model],
-      ['--trajectory-groups', '@groups.jsonl', '--model-id', model],
+      ['--trajectory-groups', '@groups.jsonl', '--model-id', model, '--allow-duplicate'],
       ['-f', 'job.json'],
-      ['-', '--model-id', model],
+      ['-', '--model-id', model, '--allow-duplicate'],
     ]) {
       const { code, stdout, stderr } = await run(['train', ...args], {
         ...setting,

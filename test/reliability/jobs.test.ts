@@ -41,7 +41,11 @@ describe('a group that is larger than memory', () => {
     await pipeline(Readable.from(watched()), child.stdin);
     const { code, stdout, stderr } = await end;
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    expect(JSON.parse(stdout)).toMatchObject({ groups: 1, rewards: { mean: 0.5, spread: 0 }, counts: { 'zero-variance': 1 } });
+    expect(JSON.parse(stdout)).toMatchObject({
+      groups: 1,
+      rewards: { mean: 0.5, spread: 0 },
+      counts: { 'zero-variance': 1 },
+    });
     if (process.env.SVC_FIGURES) process.stdout.write(`lint: ${peak.toFixed(0)} MiB\n`);
     expect(peak).toBeLessThan(MOST);
   });

@@ -6,6 +6,7 @@ import type { Body } from '../../http/message.ts';
 import { assembled, cutAtLists } from '../../trajectories/assembly.ts';
 import { withheld } from '../../trajectories/measured.ts';
 import { refuseOrWarn } from '../verdict.ts';
+import { factsOf } from './facts.ts';
 import type { Gathered, TrainingRequest } from './prepare.ts';
 import { shellOf } from './whole.ts';
 
@@ -14,7 +15,7 @@ import { shellOf } from './whole.ts';
  * passed the checks and the guard; else the Failure is thrown, and the request is not complete.
  */
 export function flowing(
-  { built, trajectories, whole }: Gathered & { readonly trajectories: NonNullable<Gathered['trajectories']> },
+  { built, trajectories, whole, files }: Gathered & { readonly trajectories: NonNullable<Gathered['trajectories']> },
   { given, strictness, guard }: TrainingRequest,
   { report }: Context,
 ): Body {
@@ -32,9 +33,9 @@ export function flowing(
     length: undefined,
     pieces: () =>
       withheld(pieces, async (measure) => {
-        await refuseOrWarn(draft(), given.operation, built.unreadable, strictness, report, checks);
-        const files = content.sources.map(({ label }) => label);
-        await guard({ ...measure, groups: checks.groups(), trajectories: checks.trajectories(), files });
+        const shown = draft();
+        await refuseOrWarn(shown, given.operation, built.unreadable, strictness, report, checks);
+        await guard.begin(factsOf(measure, shown, checks, files));
       }),
   };
 }

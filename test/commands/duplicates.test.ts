@@ -1,0 +1,166 @@
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { recording } from '../support/service.ts';
+import { folder, type Setting, svc } from '../support/svc.ts';
+
+const model = '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05';
+const id = '0199aaaa-5f3a-7c21-9b6e-2f1d7a4c8e05';
+const group = '{"trajectories":[{"reward":1},{"reward":0}]}';
+const train = ['train', 'g.jsonl', '--model-id', model];
+
+/** A home with a file of groups, a service that answers so, and the program run there. */
+function home(answer: { readonly status?: number; readonly body?: string; readonly error?: Error } = {}) {
+  const cwd = folder();
+  writeFileSync(join(cwd, 'g.jsonl'), `${group}\n`);
+  const ledger = join(cwd, 'data', 'training-jobs.jsonl');
+  const { send, recorded } = recording(async () => {
+    if (answer.error) throw answer.error;
+    return {
+      status: answer.status ?? 200,
+      statusText: '',
+      headers: [['Content-Type', 'application/json']],
+      body: (async function* () {
+        yield Buffer.from(answer.body ?? `{"id":"${id}"}`);
+      })(),
+    };
+  });
+  const env = { SVC_BASE_URL: 'https://svc.test', SVC_TOKEN: 'tok-en-1', SVC_RETRIES: '0' };
+  const run = (args: readonly string[], setting: Setting = {}) => svc(args, { cwd, env, send, ...setting });
+  const jobs = async () => JSON.parse((await run(['train', 'log'])).stdout);
+  return { cwd, ledger, run, jobs, recorded, env };
+}
+
+describe('the same job again', () => {
+  it.each<[string, Parameters<typeof home>[0], number, string, number]>([
+    ['was applied', {}, 0, 'applied', 13],
+    ['was applied, but the answer is broken', { body: '{}' }, 11, 'applied', 13],
+    ['was refused', { status: 422 }, 5, 'not-applied', 5],
+    ['had wrong credentials', { status: 401 }, 4, 'not-applied', 4],
+    ['came too often', { status: 429 }, 9, 'not-applied', 9],
+    ['met a failure', { status: 500 }, 6, 'unknown', 13],
+    ['met a gateway', { status: 502 }, 8, 'unknown', 13],
+    ['got no answer', { error: new Error('lost') }, 8, 'unknown', 13],
+  ])('that %s', async (_, answer, code, outcome, again) => {
+    const { run, jobs, recorded } = home(answer);
+    expect((await run(train)).code).toBe(code);
+    expect(await jobs()).toMatchObject([{ outcome, exit_code: code, id: answer?.body || code > 0 ? null : id }]);
+    const second = await run(train);
+    expect(second.code, second.stderr).toBe(again);
+    expect(recorded).toHaveLength(again === 13 ? 1 : 2);
+    expect(await jobs()).toHaveLength(again === 13 ? 1 : 2);
+    expect((await run([...train, '--allow-duplicate'])).code).toBe(code);
+  });
+
+  it('is told with when, what became of it and what to do', async () => {
+    const { run, jobs } = home();
+    await run(train);
+    const [{ started_at: when }] = await jobs();
+    const { stdout, stderr } = await run(train);
+    expect(stdout).toBe('');
+    expect(stderr).toBe(
+      `svc: the same job was sent at ${when} and was applied; nothing was sent\n  job: ${id}\n  svc train log shows it; --allow-duplicate sends it all the same\n`,
+    );
+    const { error } = JSON.parse((await run([...train, '--error-format', 'json'])).stderr);
+    expect(error).toMatchObject({ code: 'guard', exit_code: 13, applied: 'no', ids: { job: id } });
+  });
+
+  it.each<[string, readonly string[], Setting]>([
+    ['as an argument of another name', ['train', 'h.jsonl', '--model-id', model], {}],
+    ['from stdin', ['train', '-', '--model-id', model], { stdin: group }],
+    ['as it comes', ['train', '-', '--model-id', model, '--no-spool'], { stdin: group }],
+    ['on the command line', ['train', '--trajectory-groups', `[${group}]`, '--model-id', model], {}],
+    ['as a whole body', ['train', '-f', '-'], { stdin: `{"model_id":"${model}","trajectory_groups":[${group}]}` }],
+  ])('is the same %s', async (_, args, setting) => {
+    const { cwd, run, recorded } = home();
+    writeFileSync(join(cwd, 'h.jsonl'), group);
+    await run(args, setting);
+    const [body] = recorded.map((one) => one.body);
+    expect((await run(args, setting)).code).toBe(13);
+    // What is refused before its end was given away did not arrive.
+    expect(recorded.map((one) => one.body)).toEqual([body]);
+  });
+
+  it.each<[string, readonly string[], object]>([
+    ['of another model', [...train.slice(0, 3), '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e06'], {}],
+    ['to another service', train, { SVC_BASE_URL: 'https://other.test' }],
+    ['to another path of it', train, { SVC_BASE_URL: 'https://svc.test/b' }],
+    ['to the embedded service', [...train, '--local'], { SVC_BASE_URL: '' }],
+    ['with another setting', [...train, '--set', 'experimental_config.ppo:=true'], {}],
+  ])('%s is another one', async (_, args, more) => {
+    const { run, env } = home();
+    expect((await run(train)).code).toBe(0);
+    expect((await run(args, { env: { ...env, ...more } })).code).toBe(0);
+  });
+
+  it('counts for the embedded service, too', async () => {
+    const { run, env, jobs } = home();
+    const local = { env: { ...env, SVC_BASE_URL: '' } };
+    expect((await run([...train, '--local'], local)).code).toBe(0);
+    expect((await run([...train, '--local'], local)).code).toBe(13);
+    expect(await jobs()).toMatchObject([{ target: 'local' }]);
+  });
+});
+
+describe('the ledger of svc train', () => {
+  it('holds what was sent', async () => {
+    const { run, jobs, recorded, ledger } = home();
+    expect((await run([...train, '--dry-run'])).code).toBe(0);
+    expect(existsSync(ledger)).toBe(false);
+    await run(train);
+    const body = recorded[0]?.body ?? '';
+    expect(await jobs()).toMatchObject([
+      {
+        digest: createHash('sha256').update(body).digest('hex'),
+        target: 'https://svc.test/v1/preview/training-jobs',
+        model_id: model,
+        files: ['g.jsonl'],
+        bytes: body.length,
+        groups: 1,
+        trajectories: 2,
+      },
+    ]);
+    expect(readFileSync(ledger, 'utf8')).not.toContain('tok-en-1');
+  });
+
+  it('has nothing of a job that did not leave', async () => {
+    const { run, jobs } = home();
+    await run(['train', '-', '--model-id', model], { stdin: '{"trajectories":7}' });
+    await run(train, { env: { SVC_BASE_URL: 'https://svc.test' } });
+    expect(await jobs()).toEqual([]);
+  });
+
+  it('that cannot be kept ends it before anything leaves', async () => {
+    const { run, recorded, ledger } = home();
+    mkdirSync(ledger, { recursive: true });
+    const { code, stderr } = await run(train);
+    expect({ code, stderr }).toEqual({
+      code: 12,
+      stderr: expect.stringMatching(/^svc: cannot write the ledger .*: it is a folder\n {2}SVC_DATA_DIR names/),
+    });
+    expect(recorded).toEqual([]);
+  });
+
+  it('that cannot be kept afterwards is warned of; the job is what matters', async () => {
+    const { run, ledger, env } = home();
+    const { send } = recording(async () => {
+      rmSync(ledger);
+      mkdirSync(ledger);
+      return {
+        status: 200,
+        statusText: '',
+        headers: [],
+        body: (async function* () {
+          yield Buffer.from(`{"id":"${id}"}`);
+        })(),
+      };
+    });
+    const { code, stdout, stderr } = await run(train, { send, env });
+    expect({ code, stdout, stderr }).toEqual({
+      code: 0,
+      stdout: `{"id":"${id}"}\n`,
+      stderr: expect.stringMatching(/^svc: warning: what became of the job is not in the ledger, .*it is a folder/),
+    });
+  });
+});
