@@ -29,7 +29,11 @@ export const exitCodes = {
   partial: { code: 10, meaning: 'some lines of a batch failed', again: 'the failed ones' },
   answer: { code: 11, meaning: 'the answer broke the interface, or a stream was cut', again: '' },
   local: { code: 12, meaning: 'a local file, pipe or disk failed', again: 'after mending' },
-  guard: { code: 13, meaning: 'refused by a guard, such as plain http with a credential', again: '' },
+  guard: {
+    code: 13,
+    meaning: 'refused by a guard: plain http with a credential, a duplicate job, a failed expectation',
+    again: '',
+  },
   interrupted: { code: 130, meaning: 'interrupted (Ctrl-C)', again: 'as 8 if sent' },
   terminated: { code: 143, meaning: 'terminated', again: 'as 8 if sent' },
 } as const;

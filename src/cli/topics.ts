@@ -16,7 +16,7 @@ export const environment: readonly (readonly [name: string, purpose: string])[] 
   ['SVC_RETRIES', 'repeats after passing failures, 0 to 99'],
   ['SVC_ERROR_FORMAT', 'text or json: form of what goes to stderr'],
   ['SVC_CONFIG_DIR', 'folder of the profiles'],
-  ['SVC_DATA_DIR', 'folder of the data of the embedded service'],
+  ['SVC_DATA_DIR', 'folder of the data of the embedded service and the ledger of training jobs'],
   ['SVC_UPSTREAM_TOKEN', 'token for the server behind svc serve --upstream'],
   ['HTTPS_PROXY, HTTP_PROXY', 'http or https proxy; loopback never goes through one'],
   ['NO_PROXY', 'hosts that need no proxy'],

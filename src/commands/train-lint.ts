@@ -6,6 +6,7 @@ import { type Path, parsePath } from '../json/path.ts';
 import { writeJson } from '../json/write.ts';
 import { type Kind, kindNamed, kindNames } from '../lint/kinds.ts';
 import { type Lint, type Linted, newLint } from '../lint/lint.ts';
+import { keepHeapSmall } from '../trajectories/small-heap.ts';
 import { lintJson } from './lint/json.ts';
 import { lintText } from './lint/text.ts';
 import { sourcesOf } from './training/sources.ts';
@@ -37,6 +38,7 @@ async function lint(
   const all = [...files, ...(body === undefined ? [] : [body])];
   if (all.length === 0) throw usage('there is nothing to look at', 'svc train lint <files...>; - is stdin');
   if (all.filter((file) => file === '-').length > 1) throw usage('stdin can be read once, and it is named twice');
+  keepHeapSmall();
   const sources = sourcesOf(context, false);
   const stop = context.spin('reading trajectories');
   try {

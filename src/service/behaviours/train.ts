@@ -7,6 +7,7 @@ import type { Operation } from '../../operations/operation.ts';
 import { newChecks } from '../../trajectories/checks.ts';
 import { readTrajectories } from '../../trajectories/read.ts';
 import { documentOf, type Part, partOf, shellOf } from '../../trajectories/shell.ts';
+import { keepHeapSmall } from '../../trajectories/small-heap.ts';
 import { UnreadableText } from '../../trajectories/unreadable-text.ts';
 import { refusedBody } from '../refusal.ts';
 import { jsonReply } from '../replies.ts';
@@ -20,6 +21,7 @@ import type { Intake, World } from '../world.ts';
 export function takeJobs(operation: Operation): Intake {
   const judge = judgeOf(operation.body);
   return async (pieces, _length, _caller, world) => {
+    keepHeapSmall();
     const waiting = await openWaiting(world.folder);
     try {
       const { body, findings } = await takeJob(pieces, waiting, judge);
