@@ -15,7 +15,7 @@ _svc() {
     rest=${rest#"$piece"}
   done
   local last=$((${#given[@]} - 1)) first=2 command=${given[1]}
-  local word=${given[last]} second="" flag="" only="" count=0 argument="" quote="" lead=""
+  local word=${given[last]} second="" own="" flag="" only="" count=0 argument="" quote="" lead=""
   local flags="" valued="" paths="" references="" arguments="" choices=""
   if ((last == 1)); then
     if [[ $word == -* ]]; then _svc_offer "--help --version"; else _svc_offer "feedback chat train call auth profile serve batch spec doctor completion help"; fi
@@ -24,11 +24,12 @@ _svc() {
   _svc_second "$command"
   if [[ -n $second ]]; then
     if ((last == 2)); then
-      if [[ $word == -* ]]; then _svc_offer "--help"; else _svc_offer "$second"; fi
-      return
+      if [[ $word != -* ]]; then _svc_offer "$second"; elif [[ -z $own ]]; then _svc_offer "--help"; fi
+      if [[ -z $own ]]; then return; fi
+    elif [[ -z $own || " $second " == *" ${given[2]} "* ]]; then
+      first=3
+      command="$command ${given[2]}"
     fi
-    first=3
-    command="$command ${given[2]}"
   fi
   _svc_command "$command"
   for ((at = first; at < last; at++)); do
@@ -98,6 +99,7 @@ _svc_files() {
 _svc_second() {
   case $1 in
     feedback) second="replace schema" ;;
+    train) second="lint log" own=yes ;;
     call) second="start" ;;
     auth) second="login logout status" ;;
     profile) second="list show set use remove" ;;
@@ -125,7 +127,7 @@ _svc_command() {
       references="--messages --logit-bias --response-format --stream-options --tools --documents --chat-template-kwargs --mm-processor-kwargs --structured-outputs --cache-salt --kv-transfer-params --svc-xargs --repetition-detection --json-schema"
       ;;
     "train")
-      flags="--model-id --trajectory-groups --experimental-config --file -f --set --exact --strict --no-check --group-by --no-spool --batch --concurrency --rate --resume --retry-unknown --fail-fast --ordered --shard --profile --local --base-url --train-base-url --header -H --timeout --retries --cacert --cert --key --allow-http --format --json --output -o --dry-run --curl --verbose -v --quiet -q --error-format --help -h"
+      flags="--model-id --trajectory-groups --experimental-config --file -f --set --exact --strict --no-check --group-by --no-spool --allow-duplicate --batch --concurrency --rate --resume --retry-unknown --fail-fast --ordered --shard --profile --local --base-url --train-base-url --header -H --timeout --retries --cacert --cert --key --allow-http --format --json --output -o --dry-run --curl --verbose -v --quiet -q --error-format --help -h"
       valued="--model-id --trajectory-groups --experimental-config --file -f --set --group-by --batch --concurrency --rate --shard --profile --base-url --train-base-url --header -H --timeout --retries --cacert --cert --key --format --output -o --error-format"
       paths="--file -f --batch --cacert --cert --key --output -o"
       references="--trajectory-groups --experimental-config"
@@ -171,6 +173,16 @@ _svc_command() {
       flags="--yes --verbose -v --quiet -q --error-format --help -h"
       valued="--error-format"
       ;;
+    "train lint")
+      flags="--file -f --group-by --fail-on --json --verbose -v --quiet -q --error-format --help -h"
+      valued="--file -f --group-by --fail-on --error-format"
+      paths="--file -f"
+      arguments="<files>"
+      ;;
+    "train log")
+      flags="--limit --json --verbose -v --quiet -q --error-format --help -h"
+      valued="--limit --error-format"
+      ;;
     "serve")
       flags="--port --data --credentials --no-auth --upstream --json --verbose -v --quiet -q --error-format --help -h"
       valued="--port --data --credentials --upstream --error-format"
@@ -207,9 +219,10 @@ _svc_command() {
 _svc_choices() {
   case $1 in
     "feedback replace --format" | "feedback schema --format" | "chat --format" | "train --format" | "call start --format") choices="json jsonl text table" ;;
-    "feedback replace --error-format" | "feedback schema --error-format" | "chat --error-format" | "train --error-format" | "call start --error-format" | "auth login --error-format" | "auth logout --error-format" | "auth status --error-format" | "profile list --error-format" | "profile show --error-format" | "profile set --error-format" | "profile use --error-format" | "profile remove --error-format" | "serve --error-format" | "batch merge --error-format" | "spec --error-format" | "doctor --error-format" | "completion --error-format" | "help --error-format") choices="text json" ;;
+    "feedback replace --error-format" | "feedback schema --error-format" | "chat --error-format" | "train --error-format" | "call start --error-format" | "auth login --error-format" | "auth logout --error-format" | "auth status --error-format" | "profile list --error-format" | "profile show --error-format" | "profile set --error-format" | "profile use --error-format" | "profile remove --error-format" | "train lint --error-format" | "train log --error-format" | "serve --error-format" | "batch merge --error-format" | "spec --error-format" | "doctor --error-format" | "completion --error-format" | "help --error-format") choices="text json" ;;
     "chat --tool-choice") choices="none" ;;
     "chat --reasoning-effort") choices="low medium high" ;;
+    "train lint --fail-on") choices="any zero-variance rounded-variance single-trajectory empty-group missing-reward nan huge-reward no-logprobs token-text policy-order mixed-tools" ;;
   esac
 }
 complete -F _svc svc

@@ -24,6 +24,8 @@ Credentials and profiles:
   profile remove    Remove a profile and its credentials
 
 Tools:
+  train lint        Check trajectories for what cannot be trained on
+  train log         List the training jobs that were sent from here
   serve             Run the local service on a port
   batch merge       Put the results of sharded batches together
   spec              Print the JSON Schema of a body, and more
