@@ -1,12 +1,12 @@
 import { Buffer } from 'node:buffer';
+import type { Holding } from './holding.ts';
 
 /** A body that is arriving: what comes is given to who reads it, and who reads slowly holds it up. */
 export interface Arriving {
   readonly body: AsyncIterable<Uint8Array>;
   /** All of it, if that has come and nobody has begun to read; undefined otherwise. */
   readonly whole: () => Uint8Array | undefined;
-  /** Takes a piece; false where no more should come until `resume` is called. */
-  readonly push: (piece: Uint8Array) => boolean;
+  readonly push: (piece: Uint8Array) => void;
   readonly end: () => void;
   readonly fail: (error: unknown) => void;
 }
@@ -14,11 +14,11 @@ export interface Arriving {
 // Bytes that may wait to be read.
 const MOST = 256 * 1024;
 
-/** A body of which nothing has arrived yet. `resume` is called when more may come. */
-export function arriving(resume: () => void): Arriving {
+/** A body of which nothing has arrived yet, over a connection that is held up while too much of it waits to be read. */
+export function arriving({ hold, release }: Holding): Arriving {
   let pieces: Uint8Array[] = [];
   let waiting = 0;
-  let isPaused = false;
+  let isHeld = false;
   let end: { readonly error?: unknown } | undefined;
   let tell = (): void => {};
   const body = async function* (): AsyncGenerator<Uint8Array> {
@@ -26,9 +26,9 @@ export function arriving(resume: () => void): Arriving {
       const ready = pieces;
       pieces = [];
       waiting = 0;
-      if (isPaused) {
-        isPaused = false;
-        resume();
+      if (isHeld) {
+        isHeld = false;
+        release();
       }
       yield* ready;
       if (pieces.length > 0) continue;
@@ -45,9 +45,11 @@ export function arriving(resume: () => void): Arriving {
     push: (piece) => {
       pieces.push(piece);
       waiting += piece.length;
-      isPaused = waiting > MOST;
+      if (waiting > MOST && !isHeld) {
+        isHeld = true;
+        hold();
+      }
       tell();
-      return !isPaused;
     },
     end: () => {
       end ??= {};

@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream';
 import Client from 'undici/lib/dispatcher/client.js';
 import { type Arriving, arriving } from './arriving.ts';
 import { connectTo, type Way } from './connection.ts';
+import { type Holding, holdable } from './holding.ts';
 import type { Headers, Reply, Request, Send } from './message.ts';
 import { piecesOf } from './progress.ts';
 import { proxyAuthorization } from './proxies.ts';
@@ -19,7 +20,7 @@ export interface Line {
  *
  * Each exchange has a connection of its own: one that was used before can be closed by the server as the next request
  * leaves, and then nobody knows whether that was applied. Where `isKept`, for many exchanges in a row, a connection whose
- * answer was read to its end serves the next one, unless that comes later than a second (docs/decisions/0015).
+ * answer was read to its end serves the next one, unless that comes later than a second (docs/decisions/0019).
  */
 export function overUndici(way: Way, isKept = false): Line {
   const open = new Set<Link>();
@@ -66,6 +67,7 @@ const LONGEST_IDLE = 1000;
 function linkTo(url: URL, way: Way, isKept: boolean): Link {
   // Once it has the connection, undici alone ends it: one that closes unasked while it does not read breaks it.
   let connecting = new AbortController();
+  let holding: Holding = { hold: () => {}, release: () => {} };
   const client = new Client(url.origin, {
     // The usual limit of Node.
     maxHeaderSize: 16_384,
@@ -77,7 +79,10 @@ function linkTo(url: URL, way: Way, isKept: boolean): Link {
     connect: (_, done) => {
       connecting = new AbortController();
       connectTo(url, way, connecting.signal).then(
-        (socket) => done(null, socket),
+        (socket) => {
+          holding = holdable(socket);
+          done(null, socket);
+        },
         (error) => done(error, null),
       );
     },
@@ -92,7 +97,7 @@ function linkTo(url: URL, way: Way, isKept: boolean): Link {
     exchange: async (request) => {
       const { signal } = request;
       signal?.throwIfAborted();
-      const { reply, fail } = asked(client, request, way, isKept);
+      const { reply, fail } = asked(client, request, way, isKept, () => holding);
       const stop = (): void => {
         // An answer that has no length of its own would seem to have come to its end.
         fail(signal?.reason);
@@ -111,7 +116,7 @@ interface Asked {
   readonly fail: (error: unknown) => void;
 }
 
-function asked(client: Client, request: Request, { proxy }: Way, isKept: boolean): Asked {
+function asked(client: Client, request: Request, { proxy }: Way, isKept: boolean, holding: () => Holding): Asked {
   const { url: text, method, headers, body, onLeave } = request;
   const url = new URL(text);
   const length: Headers = body.length === undefined ? [] : [['Content-Length', String(body.length)]];
@@ -132,10 +137,10 @@ function asked(client: Client, request: Request, { proxy }: Way, isKept: boolean
   const reply = new Promise<Reply>((resolve, reject) => {
     client.dispatch(options, {
       onConnect: () => onLeave?.(),
-      onHeaders: (status, raw, resume, statusText) => {
+      onHeaders: (status, raw, _, statusText) => {
         // Others come before the answer.
         if (status < 200) return true;
-        const answer = arriving(resume);
+        const answer = arriving(holding());
         arrived = answer;
         // A short answer is all in the packet of its headers, which is read to its end before this is called.
         queueMicrotask(() => {
@@ -143,7 +148,10 @@ function asked(client: Client, request: Request, { proxy }: Way, isKept: boolean
         });
         return true;
       },
-      onData: (piece) => arrived?.push(piece) ?? true,
+      onData: (piece) => {
+        arrived?.push(piece);
+        return true;
+      },
       onComplete: () => arrived?.end(),
       onError: (error) => {
         arrived?.fail(error);

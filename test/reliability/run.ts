@@ -10,6 +10,8 @@ export interface Called {
   readonly name: string;
   readonly args: readonly string[];
   readonly effect: Effect;
+  /** Its body leaves piece by piece: a connection that ends early may take only a part of it. */
+  readonly isStreamed?: true;
 }
 
 /** What the program said became of a request. */
@@ -40,7 +42,12 @@ export const operations: readonly Called[] = [
     effect: 'once',
   },
   { name: 'chat', args: ['chat', 'hi', '-m', 'm', '--no-stdin'], effect: 'paid' },
-  { name: 'train', args: ['train', '--model-id', '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05', groups], effect: 'once' },
+  {
+    name: 'train',
+    args: ['train', '--model-id', '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05', groups],
+    effect: 'once',
+    isStreamed: true,
+  },
 ];
 
 /**
