@@ -42,15 +42,23 @@ async function lint(
   const sources = sourcesOf(context, false);
   const stop = context.spin('reading trajectories');
   try {
-    for (const { label, first } of await sources.openAll(files)) await read(label, first(), 'groups');
+    for (const { label, first } of await sources.openAll(files))
+      await read(label, stoppable(first(), context.signal), 'groups');
     if (body !== undefined) {
       const { label, first } = await sources.open(body);
-      await read(label, first(), 'body');
+      await read(label, stoppable(first(), context.signal), 'body');
     }
     return end();
   } finally {
     stop();
     await sources.close();
+  }
+}
+
+async function* stoppable(pieces: AsyncIterable<Uint8Array>, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  for await (const piece of pieces) {
+    signal.throwIfAborted();
+    yield piece;
   }
 }
 
