@@ -13,15 +13,37 @@ export function lengthOf({ headers, body }: Request): number {
   return body.length ?? Number(header(headers, 'content-length') ?? 0);
 }
 
-/** The pieces of a body. Throws Refusal 413 beyond `most` bytes, before they are read where the length is known. */
+/** A body that did not come to its end: its sender has a reason, and waits for no answer. */
+export class LostBody extends Error {
+  override readonly name = 'LostBody';
+  readonly reason: unknown;
+
+  constructor(reason: unknown) {
+    super('the body did not come to its end');
+    this.reason = reason;
+  }
+}
+
+/**
+ * The pieces of a body. Throws Refusal 413 beyond `most` bytes, before they are read where the length is known, and
+ * LostBody where the pieces throw.
+ */
 export async function* piecesUpTo(request: Request, most: number): AsyncGenerator<Uint8Array> {
   const tooLarge = new Refusal(413, `the body may have at most ${most} bytes`);
   if (lengthOf(request) > most) throw tooLarge;
   let length = 0;
-  for await (const piece of everySoOften(piecesOf(request.body), request.signal)) {
+  for await (const piece of everySoOften(sentPieces(request), request.signal)) {
     length += piece.length;
     if (length > most) throw tooLarge;
     yield piece;
+  }
+}
+
+async function* sentPieces({ body }: Request): AsyncGenerator<Uint8Array> {
+  try {
+    yield* piecesOf(body);
+  } catch (error) {
+    throw new LostBody(error);
   }
 }
 

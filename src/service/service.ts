@@ -7,7 +7,7 @@ import type { Operation } from '../operations/operation.ts';
 import { behaviours } from './behaviours.ts';
 import { authenticate, type Credentials } from './credentials.ts';
 import { Refusal, refused, refusedBody } from './refusal.ts';
-import { lengthOf, piecesUpTo } from './request-body.ts';
+import { LostBody, lengthOf, piecesUpTo } from './request-body.ts';
 import { otherTurns } from './turns.ts';
 import type { Intake, World } from './world.ts';
 
@@ -35,6 +35,7 @@ export function createService(world: World, credentials: Credentials | undefined
     const reply = await answered(request, route, world, credentials).catch((error) => {
       // Nobody waits for this answer; as on the network there is none.
       request.signal?.throwIfAborted();
+      if (error instanceof LostBody) throw error.reason;
       return refused(asRefusal(error), route?.operation);
     });
     return { ...reply, headers: [...reply.headers, ['X-Request-Id', id]] };

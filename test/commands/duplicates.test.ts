@@ -94,12 +94,25 @@ describe('the same job again', () => {
     expect((await run(args, { env: { ...env, ...more } })).code).toBe(0);
   });
 
-  it('counts for the embedded service, too', async () => {
-    const { run, env, jobs } = home();
-    const local = { env: { ...env, SVC_BASE_URL: '' } };
-    expect((await run([...train, '--local'], local)).code).toBe(0);
-    expect((await run([...train, '--local'], local)).code).toBe(13);
-    expect(await jobs()).toMatchObject([{ target: 'local' }]);
+  it.each([[train], [['train', '-', '--no-spool', ...train.slice(2)]]])(
+    'counts for the embedded service, too: %j',
+    async (args) => {
+      const { run, env, jobs } = home();
+      const local = { env: { ...env, SVC_BASE_URL: '' }, stdin: group };
+      expect((await run([...args, '--local'], local)).code).toBe(0);
+      const again = await run([...args, '--local'], local);
+      expect(again.code, again.stderr).toBe(13);
+      expect(await jobs()).toMatchObject([{ target: 'local' }]);
+    },
+  );
+
+  it('and what is wrong with one that is sent as it comes are told by the embedded service as by others', async () => {
+    const { run, env } = home();
+    const { code, stderr } = await run(['train', '-', '--no-spool', ...train.slice(2), '--local'], {
+      env: { ...env, SVC_BASE_URL: '' },
+      stdin: '{"trajectories":[{"reward":"1"}]}',
+    });
+    expect({ code, stderr }).toEqual({ code: 3, stderr: expect.stringContaining('nothing was sent') });
   });
 });
 

@@ -146,7 +146,7 @@ describe('a job that is wrong', () => {
         throw new Error('the client has gone');
       },
     };
-    expect((await post(body)).status).toBe(500);
+    await expect(post(body)).rejects.toThrow('the client has gone');
     expect(await stored()).toEqual({ jobs: [], rows: [], files: [] });
   });
 });
