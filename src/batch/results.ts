@@ -15,6 +15,8 @@ import { tidyJournal } from './tidy.ts';
 export interface Results {
   /** The id of the run, a UUID; the same when it is gone on with. */
   readonly run: string;
+  /** They can be gone on with. */
+  readonly isJournal: boolean;
   /** What stands about a line already. */
   readonly found: (line: number) => Found | undefined;
   /** The time a line said when it may have left, without an outcome. */
@@ -32,6 +34,7 @@ export function streamResults(run: string, { writer, commit }: Sink): Results {
   const nothing = async (): Promise<void> => {};
   return {
     run,
+    isJournal: false,
     found: () => undefined,
     declared: () => undefined,
     declare: nothing,
@@ -74,6 +77,7 @@ export async function openResults(
     const intents = await openIntents(intentsOf(path), intentsOf(typed), declared);
     return {
       run: declared.run,
+      isJournal: true,
       found: table.get,
       declared: (line) => declared.lines.get(line),
       declare: intents.declare,

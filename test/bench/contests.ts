@@ -1,22 +1,12 @@
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { Contest } from './comparison.ts';
-import { isInstalled, type Peer } from './peer.ts';
+import type { Peer } from './peer.ts';
+import type { Stage } from './stage.ts';
 
 const ON_NODE_20 = process.versions.node.startsWith('20.');
 
-/** What svc is compared with others in. `root` is the folder of the package, `url` the address of the service. */
-export function contests(root: string, url: string): Contest[] {
-  const home = mkdtempSync(join(tmpdir(), 'svc-bench-home-'));
-  const account = { SVC_BASE_URL: url, SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1', SVC_TOKEN: 'tok-en-1' };
-  const env = { PATH: process.env.PATH ?? '', HOME: home, ...account };
-  const peer = (name: string, ...command: Peer['command']): Peer => ({ name, command, env, until: 'end' });
-  const node = (name: string, ...args: string[]): Peer => peer(name, process.execPath, ...args);
-  const svc = (...args: string[]): Peer => node(`svc ${args.join(' ')}`, join(root, 'bin/svc.js'), ...args);
-  const script = (name: string): string => join(root, 'test/bench/peers', name);
+/** What svc is compared with others in when it does one thing. */
+export function contests({ root, url, peer, node, svc, script, installed }: Stage): Contest[] {
   const bare = node('node -e 0', '-e', '0');
-  const installed = (program: string, ...peers: Peer[]): Peer[] => (isInstalled(program) ? peers : []);
   const untilOutput = (one: Peer): Peer => ({ ...one, until: 'output' });
   const call = `${url}/call/start`;
   const chat = `${url}/v1/chat/completions`;

@@ -3,6 +3,9 @@ import { createServer, type ServerResponse } from 'node:http';
 /** Chunks of a stream that is read for its rate. */
 export const CHUNKS = 50_000;
 
+// Milliseconds until an answer that is asked for as slow.
+const SLOW = 20;
+
 /** A service that answers at once; a chat asks for what it wants by the name of the model. */
 export interface BenchServer {
   readonly url: string;
@@ -12,10 +15,12 @@ export interface BenchServer {
 /** Starts it on a free port of this machine. */
 export async function benchServer(): Promise<BenchServer> {
   const server = createServer((request, response) => {
+    if (request.url?.endsWith('/training-jobs')) return void request.resume().on('end', () => answer(response));
     const pieces: Buffer[] = [];
     request.on('data', (piece) => pieces.push(piece));
     request.on('end', () => {
       const body = Buffer.concat(pieces).toString();
+      if (body.includes('"slow"')) return void setTimeout(() => answer(response), SLOW);
       if (!request.url?.endsWith('/chat/completions')) return answer(response);
       response.writeHead(200, { 'Content-Type': 'text/event-stream' });
       if (body.includes('"many"')) many(response);

@@ -54,7 +54,9 @@ export async function runLines(input: Input, batch: BatchOptions, job: Job): Pro
   const elapsed = (): number => runtime.elapsed() - started;
   const watched = { tally, size: input.size, allowed: job.pace.allowed, elapsed };
   const endSpinner = context.spin(() => progressText(watched));
-  signal.addEventListener('abort', () => stop(String(signal.reason.message)), { once: true });
+  const halt = (): void => stop(String(signal.reason.message));
+  signal.addEventListener('abort', halt, { once: true });
+  if (signal.aborted) halt();
   context.atInterrupt(() => stop('interrupted'));
   context.underway(() => ({ applied: 'unknown', hint: '--resume goes on' }));
   let unreadable: unknown;
@@ -71,7 +73,8 @@ export async function runLines(input: Input, batch: BatchOptions, job: Job): Pro
   }
   await works.ended();
   endSpinner();
-  const isComplete = stopped === undefined && unreadable === undefined && tally.counts.unknown === 0;
+  const { unknown, unsent } = tally.counts;
+  const isComplete = stopped === undefined && unreadable === undefined && unknown + unsent === 0;
   await results.end(isComplete).catch((error: unknown) => {
     broken ??= error;
   });
@@ -81,7 +84,7 @@ export async function runLines(input: Input, batch: BatchOptions, job: Job): Pro
     await context.report.note(summary);
     throw failureOf(broken ?? unreadable);
   }
-  const failure = endOf(tally, summary, stopped, signal.reason);
+  const failure = endOf({ tally, summary, stopped, reason: signal.reason, isJournal: results.isJournal });
   if (failure) throw failure;
   await context.report.note(summary);
 }

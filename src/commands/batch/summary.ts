@@ -18,16 +18,20 @@ export function summaryText(tally: Tally, milliseconds: number): string {
   return `${linesIn(tally)} lines: ${parts.join(', ')} (${seconds.toFixed(1)} s, ${rate}/s)`;
 }
 
-/**
- * The Failure that a batch is as a whole, or none where every line was answered. `stopped` says why no more lines were
- * taken, `reason` why those under way were ended.
- */
-export function endOf(
-  tally: Tally,
-  summary: string,
-  stopped: string | undefined,
-  reason: unknown,
-): Failure | undefined {
+/** How a batch ended. */
+export interface Ending {
+  readonly tally: Tally;
+  readonly summary: string;
+  /** Why no more lines were taken. */
+  readonly stopped: string | undefined;
+  /** Why those under way were ended. */
+  readonly reason: unknown;
+  /** It can be gone on with. */
+  readonly isJournal: boolean;
+}
+
+/** The Failure that a batch is as a whole, or none where every line was answered. */
+export function endOf({ tally, summary, stopped, reason, isJournal }: Ending): Failure | undefined {
   const { failed, unknown, unsent } = tally.counts;
   const code: FailureCode =
     reason instanceof Interrupted ? reason.code : stopped === 'interrupted' ? 'interrupted' : 'partial';
@@ -35,11 +39,15 @@ export function endOf(
   const isKnown = stopped === undefined || stopped === code;
   return new Failure(code, `${code === 'partial' ? '' : `${code}; `}${summary}${isKnown ? '' : `; ${stopped}`}`, {
     applied: unknown > 0 ? 'unknown' : 'no',
-    hint: unknown > 0 ? unknownHint(tally) : '--resume sends again what is not done',
+    hint: [...(unknown > 0 ? [unknownText(tally)] : []), nextText(unknown > 0, isJournal)].join('; '),
   });
 }
 
-function unknownHint({ unknown }: Tally): string {
-  const lines = rangesText([...unknown].sort((left, right) => left - right));
-  return `lines that may have been applied: ${lines}; --resume --retry-unknown sends them again`;
+function unknownText({ unknown }: Tally): string {
+  return `lines that may have been applied: ${rangesText([...unknown].sort((left, right) => left - right))}`;
+}
+
+function nextText(isUnknown: boolean, isJournal: boolean): string {
+  if (!isJournal) return 'with -o a batch can be gone on with';
+  return isUnknown ? '--resume --retry-unknown sends them again' : '--resume sends again what is not done';
 }

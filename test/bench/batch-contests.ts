@@ -1,0 +1,70 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Contest } from './comparison.ts';
+import type { Stage } from './stage.ts';
+
+const CONCURRENCY = 8;
+
+/** Many requests from a file of lines: svc, which checks them and keeps a journal, beside what keeps answers only. */
+export function batchContests(stage: Stage): Contest[] {
+  return [
+    batch(stage, 'batch of 20,000 calls, answered at once', { lines: 20_000, name: 'x', with: ['curl --parallel'] }),
+    batch(stage, 'batch of 2,000 calls, answered at once', { lines: 2000, name: 'x', with: ['xargs -P curl'] }),
+    batch(stage, 'batch of 2,000 calls, answered after 20 ms', {
+      lines: 2000,
+      name: 'slow',
+      with: ['curl --parallel'],
+    }),
+  ];
+}
+
+interface Lines {
+  readonly lines: number;
+  /** The name of the operation that is traced, which tells the service how to answer. */
+  readonly name: string;
+  readonly with: readonly ('curl --parallel' | 'xargs -P curl')[];
+}
+
+function batch(stage: Stage, name: string, { lines, name: operation, with: others }: Lines): Contest {
+  const { url, home, node, shell, script, installed } = stage;
+  const call = `${url}/call/start`;
+  const prefix = `${operation}-${lines}`;
+  const input = join(home, `${prefix}.jsonl`);
+  const bodies = Array.from({ length: lines }, (_, at) => bodyOf(operation, at));
+  writeFileSync(input, `${bodies.join('\n')}\n`);
+  writeFileSync(join(home, `${prefix}.curl`), bodies.map((body, at) => curlEntry(call, body, at)).join('next\n'));
+  const options = `--concurrency ${CONCURRENCY} -q`;
+  const curls = {
+    'curl --parallel': shell(
+      'curl --parallel',
+      `mkdir -p answers; exec curl -sS --parallel --parallel-max ${CONCURRENCY} -K ${prefix}.curl`,
+    ),
+    'xargs -P curl': shell(
+      'xargs -P curl',
+      `rm -f answers.txt; xargs -P ${CONCURRENCY} -d '\\n' -I{} curl -sS -H 'Content-Type: application/json' -d {} ${call} <${prefix}.jsonl >>answers.txt`,
+    ),
+  };
+  const svc = shell('svc --batch', `rm -f out.jsonl*; svc call start --batch ${prefix}.jsonl -o out.jsonl ${options}`);
+  return {
+    name,
+    peers: [
+      node('undici loop', script('batch.js'), call, input, join(home, 'loop.txt'), String(CONCURRENCY)),
+      svc,
+      ...others.flatMap((other) => installed('curl', curls[other])),
+    ],
+    aims: [
+      { peer: svc.name, to: 'undici loop', most: 1 / 0.8 },
+      ...others.map((to) => ({ peer: svc.name, to, most: 1 })),
+    ],
+  };
+}
+
+function bodyOf(operation: string, at: number): string {
+  const inputs = { question: `Where is my parcel number ${at}?` };
+  return JSON.stringify({ start: { project_id: 'a/b', op_name: operation, inputs, attributes: { env: 'ci' } } });
+}
+
+function curlEntry(url: string, body: string, at: number): string {
+  const data = body.replaceAll('\\', '\\\\').replaceAll('"', '\\"');
+  return `url = "${url}"\nheader = "Content-Type: application/json"\ndata = "${data}"\noutput = "answers/${at}.json"\n`;
+}

@@ -1,0 +1,35 @@
+import { join } from 'node:path';
+import { bodyPieces, writePieces } from '../support/trajectories.ts';
+import type { Contest } from './comparison.ts';
+import type { Stage } from './stage.ts';
+
+const MEGABYTES = 100;
+
+// As engines write them: some 100 kB each.
+const TOKENS = 1200;
+
+/** The body of a training job: svc, which checks all of it before it sends it, beside what only sends it. */
+export function trainContests({ url, home, shell, installed }: Stage): Contest[] {
+  const file = join(home, 'job.json');
+  writePieces(file, bodyPieces(MEGABYTES * 1_000_000, TOKENS));
+  const job = `${url}/v1/preview/training-jobs`;
+  const upload = `curl -sS -X POST -H 'Content-Type: application/json' -H 'Expect:' -T job.json ${job}`;
+  return [
+    {
+      name: `upload of a training job of ${MEGABYTES} MB`,
+      peers: [
+        shell('curl -T', `exec ${upload}`),
+        shell('svc train -f', 'svc train -f job.json --allow-duplicate'),
+        ...installed(
+          'jq',
+          shell('jq -e', 'exec jq -e . job.json >/dev/null'),
+          shell('jq -e && curl -T', `jq -e . job.json >/dev/null && ${upload}`),
+        ),
+      ],
+      aims: [
+        { peer: 'svc train -f', to: 'curl -T', most: 2 },
+        { peer: 'svc train -f', to: 'jq -e && curl -T', most: 1 / 3 },
+      ],
+    },
+  ];
+}
