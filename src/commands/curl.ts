@@ -1,7 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { asksForStream, type Prepared, withoutSecrets } from '../call/prepared.ts';
 import { isSecretHeader } from '../http/trace.ts';
-import { parseJson } from '../json/document.ts';
 import type { Writer } from '../output/writer.ts';
 import type { CertificateFiles } from '../profiles/way.ts';
 
@@ -31,16 +30,6 @@ export async function showCurl(
     isHere ? `--data-binary ${isLong ? '@-' : body}` : '-X POST -T -',
   ];
   await writer.write(`${isLong || !isHere ? `${before} |\n` : ''}${lines.join(' \\\n  ')}\n`);
-}
-
-/** The request with its body in hand, if that is short. */
-export async function inHand(prepared: Prepared): Promise<Prepared> {
-  const { body, draft } = prepared;
-  if (body instanceof Uint8Array || (body.length ?? Number.POSITIVE_INFINITY) > LONGEST_ARGUMENT) return prepared;
-  const pieces: Uint8Array[] = [];
-  for await (const piece of body.pieces()) pieces.push(piece);
-  const bytes = Buffer.concat(pieces);
-  return { ...prepared, body: bytes, draft: { ...draft, doc: parseJson(bytes) } };
 }
 
 function bodyCommand(argv: readonly string[]): string {

@@ -18,7 +18,7 @@ import type { Options } from './options.ts';
 import { send } from './send.ts';
 import { usualFormat } from './show-answer.ts';
 import { showRequest } from './show-request.ts';
-import type { Training } from './training/prepare.ts';
+import type { Training } from './training/job.ts';
 import { refuseOrWarn } from './verdict.ts';
 
 /** Runs any of the operations: makes the body, checks it, and sends it or shows what would be sent. */

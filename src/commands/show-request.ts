@@ -2,7 +2,7 @@ import type { Prepared } from '../call/prepared.ts';
 import type { Context } from '../cli/context.ts';
 import { openSink } from '../output/sink.ts';
 import type { Chosen } from '../profiles/resolve.ts';
-import { inHand, showCurl } from './curl.ts';
+import { showCurl } from './curl.ts';
 import { showDryRun } from './dry-run.ts';
 import type { Options } from './options.ts';
 
@@ -16,7 +16,7 @@ export async function showRequest(
   const sink = await openSink(output, stdout, runtime.cwd);
   try {
     const named = { ...files, cacert: files.cacert || profile.cacert };
-    if (show === 'curl') await showCurl(await inHand(prepared), named, runtime.argv, sink.writer);
+    if (show === 'curl') await showCurl(prepared, named, runtime.argv, sink.writer);
     else await showDryRun(prepared, format === 'json', sink.writer, report);
     await sink.commit();
   } catch (error) {

@@ -101,6 +101,16 @@ describe('what is sent', () => {
     );
   });
 
+  it('--curl: of a long body svc itself is what curl reads from', async () => {
+    const cwd = files({ "it's.jsonl": `${group}\n`.repeat(10_000) });
+    const { code, stdout } = await sent(["it's.jsonl", '--model-id', modelId, '--curl'], { cwd });
+    expect(code).toBe(0);
+    expect(stdout).toContain(
+      `svc train 'it'\\''s.jsonl' --model-id ${modelId} --dry-run --quiet --output - |\ncurl -sS`,
+    );
+    expect(stdout).toContain('-X POST -T -\n');
+  });
+
   it('without a copy: as it comes, of unknown length', async () => {
     const cwd = files(contents);
     const flags = ['--no-spool', '--model-id', modelId, '-q'];

@@ -7,7 +7,8 @@ import { assembled, cutAtLists } from '../../trajectories/assembly.ts';
 import { withheld } from '../../trajectories/measured.ts';
 import { refuseOrWarn } from '../verdict.ts';
 import { factsOf } from './facts.ts';
-import type { Gathered, TrainingRequest } from './prepare.ts';
+import type { Gathered } from './gather.ts';
+import type { TrainingRequest } from './job.ts';
 import { shellOf } from './whole.ts';
 
 /**
