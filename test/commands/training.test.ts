@@ -106,7 +106,7 @@ describe('what is sent', () => {
     const { code, stdout } = await sent(["it's.jsonl", '--model-id', modelId, '--curl'], { cwd });
     expect(code).toBe(0);
     expect(stdout).toContain(
-      `svc train 'it'\\''s.jsonl' --model-id ${modelId} --dry-run --quiet --output - |\ncurl -sS`,
+      `svc train 'it'\\''s.jsonl' --model-id ${modelId} --allow-duplicate --dry-run --quiet --output - |\ncurl -sS`,
     );
     expect(stdout).toContain('-X POST -T -\n');
   });
