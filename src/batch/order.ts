@@ -1,6 +1,6 @@
 /** The place of one result among all. */
 export interface Place {
-  /** Writes the result, or nothing, when it is its turn; done when it was written. */
+  /** Writes the result, or nothing, when it is its turn; done when it was written. Once it has failed, nothing more is written. */
   readonly put: (result: Uint8Array | undefined) => Promise<void>;
 }
 
@@ -23,6 +23,8 @@ export function inOrder(write: (result: Uint8Array) => Promise<void>): Places {
     return {
       put: (result) =>
         new Promise((resolve, reject) => {
+          // It has had its turn.
+          if (at < next) return resolve();
           held.set(at, () => void (result ? write(result) : Promise.resolve()).then(resolve, reject));
           for (let ready = held.get(next); ready; ready = held.get(next)) {
             held.delete(next);

@@ -211,10 +211,15 @@ describe('a server that dies', () => {
 });
 
 describe.skipIf(noStrace() !== undefined)('a disk that is full', () => {
-  it.each(['write', 'fdatasync'])('at the %s of a result ends the batch, and counts add up', async (name) => {
+  it.each([
+    ['write', []],
+    ['fdatasync', []],
+    ['write', ['--ordered']],
+    ['fdatasync', ['--ordered']],
+  ])('at the %s of a result ends the batch, and counts add up %j', async (name, more) => {
     const cwd = folder();
     input(cwd, 40, calls);
-    const args = ['call', 'start', '--batch', 'in.jsonl', '-o', 'out.jsonl', '--local', '--concurrency', '2'];
+    const args = ['call', 'start', '--batch', 'in.jsonl', '-o', 'out.jsonl', '--local', '--concurrency', '2', ...more];
     for (const [file, count] of [
       ['out.jsonl', 3],
       ['out.jsonl.intents', 4],

@@ -39,8 +39,9 @@ export async function runLines(input: Input, batch: BatchOptions, job: Job): Pro
     if (wait > LONGEST_WAIT) stop(`the service asks to wait ${Math.ceil(wait / 1000)} s`);
   };
   const work = async (line: Line): Promise<void> => {
+    const place = places();
     try {
-      const ended = await runLine(line, places(), job);
+      const ended = await runLine(line, place, job);
       tally.repeats += Math.max(0, ended.attempts - 1);
       count(tally, line.number, ended.verdict);
       after(ended);
@@ -49,6 +50,8 @@ export async function runLines(input: Input, batch: BatchOptions, job: Job): Pro
       count(tally, line.number, 'unknown');
       broken ??= error;
       stop('the results cannot be written');
+      // Those after it would wait for it.
+      await place.put(undefined);
     }
   };
   const elapsed = (): number => runtime.elapsed() - started;
