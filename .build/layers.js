@@ -11,7 +11,7 @@ const layers = {
     files: ['commands/operation.ts', 'fields/judge.ts', 'fields/validator.ts', 'http/connection.ts'],
     after: ['run'],
   },
-  network: { files: ['http/undici.ts'], after: ['run', 'request'] },
+  network: { files: ['http/network.ts'], after: ['run', 'request'] },
   stream: { files: ['call/chunks.ts', 'commands/show-stream.ts'], after: ['run', 'request'] },
   text: { files: ['commands/help.ts', 'commands/completion.ts'], after: ['run'] },
 };

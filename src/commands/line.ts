@@ -5,11 +5,11 @@ import { withDecoding } from '../http/decode.ts';
 import { untilRefused } from '../http/early-answer.ts';
 import { usualLimits, withLimits } from '../http/limits.ts';
 import type { Send } from '../http/message.ts';
+import type { Line } from '../http/network.ts';
 import { compileParserQuickly } from '../http/parser.ts';
 import { type Progress, withProgress } from '../http/progress.ts';
 import { proxySecrets } from '../http/proxies.ts';
 import { withTrace } from '../http/trace.ts';
-import type { Line } from '../http/undici.ts';
 import { dataFolder } from '../profiles/folders.ts';
 import type { Runtime } from '../runtime.ts';
 
@@ -39,6 +39,6 @@ async function rawLine(way: Way | undefined, runtime: Runtime, isKept: boolean):
   if (runtime.send) return { send: runtime.send, close: async () => {} };
   // Of many exchanges each one would be slower, and the end of the process is a small part of it all.
   if (!isKept && runtime.node.startsWith('20.')) compileParserQuickly();
-  const { overUndici } = await import('../http/undici.ts');
-  return overUndici(way, isKept);
+  const { overNetwork } = await import('../http/network.ts');
+  return overNetwork(way, isKept);
 }

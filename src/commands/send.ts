@@ -11,7 +11,7 @@ import type { Context } from '../cli/context.ts';
 import { Failure, failureOf } from '../errors.ts';
 import { deadlineIn } from '../http/deadline.ts';
 import type { Reply, Request } from '../http/message.ts';
-import type { Line } from '../http/undici.ts';
+import type { Line } from '../http/network.ts';
 import type { JsonDocument } from '../json/document.ts';
 import { member, rootOf } from '../json/node.ts';
 import type { Outcome } from '../ledger/job.ts';

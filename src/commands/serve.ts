@@ -53,8 +53,8 @@ async function openUpstream(
     throw new Failure('guard', `SVC_UPSTREAM_TOKEN would go to ${base.origin} over plain http`, { hint: 'use https' });
   }
   const way = await wayTo(base, {}, {}, runtime);
-  const { overUndici } = await import('../http/undici.ts');
-  const line = overUndici(way);
+  const { overNetwork } = await import('../http/network.ts');
+  const line = overNetwork(way);
   return { answer: upstreamAt(base, token, line.send, runtime.after), close: line.close };
 }
 

@@ -25,11 +25,16 @@ const PIECE = 64 * 1024;
 export function withProgress(progress: Progress): Layer {
   return (next) => async (request) => {
     const { body } = request;
-    Object.assign(progress, { phase: 'nothing', sent: 0, attempts: progress.attempts + 1 });
+    progress.phase = 'nothing';
+    progress.sent = 0;
+    progress.attempts += 1;
     try {
       if (!isSmall(body))
         return await next({ ...request, body: { length: body.length, pieces: () => observed(body, progress) } });
-      const onLeave = (): void => void Object.assign(progress, { phase: 'all', sent: body.length });
+      const onLeave = (): void => {
+        progress.phase = 'all';
+        progress.sent = body.length;
+      };
       const reply = await next({ ...request, onLeave });
       // What was answered had left.
       onLeave();

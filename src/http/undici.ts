@@ -3,60 +3,16 @@ import type { Readable } from 'node:stream';
 import Client from 'undici/lib/dispatcher/client.js';
 import { type Arriving, arriving } from './arriving.ts';
 import { connectTo, type Way } from './connection.ts';
+import { endedWith } from './ended.ts';
 import { type Holding, holdable } from './holding.ts';
-import type { Headers, Reply, Request, Send } from './message.ts';
+import type { Headers, Reply, Request } from './message.ts';
 import { piecesOf } from './progress.ts';
 import { proxyAuthorization } from './proxies.ts';
 
-/** A way to send requests, open until it is closed; closing ends all exchanges at once. */
-export interface Line {
-  readonly send: Send;
-  readonly close: () => Promise<void>;
-}
-
-/**
- * Exchanges over HTTP/1.1 without any of undici's own policies: no redirects, no repeats, no time limits, no decoding.
- * Throws what the connection throws. A body is asked for when the connection, TLS included, is there.
- *
- * Each exchange has a connection of its own: one that was used before can be closed by the server as the next request
- * leaves, and then nobody knows whether that was applied. Where `isKept`, for many exchanges in a row, a connection whose
- * answer was read to its end serves the next one, unless that comes later than a second (docs/decisions/0019).
- */
-export function overUndici(way: Way, isKept = false): Line {
-  const open = new Set<Link>();
-  const idle: Link[] = [];
-  const discard = async (link: Link): Promise<void> => {
-    open.delete(link);
-    await link.destroy();
-  };
-  return {
-    send: async (request) => {
-      const url = new URL(request.url);
-      const at = idle.findLastIndex(({ origin }) => origin === url.origin);
-      const [link = linkTo(url, way, isKept)] = at === -1 ? [] : idle.splice(at, 1);
-      open.add(link);
-      try {
-        const reply = await link.exchange(request);
-        const end = async (isWhole: boolean): Promise<void> => {
-          if (isWhole && isKept) idle.push(link);
-          else await discard(link);
-        };
-        return await endedWith(reply, end);
-      } catch (error) {
-        await discard(link);
-        throw error;
-      }
-    },
-    close: async () => {
-      await Promise.all(Array.from(open, discard));
-    },
-  };
-}
-
 /** One connection to an origin, made when it is first needed. */
-interface Link {
+export interface Link {
   readonly origin: string;
-  readonly exchange: (request: Request) => Promise<Reply>;
+  readonly exchange: (request: Request, url: URL) => Promise<Reply>;
   /** Ends it at once, with what goes over it. */
   readonly destroy: () => Promise<void>;
 }
@@ -64,7 +20,8 @@ interface Link {
 // Servers wait longer than this for the next request, so that none leaves on a connection that is about to be closed.
 const LONGEST_IDLE = 1000;
 
-function linkTo(url: URL, way: Way, isKept: boolean): Link {
+/** A link to the origin of an address; `isKept`: for one exchange after the other, else for one. */
+export function linkTo(url: URL, way: Way, isKept: boolean): Link {
   // Once it has the connection, undici alone ends it: one that closes unasked while it does not read breaks it.
   let connecting = new AbortController();
   let holding: Holding = { hold: () => {}, release: () => {} };
@@ -94,10 +51,10 @@ function linkTo(url: URL, way: Way, isKept: boolean): Link {
   return {
     origin: url.origin,
     destroy: () => destroy(),
-    exchange: async (request) => {
+    exchange: async (request, to) => {
       const { signal } = request;
       signal?.throwIfAborted();
-      const { reply, fail } = asked(client, request, way, isKept, () => holding);
+      const { reply, fail } = asked(request, to, { client, way, isKept, holding: () => holding });
       const stop = (): void => {
         // An answer that has no length of its own would seem to have come to its end.
         fail(signal?.reason);
@@ -116,9 +73,16 @@ interface Asked {
   readonly fail: (error: unknown) => void;
 }
 
-function asked(client: Client, request: Request, { proxy }: Way, isKept: boolean, holding: () => Holding): Asked {
-  const { url: text, method, headers, body, onLeave } = request;
-  const url = new URL(text);
+/** What a request goes over. */
+interface Wire {
+  readonly client: Client;
+  readonly way: Way;
+  readonly isKept: boolean;
+  readonly holding: () => Holding;
+}
+
+function asked(request: Request, url: URL, { client, way: { proxy }, isKept, holding }: Wire): Asked {
+  const { method, headers, body, onLeave } = request;
   const length: Headers = body.length === undefined ? [] : [['Content-Length', String(body.length)]];
   // A proxy that is no tunnel is told the whole address, and is the one to read its credential.
   const plain = url.protocol === 'http:' ? proxy : undefined;
@@ -160,23 +124,6 @@ function asked(client: Client, request: Request, { proxy }: Way, isKept: boolean
     });
   });
   return { reply, fail: (error) => arrived?.fail(error) };
-}
-
-// Calls back when the body was read, to its end or not.
-async function endedWith(reply: Reply, end: (isWhole: boolean) => Promise<void>): Promise<Reply> {
-  if (!reply.whole) return { ...reply, body: readUntil(reply.body, end) };
-  await end(true);
-  return reply;
-}
-
-async function* readUntil(body: Reply['body'], end: (isWhole: boolean) => Promise<void>): AsyncGenerator<Uint8Array> {
-  let isWhole = false;
-  try {
-    yield* body;
-    isWhole = true;
-  } finally {
-    await end(isWhole);
-  }
 }
 
 function pairs(raw: readonly Buffer[]): Headers {

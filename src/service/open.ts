@@ -1,5 +1,5 @@
 import { dirname, join } from 'node:path';
-import type { Line } from '../http/undici.ts';
+import type { Line } from '../http/network.ts';
 import type { Runtime } from '../runtime.ts';
 import type { Credentials } from './credentials.ts';
 import { createService } from './service.ts';

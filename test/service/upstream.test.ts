@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { LimitReached } from '../../src/http/limits.ts';
 import type { Reply } from '../../src/http/message.ts';
-import { overUndici } from '../../src/http/undici.ts';
+import { overNetwork } from '../../src/http/network.ts';
 import { type Upstream, upstreamAt } from '../../src/service/upstream.ts';
 import { type Clock, clock } from '../support/clock.ts';
 import { serve } from '../support/process.ts';
@@ -29,7 +29,7 @@ async function silent(first: string): Promise<{ url: string; asked: Promise<Sock
 }
 
 function upstream(url: string, { after }: Clock): Upstream {
-  const line = overUndici({ tls: {} });
+  const line = overNetwork({ tls: {} });
   onTestFinished(line.close);
   return upstreamAt(new URL(url), undefined, line.send, after);
 }

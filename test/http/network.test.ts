@@ -3,10 +3,10 @@ import { connect, createServer as createTcpServer } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { collect } from '../../src/http/collect.ts';
 import { header, type Request } from '../../src/http/message.ts';
+import { overNetwork } from '../../src/http/network.ts';
 import { noProgress, withProgress } from '../../src/http/progress.ts';
 import { parseProxy, proxyAuthorization, proxyFor } from '../../src/http/proxies.ts';
 import { networkReason } from '../../src/http/reason.ts';
-import { overUndici } from '../../src/http/undici.ts';
 import { bodyOf, httpAnswer, rawServer } from '../support/raw-server.ts';
 
 function request(url: string, body: Request['body'] = Buffer.from('{}')): Request {
@@ -15,7 +15,7 @@ function request(url: string, body: Request['body'] = Buffer.from('{}')): Reques
 
 async function send(url: string, body?: Request['body'], env: Readonly<Record<string, string>> = {}) {
   const progress = noProgress();
-  const line = overUndici({ proxy: parseProxy(proxyFor(new URL(url), env)?.text ?? ':'), tls: {} });
+  const line = overNetwork({ proxy: parseProxy(proxyFor(new URL(url), env)?.text ?? ':'), tls: {} });
   onTestFinished(() => line.close());
   try {
     const reply = await withProgress(progress)(line.send)(request(url, body));
@@ -25,7 +25,7 @@ async function send(url: string, body?: Request['body'], env: Readonly<Record<st
   }
 }
 
-describe('overUndici', () => {
+describe('overNetwork', () => {
   it('does not follow redirects, and gives all headers as they came', async () => {
     const server = await rawServer((socket) =>
       socket.end(
