@@ -61,6 +61,37 @@ describe('overNetwork', () => {
     expect(server.received[1]?.toString()).toMatch(/transfer-encoding: chunked/i);
   });
 
+  it('keeps a connection for the next exchange where that is wanted, and never one that was not read to its end', async () => {
+    const sockets = new Set<unknown>();
+    const server = createServer((asked, response) => {
+      sockets.add(asked.socket);
+      asked.resume().on('end', () => response.end(asked.url === '/long' ? 'x'.repeat(1_000_000) : '{}'));
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    const address = server.address();
+    const url = `http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}/`;
+    const counts: number[] = [];
+    for (const isKept of [false, true]) {
+      const line = overNetwork({ tls: {} }, isKept);
+      const exchange = async (path: string, isRead: boolean): Promise<void> => {
+        const { body } = await line.send(request(`${url}${path}`));
+        for await (const _ of body) if (!isRead) break;
+        counts.push(sockets.size);
+      };
+      sockets.clear();
+      for (const _ of [1, 2, 3]) await exchange('', true);
+      await exchange('long', true);
+      await exchange('long', false);
+      await exchange('', true);
+      await line.close();
+    }
+    expect(counts).toEqual([1, 2, 3, 4, 5, 6, 1, 1, 1, 1, 1, 2]);
+  });
+
   it('tells how far a request has come', async () => {
     const refused = await send('http://127.0.0.1:9/');
     expect(refused.progress).toEqual({ phase: 'nothing', sent: 0, attempts: 1 });
