@@ -1,6 +1,7 @@
 import { writeSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { Failure } from '../errors.ts';
+import { grouped } from '../files/grouped.ts';
 import { fileReason } from '../files/reason.ts';
 
 /** Where the entries of a batch go. All of it throws Failure `local`. */
@@ -17,17 +18,18 @@ export async function openJournal(path: string, typed: string, length: number): 
   const handle = await guarded(() => open(path, 'a'));
   await guarded(() => handle.truncate(length));
   let size = length;
-  const append = (entry: Uint8Array): Promise<void> =>
+  const append = grouped((entries) =>
     guarded(async () => {
       try {
-        writeWholly(handle.fd, entry);
-        size += entry.length;
+        writeWholly(handle.fd, entries);
+        size += entries.length;
       } catch (error) {
         // A disk that is full takes a part of what it is given; half an entry would be no entry.
         await handle.truncate(size).catch(() => {});
         throw error;
       }
-    });
+    }),
+  );
   return { append, sync: () => guarded(() => handle.datasync()), close: () => guarded(() => handle.close()) };
 }
 

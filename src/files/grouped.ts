@@ -1,8 +1,8 @@
 import { Buffer } from 'node:buffer';
 
 /**
- * A writer that many may use at once: what is given while a write is under way goes with the next one, all together.
- * Each promise is settled as the write is that took its bytes. `write` is never called twice at the same time.
+ * A writer that many may use at once: what is given in one turn of the event loop, or while a write is under way, goes
+ * together. Each promise is settled as the write is that took its bytes. `write` is never called twice at the same time.
  */
 export function grouped(write: (bytes: Buffer) => Promise<void>): (bytes: Uint8Array) => Promise<void> {
   let waiting: Uint8Array[] = [];
@@ -10,7 +10,7 @@ export function grouped(write: (bytes: Buffer) => Promise<void>): (bytes: Uint8A
   let running: Promise<void> = Promise.resolve();
   return (bytes) => {
     waiting.push(bytes);
-    next ??= running.then(() => {
+    next ??= Promise.all([running, turn()]).then(() => {
       const together = Buffer.concat(waiting);
       waiting = [];
       next = undefined;
@@ -20,4 +20,8 @@ export function grouped(write: (bytes: Buffer) => Promise<void>): (bytes: Uint8A
     });
     return next;
   };
+}
+
+function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }

@@ -12,7 +12,7 @@ import { endOf, summaryText } from './summary.ts';
 import { progressText } from './watch.ts';
 
 // Lines that are being made, wait for another try or for their place, besides those under way.
-const AHEAD = 2;
+const AHEAD = 4;
 const AHEAD_ORDERED = 16;
 
 // Above this the service is not short for a moment: the rest is better sent later.
