@@ -92,8 +92,12 @@ describe('a batch that is asked to end', () => {
     release();
     const { code, stderr } = await result;
     expect(code, stderr).toBe(130);
-    expect(stderr).toContain('50 lines: 24 done, 0 failed, 0 unknown, 26 not sent');
-    expect(entriesIn(cwd)).toHaveLength(24);
+    // Some answers may be there before the signal is taken, and make room for others.
+    const [, done, unsent] = /50 lines: (\d+) done, 0 failed, 0 unknown, (\d+) not sent/.exec(stderr) ?? [];
+    expect(Number(done) + Number(unsent)).toBe(50);
+    expect(Number(done)).toBeGreaterThanOrEqual(24);
+    expect(Number(unsent)).toBeGreaterThan(0);
+    expect(entriesIn(cwd)).toHaveLength(Number(done));
     const resumed = await run([...args, '--resume'], { cwd, env });
     expect(resumed).toMatchObject({ code: 0 });
     expect([...counts.values()]).toEqual(Array(50).fill(1));

@@ -10,7 +10,9 @@ export function someWarnings({ warn, note }: Report): (warning: Issue) => Promis
   let told = 0;
   return async (warning) => {
     told += 1;
-    if (told <= MOST) await warn(issueText(warning));
-    if (told === MOST) await note('further warnings are not shown; --dry-run --strict counts the lines that have some');
+    const place = told;
+    if (place <= MOST) await warn(issueText(warning));
+    if (place === MOST)
+      await note('further warnings are not shown; --dry-run --strict counts the lines that have some');
   };
 }
