@@ -17,6 +17,11 @@ export function idsIn({ ids = {} }: Operation, body: JsonNode): { readonly [what
   return Object.fromEntries(found.flatMap(([what, id]) => (id === undefined ? [] : [[what, id] as const])));
 }
 
+/** True where the same request may come twice and nothing more happens than with one. */
+export function isHarmless(effect: Operation['effect']): boolean {
+  return effect === 'read' || effect === 'keyed';
+}
+
 /** What running the same command again would mean, in plain words. */
 export function repeatAdvice(effect: Operation['effect']): string {
   switch (effect) {

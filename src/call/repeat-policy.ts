@@ -1,5 +1,6 @@
 import type { Failure } from '../errors.ts';
 import type { Operation } from '../operations/operation.ts';
+import { isHarmless } from './effect.ts';
 
 // Longer than this is no passing shortage (SERVERS.md): the user is told when to come back instead.
 const LONGEST_WAIT = 60_000;
@@ -15,10 +16,10 @@ const LARGEST_BACKOFF = 20_000;
 export function mayRepeat(effect: Operation['effect'], { code, facts }: Failure): boolean {
   const { status, phase, isLasting, isCut, retryAfter = 0 } = facts;
   if (isLasting || retryAfter > LONGEST_WAIT) return false;
-  const isHarmless = effect === 'read' || effect === 'keyed';
-  if (status === undefined) return phase === 'nothing' || (isHarmless && phase !== undefined);
+  const harmless = isHarmless(effect);
+  if (status === undefined) return phase === 'nothing' || (harmless && phase !== undefined);
   if (effect === 'once') return status === 429;
-  return code === 'limited' || (isHarmless && (isCut === true || (status >= 500 && status !== 501)));
+  return code === 'limited' || (harmless && (isCut === true || (status >= 500 && status !== 501)));
 }
 
 /**

@@ -7,7 +7,7 @@ import { writeJson } from '../../json/write.ts';
 import { issueText } from '../../output/failure.ts';
 import type { Checks } from './job.ts';
 import type { BatchOptions } from './options.ts';
-import { readyLine } from './run-line.ts';
+import { readyLine } from './ready-line.ts';
 
 /**
  * Checks every line of a batch and sends nothing: the counts go to stdout, what is wrong with each line to stderr. Throws

@@ -1,43 +1,18 @@
 import { answeredEntry, failedEntry } from '../../batch/entry.ts';
 import type { Line } from '../../batch/line.ts';
-import { readLine } from '../../batch/line-body.ts';
-import { lineDraft } from '../../batch/line-draft.ts';
 import type { Place } from '../../batch/order.ts';
-import type { Found } from '../../batch/table.ts';
+import { mayBeSent, standing, verdictOf } from '../../batch/standing.ts';
 import type { Verdict } from '../../batch/tally.ts';
-import { wrongBody } from '../../body/check.ts';
-import type { Draft } from '../../body/draft.ts';
-import { isIssue } from '../../body/source.ts';
-import { repeatAdvice } from '../../call/effect.ts';
+import { isHarmless, repeatAdvice } from '../../call/effect.ts';
 import { secretsIn } from '../../call/prepared.ts';
 import { type Sent, toBeSent } from '../../call/sent.ts';
 import { Failure, failureOf } from '../../errors.ts';
 import { concealer } from '../../output/conceal.ts';
-import type { Checks, Job } from './job.ts';
+import type { Job } from './job.ts';
+import { readyLine } from './ready-line.ts';
 import { type Returned, sendLine } from './send-line.ts';
 
-/** The body of a line that may be sent. */
-export interface Ready {
-  readonly draft: Draft;
-  readonly customId: string | undefined;
-}
-
-/** Makes and checks the body of a line; `at` is the time it says. The Failure `body` it is otherwise is returned. */
-export async function readyLine(
-  line: Line,
-  at: number,
-  { recipe, label, check, warn }: Checks,
-): Promise<Ready | Failure> {
-  const body = readLine(line, label, recipe.operation);
-  if (isIssue(body)) return wrongBody([body]);
-  const draft = await lineDraft(body, line.number, at, recipe);
-  if (isIssue(draft)) return wrongBody([draft]);
-  const { warnings, failure } = check(draft, []);
-  for (const warning of warnings) await warn(warning);
-  return failure ?? { draft, customId: body.customId };
-}
-
-/** What became of a line, and how long it took. */
+/** What became of a line. */
 export interface Ended {
   readonly verdict: Verdict;
   readonly failure: Failure | undefined;
@@ -58,14 +33,14 @@ export async function runLine(line: Line, place: Place, job: Job): Promise<Ended
   const ready = await readyLine(line, at, job);
   const unsent = { line: line.number, id: undefined, attempts: 0, milliseconds: 0 };
   if (ready instanceof Failure) {
-    if (found && found.applied !== 'no') return kept(verdictOf(found), place);
+    if (found && found.applied !== 'no') return kept(verdictOf(found.exitCode, found.applied), place);
     await place.put(failedEntry(unsent, ready, job.context.report.clean));
     return { verdict: 'failed', failure: ready, attempts: 0 };
   }
   const sent = toBeSent(job.recipe.operation, ready.draft);
   const id = ready.customId ?? Object.values(sent.ids)[0];
-  if (!maySend(found, declared, sent, job)) {
-    if (found) return kept(verdictOf(found), place);
+  if (!mayBeSent(standing(found, declared), sent.effect, job.isUnknownRepeated)) {
+    if (found) return kept(verdictOf(found.exitCode, found.applied), place);
     const failure = lost(sent);
     await place.put(failedEntry({ ...unsent, id }, failure, job.context.report.clean));
     return { verdict: 'unknown', failure, attempts: 0 };
@@ -81,7 +56,7 @@ export async function runLine(line: Line, place: Place, job: Job): Promise<Ended
     started = runtime.elapsed();
   };
   // Where it does no harm to send a line twice, it is said ahead, so that the disk works while others are under way.
-  if (isHarmless(sent)) await declare();
+  if (isHarmless(sent.effect)) await declare();
   const returned = await sendLine(sent, line.number, first, job).catch(failed);
   const { failure, answer } = returned;
   const { attempts } = sent.progress;
@@ -94,7 +69,7 @@ export async function runLine(line: Line, place: Place, job: Job): Promise<Ended
   if (!failure && answer) await place.put(answeredEntry(outcome, returned.status, answer));
   else if (failure) await place.put(failedEntry(outcome, failure, cleanerFor(sent, job), answer));
   return {
-    verdict: failure ? verdictOf({ exitCode: failure.exitCode, applied: failure.facts.applied ?? 'no' }) : 'done',
+    verdict: failure ? verdictOf(failure.exitCode, failure.facts.applied ?? 'no') : 'done',
     failure,
     attempts,
   };
@@ -103,21 +78,6 @@ export async function runLine(line: Line, place: Place, job: Job): Promise<Ended
 async function kept(verdict: Verdict, place: Place): Promise<Ended> {
   await place.put(undefined);
   return { verdict, failure: undefined, attempts: 0 };
-}
-
-function verdictOf({ exitCode, applied }: Pick<Found, 'exitCode' | 'applied'>): Verdict {
-  if (exitCode === 0) return 'done';
-  return applied === 'unknown' ? 'unknown' : 'failed';
-}
-
-// A line that was applied, or may have been, is sent again only where that does no harm or is wanted.
-function maySend(found: Found | undefined, declared: number | undefined, sent: Sent, job: Job): boolean {
-  const applied = found?.applied ?? (declared === undefined ? 'no' : 'unknown');
-  return isHarmless(sent) || applied === 'no' || (applied === 'unknown' && job.isUnknownRepeated);
-}
-
-function isHarmless({ effect }: Sent): boolean {
-  return effect === 'read' || effect === 'keyed';
 }
 
 function lost({ effect, ids }: Sent): Failure {
