@@ -15,6 +15,8 @@ import { tidyJournal } from './tidy.ts';
 export interface Results {
   /** The id of the run, a UUID; the same when it is gone on with. */
   readonly run: string;
+  /** The ids of an earlier time are made again; without its intents they are others. */
+  readonly isSameRun: boolean;
   /** They can be gone on with. */
   readonly isJournal: boolean;
   /** What stands about a line already. */
@@ -34,6 +36,7 @@ export function streamResults(run: string, { writer, commit }: Sink): Results {
   const nothing = async (): Promise<void> => {};
   return {
     run,
+    isSameRun: true,
     isJournal: false,
     found: () => undefined,
     declared: () => undefined,
@@ -77,6 +80,7 @@ export async function openResults(
     const intents = await openIntents(intentsOf(path), intentsOf(typed), declared);
     return {
       run: declared.run,
+      isSameRun: before !== undefined,
       isJournal: true,
       found: table.get,
       declared: (line) => declared.lines.get(line),

@@ -9,13 +9,22 @@ export interface Tally {
   /** Bytes of the input that were read. */
   bytes: number;
   blank: number;
+  /** Lines that failed and were, or may have been, applied: only with the ids of this run is another try the same. */
+  open: number;
   /** Attempts beyond the first. */
   repeats: number;
 }
 
 /** Nothing counted yet. */
 export function emptyTally(): Tally {
-  return { counts: { done: 0, failed: 0, unknown: 0, unsent: 0 }, unknown: [], bytes: 0, blank: 0, repeats: 0 };
+  return {
+    counts: { done: 0, failed: 0, unknown: 0, unsent: 0 },
+    unknown: [],
+    bytes: 0,
+    blank: 0,
+    open: 0,
+    repeats: 0,
+  };
 }
 
 /** Counts a line. */

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { type Answering, answerJson, countingServer } from '../support/counting-server.ts';
@@ -303,7 +303,51 @@ describe('calls of a batch', () => {
   });
 });
 
+describe('a call that was applied and answered with nonsense', () => {
+  const begun = async () => {
+    const cwd = folder();
+    const ids: string[] = [];
+    const { url } = await countingServer(
+      () => '',
+      ({ text }, response) => {
+        ids.push(JSON.parse(text).start.id);
+        answerJson(response, ids.length === 1 ? {} : { id: 'i', trace_id: 't' });
+      },
+    );
+    const env = { ...credentials, SVC_BASE_URL: url, SVC_PROJECT_ID: 'a/b' };
+    writeFileSync(join(cwd, 'in.jsonl'), '{"start":{"op_name":"a"}}\n');
+    const run = (...args: string[]) =>
+      svc(['call', 'start', '--batch', 'in.jsonl', '-o', 'out.jsonl', ...args], { cwd, env });
+    expect((await run()).code).toBe(10);
+    return { cwd, ids, run };
+  };
+
+  it('is the same call when it is sent again', async () => {
+    const { cwd, ids, run } = await begun();
+    expect((await run('--resume')).code).toBe(0);
+    expect(ids).toEqual([ids[0], ids[0]]);
+    expect(existsSync(join(cwd, 'out.jsonl.intents'))).toBe(false);
+  });
+
+  it('is not sent again when nobody knows its run any more', async () => {
+    const { cwd, ids, run } = await begun();
+    rmSync(join(cwd, 'out.jsonl.intents'));
+    expect((await run('--resume')).code).toBe(10);
+    expect(ids).toHaveLength(1);
+  });
+});
+
 describe('what was begun', () => {
+  it('stays unknown where its line is wrong by now', async () => {
+    const { run, lines, cwd } = await scene([chat('p1', { foo: 1 })]);
+    writeFileSync(
+      join(cwd, 'out.jsonl.intents'),
+      '{"run":"01a1fd65-c7c7-7d58-9e9a-f343004a8fb6","operation":"/v1/chat/completions"}\n{"line":1,"at":1}\n',
+    );
+    expect((await run(['-o', 'out.jsonl', '--resume', '--strict'])).stderr).toContain('0 failed, 1 unknown');
+    expect(lines()).toMatchObject([{ line: 1, exit_code: 8, applied: 'unknown' }]);
+  });
+
   it('is refused without --resume, and gone on with under it', async () => {
     const { run, lines, counts, cwd } = await scene(many(6), ({ key, count }, response) =>
       key === 'p4' && count === 1 ? answerJson(response, {}, 404) : answerJson(response, completion(key)),

@@ -1,8 +1,8 @@
 import { answeredEntry, failedEntry } from '../../batch/entry.ts';
 import type { Line } from '../../batch/line.ts';
 import type { Place } from '../../batch/order.ts';
-import { mayBeSent, standing, verdictOf } from '../../batch/standing.ts';
-import type { Verdict } from '../../batch/tally.ts';
+import { appliedBefore, mayBeSent, type Standing, standing } from '../../batch/standing.ts';
+import type { Found } from '../../batch/table.ts';
 import { isHarmless, repeatAdvice } from '../../call/effect.ts';
 import { secretsIn } from '../../call/prepared.ts';
 import { type Sent, toBeSent } from '../../call/sent.ts';
@@ -13,8 +13,7 @@ import { readyLine } from './ready-line.ts';
 import { type Returned, sendLine } from './send-line.ts';
 
 /** What became of a line. */
-export interface Ended {
-  readonly verdict: Verdict;
+export interface Ended extends Standing {
   readonly failure: Failure | undefined;
   readonly attempts: number;
 }
@@ -27,23 +26,24 @@ export async function runLine(line: Line, place: Place, job: Job): Promise<Ended
   const { results } = job;
   const { runtime } = job.context;
   const found = results.found(line.number);
-  if (found?.exitCode === 0) return kept('done', place);
+  if (found?.exitCode === 0) return kept(found, place);
   const declared = results.declared(line.number);
   const at = declared ?? runtime.now();
   const ready = await readyLine(line, at, job);
-  const unsent = { line: line.number, id: undefined, attempts: 0, milliseconds: 0 };
+  const unsent = async (failure: Failure, id?: string): Promise<Ended> => {
+    const outcome = { line: line.number, id, attempts: 0, milliseconds: 0 };
+    await place.put(failedEntry(outcome, failure, job.context.report.clean));
+    return { ...standing(failure.exitCode, failure.facts.applied), failure, attempts: 0 };
+  };
   if (ready instanceof Failure) {
-    if (found && found.applied !== 'no') return kept(verdictOf(found.exitCode, found.applied), place);
-    await place.put(failedEntry(unsent, ready, job.context.report.clean));
-    return { verdict: 'failed', failure: ready, attempts: 0 };
+    if (found && found.applied !== 'no') return kept(found, place);
+    return unsent(declared === undefined ? ready : lost());
   }
   const sent = toBeSent(job.recipe.operation, ready.draft);
   const id = ready.customId ?? Object.values(sent.ids)[0];
-  if (!mayBeSent(standing(found, declared), sent.effect, job.isUnknownRepeated)) {
-    if (found) return kept(verdictOf(found.exitCode, found.applied), place);
-    const failure = lost(sent);
-    await place.put(failedEntry({ ...unsent, id }, failure, job.context.report.clean));
-    return { verdict: 'unknown', failure, attempts: 0 };
+  const allowed = { isUnknownRepeated: job.isUnknownRepeated, isSameRun: results.isSameRun };
+  if (!mayBeSent(appliedBefore(found, declared), sent.effect, allowed)) {
+    return found ? kept(found, place) : unsent(lost(sent), id);
   }
   let isDeclared = false;
   let started = 0;
@@ -63,29 +63,24 @@ export async function runLine(line: Line, place: Place, job: Job): Promise<Ended
   if (failure && wasStopped(failure)) {
     if (isDeclared && declared === undefined) await results.withdraw(line.number);
     await place.put(undefined);
-    return { verdict: 'unsent', failure, attempts };
+    return { verdict: 'unsent', isOpen: false, failure, attempts };
   }
   const outcome = { line: line.number, id, attempts, milliseconds: runtime.elapsed() - started };
   if (!failure && answer) await place.put(answeredEntry(outcome, returned.status, answer));
   else if (failure) await place.put(failedEntry(outcome, failure, cleanerFor(sent, job), answer));
-  return {
-    verdict: failure ? verdictOf(failure.exitCode, failure.facts.applied ?? 'no') : 'done',
-    failure,
-    attempts,
-  };
+  return { ...standing(failure?.exitCode ?? 0, failure?.facts.applied), failure, attempts };
 }
 
-async function kept(verdict: Verdict, place: Place): Promise<Ended> {
+async function kept(found: Found, place: Place): Promise<Ended> {
   await place.put(undefined);
-  return { verdict, failure: undefined, attempts: 0 };
+  return { ...standing(found.exitCode, found.applied), failure: undefined, attempts: 0 };
 }
 
-function lost({ effect, ids }: Sent): Failure {
-  return new Failure('unknown', 'an earlier run ended before the answer came', {
-    applied: 'unknown',
-    ids,
-    hint: `${repeatAdvice(effect)}; --retry-unknown does`,
-  });
+function lost(sent?: Sent): Failure {
+  const facts = sent
+    ? { ids: sent.ids, hint: `${repeatAdvice(sent.effect)}; --retry-unknown does` }
+    : { hint: 'its line is wrong by now; --dry-run says why' };
+  return new Failure('unknown', 'an earlier run ended before the answer came', { applied: 'unknown', ...facts });
 }
 
 function failed(error: unknown): Returned {

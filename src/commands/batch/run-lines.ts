@@ -44,6 +44,7 @@ export async function runLines(input: Input, batch: BatchOptions, job: Job): Pro
       const ended = await runLine(line, place, job);
       tally.repeats += Math.max(0, ended.attempts - 1);
       count(tally, line.number, ended.verdict);
+      if (ended.isOpen) tally.open += 1;
       after(ended);
     } catch (error) {
       // What came of it is not on record; the next time it counts as unknown.
@@ -76,8 +77,7 @@ export async function runLines(input: Input, batch: BatchOptions, job: Job): Pro
   }
   await works.ended();
   endSpinner();
-  const { unknown, unsent } = tally.counts;
-  const isComplete = stopped === undefined && unreadable === undefined && unknown + unsent === 0;
+  const isComplete = stopped === undefined && unreadable === undefined && tally.open + tally.counts.unsent === 0;
   await results.end(isComplete).catch((error: unknown) => {
     broken ??= error;
   });
