@@ -32,8 +32,9 @@ export async function readJournal(path: string, typed: string, file: number, tab
   try {
     for await (const { number, offset, bytes, length: size, isTorn } of linesOf(createReadStream(path), MOST)) {
       const entry = bytes && (isTorn ? readEntry(bytes) : entryIn(bytes));
-      if (isTorn && !entry) return { length, isUnended: false, isTidy };
+      if (isTorn && !entry && isBeginning(bytes)) return { length, isUnended: false, isTidy };
       if (!entry) throw notAnEntry(typed, number);
+      if (entry.line > MOST_LINES) throw tooFar(typed, number);
       const before = table.get(entry.line);
       isTidy &&= entry.line > last;
       last = entry.line;
@@ -49,6 +50,9 @@ export async function readJournal(path: string, typed: string, file: number, tab
   return { length, isUnended: false, isTidy };
 }
 
+// The table is held, 16 bytes a line up to the last.
+const MOST_LINES = 50_000_000;
+
 // An answer is at most 32 MiB, and text that is no JSON is longer as a string.
 const MOST = 256 * 1024 * 1024;
 
@@ -57,6 +61,20 @@ function entryIn(bytes: Buffer): Entry | undefined {
   if (line !== undefined && (applied === 'no' || applied === 'yes' || applied === 'unknown'))
     return { line: Number(line), exitCode: Number(exitCode), applied };
   return readEntry(bytes);
+}
+
+// What is torn is cut away, so it has to be ours; where the power fails, files may end in zeros.
+function isBeginning(bytes: Buffer | undefined): boolean {
+  const begins = bytes?.toString('latin1', 0, BEGINNING.length) ?? '';
+  return BEGINNING.startsWith(begins) || begins.startsWith('\0');
+}
+
+const BEGINNING = '{"line":';
+
+function tooFar(typed: string, line: number): Failure {
+  return new Failure('local', `${typed}:${line} is about a line beyond ${MOST_LINES}, and so many are not held`, {
+    hint: 'remove that line, or split the input',
+  });
 }
 
 function notAnEntry(typed: string, line: number): Failure {

@@ -87,7 +87,7 @@ export async function readIntents(
       if (isTorn) break;
       const record = bytes && rootOf(parseJson(bytes));
       if (number === 1) head = headIn(record);
-      if (!head) break;
+      if (!head) throw notIntents(typed);
       length += size;
       const line = numberIn(record, 'line');
       if (line === undefined || !isOfInterest(line)) continue;
@@ -97,6 +97,7 @@ export async function readIntents(
   } catch (error) {
     if (isMissing(error)) return undefined;
     if (error instanceof JsonError) throw notIntents(typed);
+    if (error instanceof Failure) throw error;
     throw new Failure('local', `cannot read ${typed}: ${fileReason(error)}`);
   }
   return head && { ...head, lines, length };

@@ -401,6 +401,24 @@ describe('what was begun', () => {
   });
 });
 
+describe('files that no batch has written', () => {
+  it.each([
+    ['out.jsonl', 'my only note'],
+    ['out.jsonl', '{"my":"json"}'],
+    ['out.jsonl', '{"line":999999999999,"exit_code":0,"applied":"yes"}\n'],
+    ['out.jsonl', '{"line":50000001,"id":null,"status":200,"exit_code":0,"applied":"yes","reply":{}}\n'],
+    ['out.jsonl.intents', '{"my":"json"}\n'],
+    ['out.jsonl.intents', 'my notes\n'],
+  ])('%s with %j stays as it is', async (name, text) => {
+    const { run, counts, cwd } = await scene(many(2));
+    writeFileSync(join(cwd, name), text);
+    const { code, stderr } = await run(['-o', 'out.jsonl', '--resume']);
+    expect({ code, stderr }).toMatchObject({ code: 12, stderr: expect.stringMatching(/^svc: out\.jsonl.*\n {2}/) });
+    expect(readFileSync(join(cwd, name), 'utf8')).toBe(text);
+    expect(counts.size).toBe(0);
+  });
+});
+
 describe('shards', () => {
   it('together answer every line once, and are merged', async () => {
     const { run, counts, cwd, env } = await scene(many(23));
