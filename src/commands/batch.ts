@@ -15,6 +15,7 @@ import { noAddress } from '../call/destination.ts';
 import { requestHeaders } from '../call/request.ts';
 import type { Invocation } from '../cli/command.ts';
 import type { Context } from '../cli/context.ts';
+import { usage } from '../errors.ts';
 import { uuid7 } from '../fields/uuid.ts';
 import { isReplaceable } from '../files/replacement.ts';
 import { linkedTo } from '../http/linked.ts';
@@ -55,6 +56,8 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
   if (options.show) return await checkBatch(input, batch, checks(run), context);
   if (!destination.url) throw noAddress();
   const file = await fileOf(options.output, runtime.cwd);
+  if (!file && batch.isResumed)
+    throw usage(`--resume goes on with a file of results, and ${options.output} is none`, 'give another one with -o');
   // Before anything is asked of anybody else; nothing is made before the credentials are there.
   if (file && !batch.isResumed) await refuseExisting(file.path, file.typed);
   const authorization = await authorize(operation, destination.url, call, context);

@@ -20,6 +20,7 @@ import { usualFormat } from './show-answer.ts';
 import { showRequest } from './show-request.ts';
 import type { Training } from './training/job.ts';
 import { refuseOrWarn } from './verdict.ts';
+import { refuseBatchFlags } from './without-batch.ts';
 
 /** Runs any of the operations: makes the body, checks it, and sends it or shows what would be sent. */
 export function runOperation(operation: Operation): Run {
@@ -29,6 +30,7 @@ export function runOperation(operation: Operation): Run {
       const { runBatch } = await import('./batch.ts');
       return await runBatch(operation, invocation, context);
     }
+    refuseBatchFlags(invocation.flags);
     const call = await callOf(operation, invocation.flags, runtime);
     const { options, chosen, destination } = call;
     const file = textOf(invocation.flags, 'conversation');

@@ -468,6 +468,7 @@ describe('a command line that is wrong', () => {
     ['--curl', /--curl prints one request/, ['--curl']],
     ['--format table', /no table/, ['--format', 'table']],
     ['--resume without -o', /stdout is none/, ['--resume']],
+    ['--resume with what is no file', /and \/dev\/null is none/, ['--resume', '-o', '/dev/null']],
     ['--retry-unknown alone', /belongs to --resume/, ['--retry-unknown', '-o', 'x']],
     ['--concurrency 0', /--concurrency cannot be "0"/, ['--concurrency', '0']],
     ['--rate fast', /--rate cannot be "fast"/, ['--rate', 'fast']],
@@ -482,6 +483,17 @@ describe('a command line that is wrong', () => {
     expect(counts.size).toBe(0);
     expect(existsSync(join(cwd, 'out.jsonl'))).toBe(false);
   });
+
+  it.each(['--concurrency=3', '--rate=1/s', '--resume', '--retry-unknown', '--fail-fast', '--ordered', '--shard=1/3'])(
+    '%s without --batch',
+    async (flag) => {
+      const { counts, cwd, env } = await scene([]);
+      const { code, stderr } = await svc(['chat', 'hi', flag], { cwd, env });
+      expect(code).toBe(2);
+      expect(stderr).toContain(`${flag.replace(/=.*/, '')} belongs to --batch`);
+      expect(counts.size).toBe(0);
+    },
+  );
 
   it.each<[string, number, RegExp, string[]]>([
     ['a file that is not there', 12, /cannot read none.jsonl/, ['--batch', 'none.jsonl']],
