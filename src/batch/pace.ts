@@ -26,6 +26,9 @@ interface Waiter {
   readonly stop: (reason: unknown) => void;
 }
 
+// Milliseconds a timer can be told to wait; after that the rest is waited for.
+const LONGEST = 2 ** 31 - 1;
+
 // Milliseconds that timers may be late and are made up for.
 const LATE = 50;
 
@@ -64,7 +67,7 @@ export function paceOf(
   const later = (milliseconds: number): void => {
     if (isTimed) return;
     isTimed = true;
-    after(Math.ceil(milliseconds), () => {
+    after(Math.min(Math.ceil(milliseconds), LONGEST), () => {
       isTimed = false;
       pump();
     });

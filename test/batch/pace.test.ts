@@ -94,6 +94,24 @@ describe('the pace of a batch', () => {
     expect(Math.abs(turns.length - expected)).toBeLessThanOrEqual(Math.max(2, expected * 0.1));
   });
 
+  it('is never so slow that a timer could not wait for it', async () => {
+    const time = clock();
+    const waits: number[] = [];
+    const after: typeof time.after = (milliseconds, action) => {
+      waits.push(milliseconds);
+      return time.after(milliseconds, action);
+    };
+    const turns = asked(paceOf({ concurrency: 8, rate: 1 / 3_600_000 }, { elapsed: time.elapsed, after }, never), 2);
+    await settle();
+    time.advance(2 ** 31 - 1);
+    await settle();
+    expect(turns).toHaveLength(1);
+    time.advance(3_600_000_001 - (2 ** 31 - 1));
+    await settle();
+    expect(turns).toHaveLength(2);
+    expect(Math.max(...waits)).toBe(2 ** 31 - 1);
+  });
+
   it('ends all waits with the signal', async () => {
     const controller = new AbortController();
     const pace = paceOf({ concurrency: 1, rate: undefined }, clock(), controller.signal);
