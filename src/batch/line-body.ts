@@ -9,9 +9,9 @@ import { positionsIn } from '../json/position.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { Line } from './line.ts';
 
-/** The body a line holds, and the name the line has for itself. */
+/** The body a line holds or what is wrong with the line, and the name the line has for itself. */
 export interface LineBody {
-  readonly source: Source;
+  readonly source: Source | Issue;
   readonly customId: string | undefined;
 }
 
@@ -19,8 +19,8 @@ export interface LineBody {
  * Reads a line of a batch: a body, or, as OpenAI's batches have it, `{"custom_id","method","url","body"}` around one. What
  * is wrong with it is told with line and column of the file.
  */
-export function readLine({ number, bytes }: Line, label: string, operation: Operation): LineBody | Issue {
-  if (!bytes) return { path: '', at: `${label}:${number}`, message: 'the line is too long' };
+export function readLine({ number, bytes }: Line, label: string, operation: Operation): LineBody {
+  if (!bytes) return nameless({ path: '', at: `${label}:${number}`, message: 'the line is too long' });
   const at = (place: JsonDocument, node: JsonNode): string => {
     const { column } = positionsIn(place.bytes)(startOf(node));
     return `${label}:${number}:${column}`;
@@ -29,17 +29,25 @@ export function readLine({ number, bytes }: Line, label: string, operation: Oper
     const doc = parseJson(bytes);
     const root = rootOf(doc);
     const body = member(root, 'body');
-    if (!body || !(member(root, 'custom_id') || member(root, 'url')))
-      return { source: sourceOf(doc, label, number, 0), customId: undefined };
+    if (!body || !(member(root, 'custom_id') || member(root, 'url'))) return nameless(sourceOf(doc, label, number, 0));
+    const customId = stringIn(root, 'custom_id');
     const wrong = wrongEnvelope(root, operation);
-    if (wrong) return { path: '', at: at(doc, wrong.node), message: wrong.message };
+    if (wrong) return { source: { path: '', at: at(doc, wrong.node), message: wrong.message }, customId };
     const inner = parseJson(Buffer.from(bytesOf(body)));
     const { column } = positionsIn(doc.bytes)(startOf(body));
-    return { source: sourceOf(inner, label, number, column - 1), customId: stringIn(root, 'custom_id') };
+    return { source: sourceOf(inner, label, number, column - 1), customId };
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
-    return { path: '', at: placeOf(error, bytes, `${label}:${number}`), message: `not JSON: ${error.message}` };
+    return nameless({
+      path: '',
+      at: placeOf(error, bytes, `${label}:${number}`),
+      message: `not JSON: ${error.message}`,
+    });
   }
+}
+
+function nameless(source: Source | Issue): LineBody {
+  return { source, customId: undefined };
 }
 
 function wrongEnvelope(root: JsonNode, { path }: Operation): { node: JsonNode; message: string } | undefined {

@@ -32,6 +32,7 @@ export async function lineDraft(
   at: number,
   { operation, defaults, settings, fill, run, tools }: Recipe,
 ): Promise<Draft | Issue> {
+  if (isIssue(source)) return source;
   const target = targetOf(operation);
   const whole = wholeBody(source, target);
   if (isIssue(whole)) return whole;

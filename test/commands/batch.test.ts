@@ -160,9 +160,9 @@ describe('a batch', () => {
     const found = lines().sort(byLine);
     expect(found.map(({ id, exit_code }) => [id, exit_code])).toEqual([
       ['first', 0],
-      [null, 3],
-      [null, 3],
-      [null, 3],
+      ['second', 3],
+      ['third', 3],
+      ['fourth', 3],
     ]);
     expect(found.slice(1).map(({ error }) => error?.issues[0])).toMatchObject([
       { at: 'in.jsonl:2:45', message: 'the url must be "/v1/chat/completions"' },

@@ -23,14 +23,14 @@ export async function checkBatch(
   for await (const line of input.lines) {
     signal.throwIfAborted();
     if (!isInShard(line.number, shard) || isBlank(line)) continue;
-    const ready = await readyLine(line, runtime.now(), checks);
+    const { draft } = await readyLine(line, runtime.now(), checks);
     counts.lines += 1;
-    if (ready instanceof Failure) {
+    if (draft instanceof Failure) {
       counts.bad += 1;
-      for (const issue of ready.facts.issues ?? []) await report.line(issueText(issue));
+      for (const issue of draft.facts.issues ?? []) await report.line(issueText(issue));
     } else {
       counts.good += 1;
-      counts.bytes += ready.draft.doc.bytes.length;
+      counts.bytes += draft.doc.bytes.length;
     }
   }
   await stdout.write(`${writeJson(counts)}\n`);

@@ -7,23 +7,19 @@ import { isIssue } from '../../body/source.ts';
 import type { Failure } from '../../errors.ts';
 import type { Checks } from './job.ts';
 
-/** The body of a line that may be sent. */
+/** The body of a line, or the Failure `body` where it may not be sent. */
 export interface Ready {
-  readonly draft: Draft;
+  readonly draft: Draft | Failure;
   readonly customId: string | undefined;
 }
 
-/** Makes and checks the body of a line; `at` is the time it says. The Failure `body` it is otherwise is returned. */
-export async function readyLine(
-  line: Line,
-  at: number,
-  { recipe, label, check, warn }: Checks,
-): Promise<Ready | Failure> {
+/** Makes and checks the body of a line; `at` is the time it says. */
+export async function readyLine(line: Line, at: number, { recipe, label, check, warn }: Checks): Promise<Ready> {
   const body = readLine(line, label, recipe.operation);
-  if (isIssue(body)) return wrongBody([body]);
+  const { customId } = body;
   const draft = await lineDraft(body, line.number, at, recipe);
-  if (isIssue(draft)) return wrongBody([draft]);
+  if (isIssue(draft)) return { draft: wrongBody([draft]), customId };
   const { warnings, failure } = check(draft, []);
   for (const warning of warnings) await warn(warning);
-  return failure ?? { draft, customId: body.customId };
+  return { draft: failure ?? draft, customId };
 }

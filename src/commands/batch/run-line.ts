@@ -29,18 +29,18 @@ export async function runLine(line: Line, place: Place, job: Job): Promise<Ended
   if (found?.exitCode === 0) return kept(found, place);
   const declared = results.declared(line.number);
   const at = declared ?? runtime.now();
-  const ready = await readyLine(line, at, job);
-  const unsent = async (failure: Failure, id?: string): Promise<Ended> => {
+  const { draft, customId } = await readyLine(line, at, job);
+  const unsent = async (failure: Failure, id = customId): Promise<Ended> => {
     const outcome = { line: line.number, id, attempts: 0, milliseconds: 0 };
     await place.put(failedEntry(outcome, failure, job.context.report.clean));
     return { ...standing(failure.exitCode, failure.facts.applied), failure, attempts: 0 };
   };
-  if (ready instanceof Failure) {
+  if (draft instanceof Failure) {
     if (found && found.applied !== 'no') return kept(found, place);
-    return unsent(declared === undefined ? ready : lost());
+    return unsent(declared === undefined ? draft : lost());
   }
-  const sent = toBeSent(job.recipe.operation, ready.draft);
-  const id = ready.customId ?? Object.values(sent.ids)[0];
+  const sent = toBeSent(job.recipe.operation, draft);
+  const id = customId ?? Object.values(sent.ids)[0];
   const allowed = { isUnknownRepeated: job.isUnknownRepeated, isSameRun: results.isSameRun };
   if (!mayBeSent(appliedBefore(found, declared), sent.effect, allowed)) {
     return found ? kept(found, place) : unsent(lost(sent), id);
