@@ -56,20 +56,20 @@ function prepared(database: Database.Database, path: string): Store {
 }
 
 function storeOn(database: Database.Database): Store {
+  const statement = kept((sql) => database.prepare(sql));
   return {
     all: (sql, ...values) =>
-      database
-        .prepare(sql)
+      statement(sql)
         .all(...values)
         .filter(isRow),
     first: (sql, ...values) => {
-      const row: unknown = database.prepare(sql).get(...values);
+      const row: unknown = statement(sql).get(...values);
       return isRow(row) ? row : undefined;
     },
-    run: (sql, ...values) => void database.prepare(sql).run(...values),
+    run: (sql, ...values) => void statement(sql).run(...values),
     runEach: (sql, rows) => {
-      const statement = database.prepare(sql);
-      for (const row of rows) statement.run(...row);
+      const each = statement(sql);
+      for (const row of rows) each.run(...row);
     },
     transaction: <T>(action: () => T): T => {
       let result: { readonly value: T } | undefined;
@@ -82,6 +82,16 @@ function storeOn(database: Database.Database): Store {
       return result.value;
     },
     close: () => void database.close(),
+  };
+}
+
+// Statements are few, and to compile one takes as long as to run it.
+function kept<T>(make: (sql: string) => T): (sql: string) => T {
+  const made = new Map<string, T>();
+  return (sql) => {
+    const known = made.get(sql) ?? make(sql);
+    made.set(sql, known);
+    return known;
   };
 }
 
