@@ -1,6 +1,7 @@
 import { dirname, join } from 'node:path';
 import type { Line } from '../http/network.ts';
 import type { Runtime } from '../runtime.ts';
+import { sharedCommits } from './commits.ts';
 import type { Credentials } from './credentials.ts';
 import { createService } from './service.ts';
 import { openStore } from './store.ts';
@@ -25,6 +26,6 @@ export async function openService(
   { now, randomBytes }: Pick<Runtime, 'now' | 'randomBytes'>,
 ): Promise<Line> {
   const store = await openStore(data);
-  const world = { store, folder: dirname(data), now, randomBytes, upstream };
+  const world = { store, commit: sharedCommits(store), folder: dirname(data), now, randomBytes, upstream };
   return { send: createService(world, credentials), close: async () => store.close() };
 }

@@ -8,6 +8,7 @@ import { behaviours } from './behaviours.ts';
 import { authenticate, type Credentials } from './credentials.ts';
 import { Refusal, refused, refusedBody } from './refusal.ts';
 import { LostBody, lengthOf, piecesUpTo } from './request-body.ts';
+import { isBusy } from './store.ts';
 import { otherTurns } from './turns.ts';
 import type { Intake, World } from './world.ts';
 
@@ -83,7 +84,6 @@ function isRefused({ level, code, path }: Finding, { refusesUnknown }: Operation
 
 function asRefusal(error: unknown): Refusal {
   if (error instanceof Refusal) return error;
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  if (code === 'SQLITE_BUSY') return new Refusal(503, 'the database is busy', [['Retry-After', '1']]);
+  if (isBusy(error)) return new Refusal(503, 'the database is busy', [['Retry-After', '1']]);
   return new Refusal(500, `internal error: ${error instanceof Error ? error.message : String(error)}`);
 }

@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import Database from 'libsql';
 import { Failure } from '../errors.ts';
 import { makeFolder } from '../files/folder.ts';
-import { fileReason } from '../files/reason.ts';
+import { errorCode, fileReason } from '../files/reason.ts';
 import { migrate } from './migrate.ts';
 
 /** A value of a row. */
@@ -40,6 +40,11 @@ export async function openStore(path: string): Promise<Store> {
     if (error instanceof Failure) throw error;
     throw new Failure('local', `cannot open the data in ${path}: ${fileReason(error)}`);
   }
+}
+
+/** True for what a database throws that another process kept to itself for too long. */
+export function isBusy(error: unknown): boolean {
+  return errorCode(error) === 'SQLITE_BUSY';
 }
 
 function prepared(database: Database.Database, path: string): Store {

@@ -1,12 +1,14 @@
 import type { Finding } from '../fields/finding.ts';
 import type { Reply } from '../http/message.ts';
 import type { JsonNode } from '../json/node.ts';
+import type { Commit } from './commits.ts';
 import type { Store } from './store.ts';
 import type { Upstream } from './upstream.ts';
 
 /** What the local service does its work with. */
 export interface World {
   readonly store: Store;
+  readonly commit: Commit;
   /** Where the database is, and what is too large for memory waits. */
   readonly folder: string;
   /** Milliseconds since 1970. */

@@ -7,11 +7,11 @@ import { jsonReply } from '../replies.ts';
 import type { Behaviour } from '../world.ts';
 
 /** Stores the start of a call under its id, made here if absent. The same id again changes the members it names and stays one call. */
-export const startCall: Behaviour = (body, _caller, { store, now, randomBytes }) => {
+export const startCall: Behaviour = async (body, { signal }, { store, commit, now, randomBytes }) => {
   const start = member(body, 'start') ?? body;
   const project = stringIn(start, 'project_id') ?? '';
   const id = stringIn(start, 'id') ?? uuid7(now(), randomBytes(10));
-  const trace = store.transaction(() => {
+  const trace = await commit(() => {
     const before = store.first('select trace_id, start from calls where project_id = ? and id = ?', project, id);
     const known = typeof before?.trace_id === 'string' ? before.trace_id : undefined;
     const traceId = stringIn(start, 'trace_id') ?? known ?? uuid7(now(), randomBytes(10));
@@ -21,7 +21,7 @@ export const startCall: Behaviour = (body, _caller, { store, now, randomBytes })
       ...[project, id, traceId, merged, now()],
     );
     return traceId;
-  });
+  }, signal);
   return jsonReply(200, { id, trace_id: trace });
 };
 
