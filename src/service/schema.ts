@@ -1,11 +1,8 @@
 /** What SQLite keeps in a database for telling whose it is: `svc` and a zero byte. */
 export const applicationId = 0x73766300;
 
-/** Counts up with every change of the tables; kept in the database. */
-export const schemaVersion = 1;
-
-/** The tables of the local service. Bodies are kept as the text they came in, so no digit is lost. */
-export const schema: readonly string[] = [
+// The tables of the local service. Bodies are kept as the text they came in, so no digit is lost.
+const tables: readonly string[] = [
   `create table feedback (
     seq integer primary key autoincrement,
     project_id text not null,
@@ -40,6 +37,15 @@ export const schema: readonly string[] = [
     trajectory blob not null,
     primary key (job_id, group_index, trajectory_index)
   )`,
-  `pragma user_version = ${schemaVersion}`,
-  `pragma application_id = ${applicationId}`,
 ];
+
+// Samples of payloads (payload-sample.ts) are taken from these alone, whatever else is stored.
+const sampleIndexes: readonly string[] = [
+  'drop index feedback_by_time',
+  'create index feedback_by_time on feedback (project_id, created_at, seq, trigger_ref)',
+  'create index feedback_by_type on feedback (project_id, feedback_type, created_at, seq, trigger_ref)',
+  'create index feedback_by_trigger on feedback (project_id, feedback_type, trigger_ref, created_at, seq)',
+];
+
+/** The statements that make each version of the tables out of the one before; what has been released stays as it is. */
+export const versions: readonly (readonly string[])[] = [tables, sampleIndexes];

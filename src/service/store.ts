@@ -21,6 +21,8 @@ export interface Store {
   readonly runEach: (sql: string, rows: Iterable<readonly Value[]>) => void;
   /** Does all of it or nothing; durable when it returns. */
   readonly transaction: <T>(action: () => T) => T;
+  /** Reads all of it from one state of the database. */
+  readonly snapshot: <T>(action: () => T) => T;
   readonly close: () => void;
 }
 
@@ -76,18 +78,21 @@ function storeOn(database: Database.Database): Store {
       const each = statement(sql);
       for (const row of rows) each.run(...row);
     },
-    transaction: <T>(action: () => T): T => {
-      let result: { readonly value: T } | undefined;
-      database
-        .transaction(() => {
-          result = { value: action() };
-        })
-        .immediate();
-      if (!result) throw new Error('the transaction did not run');
-      return result.value;
-    },
+    transaction: (action) => within(database, 'immediate', action),
+    snapshot: (action) => within(database, 'deferred', action),
     close: () => void database.close(),
   };
+}
+
+function within<T>(database: Database.Database, mode: 'immediate' | 'deferred', action: () => T): T {
+  let result: { readonly value: T } | undefined;
+  database
+    .transaction(() => {
+      result = { value: action() };
+    })
+    [mode]();
+  if (!result) throw new Error('the transaction did not run');
+  return result.value;
 }
 
 // Statements are few, and to compile one takes as long as to run it.

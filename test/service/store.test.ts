@@ -1,9 +1,9 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'libsql';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { Failure } from '../../src/errors.ts';
-import { applicationId, schemaVersion } from '../../src/service/schema.ts';
+import { applicationId, versions } from '../../src/service/schema.ts';
 import { openStore } from '../../src/service/store.ts';
 import { folder } from '../support/svc.ts';
 
@@ -48,6 +48,30 @@ describe('the database', () => {
     expect(readFileSync(path).subarray(68, 72).toString()).toBe('svc\0');
   });
 
+  it.each(versions.map((_, at) => at + 1))(
+    'of version %i is brought to what a new one is, with all that is in it',
+    async (version) => {
+      const path = made(
+        ...versions.slice(0, version).flat(),
+        ...[ours, `pragma user_version = ${version}`],
+        "insert into feedback values (7, 'a/b', 'f', 't', 'm:1', '{}', '{}', 'u', 1)",
+        "insert into calls values ('a/b', 'c', 'd', '{}', 1)",
+      );
+      // Two at once, as two processes may.
+      const opened = await Promise.all([path, path, join(folder(), 'new.db')].map(openStore));
+      onTestFinished(() => opened.forEach(({ close }) => void close()));
+      const [tables, again, fresh] = opened.map((store) => [
+        store.all('select user_version from pragma_user_version'),
+        store.all('select type, name, sql from sqlite_master order by type, name'),
+      ]);
+      expect([tables, again]).toEqual([fresh, fresh]);
+      expect(opened[0]?.first('select seq, (select count(*) from calls) as calls from feedback')).toMatchObject({
+        seq: 7,
+        calls: 1,
+      });
+    },
+  );
+
   it.each<[string, () => string, RegExp]>([
     ['of another program', () => made('create table notes (text)'), /another program/],
     [
@@ -64,10 +88,10 @@ describe('the database', () => {
     ['that names another program', () => made('pragma application_id = 42'), /another program/],
     [
       'of a later svc',
-      () => made(ours, `pragma user_version = ${schemaVersion + 1}`),
-      /version 2, and this svc knows 1/,
+      () => made(ours, `pragma user_version = ${versions.length + 1}`),
+      /version 3, and this svc knows 2/,
     ],
-    ['of no version', () => made(ours), /version 0, and this svc knows 1/],
+    ['of no version', () => made(ours), /version 0, and this svc knows 2/],
     ['that is none', () => text('not a database, but a text of some length'.repeat(50)), /not a database/],
   ])('%s is refused and left as it is', async (_, place, message) => {
     const path = place();
