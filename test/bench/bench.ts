@@ -1,7 +1,8 @@
 import { batchContests } from './batch-contests.ts';
-import { compared } from './comparison.ts';
+import { type Contest, compared } from './comparison.ts';
 import { contests } from './contests.ts';
 import { benchServer } from './server.ts';
+import { type Prepared, serviceContests } from './service-contests.ts';
 import { sizes } from './sizes.ts';
 import { stageOf } from './stage.ts';
 import { comparisonText, sizesText } from './table.ts';
@@ -14,12 +15,12 @@ const rounds = Number(words.find((word) => word.startsWith('--rounds='))?.split(
 const part = words.find((word) => !word.startsWith('--')) ?? '';
 const root = process.cwd();
 const server = await benchServer();
-const comparisons = [];
 const stage = stageOf(root, server.url);
-// Those of many requests and of large bodies take minutes, and have to be asked for.
-const some = part.startsWith('batch') ? batchContests : part.startsWith('upload') ? trainContests : contests;
-for (const contest of some(stage).filter(({ name }) => name.includes(part))) {
+const comparisons = [];
+for (const { open } of contestsOf(part).filter(({ name }) => name.includes(part))) {
+  const { contest, close } = await open();
   const comparison = await compared(contest, rounds);
+  await close();
   comparisons.push(comparison);
   if (!isJson) process.stdout.write(`${comparisonText(comparison)}\n`);
 }
@@ -30,3 +31,14 @@ if (isJson)
     `${JSON.stringify({ node: process.versions.node, rounds, comparisons, sizes: bytes }, undefined, 2)}\n`,
   );
 else if (bytes) process.stdout.write(`${sizesText(bytes)}\n`);
+
+// Those that take minutes have to be asked for.
+function contestsOf(asked: string): readonly Prepared[] {
+  if (asked.startsWith('batch')) return batchContests(stage).map(plain);
+  if (asked.startsWith('upload')) return trainContests(stage).map(plain);
+  return [...contests(stage).map(plain), ...(asked === '' ? [] : serviceContests(root, server.url))];
+}
+
+function plain(contest: Contest): Prepared {
+  return { name: contest.name, open: async () => ({ contest, close: async () => {} }) };
+}

@@ -1,0 +1,48 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openStore } from '../../src/service/store.ts';
+
+/** A `svc serve` on a database of its own. */
+export interface LocalService {
+  readonly url: string;
+  /** How many feedback records it began with. */
+  readonly records: number;
+  readonly close: () => Promise<void>;
+}
+
+/** Starts it with so many feedback records of 3,000 triggers and 3 types. It takes some seconds for a million. */
+export async function localService(root: string, records: number): Promise<LocalService> {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-bench-data-'));
+  const data = join(folder, 'svc.db');
+  await fill(data, records);
+  const child = spawn(process.execPath, [join(root, 'bin/svc.js'), 'serve', '--no-auth', '--data', data], {
+    env: { PATH: process.env.PATH ?? '', HOME: folder },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  const [line] = await once(child.stdout, 'data');
+  const close = async (): Promise<void> => {
+    const closed = once(child, 'close');
+    child.kill();
+    await closed;
+    rmSync(folder, { recursive: true, force: true });
+  };
+  return { url: String(line).trim(), records, close };
+}
+
+async function fill(data: string, records: number): Promise<void> {
+  const store = await openStore(data);
+  store.run(
+    `with recursive n (i) as (select 1 union all select i + 1 from n where i < ?)
+     insert into feedback (project_id, id, feedback_type, trigger_ref, payload, record, svc_user_id, created_at)
+     select 'acme/support-bot', printf('%08d', i), 't' || (i % 3),
+       printf('svc:///acme/support-bot/object/monitor-%d:v1', i * 48271 % 65537 % 3000),
+       printf('{"score":%d,"output":{"length":%d,"tone":"friendly"},"flags":[true,false]}', i % 10, i), '{}', 'local',
+       1700000000000 + i * 10
+     from n`,
+    records,
+  );
+  store.close();
+}

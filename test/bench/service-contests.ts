@@ -1,0 +1,62 @@
+import { join } from 'node:path';
+import type { Contest } from './comparison.ts';
+import { localService } from './local-service.ts';
+import type { Peer } from './peer.ts';
+
+/** A contest that needs more than its peers, and whatever must be ended after it. */
+export interface Prepared {
+  readonly name: string;
+  readonly open: () => Promise<{ readonly contest: Contest; readonly close: () => Promise<void> }>;
+}
+
+const REQUESTS = 2000;
+const SAMPLES = 20;
+
+/** What `svc serve` is measured in; `url` is the address of a service that answers at once and stores nothing. */
+export function serviceContests(root: string, url: string): Prepared[] {
+  return [rate(root, url, 'call start'), rate(root, url, 'feedback replace'), samples(root)];
+}
+
+function rate(root: string, bare: string, operation: string): Prepared {
+  const name = `${REQUESTS} times ${operation} in the local service`;
+  const open = async () => {
+    const service = await localService(root, 0);
+    const peer = (what: string, url: string, connections: number): Peer =>
+      load(root, `${what}, ${connections} open`, url, operation, REQUESTS, connections);
+    const peers = [
+      peer('node:http', bare, 64),
+      peer('svc serve', service.url, 1),
+      peer('svc serve', service.url, 8),
+      peer('svc serve', service.url, 64),
+    ] as const;
+    return { contest: { name, peers, aims: [] }, close: service.close };
+  };
+  return { name, open };
+}
+
+function samples(root: string): Prepared {
+  const name = `${SAMPLES} times feedback schema in the local service`;
+  const open = async () => {
+    const small = await localService(root, 10_000);
+    const large = await localService(root, 1_000_000);
+    const [first, second] = [small, large].map(({ url, records }) =>
+      load(root, `of ${records} records`, url, 'feedback schema', SAMPLES, 1),
+    );
+    if (!first || !second) throw new Error('there are two');
+    return {
+      contest: { name, peers: [first, second] as const, aims: [{ peer: second.name, to: first.name, most: 1.5 }] },
+      close: async () => void (await Promise.all([small.close(), large.close()])),
+    };
+  };
+  return { name, open };
+}
+
+function load(root: string, name: string, url: string, operation: string, requests: number, connections: number): Peer {
+  const script = join(root, 'test/bench/peers/load.js');
+  return {
+    name,
+    command: [process.execPath, script, url, operation, String(requests), String(connections)],
+    env: {},
+    until: 'end',
+  };
+}
