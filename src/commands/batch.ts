@@ -24,6 +24,7 @@ import { targetOf } from '../operations/target.ts';
 import { openSink } from '../output/sink.ts';
 import { authorize } from './authorize.ts';
 import { checkBatch } from './batch/check.ts';
+import { guardsOf } from './batch/guards.ts';
 import { readBatchOptions } from './batch/options.ts';
 import { runLines } from './batch/run-lines.ts';
 import { someWarnings } from './batch/warnings.ts';
@@ -67,6 +68,7 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
   const headers = requestHeaders(destination.profileHeaders, options.headers, operation.streams === true);
   const { controller: quit } = linkedTo([signal]);
   setMaxListeners(0, quit.signal);
+  const guards = await guardsOf(operation, destination, flags, input.label, context);
   const line = await openLine(call.way, context, true);
   try {
     await runLines(input, batch, {
@@ -80,6 +82,7 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
       retries: call.retries,
       limit: call.limit,
       results,
+      guards,
       places: batch.isOrdered ? inOrder(results.write) : asFinished(results.write),
       isUnknownRepeated: batch.isUnknownRepeated,
       context,

@@ -8,11 +8,6 @@ export interface Measure {
   readonly digest: string;
 }
 
-/** What bytes measure that are all there. */
-export function measureOf(bytes: Uint8Array): Measure {
-  return { bytes: bytes.length, digest: createHash('sha256').update(bytes).digest('hex') };
-}
-
 /** Measures bytes that pass, to their end. `told` is told how many have passed. */
 export async function measure(pieces: AsyncIterable<Uint8Array>, told: (bytes: number) => void): Promise<Measure> {
   const hash = createHash('sha256');

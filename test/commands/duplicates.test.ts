@@ -32,6 +32,43 @@ function home(answer: { readonly status?: number; readonly body?: string; readon
   return { cwd, ledger, run, jobs, recorded, env };
 }
 
+describe('the same job in the lines of a batch', () => {
+  const line = `{"model_id":"${model}","trajectory_groups":[${group}]}`;
+  const batch = ['train', '--batch', 'in.jsonl', '--concurrency', '1', '--ordered'];
+
+  it('is sent once, and stands in the ledger with the others', async () => {
+    const { cwd, run, jobs, recorded } = home();
+    writeFileSync(join(cwd, 'in.jsonl'), `${line}\n${line}\n`);
+    const { code, stdout } = await run(batch);
+    expect(code).toBe(10);
+    expect(
+      stdout
+        .trim()
+        .split('\n')
+        .map((text) => JSON.parse(text)),
+    ).toMatchObject([
+      { line: 1, exit_code: 0, applied: 'yes' },
+      { line: 2, exit_code: 13, applied: 'no' },
+    ]);
+    expect(recorded).toHaveLength(1);
+    expect(await jobs()).toMatchObject([
+      { outcome: 'applied', id, files: ['in.jsonl'], groups: 1, trajectories: 2, bytes: line.length },
+    ]);
+    expect((await run(train)).code).toBe(13);
+    expect((await run([...batch, '--allow-duplicate'])).code).toBe(0);
+    expect(recorded).toHaveLength(3);
+  });
+
+  it('may be sent again when it was refused', async () => {
+    const { cwd, run, jobs, recorded } = home({ status: 422 });
+    writeFileSync(join(cwd, 'in.jsonl'), `${line}\n`);
+    expect((await run(batch)).code).toBe(10);
+    expect((await run(batch)).code).toBe(10);
+    expect(recorded).toHaveLength(2);
+    expect(await jobs()).toMatchObject([{ outcome: 'not-applied' }, { outcome: 'not-applied' }]);
+  });
+});
+
 describe('the same job again', () => {
   it.each<[string, Parameters<typeof home>[0], number, string, number]>([
     ['was applied', {}, 0, 'applied', 13],

@@ -7,6 +7,7 @@ import type { Budget } from '../../call/budget.ts';
 import type { Context } from '../../cli/context.ts';
 import type { Issue } from '../../errors.ts';
 import type { Headers, Send } from '../../http/message.ts';
+import type { Guards } from './guards.ts';
 
 /** What all lines of a batch are checked with. */
 export interface Checks {
@@ -32,6 +33,7 @@ export interface Job extends Checks {
   /** Milliseconds for a line. */
   readonly limit: number | undefined;
   readonly results: Results;
+  readonly guards: Guards;
   /** Lines that may have been applied are sent again. */
   readonly isUnknownRepeated: boolean;
   readonly places: Places;

@@ -8,6 +8,7 @@ import { secretsIn } from '../../call/prepared.ts';
 import { type Sent, toBeSent } from '../../call/sent.ts';
 import { Failure, failureOf } from '../../errors.ts';
 import { concealer } from '../../output/conceal.ts';
+import type { Watch } from '../send.ts';
 import type { Job } from './job.ts';
 import { readyLine } from './ready-line.ts';
 import { type Returned, sendLine } from './send-line.ts';
@@ -51,13 +52,18 @@ export async function runLine(line: Line, place: Place, job: Job): Promise<Ended
     await results.declare(line.number, at);
     isDeclared = true;
   };
-  const first = async (): Promise<void> => {
-    if (!isDeclared) await declare();
-    started = runtime.elapsed();
+  const guard = job.guards(draft);
+  const watch: Watch = {
+    begin: async () => {
+      await guard?.begin();
+      if (!isDeclared) await declare();
+      started = runtime.elapsed();
+    },
+    end: async (came) => guard?.end(came),
   };
   // Where it does no harm to send a line twice, it is said ahead, so that the disk works while others are under way.
   if (isHarmless(sent.effect)) await declare();
-  const returned = await sendLine(sent, line.number, first, job).catch(failed);
+  const returned = await sendLine(sent, line.number, watch, job).catch(failed);
   const { failure, answer } = returned;
   const { attempts } = sent.progress;
   if (failure && wasStopped(failure)) {

@@ -11,7 +11,9 @@ import { type Deadline, deadlineIn } from '../../http/deadline.ts';
 import { rootOf } from '../../json/node.ts';
 import { type Answered, attempt } from '../attempt.ts';
 import { withLayers } from '../line.ts';
+import { outcomeOfAnswer, outcomeOfFailure } from '../outcome.ts';
 import { againText, chance, pause } from '../repeats.ts';
+import type { Watch } from '../send.ts';
 import type { Job } from './job.ts';
 
 /** What came of a line that was sent. */
@@ -25,10 +27,10 @@ export interface Returned {
 const MOST = 8 * 1024 * 1024;
 
 /**
- * Sends the body of a line when it is its turn, again where that does no harm, and gives what came of it. `first` is
- * awaited before the first byte leaves. Throws the Failure of a line that brought no answer.
+ * Sends the body of a line when it is its turn, again where that does no harm, and gives what came of it. `watch`
+ * begins before the first byte leaves. Throws the Failure of a line that brought no answer.
  */
-export async function sendLine(sent: Sent, line: number, first: () => Promise<void>, job: Job): Promise<Returned> {
+export async function sendLine(sent: Sent, line: number, watch: Watch, job: Job): Promise<Returned> {
   const { runtime, signal } = job.context;
   const stop = sent.operation.streams ? new AbortController() : undefined;
   const linked = stop ? AbortSignal.any([signal, stop.signal]) : signal;
@@ -49,7 +51,7 @@ export async function sendLine(sent: Sent, line: number, first: () => Promise<vo
     try {
       // The time of a line begins when it may leave, not while others are under way.
       if (!deadline) {
-        await first();
+        await watch.begin();
         deadline = deadlineIn(job.limit, runtime);
       }
       return await attempt(withLayers(job.send, sent.progress, deadline, job.context), request, sent, spinless);
@@ -69,7 +71,12 @@ export async function sendLine(sent: Sent, line: number, first: () => Promise<vo
     tell: (failure, repeat, milliseconds) =>
       job.context.report.detail(`line ${line}: ${againText(failure, repeat, job.retries, milliseconds)}`),
   };
-  const { reply, answer } = await repeated(attemptInTurn, sent, repeats);
+  const answered = await repeated(attemptInTurn, sent, repeats).catch(async (error: unknown) => {
+    await watch.end(outcomeOfFailure(error, sent));
+    throw error;
+  });
+  await watch.end(outcomeOfAnswer(answered, sent));
+  const { reply, answer } = answered;
   if (answer) return { status: reply.status, answer, failure: answer.broken };
   return joined(reply, sent, () => stop?.abort(), job);
 }
