@@ -352,7 +352,9 @@ describe('what was begun', () => {
     const { run, lines, counts, cwd } = await scene(many(6), ({ key, count }, response) =>
       key === 'p4' && count === 1 ? answerJson(response, {}, 404) : answerJson(response, completion(key)),
     );
-    expect((await run(['-o', 'out.jsonl'])).code).toBe(10);
+    const first = await run(['-o', 'out.jsonl']);
+    expect(first.code).toBe(10);
+    expect(first.stderr).toContain('--resume sends what is missing, and what failed and was not applied');
     const again = await run(['-o', 'out.jsonl']);
     expect(again).toMatchObject({ code: 2, stdout: '' });
     expect(again.stderr).toContain('out.jsonl is there already\n  --resume goes on with it');

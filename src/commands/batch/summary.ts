@@ -49,5 +49,7 @@ function unknownText({ unknown }: Tally): string {
 
 function nextText(isUnknown: boolean, isJournal: boolean): string {
   if (!isJournal) return 'with -o a batch can be gone on with';
-  return isUnknown ? '--resume --retry-unknown sends them again' : '--resume sends again what is not done';
+  return isUnknown
+    ? '--resume --retry-unknown sends them again'
+    : '--resume sends what is missing, and what failed and was not applied';
 }
