@@ -1,4 +1,4 @@
-import { checkerOf, type Strictness } from '../body/check.ts';
+import { checkerOf, type PassedFinding, type Strictness } from '../body/check.ts';
 import type { Draft } from '../body/draft.ts';
 import { Failure, type Issue } from '../errors.ts';
 import type { Operation } from '../operations/operation.ts';
@@ -17,7 +17,15 @@ export async function refuseOrWarn(
 ): Promise<void> {
   const wrong = [...unreadable, ...(passed?.broken() ?? [])];
   const check = await checkerOf(operation, strictness);
-  const { warnings, failure } = check(draft, wrong, passed?.findings());
+  const { warnings, failure } = check(draft, wrong, passed && [...passed.findings(), ...emptiness(passed)]);
   for (const warning of warnings) await report.warn(issueText(warning));
   if (failure) throw new Failure(failure.code, failure.message, { ...failure.facts, hint: passed?.hint() });
+}
+
+// A service takes a job that can train on nothing (SERVERS.md).
+function emptiness(passed: Checks): PassedFinding[] {
+  if (passed.groups() > 0 || passed.broken().length > 0) return [];
+  return [
+    { level: 'warning', path: 'trajectory_groups', at: '', message: 'has no group, so nothing can be trained on' },
+  ];
 }

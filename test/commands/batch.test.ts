@@ -367,7 +367,7 @@ describe('what was begun', () => {
   });
 
   it('may have been applied: it is listed, and sent again only where that is wanted', async () => {
-    const { run, lines, counts } = await scene(many(5), ({ key, count }, response) =>
+    const { run, lines, counts, env } = await scene(many(5), ({ key, count }, response) =>
       (key === 'p2' || key === 'p3') && count === 1 ? void response.destroy() : answerJson(response, completion(key)),
     );
     const first = await run(['-o', 'out.jsonl']);
@@ -377,6 +377,10 @@ describe('what was begun', () => {
     expect(second.code).toBe(10);
     expect(second.stderr).toContain('5 lines: 3 done, 0 failed, 2 unknown, 0 not sent');
     expect([...counts.values()]).toEqual([1, 1, 1, 1, 1]);
+    const unreachable = { ...env, SVC_BASE_URL: 'http://127.0.0.1:9' };
+    const lost = await run(['-o', 'out.jsonl', '--resume', '--retry-unknown', '--retries', '0'], { env: unreachable });
+    expect(lost.stderr).toContain('5 lines: 3 done, 0 failed, 2 unknown, 0 not sent');
+    expect((await run(['-o', 'out.jsonl', '--resume'])).stderr).toContain('2 unknown');
     expect((await run(['-o', 'out.jsonl', '--resume', '--retry-unknown'])).code).toBe(0);
     expect(lines().map(({ line, exit_code }) => [line, exit_code])).toEqual([1, 2, 3, 4, 5].map((line) => [line, 0]));
     expect(

@@ -101,6 +101,12 @@ describe('what is sent', () => {
     );
   });
 
+  it.each(['', '\n \n', '[]'])('nothing to train on is told: %j', async (text) => {
+    const result = await sent(['empty.jsonl', '--model-id', modelId], { cwd: files({ 'empty.jsonl': text }) });
+    expect(result.stderr).toContain('warning: trajectory_groups: has no group, so nothing can be trained on');
+    expect(result.code).toBe(0);
+  });
+
   it('--curl: of a long body svc itself is what curl reads from', async () => {
     const cwd = files({ "it's.jsonl": `${group}\n`.repeat(10_000) });
     const { code, stdout } = await sent(["it's.jsonl", '--model-id', modelId, '--curl'], { cwd });

@@ -29,6 +29,7 @@ export function recording(send: Send): { send: Send; recorded: Recorded[] } {
   return {
     recorded,
     send: async (request) => {
+      request.onLeave?.();
       const pieces: Uint8Array[] = [];
       for await (const piece of piecesOf(request.body)) pieces.push(piece);
       const body = Buffer.concat(pieces);

@@ -6,7 +6,7 @@ import type { Found } from '../../batch/table.ts';
 import { isHarmless, repeatAdvice } from '../../call/effect.ts';
 import { secretsIn } from '../../call/prepared.ts';
 import { type Sent, toBeSent } from '../../call/sent.ts';
-import { Failure, failureOf } from '../../errors.ts';
+import { type Applied, Failure, failureOf } from '../../errors.ts';
 import { concealer } from '../../output/conceal.ts';
 import type { Watch } from '../send.ts';
 import type { Job } from './job.ts';
@@ -64,9 +64,10 @@ export async function runLine(line: Line, place: Place, job: Job): Promise<Ended
   // Where it does no harm to send a line twice, it is said ahead, so that the disk works while others are under way.
   if (isHarmless(sent.effect)) await declare();
   const returned = await sendLine(sent, line.number, watch, job).catch(failed);
-  const { failure, answer } = returned;
+  const { answer } = returned;
+  const failure = returned.failure && overAllRuns(returned.failure, appliedBefore(found, declared));
   const { attempts } = sent.progress;
-  if (failure && wasStopped(failure)) {
+  if (failure && wasStopped(returned.failure ?? failure)) {
     if (isDeclared && declared === undefined) await results.withdraw(line.number);
     await place.put(undefined);
     return { verdict: 'unsent', isOpen: false, failure, attempts };
@@ -87,6 +88,13 @@ function lost(sent?: Sent): Failure {
     ? { ids: sent.ids, hint: `${repeatAdvice(sent.effect)}; --retry-unknown does` }
     : { hint: 'its line is wrong by now; --dry-run says why' };
   return new Failure('unknown', 'an earlier run ended before the answer came', { applied: 'unknown', ...facts });
+}
+
+// That an earlier time may have applied it is not taken back by one that did not.
+function overAllRuns(failure: Failure, before: Applied): Failure {
+  const { code, message, facts } = failure;
+  if (before !== 'unknown' || (facts.applied ?? 'no') !== 'no') return failure;
+  return new Failure(code, message, { ...facts, applied: 'unknown' });
 }
 
 function failed(error: unknown): Returned {

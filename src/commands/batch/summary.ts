@@ -32,13 +32,13 @@ export interface Ending {
 
 /** The Failure that a batch is as a whole, or none where every line was answered. */
 export function endOf({ tally, summary, stopped, reason, isJournal }: Ending): Failure | undefined {
-  const { failed, unknown, unsent } = tally.counts;
+  const { done, failed, unknown, unsent } = tally.counts;
   const code: FailureCode =
     reason instanceof Interrupted ? reason.code : stopped === 'interrupted' ? 'interrupted' : 'partial';
   if (code === 'partial' && failed + unknown + unsent === 0) return undefined;
   const isKnown = stopped === undefined || stopped === code;
   return new Failure(code, `${code === 'partial' ? '' : `${code}; `}${summary}${isKnown ? '' : `; ${stopped}`}`, {
-    applied: unknown > 0 ? 'unknown' : 'no',
+    applied: unknown > 0 ? 'unknown' : done > 0 ? 'yes' : 'no',
     hint: [...(unknown > 0 ? [unknownText(tally)] : []), nextText(unknown > 0, isJournal)].join('; '),
   });
 }
