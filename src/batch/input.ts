@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import type { Readable } from 'node:stream';
 import { Failure } from '../errors.ts';
 import { fileReason } from '../files/reason.ts';
 import type { Runtime } from '../runtime.ts';
@@ -23,9 +24,12 @@ export async function openInput(typed: string, runtime: Runtime, longestLine: nu
   const label = typed === '-' ? 'stdin' : typed;
   const path = resolve(runtime.cwd, typed);
   const size = typed === '-' ? undefined : await sizeOf(path, typed);
-  const stream = typed === '-' ? runtime.stdin : createReadStream(path);
+  let stream: Readable | undefined;
   let isStopped = false;
+  // Opened when the first line is asked for: a command that fails before has nothing to close.
   const lines = async function* (): AsyncGenerator<Line> {
+    if (isStopped) return;
+    stream = typed === '-' ? runtime.stdin : createReadStream(path);
     try {
       for await (const line of linesOf(stream, longestLine)) yield line;
     } catch (error) {
@@ -38,7 +42,7 @@ export async function openInput(typed: string, runtime: Runtime, longestLine: nu
     lines: lines(),
     stop: () => {
       isStopped = true;
-      stream.destroy();
+      stream?.destroy();
     },
   };
 }
