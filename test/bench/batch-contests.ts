@@ -47,6 +47,7 @@ function batch(stage: Stage, name: string, { lines, name: operation, with: other
   const svc = shell('svc --batch', `rm -f out.jsonl*; svc call start --batch ${prefix}.jsonl -o out.jsonl ${options}`);
   return {
     name,
+    rounds: 3,
     peers: [
       node('undici loop', script('batch.js'), call, input, join(home, 'loop.txt'), String(CONCURRENCY)),
       svc,

@@ -17,9 +17,9 @@ const root = process.cwd();
 const server = await benchServer();
 const stage = stageOf(root, server.url);
 const comparisons = [];
-for (const { open } of contestsOf(part).filter(({ name }) => name.includes(part))) {
+for (const { open } of contestsOf().filter(({ name }) => name.includes(part))) {
   const { contest, close } = await open();
-  const comparison = await compared(contest, rounds);
+  const comparison = await compared(contest, Math.min(rounds, contest.rounds ?? rounds));
   await close();
   comparisons.push(comparison);
   if (!isJson) process.stdout.write(`${comparisonText(comparison)}\n`);
@@ -32,11 +32,12 @@ if (isJson)
   );
 else if (bytes) process.stdout.write(`${sizesText(bytes)}\n`);
 
-// Those that take minutes have to be asked for.
-function contestsOf(asked: string): readonly Prepared[] {
-  if (asked.startsWith('batch')) return batchContests(stage).map(plain);
-  if (asked.startsWith('upload')) return trainContests(stage).map(plain);
-  return [...contests(stage).map(plain), ...(asked === '' ? [] : serviceContests(root, server.url))];
+function contestsOf(): readonly Prepared[] {
+  const one = contests(stage).map(plain);
+  // Their files are written when they are asked for.
+  const many = part === '' || part.startsWith('batch') ? batchContests(stage).map(plain) : [];
+  const large = part === '' || part.startsWith('upload') ? trainContests(stage).map(plain) : [];
+  return [...one, ...many, ...large, ...serviceContests(root, server.url)];
 }
 
 function plain(contest: Contest): Prepared {

@@ -6,6 +6,8 @@ export interface Contest {
   /** The first one is what the others are compared with. */
   readonly peers: readonly [Peer, ...Peer[]];
   readonly aims: readonly Aim[];
+  /** The most rounds, where each takes long. */
+  readonly rounds?: number;
 }
 
 /** The most one peer may take of what another takes. */

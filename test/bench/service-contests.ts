@@ -29,7 +29,7 @@ function rate(root: string, bare: string, operation: string): Prepared {
       peer('svc serve', service.url, 8),
       peer('svc serve', service.url, 64),
     ] as const;
-    return { contest: { name, peers, aims: [] }, close: service.close };
+    return { contest: { name, rounds: 5, peers, aims: [] }, close: service.close };
   };
   return { name, open };
 }
@@ -44,7 +44,12 @@ function samples(root: string): Prepared {
     );
     if (!first || !second) throw new Error('there are two');
     return {
-      contest: { name, peers: [first, second] as const, aims: [{ peer: second.name, to: first.name, most: 1.5 }] },
+      contest: {
+        name,
+        rounds: 5,
+        peers: [first, second] as const,
+        aims: [{ peer: second.name, to: first.name, most: 1.5 }],
+      },
       close: async () => void (await Promise.all([small.close(), large.close()])),
     };
   };

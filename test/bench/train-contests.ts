@@ -16,6 +16,7 @@ export function trainContests({ url, home, shell, installed }: Stage): Contest[]
   const upload = `curl -sS -X POST -H 'Content-Type: application/json' -H 'Expect:' -T job.json ${job}`;
   return [
     {
+      rounds: 3,
       name: `upload of a training job of ${MEGABYTES} MB`,
       peers: [
         shell('curl -T', `exec ${upload}`),
