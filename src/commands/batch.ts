@@ -22,6 +22,7 @@ import { linkedTo } from '../http/linked.ts';
 import type { Operation } from '../operations/operation.ts';
 import { targetOf } from '../operations/target.ts';
 import { openSink } from '../output/sink.ts';
+import { keepHeapSmall } from '../trajectories/small-heap.ts';
 import { authorize } from './authorize.ts';
 import { checkBatch } from './batch/check.ts';
 import { guardsOf } from './batch/guards.ts';
@@ -36,6 +37,7 @@ import { openLine } from './line.ts';
  * failed, and what ended it early.
  */
 export async function runBatch(operation: Operation, invocation: Invocation, context: Context): Promise<void> {
+  keepHeapSmall();
   const { runtime, report, signal } = context;
   const { args, flags } = invocation;
   const call = await callOf(operation, flags, runtime);

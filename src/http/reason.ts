@@ -50,6 +50,9 @@ const explanations: { readonly [code: string]: string } = {
   ERR_SSL_WRONG_VERSION_NUMBER: 'the server does not speak TLS there; is it http?',
   ERR_SSL_PACKET_LENGTH_TOO_LONG: 'the server does not speak TLS there; is it http?',
   ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE: 'the server refused TLS; it may want a client certificate (--cert and --key)',
+  // The same in the words of newer OpenSSLs.
+  'ERR_SSL_SSL/TLS_ALERT_HANDSHAKE_FAILURE':
+    'the server refused TLS; it may want a client certificate (--cert and --key)',
   ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: 'the server wants a client certificate (--cert and --key)',
 };
 
