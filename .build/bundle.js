@@ -27,7 +27,7 @@ const { metafile } = await build({
 });
 // Before the loader of ES modules is there.
 await build({
-  entryPoints: ['src/cli/root.ts'],
+  entryPoints: ['src/cli/docs/root-help.ts'],
   outfile: `${dist}/root.cjs`,
   bundle: true,
   minify: true,

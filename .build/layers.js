@@ -8,11 +8,16 @@ const src = fileURLToPath(new URL('../src', import.meta.url));
 const layers = {
   run: { files: ['main.ts'], after: [] },
   request: {
-    files: ['commands/operation.ts', 'fields/judge.ts', 'fields/validator.ts', 'http/connection.ts'],
+    files: [
+      'commands/operation/operation.ts',
+      'fields/body-validator.ts',
+      'fields/schema-validator.ts',
+      'http/open-socket.ts',
+    ],
     after: ['run'],
   },
-  network: { files: ['http/network.ts'], after: ['run', 'request'] },
-  stream: { files: ['call/chunks.ts', 'commands/show-stream.ts'], after: ['run', 'request'] },
+  network: { files: ['http/transport.ts'], after: ['run', 'request'] },
+  stream: { files: ['client/stream-chunks.ts', 'results/show-stream.ts'], after: ['run', 'request'] },
   text: { files: ['commands/help.ts', 'commands/completion.ts'], after: ['run'] },
 };
 

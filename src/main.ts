@@ -1,16 +1,16 @@
 import { setMaxListeners } from 'node:events';
-import type { Context } from './cli/context.ts';
-import { parseCommandLine } from './cli/program.ts';
-import { Failure, type FailureFacts, failureOf, Interrupted, usage } from './errors.ts';
-import { isOn, textOf } from './fields/flag.ts';
-import { hasColour } from './output/colour.ts';
-import { type Report, reportTo } from './output/report.ts';
-import { delayedSpinner } from './output/spinner.ts';
-import { ClosedPipe, streamWriter, type Writer } from './output/writer.ts';
+import { parseCommandLine } from './cli/parse-command-line.ts';
+import type { Context } from './context.ts';
+import { Failure, type FailureFacts, InterruptedError, toFailure, usageFailure } from './errors.ts';
+import { getBooleanFlag, getStringFlag } from './flag.ts';
+import { canUseColor } from './output/color.ts';
+import { startDelayedSpinner } from './output/delayed-spinner.ts';
+import { createReporter, type Reporter } from './output/reporter.ts';
+import { ClosedPipeError, createStreamWriter, type Writer } from './output/writer.ts';
 import type { Runtime } from './runtime.ts';
 
 // How long a command may take to say what it was doing when the process is asked to end.
-const LAST_WORDS = 2000;
+const SHUTDOWN_TIMEOUT_MS = 2000;
 
 /**
  * Runs one command line and returns the exit code of the process. Whatever is thrown is caught here, told once on
@@ -18,114 +18,119 @@ const LAST_WORDS = 2000;
  */
 export async function main(runtime: Runtime): Promise<number> {
   const { stdout: out, stderr: err, env, argv } = runtime;
-  const stdout = streamWriter(out, { name: 'stdout', colour: hasColour(out, env) });
+  const stdout = createStreamWriter(out, { name: 'stdout', hasColor: canUseColor(out, env) });
   let clearSpinner = (): void => {};
-  const spin: Context['spin'] = (text) => {
-    const { clear, stop } = delayedSpinner(runtime, text);
+  const spin: Context['startSpinner'] = (text) => {
+    const { clear, stop } = startDelayedSpinner(runtime, text);
     clearSpinner = clear;
     return stop;
   };
-  const aside = streamWriter(err, { name: 'stderr', colour: hasColour(err, env), isAside: true });
+  const plainStderr = createStreamWriter(err, { name: 'stderr', hasColor: canUseColor(err, env), isStderr: true });
   const stderr: Writer = {
-    ...aside,
+    ...plainStderr,
     write: (text, style) => {
       // A line of text beside a turning spinner would tear.
       clearSpinner();
-      return aside.write(text, style);
+      return plainStderr.write(text, style);
     },
   };
   const secrets = [env.SVC_PASSWORD, env.SVC_TOKEN, env.SVC_UPSTREAM_TOKEN].flatMap((secret) => secret ?? []);
-  let report = reportTo(stderr, { json: asksForJson(argv, env), quiet: false, verbose: false, secrets });
+  let report = createReporter(stderr, {
+    isJson: isJsonRequested(argv, env),
+    isQuiet: false,
+    isVerbose: false,
+    secrets,
+  });
   try {
     const parsed = parseCommandLine(argv, Math.min(stdout.columns, 100));
-    if ('text' in parsed) return await told(parsed.text, stdout);
-    const { command, flags } = parsed.run;
-    const quiet = isOn(flags, 'quiet') === true;
-    const json = errorFormat(textOf(flags, 'error-format'), env) === 'json';
-    report = reportTo(stderr, { json, quiet, verbose: isOn(flags, 'verbose') === true, secrets });
+    if ('text' in parsed) return await printText(parsed.text, stdout);
+    const { command, flags } = parsed.invocation;
+    const isQuiet = getBooleanFlag(flags, 'quiet') === true;
+    const isJson = resolveErrorFormat(getStringFlag(flags, 'error-format'), env) === 'json';
+    report = createReporter(stderr, { isJson, isQuiet, isVerbose: getBooleanFlag(flags, 'verbose') === true, secrets });
     const runCommand = await command.load();
-    await untilSignal(runtime, (asked) =>
-      runCommand(parsed.run, {
+    await runUntilSignal(runtime, (handlers) =>
+      runCommand(parsed.invocation, {
         runtime,
         stdout,
         report,
-        spin: quiet || json ? () => () => {} : spin,
-        ...asked,
+        startSpinner: isQuiet || isJson ? () => () => {} : spin,
+        ...handlers,
       }),
     );
     return 0;
   } catch (error) {
-    return failed(error, report);
+    return reportFailure(error, report);
   }
 }
 
-async function told(text: string, stdout: Writer): Promise<number> {
+async function printText(text: string, stdout: Writer): Promise<number> {
   await stdout.write(text);
   await stdout.end();
   return 0;
 }
 
-async function failed(error: unknown, report: Report): Promise<number> {
+async function reportFailure(error: unknown, report: Reporter): Promise<number> {
   // The reader of a pipe has what it wanted.
-  if (error instanceof ClosedPipe) return 0;
-  const failure = failureOf(error);
-  await report.failure(failure.code === 'bug' ? await inSource(failure) : failure);
+  if (error instanceof ClosedPipeError) return 0;
+  const failure = toFailure(error);
+  await report.failure(failure.code === 'bug' ? await withSourceStack(failure) : failure);
   return failure.exitCode;
 }
 
 // The places in a stack are those of the bundle, which say nothing to those who will mend it.
-async function inSource({ code, message, facts }: Failure): Promise<Failure> {
-  const { withSourcePlaces } = await import('./output/source-places.ts');
-  return new Failure(code, await withSourcePlaces(message), facts);
+async function withSourceStack({ code, message, facts }: Failure): Promise<Failure> {
+  const { withSourceLocations } = await import('./output/source-locations.ts');
+  return new Failure(code, await withSourceLocations(message), facts);
 }
 
 // For telling what is wrong with a command line that could not be read.
-function asksForJson(argv: readonly string[], { SVC_ERROR_FORMAT }: Runtime['env']): boolean {
+function isJsonRequested(argv: readonly string[], { SVC_ERROR_FORMAT }: Runtime['env']): boolean {
   const at = argv.findLastIndex((word) => /^--error-format(=|$)/.test(word));
   const asked = argv[at]?.includes('=') ? argv[at]?.split('=')[1] : argv[at + 1];
   return (at === -1 ? SVC_ERROR_FORMAT : asked) === 'json';
 }
 
-function errorFormat(flag: string | undefined, { SVC_ERROR_FORMAT }: Runtime['env']): string {
+function resolveErrorFormat(flag: string | undefined, { SVC_ERROR_FORMAT }: Runtime['env']): string {
   const format = flag ?? (SVC_ERROR_FORMAT || 'text');
   if (format === 'json' || format === 'text') return format;
-  throw usage(`SVC_ERROR_FORMAT cannot be ${JSON.stringify(format)}`, 'it is text or json');
+  throw usageFailure(`SVC_ERROR_FORMAT cannot be ${JSON.stringify(format)}`, 'it is text or json');
 }
 
 /** Runs until it ends by itself or the process is asked to end: then it may say its last words; a second time ends at once. */
-async function untilSignal(
+async function runUntilSignal(
   { onSignal, after }: Runtime,
-  run: (asked: Pick<Context, 'signal' | 'underway' | 'atInterrupt'>) => Promise<void>,
+  run: (handlers: Pick<Context, 'signal' | 'onProgressFacts' | 'onInterrupt'>) => Promise<void>,
 ): Promise<void> {
   const controller = new AbortController();
   // Each of the many exchanges of a batch listens.
   setMaxListeners(0, controller.signal);
   let facts = (): FailureFacts => ({ applied: 'no' });
-  let stop: (() => void) | undefined;
+  let pendingInterrupt: (() => void) | undefined;
   let release = (): void => {};
-  let endWait = (): void => {};
-  const ended = new Promise<never>((_, reject) => {
+  let cancelTimeout = (): void => {};
+  const terminated = new Promise<never>((_, reject) => {
     release = onSignal((signal) => {
-      const gently = signal === 'SIGINT' ? stop : undefined;
-      stop = undefined;
-      if (gently) return gently();
-      const reason = new Interrupted(signal);
+      const interruptHandler = signal === 'SIGINT' ? pendingInterrupt : undefined;
+      pendingInterrupt = undefined;
+      if (interruptHandler) return interruptHandler();
+      const reason = new InterruptedError(signal);
       const giveUp = (): void => reject(new Failure(reason.code, reason.message, facts()));
       if (controller.signal.aborted) return giveUp();
       controller.abort(reason);
-      endWait = after(LAST_WORDS, giveUp);
+      cancelTimeout = after(SHUTDOWN_TIMEOUT_MS, giveUp);
     });
   });
-  const underway: Context['underway'] = (known) => {
-    facts = known;
+  const onProgressFacts: Context['onProgressFacts'] = (getFacts) => {
+    facts = getFacts;
   };
-  const atInterrupt: Context['atInterrupt'] = (first) => {
-    stop = first;
+  const onInterrupt: Context['onInterrupt'] = (first) => {
+    pendingInterrupt = first;
   };
   try {
-    await Promise.race([run({ signal: controller.signal, underway, atInterrupt }), ended]);
+    await Promise.race([run({ signal: controller.signal, onProgressFacts, onInterrupt }), terminated]);
   } finally {
     release();
-    endWait();
+    cancelTimeout();
   }
 }

@@ -1,4 +1,4 @@
-import { usage } from '../errors.ts';
+import { usageFailure } from '../errors.ts';
 
 /** The part of a file that one of several machines takes: of 10, the third takes lines 3, 13, 23 and so on. */
 export interface Shard {
@@ -11,7 +11,7 @@ export function parseShard(text: string | undefined): Shard {
   if (text === undefined) return { index: 1, count: 1 };
   const [, index, count] = /^([1-9]\d{0,5})\/([1-9]\d{0,5})$/.exec(text) ?? [];
   if (index === undefined || Number(index) > Number(count))
-    throw usage(`--shard cannot be ${JSON.stringify(text)}`, 'write 3/10 for the third of ten shards');
+    throw usageFailure(`--shard cannot be ${JSON.stringify(text)}`, 'write 3/10 for the third of ten shards');
   return { index: Number(index), count: Number(count) };
 }
 

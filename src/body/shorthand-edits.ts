@@ -1,19 +1,19 @@
-import { usage } from '../errors.ts';
+import { usageFailure } from '../errors.ts';
 import { flagName } from '../fields/field.ts';
-import { type FlagValues, isOn, textOf } from '../fields/flag.ts';
-import { timeAgo } from '../fields/time.ts';
-import { textOf as rawText, rootOf } from '../json/node.ts';
-import { nodeAt } from '../json/path.ts';
+import { ageToTimestamp } from '../fields/time.ts';
+import { type FlagValues, getBooleanFlag, getStringFlag } from '../flag.ts';
+import { rawText, rootOf } from '../json/json-node.ts';
+import { nodeAtPath } from '../json/json-path.ts';
+import { flagTarget } from '../operations/flag-target.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { Shorthand } from '../operations/shorthand.ts';
-import { targetOf } from '../operations/target.ts';
-import type { Collected } from './collected.ts';
+import type { BodyDependencies } from './body-dependencies.ts';
+import { type MessageSources, messageEdits } from './chat/message-edits.ts';
+import { responseFormatEdit } from './chat/response-format.ts';
 import type { Draft } from './draft.ts';
-import { type MessageSources, messageEdits } from './messages.ts';
-import { replySchemaEdit } from './reply-schema.ts';
-import type { Tools } from './tools.ts';
+import type { EditResult } from './edit-result.ts';
 
-const nothing: Collected = { edits: [], issues: [] };
+const noEdits: EditResult = { edits: [], issues: [] };
 
 /**
  * The edits of an operation's shorthands, made on a draft that has the field flags already. Throws usage where a
@@ -24,14 +24,14 @@ export async function shorthandEdits(
   draft: Draft,
   flags: FlagValues,
   messages: MessageSources,
-  tools: Tools,
-): Promise<Collected> {
-  const found: Collected[] = [];
+  dependencies: BodyDependencies,
+): Promise<EditResult> {
+  const results: EditResult[] = [];
   for (const [name, shorthand] of Object.entries(operation.shorthands ?? {})) {
-    if (flags.has(name)) found.push(await shorthandEdit(name, shorthand, operation, draft, flags, tools));
+    if (flags.has(name)) results.push(await shorthandEdit(name, shorthand, operation, draft, flags, dependencies));
   }
-  if (operation.arguments?.as === 'prompt') found.push(messageEdits(draft, flags, messages));
-  return { edits: found.flatMap(({ edits }) => edits), issues: found.flatMap(({ issues }) => issues) };
+  if (operation.arguments?.as === 'prompt') results.push(messageEdits(draft, flags, messages));
+  return { edits: results.flatMap(({ edits }) => edits), issues: results.flatMap(({ issues }) => issues) };
 }
 
 async function shorthandEdit(
@@ -40,35 +40,35 @@ async function shorthandEdit(
   operation: Operation,
   draft: Draft,
   flags: FlagValues,
-  tools: Tools,
-): Promise<Collected> {
-  const word = textOf(flags, name) ?? '';
-  const { path } = targetOf(operation);
+  dependencies: BodyDependencies,
+): Promise<EditResult> {
+  const word = getStringFlag(flags, name) ?? '';
+  const { path } = flagTarget(operation);
   const origin = { label: `--${name}` };
   switch (shorthand.kind) {
     case 'age': {
-      refuseBoth(name, shorthand.member, flags);
-      const time = timeAgo(word, tools.now());
+      rejectConflictingFlags(name, shorthand.member, flags);
+      const time = ageToTimestamp(word, dependencies.now());
       if (time === undefined)
-        throw usage(`--${name} cannot read ${JSON.stringify(word)}`, 'write an age: 90s, 15m, 12h, 7d, 2w');
+        throw usageFailure(`--${name} cannot read ${JSON.stringify(word)}`, 'write an age: 90s, 15m, 12h, 7d, 2w');
       return { edits: [{ path: [...path, shorthand.member], text: JSON.stringify(time), origin }], issues: [] };
     }
     case 'copy': {
-      refuseBoth(name, shorthand.to, flags);
-      const source = nodeAt(rootOf(draft.doc), [...path, shorthand.from]);
+      rejectConflictingFlags(name, shorthand.to, flags);
+      const source = nodeAtPath(rootOf(draft.doc), [...path, shorthand.from]);
       // Without a source the judge says that it is missing.
-      if (!source || !isOn(flags, name)) return nothing;
+      if (!source || !getBooleanFlag(flags, name)) return noEdits;
       return { edits: [{ path: [...path, shorthand.to], text: rawText(source), origin }], issues: [] };
     }
     case 'reply-schema':
-      refuseBoth(name, 'response_format', flags);
-      return replySchemaEdit(word, tools);
+      rejectConflictingFlags(name, 'response_format', flags);
+      return responseFormatEdit(word, dependencies);
     default:
-      return nothing;
+      return noEdits;
   }
 }
 
-function refuseBoth(name: string, memberName: string, flags: FlagValues): void {
-  const other = flagName(memberName);
-  if (flags.has(other)) throw usage(`--${name} and --${other} set the same member`, 'give one of them');
+function rejectConflictingFlags(name: string, fieldName: string, flags: FlagValues): void {
+  const other = flagName(fieldName);
+  if (flags.has(other)) throw usageFailure(`--${name} and --${other} set the same member`, 'give one of them');
 }

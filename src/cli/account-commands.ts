@@ -1,7 +1,7 @@
-import type { Flag } from '../fields/flag.ts';
-import type { Command } from './command.ts';
+import type { Command } from '../command.ts';
+import type { Flag } from '../flag.ts';
 import {
-  addressFlags,
+  baseUrlFlags,
   headerFlag,
   jsonFlag,
   profileFlag,
@@ -10,28 +10,28 @@ import {
   timeoutFlag,
 } from './shared-flags.ts';
 
-const WHERE = 'Service';
+const SERVICE_GROUP = 'Service';
 
 const yesFlag: Flag = { name: 'yes', takes: 'switch', group: 'Common', summary: 'Do not ask' };
 
-const profileChoice: Flag = { ...profileFlag, summary: 'Profile to use; "default" if none is in use' };
+const selectedProfileFlag: Flag = { ...profileFlag, summary: 'Profile to use; "default" if none is in use' };
 
-const settingFlags: readonly Flag[] = [
-  ...addressFlags(['trace', 'chat', 'train']),
+const profileSettingFlags: readonly Flag[] = [
+  ...baseUrlFlags(['trace', 'chat', 'train']),
   { ...headerFlag, summary: 'Header to send with every request; replaces those of the profile; may be given again' },
-  { name: 'username', takes: 'value', value: '<text>', group: WHERE, summary: 'User for feedback and calls' },
+  { name: 'username', takes: 'value', value: '<text>', group: SERVICE_GROUP, summary: 'User for feedback and calls' },
   {
     name: 'credential-command',
     takes: 'value',
     value: '<command>',
-    group: WHERE,
+    group: SERVICE_GROUP,
     summary: 'Program that prints the password or token: words, or a JSON array of them; no shell reads it',
   },
   {
     name: 'cacert',
     takes: 'value',
     value: '<file>',
-    group: WHERE,
+    group: SERVICE_GROUP,
     summary: 'Certificate authorities to trust besides the usual ones',
   },
   { ...timeoutFlag, summary: 'Limit for a whole exchange: 90s, 2m, 1h' },
@@ -61,8 +61,8 @@ export const accountCommands: readonly Command[] = [
     about:
       'Credentials are asked for on a terminal, or read from stdin or a file. They are stored for the base addresses the profile has now, and are never sent to another origin.',
     flags: [
-      profileChoice,
-      ...addressFlags(['trace', 'chat', 'train']),
+      selectedProfileFlag,
+      ...baseUrlFlags(['trace', 'chat', 'train']),
       { name: 'username', takes: 'value', value: '<text>', group: 'Common', summary: 'User for feedback and calls' },
       { name: 'password-stdin', takes: 'switch', group: 'Common', summary: 'Read the password from stdin' },
       {
@@ -98,28 +98,28 @@ export const accountCommands: readonly Command[] = [
         args: 'auth login --base-url https://api.example.com --username api --password-file key.txt',
       },
     ],
-    load: async () => (await import('../commands/auth-login.ts')).runAuthLogin,
+    load: async () => (await import('../commands/auth/login.ts')).runAuthLogin,
   },
   {
     words: ['auth', 'logout'],
     summary: 'Remove the credentials of a profile',
-    flags: [profileChoice, ...reportFlags],
+    flags: [selectedProfileFlag, ...reportFlags],
     examples: [{ why: 'Forget the credentials of a profile', args: 'auth logout --profile staging' }],
-    load: async () => (await import('../commands/auth-logout.ts')).runAuthLogout,
+    load: async () => (await import('../commands/auth/logout.ts')).runAuthLogout,
   },
   {
     words: ['auth', 'status'],
     summary: 'Show which credentials there are, without showing them',
-    flags: [profileChoice, jsonFlag, ...reportFlags],
+    flags: [selectedProfileFlag, jsonFlag, ...reportFlags],
     examples: [{ why: 'For a script', args: 'auth status --json' }],
-    load: async () => (await import('../commands/auth-status.ts')).runAuthStatus,
+    load: async () => (await import('../commands/auth/status.ts')).runAuthStatus,
   },
   {
     words: ['profile', 'list'],
     summary: 'List the profiles',
     flags: [jsonFlag, ...reportFlags],
     examples: [{ why: 'List them', args: 'profile list' }],
-    load: async () => (await import('../commands/profile-list.ts')).runProfileList,
+    load: async () => (await import('../commands/profile/list.ts')).runProfileList,
   },
   {
     words: ['profile', 'show'],
@@ -127,15 +127,15 @@ export const accountCommands: readonly Command[] = [
     argument: { name: 'name', summary: 'The profile; the one in use if absent' },
     flags: [jsonFlag, ...reportFlags],
     examples: [{ why: 'Show the one in use', args: 'profile show' }],
-    load: async () => (await import('../commands/profile-show.ts')).runProfileShow,
+    load: async () => (await import('../commands/profile/show.ts')).runProfileShow,
   },
   {
     words: ['profile', 'set'],
     summary: 'Change a profile, or make one',
     about:
       "An empty value removes a setting: --model=, and -H '' all headers. A credential command runs for the addresses the profile has now, finds in SVC_CREDENTIAL whether basic or bearer is wanted, and has 10 s; it comes before stored credentials.",
-    argument: { name: 'name', summary: 'The profile', required: true },
-    flags: [...settingFlags, ...reportFlags],
+    argument: { name: 'name', summary: 'The profile', isRequired: true },
+    flags: [...profileSettingFlags, ...reportFlags],
     examples: [
       {
         why: 'Another service for chats',
@@ -146,22 +146,22 @@ export const accountCommands: readonly Command[] = [
         args: 'profile set work --base-url https://api.example.com --credential-command "/usr/bin/pass show svc"',
       },
     ],
-    load: async () => (await import('../commands/profile-set.ts')).runProfileSet,
+    load: async () => (await import('../commands/profile/set.ts')).runProfileSet,
   },
   {
     words: ['profile', 'use'],
     summary: 'Choose the profile to use where none is named',
-    argument: { name: 'name', summary: 'The profile', required: true },
+    argument: { name: 'name', summary: 'The profile', isRequired: true },
     flags: reportFlags,
     examples: [{ why: 'Use the embedded service from now on', args: 'profile use local' }],
-    load: async () => (await import('../commands/profile-use.ts')).runProfileUse,
+    load: async () => (await import('../commands/profile/use.ts')).runProfileUse,
   },
   {
     words: ['profile', 'remove'],
     summary: 'Remove a profile and its credentials',
-    argument: { name: 'name', summary: 'The profile', required: true },
+    argument: { name: 'name', summary: 'The profile', isRequired: true },
     flags: [yesFlag, ...reportFlags],
     examples: [{ why: 'Without being asked', args: 'profile remove staging --yes' }],
-    load: async () => (await import('../commands/profile-remove.ts')).runProfileRemove,
+    load: async () => (await import('../commands/profile/remove.ts')).runProfileRemove,
   },
 ];

@@ -1,12 +1,12 @@
 import { fieldFlag } from '../fields/field-flag.ts';
-import type { Flag } from '../fields/flag.ts';
+import type { Flag } from '../flag.ts';
+import { flagTarget } from '../operations/flag-target.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { Shorthand } from '../operations/shorthand.ts';
-import { targetOf } from '../operations/target.ts';
 
 /** The flags of an operation's body, one for each member a client may set, and its shorthands. */
 export function bodyFlags(operation: Operation): Flag[] {
-  const settable = Object.entries(targetOf(operation).fields).filter(([, field]) => !field.filledByService);
+  const settable = Object.entries(flagTarget(operation).fields).filter(([, field]) => !field.filledByService);
   return [
     ...settable.map(([name, field]) => fieldFlag(name, field)),
     ...Object.entries(operation.shorthands ?? {}).map(([name, shorthand]) => shorthandFlag(name, shorthand)),

@@ -1,10 +1,10 @@
-import type { Flag } from '../fields/flag.ts';
+import type { Flag } from '../flag.ts';
 import type { Operation } from '../operations/operation.ts';
 import { batchFlags } from './batch-flags.ts';
 
-const BODY = 'Body';
-const WHERE = 'Service';
-const OUTPUT = 'Output';
+const BODY_GROUP = 'Body';
+const SERVICE_GROUP = 'Service';
+const OUTPUT_GROUP = 'Output';
 
 /** Flags that every command takes: how much is said, and how. */
 export const reportFlags: readonly Flag[] = [
@@ -12,42 +12,47 @@ export const reportFlags: readonly Flag[] = [
     name: 'verbose',
     short: 'v',
     takes: 'switch',
-    group: OUTPUT,
+    group: OUTPUT_GROUP,
     summary: 'Show requests and replies, without secrets',
   },
-  { name: 'quiet', short: 'q', takes: 'switch', group: OUTPUT, summary: 'Say nothing but errors' },
+  { name: 'quiet', short: 'q', takes: 'switch', group: OUTPUT_GROUP, summary: 'Say nothing but errors' },
   {
     name: 'error-format',
     takes: 'value',
     value: '<text|json>',
     choices: ['text', 'json'],
-    group: OUTPUT,
+    group: OUTPUT_GROUP,
     summary: 'Form of what goes to stderr',
   },
 ];
 
 /** Asks for JSON, in commands that have no other format. */
-export const jsonFlag: Flag = { name: 'json', takes: 'switch', group: OUTPUT, summary: 'Print the result as JSON' };
+export const jsonFlag: Flag = {
+  name: 'json',
+  takes: 'switch',
+  group: OUTPUT_GROUP,
+  summary: 'Print the result as JSON',
+};
 
 /** Names the profile. */
 export const profileFlag: Flag = {
   name: 'profile',
   takes: 'value',
   value: '<name>',
-  group: WHERE,
+  group: SERVICE_GROUP,
   summary: 'Profile to use; "local" is the embedded service',
 };
 
 /** The flags of base addresses; all three hosts, or the one an operation goes to. */
-export function addressFlags(hosts: readonly Operation['host'][]): Flag[] {
+export function baseUrlFlags(hosts: readonly Operation['host'][]): Flag[] {
   const names = { trace: 'feedback and calls', chat: 'chat completions', train: 'training jobs' };
   return [
-    { name: 'base-url', takes: 'value', value: '<url>', group: WHERE, summary: 'Base address of the service' },
+    { name: 'base-url', takes: 'value', value: '<url>', group: SERVICE_GROUP, summary: 'Base address of the service' },
     ...hosts.map((host) => ({
       name: `${host}-base-url`,
       takes: 'value' as const,
       value: '<url>',
-      group: WHERE,
+      group: SERVICE_GROUP,
       summary: `Base address for ${names[host]} only`,
     })),
   ];
@@ -59,7 +64,7 @@ export const headerFlag: Flag = {
   short: 'H',
   takes: 'values',
   value: '<name: value>',
-  group: WHERE,
+  group: SERVICE_GROUP,
   summary: 'Header to add; may be given again',
 };
 
@@ -68,7 +73,7 @@ export const timeoutFlag: Flag = {
   name: 'timeout',
   takes: 'value',
   value: '<time>',
-  group: WHERE,
+  group: SERVICE_GROUP,
   summary: 'Limit for the whole exchange: 90s, 2m, 1h',
 };
 
@@ -77,7 +82,7 @@ export const retriesFlag: Flag = {
   name: 'retries',
   takes: 'value',
   value: '<n>',
-  group: WHERE,
+  group: SERVICE_GROUP,
   summary: 'Repeats after passing failures, where they do no harm: 3 if not set, 0 for none',
 };
 
@@ -87,15 +92,15 @@ export const certificateFlags: readonly Flag[] = [
     name: 'cacert',
     takes: 'value',
     value: '<file>',
-    group: WHERE,
+    group: SERVICE_GROUP,
     summary: 'PEM file of authorities to trust besides the usual ones',
   },
-  { name: 'cert', takes: 'value', value: '<file>', group: WHERE, summary: 'PEM file of a client certificate' },
+  { name: 'cert', takes: 'value', value: '<file>', group: SERVICE_GROUP, summary: 'PEM file of a client certificate' },
   {
     name: 'key',
     takes: 'value',
     value: '<file>',
-    group: WHERE,
+    group: SERVICE_GROUP,
     summary: 'PEM file of its key, without a passphrase; in the file of --cert if absent',
   },
 ];
@@ -104,7 +109,7 @@ export const certificateFlags: readonly Flag[] = [
 export const localFlag: Flag = {
   name: 'local',
   takes: 'switch',
-  group: WHERE,
+  group: SERVICE_GROUP,
   summary: 'Use the embedded service, without a network',
 };
 
@@ -114,19 +119,19 @@ const streamFlags: readonly Flag[] = [
     name: 'group-by',
     takes: 'value',
     value: '<path>',
-    group: BODY,
+    group: BODY_GROUP,
     summary: 'Of files with a trajectory a line: the member that says which are a group, such as metadata.task',
   },
   {
     name: 'spool',
     takes: 'off',
-    group: BODY,
+    group: BODY_GROUP,
     summary: 'Send stdin and what is compressed as it comes, without a copy on the disk; its end waits for the checks',
   },
   {
     name: 'allow-duplicate',
     takes: 'switch',
-    group: WHERE,
+    group: SERVICE_GROUP,
     summary: 'Send it although the same job was sent from here before',
   },
 ];
@@ -139,38 +144,38 @@ export function operationFlags(operation: Operation): Flag[] {
       short: 'f',
       takes: 'value',
       value: '<file>',
-      group: BODY,
+      group: BODY_GROUP,
       summary: 'JSON object to send, to which flags are added; - is stdin',
     },
     {
       name: 'set',
       takes: 'values',
       value: '<path=text>',
-      group: BODY,
+      group: BODY_GROUP,
       summary: 'Set a member by its path, as text or (:=) as JSON; may be given again',
     },
-    { name: 'exact', takes: 'switch', group: BODY, summary: 'Add nothing to the body' },
-    { name: 'strict', takes: 'switch', group: BODY, summary: 'Treat warnings as errors' },
-    { name: 'check', takes: 'off', group: BODY, summary: 'Treat errors of the body as warnings' },
+    { name: 'exact', takes: 'switch', group: BODY_GROUP, summary: 'Add nothing to the body' },
+    { name: 'strict', takes: 'switch', group: BODY_GROUP, summary: 'Treat warnings as errors' },
+    { name: 'check', takes: 'off', group: BODY_GROUP, summary: 'Treat errors of the body as warnings' },
     ...(operation.arguments?.as === 'prompt'
-      ? [{ name: 'stdin', takes: 'off', group: BODY, summary: 'Leave stdin alone' } as const]
+      ? [{ name: 'stdin', takes: 'off', group: BODY_GROUP, summary: 'Leave stdin alone' } as const]
       : []),
     ...(typeof operation.arguments?.as === 'object' ? streamFlags : []),
     ...batchFlags,
     profileFlag,
     localFlag,
-    ...addressFlags([operation.host]),
+    ...baseUrlFlags([operation.host]),
     headerFlag,
     timeoutFlag,
     retriesFlag,
     ...certificateFlags,
-    { name: 'allow-http', takes: 'switch', group: WHERE, summary: 'Send credentials over plain http' },
+    { name: 'allow-http', takes: 'switch', group: SERVICE_GROUP, summary: 'Send credentials over plain http' },
     {
       name: 'format',
       takes: 'value',
       value: '<format>',
       choices: ['json', 'jsonl', 'text', 'table'],
-      group: OUTPUT,
+      group: OUTPUT_GROUP,
       summary: 'Form of the result: json, jsonl, text or table',
     },
     { ...jsonFlag, summary: 'The same as --format json' },
@@ -179,11 +184,16 @@ export function operationFlags(operation: Operation): Flag[] {
       short: 'o',
       takes: 'value',
       value: '<file>',
-      group: OUTPUT,
+      group: OUTPUT_GROUP,
       summary: 'Write the result to a file',
     },
-    { name: 'dry-run', takes: 'switch', group: OUTPUT, summary: 'Show what would be sent, and send nothing' },
-    { name: 'curl', takes: 'switch', group: OUTPUT, summary: 'Print the request as a curl command, and send nothing' },
+    { name: 'dry-run', takes: 'switch', group: OUTPUT_GROUP, summary: 'Show what would be sent, and send nothing' },
+    {
+      name: 'curl',
+      takes: 'switch',
+      group: OUTPUT_GROUP,
+      summary: 'Print the request as a curl command, and send nothing',
+    },
     ...reportFlags,
   ];
 }

@@ -1,7 +1,7 @@
-import { operations } from '../operations/index.ts';
-import type { Command } from './command.ts';
-import { addressFlags, certificateFlags, jsonFlag, localFlag, profileFlag, reportFlags } from './shared-flags.ts';
-import { topics } from './topics.ts';
+import type { Command } from '../command.ts';
+import { allOperations } from '../operations/all-operations.ts';
+import { helpTopics } from './docs/help-topics.ts';
+import { baseUrlFlags, certificateFlags, jsonFlag, localFlag, profileFlag, reportFlags } from './shared-flags.ts';
 
 /** The commands around the operations. */
 export const toolCommands: readonly Command[] = [
@@ -54,7 +54,7 @@ export const toolCommands: readonly Command[] = [
     summary: 'Put the results of sharded batches together',
     about:
       'Takes the files that --batch wrote with -o, on as many machines as there were shards, and prints their results in the order of the lines, one each. Says which lines are missing.',
-    argument: { name: 'files', summary: 'Files of results', many: true, isFile: true },
+    argument: { name: 'files', summary: 'Files of results', isRepeatable: true, isFile: true },
     flags: [
       {
         name: 'input',
@@ -79,7 +79,7 @@ export const toolCommands: readonly Command[] = [
         args: 'batch merge a.jsonl b.jsonl --input prompts.jsonl -o all.jsonl',
       },
     ],
-    load: async () => (await import('../commands/batch-merge.ts')).runBatchMerge,
+    load: async () => (await import('../commands/batch/merge.ts')).runBatchMerge,
   },
   {
     words: ['spec'],
@@ -87,8 +87,8 @@ export const toolCommands: readonly Command[] = [
     argument: {
       name: 'command',
       summary: 'The operation: feedback replace, chat, ...',
-      many: true,
-      offers: [...new Set(operations.map(({ command: [first = ''] }) => first))],
+      isRepeatable: true,
+      offers: [...new Set(allOperations.map(({ command: [first = ''] }) => first))],
     },
     flags: [
       { name: 'reply', takes: 'switch', group: 'Common', summary: 'Schema of the reply' },
@@ -111,7 +111,7 @@ export const toolCommands: readonly Command[] = [
     flags: [
       profileFlag,
       localFlag,
-      ...addressFlags(['trace', 'chat', 'train']),
+      ...baseUrlFlags(['trace', 'chat', 'train']),
       ...certificateFlags,
       {
         name: 'probe',
@@ -126,14 +126,14 @@ export const toolCommands: readonly Command[] = [
       { why: 'What counts here, and does it work', args: 'doctor' },
       { why: 'Are the credentials good as well, for a script', args: 'doctor --profile work --probe --json' },
     ],
-    load: async () => (await import('../commands/doctor.ts')).runDoctor,
+    load: async () => (await import('../commands/doctor/doctor.ts')).runDoctor,
   },
   {
     words: ['completion'],
     summary: 'Print a completion script for a shell',
     about:
       'bash: source <(svc completion bash). zsh: svc completion zsh > a folder of $fpath, named _svc. fish: svc completion fish | source.',
-    argument: { name: 'shell', summary: 'The shell', required: true, choices: ['bash', 'zsh', 'fish', 'powershell'] },
+    argument: { name: 'shell', summary: 'The shell', isRequired: true, choices: ['bash', 'zsh', 'fish', 'powershell'] },
     flags: reportFlags,
     examples: [{ why: 'For this bash', args: 'completion bash' }],
     load: async () => (await import('../commands/completion.ts')).runCompletion,
@@ -144,8 +144,8 @@ export const toolCommands: readonly Command[] = [
     argument: {
       name: 'topic',
       summary: 'A command, exit-codes or environment',
-      many: true,
-      offers: Object.keys(topics),
+      isRepeatable: true,
+      offers: Object.keys(helpTopics),
     },
     flags: reportFlags,
     examples: [{ why: 'What the exit codes mean', args: 'help exit-codes' }],

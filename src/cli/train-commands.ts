@@ -1,5 +1,5 @@
-import { kindNames } from '../lint/kinds.ts';
-import type { Command } from './command.ts';
+import type { Command } from '../command.ts';
+import { lintKindNames } from '../train/lint/lint-kinds.ts';
 import { jsonFlag, reportFlags } from './shared-flags.ts';
 
 /** The commands around training jobs. Their second words are such only as the first word after `train`. */
@@ -12,7 +12,7 @@ export const trainCommands: readonly Command[] = [
     argument: {
       name: 'files',
       summary: 'Trajectory groups: a JSON list, or JSONL with a group a line; - is stdin',
-      many: true,
+      isRepeatable: true,
       isFile: true,
     },
     flags: [
@@ -35,9 +35,9 @@ export const trainCommands: readonly Command[] = [
         name: 'fail-on',
         takes: 'values',
         value: '<kinds>',
-        offers: ['any', ...kindNames],
+        offers: ['any', ...lintKindNames],
         group: 'Common',
-        summary: `End with 13 if there are such findings: any, or of ${kindNames.join(', ')}; with commas between them`,
+        summary: `End with 13 if there are such findings: any, or of ${lintKindNames.join(', ')}; with commas between them`,
       },
       { ...jsonFlag, summary: 'Print what was found as JSON also on a terminal' },
       ...reportFlags,
@@ -47,7 +47,7 @@ export const trainCommands: readonly Command[] = [
       { why: 'In CI, before it is sent', args: 'train lint groups.jsonl --fail-on zero-variance,no-logprobs' },
       { why: 'A trajectory a line, by task', args: 'train lint runs.jsonl --group-by metadata.task' },
     ],
-    load: async () => (await import('../commands/train-lint.ts')).runTrainLint,
+    load: async () => (await import('../commands/train/lint.ts')).runTrainLint,
   },
   {
     words: ['train', 'log'],
@@ -69,6 +69,6 @@ export const trainCommands: readonly Command[] = [
       { why: 'What was sent last', args: 'train log --limit 10' },
       { why: 'For a script', args: 'train log --json' },
     ],
-    load: async () => (await import('../commands/train-log.ts')).runTrainLog,
+    load: async () => (await import('../commands/train/log.ts')).runTrainLog,
   },
 ];

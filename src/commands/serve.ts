@@ -1,64 +1,69 @@
 import { resolve } from 'node:path';
-import type { Run } from '../cli/command.ts';
-import { Failure, usage } from '../errors.ts';
-import { type FlagValues, isOn, textOf } from '../fields/flag.ts';
-import { isLoopback } from '../http/proxies.ts';
-import { writeJson } from '../json/write.ts';
-import { parseBaseUrl } from '../profiles/base-url.ts';
-import { dataFolder } from '../profiles/folders.ts';
-import { wayTo } from '../profiles/way.ts';
+import type { RunCommand } from '../command.ts';
+import { parseBaseUrl } from '../config/base-url.ts';
+import { dataDirectory } from '../config/directories.ts';
+import { routeTo } from '../config/route.ts';
+import { Failure, usageFailure } from '../errors.ts';
+import { type FlagValues, getBooleanFlag, getStringFlag } from '../flag.ts';
+import { isLoopbackUrl } from '../http/proxy.ts';
+import { writeJson } from '../json/write-json.ts';
+import { listenOnLoopback } from '../local-service/listen.ts';
+import { databaseFileIn, openLocalService } from '../local-service/open-local-service.ts';
+import { loadServiceCredentials } from '../local-service/service-credentials.ts';
+import { createUpstream, type Upstream } from '../local-service/upstream.ts';
 import type { Runtime } from '../runtime.ts';
-import { listen } from '../service/listen.ts';
-import { dataFile, openService } from '../service/open.ts';
-import { serviceCredentials } from '../service/service-credentials.ts';
-import { type Upstream, upstreamAt } from '../service/upstream.ts';
 
 /** Runs the local service on a port until the process is asked to end, which is how it succeeds. */
-export const runServe: Run = async ({ flags }, { runtime, stdout, report, signal }) => {
-  const port = portOf(textOf(flags, 'port') ?? '0');
+export const runServe: RunCommand = async ({ flags }, { runtime, stdout, report, signal }) => {
+  const port = parsePort(getStringFlag(flags, 'port') ?? '0');
   const data =
-    textOf(flags, 'data') === undefined
-      ? dataFile(dataFolder(runtime))
-      : resolve(runtime.cwd, textOf(flags, 'data') ?? '');
+    getStringFlag(flags, 'data') === undefined
+      ? databaseFileIn(dataDirectory(runtime))
+      : resolve(runtime.cwd, getStringFlag(flags, 'data') ?? '');
   const upstream = await openUpstream(flags, runtime);
-  const found =
-    isOn(flags, 'auth') === false ? undefined : await serviceCredentials(textOf(flags, 'credentials'), data, runtime);
-  const service = await openService({ data, credentials: found?.credentials, upstream: upstream?.answer }, runtime);
-  const listener = await listen(service.send, port, runtime.after);
-  const facts = { url: listener.url, pid: runtime.pid, data, credentials_file: found?.file ?? null };
-  await stdout.write(isOn(flags, 'json') ? `${writeJson(facts)}\n` : `${listener.url}\n`);
-  if (found?.file) await report.note(`the credentials are in ${found.file}`);
-  if (!found) await report.warn('everybody on this machine may use it (--no-auth)');
-  await untilAborted(signal);
+  const authSetup =
+    getBooleanFlag(flags, 'auth') === false
+      ? undefined
+      : await loadServiceCredentials(getStringFlag(flags, 'credentials'), data, runtime);
+  const service = await openLocalService(
+    { databaseFile: data, credentials: authSetup?.credentials, upstream: upstream?.answer },
+    runtime,
+  );
+  const listener = await listenOnLoopback(service.send, port, runtime.after);
+  const facts = { url: listener.url, pid: runtime.pid, data, credentials_file: authSetup?.file ?? null };
+  await stdout.write(getBooleanFlag(flags, 'json') ? `${writeJson(facts)}\n` : `${listener.url}\n`);
+  if (authSetup?.file) await report.note(`the credentials are in ${authSetup.file}`);
+  if (!authSetup) await report.warn('everybody on this machine may use it (--no-auth)');
+  await waitForAbort(signal);
   await listener.close();
   await service.close();
   await upstream?.close();
 };
 
-function portOf(text: string): number {
+function parsePort(text: string): number {
   const port = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN;
   if (port >= 0 && port <= 65_535) return port;
-  throw usage(`--port cannot be ${JSON.stringify(text)}`, 'it is a number from 0 to 65535');
+  throw usageFailure(`--port cannot be ${JSON.stringify(text)}`, 'it is a number from 0 to 65535');
 }
 
 async function openUpstream(
   flags: FlagValues,
   runtime: Runtime,
 ): Promise<{ answer: Upstream; close: () => Promise<void> } | undefined> {
-  const text = textOf(flags, 'upstream');
+  const text = getStringFlag(flags, 'upstream');
   if (text === undefined) return undefined;
   const base = parseBaseUrl(text, '--upstream');
   const token = runtime.env.SVC_UPSTREAM_TOKEN || undefined;
-  if (token && base.protocol === 'http:' && !isLoopback(base)) {
+  if (token && base.protocol === 'http:' && !isLoopbackUrl(base)) {
     throw new Failure('guard', `SVC_UPSTREAM_TOKEN would go to ${base.origin} over plain http`, { hint: 'use https' });
   }
-  const way = await wayTo(base, {}, {}, runtime);
-  const { overNetwork } = await import('../http/network.ts');
-  const line = overNetwork(way);
-  return { answer: upstreamAt(base, token, line.send, runtime.after), close: line.close };
+  const route = await routeTo(base, {}, {}, runtime);
+  const { openTransport } = await import('../http/transport.ts');
+  const transport = openTransport(route);
+  return { answer: createUpstream(base, token, transport.send, runtime.after), close: transport.close };
 }
 
-function untilAborted(signal: AbortSignal): Promise<void> {
+function waitForAbort(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve();
     else signal.addEventListener('abort', () => resolve(), { once: true });

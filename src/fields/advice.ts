@@ -1,69 +1,84 @@
-import { endOf, isTrue, itemsOf, type JsonNode, kindOf, membersOf, startOf } from '../json/node.ts';
-import type { Path } from '../json/path.ts';
+import { endOffset, isTrue, itemsOf, type JsonNode, kindOf, membersOf, startOffset } from '../json/json-node.ts';
+import type { JsonPath } from '../json/json-path.ts';
+import { qualityWarnings, rejectionWarnings, type SiblingValues } from './advice-warnings.ts';
+import { closestMatch } from './closest-match.ts';
 import type { Field, Fields, Shape } from './field.ts';
-import type { Finding, Remark } from './finding.ts';
-import { type Members, refusals, regrets } from './refusals.ts';
-import { suggest } from './suggest.ts';
+import type { Finding, PendingFinding } from './finding.ts';
 
 /**
  * What the interface allows and is still likely wrong, all as warnings: members nobody knows, deprecated ones, and
  * what real servers refuse (SERVERS.md). Values of the wrong kind are left to the validator.
  */
-export function advise(root: JsonNode, shape: Shape): Remark[] {
-  const remarks: Remark[] = [];
-  adviseOn(root, shape, [], (remark) => remarks.push(remark));
-  return remarks;
+export function collectAdvice(root: JsonNode, shape: Shape): PendingFinding[] {
+  const findings: PendingFinding[] = [];
+  collectAdviceAt(root, shape, [], (remark) => findings.push(remark));
+  return findings;
 }
 
-type Add = (remark: Remark) => void;
+type AddFinding = (remark: PendingFinding) => void;
 
-function adviseOn(node: JsonNode, shape: Shape, path: Path, add: Add): void {
-  if (shape.type === 'list' && looksInside(shape.of)) {
+function collectAdviceAt(node: JsonNode, shape: Shape, path: JsonPath, add: AddFinding): void {
+  if (shape.type === 'list' && hasNestedFields(shape.of)) {
     let at = 0;
-    for (const item of itemsOf(node)) adviseOn(item, shape.of, [...path, at++], add);
+    for (const item of itemsOf(node)) collectAdviceAt(item, shape.of, [...path, at++], add);
   }
   if (shape.type !== 'object' || !shape.fields || kindOf(node) !== 'object') return;
   const { fields, open } = shape;
-  const members = new Map<string, JsonNode>();
-  for (const { key, value } of membersOf(node)) members.set(key, value);
-  for (const [key, value] of members) {
+  const fieldValues = new Map<string, JsonNode>();
+  for (const { key, value } of membersOf(node)) fieldValues.set(key, value);
+  for (const [key, value] of fieldValues) {
     const field = Object.hasOwn(fields, key) ? fields[key] : undefined;
-    if (field) adviseMember(key, field, value, members, path, add);
-    else if (!open) add(unknownMember(key, value, fields, path));
+    if (field) adviseField(key, field, value, fieldValues, path, add);
+    else if (!open) add(unknownFieldFinding(key, value, fields, path));
   }
   for (const name in fields) {
-    if (!fields[name]?.advice?.required || members.has(name)) continue;
-    const tell: Remark['tell'] = () => ({ path: [...path, name], message: 'is required by most servers' });
-    add({ level: 'warning', code: 'missing', at: startOf(node), tell });
+    if (!fields[name]?.advice?.required || fieldValues.has(name)) continue;
+    const describe: PendingFinding['describe'] = () => ({
+      path: [...path, name],
+      message: 'is required by most servers',
+    });
+    add({ level: 'warning', code: 'missing', offset: startOffset(node), describe });
   }
 }
 
-function looksInside(shape: Shape): boolean {
+function hasNestedFields(shape: Shape): boolean {
   return shape.type === 'list' || (shape.type === 'object' && shape.fields !== undefined);
 }
 
-function unknownMember(key: string, value: JsonNode, fields: Fields, path: Path): Remark {
-  const tell: Remark['tell'] = () => {
-    const meant = suggest(key, Object.keys(fields));
-    const message = `is not a member the service knows${meant ? `; did you mean ${meant}?` : ''}`;
+function unknownFieldFinding(key: string, value: JsonNode, fields: Fields, path: JsonPath): PendingFinding {
+  const describe: PendingFinding['describe'] = () => {
+    const suggestion = closestMatch(key, Object.keys(fields));
+    const message = `is not a member the service knows${suggestion ? `; did you mean ${suggestion}?` : ''}`;
     return { path: [...path, key], message };
   };
-  return { level: 'warning', code: 'unknown', at: startOf(value), tell };
+  return { level: 'warning', code: 'unknown', offset: startOffset(value), describe };
 }
 
-function adviseMember(name: string, field: Field, node: JsonNode, members: Members, outer: Path, add: Add): void {
+function adviseField(
+  name: string,
+  field: Field,
+  node: JsonNode,
+  siblings: SiblingValues,
+  parentPath: JsonPath,
+  add: AddFinding,
+): void {
   const { advice, deprecated, excludes } = field;
   const warn = (code: Finding['code'], message: string): void =>
-    add({ level: 'warning', code, at: startOf(node), tell: () => ({ path: [...outer, name], message }) });
+    add({
+      level: 'warning',
+      code,
+      offset: startOffset(node),
+      describe: () => ({ path: [...parentPath, name], message }),
+    });
   if (deprecated) warn('deprecated', `is deprecated; ${deprecated}`);
   // What the service takes for an absent sibling is true, so leaving it out is as wrong as saying true.
-  if (excludes && isTrue(node) && !members.has(excludes)) warn('advice', `needs ${excludes} to be false`);
+  if (excludes && isTrue(node) && !siblings.has(excludes)) warn('advice', `needs ${excludes} to be false`);
   if (advice) {
-    for (const message of refusals(node, advice, members)) warn('advice', message);
-    const size = endOf(node) - startOf(node);
+    for (const message of rejectionWarnings(node, advice, siblings)) warn('advice', message);
+    const size = endOffset(node) - startOffset(node);
     if (size > (advice.bytes ?? Number.POSITIVE_INFINITY))
       warn('large', `has ${size} bytes; servers take at most ${advice.bytes}`);
-    for (const message of regrets(node, advice, members)) warn('unwise', message);
+    for (const message of qualityWarnings(node, advice, siblings)) warn('unwise', message);
   }
-  if (looksInside(field)) adviseOn(node, field, [...outer, name], add);
+  if (hasNestedFields(field)) collectAdviceAt(node, field, [...parentPath, name], add);
 }

@@ -1,21 +1,21 @@
-import { writeJson } from '../json/write.ts';
+import type { Flag } from '../flag.ts';
+import { writeJson } from '../json/write-json.ts';
 import { type Field, flagName, type Shape } from './field.ts';
-import type { Flag } from './flag.ts';
 
 /** The flag of a member of a body; what help says of it comes from the field. */
 export function fieldFlag(name: string, field: Field): Flag {
   return {
     name: flagName(name),
     ...(field.short ? { short: field.short } : {}),
-    takes: takes(field),
+    takes: flagKind(field),
     value: placeholder(field),
-    summary: [field.summary, ...remarks(field)].join(' '),
+    summary: [field.summary, ...summaryNotes(field)].join(' '),
     group: field.required ? 'Required' : field.common ? 'Common' : 'More',
     ...(field.type === 'string' && field.oneOf ? { offers: field.oneOf } : {}),
   };
 }
 
-function takes(shape: Shape): Flag['takes'] {
+function flagKind(shape: Shape): Flag['takes'] {
   if (shape.type === 'boolean') return 'boolean';
   return shape.type === 'list' && isScalar(shape.of) ? 'values' : 'value';
 }
@@ -47,10 +47,10 @@ function placeholder(shape: Shape & { readonly secret?: true }): string {
   }
 }
 
-function remarks(field: Field): string[] {
-  const found: string[] = [];
-  if ('min' in field && field.min !== undefined && field.max !== undefined) found.push(`${field.min} to ${field.max}`);
-  if (field.default !== undefined) found.push(`default: ${writeJson(field.default)}`);
-  if (field.deprecated) found.push(`deprecated: ${field.deprecated}`);
-  return found.length > 0 ? [`(${found.join('; ')})`] : [];
+function summaryNotes(field: Field): string[] {
+  const notes: string[] = [];
+  if ('min' in field && field.min !== undefined && field.max !== undefined) notes.push(`${field.min} to ${field.max}`);
+  if (field.default !== undefined) notes.push(`default: ${writeJson(field.default)}`);
+  if (field.deprecated) notes.push(`deprecated: ${field.deprecated}`);
+  return notes.length > 0 ? [`(${notes.join('; ')})`] : [];
 }

@@ -1,9 +1,9 @@
-import type { Json } from '../json/write.ts';
-import type { Format } from './formats.ts';
+import type { JsonValue } from '../json/write-json.ts';
+import type { StringFormat } from './string-formats.ts';
 
 /** What a value may be. Seven kinds, and `either` for the few that may be one of several. */
 export type Shape = { readonly nullable?: true } & (
-  | { readonly type: 'string'; readonly format?: Format; readonly oneOf?: readonly string[] }
+  | { readonly type: 'string'; readonly format?: StringFormat; readonly oneOf?: readonly string[] }
   | { readonly type: 'number' | 'integer'; readonly min?: number | bigint; readonly max?: number | bigint }
   | { readonly type: 'boolean' }
   | { readonly type: 'list'; readonly of: Shape }
@@ -20,7 +20,7 @@ export type Shape = { readonly nullable?: true } & (
   | { readonly type: 'json' }
 );
 
-export type Kind = Shape['type'];
+export type ShapeKind = Shape['type'];
 
 /**
  * What real servers refuse although the interface does not say so (SERVERS.md): the client warns and sends, the local
@@ -32,7 +32,7 @@ export interface Advice {
   readonly max?: number | bigint;
   /** Greater than this, not equal to it. */
   readonly above?: number;
-  readonly format?: Format;
+  readonly format?: StringFormat;
   /** The most bytes the value's JSON text may have. */
   readonly bytes?: number;
   readonly notEmpty?: true;
@@ -49,20 +49,20 @@ export interface Advice {
 }
 
 /** What svc puts in where the user gave nothing; never under `--exact`. */
-export type Fill = 'uuid' | 'now' | 'empty' | 'project' | 'model';
+export type AutofillKind = 'uuid' | 'now' | 'empty' | 'project' | 'model';
 
 /**
  * How the pieces of a streamed reply become one value: the first or the last that is not null, lists one after the
  * other, texts one after the other, member by member, element by `index`, or always the default.
  */
-export type Join = 'first' | 'last' | 'append' | 'concatenate' | 'merge' | 'by-index' | 'default';
+export type MergeRule = 'first' | 'last' | 'append' | 'concatenate' | 'merge' | 'by-index' | 'default';
 
 /** One member of a body or reply: everything that help, checks, schemas, completions and the service read. */
 export type Field = Shape & {
   readonly summary: string;
   readonly required?: true;
   /** What the service takes when the member is absent; shown, never sent. */
-  readonly default?: Json;
+  readonly default?: JsonValue;
   /** Why it is deprecated and what to use instead. */
   readonly deprecated?: string;
   /** One letter for its flag. */
@@ -76,14 +76,14 @@ export type Field = Shape & {
   /** A sibling boolean that may not be true together with this one. */
   readonly excludes?: string;
   readonly advice?: Advice;
-  readonly fill?: Fill;
+  readonly fill?: AutofillKind;
   /** The fill is left out when this sibling is there. */
   readonly fillUnless?: string;
   /** As a flag it may be an age instead of a time: `7d` is seven days ago. */
   readonly age?: true;
   /** A value that shows the field at work; without it one is made from the shape. */
-  readonly sample?: Json;
-  readonly join?: Join;
+  readonly sample?: JsonValue;
+  readonly join?: MergeRule;
   /** Other names some servers have for it; where both stand they say the same. */
   readonly aliases?: readonly string[];
   /** What it is called in the pieces of a streamed reply. */
@@ -93,6 +93,6 @@ export type Field = Shape & {
 export type Fields = { readonly [name: string]: Field };
 
 /** The flag of a member: `top_logprobs` is `--top-logprobs`. */
-export function flagName(member: string): string {
-  return member.replace(/^_+/, '').replaceAll('_', '-');
+export function flagName(fieldName: string): string {
+  return fieldName.replace(/^_+/, '').replaceAll('_', '-');
 }

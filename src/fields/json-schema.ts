@@ -1,17 +1,19 @@
-import type { Json } from '../json/write.ts';
+import type { JsonValue } from '../json/write-json.ts';
 import type { Field, Fields, Shape } from './field.ts';
-import { formats } from './formats.ts';
+import { stringFormats } from './string-formats.ts';
 
-type Schema = { readonly [key: string]: Json | undefined };
+type JsonSchemaObject = { readonly [key: string]: JsonValue | undefined };
 
 /**
  * The JSON Schema (2020-12) of an object with these members. It and the validator give the same verdicts: forms of
  * strings are `pattern`s, because readers of schemas disagree about `format`.
  */
-export function objectSchema(fields: Fields): Schema {
+export function objectSchema(fields: Fields): JsonSchemaObject {
   const required = Object.keys(fields).filter((name) => fields[name]?.required);
   const exclusions = Object.entries(fields).flatMap(([name, { excludes }]) =>
-    excludes ? [{ not: { required: [name, excludes], properties: { [name]: isTrue, [excludes]: isTrue } } }] : [],
+    excludes
+      ? [{ not: { required: [name, excludes], properties: { [name]: trueSchema, [excludes]: trueSchema } } }]
+      : [],
   );
   return {
     type: 'object',
@@ -21,9 +23,9 @@ export function objectSchema(fields: Fields): Schema {
   };
 }
 
-const isTrue = { const: true };
+const trueSchema = { const: true };
 
-function fieldSchema(field: Field): Schema {
+function fieldSchema(field: Field): JsonSchemaObject {
   return {
     description: field.summary,
     ...(field.filledByService ? { type: 'null', readOnly: true } : shapeSchema(field)),
@@ -32,14 +34,14 @@ function fieldSchema(field: Field): Schema {
   };
 }
 
-function shapeSchema(shape: Shape): Schema {
-  const type = (name: string): Json => (shape.nullable ? [name, 'null'] : name);
+function shapeSchema(shape: Shape): JsonSchemaObject {
+  const type = (name: string): JsonValue => (shape.nullable ? [name, 'null'] : name);
   switch (shape.type) {
     case 'string':
       return {
         type: type('string'),
         enum: shape.oneOf && (shape.nullable ? [...shape.oneOf, null] : shape.oneOf),
-        pattern: shape.format && formats[shape.format].pattern,
+        pattern: shape.format && stringFormats[shape.format].pattern,
       };
     case 'number':
     case 'integer':

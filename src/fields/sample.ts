@@ -1,24 +1,24 @@
-import type { Json } from '../json/write.ts';
+import type { JsonValue } from '../json/write-json.ts';
 import type { Field, Fields, Shape } from './field.ts';
-import { formats } from './formats.ts';
+import { stringFormats } from './string-formats.ts';
 
 /** An object with every member a client may set, required ones first: a body to fill in. */
-export function skeleton(fields: Fields): { readonly [name: string]: Json } {
+export function bodySkeleton(fields: Fields): { readonly [name: string]: JsonValue } {
   const settable = Object.entries(fields).filter(([, field]) => !field.filledByService);
   const ordered = [
     ...settable.filter(([, { required }]) => required),
     ...settable.filter(([, { required }]) => !required),
   ];
-  return Object.fromEntries(ordered.map(([name, field]) => [name, sampleOf(field)]));
+  return Object.fromEntries(ordered.map(([name, field]) => [name, sampleValue(field)]));
 }
 
 /** A value the field takes: its own sample, else its default, else one made from its shape. */
-export function sampleOf(field: Field | Shape): Json {
+export function sampleValue(field: Field | Shape): JsonValue {
   if ('sample' in field && field.sample !== undefined) return field.sample;
   if ('default' in field && field.default !== undefined) return field.default;
   switch (field.type) {
     case 'string':
-      return field.oneOf?.[0] ?? (field.format ? formats[field.format].sample : 'text');
+      return field.oneOf?.[0] ?? (field.format ? stringFormats[field.format].sample : 'text');
     case 'number':
       return 0.5;
     case 'integer':
@@ -26,11 +26,11 @@ export function sampleOf(field: Field | Shape): Json {
     case 'boolean':
       return true;
     case 'list':
-      return [sampleOf(field.of)];
+      return [sampleValue(field.of)];
     case 'object':
-      return field.fields ? skeleton(field.fields) : {};
+      return field.fields ? bodySkeleton(field.fields) : {};
     case 'either':
-      return sampleOf(field.of[0] ?? { type: 'json' });
+      return sampleValue(field.of[0] ?? { type: 'json' });
     case 'json':
       return null;
   }

@@ -2,20 +2,20 @@ import { Buffer } from 'node:buffer';
 import { hash } from 'node:crypto';
 
 /** A UUIDv7 (RFC 9562) in lower case: 48 bits of milliseconds since 1970, then 74 of `random`, which has 10 bytes. */
-export function uuid7(milliseconds: number, random: Uint8Array): string {
+export function uuidV7(timestampMs: number, random: Uint8Array): string {
   const bytes = Buffer.alloc(16);
-  bytes.writeUIntBE(milliseconds, 0, 6);
+  bytes.writeUIntBE(timestampMs, 0, 6);
   bytes.set(random.subarray(0, 10), 6);
-  return written(bytes, 7);
+  return formatUuid(bytes, 7);
 }
 
 /** A UUIDv5 (RFC 9562) in lower case: the same for the same name in the same namespace, which is a UUID itself. */
-export function uuid5(namespace: string, name: string): string {
-  const space = Buffer.from(namespace.replaceAll('-', ''), 'hex');
-  return written(hash('sha1', Buffer.concat([space, Buffer.from(name)]), 'buffer').subarray(0, 16), 5);
+export function uuidV5(namespace: string, name: string): string {
+  const namespaceBytes = Buffer.from(namespace.replaceAll('-', ''), 'hex');
+  return formatUuid(hash('sha1', Buffer.concat([namespaceBytes, Buffer.from(name)]), 'buffer').subarray(0, 16), 5);
 }
 
-function written(bytes: Buffer, version: number): string {
+function formatUuid(bytes: Buffer, version: number): string {
   bytes[6] = (version << 4) | ((bytes[6] ?? 0) & 0x0f);
   bytes[8] = 0x80 | ((bytes[8] ?? 0) & 0x3f);
   const digits = bytes.toString('hex');

@@ -2,40 +2,40 @@
 export type Headers = readonly (readonly [name: string, value: string])[];
 
 /** A body: bytes, or pieces of them with their total length where it is known. `pieces` may be asked for once. */
-export type Body =
+export type RequestBody =
   | Uint8Array
-  | { readonly length: number | undefined; readonly pieces: () => AsyncIterable<Uint8Array> };
+  | { readonly length: number | undefined; readonly chunks: () => AsyncIterable<Uint8Array> };
 
 /** A request of one HTTP exchange. `url` is absolute. */
 export interface Request {
   readonly method: string;
   readonly url: string;
   readonly headers: Headers;
-  readonly body: Body;
+  readonly body: RequestBody;
   /** Called when a body of bytes is handed over, all at once; pieces are seen as they are taken. */
-  readonly onLeave?: () => void;
+  readonly onBodySent?: () => void;
   /** Ends the exchange early, with its reason as the error. */
   readonly signal?: AbortSignal;
 }
 
 /** An answer. The body can be read once; an answer that was cut throws while it is read. */
-export interface Reply {
+export interface Response {
   readonly status: number;
   readonly statusText: string;
   readonly headers: Headers;
   readonly body: AsyncIterable<Uint8Array>;
   /** All of the body, where it has come already; then nobody need read it piece by piece. */
-  readonly whole?: Uint8Array | undefined;
+  readonly completeBody?: Uint8Array | undefined;
 }
 
 /** One exchange. Throws where there is no answer; every status is an answer. The network and the local service are both this. */
-export type Send = (request: Request) => Promise<Reply>;
+export type Send = (request: Request) => Promise<Response>;
 
 /** Something that every exchange passes through. */
-export type Layer = (next: Send) => Send;
+export type Middleware = (next: Send) => Send;
 
 /** The value of a header whatever its case; of several the first. */
-export function header(headers: Headers, name: string): string | undefined {
-  const wanted = name.toLowerCase();
-  return headers.find(([candidate]) => candidate.toLowerCase() === wanted)?.[1];
+export function getHeader(headers: Headers, name: string): string | undefined {
+  const lowerCaseName = name.toLowerCase();
+  return headers.find(([candidate]) => candidate.toLowerCase() === lowerCaseName)?.[1];
 }

@@ -3,18 +3,18 @@ import { isIP, type Socket } from 'node:net';
 import * as tls from 'node:tls';
 
 /** What TLS trusts and shows besides the usual: PEM texts. */
-export interface Tls {
+export interface TlsSettings {
   /** Authorities trusted besides the usual ones, those of NODE_EXTRA_CA_CERTS among them. */
-  readonly authorities?: readonly string[];
+  readonly caCertificates?: readonly string[];
   /** A certificate of our own with its key, for servers that ask for one. */
   readonly client?: { readonly cert: string; readonly key: string };
 }
 
 /** TLS over a connection to the host of an address, with its certificate checked. Throws what is wrong with it. */
-export async function secured(
+export async function connectTls(
   socket: Socket,
   { hostname }: URL,
-  { authorities, client }: Tls,
+  { caCertificates, client }: TlsSettings,
   signal: AbortSignal,
 ): Promise<tls.TLSSocket> {
   const host = hostname.replace(/^\[|\]$/g, '');
@@ -26,7 +26,7 @@ export async function secured(
     ALPNProtocols: ['http/1.1'],
     // Said here, so that no variable of the environment decides it.
     rejectUnauthorized: true,
-    ...(authorities ? { ca: [...usualAuthorities(), ...authorities] } : {}),
+    ...(caCertificates ? { ca: [...defaultCaCertificates(), ...caCertificates] } : {}),
     ...client,
   });
   try {
@@ -40,14 +40,14 @@ export async function secured(
 }
 
 /** The TLS of a connection: its version, and when the certificate of the server ends in milliseconds since 1970; undefined for none. */
-export function securityOf(socket: Socket): { readonly version: string; readonly expires: number } | undefined {
+export function readTlsInfo(socket: Socket): { readonly version: string; readonly expiresMs: number } | undefined {
   if (!(socket instanceof tls.TLSSocket)) return undefined;
-  return { version: socket.getProtocol() ?? 'TLS', expires: Date.parse(socket.getPeerCertificate().valid_to) };
+  return { version: socket.getProtocol() ?? 'TLS', expiresMs: Date.parse(socket.getPeerCertificate().valid_to) };
 }
 
 // A list of our own takes the place of what Node trusts, so that has to be on it. Newer Nodes tell what it is.
-function usualAuthorities(): readonly string[] {
-  const told: unknown = Reflect.get(tls, 'getCACertificates');
-  const usual: unknown = typeof told === 'function' ? told('default') : undefined;
-  return Array.isArray(usual) ? usual.map(String) : tls.rootCertificates;
+function defaultCaCertificates(): readonly string[] {
+  const getCertificates: unknown = Reflect.get(tls, 'getCACertificates');
+  const certificates: unknown = typeof getCertificates === 'function' ? getCertificates('default') : undefined;
+  return Array.isArray(certificates) ? certificates.map(String) : tls.rootCertificates;
 }

@@ -1,10 +1,10 @@
 import { JsonError } from './json-error.ts';
 
 // The entry of a value outside of all containers.
-const NONE = -1;
+const NO_CONTAINER = -1;
 
 /** Memory for the index of one document after the other: the next one that is given it ends the one before. */
-export interface Room {
+export interface TapeBuffer {
   entries: Int32Array | undefined;
 }
 
@@ -12,26 +12,26 @@ export interface Room {
 export class Tape {
   /** The innermost container that is open is an object. */
   inObject = false;
-  readonly #most: number;
-  readonly #room: Room;
+  readonly #maxValues: number;
+  readonly #buffer: TapeBuffer;
   #entries: Int32Array;
   #used = 0;
   // The entry of the innermost open container. Where it will say what follows it, it says what is around it until then:
   // so a document that is a million levels deep needs no stack beside it.
-  #innermost = NONE;
+  #innermost = NO_CONTAINER;
 
   /** With room for `expected` values and keys at first, and for at most `most`. */
-  constructor(expected: number, most: number, room: Room = { entries: undefined }) {
-    const needed = 3 * Math.min(most, Math.max(16, expected));
-    this.#most = most;
-    this.#room = room;
-    this.#entries = room.entries && room.entries.length >= needed ? room.entries : new Int32Array(needed);
-    room.entries = this.#entries;
+  constructor(expectedValues: number, maxValues: number, buffer: TapeBuffer = { entries: undefined }) {
+    const needed = 3 * Math.min(maxValues, Math.max(16, expectedValues));
+    this.#maxValues = maxValues;
+    this.#buffer = buffer;
+    this.#entries = buffer.entries && buffer.entries.length >= needed ? buffer.entries : new Int32Array(needed);
+    buffer.entries = this.#entries;
   }
 
   /** A container is open. */
   get isOpen(): boolean {
-    return this.#innermost !== NONE;
+    return this.#innermost !== NO_CONTAINER;
   }
 
   /** Adds a scalar or a key. Throws JsonError where there are too many. */
@@ -69,10 +69,10 @@ export class Tape {
 
   #grow(at: number): void {
     const entries = this.#entries.length / 3;
-    if (entries >= this.#most) throw new JsonError(`it has more than ${this.#most} values`, at);
-    const larger = new Int32Array(3 * Math.min(this.#most, entries * 2));
+    if (entries >= this.#maxValues) throw new JsonError(`it has more than ${this.#maxValues} values`, at);
+    const larger = new Int32Array(3 * Math.min(this.#maxValues, entries * 2));
     larger.set(this.#entries);
     this.#entries = larger;
-    this.#room.entries = larger;
+    this.#buffer.entries = larger;
   }
 }

@@ -5,32 +5,32 @@ import { JsonError } from './json-error.ts';
  * The same bytes as valid UTF-8 without a byte order mark.
  * Throws JsonError with the offset of the first bad byte; UTF-16 and UTF-32 are named as what they are.
  */
-export function utf8(input: Uint8Array): Buffer {
+export function decodeUtf8(input: Uint8Array): Buffer {
   const bytes = Buffer.from(input.buffer, input.byteOffset, input.byteLength);
-  refuseWide(bytes);
-  if (!isUtf8(bytes)) throw new JsonError('invalid UTF-8', firstInvalid(bytes));
-  return hasMark(bytes) ? bytes.subarray(3) : bytes;
+  rejectUtf16(bytes);
+  if (!isUtf8(bytes)) throw new JsonError('invalid UTF-8', firstInvalidOffset(bytes));
+  return hasByteOrderMark(bytes) ? bytes.subarray(3) : bytes;
 }
 
 /** True when the bytes start with the UTF-8 byte order mark, the only bytes that are ever dropped from an input. */
-export function hasMark(bytes: Uint8Array): boolean {
+export function hasByteOrderMark(bytes: Uint8Array): boolean {
   return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
 }
 
 /** Throws JsonError for a text that starts as UTF-16 or UTF-32 do; its first two bytes tell. */
-export function refuseWide(bytes: Uint8Array): void {
-  if (looksWide(bytes)) throw new JsonError('this is UTF-16 or UTF-32; save it as UTF-8', 0);
+export function rejectUtf16(bytes: Uint8Array): void {
+  if (isUtf16(bytes)) throw new JsonError('this is UTF-16 or UTF-32; save it as UTF-8', 0);
 }
 
-function looksWide(bytes: Uint8Array): boolean {
+function isUtf16(bytes: Uint8Array): boolean {
   const [first, second] = bytes;
   if (first === undefined || second === undefined) return false;
-  const marked = (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff);
+  const hasUtf16Mark = (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff);
   // JSON starts with an ASCII character, so a zero among the first two bytes is part of a wide one.
-  return marked || first === 0 || second === 0;
+  return hasUtf16Mark || first === 0 || second === 0;
 }
 
-function firstInvalid(bytes: Uint8Array): number {
+function firstInvalidOffset(bytes: Uint8Array): number {
   let at = 0;
   while (at < bytes.length) {
     const length = sequenceLength(bytes, at);

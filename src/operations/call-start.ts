@@ -1,11 +1,11 @@
-import { MEBIBYTE, type Operation } from './operation.ts';
+import { BYTES_PER_MEBIBYTE, type Operation } from './operation.ts';
 
 // SERVERS.md: a request above 32 MiB is refused; larger fields of a row are silently replaced.
-const BODY_BYTES = 32 * 1024 * 1024;
-const ROW_BYTES = 3.5 * 1024 * 1024;
+const MAX_BODY_BYTES = 32 * 1024 * 1024;
+const MAX_ROW_BYTES = 3.5 * 1024 * 1024;
 
 /** POST /call/start (INTERFACE.md): records the start of a traced call. The same id again is the same call. */
-export const callStart = {
+export const callStartOperation = {
   command: ['call', 'start'],
   summary: 'Record the start of a traced call',
   about:
@@ -13,7 +13,7 @@ export const callStart = {
   path: '/call/start',
   auth: 'basic',
   host: 'trace',
-  largestBody: 32 * MEBIBYTE,
+  largestBody: 32 * BYTES_PER_MEBIBYTE,
   errors: 'detail',
   effect: 'keyed',
   key: ['id', 'trace_id'],
@@ -24,12 +24,12 @@ export const callStart = {
       type: 'object',
       required: true,
       summary: 'The call that starts',
-      advice: { bytes: BODY_BYTES },
+      advice: { bytes: MAX_BODY_BYTES },
       fields: {
         attributes: {
           type: 'object',
           fill: 'empty',
-          advice: { required: true, keeps: ROW_BYTES },
+          advice: { required: true, keeps: MAX_ROW_BYTES },
           common: true,
           summary: 'Free-form facts about the call',
           sample: { env: 'ci' },
@@ -37,7 +37,7 @@ export const callStart = {
         inputs: {
           type: 'object',
           fill: 'empty',
-          advice: { required: true, keeps: ROW_BYTES },
+          advice: { required: true, keeps: MAX_ROW_BYTES },
           common: true,
           summary: 'What the call was given, by name',
           sample: { question: 'Where is my parcel?' },
@@ -76,7 +76,7 @@ export const callStart = {
         },
         otel_dump: {
           type: 'object',
-          advice: { keeps: ROW_BYTES },
+          advice: { keeps: MAX_ROW_BYTES },
           summary: 'The OpenTelemetry span the call was made from',
           sample: { start_time_unix_nano: 1769851800123456789n },
         },

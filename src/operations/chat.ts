@@ -1,10 +1,10 @@
-import { chatBody } from './chat-body.ts';
-import { chatEngineBody } from './chat-engine-body.ts';
-import { chatReply } from './chat-reply.ts';
-import { MEBIBYTE, type Operation } from './operation.ts';
+import { chatEngineFields } from './chat-engine-fields.ts';
+import { chatRequestFields } from './chat-request-fields.ts';
+import { chatResponseFields } from './chat-response-fields.ts';
+import { BYTES_PER_MEBIBYTE, type Operation } from './operation.ts';
 
 /** POST /v1/chat/completions (INTERFACE.md): a completion costs money each time it is asked for. */
-export const chat = {
+export const chatOperation = {
   command: ['chat'],
   summary: 'Create a chat completion',
   about:
@@ -12,12 +12,12 @@ export const chat = {
   path: '/v1/chat/completions',
   auth: 'bearer',
   host: 'chat',
-  largestBody: 32 * MEBIBYTE,
+  largestBody: 32 * BYTES_PER_MEBIBYTE,
   errors: 'error',
   effect: 'paid',
   ids: { request: ['request_id'] },
-  body: { ...chatBody, ...chatEngineBody },
-  reply: chatReply,
+  body: { ...chatRequestFields, ...chatEngineFields },
+  reply: chatResponseFields,
   result: { member: 'choices', as: 'chat' },
   streams: true,
   arguments: { name: 'prompt', summary: 'Words of the prompt, joined by blanks', as: 'prompt' },

@@ -1,10 +1,10 @@
-import { MEBIBYTE, type Operation } from './operation.ts';
+import { BYTES_PER_MEBIBYTE, type Operation } from './operation.ts';
 
 // SERVERS.md: a payload above 1 MiB is refused.
-const PAYLOAD_BYTES = 1024 * 1024;
+const MAX_PAYLOAD_BYTES = 1024 * 1024;
 
 /** POST /feedback/replace (INTERFACE.md): without an id of the client's own a repeat makes a second record. */
-export const feedbackReplace = {
+export const feedbackReplaceOperation = {
   command: ['feedback', 'replace'],
   summary: 'Replace a feedback record of an object or call',
   about:
@@ -12,7 +12,7 @@ export const feedbackReplace = {
   path: '/feedback/replace',
   auth: 'basic',
   host: 'trace',
-  largestBody: 32 * MEBIBYTE,
+  largestBody: 32 * BYTES_PER_MEBIBYTE,
   errors: 'detail',
   effect: 'keyed',
   key: ['id'],
@@ -35,7 +35,7 @@ export const feedbackReplace = {
       type: 'object',
       required: true,
       summary: 'The feedback itself: any JSON object',
-      advice: { bytes: PAYLOAD_BYTES },
+      advice: { bytes: MAX_PAYLOAD_BYTES },
       sample: { output: { score: 0.9 } },
     },
     project_id: {

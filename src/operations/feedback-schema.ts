@@ -1,7 +1,7 @@
-import { MEBIBYTE, type Operation } from './operation.ts';
+import { BYTES_PER_MEBIBYTE, type Operation } from './operation.ts';
 
 /** POST /feedback/payload_schema (INTERFACE.md): reads only. */
-export const feedbackSchema = {
+export const feedbackSchemaOperation = {
   command: ['feedback', 'schema'],
   summary: 'Discover the paths and types of feedback payloads',
   about:
@@ -9,7 +9,7 @@ export const feedbackSchema = {
   path: '/feedback/payload_schema',
   auth: 'basic',
   host: 'trace',
-  largestBody: 32 * MEBIBYTE,
+  largestBody: 32 * BYTES_PER_MEBIBYTE,
   errors: 'detail',
   effect: 'read',
   limit: 120,

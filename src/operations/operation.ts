@@ -1,5 +1,5 @@
 import type { Fields } from '../fields/field.ts';
-import type { Path } from '../json/path.ts';
+import type { JsonPath } from '../json/json-path.ts';
 import type { Shorthands } from './shorthand.ts';
 
 /** One operation of the service (INTERFACE.md, endpoints). Everything svc does with it is read from this value. */
@@ -13,7 +13,7 @@ export interface Operation {
   readonly path: `/${string}`;
   readonly auth: 'basic' | 'bearer';
   /** Which of the three base addresses it goes to. */
-  readonly host: Host;
+  readonly host: OperationHost;
   /** Bytes of a body that servers take at most (SERVERS.md). */
   readonly largestBody: number;
   /** How servers tell what they refuse: `{"detail":...}`, with 422 for bodies, or `{"error":{...}}`, with 400 (SERVERS.md). */
@@ -23,7 +23,7 @@ export interface Operation {
   /** A `keyed` operation is so only while these members (of `flagsFrom`, if set) are there; otherwise it is `once`. */
   readonly key?: readonly string[];
   /** Where in the body the ids stand that tell later whether it was applied, by what they are ids of. */
-  readonly ids?: { readonly [what: string]: Path };
+  readonly ids?: { readonly [what: string]: JsonPath };
   readonly body: Fields;
   /** The member whose own members become the flags. */
   readonly flagsFrom?: string;
@@ -48,9 +48,9 @@ export interface Operation {
 }
 
 /** For `largestBody`. */
-export const MEBIBYTE = 1024 * 1024;
+export const BYTES_PER_MEBIBYTE = 1024 * 1024;
 
-export type Host = 'trace' | 'chat' | 'train';
+export type OperationHost = 'trace' | 'chat' | 'train';
 
 /** A command line that works, without the leading `svc`; `stdin` is what is piped into it. */
 export interface Example {

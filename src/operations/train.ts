@@ -1,8 +1,8 @@
 import type { Fields } from '../fields/field.ts';
-import { MEBIBYTE, type Operation } from './operation.ts';
-import { trajectoryGroup } from './trajectory.ts';
+import { BYTES_PER_MEBIBYTE, type Operation } from './operation.ts';
+import { trajectoryGroupFields } from './trajectory-fields.ts';
 
-const experimentalConfig = {
+const experimentalConfigFields = {
   advantage_balance: { type: 'number', summary: 'Weight between positive and negative advantages', sample: 0 },
   epsilon: { type: 'number', summary: 'Lower clip range of the policy ratio', sample: 0.2 },
   epsilon_high: { type: 'number', summary: 'Upper clip range of the policy ratio', sample: 0.28 },
@@ -20,7 +20,7 @@ const experimentalConfig = {
 } as const satisfies Fields;
 
 /** POST /v1/preview/training-jobs (INTERFACE.md): a repeat makes a second job. */
-export const train = {
+export const trainOperation = {
   command: ['train'],
   summary: 'Create a reinforcement-learning training job',
   about:
@@ -28,7 +28,7 @@ export const train = {
   path: '/v1/preview/training-jobs',
   auth: 'bearer',
   host: 'train',
-  largestBody: 1024 * MEBIBYTE,
+  largestBody: 1024 * BYTES_PER_MEBIBYTE,
   errors: 'detail',
   effect: 'once',
   preview: true,
@@ -36,13 +36,13 @@ export const train = {
     model_id: { type: 'string', format: 'uuid', required: true, summary: 'Id of the model to train' },
     trajectory_groups: {
       type: 'list',
-      of: { type: 'object', fields: trajectoryGroup },
+      of: { type: 'object', fields: trajectoryGroupFields },
       required: true,
       summary: 'The groups to train on',
     },
     experimental_config: {
       type: 'object',
-      fields: experimentalConfig,
+      fields: experimentalConfigFields,
       common: true,
       summary: 'Settings of the training algorithm; experimental',
     },

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
-import { replaceFile } from '../files/replacement.ts';
-import { visibleBytes } from './visible.ts';
+import { openReplacement } from '../files/file-replacement.ts';
+import { createByteEscapeFilter } from './escape-controls.ts';
 import type { Writer } from './writer.ts';
 
 /** Where a result goes. Nothing is final before `commit`. */
@@ -17,28 +17,28 @@ export async function openSink(output: string | undefined, stdout: Writer, cwd: 
     return { writer: stdout, commit: () => stdout.end(), abandon: () => stdout.end() };
   }
   const path = resolve(cwd, output);
-  const file = await replaceFile(path, output);
-  const filter = file.isTerminal ? visibleBytes() : undefined;
+  const file = await openReplacement(path, output);
+  const filter = file.isTerminal ? createByteEscapeFilter() : undefined;
   let isEmpty = true;
-  let isOver = false;
-  const once = async (end: () => Promise<void>): Promise<void> => {
-    if (!isOver) await end();
-    isOver = true;
+  let isFinished = false;
+  const finishOnce = async (flushFilter: () => Promise<void>): Promise<void> => {
+    if (!isFinished) await flushFilter();
+    isFinished = true;
   };
   const write = async (text: string | Uint8Array): Promise<void> => {
     isEmpty &&= text.length === 0;
     await file.write(filter ? filter.push(text) : text);
   };
   const end = async (): Promise<void> => {
-    if (filter) await file.write(filter.rest());
+    if (filter) await file.write(filter.flush());
   };
   return {
     writer: { isTerminal: false, columns: 80, write, end },
     commit: () =>
-      once(async () => {
+      finishOnce(async () => {
         await end();
         await file.commit();
       }),
-    abandon: () => once(() => file.abandon(isEmpty ? undefined : `${path}.partial`)),
+    abandon: () => finishOnce(() => file.abandon(isEmpty ? undefined : `${path}.partial`)),
   };
 }

@@ -1,9 +1,9 @@
 import { Buffer } from 'node:buffer';
 import { Failure } from '../errors.ts';
-import { fileReason } from '../files/reason.ts';
+import { describeFileError } from '../files/file-errors.ts';
 import type { OutputStream } from '../runtime.ts';
-import type { Style } from './style.ts';
-import { visibleBytes } from './visible.ts';
+import { createByteEscapeFilter } from './escape-controls.ts';
+import type { TextStyle } from './text-style.ts';
 
 /** Where text goes: stdout, stderr or a file. */
 export interface Writer {
@@ -14,64 +14,64 @@ export interface Writer {
    * Writes and waits until it has left the process. On a terminal control characters are shown, and the style is
    * applied where colours are on. Throws Failure `local` when the disk is full, and ClosedPipe when nobody reads.
    */
-  readonly write: (text: string | Uint8Array, style?: Style) => Promise<void>;
+  readonly write: (text: string | Uint8Array, style?: TextStyle) => Promise<void>;
   /** Writes what is still held back. */
   readonly end: () => Promise<void>;
 }
 
 /** The reader of a pipe went away. No failure of ours: it has what it wanted. */
-export class ClosedPipe extends Error {
+export class ClosedPipeError extends Error {
   override readonly name = 'ClosedPipe';
 }
 
 export interface WriterOptions {
   readonly name: string;
   /** It is stderr: control characters are shown even where it is no terminal, and nothing fails because nobody listens. */
-  readonly isAside?: boolean;
-  readonly colour: boolean;
+  readonly isStderr?: boolean;
+  readonly hasColor: boolean;
 }
 
 /** The one writer of a stream, used for everything that a server, a file or svc itself has to say. */
-export function streamWriter(stream: OutputStream, { name, isAside = false, colour }: WriterOptions): Writer {
+export function createStreamWriter(stream: OutputStream, { name, isStderr = false, hasColor }: WriterOptions): Writer {
   const isTerminal = stream.isTTY === true;
-  const filter = isTerminal || isAside ? visibleBytes() : undefined;
+  const filter = isTerminal || isStderr ? createByteEscapeFilter() : undefined;
   // Errors reach us through the callback of each write; without a listener Node would end the process.
   stream.on('error', () => {});
   const send = async (bytes: string | Uint8Array): Promise<void> => {
     if (bytes.length === 0) return;
-    const done = written(stream, bytes, name);
-    await (isAside ? done.catch(() => {}) : done);
+    const done = writeToStream(stream, bytes, name);
+    await (isStderr ? done.catch(() => {}) : done);
   };
   return {
     isTerminal,
     columns: stream.columns || 80,
     write: async (text, style) => {
       if (!filter) return send(text);
-      const clean = filter.push(text);
-      return send(style && colour ? await styled(clean, style) : clean);
+      const escaped = filter.push(text);
+      return send(style && hasColor ? await styleText(escaped, style) : escaped);
     },
     end: async () => {
-      if (filter) await send(filter.rest());
+      if (filter) await send(filter.flush());
     },
   };
 }
 
-async function styled(text: string, style: Style): Promise<string> {
-  const { paint } = await import('./style.ts');
-  return paint(text, style);
+async function styleText(text: string, style: TextStyle): Promise<string> {
+  const { applyStyle } = await import('./text-style.ts');
+  return applyStyle(text, style);
 }
 
-function written(stream: OutputStream, bytes: string | Uint8Array, name: string): Promise<void> {
+function writeToStream(stream: OutputStream, bytes: string | Uint8Array, name: string): Promise<void> {
   return new Promise((resolve, reject) => {
     stream.write(typeof bytes === 'string' ? Buffer.from(bytes) : bytes, (error) => {
-      if (error) reject(asFailure(error, name));
+      if (error) reject(writeError(error, name));
       else resolve();
     });
   });
 }
 
-function asFailure(error: Error, name: string): Error {
+function writeError(error: Error, name: string): Error {
   const code = 'code' in error ? error.code : undefined;
-  if (code === 'EPIPE' || code === 'ERR_STREAM_DESTROYED') return new ClosedPipe();
-  return new Failure('local', `cannot write ${name}: ${fileReason(error)}`);
+  if (code === 'EPIPE' || code === 'ERR_STREAM_DESTROYED') return new ClosedPipeError();
+  return new Failure('local', `cannot write ${name}: ${describeFileError(error)}`);
 }

@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { isBlank, type Line, linesOf } from '../../src/batch/line.ts';
-import { rangesText } from '../../src/batch/ranges.ts';
+import { formatLineRanges } from '../../src/batch/line-ranges.ts';
 import { isInShard, parseShard } from '../../src/batch/shard.ts';
+import { type InputLine, isEmptyLine, splitLines } from '../../src/batch/split-lines.ts';
 
-async function linesIn(pieces: readonly string[], most = 1000): Promise<Line[]> {
+async function linesIn(pieces: readonly string[], most = 1000): Promise<InputLine[]> {
   const given = async function* (): AsyncGenerator<Uint8Array> {
     for (const piece of pieces) yield Buffer.from(piece);
   };
-  const lines: Line[] = [];
-  for await (const line of linesOf(given(), most)) lines.push(line);
+  const lines: InputLine[] = [];
+  for await (const line of splitLines(given(), most)) lines.push(line);
   return lines;
 }
 
@@ -35,7 +35,7 @@ describe('lines', () => {
       '{"last":true}',
     ]);
     expect(lines.map(({ number }) => number)).toEqual([1, 2, 3, 4, 5]);
-    expect(lines.map(isBlank)).toEqual([false, true, true, false, false]);
+    expect(lines.map(isEmptyLine)).toEqual([false, true, true, false, false]);
     expect(lines.map(({ isTorn }) => isTorn)).toEqual([false, false, false, false, true]);
     const all = Buffer.from(text);
     for (const { offset, length, bytes } of lines)
@@ -72,7 +72,7 @@ describe('shards', () => {
 });
 
 it('line numbers are told as ranges, of very many the first', () => {
-  expect(rangesText([3, 7, 8, 9, 12])).toBe('3, 7-9, 12');
-  expect(rangesText([])).toBe('');
-  expect(rangesText(Array.from({ length: 100 }, (_, at) => at * 2))).toMatch(/^0, 2, .*38 and 80 more ranges$/);
+  expect(formatLineRanges([3, 7, 8, 9, 12])).toBe('3, 7-9, 12');
+  expect(formatLineRanges([])).toBe('');
+  expect(formatLineRanges(Array.from({ length: 100 }, (_, at) => at * 2))).toMatch(/^0, 2, .*38 and 80 more ranges$/);
 });

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openStore } from '../../src/service/store.ts';
+import { openStore } from '../../src/local-service/store/open-store.ts';
 
 /** A `svc serve` on a database of its own. */
 export interface LocalService {

@@ -21,7 +21,7 @@ interface Answer {
 
 function sending({ status = 200, headers = json, pieces }: Answer): Send {
   return async (request) => {
-    for await (const _ of request.body instanceof Uint8Array ? [] : request.body.pieces());
+    for await (const _ of request.body instanceof Uint8Array ? [] : request.body.chunks());
     return {
       status,
       statusText: '',

@@ -1,10 +1,10 @@
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, it } from 'vitest';
-import { operations } from '../../src/operations/index.ts';
+import { allOperations } from '../../src/operations/all-operations.ts';
 import { svc } from '../support/svc.ts';
 
-const names = operations.map((operation) => ({
+const names = allOperations.map((operation) => ({
   operation,
   words: [...operation.command],
   name: operation.command.join(' '),
@@ -57,8 +57,8 @@ describe('svc spec', () => {
     const validator = new Validator();
     expect(await validator.validate(document)).toEqual({ valid: true });
     expect(validator.version).toBe('3.1');
-    expect(Object.keys(document.paths)).toEqual(operations.map(({ path }) => path));
-    for (const { path, auth } of operations) expect(document.paths[path].post.security).toEqual([{ [auth]: [] }]);
+    expect(Object.keys(document.paths)).toEqual(allOperations.map(({ path }) => path));
+    for (const { path, auth } of allOperations) expect(document.paths[path].post.security).toEqual([{ [auth]: [] }]);
     expect(document.paths['/v1/preview/training-jobs'].post['x-preview']).toBe(true);
   });
 

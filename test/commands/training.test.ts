@@ -35,7 +35,7 @@ async function sent(
       const pieces: Uint8Array[] = [];
       length = request.body.length;
       if (request.body instanceof Uint8Array) pieces.push(request.body);
-      else for await (const piece of request.body.pieces()) pieces.push(piece);
+      else for await (const piece of request.body.chunks()) pieces.push(piece);
       body = Buffer.concat(pieces).toString();
       return { status: 200, statusText: 'OK', headers: [], body: Readable.from([Buffer.from(`{"id":"${modelId}"}`)]) };
     },
@@ -264,7 +264,7 @@ describe('what is not sent', () => {
           if (body instanceof Uint8Array) throw new Error('it is not streamed');
           if (how === 'appended to') appendFileSync(path, group);
           if (how === 'replaced') writeFileSync(path, group);
-          for await (const piece of body.pieces()) {
+          for await (const piece of body.chunks()) {
             received += piece.length;
             if (how === 'of the same length') writeFileSync(path, `${group.replace('1.0', '2.0')}\n`.repeat(20_000));
             expect(received).toBeLessThan(body.length ?? 0);

@@ -2,8 +2,8 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { commands } from '../../src/cli/commands.ts';
-import { completedFlags } from '../../src/cli/completion-words.ts';
+import { allCommands } from '../../src/cli/all-commands.ts';
+import { completableFlags } from '../../src/cli/docs/completion-words.ts';
 import { type Answers, shells } from '../support/shells.ts';
 import { cases, derived, finished, folderFiles } from '../support/shells-cases.ts';
 
@@ -30,7 +30,7 @@ for (const { name, missing, finishes, ask } of shells) {
       expect(answers.offers.get(line)).toEqual([...offers].sort());
     });
 
-    it.each(commands.map(({ words }) => words.join(' ')))('offers every flag, value and argument of %s', (words) => {
+    it.each(allCommands.map(({ words }) => words.join(' ')))('offers every flag, value and argument of %s', (words) => {
       const wanted = derived.filter(([line]) => line.startsWith(`svc ${words} `));
       expect(wanted.map(([line]) => [line, answers.offers.get(line)])).toEqual(
         wanted.map(([line, offers]) => [line, [...offers].sort()]),
@@ -70,8 +70,8 @@ describe('the script for PowerShell, which is not asked', () => {
     expect(brackets).toBe('');
   });
 
-  it.each(commands)('has every flag of $words', (command) => {
-    const flags = completedFlags(command).map(({ word }) => `'${word}'`);
+  it.each(allCommands)('has every flag of $words', (command) => {
+    const flags = completableFlags(command).map(({ word }) => `'${word}'`);
     expect(text).toContain(`    '${command.words.join(' ')}' = @{ Flags = @(${flags.join(', ')});`);
   });
 });

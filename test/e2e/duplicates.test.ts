@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { openStore } from '../../src/service/store.ts';
+import { openStore } from '../../src/local-service/store/open-store.ts';
 import { finished, run, serve, start } from '../support/process.ts';
 import { bodyOf, httpAnswer, rawServer } from '../support/raw-server.ts';
 import { folder } from '../support/svc.ts';

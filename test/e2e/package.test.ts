@@ -112,7 +112,7 @@ it('a stack that is shown leads to the source', () => {
     process.exitCode = await main({ argv: ['profile', 'list'], env, stdin, stdout, stderr, after: later, onSignal: later });`;
   const { status, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8' });
   expect(status).toBe(1);
-  expect(stderr).toMatch(/unforeseen[\s\S]*\(src\/profiles\/folders\.ts:\d+:\d+\)/);
+  expect(stderr).toMatch(/unforeseen[\s\S]*\(src\/config\/directories\.ts:\d+:\d+\)/);
   expect(stderr).not.toContain('/dist/');
 });
 

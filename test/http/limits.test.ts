@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { deadlineIn, noDeadline } from '../../src/http/deadline.ts';
-import { LimitReached, usualLimits, withLimits } from '../../src/http/limits.ts';
-import type { Body, Reply, Request, Send } from '../../src/http/message.ts';
-import { noProgress, piecesOf } from '../../src/http/progress.ts';
+import { createDeadline, noDeadline } from '../../src/http/deadline.ts';
+import type { Request, RequestBody, Response, Send } from '../../src/http/message.ts';
+import { bodyChunks, createRequestProgress } from '../../src/http/request-progress.ts';
+import { defaultTimeLimits, TimeLimitError, withTimeLimits } from '../../src/http/time-limits.ts';
 import { clock } from '../support/clock.ts';
 
 const request: Request = { method: 'POST', url: 'https://svc.test/', headers: [], body: new Uint8Array() };
@@ -15,8 +15,8 @@ function pending(): {
   /** The body of the request, as a connection takes it. */
   take: () => AsyncIterator<Uint8Array>;
 } {
-  let body: Body = new Uint8Array();
-  let resolve: (reply: Reply) => void = () => {};
+  let body: RequestBody = new Uint8Array();
+  let resolve: (reply: Response) => void = () => {};
   let signal: AbortSignal | undefined;
   return {
     send: (sent) =>
@@ -30,15 +30,15 @@ function pending(): {
     signal: () => signal,
     take: () =>
       (async function* () {
-        yield* piecesOf(body);
+        yield* bodyChunks(body);
       })(),
   };
 }
 
 function setup(time = clock(), deadline = noDeadline) {
-  const progress = noProgress();
+  const progress = createRequestProgress();
   const wire = pending();
-  const send = withLimits(usualLimits, deadline, progress, time.after)(wire.send);
+  const send = withTimeLimits(defaultTimeLimits, deadline, progress, time.after)(wire.send);
   return { time, progress, wire, send };
 }
 
@@ -47,11 +47,11 @@ async function limitOf(promise: Promise<unknown>): Promise<string> {
     await promise;
     return 'none';
   } catch (error) {
-    return error instanceof LimitReached ? `${error.limit} ${error.milliseconds}` : String(error);
+    return error instanceof TimeLimitError ? `${error.limit} ${error.limitMs}` : String(error);
   }
 }
 
-async function read(reply: Promise<Reply>): Promise<void> {
+async function read(reply: Promise<Response>): Promise<void> {
   for await (const _ of (await reply).body);
 }
 
@@ -74,7 +74,7 @@ describe('limits of an exchange', () => {
   it('an upload that goes on is no silence', async () => {
     const { time, wire, send, progress } = setup();
     const pieces = piecesOnDemand();
-    const outcome = limitOf(send({ ...request, body: { length: 3, pieces: pieces.all } }));
+    const outcome = limitOf(send({ ...request, body: { length: 3, chunks: pieces.all } }));
     progress.phase = 'part';
     const leaving = wire.take();
     for (let minute = 0; minute < 30; minute += 9) {
@@ -89,9 +89,9 @@ describe('limits of an exchange', () => {
 
   it('a deadline over attempts, waits and the reading of the answer', async () => {
     const time = clock();
-    const deadline = deadlineIn(5000, time);
+    const deadline = createDeadline(5000, time);
     time.advance(3000);
-    expect(deadline.left()).toBe(2000);
+    expect(deadline.remainingMs()).toBe(2000);
     const { wire, send } = setup(time, deadline);
     const reply = send(request);
     wire.answer(stalling(wire));
@@ -99,7 +99,7 @@ describe('limits of an exchange', () => {
     await reply;
     time.advance(2000);
     expect(await outcome).toBe('total 5000');
-    expect(deadlineIn(undefined, time).left()).toBe(Number.POSITIVE_INFINITY);
+    expect(createDeadline(undefined, time).remainingMs()).toBe(Number.POSITIVE_INFINITY);
     expect(time.pending()).toBe(0);
   });
 

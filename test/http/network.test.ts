@@ -1,12 +1,12 @@
 import { createServer } from 'node:http';
 import { connect, createServer as createTcpServer } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { collect } from '../../src/http/collect.ts';
-import { header, type Request } from '../../src/http/message.ts';
-import { overNetwork } from '../../src/http/network.ts';
-import { noProgress, withProgress } from '../../src/http/progress.ts';
-import { parseProxy, proxyAuthorization, proxyFor } from '../../src/http/proxies.ts';
-import { networkReason } from '../../src/http/reason.ts';
+import { collectBody } from '../../src/http/collect-body.ts';
+import { getHeader, type Request } from '../../src/http/message.ts';
+import { describeNetworkError } from '../../src/http/network-errors.ts';
+import { parseProxyUrl, proxyAuthorization, proxyForUrl } from '../../src/http/proxy.ts';
+import { createRequestProgress, withRequestProgress } from '../../src/http/request-progress.ts';
+import { openTransport } from '../../src/http/transport.ts';
 import { bodyOf, httpAnswer, rawServer } from '../support/raw-server.ts';
 
 function request(url: string, body: Request['body'] = Buffer.from('{}')): Request {
@@ -14,12 +14,12 @@ function request(url: string, body: Request['body'] = Buffer.from('{}')): Reques
 }
 
 async function send(url: string, body?: Request['body'], env: Readonly<Record<string, string>> = {}) {
-  const progress = noProgress();
-  const line = overNetwork({ proxy: parseProxy(proxyFor(new URL(url), env)?.text ?? ':'), tls: {} });
+  const progress = createRequestProgress();
+  const line = openTransport({ proxy: parseProxyUrl(proxyForUrl(new URL(url), env)?.text ?? ':'), tls: {} });
   onTestFinished(() => line.close());
   try {
-    const reply = await withProgress(progress)(line.send)(request(url, body));
-    return { progress, reply, text: (await collect(reply.body, 1e9)).toString(), error: undefined };
+    const reply = await withRequestProgress(progress)(line.send)(request(url, body));
+    return { progress, reply, text: (await collectBody(reply.body, 1e9)).toString(), error: undefined };
   } catch (error) {
     return { progress, reply: undefined, text: '', error };
   }
@@ -50,13 +50,13 @@ describe('overNetwork', () => {
 
   it('sends pieces of a known length with that length, of an unknown one in chunks', async () => {
     const server = await rawServer((socket) => socket.end(httpAnswer('{}')));
-    const pieces = async function* () {
+    const chunks = async function* () {
       yield Buffer.from('{"a":');
       yield Buffer.from('1}');
     };
-    await send(server.url, { length: 7, pieces });
+    await send(server.url, { length: 7, chunks });
     expect(bodyOf(server.received[0]).toString()).toBe('{"a":1}');
-    const chunked = send(server.url, { length: undefined, pieces });
+    const chunked = send(server.url, { length: undefined, chunks });
     await chunked;
     expect(server.received[1]?.toString()).toMatch(/transfer-encoding: chunked/i);
   });
@@ -76,7 +76,7 @@ describe('overNetwork', () => {
     const url = `http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}/`;
     const counts: number[] = [];
     for (const isKept of [false, true]) {
-      const line = overNetwork({ tls: {} }, isKept);
+      const line = openTransport({ tls: {} }, isKept);
       const exchange = async (path: string, isRead: boolean): Promise<void> => {
         const { body } = await line.send(request(`${url}${path}`));
         for await (const _ of body) if (!isRead) break;
@@ -94,12 +94,12 @@ describe('overNetwork', () => {
 
   it('tells how far a request has come', async () => {
     const refused = await send('http://127.0.0.1:9/');
-    expect(refused.progress).toEqual({ phase: 'nothing', sent: 0, attempts: 1 });
-    expect(networkReason(refused.error)).toContain('connection refused');
+    expect(refused.progress).toEqual({ phase: 'nothing', sentBytes: 0, attempts: 1 });
+    expect(describeNetworkError(refused.error)).toContain('connection refused');
     const reset = await rawServer((socket) => socket.destroy());
     const lost = await send(reset.url);
-    expect(lost.progress).toEqual({ phase: 'all', sent: 2, attempts: 1 });
-    expect(networkReason(lost.error)).toBe('the connection was closed before the answer was complete');
+    expect(lost.progress).toEqual({ phase: 'all', sentBytes: 2, attempts: 1 });
+    expect(describeNetworkError(lost.error)).toBe('the connection was closed before the answer was complete');
     const early = createTcpServer((socket) => socket.once('data', () => socket.resetAndDestroy()));
     await new Promise<void>((resolve) => early.listen(0, '127.0.0.1', resolve));
     onTestFinished(() => void early.close());
@@ -109,12 +109,12 @@ describe('overNetwork', () => {
       Buffer.alloc(64 * 1024 * 1024),
     );
     expect(part.progress.phase).toBe('part');
-    expect(part.progress.sent).toBeLessThan(64 * 1024 * 1024);
+    expect(part.progress.sentBytes).toBeLessThan(64 * 1024 * 1024);
   });
 });
 
 describe('proxies', () => {
-  const proxied = (url: string, env: Record<string, string>) => proxyFor(new URL(url), env)?.text;
+  const proxied = (url: string, env: Record<string, string>) => proxyForUrl(new URL(url), env)?.text;
 
   it.each<[string, Record<string, string>, string | undefined]>([
     ['https://svc.test', {}, undefined],
@@ -154,7 +154,7 @@ describe('proxies', () => {
     ['socks5://p:1', undefined],
     [':', undefined],
   ])('named %s are at %s', (text, wanted, authorization) => {
-    const proxy = parseProxy(text);
+    const proxy = parseProxyUrl(text);
     expect(proxy?.href).toBe(wanted);
     expect(proxy && proxyAuthorization(proxy)).toBe(authorization);
   });
@@ -180,7 +180,7 @@ describe('proxies', () => {
       send(url, undefined, { HTTP_PROXY: at, HTTPS_PROXY: at, NO_PROXY: 'direct.invalid' });
     const plain = await through('http://svc.invalid/call/start');
     expect(plain.text).toBe('{"via":"proxy"}');
-    expect(header(plain.reply?.headers ?? [], 'content-length')).toBe('15');
+    expect(getHeader(plain.reply?.headers ?? [], 'content-length')).toBe('15');
     const tunnel = await through('https://svc.invalid/call/start');
     expect(tunnel.progress.phase).toBe('nothing');
     expect((await through('http://direct.invalid/')).progress.phase).toBe('nothing');

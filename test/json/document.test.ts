@@ -1,9 +1,18 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseJson } from '../../src/json/document.ts';
+import { compactJson, indentJson } from '../../src/json/format-json.ts';
 import { JsonError } from '../../src/json/json-error.ts';
-import { compactJson, indentJson } from '../../src/json/layout.ts';
-import { itemsOf, type JsonNode, kindOf, member, membersOf, rootOf, stringOf, textOf } from '../../src/json/node.ts';
+import {
+  getMember,
+  itemsOf,
+  type JsonNode,
+  kindOf,
+  membersOf,
+  rawText,
+  rootOf,
+  stringOf,
+} from '../../src/json/json-node.ts';
+import { parseJson } from '../../src/json/parse-json.ts';
 
 function plain(node: JsonNode): unknown {
   switch (kindOf(node)) {
@@ -14,7 +23,7 @@ function plain(node: JsonNode): unknown {
     case 'string':
       return stringOf(node);
     default:
-      return JSON.parse(textOf(node));
+      return JSON.parse(rawText(node));
   }
 }
 
@@ -35,7 +44,7 @@ describe('parseJson', () => {
         const text = JSON.stringify(value, null, indent);
         const doc = parseJson(text);
         expect(JSON.stringify(plain(rootOf(doc)))).toBe(JSON.stringify(JSON.parse(text)));
-        expect(textOf(rootOf(doc))).toBe(text);
+        expect(rawText(rootOf(doc))).toBe(text);
         expect(JSON.parse(compactJson(doc))).toEqual(JSON.parse(text));
         expect(JSON.parse(indentJson(doc))).toEqual(JSON.parse(text));
         expect(indentJson(doc)).toBe(JSON.stringify(JSON.parse(text), null, 2));
@@ -71,7 +80,7 @@ describe('parseJson', () => {
     const text = '{"n": 9007199254740993, "f":1.0,"e":1E400, "a\\u0062":1,"ab":2}';
     const doc = parseJson(text);
     expect(compactJson(doc)).toBe('{"n":9007199254740993,"f":1.0,"e":1E400,"a\\u0062":1,"ab":2}');
-    expect(textOf(member(rootOf(doc), 'ab') ?? rootOf(doc))).toBe('2');
+    expect(rawText(getMember(rootOf(doc), 'ab') ?? rootOf(doc))).toBe('2');
   });
 
   it('reads a document of any depth', () => {
@@ -82,7 +91,7 @@ describe('parseJson', () => {
 
   it('takes __proto__ for a name like any other', () => {
     const root = rootOf(parseJson('{"__proto__":{"a":1}}'));
-    expect(textOf(member(root, '__proto__') ?? root)).toBe('{"a":1}');
+    expect(rawText(getMember(root, '__proto__') ?? root)).toBe('{"a":1}');
   });
 
   it.each([
@@ -131,6 +140,6 @@ describe('parseJson', () => {
   });
 
   it('drops a byte order mark and nothing else', () => {
-    expect(textOf(rootOf(parseJson(Buffer.from('\ufeff{"a":"\ufeff"}'))))).toBe('{"a":"\ufeff"}');
+    expect(rawText(rootOf(parseJson(Buffer.from('\ufeff{"a":"\ufeff"}'))))).toBe('{"a":"\ufeff"}');
   });
 });

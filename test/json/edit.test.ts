@@ -1,19 +1,19 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseJson } from '../../src/json/document.ts';
-import { type NewMember, PathError, setMembers, setPath } from '../../src/json/edit.ts';
-import { rootOf } from '../../src/json/node.ts';
-import { formatPath, parsePath } from '../../src/json/path.ts';
-import { splice } from '../../src/json/splice.ts';
+import { applySplices } from '../../src/json/apply-splices.ts';
+import { JsonPathError, type NewMember, splicesToSetMembers, splicesToSetPath } from '../../src/json/edit.ts';
+import { rootOf } from '../../src/json/json-node.ts';
+import { formatJsonPath, parseJsonPath } from '../../src/json/json-path.ts';
+import { parseJson } from '../../src/json/parse-json.ts';
 
 function withMembers(text: string, ...entries: NewMember[]): string {
   const doc = parseJson(text);
-  return splice(doc.bytes, setMembers(rootOf(doc), entries)).toString();
+  return applySplices(doc.bytes, splicesToSetMembers(rootOf(doc), entries)).toString();
 }
 
 function withPath(text: string, path: string, value: string): string {
   const doc = parseJson(text);
-  return splice(doc.bytes, setPath(rootOf(doc), parsePath(path) ?? [], value)).toString();
+  return applySplices(doc.bytes, splicesToSetPath(rootOf(doc), parseJsonPath(path) ?? [], value)).toString();
 }
 
 describe('setMembers', () => {
@@ -81,7 +81,7 @@ describe('setPath', () => {
     ['{"a":[1]}', 'a[3]', /1 elements/],
     ['{}', 'a[2]', /no list yet/],
   ])('%s at %s leads nowhere', (text, path, message) => {
-    expect(() => withPath(text, path, '9')).toThrow(PathError);
+    expect(() => withPath(text, path, '9')).toThrow(JsonPathError);
     expect(() => withPath(text, path, '9')).toThrow(message);
   });
 });
@@ -91,12 +91,12 @@ describe('parsePath and formatPath', () => {
     const step = fc.oneof(fc.string({ minLength: 1 }), fc.nat(9999));
     fc.assert(
       fc.property(fc.string({ minLength: 1 }), fc.array(step), (first, rest) => {
-        expect(parsePath(formatPath([first, ...rest]))).toEqual([first, ...rest]);
+        expect(parseJsonPath(formatJsonPath([first, ...rest]))).toEqual([first, ...rest]);
       }),
     );
   });
 
   it.each(['', '.a', 'a.', 'a..b', 'a[', 'a[x]', '[0]', 'a]', 'a[-1]'])('%j is no path', (text) => {
-    expect(parsePath(text)).toBeUndefined();
+    expect(parseJsonPath(text)).toBeUndefined();
   });
 });

@@ -1,17 +1,17 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compareNumbers, isInteger } from '../../src/json/number.ts';
+import { compareNumberLiterals, isIntegerLiteral } from '../../src/json/number-literal.ts';
 
 describe('isInteger', () => {
   it.each(['0', '-0', '1.0', '1e3', '1.50e1', '100e-2', '1e400', '9223372036854775807', '0.0', '0e-5'])(
     '%s is one',
     (text) => {
-      expect(isInteger(text)).toBe(true);
+      expect(isIntegerLiteral(text)).toBe(true);
     },
   );
 
   it.each(['0.5', '1e-1', '15e-1', '9007199254740993.5', '1e-400'])('%s is none', (text) => {
-    expect(isInteger(text)).toBe(false);
+    expect(isIntegerLiteral(text)).toBe(false);
   });
 });
 
@@ -19,7 +19,7 @@ describe('compareNumbers', () => {
   it('agrees with bigints on integers of any size', () => {
     fc.assert(
       fc.property(fc.bigInt(), fc.bigInt(), (left, right) => {
-        expect(compareNumbers(String(left), String(right))).toBe(left < right ? -1 : left > right ? 1 : 0);
+        expect(compareNumberLiterals(String(left), String(right))).toBe(left < right ? -1 : left > right ? 1 : 0);
       }),
     );
   });
@@ -28,7 +28,7 @@ describe('compareNumbers', () => {
     const number = fc.double({ noNaN: true, noDefaultInfinity: true });
     fc.assert(
       fc.property(number, number, (left, right) => {
-        expect(compareNumbers(JSON.stringify(left), JSON.stringify(right))).toBe(
+        expect(compareNumberLiterals(JSON.stringify(left), JSON.stringify(right))).toBe(
           left < right ? -1 : left > right ? 1 : 0,
         );
       }),
@@ -43,6 +43,6 @@ describe('compareNumbers', () => {
     ['-0', '0', 0],
     ['-2', '-3', 1],
   ])('%s against %s', (left, right, wanted) => {
-    expect(compareNumbers(left, right)).toBe(wanted);
+    expect(compareNumberLiterals(left, right)).toBe(wanted);
   });
 });

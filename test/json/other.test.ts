@@ -1,18 +1,18 @@
 import { describe, expect, it } from 'vitest';
-import { parseJson } from '../../src/json/document.ts';
-import { duplicateKeys } from '../../src/json/duplicates.ts';
-import { finderIn } from '../../src/json/finder.ts';
-import { indentJson } from '../../src/json/layout.ts';
-import { rootOf, textOf } from '../../src/json/node.ts';
-import { formatPath, nodeAt, type Path } from '../../src/json/path.ts';
-import { positionOf, positionsIn } from '../../src/json/position.ts';
-import { RawJson, writeJson } from '../../src/json/write.ts';
+import { duplicateKeys } from '../../src/json/duplicate-keys.ts';
+import { indentJson } from '../../src/json/format-json.ts';
+import { rawText, rootOf } from '../../src/json/json-node.ts';
+import { formatJsonPath, type JsonPath, nodeAtPath } from '../../src/json/json-path.ts';
+import { createNodeFinder } from '../../src/json/node-finder.ts';
+import { parseJson } from '../../src/json/parse-json.ts';
+import { createPositionLookup, positionAt } from '../../src/json/text-position.ts';
+import { RawJson, writeJson } from '../../src/json/write-json.ts';
 
 describe('duplicateKeys', () => {
   it('finds them at every depth, each once, by what the key means', () => {
     const text = '{"a":1,"a":2,"a":3,"l":[{},{"x":{"y":1,"\\u0079":2}}],"b":{"a":1}}';
     const found = Array.from(duplicateKeys(parseJson(text)));
-    expect(found.map(({ path, value }) => [formatPath(path()), textOf(value)])).toEqual([
+    expect(found.map(({ path, value }) => [formatJsonPath(path()), rawText(value)])).toEqual([
       ['a', '3'],
       ['l[1].x.y', '2'],
     ]);
@@ -30,8 +30,8 @@ describe('finderIn', () => {
   it('finds what nodeAt finds, in whatever order it is asked, and says how far a path leads', () => {
     const text = '{"a":1,"l":[0,{"x":[2,3]},{"x":null}],"a":{"b":4,"c":{}},"__proto__":5}';
     const root = rootOf(parseJson(text));
-    const find = finderIn(root.doc);
-    const paths: Path[] = [
+    const find = createNodeFinder(root.doc);
+    const paths: JsonPath[] = [
       ['l', 1, 'x', 1],
       ['a'],
       ['l', 1, 'x', 0],
@@ -43,29 +43,29 @@ describe('finderIn', () => {
     ];
     for (const path of [...paths, ...paths.toReversed()]) {
       expect(find(path).length).toBe(path.length + 1);
-      expect(find(path).at(-1)).toEqual(nodeAt(root, path));
+      expect(find(path).at(-1)).toEqual(nodeAtPath(root, path));
     }
     const [, list = root] = find(['l']);
-    expect(find([2, 'x'], list).map(textOf)).toEqual([textOf(list), '{"x":null}', 'null']);
+    expect(find([2, 'x'], list).map(rawText)).toEqual([rawText(list), '{"x":null}', 'null']);
     for (const path of [
       ['l', 9, 'x'],
       ['l', 'x'],
       ['l', 1.5],
       ['l', 'length'],
     ])
-      expect(find(path).map(textOf)).toEqual([text, textOf(list)]);
-    expect(find(['constructor']).map(textOf)).toEqual([text]);
+      expect(find(path).map(rawText)).toEqual([text, rawText(list)]);
+    expect(find(['constructor']).map(rawText)).toEqual([text]);
   });
 });
 
 describe('positionOf', () => {
   it('counts lines and characters, not bytes', () => {
     const bytes = Buffer.from('{\n  "é😀": 1\n}');
-    expect(positionOf(bytes, bytes.indexOf('1'))).toEqual({ line: 2, column: 9 });
-    expect(positionOf(bytes, 0)).toEqual({ line: 1, column: 1 });
-    const position = positionsIn(bytes);
+    expect(positionAt(bytes, bytes.indexOf('1'))).toEqual({ line: 2, column: 9 });
+    expect(positionAt(bytes, 0)).toEqual({ line: 1, column: 1 });
+    const position = createPositionLookup(bytes);
     for (const offset of [3, 5, bytes.length, bytes.length, 1, 0, 14]) {
-      expect(position(offset)).toEqual(positionOf(bytes, offset));
+      expect(position(offset)).toEqual(positionAt(bytes, offset));
     }
   });
 });

@@ -2,10 +2,10 @@ import { isUtf8 } from 'node:buffer';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { parseJson } from '../../src/json/document.ts';
 import { JsonError } from '../../src/json/json-error.ts';
-import { rootOf, textOf } from '../../src/json/node.ts';
-import { hasMark } from '../../src/json/utf8.ts';
+import { rawText, rootOf } from '../../src/json/json-node.ts';
+import { parseJson } from '../../src/json/parse-json.ts';
+import { hasByteOrderMark } from '../../src/json/utf8.ts';
 import { figure } from '../support/figure.ts';
 import { run } from '../support/process.ts';
 import { folder } from '../support/svc.ts';
@@ -46,7 +46,7 @@ describe('JSON vectors', () => {
 
   it.each(good)('accepts $name', ({ bytes }) => {
     const doc = parseJson(bytes);
-    expect(textOf(rootOf(doc))).toBe(
+    expect(rawText(rootOf(doc))).toBe(
       bytes
         .toString()
         .replace(/^\ufeff/, '')
@@ -60,7 +60,7 @@ describe('JSON vectors', () => {
     } catch (error) {
       expect(error).toBeInstanceOf(JsonError);
       const isText = isUtf8(bytes);
-      expect(error).toMatchObject({ offset: isText && hasMark(bytes) && offset >= 3 ? offset - 3 : offset });
+      expect(error).toMatchObject({ offset: isText && hasByteOrderMark(bytes) && offset >= 3 ? offset - 3 : offset });
       return;
     }
     expect.unreachable('it was accepted');

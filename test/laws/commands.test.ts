@@ -1,15 +1,15 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { commands } from '../../src/cli/commands.ts';
-import { exampleLine } from '../../src/cli/help.ts';
-import { helpText, parseCommandLine } from '../../src/cli/program.ts';
+import { allCommands } from '../../src/cli/all-commands.ts';
+import { exampleLine } from '../../src/cli/docs/help-text.ts';
+import { commandHelpText, parseCommandLine } from '../../src/cli/parse-command-line.ts';
 import { reportFlags } from '../../src/cli/shared-flags.ts';
 import { type Field, flagName } from '../../src/fields/field.ts';
-import { sampleOf } from '../../src/fields/sample.ts';
-import { writeJson } from '../../src/json/write.ts';
-import { operations } from '../../src/operations/index.ts';
-import { targetOf } from '../../src/operations/target.ts';
+import { sampleValue } from '../../src/fields/sample.ts';
+import { writeJson } from '../../src/json/write-json.ts';
+import { allOperations } from '../../src/operations/all-operations.ts';
+import { flagTarget } from '../../src/operations/flag-target.ts';
 import { folder, svc } from '../support/svc.ts';
 import { shellWords } from '../support/words.ts';
 
@@ -42,19 +42,21 @@ const variables = [
 ];
 
 const demo = new URL('../demo', import.meta.url).pathname;
-const named = commands.map((command) => ({ command, name: command.words.join(' ') }));
+const named = allCommands.map((command) => ({ command, name: command.words.join(' ') }));
 
 describe('every example', () => {
-  const examples = commands.flatMap((command) =>
+  const examples = allCommands.flatMap((command) =>
     command.examples.map((example) => ({ command, example, line: exampleLine(example) })),
   );
 
   it.each(examples)('is a command line: $line', ({ command, example }) => {
     const parsed = parseCommandLine(shellWords(example.args), 80);
-    expect('run' in parsed && parsed.run.command.words).toEqual(command.words);
+    expect('invocation' in parsed && parsed.invocation.command.words).toEqual(command.words);
   });
 
-  const bodies = examples.filter(({ command }) => operations.some((operation) => operation.command === command.words));
+  const bodies = examples.filter(({ command }) =>
+    allOperations.some((operation) => operation.command === command.words),
+  );
 
   it.each(bodies)('has a body that passes: $line', async ({ example }) => {
     const home = folder();
@@ -82,7 +84,7 @@ describe('the flags of a command', () => {
 
   it('use only the letters of the contract', () => {
     const letters = new Map(
-      commands.flatMap(({ flags }) => flags.flatMap(({ name, short }) => (short ? [[short, name] as const] : []))),
+      allCommands.flatMap(({ flags }) => flags.flatMap(({ name, short }) => (short ? [[short, name] as const] : []))),
     );
     expect(Object.fromEntries(letters)).toEqual({
       f: 'file',
@@ -101,28 +103,28 @@ describe('the flags of a command', () => {
 });
 
 describe('a field that is given as a flag is what the flag says', () => {
-  const fields = operations.flatMap((operation) =>
-    Object.entries(targetOf(operation).fields)
+  const fields = allOperations.flatMap((operation) =>
+    Object.entries(flagTarget(operation).fields)
       .filter(([, field]) => !field.filledByService && !field.secret)
       .map(([name, field]) => ({ operation, name, field, command: operation.command.join(' ') })),
   );
 
   it.each(fields)('svc $command: $name', async ({ operation, name, field }) => {
-    const { path } = targetOf(operation);
+    const { path } = flagTarget(operation);
     const { code, stdout, stderr } = await svc(
       [...operation.command, ...wordsOf(name, field), '--exact', '--no-check', '--dry-run'],
       { stdin: '' },
     );
     const wanted = path.reduceRight<string>(
       (inner, step) => `{"${step}":${inner}}`,
-      `{"${name}":${writeJson(sampleOf(field))}}`,
+      `{"${name}":${writeJson(sampleValue(field))}}`,
     );
     expect({ code, stdout }, stderr).toEqual({ code: 0, stdout: wanted });
   });
 
   function wordsOf(name: string, field: Field): string[] {
     const flag = `--${flagName(name)}`;
-    const sample = sampleOf(field);
+    const sample = sampleValue(field);
     if (typeof sample === 'boolean') return [sample ? flag : flag.replace('--', '--no-')];
     if (
       field.type === 'list' &&
@@ -141,7 +143,7 @@ describe('help', () => {
   it.each([...named, { name: '', command: undefined }, { name: 'feedback', command: undefined }])(
     'svc $name --help fits into 80 columns',
     ({ name }) => {
-      const text = helpText(name === '' ? [] : name.split(' '), 80);
+      const text = commandHelpText(name === '' ? [] : name.split(' '), 80);
       expect(text).toContain('Usage: svc');
       const wide = text.split('\n').filter((line) => line.length > 80 && !/^ {2}(svc|printf) /.test(line));
       expect(wide).toEqual([]);
@@ -149,7 +151,7 @@ describe('help', () => {
   );
 
   it('lists every command once, the operations first', () => {
-    const [, ...sections] = helpText([], 80).split(/^(?=[A-Z].*:$)/m);
+    const [, ...sections] = commandHelpText([], 80).split(/^(?=[A-Z].*:$)/m);
     const listed = sections.slice(0, 3).map((section) =>
       section
         .trim()

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { generatedFiles } from '../../src/cli/generated.ts';
+import { generatedFiles } from '../../src/cli/docs/generated-files.ts';
 
 // `npm run generate` is this test told to write instead of to compare.
 describe('generated files are fresh; if not: npm run generate', () => {

@@ -1,23 +1,23 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { createBodyValidator } from '../../src/fields/body-validator.ts';
 import type { Fields, Shape } from '../../src/fields/field.ts';
-import { type Format, formats } from '../../src/fields/formats.ts';
 import { objectSchema } from '../../src/fields/json-schema.ts';
-import { judgeOf } from '../../src/fields/judge.ts';
-import { parseJson } from '../../src/json/document.ts';
-import { rootOf } from '../../src/json/node.ts';
-import { type Json, writeJson } from '../../src/json/write.ts';
-import { operations } from '../../src/operations/index.ts';
+import { type StringFormat, stringFormats } from '../../src/fields/string-formats.ts';
+import { rootOf } from '../../src/json/json-node.ts';
+import { parseJson } from '../../src/json/parse-json.ts';
+import { type JsonValue, writeJson } from '../../src/json/write-json.ts';
+import { allOperations } from '../../src/operations/all-operations.ts';
 import { fullBody, sampleBodies } from '../support/bodies.ts';
 
-const cases = operations.map((operation) => ({
+const cases = allOperations.map((operation) => ({
   operation,
   name: operation.command.join(' '),
   ...verdictsOf(operation.body),
 }));
 
-const bounded = operations.flatMap(({ command, body }) => boundedIn(body, command.join(' ')));
+const bounded = allOperations.flatMap(({ command, body }) => boundedIn(body, command.join(' ')));
 
 describe('JSON Schema and the validator give the same verdicts', () => {
   it.each(cases)('on samples of $name', ({ operation, bySchema, byJudge }) => {
@@ -46,9 +46,9 @@ describe('JSON Schema and the validator give the same verdicts', () => {
 });
 
 describe('they also do where a value just is or just is not right', () => {
-  it.each(Object.keys(formats).filter(isFormat))('%s: the sample with a character changed', (format) => {
+  it.each(Object.keys(stringFormats).filter(isFormat))('%s: the sample with a character changed', (format) => {
     const { bySchema, byJudge } = verdictsOf({ x: { type: 'string', format, summary: '' } });
-    const verdicts = changesOf(formats[format].sample).map((changed) => {
+    const verdicts = changesOf(stringFormats[format].sample).map((changed) => {
       const text = writeJson({ x: changed });
       expect({ text, verdict: bySchema(text) }).toEqual({ text, verdict: byJudge(text) });
       return byJudge(text);
@@ -83,15 +83,15 @@ function verdictsOf(fields: Fields): Verdicts {
   const schema: unknown = JSON.parse(writeJson(objectSchema(fields)));
   const ajv = new Ajv2020({ strict: true, allowUnionTypes: true, validateFormats: false });
   const bySchema = ajv.compile(typeof schema === 'object' && schema !== null ? schema : {});
-  const judge = judgeOf(fields);
+  const judge = createBodyValidator(fields);
   return {
     bySchema: (text) => bySchema(JSON.parse(text)),
     byJudge: (text) => judge(rootOf(parseJson(text))).every(({ level }) => level !== 'error'),
   };
 }
 
-function isFormat(name: string): name is Format {
-  return Object.hasOwn(formats, name);
+function isFormat(name: string): name is StringFormat {
+  return Object.hasOwn(stringFormats, name);
 }
 
 // Every character left out, replaced, or with another before it.
@@ -136,21 +136,23 @@ function boundedShapes(shape: Shape, name: string): { name: string; shape: Numer
 }
 
 // Mostly what the shape asks for, sometimes anything: a body has many members, and one bad one is enough.
-function generated(shape: Shape): fc.Arbitrary<Json> {
+function generated(shape: Shape): fc.Arbitrary<JsonValue> {
   const right = rightValue(shape);
-  const nothing: fc.Arbitrary<Json> = fc.constant(null);
-  const weird: fc.Arbitrary<Json> = fc.oneof(
+  const nothing: fc.Arbitrary<JsonValue> = fc.constant(null);
+  const weird: fc.Arbitrary<JsonValue> = fc.oneof(
     nothing,
-    fc.constantFrom<Json>(true, 'x', 1.5, 7, -3, '', [], {}, [null], { a: 1 }),
+    fc.constantFrom<JsonValue>(true, 'x', 1.5, 7, -3, '', [], {}, [null], { a: 1 }),
   );
   return fc.oneof({ arbitrary: right, weight: 60 }, { arbitrary: weird, weight: 1 });
 }
 
-function rightValue(shape: Shape): fc.Arbitrary<Json> {
+function rightValue(shape: Shape): fc.Arbitrary<JsonValue> {
   switch (shape.type) {
     case 'string':
       if (shape.oneOf) return fc.constantFrom(...shape.oneOf);
-      return shape.format ? nearly(formats[shape.format].sample, changesOf(formats[shape.format].sample)) : fc.string();
+      return shape.format
+        ? nearly(stringFormats[shape.format].sample, changesOf(stringFormats[shape.format].sample))
+        : fc.string();
     case 'number':
       return fc.double({ noNaN: true, noDefaultInfinity: true, min: -3, max: 3 });
     case 'integer': {
@@ -169,15 +171,15 @@ function rightValue(shape: Shape): fc.Arbitrary<Json> {
     case 'either':
       return fc.oneof(...shape.of.map(generated));
     case 'json':
-      return fc.constantFrom<Json>('x', null, [1]);
+      return fc.constantFrom<JsonValue>('x', null, [1]);
   }
 }
 
-function nearly(right: Json, others: readonly Json[]): fc.Arbitrary<Json> {
+function nearly(right: JsonValue, others: readonly JsonValue[]): fc.Arbitrary<JsonValue> {
   return fc.oneof({ arbitrary: fc.constant(right), weight: 30 }, { arbitrary: fc.constantFrom(...others), weight: 1 });
 }
 
-function objectOf(fields: Fields): fc.Arbitrary<Json> {
+function objectOf(fields: Fields): fc.Arbitrary<JsonValue> {
   const names = Object.keys(fields);
   const required = names.filter((name) => fields[name]?.required);
   const record = fc.record(

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { joiner } from '../../src/call/join.ts';
-import { roomFor } from '../../src/call/room.ts';
-import { validator } from '../../src/fields/validator.ts';
-import { collect } from '../../src/http/collect.ts';
-import type { Reply, Send } from '../../src/http/message.ts';
-import { parseJson } from '../../src/json/document.ts';
-import { rootOf } from '../../src/json/node.ts';
-import { type Json, writeJson } from '../../src/json/write.ts';
-import { operations } from '../../src/operations/index.ts';
+import { createChunkMerger } from '../../src/client/chunk-merger.ts';
+import { createMemoryBudget } from '../../src/client/memory-budget.ts';
+import { createSchemaValidator } from '../../src/fields/schema-validator.ts';
+import { collectBody } from '../../src/http/collect-body.ts';
+import type { Response, Send } from '../../src/http/message.ts';
+import { rootOf } from '../../src/json/json-node.ts';
+import { parseJson } from '../../src/json/parse-json.ts';
+import { type JsonValue, writeJson } from '../../src/json/write-json.ts';
+import { allOperations } from '../../src/operations/all-operations.ts';
 import type { Operation } from '../../src/operations/operation.ts';
 import { sampleBodies } from '../support/bodies.ts';
 import { localService } from '../support/service.ts';
@@ -15,14 +15,14 @@ import { svc } from '../support/svc.ts';
 
 const credentials = { username: 'ada', password: 'pass-word', token: 'tok-en' };
 const authorizations = { basic: `Basic ${btoa('ada:pass-word')}`, bearer: 'Bearer tok-en' };
-const cases = operations.map((operation) => ({ operation, name: operation.command.join(' ') }));
+const cases = allOperations.map((operation) => ({ operation, name: operation.command.join(' ') }));
 
 async function post(
   send: Send,
   { path, auth }: Operation,
   body: string,
   authorization = authorizations[auth],
-): Promise<{ reply: Reply; text: string }> {
+): Promise<{ reply: Response; text: string }> {
   const reply = await send({
     method: 'POST',
     url: `http://localhost${path}`,
@@ -32,20 +32,20 @@ async function post(
     ],
     body: Buffer.from(body),
   });
-  return { reply, text: (await collect(reply.body, 1e8)).toString() };
+  return { reply, text: (await collectBody(reply.body, 1e8)).toString() };
 }
 
 /** The reply that the events of a stream make together. */
 function joined(text: string, { reply }: Operation): string {
   const events = text.split('\n\n').slice(0, -1);
   expect(events.pop()).toBe('data: [DONE]');
-  const whole = joiner(reply, roomFor(1e8));
-  for (const event of events) whole.add(rootOf(parseJson(event.replace(/^data: /, ''))));
-  return whole.text();
+  const whole = createChunkMerger(reply, createMemoryBudget(1e8));
+  for (const event of events) whole.addChunk(rootOf(parseJson(event.replace(/^data: /, ''))));
+  return whole.toJson();
 }
 
 /** What was sent with the values of its secret members hidden, and nothing else changed. */
-function hidden(sent: string, body: Json, operation: Operation): string {
+function hidden(sent: string, body: JsonValue, operation: Operation): string {
   const secrets = Object.entries(Object(body)).filter(([name]) => operation.body[name]?.secret);
   return secrets.reduce((text, [name, value]) => {
     const [before, after] = [value, '[hidden]'].map((one) => `${JSON.stringify(name)}:${JSON.stringify(one)}`);
@@ -57,7 +57,7 @@ function hidden(sent: string, body: Json, operation: Operation): string {
 describe('the local service', () => {
   it.each(cases)('answers every sample of $name with a valid reply', async ({ operation }) => {
     const { send } = await localService({ credentials });
-    const validate = validator(operation.reply);
+    const validate = createSchemaValidator(operation.reply);
     for (const { name, body } of sampleBodies(operation)) {
       const text = writeJson(name === 'priority' ? { ...Object(body), priority: 0 } : body);
       const answer = await post(send, operation, text);

@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { type Transfer, transferText } from '../../src/output/transfer.ts';
+import { formatTransfer, type TransferProgress } from '../../src/output/transfer-text.ts';
 
 describe('transferText', () => {
-  it.each<[Transfer, string]>([
-    [{ bytes: 0, total: undefined, milliseconds: 0 }, 'sending 0 KB'],
-    [{ bytes: 0, total: 5e8, milliseconds: 400 }, 'sending 0 KB of 500 MB'],
-    [{ bytes: 4e8, total: 4e9, milliseconds: 4000 }, 'sending 400 MB of 4.0 GB, 100 MB/s, 36 s left'],
-    [{ bytes: 1e9, total: 4e11, milliseconds: 10_000 }, 'sending 1.0 GB of 400.0 GB, 100 MB/s, 67 min left'],
-    [{ bytes: 2000, total: undefined, milliseconds: 2000 }, 'sending 2 KB, 1 KB/s'],
+  it.each<[TransferProgress, string]>([
+    [{ bytes: 0, total: undefined, elapsedMs: 0 }, 'sending 0 KB'],
+    [{ bytes: 0, total: 5e8, elapsedMs: 400 }, 'sending 0 KB of 500 MB'],
+    [{ bytes: 4e8, total: 4e9, elapsedMs: 4000 }, 'sending 400 MB of 4.0 GB, 100 MB/s, 36 s left'],
+    [{ bytes: 1e9, total: 4e11, elapsedMs: 10_000 }, 'sending 1.0 GB of 400.0 GB, 100 MB/s, 67 min left'],
+    [{ bytes: 2000, total: undefined, elapsedMs: 2000 }, 'sending 2 KB, 1 KB/s'],
   ])('of %j', (transfer, text) => {
-    expect(transferText('sending', transfer)).toBe(text);
+    expect(formatTransfer('sending', transfer)).toBe(text);
   });
 });

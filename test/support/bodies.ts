@@ -1,20 +1,21 @@
 import type { Field, Fields, Shape } from '../../src/fields/field.ts';
-import { sampleOf, skeleton } from '../../src/fields/sample.ts';
-import type { Json } from '../../src/json/write.ts';
+import { bodySkeleton, sampleValue } from '../../src/fields/sample.ts';
+import type { JsonValue } from '../../src/json/write-json.ts';
+import { flagTarget } from '../../src/operations/flag-target.ts';
 import type { Operation } from '../../src/operations/operation.ts';
-import { targetOf } from '../../src/operations/target.ts';
 
 /** A body and what it is a sample of. */
 export interface SampleBody {
   readonly name: string;
-  readonly body: Json;
+  readonly body: JsonValue;
 }
 
 /** The least a body must have, and the same with each other member by itself and what that member needs. */
 export function sampleBodies(operation: Operation): SampleBody[] {
-  const { path, fields } = targetOf(operation);
+  const { path, fields } = flagTarget(operation);
   const least = members(fields, (field) => field.required === true || field.advice?.required === true);
-  const wrap = (inner: Json): Json => path.reduceRight<Json>((value, step) => ({ [String(step)]: value }), inner);
+  const wrap = (inner: JsonValue): JsonValue =>
+    path.reduceRight<JsonValue>((value, step) => ({ [String(step)]: value }), inner);
   const others = Object.entries(fields).filter(([name, field]) => !(name in least) && !field.filledByService);
   return [
     { name: 'the least', body: wrap(least) },
@@ -26,31 +27,31 @@ export function sampleBodies(operation: Operation): SampleBody[] {
 }
 
 /** A body with every member a client may set. */
-export function fullBody(operation: Operation): Json {
-  return skeleton(operation.body);
+export function fullBody(operation: Operation): JsonValue {
+  return bodySkeleton(operation.body);
 }
 
-function members(fields: Fields, wanted: (field: Field) => boolean): { [name: string]: Json } {
+function members(fields: Fields, wanted: (field: Field) => boolean): { [name: string]: JsonValue } {
   return Object.fromEntries(
-    Object.entries(fields).flatMap(([name, field]) => (wanted(field) ? [[name, sampleOf(field)]] : [])),
+    Object.entries(fields).flatMap(([name, field]) => (wanted(field) ? [[name, sampleValue(field)]] : [])),
   );
 }
 
 // Of alternatives that exclude each other a sample shows one.
-function settled(field: Shape): Json {
-  const sample = sampleOf(field);
+function settled(field: Shape): JsonValue {
+  const sample = sampleValue(field);
   if (field.type !== 'object' || !field.fields || typeof sample !== 'object' || sample === null) return sample;
   const out = new Set(Object.values(field.fields).flatMap(({ advice }) => advice?.conflicts ?? []));
   return Object.fromEntries(Object.entries(sample).filter(([name]) => !out.has(name)));
 }
 
-function companions({ advice, excludes }: Field, fields: Fields): { [name: string]: Json } {
+function companions({ advice, excludes }: Field, fields: Fields): { [name: string]: JsonValue } {
   const needed = [advice?.needs, advice?.wants?.member].flatMap((name) => name ?? []);
   return {
     ...Object.fromEntries(
       needed.map((name) => [
         name,
-        fields[name]?.type === 'boolean' ? true : sampleOf(fields[name] ?? { type: 'json' }),
+        fields[name]?.type === 'boolean' ? true : sampleValue(fields[name] ?? { type: 'json' }),
       ]),
     ),
     ...(excludes ? { [excludes]: false } : {}),

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { Request, Send } from '../../src/http/message.ts';
-import { piecesOf } from '../../src/http/progress.ts';
-import { openService, type ServiceOptions } from '../../src/service/open.ts';
+import { bodyChunks } from '../../src/http/request-progress.ts';
+import { type LocalServiceOptions, openLocalService } from '../../src/local-service/open-local-service.ts';
 import { folder } from './svc.ts';
 
 /** A request as a service got it, its body as text. */
@@ -15,10 +15,10 @@ export interface Recorded {
 
 /** The local service on a database of its own, ended with the test; `recorded` fills with what it was sent. */
 export async function localService(
-  options: Partial<ServiceOptions> & { now?: () => number } = {},
+  options: Partial<LocalServiceOptions> & { now?: () => number } = {},
 ): Promise<{ send: Send; recorded: Recorded[] }> {
   const { now = Date.now, ...rest } = options;
-  const service = await openService({ data: join(folder(), 'svc.db'), ...rest }, { now, randomBytes });
+  const service = await openLocalService({ databaseFile: join(folder(), 'svc.db'), ...rest }, { now, randomBytes });
   onTestFinished(() => service.close());
   return recording(service.send);
 }
@@ -29,9 +29,9 @@ export function recording(send: Send): { send: Send; recorded: Recorded[] } {
   return {
     recorded,
     send: async (request) => {
-      request.onLeave?.();
+      request.onBodySent?.();
       const pieces: Uint8Array[] = [];
-      for await (const piece of piecesOf(request.body)) pieces.push(piece);
+      for await (const piece of bodyChunks(request.body)) pieces.push(piece);
       const body = Buffer.concat(pieces);
       recorded.push({ url: request.url, headers: request.headers, body: body.toString() });
       return send({ ...request, body });

@@ -1,19 +1,19 @@
-import { commands } from '../../src/cli/commands.ts';
+import { allCommands } from '../../src/cli/all-commands.ts';
 import {
   argumentWords,
-  type CompletedFlag,
-  completedFlags,
-  firstWords,
-  secondWords,
-} from '../../src/cli/completion-words.ts';
+  type CompletableFlag,
+  completableFlags,
+  subcommandWords,
+  topLevelWords,
+} from '../../src/cli/docs/completion-words.ts';
 
 /** The files of the folder lines are typed in. */
 export const folderFiles = ['a file.json', 'groups.jsonl', 'sub/inner.json'];
 
 const files = ['a file.json', 'groups.jsonl', 'sub'];
 const references = files.map((file) => `@${file}`);
-const first = firstWords().map(([word]) => word);
-const trainWords = secondWords('train').map(([word]) => word);
+const first = topLevelWords().map(([word]) => word);
+const trainWords = subcommandWords('train').map(([word]) => word);
 const formats = ['json', 'jsonl', 'text', 'table'];
 
 /** A line, and the words it may end with. */
@@ -26,7 +26,7 @@ export const cases: readonly Case[] = [
   ['svc fe', ['feedback']],
   ['svc nothing ', []],
   ...['feedback', 'call', 'auth', 'profile'].map(
-    (group) => [`svc ${group} `, secondWords(group).map(([word]) => word)] as const,
+    (group) => [`svc ${group} `, subcommandWords(group).map(([word]) => word)] as const,
   ),
   ['svc feedback --', ['--help']],
   ['svc feedback nothing --', []],
@@ -96,9 +96,9 @@ export const finished: readonly (readonly [line: string, after: RegExp])[] = [
 ];
 
 /** Every flag, value and argument of every command, from the definitions. */
-export const derived: readonly Case[] = commands.flatMap((command): Case[] => {
+export const derived: readonly Case[] = allCommands.flatMap((command): Case[] => {
   const start = `svc ${command.words.join(' ')}`;
-  const flags = completedFlags(command);
+  const flags = completableFlags(command);
   const long = flags.map(({ word }) => word);
   return [
     [`${start} `, [...(argumentWords(command) ?? files), ...(start === 'svc train' ? trainWords : [])]],
@@ -114,6 +114,6 @@ export const derived: readonly Case[] = commands.flatMap((command): Case[] => {
   ];
 });
 
-function valuesOf({ values, file }: CompletedFlag): readonly string[] {
+function valuesOf({ values, file }: CompletableFlag): readonly string[] {
   return file === 'path' ? files : file === 'reference' ? references : values;
 }

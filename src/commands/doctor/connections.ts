@@ -1,73 +1,84 @@
-import { reasonOf } from '../../call/failures.ts';
-import type { Context } from '../../cli/context.ts';
-import { connectTo, type Way } from '../../http/connection.ts';
-import { LimitReached, usualLimits } from '../../http/limits.ts';
-import { securityOf } from '../../http/tls.ts';
-import type { Chosen } from '../../profiles/resolve.ts';
-import { wayTo } from '../../profiles/way.ts';
-import type { Address } from './addresses.ts';
-import type { Connection, Question } from './examination.ts';
-import { type Finding, found } from './finding.ts';
+import { exchangeErrorReason } from '../../client/failure.ts';
+import { routeTo } from '../../config/route.ts';
+import type { SelectedProfile } from '../../config/select-profile.ts';
+import type { Context } from '../../context.ts';
+import { openSocket, type Route } from '../../http/open-socket.ts';
+import { defaultTimeLimits, TimeLimitError } from '../../http/time-limits.ts';
+import { readTlsInfo } from '../../http/tls.ts';
+import type { HostBaseUrl } from './base-urls.ts';
+import { captureFinding, type DoctorFinding } from './doctor-finding.ts';
+import type { ConnectionResult, DoctorOptions } from './doctor-report.ts';
 
-const DAY = 86_400_000;
-const SOON = 14;
+const DAY_MS = 86_400_000;
+const EXPIRY_WARNING_DAYS = 14;
 
 /** Connects to every origin at once, as far as TLS, and sends nothing. What fails, and certificates that end soon, become findings. */
-export async function connectionsTo(
-  addresses: readonly Address[],
-  { files }: Question,
-  { profile }: Chosen,
+export async function testConnections(
+  baseUrls: readonly HostBaseUrl[],
+  { certificateFiles }: DoctorOptions,
+  { profile }: SelectedProfile,
   context: Context,
-  findings: Finding[],
-): Promise<Connection[]> {
-  const origins = [...new Set(addresses.map(({ url }) => url.origin))];
-  const tried = await Promise.all(
+  findings: DoctorFinding[],
+): Promise<ConnectionResult[]> {
+  const origins = [...new Set(baseUrls.map(({ url }) => url.origin))];
+  const results = await Promise.all(
     origins.map(async (origin) => {
       const url = new URL(origin);
-      const way = await found(() => wayTo(url, files, profile, context.runtime), findings);
-      if (!way) return [];
-      const hosts = addresses.filter((address) => address.url.origin === origin).map(({ host }) => host);
-      return [{ hosts, ...(await tryOut(url, way, context, findings)) }];
+      const route = await captureFinding(() => routeTo(url, certificateFiles, profile, context.runtime), findings);
+      if (!route) return [];
+      const hosts = baseUrls.filter((address) => address.url.origin === origin).map(({ host }) => host);
+      return [{ hosts, ...(await testConnection(url, route, context, findings)) }];
     }),
   );
-  return tried.flat();
+  return results.flat();
 }
 
-async function tryOut(
+async function testConnection(
   url: URL,
-  way: Way,
+  route: Route,
   { runtime, signal }: Context,
-  findings: Finding[],
-): Promise<Omit<Connection, 'hosts'>> {
-  const limit = new AbortController();
-  const stop = runtime.after(usualLimits.connect, () => limit.abort(new LimitReached('connect', usualLimits.connect)));
-  const started = runtime.elapsed();
-  const told = { address: url.origin, proxy: way.proxy?.host ?? null };
-  const took = (): number => Math.round(runtime.elapsed() - started);
+  findings: DoctorFinding[],
+): Promise<Omit<ConnectionResult, 'hosts'>> {
+  const timeoutController = new AbortController();
+  const cancelTimeout = runtime.after(defaultTimeLimits.connect, () =>
+    timeoutController.abort(new TimeLimitError('connect', defaultTimeLimits.connect)),
+  );
+  const startedAt = runtime.elapsed();
+  const endpoint = { address: url.origin, proxy: route.proxy?.host ?? null };
+  const elapsedMs = (): number => Math.round(runtime.elapsed() - startedAt);
   try {
-    const socket = await connectTo(url, way, AbortSignal.any([signal, limit.signal]));
-    const security = securityOf(socket);
+    const socket = await openSocket(url, route, AbortSignal.any([signal, timeoutController.signal]));
+    const security = readTlsInfo(socket);
     socket.destroy();
-    if (security) findings.push(...endingSoon(url.host, security.expires, runtime.now()));
+    if (security) findings.push(...expiryFindings(url.host, security.expiresMs, runtime.now()));
     return {
-      ...told,
+      ...endpoint,
       reached: true,
-      milliseconds: took(),
+      milliseconds: elapsedMs(),
       tls: security?.version ?? null,
-      certificate_expires: security ? new Date(security.expires).toISOString() : null,
+      certificate_expires: security ? new Date(security.expiresMs).toISOString() : null,
       error: null,
     };
   } catch (error) {
     if (signal.aborted) throw signal.reason;
-    const reason = reasonOf(limit.signal.aborted ? limit.signal.reason : error);
+    const reason = exchangeErrorReason(timeoutController.signal.aborted ? timeoutController.signal.reason : error);
     findings.push({ message: `${url.origin} could not be reached: ${reason}`, code: 'unreachable' });
-    return { ...told, reached: false, milliseconds: took(), tls: null, certificate_expires: null, error: reason };
+    return {
+      ...endpoint,
+      reached: false,
+      milliseconds: elapsedMs(),
+      tls: null,
+      certificate_expires: null,
+      error: reason,
+    };
   } finally {
-    stop();
+    cancelTimeout();
   }
 }
 
-function endingSoon(host: string, expires: number, now: number): Finding[] {
-  const days = Math.floor((expires - now) / DAY);
-  return days < SOON ? [{ message: `the certificate of ${host} ends in ${days} ${days === 1 ? 'day' : 'days'}` }] : [];
+function expiryFindings(host: string, expires: number, now: number): DoctorFinding[] {
+  const days = Math.floor((expires - now) / DAY_MS);
+  return days < EXPIRY_WARNING_DAYS
+    ? [{ message: `the certificate of ${host} ends in ${days} ${days === 1 ? 'day' : 'days'}` }]
+    : [];
 }

@@ -1,70 +1,70 @@
-import { isLoopback } from '../../http/proxies.ts';
-import type { Scheme } from '../../profiles/credential.ts';
-import { type CredentialSource, sourceOf } from '../../profiles/credential-source.ts';
-import type { Chosen } from '../../profiles/resolve.ts';
+import type { AuthScheme } from '../../config/credentials/credential.ts';
+import { type CredentialSource, findCredentialSource } from '../../config/credentials/credential-source.ts';
+import type { SelectedProfile } from '../../config/select-profile.ts';
+import { isLoopbackUrl } from '../../http/proxy.ts';
 import type { Runtime } from '../../runtime.ts';
-import type { Address } from './addresses.ts';
-import type { Setting } from './examination.ts';
-import { type Finding, found } from './finding.ts';
+import type { HostBaseUrl } from './base-urls.ts';
+import { captureFinding, type DoctorFinding } from './doctor-finding.ts';
+import type { DoctorSetting } from './doctor-report.ts';
 
 /** Where a credential comes from and where it would go, without it being read, so no command is run for it. */
-export async function credentialSetting(
-  scheme: Scheme,
-  chosen: Chosen,
-  addresses: readonly Address[],
+export async function credentialRow(
+  scheme: AuthScheme,
+  selectedProfile: SelectedProfile,
+  baseUrls: readonly HostBaseUrl[],
   env: Runtime['env'],
-  findings: Finding[],
-): Promise<Setting> {
-  const source = await found(() => sourceOf(scheme, chosen, env), findings);
+  findings: DoctorFinding[],
+): Promise<DoctorSetting> {
+  const source = await captureFinding(() => findCredentialSource(scheme, selectedProfile, env), findings);
   if (!source) return { name: scheme, value: null, source: 'not set' };
-  const own = originsFor(scheme, addresses);
-  const sent = own.filter((origin) => mayGo(source, origin));
-  for (const origin of own.filter((one) => !mayGo(source, one)))
+  const origins = originsForScheme(scheme, baseUrls);
+  const allowedOrigins = origins.filter((origin) => canSendTo(source, origin));
+  for (const origin of origins.filter((one) => !canSendTo(source, one)))
     findings.push({
-      message: `the ${scheme} credential of ${source.from} belongs to ${source.origins?.join(', ') || 'no address'} and is not sent to ${origin}`,
+      message: `the ${scheme} credential of ${source.description} belongs to ${source.origins?.join(', ') || 'no address'} and is not sent to ${origin}`,
       hint: 'svc auth login stores one for this address',
     });
-  for (const origin of sent.filter(isOpen))
+  for (const origin of allowedOrigins.filter(isPlainHttp))
     findings.push({
       message: `${origin} is plain http, where anybody on the way can read the ${scheme} credential`,
       hint: 'use https',
       code: 'guard',
     });
-  const whose = source.username === undefined ? 'a token' : `user ${source.username}`;
+  const owner = source.username === undefined ? 'a token' : `user ${source.username}`;
   return {
     name: scheme,
-    value: `${whose}, sent to ${sent.join(', ') || 'no address that is set'}`,
-    source: source.from,
+    value: `${owner}, sent to ${allowedOrigins.join(', ') || 'no address that is set'}`,
+    source: source.description,
   };
 }
 
 /** The finding of credentials none of which may go to any of the addresses. */
-export async function missingCredentials(
-  chosen: Chosen,
-  addresses: readonly Address[],
+export async function findMissingCredentials(
+  selectedProfile: SelectedProfile,
+  baseUrls: readonly HostBaseUrl[],
   env: Runtime['env'],
-): Promise<Finding[]> {
-  const schemes: readonly Scheme[] = ['basic', 'bearer'];
+): Promise<DoctorFinding[]> {
+  const schemes: readonly AuthScheme[] = ['basic', 'bearer'];
   const isUsable = await Promise.all(
     schemes.map(async (scheme) => {
-      const source = await found(() => sourceOf(scheme, chosen, env), []);
-      return source !== undefined && originsFor(scheme, addresses).some((origin) => mayGo(source, origin));
+      const source = await captureFinding(() => findCredentialSource(scheme, selectedProfile, env), []);
+      return source !== undefined && originsForScheme(scheme, baseUrls).some((origin) => canSendTo(source, origin));
     }),
   );
-  if (addresses.length === 0 || isUsable.includes(true)) return [];
+  if (baseUrls.length === 0 || isUsable.includes(true)) return [];
   return [{ message: 'there are no credentials for any address', hint: 'svc auth login', code: 'credentials' }];
 }
 
-function originsFor(scheme: Scheme, addresses: readonly Address[]): string[] {
-  const own = addresses.filter(({ host }) => (host === 'trace') === (scheme === 'basic'));
-  return [...new Set(own.map(({ url }) => url.origin))];
+function originsForScheme(scheme: AuthScheme, baseUrls: readonly HostBaseUrl[]): string[] {
+  const matching = baseUrls.filter(({ host }) => (host === 'trace') === (scheme === 'basic'));
+  return [...new Set(matching.map(({ url }) => url.origin))];
 }
 
-function mayGo({ origins }: CredentialSource, origin: string): boolean {
+function canSendTo({ origins }: CredentialSource, origin: string): boolean {
   return origins === undefined || origins.includes(origin);
 }
 
-function isOpen(origin: string): boolean {
+function isPlainHttp(origin: string): boolean {
   const url = new URL(origin);
-  return url.protocol === 'http:' && !isLoopback(url);
+  return url.protocol === 'http:' && !isLoopbackUrl(url);
 }

@@ -1,83 +1,88 @@
-import { authorizationFor, destinationOf } from '../../call/destination.ts';
-import { reasonOf } from '../../call/failures.ts';
-import { requestHeaders } from '../../call/request.ts';
-import { verdictOf } from '../../call/verdict.ts';
-import type { Context } from '../../cli/context.ts';
-import { collectStart } from '../../http/collect.ts';
-import { deadlineIn } from '../../http/deadline.ts';
-import { header, type Reply, type Request } from '../../http/message.ts';
-import { noProgress } from '../../http/progress.ts';
-import { writeJson } from '../../json/write.ts';
-import { feedbackSchema } from '../../operations/feedback-schema.ts';
-import type { Chosen } from '../../profiles/resolve.ts';
-import { wayTo } from '../../profiles/way.ts';
-import { openLine, withLayers } from '../line.ts';
-import { fillingOf } from '../options.ts';
-import type { Probe, Question } from './examination.ts';
-import type { Finding } from './finding.ts';
+import { classifyStatus } from '../../client/classify-status.ts';
+import { resolveAuthorization, resolveDestination } from '../../client/destination.ts';
+import { exchangeErrorReason } from '../../client/failure.ts';
+import { openTransport, withMiddleware } from '../../client/open-transport.ts';
+import { resolveAutofillValue } from '../../client/operation-options.ts';
+import { requestHeaders } from '../../client/request-headers.ts';
+import { routeTo } from '../../config/route.ts';
+import type { SelectedProfile } from '../../config/select-profile.ts';
+import type { Context } from '../../context.ts';
+import { collectBodyStart } from '../../http/collect-body.ts';
+import { createDeadline } from '../../http/deadline.ts';
+import { getHeader, type Request, type Response } from '../../http/message.ts';
+import { createRequestProgress } from '../../http/request-progress.ts';
+import { writeJson } from '../../json/write-json.ts';
+import { feedbackSchemaOperation } from '../../operations/feedback-schema.ts';
+import type { DoctorFinding } from './doctor-finding.ts';
+import type { DoctorOptions, ProbeResult } from './doctor-report.ts';
 
-const LIMIT = 30_000;
-const WINDOW = 60_000;
+const PROBE_TIMEOUT_MS = 30_000;
+const PROBE_WINDOW_MS = 60_000;
 
 // Where none is set any will do: an answer that there is no such project comes from the service as well.
-const PLACEHOLDER = 'svc/doctor';
+const PLACEHOLDER_PROJECT_ID = 'svc/doctor';
 
 /**
  * Asks the service for the schema of the feedback of the last minute, which changes nothing, and says what came of it.
  * Throws the Failure that kept it from being asked.
  */
-export async function probe(
-  { wantedFor, files }: Question,
-  chosen: Chosen,
+export async function probeService(
+  { connectionFlagsFor, certificateFiles }: DoctorOptions,
+  selectedProfile: SelectedProfile,
   context: Context,
-  findings: Finding[],
-): Promise<Probe | undefined> {
+  findings: DoctorFinding[],
+): Promise<ProbeResult | undefined> {
   const { runtime, report, signal } = context;
-  const { url, profileHeaders, isLocal } = destinationOf(feedbackSchema, wantedFor('trace'), chosen, runtime.env);
+  const { url, profileHeaders, isLocal } = resolveDestination(
+    feedbackSchemaOperation,
+    connectionFlagsFor('trace'),
+    selectedProfile,
+    runtime.env,
+  );
   if (!url) return undefined;
-  const way = isLocal ? undefined : await wayTo(url, files, chosen.profile, runtime);
+  const route = isLocal ? undefined : await routeTo(url, certificateFiles, selectedProfile.profile, runtime);
   const authorization = isLocal
     ? undefined
-    : await authorizationFor(url, feedbackSchema, chosen, false, runtime, signal);
-  report.conceal(authorization?.secrets ?? []);
-  const set = fillingOf('project_id', chosen, runtime.env).text;
-  const project_id = set || PLACEHOLDER;
-  const deadline = deadlineIn(LIMIT, runtime);
-  const started = runtime.elapsed();
-  const line = await openLine(way, context);
-  const secret = authorization ? [['Authorization', authorization.value.reveal()] as const] : [];
+    : await resolveAuthorization(url, feedbackSchemaOperation, selectedProfile, false, runtime, signal);
+  report.addSecrets(authorization?.secrets ?? []);
+  const configuredProject = resolveAutofillValue('project_id', selectedProfile, runtime.env).text;
+  const project_id = configuredProject || PLACEHOLDER_PROJECT_ID;
+  const deadline = createDeadline(PROBE_TIMEOUT_MS, runtime);
+  const startedAt = runtime.elapsed();
+  const transport = await openTransport(route, context);
+  const authorizationHeader = authorization ? [['Authorization', authorization.value.reveal()] as const] : [];
   const request: Request = {
     method: 'POST',
     url: url.href,
-    headers: [...requestHeaders(profileHeaders, [], false), ...secret],
-    body: bodyOf(project_id, runtime.now()),
+    headers: [...requestHeaders(profileHeaders, [], false), ...authorizationHeader],
+    body: createProbeBody(project_id, runtime.now()),
     signal,
   };
   try {
-    const reply = await withLayers(line.send, noProgress(), deadline, context)(request);
-    await collectStart(reply.body, 1);
-    findings.push(...verdict(reply, set !== undefined));
-    return { project_id, status: reply.status, milliseconds: Math.round(runtime.elapsed() - started) };
+    const response = await withMiddleware(transport.send, createRequestProgress(), deadline, context)(request);
+    await collectBodyStart(response.body, 1);
+    findings.push(...statusFindings(response, configuredProject !== undefined));
+    return { project_id, status: response.status, milliseconds: Math.round(runtime.elapsed() - startedAt) };
   } catch (error) {
     if (signal.aborted) throw signal.reason;
     findings.push({
-      message: `the service did not answer svc feedback schema: ${reasonOf(error)}`,
+      message: `the service did not answer svc feedback schema: ${exchangeErrorReason(error)}`,
       code: 'unreachable',
     });
-    return { project_id, status: null, milliseconds: Math.round(runtime.elapsed() - started) };
+    return { project_id, status: null, milliseconds: Math.round(runtime.elapsed() - startedAt) };
   } finally {
-    await line.close();
+    await transport.close();
   }
 }
 
-function bodyOf(project_id: string, now: number): Uint8Array {
-  const [start, end] = [now - WINDOW, now].map((time) => new Date(time).toISOString());
+function createProbeBody(project_id: string, now: number): Uint8Array {
+  const [start, end] = [now - PROBE_WINDOW_MS, now].map((time) => new Date(time).toISOString());
   return Buffer.from(writeJson({ project_id, start, end, sample_limit: 1 }));
 }
 
-function verdict({ status, headers }: Reply, isOwnProject: boolean): Finding[] {
-  const { code } = verdictOf(status, header(headers, 'retry-after') !== undefined);
-  if (code === undefined || (code === 'refused' && !isOwnProject && status >= 400)) return [];
+function statusFindings({ status, headers }: Response, isConfiguredProject: boolean): DoctorFinding[] {
+  const { code } = classifyStatus(status, getHeader(headers, 'retry-after') !== undefined);
+  if (code === undefined || (code === 'refused' && !isConfiguredProject && status >= 400)) return [];
   const hint = code === 'credentials' ? 'svc auth login stores others' : undefined;
   return [{ message: `the service answered svc feedback schema with ${status}`, code, hint }];
 }

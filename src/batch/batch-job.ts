@@ -1,0 +1,41 @@
+import type { BodyCheck } from '../body/body-check.ts';
+import type { RetryBudget } from '../client/retry-budget.ts';
+import type { Context } from '../context.ts';
+import type { Issue } from '../errors.ts';
+import type { Headers, Send } from '../http/message.ts';
+import type { LineDraftOptions } from './line-draft.ts';
+import type { LineObservers } from './line-observers.ts';
+import type { RateLimiter } from './rate-limiter.ts';
+import type { ResultSlotFactory } from './result-order.ts';
+import type { ResultStore } from './result-store.ts';
+
+/** What all lines of a batch are checked with. */
+export interface LineChecks {
+  readonly draftOptions: LineDraftOptions;
+  /** What to call the file of lines. */
+  readonly label: string;
+  readonly check: BodyCheck;
+  readonly onWarning: (warning: Issue) => Promise<void>;
+}
+
+/** What all lines of a batch are sent with. */
+export interface BatchJob extends LineChecks {
+  readonly url: URL;
+  /** With the credential. */
+  readonly headers: Headers;
+  readonly send: Send;
+  readonly rateLimiter: RateLimiter;
+  /** Aborted when nothing more is to leave; what is under way goes on. */
+  readonly stopController: AbortController;
+  readonly retryBudget: RetryBudget;
+  /** The most repeats of a line. */
+  readonly maxRetries: number;
+  /** Milliseconds for a line. */
+  readonly timeoutMs: number | undefined;
+  readonly resultStore: ResultStore;
+  readonly observerFor: LineObservers;
+  /** Lines that may have been applied are sent again. */
+  readonly canRetryUnknown: boolean;
+  readonly openSlot: ResultSlotFactory;
+  readonly context: Context;
+}

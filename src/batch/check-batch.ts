@@ -1,0 +1,40 @@
+import type { Context } from '../context.ts';
+import { Failure } from '../errors.ts';
+import { writeJson } from '../json/write-json.ts';
+import { issueText } from '../output/failure-text.ts';
+import type { BatchInput } from './batch-input.ts';
+import type { LineChecks } from './batch-job.ts';
+import type { BatchOptions } from './batch-options.ts';
+import { prepareLine } from './prepare-line.ts';
+import { isInShard } from './shard.ts';
+import { isEmptyLine } from './split-lines.ts';
+
+/**
+ * Checks every line of a batch and sends nothing: the counts go to stdout, what is wrong with each line to stderr. Throws
+ * Failure `body` where lines are wrong.
+ */
+export async function checkBatch(
+  input: BatchInput,
+  { shard }: BatchOptions,
+  lineChecks: LineChecks,
+  { runtime, stdout, report, signal }: Context,
+): Promise<void> {
+  const counts = { lines: 0, good: 0, bad: 0, bytes: 0 };
+  for await (const line of input.lines) {
+    signal.throwIfAborted();
+    if (!isInShard(line.number, shard) || isEmptyLine(line)) continue;
+    const { draft } = await prepareLine(line, runtime.now(), lineChecks);
+    counts.lines += 1;
+    if (draft instanceof Failure) {
+      counts.bad += 1;
+      for (const issue of draft.facts.issues ?? []) await report.line(issueText(issue));
+    } else {
+      counts.good += 1;
+      counts.bytes += draft.doc.bytes.length;
+    }
+  }
+  await stdout.write(`${writeJson(counts)}\n`);
+  await stdout.end();
+  if (counts.bad > 0)
+    throw new Failure('body', `${counts.bad} of ${counts.lines} lines are wrong; nothing was sent`, { applied: 'no' });
+}

@@ -1,0 +1,112 @@
+import { Buffer } from 'node:buffer';
+import { applySetFlags } from '../body/apply-set-flags.ts';
+import { invalidBodyFailure } from '../body/body-check.ts';
+import type { BodyDependencies } from '../body/body-dependencies.ts';
+import { createDraft, type Draft, originInDraft, setDraftFields } from '../body/draft.ts';
+import type { Edit } from '../body/edit.ts';
+import { fieldEdits } from '../body/field-edits.ts';
+import { emptyBodyJson } from '../body/parsed-body.ts';
+import { setFlagEdits } from '../body/set-flag-edits.ts';
+import { shorthandEdits } from '../body/shorthand-edits.ts';
+import { usageFailure } from '../errors.ts';
+import { type FlagValues, getArrayFlag } from '../flag.ts';
+import {
+  firstStringMember,
+  getMember,
+  itemsOf,
+  type JsonNode,
+  membersOf,
+  rawBytes,
+  rootOf,
+} from '../json/json-node.ts';
+import { nodeAtPath } from '../json/json-path.ts';
+import { flagTarget } from '../operations/flag-target.ts';
+import type { Operation } from '../operations/operation.ts';
+import type { Shorthand } from '../operations/shorthand.ts';
+
+/** What the flags of a batch say for lines that do not say it themselves. */
+export interface LineDefaults {
+  /** Members of the object that flags fill. */
+  readonly fieldEdits: readonly Edit[];
+  /** Flags whose effect depends on the line: messages put before or after its own, a member copied from another. */
+  readonly perLineFlags: FlagValues;
+}
+
+const noMessages = { prompt: undefined, conversation: undefined };
+
+/**
+ * Reads the flags of a batch once. Throws usage for those that make no sense for many bodies, and Failure `body` for
+ * values that cannot be read.
+ */
+export async function readLineDefaults(
+  operation: Operation,
+  flags: FlagValues,
+  dependencies: BodyDependencies,
+): Promise<LineDefaults> {
+  const target = flagTarget(operation);
+  const shorthands = Object.entries(operation.shorthands ?? {});
+  const isPerLine = (name: string): boolean =>
+    shorthands.some(([one, { kind }]) => one === name && PER_LINE_KINDS.has(kind));
+  for (const [name, { kind }] of shorthands) {
+    if (flags.has(name) && SINGLE_BODY_KINDS.has(kind))
+      throw usageFailure(`--${name} belongs to one body, and --batch has many`, 'put it into the lines');
+  }
+  const fieldResult = await fieldEdits(target, flags, dependencies);
+  const setResult = setFlagEdits(target, getArrayFlag(flags, 'set'));
+  const draft = setDraftFields(createDraft(undefined, emptyBodyJson(target)), target.path, fieldResult.edits);
+  const sharedFlags = new Map([...flags].filter(([name]) => !isPerLine(name)));
+  const shorthandResult = await shorthandEdits(operation, draft, sharedFlags, noMessages, dependencies);
+  const applied = applySetFlags(setDraftFields(draft, target.path, shorthandResult.edits), setResult.edits);
+  const issues = [...fieldResult.issues, ...shorthandResult.issues, ...setResult.issues, ...applied.issues];
+  if (issues.length > 0) throw invalidBodyFailure(issues);
+  return {
+    fieldEdits: editsForFields(applied.draft, target.path),
+    perLineFlags: new Map([...flags].filter(([name]) => isPerLine(name))),
+  };
+}
+
+/** The draft of a line with the defaults for what it leaves out, member by member: what the line says stays. */
+export async function applyLineDefaults(
+  draft: Draft,
+  operation: Operation,
+  { fieldEdits, perLineFlags }: LineDefaults,
+  dependencies: BodyDependencies,
+): Promise<Draft> {
+  const { path } = flagTarget(operation);
+  const missingFields = fieldEdits.filter((edit) => !nodeAtPath(rootOf(draft.doc), edit.path));
+  const filled = missingFields.length === 0 ? draft : setDraftFields(draft, path, missingFields);
+  if (perLineFlags.size === 0) return filled;
+  const body = rootOf(filled.doc);
+  const shorthands = operation.shorthands ?? {};
+  const applicableFlags = new Map(
+    [...perLineFlags].filter(([name]) => isOmitted(shorthands[name], nodeAtPath(body, path))),
+  );
+  const { edits } = await shorthandEdits(operation, filled, applicableFlags, noMessages, dependencies);
+  return setDraftFields(filled, path, edits);
+}
+
+const PER_LINE_KINDS: ReadonlySet<Shorthand['kind']> = new Set(['message', 'prefill', 'copy']);
+const SINGLE_BODY_KINDS: ReadonlySet<Shorthand['kind']> = new Set(['role-message', 'conversation']);
+
+function editsForFields(draft: Draft, path: Edit['path']): Edit[] {
+  const object = nodeAtPath(rootOf(draft.doc), path);
+  return Array.from(object ? membersOf(object) : [], ({ key, value }) => {
+    const fieldPath = [...path, key];
+    return { path: fieldPath, text: Buffer.from(rawBytes(value)), origin: originInDraft(draft, fieldPath) };
+  });
+}
+
+function isOmitted(shorthand: Shorthand | undefined, object: JsonNode | undefined): boolean {
+  const array = getMember(object, 'messages');
+  const messages = array ? Array.from(itemsOf(array)) : [];
+  switch (shorthand?.kind) {
+    case 'message':
+      return firstStringMember(messages[0], 'role') !== shorthand.role;
+    case 'prefill':
+      return firstStringMember(messages.at(-1), 'role') !== 'assistant';
+    case 'copy':
+      return !getMember(object, shorthand.to);
+    default:
+      return false;
+  }
+}

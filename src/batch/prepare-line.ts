@@ -1,0 +1,29 @@
+import { invalidBodyFailure } from '../body/body-check.ts';
+import type { Draft } from '../body/draft.ts';
+import { isIssue } from '../body/json-source.ts';
+import type { Failure } from '../errors.ts';
+import type { LineChecks } from './batch-job.ts';
+import { readLineBody } from './line-body.ts';
+import { createLineDraft } from './line-draft.ts';
+import type { InputLine } from './split-lines.ts';
+
+/** The body of a line, or the Failure `body` where it may not be sent. */
+export interface PreparedLine {
+  readonly draft: Draft | Failure;
+  readonly customId: string | undefined;
+}
+
+/** Makes and checks the body of a line; `at` is the time it says. */
+export async function prepareLine(
+  line: InputLine,
+  timestampMs: number,
+  { draftOptions, label, check, onWarning }: LineChecks,
+): Promise<PreparedLine> {
+  const body = readLineBody(line, label, draftOptions.operation);
+  const { customId } = body;
+  const draft = await createLineDraft(body, line.number, timestampMs, draftOptions);
+  if (isIssue(draft)) return { draft: invalidBodyFailure([draft]), customId };
+  const { warnings, failure } = check(draft, []);
+  for (const warning of warnings) await onWarning(warning);
+  return { draft: failure ?? draft, customId };
+}

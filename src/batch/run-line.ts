@@ -1,0 +1,119 @@
+import { isIdempotent, retryAdvice } from '../client/idempotency.ts';
+import { requestSecrets } from '../client/prepared-request.ts';
+import { createRequestContext, type RequestContext } from '../client/request-context.ts';
+import type { RequestObserver } from '../client/send-and-show.ts';
+import { type AppliedState, Failure, toFailure } from '../errors.ts';
+import { createRedactor } from '../output/redact.ts';
+import type { BatchJob } from './batch-job.ts';
+import type { IndexedEntry } from './line-index.ts';
+import { canSendLine, classifyLine, type LineState, priorOutcome } from './line-status.ts';
+import { prepareLine } from './prepare-line.ts';
+import { formatFailureEntry, formatSuccessEntry } from './result-entry.ts';
+import type { ResultSlot } from './result-order.ts';
+import { type SendLineResult, sendLine } from './send-line.ts';
+import type { InputLine } from './split-lines.ts';
+
+/** What became of a line. */
+export interface LineResult extends LineState {
+  readonly failure: Failure | undefined;
+  readonly attempts: number;
+}
+
+/**
+ * Sends a line, unless its outcome is known already or it may not be sent again, and puts what came of it in its place.
+ * Throws what the results throw.
+ */
+export async function runLine(line: InputLine, slot: ResultSlot, job: BatchJob): Promise<LineResult> {
+  const { resultStore } = job;
+  const { runtime } = job.context;
+  const earlierEntry = resultStore.findEntry(line.number);
+  if (earlierEntry?.exitCode === 0) return keepEarlierResult(earlierEntry, slot);
+  const inFlightSince = resultStore.inFlightSince(line.number);
+  const timestampMs = inFlightSince ?? runtime.now();
+  const { draft, customId } = await prepareLine(line, timestampMs, job);
+  const recordUnsent = async (failure: Failure, id = customId): Promise<LineResult> => {
+    const outcome = { line: line.number, id, attempts: 0, milliseconds: 0 };
+    await slot.put(formatFailureEntry(outcome, failure, job.context.report.redact));
+    return { ...classifyLine(failure.exitCode, failure.facts.applied), failure, attempts: 0 };
+  };
+  if (draft instanceof Failure) {
+    if (earlierEntry && earlierEntry.applied !== 'no') return keepEarlierResult(earlierEntry, slot);
+    return recordUnsent(inFlightSince === undefined ? draft : lostResponseFailure());
+  }
+  const requestContext = createRequestContext(job.draftOptions.operation, draft);
+  const id = customId ?? Object.values(requestContext.ids)[0];
+  const resendRules = { canRetryUnknown: job.canRetryUnknown, isSameRun: resultStore.isSameRun };
+  if (!canSendLine(priorOutcome(earlierEntry, inFlightSince), requestContext.effect, resendRules)) {
+    return earlierEntry ? keepEarlierResult(earlierEntry, slot) : recordUnsent(lostResponseFailure(requestContext), id);
+  }
+  let isMarkedInFlight = false;
+  let startedAt = 0;
+  const markInFlight = async (): Promise<void> => {
+    await resultStore.markInFlight(line.number, timestampMs);
+    isMarkedInFlight = true;
+  };
+  const observer = job.observerFor(draft);
+  const recordingObserver: RequestObserver = {
+    begin: async () => {
+      await observer?.begin();
+      if (!isMarkedInFlight) await markInFlight();
+      startedAt = runtime.elapsed();
+    },
+    end: async (outcome) => observer?.end(outcome),
+  };
+  // Where it does no harm to send a line twice, it is said ahead, so that the disk works while others are under way.
+  if (isIdempotent(requestContext.effect)) await markInFlight();
+  const sendResult = await sendLine(requestContext, line.number, recordingObserver, job).catch(toFailedResult);
+  const { parsedResponse } = sendResult;
+  const failure = sendResult.failure && withPriorOutcome(sendResult.failure, priorOutcome(earlierEntry, inFlightSince));
+  const { attempts } = requestContext.progress;
+  if (failure && isInterruption(sendResult.failure ?? failure)) {
+    if (isMarkedInFlight && inFlightSince === undefined) await resultStore.clearInFlight(line.number);
+    await slot.put(undefined);
+    return { status: 'unsent', isUnresolved: false, failure, attempts };
+  }
+  const outcome = { line: line.number, id, attempts, milliseconds: runtime.elapsed() - startedAt };
+  if (!failure && parsedResponse) await slot.put(formatSuccessEntry(outcome, sendResult.status, parsedResponse));
+  else if (failure)
+    await slot.put(formatFailureEntry(outcome, failure, redactorFor(requestContext, job), parsedResponse));
+  return { ...classifyLine(failure?.exitCode ?? 0, failure?.facts.applied), failure, attempts };
+}
+
+async function keepEarlierResult(earlierEntry: IndexedEntry, slot: ResultSlot): Promise<LineResult> {
+  await slot.put(undefined);
+  return { ...classifyLine(earlierEntry.exitCode, earlierEntry.applied), failure: undefined, attempts: 0 };
+}
+
+function lostResponseFailure(requestContext?: RequestContext): Failure {
+  const facts = requestContext
+    ? { ids: requestContext.ids, hint: `${retryAdvice(requestContext.effect)}; --retry-unknown does` }
+    : { hint: 'its line is wrong by now; --dry-run says why' };
+  return new Failure('unknown', 'an earlier run ended before the answer came', { applied: 'unknown', ...facts });
+}
+
+// That an earlier time may have applied it is not taken back by one that did not.
+function withPriorOutcome(failure: Failure, priorApplied: AppliedState): Failure {
+  const { code, message, facts } = failure;
+  if (priorApplied !== 'unknown' || (facts.applied ?? 'no') !== 'no') return failure;
+  return new Failure(code, message, { ...facts, applied: 'unknown' });
+}
+
+function toFailedResult(error: unknown): SendLineResult {
+  const failure = toFailure(error);
+  if (failure.code === 'bug') throw error;
+  return { status: failure.facts.status ?? 0, parsedResponse: undefined, failure };
+}
+
+function isInterruption({ code, facts }: Failure): boolean {
+  return (code === 'interrupted' || code === 'terminated') && facts.applied === 'no';
+}
+
+function redactorFor(
+  requestContext: RequestContext,
+  { headers, context: { report } }: BatchJob,
+): (text: string) => string {
+  const { redact } = createRedactor(
+    requestSecrets({ operation: requestContext.operation, draft: requestContext.draft, headers }),
+  );
+  return (text) => redact(report.redact(text));
+}

@@ -1,0 +1,102 @@
+import { InterruptedError, toFailure } from '../errors.ts';
+import { ClosedPipeError } from '../output/writer.ts';
+import { countLine, createBatchCounts } from './batch-counts.ts';
+import type { BatchInput } from './batch-input.ts';
+import type { BatchJob } from './batch-job.ts';
+import type { BatchOptions } from './batch-options.ts';
+import { formatBatchProgress } from './batch-progress.ts';
+import { batchFailure, formatBatchSummary } from './batch-summary.ts';
+import { createConcurrencyLimit } from './concurrency-limit.ts';
+import { type LineResult, runLine } from './run-line.ts';
+import { isInShard } from './shard.ts';
+import { type InputLine, isEmptyLine } from './split-lines.ts';
+
+// Lines that are being made, wait for another try or for their place, besides those under way.
+const LINES_PER_REQUEST = 4;
+const ORDERED_LINES_PER_REQUEST = 16;
+
+// Above this the service is not short for a moment: the rest is better sent later.
+const MAX_BATCH_WAIT_MS = 60_000;
+
+/** Runs all lines of an input. Throws the Failure the whole is, after all that could be recorded was. */
+export async function runLines(input: BatchInput, options: BatchOptions, job: BatchJob): Promise<void> {
+  const { context, resultStore, openSlot } = job;
+  const { runtime, signal } = context;
+  const tally = createBatchCounts();
+  const concurrencyLimit = createConcurrencyLimit(
+    options.rateLimits.concurrency * (options.isOrdered ? ORDERED_LINES_PER_REQUEST : LINES_PER_REQUEST),
+  );
+  const startedAt = runtime.elapsed();
+  let stopReason: string | undefined;
+  let storeError: unknown;
+  const stop = (reason: string): void => {
+    stopReason ??= reason;
+    job.stopController.abort(new InterruptedError('SIGINT'));
+    // What is left of a file is counted; nobody knows when a pipe will end.
+    if (input.totalBytes === undefined) input.stop();
+  };
+  const stopIfNeeded = ({ failure }: LineResult): void => {
+    if (failure && options.isFailFast) stop('a line failed (--fail-fast)');
+    const retryAfterMs = failure?.facts.retryAfter ?? 0;
+    if (retryAfterMs > MAX_BATCH_WAIT_MS) stop(`the service asks to wait ${Math.ceil(retryAfterMs / 1000)} s`);
+  };
+  const processLine = async (line: InputLine): Promise<void> => {
+    const slot = openSlot();
+    try {
+      const result = await runLine(line, slot, job);
+      tally.retries += Math.max(0, result.attempts - 1);
+      countLine(tally, line.number, result.status);
+      if (result.isUnresolved) tally.unresolvedLines += 1;
+      stopIfNeeded(result);
+    } catch (error) {
+      // What came of it is not on record; the next time it counts as unknown.
+      countLine(tally, line.number, 'unknown');
+      storeError ??= error;
+      stop('the results cannot be written');
+      // Those after it would wait for it.
+      await slot.put(undefined);
+    }
+  };
+  const elapsed = (): number => runtime.elapsed() - startedAt;
+  const progress = { tally, totalBytes: input.totalBytes, currentLimit: job.rateLimiter.currentLimit, elapsed };
+  const endSpinner = context.startSpinner(() => formatBatchProgress(progress));
+  const onAbort = (): void => stop(String(signal.reason.message));
+  signal.addEventListener('abort', onAbort, { once: true });
+  if (signal.aborted) onAbort();
+  context.onInterrupt(() => stop('interrupted'));
+  context.onProgressFacts(() => ({ applied: 'unknown', hint: '--resume goes on' }));
+  let inputError: unknown;
+  try {
+    for await (const line of input.lines) {
+      tally.bytesRead = line.offset + line.length;
+      if (!isInShard(line.number, options.shard)) continue;
+      if (isEmptyLine(line)) tally.emptyLines += 1;
+      else if (stopReason !== undefined) countLine(tally, line.number, 'unsent');
+      else await concurrencyLimit.start(() => processLine(line));
+    }
+  } catch (error) {
+    inputError = error;
+  }
+  await concurrencyLimit.waitForAll();
+  endSpinner();
+  const isComplete =
+    stopReason === undefined && inputError === undefined && tally.unresolvedLines + tally.byStatus.unsent === 0;
+  await resultStore.finish(isComplete).catch((error: unknown) => {
+    storeError ??= error;
+  });
+  if (storeError instanceof ClosedPipeError) throw storeError;
+  const summary = formatBatchSummary(tally, elapsed());
+  if (storeError ?? inputError) {
+    await context.report.note(summary);
+    throw toFailure(storeError ?? inputError);
+  }
+  const failure = batchFailure({
+    tally,
+    summary,
+    stopReason,
+    abortReason: signal.reason,
+    isResumable: resultStore.isResumable,
+  });
+  if (failure) throw failure;
+  await context.report.note(summary);
+}

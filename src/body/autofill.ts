@@ -1,0 +1,71 @@
+import type { Field } from '../fields/field.ts';
+import { getMember, isTrue, kindOf, rootOf } from '../json/json-node.ts';
+import { nodeAtPath } from '../json/json-path.ts';
+import type { FlagTarget } from '../operations/flag-target.ts';
+import type { Draft } from './draft.ts';
+import type { Edit } from './edit.ts';
+
+/** What the environment or the profile say where a body says nothing, and which of them it is. */
+export interface AutofillSetting {
+  readonly text: string | undefined;
+  readonly from: string;
+}
+
+export interface AutofillSettings {
+  readonly project: AutofillSetting;
+  readonly model: AutofillSetting;
+}
+
+/** Where new ids and the time come from. */
+export interface AutofillGenerators {
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  /** The id for a member that needs one. */
+  readonly newId: (member: string) => string;
+}
+
+/**
+ * What adds the few things svc adds to the bodies of an operation (PRODUCT.md section 2): ids and times of a call, the
+ * project and model of the profile, and the false that a continued message needs. Only what is absent is added;
+ * `--exact` asks for none of it.
+ */
+export function createAutofill({
+  path,
+  fields,
+}: FlagTarget): (draft: Draft, settings: AutofillSettings, generators: AutofillGenerators) => Edit[] {
+  const autofillFields = Object.entries(fields).filter(([, { fill, excludes }]) => fill || excludes);
+  return (draft, settings, filling) => {
+    const object = nodeAtPath(rootOf(draft.doc), path);
+    if (!object || kindOf(object) !== 'object') return [];
+    const edits: Edit[] = [];
+    for (const [name, { fill, fillUnless, excludes }] of autofillFields) {
+      if (excludes && isTrue(getMember(object, name)) && !getMember(object, excludes))
+        edits.push({ path: [...path, excludes], text: 'false', origin: { label: 'svc' } });
+      if (!fill || getMember(object, name) || (fillUnless && getMember(object, fillUnless))) continue;
+      const text = autofillJson(name, fill, settings, filling);
+      const label = fill === 'project' || fill === 'model' ? settings[fill].from : 'svc';
+      if (text !== undefined) edits.push({ path: [...path, name], text, origin: { label } });
+    }
+    return edits;
+  };
+}
+
+function autofillJson(
+  name: string,
+  fill: NonNullable<Field['fill']>,
+  { project, model }: AutofillSettings,
+  { now, newId }: AutofillGenerators,
+): string | undefined {
+  switch (fill) {
+    case 'uuid':
+      return JSON.stringify(newId(name));
+    case 'now':
+      return JSON.stringify(new Date(now()).toISOString());
+    case 'empty':
+      return '{}';
+    case 'project':
+      return project.text && JSON.stringify(project.text);
+    case 'model':
+      return model.text && JSON.stringify(model.text);
+  }
+}

@@ -1,0 +1,82 @@
+import type { Issue } from '../errors.ts';
+import { uuidV7 } from '../fields/uuid.ts';
+import { getArrayFlag } from '../flag.ts';
+import { type FlagTarget, flagTarget } from '../operations/flag-target.ts';
+import { applySetFlags } from './apply-set-flags.ts';
+import { type AutofillGenerators, type AutofillSettings, createAutofill } from './autofill.ts';
+import { readBodyBase } from './body-base.ts';
+import { invalidBodyFailure } from './body-check.ts';
+import type { BodyDependencies } from './body-dependencies.ts';
+import type { BodyBase, CommandInput } from './command-input.ts';
+import { createDraft, type Draft, setDraftFields } from './draft.ts';
+import { fieldEdits } from './field-edits.ts';
+import { parseFileArguments } from './file-arguments.ts';
+import { isIssue, type JsonSource, parseJsonSource } from './json-source.ts';
+import { emptyBodyJson, type ParsedBody, toParsedBody } from './parsed-body.ts';
+import { setFlagEdits } from './set-flag-edits.ts';
+import { shorthandEdits } from './shorthand-edits.ts';
+
+export interface BuildOptions {
+  /** What to add where the body says nothing; absent for `--exact`. */
+  readonly settings: AutofillSettings | undefined;
+  /** The messages of `--conversation`. */
+  readonly conversation: JsonSource | undefined;
+}
+
+/** A body that is ready to be judged, and what could not become part of it. */
+export interface BuiltBody {
+  readonly draft: Draft;
+  readonly inputIssues: readonly Issue[];
+}
+
+/**
+ * Makes the body of a request from a file or stdin, field flags, shorthands, `--set` and what svc adds, each changing
+ * only the members it names. Throws Failure: usage, `local` for files, `body` for a whole body that cannot be read.
+ */
+export async function buildBody(
+  input: CommandInput,
+  { settings, conversation }: BuildOptions,
+  dependencies: BodyDependencies,
+): Promise<BuiltBody> {
+  const { operation, args, flags } = input;
+  const target = flagTarget(operation);
+  const base = await readBodyBase(input, dependencies);
+  const files = parseFileArguments(operation, args, flags);
+  const fields = await fieldEdits(target, files.otherFlags, dependencies);
+  const sets = setFlagEdits(target, getArrayFlag(flags, 'set'));
+  const source = parseBaseBody(base, target);
+  const isChanged = fields.edits.length + files.edits.length > 0;
+  const earlyIssues = [
+    ...(isIssue(source) ? [source] : isChanged ? source.editIssues : []),
+    ...fields.issues,
+    ...sets.issues,
+  ];
+  if (isIssue(source)) throw invalidBodyFailure(earlyIssues);
+
+  let draft = setDraftFields(createDraft(source.source, emptyBodyJson(target)), target.path, [
+    ...fields.edits,
+    ...files.edits,
+  ]);
+  const shorthands = await shorthandEdits(operation, draft, flags, { prompt: base.prompt, conversation }, dependencies);
+  draft = setDraftFields(draft, target.path, shorthands.edits);
+  const setResult = applySetFlags(draft, sets.edits);
+  draft = settings
+    ? setDraftFields(
+        setResult.draft,
+        target.path,
+        createAutofill(target)(setResult.draft, settings, autofillGenerators(dependencies)),
+      )
+    : setResult.draft;
+  return { draft, inputIssues: [...earlyIssues, ...shorthands.issues, ...setResult.issues] };
+}
+
+function parseBaseBody({ whole }: BodyBase, target: FlagTarget): ParsedBody | Issue {
+  if (!whole) return { source: undefined, editIssues: [] };
+  const read = whole.issue ?? parseJsonSource(whole.label, whole.bytes);
+  return isIssue(read) ? read : toParsedBody({ ...read, position: whole.position ?? read.position }, target);
+}
+
+// Ids that nobody has seen before, made now.
+function autofillGenerators({ now, randomBytes }: BodyDependencies): AutofillGenerators {
+  return { now, newId: () => uuidV7(now(), randomBytes(10)) };
+}

@@ -1,0 +1,104 @@
+import { usageFailure } from '../../errors.ts';
+import { type FlagValues, getStringFlag as flagText, getArrayFlag } from '../../flag.ts';
+import { firstStringMember, getMember, itemsOf, type JsonNode, kindOf, rawText, rootOf } from '../../json/json-node.ts';
+import { writeJson } from '../../json/write-json.ts';
+import { type Draft, locationInDraft, originInDraft } from '../draft.ts';
+import type { Edit, ValueOrigin } from '../edit.ts';
+import type { EditResult } from '../edit-result.ts';
+import type { JsonSource } from '../json-source.ts';
+
+/** What adds messages besides the flags. */
+export interface MessageSources {
+  /** The prompt: words, piped text, or both. */
+  readonly prompt: string | undefined;
+  /** The messages of `--conversation`. */
+  readonly conversation: JsonSource | undefined;
+}
+
+interface Message {
+  readonly text: string;
+  readonly role: string | undefined;
+  readonly origin: ValueOrigin;
+}
+
+/**
+ * The list of messages that a chat's shorthands make, in the order system, developer, conversation, those of the body,
+ * `--message`, prompt, prefill; a system or developer message that leads gives way to the one of the flag. No edit where
+ * none of them is given.
+ */
+export function messageEdits(draft: Draft, flags: FlagValues, { prompt, conversation }: MessageSources): EditResult {
+  const prefill = flagText(flags, 'prefill');
+  const leading = [
+    ...optionalMessage('system', flagText(flags, 'system'), '--system'),
+    ...optionalMessage('developer', flagText(flags, 'developer'), '--developer'),
+  ];
+  const trailing = [
+    ...getArrayFlag(flags, 'message').map(parseMessageFlag),
+    ...optionalMessage('user', prompt, 'prompt'),
+    ...optionalMessage('assistant', prefill, '--prefill'),
+  ];
+  if (leading.length + trailing.length === 0 && !conversation) return { edits: [], issues: [] };
+  const messagesNode = getMember(rootOf(draft.doc), 'messages');
+  if (messagesNode && kindOf(messagesNode) !== 'list') {
+    const message = 'must be a list for messages to be added to it';
+    return { edits: [], issues: [{ path: 'messages', at: locationInDraft(draft, ['messages']), message }] };
+  }
+  const existingMessages = [...conversationMessages(conversation), ...bodyMessages(draft, messagesNode)];
+  const messages = [...leading, ...withoutReplacedMessages(existingMessages, leading), ...trailing];
+  const list: Edit = {
+    path: ['messages'],
+    text: `[${messages.map(({ text }) => text).join(',')}]`,
+    origin: { label: 'prompt' },
+    items: messages.map(({ origin }) => origin),
+  };
+  return { edits: prefill === undefined ? [list] : [list, ...continuationEdits], issues: [] };
+}
+
+const continuationEdits: readonly Edit[] = [
+  { path: ['continue_final_message'], text: 'true', origin: { label: '--prefill' } },
+  { path: ['add_generation_prompt'], text: 'false', origin: { label: '--prefill' } },
+];
+
+// A conversation begins with what was said for the reply before: said again, it is said instead, not twice.
+function withoutReplacedMessages(
+  existingMessages: readonly Message[],
+  leading: readonly Message[],
+): readonly Message[] {
+  const first = existingMessages.findIndex(({ role }) => role !== 'system' && role !== 'developer');
+  const head = first === -1 ? existingMessages : existingMessages.slice(0, first);
+  const replaced = leading.map(({ role }) => head.find((message) => message.role === role));
+  return existingMessages.filter((message) => !replaced.includes(message));
+}
+
+function optionalMessage(role: string, content: string | undefined, label: string): Message[] {
+  return content === undefined ? [] : [{ text: writeJson({ role, content }), role, origin: { label } }];
+}
+
+function parseMessageFlag(word: string): Message {
+  const [, role, content] = /^([A-Za-z][\w-]*):(.*)$/s.exec(word) ?? [];
+  if (role === undefined)
+    throw usageFailure(`--message cannot read ${JSON.stringify(word)}`, 'write role:text, such as user:Hello');
+  return { text: writeJson({ role, content }), role, origin: { label: '--message' } };
+}
+
+function conversationMessages(conversation: JsonSource | undefined): Message[] {
+  if (!conversation) return [];
+  return Array.from(itemsOf(rootOf(conversation.doc)), (node) => {
+    return {
+      text: rawText(node),
+      role: firstStringMember(node, 'role'),
+      origin: { label: conversation.label, source: conversation, node },
+    };
+  });
+}
+
+function bodyMessages(draft: Draft, list: JsonNode | undefined): Message[] {
+  if (!list) return [];
+  return Array.from(itemsOf(list), (node, at) => {
+    return {
+      text: rawText(node),
+      role: firstStringMember(node, 'role'),
+      origin: originInDraft(draft, ['messages', at]),
+    };
+  });
+}

@@ -1,0 +1,30 @@
+import { basename } from 'node:path';
+import { usageFailure } from '../../errors.ts';
+import { firstStringMember, kindOf, rootOf } from '../../json/json-node.ts';
+import { RawJson, writeJson } from '../../json/write-json.ts';
+import type { BodyDependencies } from '../body-dependencies.ts';
+import type { EditResult } from '../edit-result.ts';
+import { fileReferenceLabel, readFileReference } from '../file-reference.ts';
+import { isIssue, type JsonSource, parseJsonSource } from '../json-source.ts';
+
+/**
+ * `response_format` for the JSON Schema in `@file` (or given as JSON). Its name is the schema's title, else that of the
+ * file, in the characters servers take for a name.
+ */
+export async function responseFormatEdit(word: string, dependencies: BodyDependencies): Promise<EditResult> {
+  const label = fileReferenceLabel(word) ?? '--json-schema';
+  const source = parseJsonSource(label, word.startsWith('@') ? await readFileReference(word, dependencies) : word);
+  if (isIssue(source)) return { edits: [], issues: [{ ...source, path: 'response_format' }] };
+  const schema = new RawJson(source.doc.bytes.toString().trim());
+  const text = writeJson({ type: 'json_schema', json_schema: { name: schemaName(source, word), schema } });
+  return { edits: [{ path: ['response_format'], text, origin: { label } }], issues: [] };
+}
+
+function schemaName({ doc, label }: JsonSource, word: string): string {
+  const root = rootOf(doc);
+  if (kindOf(root) !== 'object')
+    throw usageFailure('--json-schema needs a JSON Schema that is an object', 'write --json-schema @file');
+  const file = word.startsWith('@') ? basename(label).replace(/(?:\.schema)?\.json$/, '') : '';
+  const name = firstStringMember(root, 'title') ?? file;
+  return name.replace(/[^A-Za-z0-9_-]+/g, '_').slice(0, 64) || 'reply';
+}

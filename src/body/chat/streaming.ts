@@ -1,0 +1,27 @@
+import { getMember, isTrue, type JsonNode, kindOf, rawText, rootOf } from '../../json/json-node.ts';
+import { compareNumberLiterals } from '../../json/number-literal.ts';
+import type { Operation } from '../../operations/operation.ts';
+import { type Draft, setDraftFields } from '../draft.ts';
+
+/** How many replies a chat body asks for. */
+export function requestedChoiceCount(body: JsonNode): number {
+  const n = getMember(body, 'n');
+  return n && kindOf(n) === 'number' && compareNumberLiterals(rawText(n), '1') > 0 ? Number(rawText(n)) : 1;
+}
+
+/**
+ * The draft with `stream: true`, when the reply is about to be shown as it comes and the body neither says anything
+ * about it nor asks for what cannot be streamed. `live`: one text on a terminal; `chunks`: each chunk as it comes.
+ */
+export function withStreamEnabled(draft: Draft, { streams }: Operation, display: 'live' | 'chunks'): Draft {
+  const body = rootOf(draft.doc);
+  const isUnstreamable =
+    hasNonNullValue(getMember(body, 'prompt_logprobs')) || isTrue(getMember(body, 'use_beam_search'));
+  if (!streams || isUnstreamable || getMember(body, 'stream') || (display === 'live' && requestedChoiceCount(body) > 1))
+    return draft;
+  return setDraftFields(draft, [], [{ path: ['stream'], text: 'true', origin: { label: 'svc' } }]);
+}
+
+function hasNonNullValue(node: JsonNode | undefined): boolean {
+  return node !== undefined && kindOf(node) !== 'null';
+}

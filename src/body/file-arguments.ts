@@ -1,0 +1,31 @@
+import { usageFailure } from '../errors.ts';
+import { flagName } from '../fields/field.ts';
+import { type FlagValues, getStringFlag } from '../flag.ts';
+import { flagTarget } from '../operations/flag-target.ts';
+import type { Operation } from '../operations/operation.ts';
+import type { Edit } from './edit.ts';
+
+/** The files a command line gives for a member, the edit that makes room for them, and the flags without the one that gave them. */
+export interface FileArguments {
+  readonly files: readonly string[];
+  readonly edits: readonly Edit[];
+  readonly otherFlags: FlagValues;
+}
+
+/**
+ * The files that are arguments, or the one of `--trajectory-groups @file`, which is the same. In the body they are an
+ * empty list until they are read. Throws usage for both.
+ */
+export function parseFileArguments(operation: Operation, args: readonly string[], flags: FlagValues): FileArguments {
+  const argumentUse = operation.arguments?.as;
+  if (typeof argumentUse !== 'object') return { files: [], edits: [], otherFlags: flags };
+  const name = flagName(argumentUse.filesOf);
+  const word = getStringFlag(flags, name);
+  if (args.length > 0 && word !== undefined)
+    throw usageFailure(`--${name} and files give the same member`, 'give one of them');
+  const files = word?.startsWith('@') ? [word.slice(1)] : args;
+  const otherFlags = new Map([...flags].filter(([flag]) => flag !== name || files.length === 0));
+  const path = [...flagTarget(operation).path, argumentUse.filesOf];
+  const label = files.map((file) => (file === '-' ? 'stdin' : file)).join(' ');
+  return { files, edits: files.length > 0 ? [{ path, text: '[]', origin: { label } }] : [], otherFlags };
+}

@@ -1,0 +1,12 @@
+import type { BodyDependencies } from './body-dependencies.ts';
+
+/** The bytes `@file` or `@-` names. Throws Failure `local` where they cannot be read. */
+export function readFileReference(word: string, { inputs }: Pick<BodyDependencies, 'inputs'>): Promise<Uint8Array> {
+  return inputs.read(word.slice(1));
+}
+
+/** What to call the source `@file` or `@-` names in messages; undefined for a word that is no reference. */
+export function fileReferenceLabel(word: string): string | undefined {
+  if (!word.startsWith('@')) return undefined;
+  return word === '@-' ? 'stdin' : word.slice(1);
+}

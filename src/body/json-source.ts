@@ -1,0 +1,62 @@
+import { Buffer } from 'node:buffer';
+import { Failure, type Issue } from '../errors.ts';
+import { JsonError } from '../json/json-error.ts';
+import { type JsonNode, rootOf, startOffset } from '../json/json-node.ts';
+import { createNodeFinder, type NodeFinder } from '../json/node-finder.ts';
+import { type JsonDocument, parseJson } from '../json/parse-json.ts';
+import { createPositionLookup, positionAt, type TextPosition } from '../json/text-position.ts';
+import { decodeUtf8, hasByteOrderMark } from '../json/utf8.ts';
+
+/** JSON a user gave, and what to call it in messages: a file as typed, `stdin`, or a flag. */
+export interface JsonSource {
+  readonly label: string;
+  readonly doc: JsonDocument;
+  /** Finds values in it for messages. */
+  readonly find: NodeFinder;
+  /** Line and column of an offset. */
+  readonly position: (offset: number) => TextPosition;
+}
+
+/** The source of some bytes, or what is wrong with them and where: line and column, for bad UTF-8 the byte. */
+export function parseJsonSource(label: string, bytes: Uint8Array | string): JsonSource | Issue {
+  try {
+    const doc = parseJson(bytes);
+    return { label, doc, find: createNodeFinder(doc), position: createPositionLookup(doc.bytes) };
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error;
+    return { path: '', at: errorLocation(label, bytes, error), message: `not JSON: ${error.message}` };
+  }
+}
+
+/** The text of some bytes. Throws Failure `body` where they are not UTF-8. */
+export function decodeUtf8Text(label: string, bytes: Uint8Array): string {
+  try {
+    return decodeUtf8(bytes).toString();
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error;
+    throw new Failure('body', `${label} is not text: ${error.message} at byte ${error.offset}`);
+  }
+}
+
+/** The text less one line end at its end: what a shell's `echo` or an editor adds to every file. */
+export function stripFinalNewline(text: string): string {
+  return text.replace(/\r?\n$/, '');
+}
+
+/** True for what readSource found wrong. */
+export function isIssue(value: object): value is Issue {
+  return 'message' in value;
+}
+
+/** `body.json:12:7`, the place of a value in its source. */
+export function locationInSource({ label, doc, position }: JsonSource, node: JsonNode = rootOf(doc)): string {
+  const { line, column } = position(startOffset(node));
+  return `${label}:${line}:${column}`;
+}
+
+function errorLocation(label: string, bytes: Uint8Array | string, error: JsonError): string {
+  if (error.message === 'invalid UTF-8') return `${label}: byte ${error.offset}`;
+  const all = Buffer.from(bytes);
+  const { line, column } = positionAt(all.subarray(hasByteOrderMark(all) ? 3 : 0), error.offset);
+  return `${label}:${line}:${column}`;
+}

@@ -1,0 +1,50 @@
+import { type Issue, usageFailure } from '../errors.ts';
+import type { Field } from '../fields/field.ts';
+import { type JsonPath, parseJsonPath } from '../json/json-path.ts';
+import type { FlagTarget } from '../operations/flag-target.ts';
+import type { Edit } from './edit.ts';
+import type { EditResult } from './edit-result.ts';
+import { isIssue, parseJsonSource } from './json-source.ts';
+
+/**
+ * The edits of `--set path=text` and `--set path:=json`. Paths start in the object that flags fill; for a call
+ * `start.op_name` and `op_name` are the same, and `start` is all of it. Throws usage for what is no path.
+ */
+export function setFlagEdits(target: FlagTarget, words: readonly string[]): EditResult {
+  const edits: Edit[] = [];
+  const issues: Issue[] = [];
+  for (const word of words) {
+    const editOrIssue = parseSetFlag(target, word);
+    if ('message' in editOrIssue) issues.push(editOrIssue);
+    else edits.push(editOrIssue);
+  }
+  return { edits, issues };
+}
+
+function parseSetFlag(target: FlagTarget, word: string): Edit | Issue {
+  const [, left = '', colon = '', right] = /^((?:\\.|[^\\=:]|:(?!=))*)(:?)=(.*)$/s.exec(word) ?? [];
+  const inner = parseJsonPath(left);
+  if (right === undefined || !inner) {
+    throw usageFailure(
+      `--set cannot read ${JSON.stringify(right === undefined ? word : left)}`,
+      'write path=text or path:=json, such as payload.score:=0.9',
+    );
+  }
+  const path = fullPath(target, inner);
+  rejectSecret(target.fields[String(inner[0])], left);
+  const label = `--set ${left}`;
+  if (colon === '') return { path, text: JSON.stringify(right), origin: { label } };
+  const source = parseJsonSource(label, right);
+  return isIssue(source) ? source : { path, text: right.trim(), origin: { label, source } };
+}
+
+function fullPath({ path, fields }: FlagTarget, inner: JsonPath): JsonPath {
+  const [outer] = path;
+  const isFull = outer !== undefined && inner[0] === outer && !Object.hasOwn(fields, String(outer));
+  return isFull ? inner : [...path, ...inner];
+}
+
+function rejectSecret(field: Field | undefined, name: string): void {
+  if (field?.secret)
+    throw usageFailure(`--set ${name}: a secret is never an argument`, `use --${name.replaceAll('_', '-')} @file`);
+}

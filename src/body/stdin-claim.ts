@@ -1,0 +1,33 @@
+import { usageFailure } from '../errors.ts';
+import { flagName } from '../fields/field.ts';
+import { isScalar } from '../fields/field-flag.ts';
+import { type FlagValues, getStringFlag } from '../flag.ts';
+import { flagTarget } from '../operations/flag-target.ts';
+import type { Operation } from '../operations/operation.ts';
+
+/**
+ * What on the command line asks for stdin by name: `-f -`, `--tools @-`, `-` as a file or as the whole prompt. Throws
+ * usage for two of them.
+ */
+export function stdinClaim(operation: Operation, args: readonly string[], flags: FlagValues): string | undefined {
+  const claims = [
+    ...['file', 'batch'].flatMap((name) => (getStringFlag(flags, name) === '-' ? [`--${name} -`] : [])),
+    ...stdinArguments(operation, args).map(() => 'the argument -'),
+    ...fileReferenceFlags(operation).flatMap((name) => (getStringFlag(flags, name) === '@-' ? [`--${name} @-`] : [])),
+  ];
+  if (claims.length > 1) throw usageFailure(`stdin can be read once, and ${claims.join(' and ')} both want it`);
+  return claims[0];
+}
+
+// Among other words of a prompt a dash is a dash.
+function stdinArguments({ arguments: argument }: Operation, args: readonly string[]): readonly string[] {
+  return argument?.as === 'prompt' && args.length > 1 ? [] : args.filter((word) => word === '-');
+}
+
+function fileReferenceFlags(operation: Operation): string[] {
+  const fields = Object.entries(flagTarget(operation).fields).filter(
+    ([, field]) => field.secret || !(isScalar(field) || field.type === 'boolean'),
+  );
+  const shorthands = Object.entries(operation.shorthands ?? {}).filter(([, { kind }]) => kind === 'reply-schema');
+  return [...fields.map(([name]) => flagName(name)), ...shorthands.map(([name]) => name)];
+}

@@ -1,0 +1,70 @@
+import { allCommands } from '../all-commands.ts';
+import {
+  argumentWords,
+  type CompletableFlag,
+  completableFlags,
+  isRunnableGroup,
+  subcommandWords,
+  topLevelWords,
+} from './completion-words.ts';
+
+/** The functions of the bash script that look up what a command takes. They set variables of their caller. */
+export function bashLookupFunctions(): string {
+  return [
+    ...lookupFunction('_svc_second', subcommandCases()),
+    ...lookupFunction('_svc_command', allCommands.flatMap(commandCase)),
+    ...lookupFunction('_svc_choices', choiceCases()),
+  ].join('\n');
+}
+
+/** Words that have no blanks in them, as one word. */
+export function joinWords(words: readonly (readonly [word: string, summary: string])[]): string {
+  return words.map(([word]) => word).join(' ');
+}
+
+function lookupFunction(name: string, cases: readonly string[]): string[] {
+  return [`${name}() {`, '  case $1 in', ...cases.map((line) => `    ${line}`), '  esac', '}'];
+}
+
+function subcommandCases(): string[] {
+  const groups = topLevelWords().filter(([word]) => subcommandWords(word).length > 0);
+  const cases = groups.map(
+    ([word]) => `${word}) second="${joinWords(subcommandWords(word))}"${isRunnableGroup(word) ? ' own=yes' : ''} ;;`,
+  );
+  return [...cases, '*) second="" ;;'];
+}
+
+function commandCase(command: (typeof allCommands)[number]): string[] {
+  const flags = completableFlags(command);
+  const valueFlags = flags.filter(({ takesValue }) => takesValue);
+  const variables = {
+    flags: flagNames(flags),
+    valued: flagNames(valueFlags),
+    paths: flagNames(valueFlags.filter(({ file }) => file === 'path')),
+    references: flagNames(valueFlags.filter(({ file }) => file === 'reference')),
+    arguments: argumentWords(command)?.join(' ') ?? '<files>',
+  };
+  return [
+    `"${command.words.join(' ')}")`,
+    ...Object.entries(variables).flatMap(([name, value]) => (value === '' ? [] : [`  ${name}="${value}"`])),
+    '  ;;',
+  ];
+}
+
+function choiceCases(): string[] {
+  const flagsByChoices = new Map<string, string[]>();
+  for (const command of allCommands) {
+    for (const flag of completableFlags(command).filter(({ values }) => values.length > 0)) {
+      const words = flag.values.join(' ');
+      const patterns = flagNames([flag])
+        .split(' ')
+        .map((name) => `"${command.words.join(' ')} ${name}"`);
+      flagsByChoices.set(words, [...(flagsByChoices.get(words) ?? []), ...patterns]);
+    }
+  }
+  return [...flagsByChoices].map(([words, found]) => `${found.join(' | ')}) choices="${words}" ;;`);
+}
+
+function flagNames(flags: readonly CompletableFlag[]): string {
+  return flags.flatMap(({ word, short }) => [word, ...(short ? [`-${short}`] : [])]).join(' ');
+}

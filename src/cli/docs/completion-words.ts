@@ -1,0 +1,77 @@
+import type { Command } from '../../command.ts';
+import type { Flag } from '../../flag.ts';
+import { allCommands, commandGroups } from '../all-commands.ts';
+
+/** A flag as a shell completes it. */
+export interface CompletableFlag {
+  /** With its dashes; booleans are two, with `--no-x` as the second. */
+  readonly word: string;
+  readonly short: string | undefined;
+  readonly takesValue: boolean;
+  /** The values to offer. */
+  readonly values: readonly string[];
+  /** The value is a file: its path, or a reference, the path after an `@`. */
+  readonly file: 'path' | 'reference' | undefined;
+  readonly summary: string;
+}
+
+/** The first words of a command line: commands of one word and groups, with what each is for. */
+export function topLevelWords(): readonly (readonly [word: string, summary: string])[] {
+  const words = new Map<string, string>();
+  for (const {
+    words: [first = '', second],
+    summary,
+  } of allCommands) {
+    if (!words.has(first)) words.set(first, second === undefined ? summary : (commandGroups[first] ?? ''));
+  }
+  return [...words];
+}
+
+/** The second words of a group of commands. */
+export function subcommandWords(group: string): readonly (readonly [word: string, summary: string])[] {
+  return allCommands.flatMap(({ words: [first, second], summary }) =>
+    first === group && second !== undefined ? [[second, summary] as const] : [],
+  );
+}
+
+/** True for the first word of a group that is a command itself: its arguments stand where the second word would. */
+export function isRunnableGroup(group: string): boolean {
+  return allCommands.some(({ words: [first, second] }) => first === group && second === undefined);
+}
+
+/** The flags of a command, help among them. */
+export function completableFlags({ flags }: Command): CompletableFlag[] {
+  const help: Flag = { name: 'help', short: 'h', takes: 'switch', group: 'Help', summary: 'Show this help' };
+  return [...flags, help].flatMap((flag) => {
+    const takesValue = flag.takes === 'value' || flag.takes === 'values';
+    const shape = {
+      short: flag.short,
+      takesValue,
+      values: flag.choices ?? flag.offers ?? [],
+      file: takesValue ? fileKind(flag) : undefined,
+      summary: firstSentence(flag.summary),
+    };
+    const on = { ...shape, word: `--${flag.name}` };
+    const off = { ...shape, word: `--no-${flag.name}`, short: undefined };
+    return flag.takes === 'boolean' ? [on, off] : flag.takes === 'off' ? [off] : [on];
+  });
+}
+
+/**
+ * The words that may stand as the first argument; undefined where all arguments are files. After the word of a group
+ * comes one of its second words.
+ */
+export function argumentWords({ words, argument }: Command): readonly string[] | undefined {
+  if (argument?.isFile) return undefined;
+  const named = words[0] === 'help' ? topLevelWords().map(([word]) => word) : [];
+  return [...named, ...(argument?.choices ?? argument?.offers ?? [])];
+}
+
+function fileKind({ value }: Flag): CompletableFlag['file'] {
+  if (value === '<file>') return 'path';
+  return value === '<json>' || value?.includes('@') ? 'reference' : undefined;
+}
+
+function firstSentence(summary: string): string {
+  return summary.split(/[;(]/)[0]?.trim() ?? summary;
+}

@@ -1,0 +1,61 @@
+import type { Field, Fields, Shape } from '../../fields/field.ts';
+import { stringFormats } from '../../fields/string-formats.ts';
+import { writeJson } from '../../json/write-json.ts';
+import { markdownTable } from './markdown-table.ts';
+
+/** The members of a record and of all records in it, as a Markdown table. */
+export function fieldTable(fields: Fields): string {
+  return markdownTable(['member', 'type', 'notes'], fieldRows(fields, ''));
+}
+
+function fieldRows(fields: Fields, prefix: string): string[][] {
+  return Object.entries(fields).flatMap(([name, field]) => [
+    [`\`${prefix}${name}\``, typeText(field), fieldNotes(field)],
+    ...nestedRows(field, `${prefix}${name}`),
+  ]);
+}
+
+function nestedRows(shape: Shape, name: string): string[][] {
+  if (shape.type === 'list') return nestedRows(shape.of, `${name}[]`);
+  return shape.type === 'object' && shape.fields ? fieldRows(shape.fields, `${name}.`) : [];
+}
+
+function typeText(shape: Shape): string {
+  const name = typeName(shape);
+  return shape.nullable ? `${name} or null` : name;
+}
+
+function typeName(shape: Shape): string {
+  if (shape.type === 'list') return shape.of.type === 'json' ? 'list' : `list of ${typeText(shape.of)}`;
+  if (shape.type === 'either') return shape.of.map(typeText).join(' or ');
+  return shape.type === 'json' ? 'any JSON' : shape.type;
+}
+
+function fieldNotes(field: Field): string {
+  const { summary, required, deprecated, filledByService, advice = {} } = field;
+  return [
+    required ? '**Required.**' : advice.required ? '**Required by most servers.**' : '',
+    `${summary}.`,
+    field.type === 'string' && field.oneOf ? `One of ${field.oneOf.map((value) => `\`${value}\``).join(', ')}.` : '',
+    field.type === 'string' && field.format ? `${capitalizeSentence(stringFormats[field.format].description)}.` : '',
+    'min' in field && field.min !== undefined ? `From ${field.min} to ${field.max}.` : '',
+    field.default === undefined ? '' : `Default \`${writeJson(field.default)}\`.`,
+    deprecated ? `Deprecated: ${deprecated}.` : '',
+    filledByService ? 'Read-only.' : '',
+    field.fill ? `${fillNotes[field.fill]}.` : '',
+  ]
+    .filter((note) => note !== '')
+    .join(' ');
+}
+
+const fillNotes = {
+  uuid: 'Made here if absent, unless `--exact`',
+  now: 'The time now if absent, unless `--exact`',
+  empty: '`{}` if absent, unless `--exact`',
+  project: 'From `SVC_PROJECT_ID` or the profile if absent, unless `--exact`',
+  model: 'From `SVC_MODEL` or the profile if absent, unless `--exact`',
+} as const;
+
+function capitalizeSentence(text: string): string {
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
+}

@@ -1,0 +1,19 @@
+import type { AppliedState, FailureCode } from '../errors.ts';
+
+/** What a status says about a request: the failure it is (none for 2xx), and whether it was applied (PRODUCT.md section 6). */
+export interface StatusClass {
+  readonly code: FailureCode | undefined;
+  readonly applied: AppliedState;
+}
+
+/** The verdict of a status. `retryAfter`: the answer said when to come back. */
+export function classifyStatus(status: number, hasRetryAfter: boolean): StatusClass {
+  if (status >= 200 && status < 300) return { code: undefined, applied: 'yes' };
+  if (status === 401 || status === 403) return { code: 'credentials', applied: 'no' };
+  if (status === 408 || status === 421 || status === 425 || status === 429) return { code: 'limited', applied: 'no' };
+  if (status === 503 && hasRetryAfter) return { code: 'limited', applied: 'no' };
+  if (status === 502 || status === 504 || (status >= 520 && status < 530))
+    return { code: 'unknown', applied: 'unknown' };
+  if (status >= 500) return { code: 'failed', applied: 'unknown' };
+  return { code: 'refused', applied: 'no' };
+}

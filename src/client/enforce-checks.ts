@@ -1,0 +1,35 @@
+import { createBodyCheck, type StreamedFinding, type Strictness } from '../body/body-check.ts';
+import type { Draft } from '../body/draft.ts';
+import { Failure, type Issue } from '../errors.ts';
+import type { Operation } from '../operations/operation.ts';
+import { issueText } from '../output/failure-text.ts';
+import type { Reporter } from '../output/reporter.ts';
+import type { TrajectoryChecks } from '../train/stream/trajectory-checks.ts';
+
+/** Judges a body, with the trajectories that passed, if it has any: tells the warnings, and throws Failure `body` where it must not be sent. */
+export async function enforceChecks(
+  draft: Draft,
+  operation: Operation,
+  unreadable: readonly Issue[],
+  strictness: Strictness,
+  report: Reporter,
+  trajectoryChecks?: TrajectoryChecks,
+): Promise<void> {
+  const blockingIssues = [...unreadable, ...(trajectoryChecks?.structureErrors() ?? [])];
+  const check = await createBodyCheck(operation, strictness);
+  const { warnings, failure } = check(
+    draft,
+    blockingIssues,
+    trajectoryChecks && [...trajectoryChecks.findings(), ...emptyGroupWarnings(trajectoryChecks)],
+  );
+  for (const warning of warnings) await report.warn(issueText(warning));
+  if (failure) throw new Failure(failure.code, failure.message, { ...failure.facts, hint: trajectoryChecks?.hint() });
+}
+
+// A service takes a job that can train on nothing (SERVERS.md).
+function emptyGroupWarnings(trajectoryChecks: TrajectoryChecks): StreamedFinding[] {
+  if (trajectoryChecks.groupCount() > 0 || trajectoryChecks.structureErrors().length > 0) return [];
+  return [
+    { level: 'warning', path: 'trajectory_groups', at: '', message: 'has no group, so nothing can be trained on' },
+  ];
+}

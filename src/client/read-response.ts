@@ -1,0 +1,139 @@
+import { Buffer } from 'node:buffer';
+import { Failure, type FailureFacts, InterruptedError } from '../errors.ts';
+import { collectBody, UnusableBodyError } from '../http/collect-body.ts';
+import { getHeader, type Response } from '../http/message.ts';
+import { responseRequestId } from '../http/verbose-log.ts';
+import { JsonError } from '../json/json-error.ts';
+import { getMember, kindOf, rootOf } from '../json/json-node.ts';
+import { formatJsonPath } from '../json/json-path.ts';
+import { type JsonDocument, parseJson } from '../json/parse-json.ts';
+import type { Operation } from '../operations/operation.ts';
+import { exchangeErrorReason, failureFromError } from './failure.ts';
+import { retryAdvice } from './idempotency.ts';
+import type { RequestContext } from './request-context.ts';
+
+// The most bytes of an answer that are held.
+const MAX_RESPONSE_BYTES = 32 * 1024 * 1024;
+
+// The most values and keys in it: a text of small ones needs more memory for its index than for itself.
+const MAX_RESPONSE_VALUES = 1_500_000;
+
+// The most whose types are looked at: checking takes many times the memory of the text.
+const MAX_CHECKED_VALUES = 200_000;
+
+// The most of its text.
+const MAX_CHECKED_BYTES = 8 * 1024 * 1024;
+
+// The most characters of a path that are shown; a member may have any name.
+const MAX_PATH_CHARS = 200;
+
+/** A complete answer: its bytes, and either the JSON they are or why they are no answer of the interface. */
+export interface ParsedResponse {
+  readonly bytes: Buffer;
+  readonly doc: JsonDocument | undefined;
+  readonly failure: Failure | undefined;
+}
+
+/** Reads the whole body of a 2xx answer. Throws the Failure it is when the body does not come completely. */
+export async function readResponse(response: Response, context: RequestContext): Promise<ParsedResponse> {
+  const bytes = await readResponseBytes(response, context);
+  const doc = parseResponseJson(bytes);
+  if (doc instanceof JsonError) {
+    const failure = invalidResponseFailure(
+      `the answer is not JSON that can be read: ${doc.message}`,
+      response,
+      context,
+    );
+    return { bytes, doc: undefined, failure };
+  }
+  const { member: resultField } = context.operation.result;
+  const isObject = kindOf(rootOf(doc)) === 'object';
+  if (isObject && getMember(rootOf(doc), resultField)) return { bytes, doc, failure: undefined };
+  const problem = isObject ? `has no "${resultField}"` : 'is not an object';
+  return { bytes, doc, failure: invalidResponseFailure(`the answer ${problem}`, response, context) };
+}
+
+/** What is unexpected in a reply although it is one; nothing of it is an error. A very large reply is taken as it is. */
+export async function responseWarnings(doc: JsonDocument, { reply }: Operation): Promise<string[]> {
+  if (doc.tape.length / 3 > MAX_CHECKED_VALUES || doc.bytes.length > MAX_CHECKED_BYTES) return [];
+  const { createSchemaValidator } = await import('../fields/schema-validator.ts');
+  const findings = createSchemaValidator(reply, { lenient: true })(rootOf(doc));
+  return findings.map(
+    ({ path, message }) => `the reply is unexpected: ${truncatePath(formatJsonPath(path))} ${message}`,
+  );
+}
+
+function truncatePath(path: string): string {
+  return path.length > MAX_PATH_CHARS ? `${path.slice(0, MAX_PATH_CHARS)}…` : path;
+}
+
+/** The failure of an answer that broke the interface: the request was applied all the same. */
+export function invalidResponseFailure(
+  message: string,
+  response: Response,
+  context: RequestContext,
+  isTruncated = false,
+): Failure {
+  return new Failure('answer', message, { ...successFacts(response, context), isTruncated });
+}
+
+/**
+ * The failure of an answer that cannot be read to its end. `cut` says what it means once something of it has come; before
+ * that the outcome is as unknown as without a status.
+ */
+export function failureFromBodyError(
+  error: unknown,
+  response: Response,
+  context: RequestContext,
+  cutMessage: string | undefined,
+): Failure {
+  if (error instanceof UnusableBodyError) return invalidResponseFailure(error.message, response, context);
+  if (error instanceof Failure || cutMessage === undefined) return failureFromError(error, context);
+  if (error instanceof InterruptedError) {
+    const facts = { ...successFacts(response, context), hint: retryAdvice(context.effect) };
+    return new Failure(error.code, `${error.message}; the answer had begun`, facts);
+  }
+  return invalidResponseFailure(`${cutMessage}: ${exchangeErrorReason(error)}`, response, context, true);
+}
+
+/** What is known of a request once a 2xx status has come: it was applied, whatever happens to its answer. */
+export function successFacts({ status, headers }: Response, { ids, progress }: RequestContext): FailureFacts {
+  const { phase, sentBytes: bytesSent, attempts } = progress;
+  return { status, requestId: responseRequestId(headers), applied: 'yes', phase, bytesSent, attempts, ids };
+}
+
+async function readResponseBytes(response: Response, context: RequestContext): Promise<Buffer> {
+  const { completeBody } = response;
+  if (completeBody && completeBody.length <= MAX_RESPONSE_BYTES)
+    return Buffer.from(completeBody.buffer, completeBody.byteOffset, completeBody.length);
+  let receivedBytes = 0;
+  const countedPieces = async function* (): AsyncGenerator<Uint8Array> {
+    for await (const piece of response.body) {
+      receivedBytes += piece.length;
+      yield piece;
+    }
+  };
+  try {
+    return await collectBody(
+      countedPieces(),
+      MAX_RESPONSE_BYTES,
+      Number(getHeader(response.headers, 'content-length') ?? 0) || 0,
+    );
+  } catch (error) {
+    throw failureFromBodyError(
+      error,
+      response,
+      context,
+      receivedBytes === 0 ? undefined : `the answer was cut after ${receivedBytes} bytes`,
+    );
+  }
+}
+
+function parseResponseJson(bytes: Buffer): JsonDocument | JsonError {
+  try {
+    return parseJson(bytes, MAX_RESPONSE_VALUES);
+  } catch (error) {
+    if (error instanceof JsonError) return error;
+    throw error;
+  }
+}

@@ -1,0 +1,44 @@
+import { usageFailure } from '../errors.ts';
+import { getHeader, type Headers } from '../http/message.ts';
+import { version } from '../version.ts';
+
+// What svc itself says about a request cannot be said differently by a flag.
+const RESERVED_HEADERS = [
+  'content-type',
+  'authorization',
+  'host',
+  'content-length',
+  'transfer-encoding',
+  'connection',
+  'expect',
+  'upgrade',
+  'keep-alive',
+];
+
+/** The headers of `-H 'Name: value'`. Throws usage for one that is malformed or not for users to set. */
+export function parseHeaderFlags(values: readonly string[]): Headers {
+  return values.map((text) => {
+    const [, name = '', value = ''] = /^([^:]*):[ \t]*(.*?)[ \t]*$/s.exec(text) ?? [];
+    // The value is not repeated: it may be a secret.
+    if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name))
+      throw usageFailure('--header needs a name and a value', "write -H 'Name: value'");
+    if (RESERVED_HEADERS.includes(name.toLowerCase())) throw usageFailure(`--header cannot set ${name}`, 'svc sets it');
+    if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value))
+      throw usageFailure(`--header ${name} has characters that a header cannot carry`);
+    return [name, value] as const;
+  });
+}
+
+/** All headers of a request but Authorization; those of the command line stand for those of the profile. */
+export function requestHeaders(profileHeaders: Headers, flagHeaders: Headers, isStreaming: boolean): Headers {
+  const defaultHeaders: Headers = [
+    ['Content-Type', 'application/json'],
+    ['Accept', isStreaming ? 'text/event-stream, application/json' : 'application/json'],
+    ['User-Agent', `svc/${version}`],
+  ];
+  const customHeaders = [
+    ...profileHeaders.filter(([name]) => getHeader(flagHeaders, name) === undefined),
+    ...flagHeaders,
+  ];
+  return [...defaultHeaders.filter(([name]) => getHeader(customHeaders, name) === undefined), ...customHeaders];
+}

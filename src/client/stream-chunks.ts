@@ -1,0 +1,119 @@
+import { Failure } from '../errors.ts';
+import { readEventStream } from '../http/event-stream.ts';
+import type { Response } from '../http/message.ts';
+import { JsonError } from '../json/json-error.ts';
+import { getMember, itemsOf, type JsonNode, kindOf, rawText, rootOf, stringOf } from '../json/json-node.ts';
+import { parseJson } from '../json/parse-json.ts';
+import { classifyStatus } from './classify-status.ts';
+import { failureFromError } from './failure.ts';
+import { failureFromBodyError, invalidResponseFailure } from './read-response.ts';
+import type { RequestContext } from './request-context.ts';
+import { parseServiceError } from './service-error.ts';
+
+export interface StreamChunkOptions {
+  /** How many choices must finish before the stream may end. */
+  readonly choices: number;
+  /** Calls back after so many milliseconds; the result takes the order back. */
+  readonly after: (milliseconds: number, action: () => void) => () => void;
+  /** Ends the exchange. */
+  readonly stop: () => void;
+}
+
+// Some servers keep the connection open after the last finish reason (SERVERS.md); usage may still come.
+const STREAM_GRACE_MS = 2000;
+
+// The most values and keys in one of them.
+const MAX_CHUNK_VALUES = 1_000_000;
+
+/**
+ * The chunks of a streamed chat completion. Throws the Failure it is when the stream carries an error, is cut, or ends
+ * before every choice has its finish reason: `[DONE]` alone is no success.
+ */
+export async function* readStreamChunks(
+  response: Response,
+  context: RequestContext,
+  { choices, after, stop }: StreamChunkOptions,
+): AsyncGenerator<JsonNode> {
+  const finishedIndexes = new Set<string>();
+  let receivedChunks = 0;
+  let cancelGracePeriod = (): void => {};
+  try {
+    for await (const data of readEventStream(response.body)) {
+      cancelGracePeriod();
+      if (data.trim() === '[DONE]') break;
+      const chunk = parseChunk(data, response, context, receivedChunks > 0);
+      receivedChunks += 1;
+      yield chunk;
+      for (const index of finishedChoices(chunk)) if (finishedIndexes.size < choices) finishedIndexes.add(index);
+      if (finishedIndexes.size >= choices) cancelGracePeriod = after(STREAM_GRACE_MS, stop);
+    }
+  } catch (error) {
+    const failure = failureFromBodyError(
+      error,
+      response,
+      context,
+      receivedChunks === 0 ? undefined : 'the stream was cut',
+    );
+    // After the last finish reason nothing is missing, however the connection ends.
+    if (!failure.facts.isTruncated || finishedIndexes.size < choices) throw failure;
+  } finally {
+    cancelGracePeriod();
+  }
+  if (receivedChunks === 0) throw failureFromError(new Error('the stream ended before its first event'), context);
+  if (finishedIndexes.size < choices)
+    throw invalidResponseFailure(
+      'the stream ended without a finish reason; the text may be cut',
+      response,
+      context,
+      true,
+    );
+}
+
+function parseChunk(data: string, response: Response, context: RequestContext, hasBegun: boolean): JsonNode {
+  let chunk: JsonNode;
+  try {
+    chunk = rootOf(parseJson(data, MAX_CHUNK_VALUES));
+  } catch (error) {
+    if (error instanceof JsonError)
+      throw invalidResponseFailure(`an event of the stream is not JSON: ${error.message}`, response, context);
+    throw error;
+  }
+  if (isErrorChunk(chunk)) throw failureFromEvent(chunk, response, context, hasBegun);
+  return chunk;
+}
+
+// Any of the shapes of SERVERS.md; what has neither choices nor words is a chunk nobody knows.
+function isErrorChunk(chunk: JsonNode): boolean {
+  const error = getMember(chunk, 'error');
+  const object = getMember(chunk, 'object');
+  if ((error !== undefined && kindOf(error) !== 'null') || (object !== undefined && rawText(object) === '"error"'))
+    return true;
+  return (
+    !getMember(chunk, 'choices') && ['detail', 'message', 'reason'].some((name) => getMember(chunk, name) !== undefined)
+  );
+}
+
+function failureFromEvent(chunk: JsonNode, response: Response, context: RequestContext, hasBegun: boolean): Failure {
+  const error = getMember(chunk, 'error');
+  const code = getMember(error && kindOf(error) === 'object' ? error : chunk, 'code');
+  // Some vendors number their errors as they like: only what can be a status is one.
+  const status = code && /^[45]\d\d$/.test(rawText(code)) ? Number(rawText(code)) : undefined;
+  const statusClass = status === undefined ? undefined : classifyStatus(status, false);
+  const { message = 'no reason given' } = parseServiceError(chunk.doc.bytes);
+  const { facts } = invalidResponseFailure('', response, context);
+  return new Failure(statusClass?.code ?? 'answer', `the service broke off: ${message}`, {
+    ...facts,
+    status: status ?? facts.status,
+    // What has been answered in part was applied, whatever the code of the error says.
+    applied: statusClass?.code && !hasBegun ? statusClass.applied : 'yes',
+  });
+}
+
+function finishedChoices(chunk: JsonNode): string[] {
+  const choices = getMember(chunk, 'choices');
+  return Array.from(choices ? itemsOf(choices) : []).flatMap((choice) => {
+    const reason = getMember(choice, 'finish_reason');
+    const index = getMember(choice, 'index');
+    return reason && kindOf(reason) === 'string' && stringOf(reason) !== '' ? [index ? rawText(index) : '0'] : [];
+  });
+}

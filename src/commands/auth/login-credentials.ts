@@ -1,0 +1,79 @@
+import { createInputReader } from '../../body/input-reader.ts';
+import { decodeUtf8Text, stripFinalNewline } from '../../body/json-source.ts';
+import { basicAuthorization, bearerAuthorization } from '../../config/credentials/credential.ts';
+import { promptLine, promptSecret } from '../../config/credentials/prompt.ts';
+import type { Profile } from '../../config/profile.ts';
+import { profileOrigins } from '../../config/select-profile.ts';
+import type { Context } from '../../context.ts';
+import { Failure, usageFailure } from '../../errors.ts';
+import { type FlagValues, getBooleanFlag, getStringFlag } from '../../flag.ts';
+
+/**
+ * The credentials of a login, from stdin, files or hidden prompts, and the origins they belong to: those of the profile
+ * now. Throws Failure where there are none, or none that can be sent.
+ */
+export async function readLoginCredentials(profile: Profile, flags: FlagValues, context: Context): Promise<Profile> {
+  const [password, token] = [await readSecret('password', flags, context), await readSecret('token', flags, context)];
+  const username = getStringFlag(flags, 'username');
+  const isInteractive = password === undefined && token === undefined && username === undefined;
+  if (isInteractive) return promptForCredentials(profile, context);
+  return {
+    ...(username === undefined && password === undefined
+      ? {}
+      : await basicCredentials(profile, username, password, context)),
+    ...(token === undefined ? {} : bearerCredentials(profile, token)),
+  };
+}
+
+async function promptForCredentials(profile: Profile, context: Context): Promise<Profile> {
+  const { runtime } = context;
+  const hint = 'give --token-stdin, --token-file, or --username with --password-stdin or --password-file';
+  if (!runtime.stdin.isTTY)
+    throw new Failure('credentials', 'there is no terminal to ask on for credentials', { hint, applied: 'no' });
+  const username = await promptLine(runtime, 'User for feedback and calls (empty for none): ', '--username');
+  const forTrace = username === '' ? {} : await basicCredentials(profile, username, undefined, context);
+  const token = await promptSecret(runtime, 'Token for chat and training (empty for none): ', hint);
+  const forChat = token === '' ? {} : bearerCredentials(profile, token);
+  if (username === '' && token === '') throw new Failure('credentials', 'there is nothing to store', { applied: 'no' });
+  return { ...forTrace, ...forChat };
+}
+
+async function basicCredentials(
+  profile: Profile,
+  enteredUsername: string | undefined,
+  enteredPassword: string | undefined,
+  { runtime }: Context,
+): Promise<Profile> {
+  const username = enteredUsername ?? profile.username;
+  if (!username) throw usageFailure('a password belongs to a user', 'give --username');
+  const password =
+    enteredPassword ??
+    (await promptSecret(runtime, `Password of ${username}: `, 'give --password-stdin or --password-file'));
+  if (password === '') throw new Failure('credentials', 'the password is empty', { applied: 'no' });
+  basicAuthorization(username, password);
+  return { username, password, basic_origins: profileOrigins(profile, ['trace']) };
+}
+
+function bearerCredentials(profile: Profile, token: string): Profile {
+  bearerAuthorization(token, 'the input');
+  return { token, bearer_origins: profileOrigins(profile, ['chat', 'train']) };
+}
+
+async function readSecret(
+  kind: 'password' | 'token',
+  flags: FlagValues,
+  { runtime, signal, report }: Context,
+): Promise<string | undefined> {
+  const file = getStringFlag(flags, `${kind}-file`);
+  const fromStdin = getBooleanFlag(flags, `${kind}-stdin`) === true;
+  if (
+    fromStdin &&
+    (file !== undefined || (getBooleanFlag(flags, 'password-stdin') && getBooleanFlag(flags, 'token-stdin')))
+  ) {
+    throw usageFailure('two secrets want the same place', 'give one of them by stdin and the other by file');
+  }
+  if (!fromStdin && file === undefined) return undefined;
+  const path = file ?? '-';
+  const bytes = await createInputReader(runtime, signal, report.note).read(path);
+  return stripFinalNewline(decodeUtf8Text(path === '-' ? 'stdin' : path, bytes));
+}

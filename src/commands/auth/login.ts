@@ -1,0 +1,71 @@
+import type { RunCommand } from '../../command.ts';
+import { parseBaseUrl } from '../../config/base-url.ts';
+import { removeFromKeychain, storeInKeychain } from '../../config/credentials/keychain.ts';
+import { promptLine } from '../../config/credentials/prompt.ts';
+import { configDirectory } from '../../config/directories.ts';
+import { originMismatchWarnings } from '../../config/origin-mismatch.ts';
+import {
+  DEFAULT_PROFILE_NAME,
+  LOCAL_PROFILE_NAME,
+  type Profile,
+  parseProfileName,
+  profileNamed,
+} from '../../config/profile.ts';
+import { applyProfileChanges, type ProfileChanges, readProfileChanges } from '../../config/profile-changes.ts';
+import { profileStorePath, readProfiles } from '../../config/read-profiles.ts';
+import { profileOrigins } from '../../config/select-profile.ts';
+import { updateProfiles } from '../../config/update-profiles.ts';
+import type { Context } from '../../context.ts';
+import { getBooleanFlag, getStringFlag } from '../../flag.ts';
+import { readLoginCredentials } from './login-credentials.ts';
+
+/** Stores credentials in a profile, bound to the origins it has now. Secrets come from stdin, a file or a hidden prompt. */
+export const runAuthLogin: RunCommand = async ({ flags }, context) => {
+  const { runtime, report, signal } = context;
+  const stored = await readProfiles(runtime);
+  const current = stored.current === LOCAL_PROFILE_NAME ? undefined : stored.current;
+  const name = parseProfileName(
+    getStringFlag(flags, 'profile') || runtime.env.SVC_PROFILE || current || DEFAULT_PROFILE_NAME,
+  );
+  const settings = await withBaseUrl(profileNamed(stored, name), readProfileChanges(flags, runtime.cwd), context);
+  const entered = await readLoginCredentials(applyProfileChanges(profileNamed(stored, name), settings), flags, context);
+  const credentials = getBooleanFlag(flags, 'keychain') ? await moveToKeychain(entered, name, context) : entered;
+  let before: Profile = {};
+  let after: Profile = {};
+  try {
+    // On top of what is stored by then: others may have changed it while this one was asking.
+    await updateProfiles(runtime, ({ current: currentName = name, profiles, ...rest }) => {
+      before = profileNamed({ profiles }, name);
+      after = replaceCredentials(applyProfileChanges(before, settings), credentials);
+      return { ...rest, current: currentName, profiles: { ...profiles, [name]: after } };
+    });
+  } catch (error) {
+    await removeFromKeychain(credentials, before, runtime, signal);
+    throw error;
+  }
+  for (const warning of await removeFromKeychain(before, after, runtime, signal)) await report.warn(warning);
+  for (const warning of originMismatchWarnings(name, after)) await report.warn(warning);
+  if (after.credential_command) await report.warn(`the credential_command of "${name}" comes before what is stored`);
+  await report.note(`stored in the profile "${name}" in ${profileStorePath(configDirectory(runtime))}`);
+};
+
+async function withBaseUrl(profile: Profile, settings: ProfileChanges, { runtime }: Context): Promise<ProfileChanges> {
+  if (profileOrigins(applyProfileChanges(profile, settings), ['trace', 'chat', 'train']).length > 0) return settings;
+  const base_url = (await promptLine(runtime, 'Base address: ', '--base-url')).trim();
+  parseBaseUrl(base_url, 'the base address');
+  return { ...settings, base_url };
+}
+
+async function moveToKeychain(entered: Profile, name: string, { runtime, report, signal }: Context): Promise<Profile> {
+  const { credentials, why } = await storeInKeychain(entered, name, runtime, signal);
+  if (why !== undefined) await report.warn(`the secret goes into the profile, a file for your eyes only: ${why}`);
+  return credentials;
+}
+
+// A secret that comes takes the place of the one of its kind, wherever that was.
+function replaceCredentials(profile: Profile, credentials: Profile): Profile {
+  const { password, password_key, ...withoutPassword } = profile;
+  const withoutReplaced = credentials.basic_origins ? withoutPassword : profile;
+  const { token, token_key, ...withoutToken } = withoutReplaced;
+  return { ...(credentials.bearer_origins ? withoutToken : withoutReplaced), ...credentials };
+}

@@ -1,0 +1,24 @@
+import type { RunCommand } from '../../command.ts';
+import { removeFromKeychain } from '../../config/credentials/keychain.ts';
+import { type Profile, parseProfileName, profileNamed } from '../../config/profile.ts';
+import { selectProfile } from '../../config/select-profile.ts';
+import { updateProfiles } from '../../config/update-profiles.ts';
+import { getStringFlag } from '../../flag.ts';
+
+/** Removes the credentials of a profile; its addresses and settings stay. */
+export const runAuthLogout: RunCommand = async ({ flags }, { runtime, report, signal }) => {
+  const { name } = await selectProfile({ profile: getStringFlag(flags, 'profile'), isLocal: false }, runtime);
+  parseProfileName(name);
+  let before: Profile = {};
+  await updateProfiles(runtime, (stored) => {
+    before = profileNamed(stored, name);
+    const { username, password, token, password_key, token_key, basic_origins, bearer_origins, ...rest } = before;
+    return hasCredentials(before) ? { ...stored, profiles: { ...stored.profiles, [name]: rest } } : stored;
+  });
+  for (const warning of await removeFromKeychain(before, {}, runtime, signal)) await report.warn(warning);
+  await report.note(hasCredentials(before) ? `removed the credentials of "${name}"` : `"${name}" has no credentials`);
+};
+
+function hasCredentials({ password, token, password_key, token_key }: Profile): boolean {
+  return [password, token, password_key, token_key].some((secret) => secret !== undefined);
+}

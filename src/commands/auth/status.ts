@@ -1,0 +1,47 @@
+import type { RunCommand } from '../../command.ts';
+import type { AuthScheme } from '../../config/credentials/credential.ts';
+import { findCredentialSource } from '../../config/credentials/credential-source.ts';
+import { type SelectedProfile, selectProfile } from '../../config/select-profile.ts';
+import { Failure } from '../../errors.ts';
+import { getBooleanFlag, getStringFlag } from '../../flag.ts';
+import { writeJson } from '../../json/write-json.ts';
+import type { Runtime } from '../../runtime.ts';
+
+/** Shows which credentials would be used, where they come from and where they may go. Throws Failure `credentials` for none. */
+export const runAuthStatus: RunCommand = async ({ flags }, { runtime, stdout }) => {
+  const selectedProfile = await selectProfile({ profile: getStringFlag(flags, 'profile'), isLocal: false }, runtime);
+  const { name, isLocal } = selectedProfile;
+  const schemes: readonly AuthScheme[] = isLocal ? [] : ['basic', 'bearer'];
+  const statuses = schemes.flatMap((scheme) => credentialStatus(scheme, selectedProfile, runtime.env));
+  const lines = statuses.map(
+    ({ scheme, username, source, origins }) =>
+      `${scheme}${username ? ` (${username})` : ''}: from ${source}${origins ? `, for ${origins.join(', ') || 'no address'}` : ''}`,
+  );
+  if (isLocal) lines.push('the embedded service needs no credentials');
+  const text = getBooleanFlag(flags, 'json')
+    ? writeJson({ profile: name, credentials: statuses.map((status) => ({ ...status })) })
+    : [`profile: ${name}`, ...lines].join('\n');
+  await stdout.write(`${text}\n`);
+  await stdout.end();
+  if (statuses.length === 0 && !isLocal)
+    throw new Failure('credentials', `there are no credentials in the environment or the profile "${name}"`, {
+      hint: 'svc auth login',
+    });
+};
+
+interface CredentialStatus {
+  readonly scheme: AuthScheme;
+  readonly source: string;
+  readonly username: string | undefined;
+  /** Where it may be sent; anywhere if absent. */
+  readonly origins: readonly string[] | undefined;
+}
+
+function credentialStatus(
+  scheme: AuthScheme,
+  selectedProfile: SelectedProfile,
+  env: Runtime['env'],
+): CredentialStatus[] {
+  const source = findCredentialSource(scheme, selectedProfile, env);
+  return source ? [{ scheme, source: source.description, username: source.username, origins: source.origins }] : [];
+}

@@ -1,0 +1,86 @@
+import { resolve } from 'node:path';
+import { openBatchInput } from '../../batch/batch-input.ts';
+import { type CheckpointPath, writeEntriesInOrder } from '../../batch/compact-checkpoint.ts';
+import { createLineIndex, type LineIndex } from '../../batch/line-index.ts';
+import { formatLineRanges } from '../../batch/line-ranges.ts';
+import { readCheckpoint } from '../../batch/read-checkpoint.ts';
+import { inFlightPath } from '../../batch/result-store.ts';
+import { isEmptyLine } from '../../batch/split-lines.ts';
+import type { Invocation } from '../../command.ts';
+import type { Context } from '../../context.ts';
+import { Failure, usageFailure } from '../../errors.ts';
+import { pathExists } from '../../files/file-errors.ts';
+import { getStringFlag } from '../../flag.ts';
+import { openSink } from '../../output/sink.ts';
+import type { Runtime } from '../../runtime.ts';
+
+/**
+ * Puts the results of several batches together, in the order of their lines, and says what is missing. Throws Failure
+ * `partial` where lines are missing or were not answered, after all that is there was written.
+ */
+export async function runBatchMerge({ args, flags }: Invocation, { runtime, stdout, report }: Context): Promise<void> {
+  if (args.length === 0)
+    throw usageFailure('there is nothing to merge', 'svc batch merge a.jsonl b.jsonl -o all.jsonl');
+  const lineIndex = createLineIndex();
+  const checkpoints = args.map((displayPath) => ({ path: resolve(runtime.cwd, displayPath), displayPath }));
+  for (const [at, { path, displayPath }] of checkpoints.entries()) {
+    if (!(await pathExists(path)))
+      throw new Failure('local', `cannot read ${displayPath}: there is no such file or folder`);
+    if (await pathExists(inFlightPath(path)))
+      await report.warn(`the batch of ${displayPath} is not complete; --resume goes on with it`);
+    await readCheckpoint(path, displayPath, at, lineIndex);
+  }
+  await writeMergedResults(lineIndex, checkpoints, getStringFlag(flags, 'output'), { runtime, stdout });
+  const missingLines = await findMissingLines(lineIndex, getStringFlag(flags, 'input'), runtime);
+  const { summary, isComplete } = summarizeMerge(lineIndex, missingLines);
+  if (isComplete) return report.note(summary);
+  throw new Failure('partial', summary, {
+    applied: 'unknown',
+    hint: 'svc ... --batch --resume with the file of a shard sends what it lacks',
+  });
+}
+
+async function writeMergedResults(
+  lineIndex: LineIndex,
+  checkpoints: readonly CheckpointPath[],
+  output: string | undefined,
+  { runtime, stdout }: Pick<Context, 'runtime' | 'stdout'>,
+): Promise<void> {
+  const sink = await openSink(output, stdout, runtime.cwd);
+  try {
+    await writeEntriesInOrder(lineIndex, checkpoints, sink.writer.write);
+    await sink.commit();
+  } catch (error) {
+    await sink.abandon();
+    throw error;
+  }
+}
+
+// Of the lines of the input; without it, of all up to the last that is there.
+async function findMissingLines(lineIndex: LineIndex, input: string | undefined, runtime: Runtime): Promise<number[]> {
+  const missing: number[] = [];
+  if (input === undefined) {
+    for (let line = 1; line < lineIndex.lastLine(); line += 1) if (!lineIndex.get(line)) missing.push(line);
+    return missing;
+  }
+  const { lines } = await openBatchInput(input, runtime, MAX_EMPTY_LINE_BYTES);
+  for await (const line of lines) if (!isEmptyLine(line) && !lineIndex.get(line.number)) missing.push(line.number);
+  return missing;
+}
+
+// Only what is longer than this may be blank to its end.
+const MAX_EMPTY_LINE_BYTES = 1024;
+
+function summarizeMerge(lineIndex: LineIndex, missing: readonly number[]): { summary: string; isComplete: boolean } {
+  const counts = { done: 0, failed: 0, unknown: 0 };
+  for (const line of lineIndex.lines()) {
+    const { exitCode = 0, applied } = lineIndex.get(line) ?? {};
+    counts[exitCode === 0 ? 'done' : applied === 'unknown' ? 'unknown' : 'failed'] += 1;
+  }
+  const { done, failed, unknown } = counts;
+  const gaps = missing.length === 0 ? '' : `: ${formatLineRanges(missing)}`;
+  return {
+    summary: `${done + failed + unknown} lines: ${done} done, ${failed} failed, ${unknown} unknown; ${missing.length} missing${gaps}`,
+    isComplete: failed + unknown + missing.length === 0,
+  };
+}

@@ -1,0 +1,123 @@
+import { buildBody } from '../../body/build-body.ts';
+import { type Conversation, openConversation } from '../../body/chat/conversation.ts';
+import { requestedChoiceCount, withStreamEnabled } from '../../body/chat/streaming.ts';
+import type { Draft } from '../../body/draft.ts';
+import { createInputReader } from '../../body/input-reader.ts';
+import { type CallSettings, resolveAutofill, resolveCallSettings } from '../../client/call-settings.ts';
+import { missingBaseUrl } from '../../client/destination.ts';
+import { enforceChecks } from '../../client/enforce-checks.ts';
+import type { OperationOptions } from '../../client/operation-options.ts';
+import type { PreparedRequest } from '../../client/prepared-request.ts';
+import { requestHeaders } from '../../client/request-headers.ts';
+import { sendAndShow } from '../../client/send-and-show.ts';
+import type { Invocation, RunCommand } from '../../command.ts';
+import type { SelectedProfile } from '../../config/select-profile.ts';
+import type { Context } from '../../context.ts';
+import { usageFailure } from '../../errors.ts';
+import { getBooleanFlag, getStringFlag } from '../../flag.ts';
+import { rootOf } from '../../json/json-node.ts';
+import type { Operation } from '../../operations/operation.ts';
+import { defaultFormat } from '../../results/show-response.ts';
+import type { PreparedTraining } from '../train/training-request.ts';
+import { rejectBatchFlags } from './reject-batch-flags.ts';
+import { showRequest } from './show-request.ts';
+
+/** Runs any of the operations: makes the body, checks it, and sends it or shows what would be sent. */
+export function runOperation(operation: Operation): RunCommand {
+  return async (invocation, context) => {
+    const { runtime } = context;
+    if (invocation.flags.has('batch')) {
+      const { runBatch } = await import('../batch/batch.ts');
+      return await runBatch(operation, invocation, context);
+    }
+    rejectBatchFlags(invocation.flags);
+    const callSettings = await resolveCallSettings(operation, invocation.flags, runtime);
+    const { options, chosen, destination } = callSettings;
+    const file = getStringFlag(invocation.flags, 'conversation');
+    const conversation = file === undefined ? undefined : await openConversation(file, runtime);
+    let training: PreparedTraining | undefined;
+    try {
+      training = await openTraining(operation, invocation, callSettings, context);
+      const draft =
+        training?.draft ?? (await buildCheckedBody(operation, invocation, options, chosen, conversation, context));
+      const headers = requestHeaders(destination.profileHeaders, options.headers, operation.streams === true);
+      const { url, isLocal } = destination;
+      const prepared: PreparedRequest = {
+        operation,
+        url,
+        headers,
+        draft,
+        body: training?.body ?? draft.doc.bytes,
+        isLocal,
+      };
+      if (options.previewFormat) return await showRequest(prepared, options, chosen, context);
+      if (!url) throw missingBaseUrl();
+      // What can be given away once only cannot be sent again.
+      const maxRetries = training?.isSingleUse ? 0 : callSettings.maxRetries;
+      await sendAndShow(
+        { ...callSettings, maxRetries, prepared, url, conversation, observer: training?.observer },
+        context,
+      );
+    } finally {
+      await training?.close();
+      await conversation?.close();
+    }
+  };
+}
+
+// A body of trajectories may be larger than memory.
+async function openTraining(
+  operation: Operation,
+  { args, flags }: Invocation,
+  { options, chosen, destination }: CallSettings,
+  context: Context,
+): Promise<PreparedTraining | undefined> {
+  if (typeof operation.arguments?.as !== 'object') return undefined;
+  const [{ prepareTraining }, { createJobGuard }] = await Promise.all([
+    import('../train/prepare-training.ts'),
+    import('../train/job-guard.ts'),
+  ]);
+  const input = { operation, args, flags, stdinIsTerminal: context.runtime.stdin.isTTY === true };
+  const guard = createJobGuard(destination, getBooleanFlag(flags, 'allow-duplicate') === true, context);
+  const buildOptions = { settings: resolveAutofill(options, chosen, context.runtime.env), conversation: undefined };
+  return prepareTraining(
+    { input, buildOptions, strictness: options, isPreview: options.previewFormat !== undefined, guard },
+    context,
+  );
+}
+
+async function buildCheckedBody(
+  operation: Operation,
+  { args, flags }: Invocation,
+  options: OperationOptions,
+  chosen: SelectedProfile,
+  conversation: Conversation | undefined,
+  context: Context,
+): Promise<Draft> {
+  const { runtime, report, stdout, signal } = context;
+  const dependencies = {
+    inputs: createInputReader(runtime, signal, report.note),
+    now: runtime.now,
+    randomBytes: runtime.randomBytes,
+  };
+  const commandInput = { operation, args, flags, stdinIsTerminal: runtime.stdin.isTTY === true };
+  const settings = resolveAutofill(options, chosen, runtime.env);
+  const buildResult = await buildBody(commandInput, { settings, conversation: conversation?.source }, dependencies);
+  const streamMode = chooseStreamMode(operation, options, stdout.isTerminal);
+  const draft =
+    streamMode && !options.exact ? withStreamEnabled(buildResult.draft, operation, streamMode) : buildResult.draft;
+  await enforceChecks(draft, operation, buildResult.inputIssues, options, report);
+  if (conversation && requestedChoiceCount(rootOf(draft.doc)) > 1)
+    throw usageFailure('a conversation goes on with one reply, and the body asks for several', 'leave out n');
+  return draft;
+}
+
+function chooseStreamMode(
+  operation: Operation,
+  { format, output }: OperationOptions,
+  stdoutIsTerminal: boolean,
+): 'live' | 'chunks' | undefined {
+  if (format === 'jsonl') return 'chunks';
+  const isTerminal = stdoutIsTerminal && (output === undefined || output === '-');
+  return isTerminal && (format ?? defaultFormat(operation, isTerminal)) === 'text' ? 'live' : undefined;
+}

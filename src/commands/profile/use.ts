@@ -1,0 +1,15 @@
+import type { RunCommand } from '../../command.ts';
+import { LOCAL_PROFILE_NAME, parseProfileName } from '../../config/profile.ts';
+import { updateProfiles } from '../../config/update-profiles.ts';
+import { usageFailure } from '../../errors.ts';
+
+/** Makes a profile the one that counts where none is named. */
+export const runProfileUse: RunCommand = async ({ args: [name = ''] }, { runtime, report }) => {
+  await updateProfiles(runtime, (stored) => {
+    if (name !== LOCAL_PROFILE_NAME && !Object.hasOwn(stored.profiles, parseProfileName(name))) {
+      throw usageFailure(`there is no profile "${name}"`, 'svc profile list shows what there is');
+    }
+    return { ...stored, current: name };
+  });
+  await report.note(`using the profile "${name}" from now on`);
+};

@@ -1,0 +1,32 @@
+import type { Context } from '../../context.ts';
+import { formatTransfer } from '../../output/transfer-text.ts';
+import type { CheckedContent } from '../../train/stream/checked-content.ts';
+
+/** Reading for the first time, as it is shown on a terminal. */
+export interface CheckProgress {
+  /** Says how many bytes have passed. Throws where the process was asked to end. */
+  readonly onBytes: (bytes: number) => void;
+  readonly end: () => void;
+}
+
+/** Begins to show how far the checks of some trajectories have come. */
+export function showCheckProgress(
+  { content, checks }: CheckedContent,
+  { runtime, signal, startSpinner }: Context,
+): CheckProgress {
+  const start = runtime.elapsed();
+  const sizes = content.sources.map(({ size }) => size);
+  const total = sizes.reduce((sum, size) => (sum === undefined || size === undefined ? undefined : sum + size), 0);
+  let bytes = 0;
+  const end = startSpinner(() => {
+    const transfer = formatTransfer('checking', { bytes, total, elapsedMs: runtime.elapsed() - start });
+    return `${transfer}, ${checks.groupCount()} groups`;
+  });
+  return {
+    end,
+    onBytes: (readBytes) => {
+      signal.throwIfAborted();
+      bytes = readBytes;
+    },
+  };
+}

@@ -1,0 +1,23 @@
+import type { Draft } from '../../body/draft.ts';
+import type { Destination } from '../../client/destination.ts';
+import type { RequestObserver } from '../../client/send-and-show.ts';
+import type { Context } from '../../context.ts';
+import { countTrajectories, createTrainingFacts } from '../../train/history/training-facts.ts';
+import { digestBytes } from '../../train/stream/digest-bytes.ts';
+import { createJobGuard } from './job-guard.ts';
+
+/** Guards training jobs that are lines of a file, each by itself: they stand in the ledger like all others. */
+export function createLineObserver(
+  destination: Destination,
+  allowsDuplicate: boolean,
+  file: string,
+  context: Context,
+): (draft: Draft) => RequestObserver {
+  return (draft) => {
+    const { begin, end } = createJobGuard(destination, allowsDuplicate, context);
+    return {
+      begin: () => begin(createTrainingFacts(digestBytes(draft.doc.bytes), draft, countTrajectories(draft), [file])),
+      end,
+    };
+  };
+}

@@ -1,0 +1,70 @@
+import type { RunCommand } from '../../command.ts';
+import { dataDirectory } from '../../config/directories.ts';
+import { usageFailure } from '../../errors.ts';
+import { getStringFlag as flagText, getBooleanFlag } from '../../flag.ts';
+import {
+  firstStringMember,
+  getMember,
+  itemsOf,
+  type JsonNode,
+  membersOf,
+  rawText,
+  stringOf,
+} from '../../json/json-node.ts';
+import { type JsonValue, RawJson, writeJson } from '../../json/write-json.ts';
+import { formatBinaryBytes } from '../../output/byte-size.ts';
+import { alignColumns } from '../../results/align-columns.ts';
+import { jobHistoryFile, readJobHistory } from '../../train/history/job-history.ts';
+import type { JobRecord } from '../../train/history/job-records.ts';
+import { type JobStatus, jobStatus } from '../../train/history/job-status.ts';
+
+interface ListedJob {
+  readonly record: JobRecord;
+  readonly status: JobStatus;
+}
+
+/** Lists the training jobs that were sent from here, the newest last: a table on a terminal, JSON elsewhere. */
+export const runTrainLog: RunCommand = async ({ flags }, { runtime, stdout, report }) => {
+  const limit = parseLimit(flagText(flags, 'limit'));
+  const records = await readJobHistory(jobHistoryFile(dataDirectory(runtime)));
+  const jobs = records.slice(-limit).map((record) => ({ record, status: jobStatus(record, runtime) }));
+  if (getBooleanFlag(flags, 'json') || !stdout.isTerminal) await stdout.write(`${writeJson(jobs.map(jobToJson))}\n`);
+  else if (jobs.length === 0) await report.note('no training job was sent from here');
+  else await stdout.write(alignColumns([tableHeadings, ...jobs.map(jobToRow)]));
+  await stdout.end();
+};
+
+function parseLimit(text: string | undefined): number {
+  if (text === undefined) return Number.POSITIVE_INFINITY;
+  if (!/^[1-9]\d{0,8}$/.test(text))
+    throw usageFailure(`--limit cannot be ${JSON.stringify(text)}`, 'write a number from 1 on');
+  return Number(text);
+}
+
+// Every member as the ledger has it, those of the outcome last.
+function jobToJson({ record: { start, end }, status }: ListedJob): JsonValue {
+  const fields = [start, end].flatMap((node) => (node ? Array.from(membersOf(node)) : []));
+  const known = fields.flatMap(({ key, value }) =>
+    key === 'entry' ? [] : [[key, new RawJson(rawText(value))] as const],
+  );
+  return { ...Object.fromEntries(known), outcome: status };
+}
+
+const tableHeadings = ['WHEN', 'ID', 'DIGEST', 'SIZE', 'OUTCOME', 'FILES'];
+
+function jobToRow({ record: { start, end }, status }: ListedJob): string[] {
+  const files = Array.from(itemsOf(getMember(start, 'files') ?? start), stringOf);
+  return [
+    (firstStringMember(start, 'started_at') ?? '').replace(/\.\d+Z$/, 'Z'),
+    firstStringMember(end, 'id') ?? '-',
+    (firstStringMember(start, 'digest') ?? '').slice(0, 12),
+    sizeColumn(getMember(start, 'bytes')),
+    status,
+    // A name may have a line end in it.
+    files.join(' ').replace(/\s/g, ' '),
+  ];
+}
+
+function sizeColumn(bytes: JsonNode | undefined): string {
+  return bytes ? formatBinaryBytes(Number(rawText(bytes))) : '-';
+}

@@ -1,0 +1,71 @@
+import { Buffer } from 'node:buffer';
+import { enforceChecks } from '../../client/enforce-checks.ts';
+import type { Context } from '../../context.ts';
+import { parseJson } from '../../json/parse-json.ts';
+import { countTrajectories, createTrainingFacts } from '../../train/history/training-facts.ts';
+import { assembleBody, splitAtGroupArrays } from '../../train/stream/assemble-body.ts';
+import { type BodyDigest, digestChunks, requireSameDigest } from '../../train/stream/body-digest.ts';
+import type { CheckedContent } from '../../train/stream/checked-content.ts';
+import { digestBytes } from '../../train/stream/digest-bytes.ts';
+import { showCheckProgress } from './check-progress.ts';
+import { singlePassBody } from './single-pass-body.ts';
+import type { TrainingInput } from './training-input.ts';
+import type { PreparedTraining, TrainingRequest } from './training-request.ts';
+
+// A body like that of any other operation, which is held while it is sent.
+const MAX_BUFFERED_BODY_BYTES = 256 * 1024;
+
+/** What is sent of a job that was gathered, after it was checked, or to be checked while it is sent. Throws Failure `body` where it is wrong. */
+export async function prepareTrainingBody(
+  { built, trajectories, trainingBody, files }: TrainingInput,
+  request: TrainingRequest,
+  context: Context,
+): Promise<Omit<PreparedTraining, 'close'>> {
+  const { draft } = built;
+  const { strictness, guard, input } = request;
+  const { signal, report } = context;
+  const check = async (): Promise<void> =>
+    enforceChecks(draft, input.operation, built.inputIssues, strictness, report, trajectories?.checks);
+  if (!trajectories) {
+    await check();
+    const facts = createTrainingFacts(digestBytes(draft.doc.bytes), draft, countTrajectories(draft), files);
+    return { draft, observer: { begin: () => guard.begin(facts), end: guard.end } };
+  }
+  const { content, checks } = trajectories;
+  if (content.sources.some(({ isSinglePass }) => isSinglePass))
+    return {
+      draft,
+      isSingleUse: true,
+      body: singlePassBody({ built, trajectories, trainingBody, files }, request, context),
+      observer: { begin: async () => {}, end: guard.end },
+    };
+
+  const parts = splitAtGroupArrays(draft.doc);
+  const readBody = (): AsyncIterable<Uint8Array> => assembleBody(parts, content.rereadArray);
+  const firstDigest = trainingBody?.bodyDigest ?? (await readFirstPass(trajectories, parts, context));
+  await check();
+  const isDifferent = content.isReordered || (trainingBody && !draft.doc.bytes.equals(trainingBody.envelope.bytes));
+  const bodyDigest = isDifferent ? await digestChunks(readBody(), () => signal.throwIfAborted()) : firstDigest;
+  const facts = createTrainingFacts(bodyDigest, draft, checks, files);
+  const chunks = async function* (): AsyncGenerator<Uint8Array> {
+    for (const source of content.sources) await source.verifyUnchanged();
+    yield* requireSameDigest(readBody(), bodyDigest, content.sources.map(({ label }) => label).join(' '));
+  };
+  const observer = { begin: () => guard.begin(facts), end: guard.end };
+  if (bodyDigest.bytes > MAX_BUFFERED_BODY_BYTES)
+    return { draft, body: { length: bodyDigest.bytes, chunks }, observer };
+  return { draft: { ...draft, doc: parseJson(await concatChunks(chunks())) }, observer };
+}
+
+async function concatChunks(chunks: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  const chunkList: Uint8Array[] = [];
+  for await (const chunk of chunks) chunkList.push(chunk);
+  return Buffer.concat(chunkList);
+}
+
+function readFirstPass(checked: CheckedContent, parts: readonly Uint8Array[], context: Context): Promise<BodyDigest> {
+  const { content, checks } = checked;
+  const { onBytes, end } = showCheckProgress(checked, context);
+  const chunks = content.isReordered ? content.readFirst(checks) : assembleBody(parts, () => content.readFirst(checks));
+  return digestChunks(chunks, onBytes).finally(end);
+}

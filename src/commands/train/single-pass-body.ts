@@ -1,0 +1,51 @@
+import { invalidBodyFailure } from '../../body/body-check.ts';
+import { createDraft } from '../../body/draft.ts';
+import { isIssue, parseJsonSource } from '../../body/json-source.ts';
+import { enforceChecks } from '../../client/enforce-checks.ts';
+import type { Context } from '../../context.ts';
+import type { RequestBody } from '../../http/message.ts';
+import { createTrainingFacts } from '../../train/history/training-facts.ts';
+import { assembleBody, splitAtGroupArrays } from '../../train/stream/assemble-body.ts';
+import { withholdLastChunk } from '../../train/stream/body-digest.ts';
+import { labeledEnvelope } from './training-body.ts';
+import type { TrainingInput } from './training-input.ts';
+import type { TrainingRequest } from './training-request.ts';
+
+/**
+ * The body of trajectories that can be read once only, sent as they come. Its end is given away when everything has
+ * passed the checks and the guard; else the Failure is thrown, and the request is not complete.
+ */
+export function singlePassBody(
+  {
+    built,
+    trajectories,
+    trainingBody,
+    files,
+  }: TrainingInput & { readonly trajectories: NonNullable<TrainingInput['trajectories']> },
+  { input, strictness, guard }: TrainingRequest,
+  { report }: Context,
+): RequestBody {
+  const { content, checks } = trajectories;
+  const parts = splitAtGroupArrays(built.draft.doc);
+  const pieces = trainingBody ? content.readFirst(checks) : assembleBody(parts, () => content.readFirst(checks));
+  const completeDraft = (): TrainingInput['built']['draft'] => {
+    if (!trainingBody) return built.draft;
+    const { label, bytes, position, issue } = labeledEnvelope(
+      trainingBody.envelope.label,
+      trainingBody.content,
+      checks,
+    );
+    const source = issue ?? parseJsonSource(label, bytes);
+    if (isIssue(source)) throw invalidBodyFailure([source]);
+    return createDraft({ ...source, position: position ?? source.position }, '{}');
+  };
+  return {
+    length: undefined,
+    chunks: () =>
+      withholdLastChunk(pieces, async (bodyDigest) => {
+        const checkedDraft = completeDraft();
+        await enforceChecks(checkedDraft, input.operation, built.inputIssues, strictness, report, checks);
+        await guard.begin(createTrainingFacts(bodyDigest, checkedDraft, checks, files));
+      }),
+  };
+}

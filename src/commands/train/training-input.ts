@@ -1,0 +1,53 @@
+import { type BuiltBody, buildBody } from '../../body/build-body.ts';
+import { createInputReader } from '../../body/input-reader.ts';
+import type { Context } from '../../context.ts';
+import { type CheckedContent, checkedFilesContent } from '../../train/stream/checked-content.ts';
+import { readTrainingBody, type TrainingBody } from './training-body.ts';
+import type { TrainingFlags } from './training-flags.ts';
+import type { TrainingRequest } from './training-request.ts';
+import type { TrajectorySources } from './trajectory-sources.ts';
+
+/** A draft without its trajectories, and where they come from, if they are not in it. */
+export interface TrainingInput {
+  readonly built: BuiltBody;
+  readonly trajectories: CheckedContent | undefined;
+  /** They come from the body of `-f` or stdin. */
+  readonly trainingBody: TrainingBody | undefined;
+  /** What was named on the command line, for telling later what was sent. */
+  readonly files: readonly string[];
+}
+
+/** Makes the draft of a training job and opens its files; a whole body that can be read again has been read. Throws as buildBody and openSource do. */
+export async function gatherTrainingInput(
+  { input, buildOptions }: TrainingRequest,
+  flags: TrainingFlags,
+  sources: TrajectorySources,
+  context: Context,
+): Promise<TrainingInput> {
+  const { runtime, signal, report } = context;
+  let trainingBody: TrainingBody | undefined;
+  const inputs = {
+    ...createInputReader(runtime, signal, report.note),
+    whole: async (path?: string) => {
+      trainingBody = await readTrainingBody(await sources.open(path), input, context);
+      return trainingBody.envelope;
+    },
+  };
+  const built = await buildBody(input, buildOptions, { inputs, now: runtime.now, randomBytes: runtime.randomBytes });
+  if (flags.files.length === 0) {
+    const bodyContent = flags.isInline ? undefined : trainingBody;
+    return {
+      built,
+      trajectories: bodyContent,
+      trainingBody: bodyContent,
+      files: trainingBody ? [trainingBody.envelope.label] : [],
+    };
+  }
+  const files = await sources.openAll(flags.files);
+  return {
+    built,
+    trajectories: checkedFilesContent(files, flags.groupByPath),
+    trainingBody: undefined,
+    files: flags.files,
+  };
+}

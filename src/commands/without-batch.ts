@@ -1,9 +1,0 @@
-import { batchFlags } from '../cli/batch-flags.ts';
-import { usage } from '../errors.ts';
-import type { FlagValues } from '../fields/flag.ts';
-
-/** Throws usage for flags that are for many bodies where there is one: without --batch they would be given in vain. */
-export function refuseBatchFlags(flags: FlagValues): void {
-  for (const { name } of batchFlags)
-    if (flags.has(name)) throw usage(`--${name} belongs to --batch`, 'give the file of lines with --batch');
-}

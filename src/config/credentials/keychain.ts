@@ -1,0 +1,89 @@
+import { Buffer } from 'node:buffer';
+import { Failure } from '../../errors.ts';
+import type { Runtime } from '../../runtime.ts';
+import type { Profile } from '../profile.ts';
+import type { ProgramOutput } from './run-program.ts';
+
+const KEYCHAIN_TIMEOUT_MS = 3_000;
+
+type KeychainRequest =
+  | { readonly action: 'set'; readonly account: string; readonly secret: string }
+  | { readonly action: 'get' | 'remove'; readonly account: string };
+
+/**
+ * The credentials with the name of an entry of the operating system's keychain in the place of each secret; where the
+ * keychain does not take one within 3 s, with the secret as it was, and in words why.
+ */
+export async function storeInKeychain(
+  { password, token, ...others }: Profile,
+  name: string,
+  runtime: Runtime,
+  signal: AbortSignal,
+): Promise<{ readonly credentials: Profile; readonly why: string | undefined }> {
+  let why: string | undefined;
+  const storeSecret = async (kind: 'password' | 'token', secret: string | undefined): Promise<Profile> => {
+    if (secret === undefined) return {};
+    // A new name each time: what is in use is never written over before the profile says where it may be sent.
+    const account = `${name} ${kind} ${Buffer.from(runtime.randomBytes(8)).toString('hex')}`;
+    const output = why === undefined ? await runKeychain({ action: 'set', account, secret }, runtime, signal) : { why };
+    if ('why' in output) why = output.why;
+    return 'why' in output ? { [kind]: secret } : { [`${kind}_key`]: account };
+  };
+  const credentials = {
+    ...others,
+    ...(await storeSecret('password', password)),
+    ...(await storeSecret('token', token)),
+  };
+  return { credentials, why };
+}
+
+/** The secret of an entry of the keychain. Throws Failure `credentials` where it is not there, or not within 3 s. */
+export async function readKeychainSecret(account: string, runtime: Runtime, signal: AbortSignal): Promise<string> {
+  const output = await runKeychain({ action: 'get', account }, runtime, signal);
+  if ('bytes' in output) return output.bytes.toString();
+  throw new Failure('credentials', `the keychain does not give "${account}": ${output.why}`, {
+    hint: 'unlock it, or log in again with svc auth login',
+    applied: 'no',
+  });
+}
+
+/** Removes from the keychain what a profile kept there and another one does not; in words what could not be removed. */
+export async function removeFromKeychain(
+  before: Profile,
+  after: Profile,
+  runtime: Runtime,
+  signal: AbortSignal,
+): Promise<string[]> {
+  const usedAccounts = [after.password_key, after.token_key];
+  const warnings: string[] = [];
+  for (const account of [before.password_key, before.token_key]) {
+    if (account === undefined || usedAccounts.includes(account)) continue;
+    const output = await runKeychain({ action: 'remove', account }, runtime, signal);
+    if ('why' in output) warnings.push(`the keychain still has "${account}" of "svc-cli": ${output.why}`);
+  }
+  return warnings;
+}
+
+async function runKeychain(
+  request: KeychainRequest,
+  { keychain, env, cwd, after }: Runtime,
+  signal: AbortSignal,
+): Promise<ProgramOutput> {
+  const { runProgram } = await import('./run-program.ts');
+  const output = await runProgram({
+    command: keychain,
+    env,
+    cwd,
+    input: JSON.stringify(request),
+    timeoutMs: KEYCHAIN_TIMEOUT_MS,
+    after,
+    signal,
+  });
+  return 'why' in output ? { why: exitCodeReasons[output.why] ?? `it ${output.why}` } : output;
+}
+
+// What the exit codes of bin/keychain.js mean.
+const exitCodeReasons: { readonly [why: string]: string } = {
+  'ended with exit code 1': 'there is no keychain, or it is locked',
+  'ended with exit code 3': 'there is no such entry',
+};

@@ -1,0 +1,36 @@
+import { read } from 'read';
+import { Failure, InterruptedError, usageFailure } from '../../errors.ts';
+import type { Runtime } from '../../runtime.ts';
+
+/** Asks for a line on the terminal. Throws usage without one: then `flag` must say it. */
+export async function promptLine(runtime: Runtime, question: string, flag: string): Promise<string> {
+  if (!hasTerminal(runtime)) throw usageFailure(`there is no terminal to ask on: ${question.trim()}`, `give ${flag}`);
+  return readFromTerminal(runtime, question, false);
+}
+
+/** Asks for a secret, which is not shown as it is typed. Throws Failure `credentials` without a terminal. */
+export async function promptSecret(runtime: Runtime, question: string, hint: string): Promise<string> {
+  if (!hasTerminal(runtime))
+    throw new Failure('credentials', `there is no terminal to ask on: ${question.trim()}`, { hint, applied: 'no' });
+  return readFromTerminal(runtime, question, true);
+}
+
+function hasTerminal({ stdin, stderr }: Runtime): boolean {
+  return stdin.isTTY === true && stderr.isTTY === true;
+}
+
+async function readFromTerminal({ stdin, stderr, after }: Runtime, prompt: string, silent: boolean): Promise<string> {
+  // The library waits forever when the user ends the input (Ctrl-D); then stdin pauses without a line.
+  const inputEnd = new Promise<never>((_, reject) => {
+    stdin.once('pause', () => after(0, () => reject(new InterruptedError('SIGINT'))));
+  });
+  const line = read({ prompt, silent, input: stdin, output: stderr }).catch(() => {
+    throw new InterruptedError('SIGINT');
+  });
+  try {
+    return await Promise.race([line, inputEnd]);
+  } finally {
+    inputEnd.catch(() => {});
+    if (silent) stderr.write('\n');
+  }
+}

@@ -1,0 +1,33 @@
+import type { Profile } from './profile.ts';
+import { profileOrigins, type ServiceHost } from './select-profile.ts';
+
+/** Warnings about credentials of a profile that were given for other addresses than it has now. */
+export function originMismatchWarnings(name: string, profile: Profile): string[] {
+  const {
+    credential_command: command,
+    basic_command_origins: basicCommandOrigins = [],
+    bearer_command_origins: bearerCommandOrigins = [],
+  } = profile;
+  const {
+    password = profile.password_key,
+    basic_origins: basicOrigins = [],
+    token = profile.token_key,
+    bearer_origins: bearerOrigins = [],
+  } = profile;
+  const hasMismatch = (allowedOrigins: readonly string[], hosts: readonly ServiceHost[]): boolean =>
+    profileOrigins(profile, hosts).some((origin) => !allowedOrigins.includes(origin));
+  const warnings = [
+    ...(password !== undefined && hasMismatch(basicOrigins, ['trace']) ? ['password'] : []),
+    ...(token !== undefined && hasMismatch(bearerOrigins, ['chat', 'train']) ? ['token'] : []),
+  ].map(
+    (secretName) =>
+      `the ${secretName} of "${name}" was given for another address and is not sent to this one; svc auth login --profile ${name} gives a new one`,
+  );
+  const hasCommandMismatch =
+    hasMismatch(basicCommandOrigins, ['trace']) || hasMismatch(bearerCommandOrigins, ['chat', 'train']);
+  if (command === undefined || !hasCommandMismatch) return warnings;
+  return [
+    ...warnings,
+    `the credential_command of "${name}" was set for another address and is not run for this one; set it again`,
+  ];
+}

@@ -1,0 +1,96 @@
+import { usageFailure } from '../errors.ts';
+import type { Runtime } from '../runtime.ts';
+import { parseBaseUrl } from './base-url.ts';
+import { DEFAULT_PROFILE_NAME, LOCAL_PROFILE_NAME, type Profile, parseProfileName, profileNamed } from './profile.ts';
+import { readProfiles } from './read-profiles.ts';
+
+/** What the command line says about where to and as whom; absent where it says nothing. */
+export interface ConnectionFlags {
+  readonly profile?: string | undefined;
+  readonly isLocal: boolean;
+  readonly baseUrl?: string | undefined;
+  /** The address for this operation's host only. */
+  readonly hostUrl?: string | undefined;
+}
+
+export type ServiceHost = 'trace' | 'chat' | 'train';
+
+/** The profile that counts for a command, and the name it goes by. */
+export interface SelectedProfile {
+  readonly name: string;
+  /** What chose it, such as `--profile`. */
+  readonly source: string;
+  readonly isLocal: boolean;
+  readonly profile: Profile;
+}
+
+/**
+ * The profile in use: `--local`, `--profile`, SVC_PROFILE, the one set by `svc profile use`, else "default". Throws
+ * usage for a named profile that does not exist.
+ */
+export async function selectProfile(flags: ConnectionFlags, runtime: Runtime): Promise<SelectedProfile> {
+  const [requestedName, requestedBy] = flags.isLocal
+    ? [LOCAL_PROFILE_NAME, '--local']
+    : flags.profile
+      ? [flags.profile, '--profile']
+      : [runtime.env.SVC_PROFILE, 'SVC_PROFILE'];
+  if (flags.isLocal && flags.profile && flags.profile !== LOCAL_PROFILE_NAME) {
+    throw usageFailure('--local and --profile name two services', 'give one of them');
+  }
+  const local = { name: LOCAL_PROFILE_NAME, isLocal: true, profile: {} };
+  // Named on the command line or in the environment it needs no store, not even one that can be read.
+  if (requestedName === LOCAL_PROFILE_NAME) return { ...local, source: requestedBy };
+  const stored = await readProfiles(runtime);
+  const name = requestedName || stored.current || DEFAULT_PROFILE_NAME;
+  const source = requestedName ? requestedBy : stored.current ? 'svc profile use' : 'default';
+  if (name === LOCAL_PROFILE_NAME) return { ...local, source };
+  if (requestedName && !Object.hasOwn(stored.profiles, parseProfileName(requestedName))) {
+    const names = Object.keys(stored.profiles);
+    const known = names.length > 0 ? `there are: ${names.join(', ')}` : 'there are none yet';
+    throw usageFailure(
+      `there is no profile "${requestedName}"; ${known}`,
+      `svc auth login --profile ${requestedName} makes it`,
+    );
+  }
+  return { name, source, isLocal: false, profile: profileNamed(stored, name) };
+}
+
+/**
+ * The base address of a host, checked, or undefined where none is set. Source before specificity (PRODUCT.md
+ * section 4): flags, environment, profile; in each the host's own address before the general one.
+ */
+export function resolveBaseUrl(
+  host: ServiceHost,
+  flags: ConnectionFlags,
+  env: Runtime['env'],
+  profile: Profile,
+): URL | undefined {
+  const { source, text } = findBaseUrl(host, flags, env, profile) ?? {};
+  return source && text ? parseBaseUrl(text, source) : undefined;
+}
+
+/** What names the base address of a host, and the text it gives, unchecked. */
+export function findBaseUrl(
+  host: ServiceHost,
+  flags: ConnectionFlags,
+  env: Runtime['env'],
+  profile: Profile,
+): { readonly source: string; readonly text: string } | undefined {
+  const prefix = host.toUpperCase();
+  const candidates: readonly (readonly [source: string, value: string | undefined])[] = [
+    [`--${host}-base-url`, flags.hostUrl],
+    ['--base-url', flags.baseUrl],
+    [`SVC_${prefix}_BASE_URL`, env[`SVC_${prefix}_BASE_URL`]],
+    ['SVC_BASE_URL', env.SVC_BASE_URL],
+    [`${host}_base_url of the profile`, profile[`${host}_base_url`]],
+    ['base_url of the profile', profile.base_url],
+  ];
+  const [source, text] = candidates.find(([, candidate]) => candidate) ?? [];
+  return source && text ? { source, text } : undefined;
+}
+
+/** The origins a profile's own addresses lead to, for the hosts given. */
+export function profileOrigins(profile: Profile, hosts: readonly ServiceHost[]): string[] {
+  const urls = hosts.map((host) => resolveBaseUrl(host, { isLocal: false }, {}, profile));
+  return [...new Set(urls.flatMap((url) => (url ? [url.origin] : [])))];
+}

@@ -1,0 +1,40 @@
+/** The candidate that a misspelt word most likely means, or undefined when none is near. */
+export function closestMatch(word: string, candidates: Iterable<string>): string | undefined {
+  const normalized = normalizeName(word);
+  let best: string | undefined;
+  // A third of the letters may be wrong, so that short words are not mistaken for each other.
+  let minDistance = Math.floor(Math.max(normalized.length, 3) / 3) + 1;
+  for (const candidate of candidates) {
+    const distance = editDistance(normalized, normalizeName(candidate), minDistance);
+    if (distance < minDistance) [best, minDistance] = [candidate, distance];
+  }
+  return best;
+}
+
+// `topK`, `top-k` and `top_k` are one name to a person.
+function normalizeName(word: string): string {
+  return word.toLowerCase().replace(/[-_]/g, '');
+}
+
+// Optimal string alignment: insertions, deletions, substitutions and swapped neighbours; `limit` or more is as good as far.
+function editDistance(a: string, b: string, limit: number): number {
+  if (Math.abs(a.length - b.length) >= limit) return limit;
+  let beforeLast: number[] = [];
+  let last = Array.from({ length: b.length + 1 }, (_, at) => at);
+  for (let row = 1; row <= a.length; row++) {
+    const current = [row];
+    for (let column = 1; column <= b.length; column++) {
+      const same = a[row - 1] === b[column - 1];
+      let cost = Math.min(
+        (last[column] ?? 0) + 1,
+        (current[column - 1] ?? 0) + 1,
+        (last[column - 1] ?? 0) + (same ? 0 : 1),
+      );
+      const swapped = row > 1 && column > 1 && a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1];
+      if (swapped) cost = Math.min(cost, (beforeLast[column - 2] ?? 0) + 1);
+      current.push(cost);
+    }
+    [beforeLast, last] = [last, current];
+  }
+  return last[b.length] ?? limit;
+}

@@ -1,0 +1,81 @@
+/** Forms a string must have: `pattern` decides (here and in JSON Schema), `shape` says it to people. */
+export interface FormatRule {
+  readonly pattern: string;
+  readonly description: string;
+  readonly sample: string;
+}
+
+const PROJECT_PATH = 'svc:///[^/]+/[^/]+';
+const NAME_AND_DIGEST = '[^/:]+:[^/:]+';
+const CALL_ID = '[^/:]+';
+const UUID = '[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}';
+const LOWER_UUID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}';
+const MONTH_AND_DAY =
+  '(?:(?:0[13578]|1[02])-(?:0[1-9]|[12]\\d|3[01])|(?:0[469]|11)-(?:0[1-9]|[12]\\d|30)|02-(?:0[1-9]|[12]\\d))';
+const CLOCK = '(?:[01]\\d|2[0-3]):[0-5]\\d';
+
+const OP_REF = `${PROJECT_PATH}/op/${NAME_AND_DIGEST}`;
+
+/** The formats of the interface and, below the line, those that only real servers ask for. */
+export const stringFormats = {
+  'date-time': {
+    pattern: `^\\d{4}-${MONTH_AND_DAY}T${CLOCK}:[0-5]\\d(?:\\.\\d+)?(?:Z|[+-]${CLOCK})?$`,
+    description: 'a time like 2026-01-31T09:30:00Z',
+    sample: '2026-01-31T09:30:00Z',
+  },
+  uuid: { pattern: `^${UUID}$`, description: 'a UUID', sample: '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05' },
+  'project-id': {
+    pattern: '^[^/]+/[^/]+$',
+    description: 'a project like <entity>/<project>',
+    sample: 'acme/support-bot',
+  },
+  'object-ref': {
+    pattern: `^${PROJECT_PATH}/object/${NAME_AND_DIGEST}$`,
+    description: 'an object ref like svc:///<entity>/<project>/object/<name>:<digest>',
+    sample: 'svc:///acme/support-bot/object/answer:v3',
+  },
+  'call-ref': {
+    pattern: `^${PROJECT_PATH}/call/${CALL_ID}$`,
+    description: 'a call ref like svc:///<entity>/<project>/call/<call_id>',
+    sample: 'svc:///acme/support-bot/call/0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05',
+  },
+  'op-ref': {
+    pattern: `^${OP_REF}$`,
+    description: 'an op ref like svc:///<entity>/<project>/op/<name>:<digest>',
+    sample: 'svc:///acme/support-bot/op/score:v1',
+  },
+  'target-ref': {
+    pattern: `^${PROJECT_PATH}/(?:object/${NAME_AND_DIGEST}|call/${CALL_ID})$`,
+    description: 'an object ref or a call ref like svc:///<entity>/<project>/object/<name>:<digest>',
+    sample: 'svc:///acme/support-bot/object/answer:v3',
+  },
+
+  'call-id': {
+    pattern: `^(?:${LOWER_UUID}|[0-9a-f]{16})$`,
+    description: 'a lowercase UUID or 16 hexadecimal digits',
+    sample: '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05',
+  },
+  'trace-id': {
+    pattern: `^(?:${UUID}|[0-9a-fA-F]{32})$`,
+    description: 'a UUID or 32 hexadecimal digits',
+    sample: '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e06',
+  },
+  'op-name': {
+    pattern: `^(?:${OP_REF}|[^]{0,128})$`,
+    description: 'a name of at most 128 characters or an op ref',
+    sample: 'answer-question',
+  },
+} as const satisfies Record<string, FormatRule>;
+
+export type StringFormat = keyof typeof stringFormats;
+
+/** True when the string has the format. */
+export function hasFormat(text: string, format: StringFormat): boolean {
+  return new RegExp(stringFormats[format].pattern, 'u').test(text);
+}
+
+/** Which kind of reference a string is, for telling a user who gave the wrong kind. */
+export function referenceKind(text: string): string | undefined {
+  const refs: readonly StringFormat[] = ['object-ref', 'call-ref', 'op-ref'];
+  return refs.find((format) => hasFormat(text, format))?.replace('-', ' ');
+}

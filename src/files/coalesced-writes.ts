@@ -1,0 +1,27 @@
+import { Buffer } from 'node:buffer';
+
+/**
+ * A writer that many may use at once: what is given in one turn of the event loop, or while a write is under way, goes
+ * together. Each promise is settled as the write is that took its bytes. `write` is never called twice at the same time.
+ */
+export function coalesceWrites(write: (bytes: Buffer) => Promise<void>): (bytes: Uint8Array) => Promise<void> {
+  let queued: Uint8Array[] = [];
+  let next: Promise<void> | undefined;
+  let running: Promise<void> = Promise.resolve();
+  return (bytes) => {
+    queued.push(bytes);
+    next ??= Promise.all([running, waitForNextTurn()]).then(() => {
+      const batch = Buffer.concat(queued);
+      queued = [];
+      next = undefined;
+      const done = write(batch);
+      running = done.catch(() => {});
+      return done;
+    });
+    return next;
+  };
+}
+
+function waitForNextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

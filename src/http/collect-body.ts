@@ -1,0 +1,54 @@
+import { Buffer } from 'node:buffer';
+
+/** An answer came that cannot be taken: longer than what can be held, or in an encoding that cannot be read. */
+export class UnusableBodyError extends Error {
+  override readonly name = 'Unusable';
+}
+
+// Room for a body of unknown length. Of what is set aside only the pages that are written to take memory, while growing
+// step by step would hold it twice.
+const INITIAL_BUFFER_BYTES = 32 * 1024 * 1024;
+
+/**
+ * All bytes of a body; with `expected`, its length, they are held once only. Throws Unusable beyond `most` bytes, and
+ * what the connection throws where it is cut.
+ */
+export async function collectBody(
+  body: AsyncIterable<Uint8Array>,
+  maxBytes: number,
+  expectedBytes = 0,
+): Promise<Buffer> {
+  let bytes: Buffer = Buffer.allocUnsafeSlow(Math.min(expectedBytes || INITIAL_BUFFER_BYTES, maxBytes));
+  let length = 0;
+  for await (const chunk of body) {
+    const needed = length + chunk.length;
+    if (needed > maxBytes) throw new UnusableBodyError(`the answer has more than ${maxBytes} bytes`);
+    if (needed > bytes.length)
+      bytes = growBuffer(bytes, length, Math.min(maxBytes, Math.max(needed, bytes.length * 2)));
+    bytes.set(chunk, length);
+    length = needed;
+  }
+  return bytes.subarray(0, length);
+}
+
+function growBuffer(bytes: Buffer, length: number, size: number): Buffer {
+  const larger = Buffer.allocUnsafe(size);
+  larger.set(bytes.subarray(0, length));
+  return larger;
+}
+
+/** The first bytes of a body, at most `most` of them; a body that is cut ends where it was cut. */
+export async function collectBodyStart(body: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  try {
+    for await (const chunk of body) {
+      chunks.push(chunk);
+      length += chunk.length;
+      if (length >= maxBytes) break;
+    }
+  } catch {
+    // What has arrived of an error message is better than none.
+  }
+  return Buffer.concat(chunks).subarray(0, maxBytes);
+}

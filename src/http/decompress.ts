@@ -1,0 +1,62 @@
+import { pipeline, Readable, type Transform } from 'node:stream';
+import { UnusableBodyError } from './collect-body.ts';
+import { getHeader, type Middleware } from './message.ts';
+
+// What is not harmful at any ratio, and the ratio that no honest text of some length has.
+const RATIO_EXEMPT_BYTES = 8 * 1024 * 1024;
+const MAX_INFLATION_RATIO = 200;
+
+/**
+ * Decodes answers that come compressed although nobody asked for it, as they arrive. Throws Unusable while one is read
+ * that is in another encoding, broken, or inflates more than 200-fold.
+ */
+export const withDecompression: Middleware = (next) => async (request) => {
+  const response = await next(request);
+  const encoding = getHeader(response.headers, 'content-encoding')?.trim().toLowerCase() ?? '';
+  return encoding === '' || encoding === 'identity'
+    ? response
+    : { ...response, body: decompressBody(response.body, encoding), completeBody: undefined };
+};
+
+async function* decompressBody(body: AsyncIterable<Uint8Array>, encoding: string): AsyncGenerator<Uint8Array> {
+  const decompressor = await createDecompressor(encoding);
+  let compressedBytes = 0;
+  let inflatedBytes = 0;
+  const countCompressed = async function* (): AsyncGenerator<Uint8Array> {
+    for await (const chunk of body) {
+      compressedBytes += chunk.length;
+      yield chunk;
+    }
+  };
+  // Errors come out of the last stream; the callback is there because pipeline wants one.
+  const inflated: AsyncIterable<Uint8Array> = pipeline(Readable.from(countCompressed()), decompressor, () => {});
+  try {
+    for await (const chunk of inflated) {
+      inflatedBytes += chunk.length;
+      if (inflatedBytes > RATIO_EXEMPT_BYTES && inflatedBytes > compressedBytes * MAX_INFLATION_RATIO)
+        throw new UnusableBodyError(
+          `the answer inflates more than ${MAX_INFLATION_RATIO}-fold (${compressedBytes} bytes to ${inflatedBytes} and more)`,
+        );
+      yield chunk;
+    }
+  } catch (error) {
+    const isEncodingError =
+      error instanceof Error && 'code' in error && /^(Z_|ERR_BROTLI|ERR__)/.test(String(error.code));
+    throw isEncodingError ? new UnusableBodyError(`the answer is no valid ${encoding}: ${error.message}`) : error;
+  }
+}
+
+async function createDecompressor(encoding: string): Promise<Transform> {
+  const { createBrotliDecompress, createGunzip, createInflate } = await import('node:zlib');
+  switch (encoding) {
+    case 'gzip':
+    case 'x-gzip':
+      return createGunzip();
+    case 'deflate':
+      return createInflate();
+    case 'br':
+      return createBrotliDecompress();
+    default:
+      throw new UnusableBodyError(`the answer is encoded as ${encoding}, which nobody asked for`);
+  }
+}

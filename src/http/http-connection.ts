@@ -1,0 +1,147 @@
+import type { Buffer } from 'node:buffer';
+import type { Readable } from 'node:stream';
+import Client from 'undici/lib/dispatcher/client.js';
+import { type BodyQueue, createBodyQueue } from './body-queue.ts';
+import type { Headers, Request, Response } from './message.ts';
+import { notifyBodyEnd } from './notify-body-end.ts';
+import { openSocket, type Route } from './open-socket.ts';
+import { makePausable, type PauseControl } from './pausable-socket.ts';
+import { proxyAuthorization } from './proxy.ts';
+import { bodyChunks } from './request-progress.ts';
+
+/** One connection to an origin, made when it is first needed. */
+export interface HttpConnection {
+  readonly origin: string;
+  readonly exchange: (request: Request, url: URL) => Promise<Response>;
+  /** Ends it at once, with what goes over it. */
+  readonly destroy: () => Promise<void>;
+}
+
+// Servers wait longer than this for the next request, so that none leaves on a connection that is about to be closed.
+const MAX_IDLE_MS = 1000;
+
+/** A link to the origin of an address; `isKept`: for one exchange after the other, else for one. */
+export function createConnection(url: URL, route: Route, isKeepAlive: boolean): HttpConnection {
+  // Once it has the connection, undici alone ends it: one that closes unasked while it does not read breaks it.
+  let connectAbort = new AbortController();
+  let pauseControl: PauseControl = { pause: () => {}, resume: () => {} };
+  const client = new Client(url.origin, {
+    // The usual limit of Node.
+    maxHeaderSize: 16_384,
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    allowH2: false,
+    keepAliveTimeout: MAX_IDLE_MS,
+    keepAliveMaxTimeout: MAX_IDLE_MS,
+    connect: (_, done) => {
+      connectAbort = new AbortController();
+      openSocket(url, route, connectAbort.signal).then(
+        (socket) => {
+          pauseControl = makePausable(socket);
+          done(null, socket);
+        },
+        (error) => done(error, null),
+      );
+    },
+  });
+  const destroy = async (reason?: unknown): Promise<void> => {
+    connectAbort.abort(reason);
+    await client.destroy(reason instanceof Error ? reason : null);
+  };
+  return {
+    origin: url.origin,
+    destroy: () => destroy(),
+    exchange: async (request, to) => {
+      const { signal } = request;
+      signal?.throwIfAborted();
+      const { response, fail } = dispatchRequest(request, to, {
+        client,
+        route,
+        isKeepAlive,
+        getPauseControl: () => pauseControl,
+      });
+      const stop = (): void => {
+        // An answer that has no length of its own would seem to have come to its end.
+        fail(signal?.reason);
+        void destroy(signal?.reason);
+      };
+      signal?.addEventListener('abort', stop, { once: true });
+      return notifyBodyEnd(await response, async () => signal?.removeEventListener('abort', stop));
+    },
+  };
+}
+
+/** A request that was handed over, and its reply to come. */
+interface PendingExchange {
+  readonly response: Promise<Response>;
+  /** Ends what is still to come of the answer with an error. */
+  readonly fail: (error: unknown) => void;
+}
+
+/** What a request goes over. */
+interface ExchangeChannel {
+  readonly client: Client;
+  readonly route: Route;
+  readonly isKeepAlive: boolean;
+  readonly getPauseControl: () => PauseControl;
+}
+
+function dispatchRequest(
+  request: Request,
+  url: URL,
+  { client, route: { proxy }, isKeepAlive, getPauseControl }: ExchangeChannel,
+): PendingExchange {
+  const { method, headers, body, onBodySent } = request;
+  const length: Headers = body.length === undefined ? [] : [['Content-Length', String(body.length)]];
+  // A proxy that is no tunnel is told the whole address, and is the one to read its credential.
+  const plainProxy = url.protocol === 'http:' ? proxy : undefined;
+  const authorization = plainProxy && proxyAuthorization(plainProxy);
+  const extra: Headers = authorization ? [['Proxy-Authorization', authorization]] : [];
+  const options = {
+    path: plainProxy ? url.href : url.pathname + url.search,
+    method,
+    headers: [...headers, ...extra, ...length].flat(),
+    // What is to be handed over at once goes as it is. undici takes any async iterable as well, and starts it when it is
+    // connected; its types know streams only.
+    body: (body instanceof Uint8Array && onBodySent ? body : bodyChunks(body)) as unknown as Readable,
+    reset: !isKeepAlive,
+  };
+  let queue: BodyQueue | undefined;
+  const response = new Promise<Response>((resolve, reject) => {
+    client.dispatch(options, {
+      onConnect: () => onBodySent?.(),
+      onHeaders: (status, raw, _, statusText) => {
+        // Others come before the answer.
+        if (status < 200) return true;
+        const bodyQueue = createBodyQueue(getPauseControl());
+        queue = bodyQueue;
+        // A short answer is all in the packet of its headers, which is read to its end before this is called.
+        queueMicrotask(() => {
+          resolve({
+            status,
+            statusText,
+            headers: parseRawHeaders(raw),
+            body: bodyQueue.body,
+            completeBody: bodyQueue.completeBody(),
+          });
+        });
+        return true;
+      },
+      onData: (chunk) => {
+        queue?.push(chunk);
+        return true;
+      },
+      onComplete: () => queue?.end(),
+      onError: (error) => {
+        queue?.fail(error);
+        reject(error);
+      },
+    });
+  });
+  return { response, fail: (error) => queue?.fail(error) };
+}
+
+function parseRawHeaders(raw: readonly Buffer[]): Headers {
+  const text = (at: number): string => raw[at]?.toString('latin1') ?? '';
+  return Array.from({ length: raw.length / 2 }, (_, at) => [text(at * 2), text(at * 2 + 1)] as const);
+}

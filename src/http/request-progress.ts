@@ -1,0 +1,71 @@
+import type { Middleware, RequestBody } from './message.ts';
+import { isHandshakeRefused } from './root-cause.ts';
+
+/**
+ * How far a request has come. `nothing`: connect or TLS did not finish. `part`: the body has begun to leave. `all`: its
+ * last byte was handed over, so the server may have acted on it.
+ */
+export interface RequestProgress {
+  phase: 'nothing' | 'part' | 'all';
+  /** Bytes of the body handed over. */
+  sentBytes: number;
+  /** Exchanges begun; the rest is said of the last one. */
+  attempts: number;
+}
+
+/** The progress of a request that nobody has tried to send yet. */
+export function createRequestProgress(): RequestProgress {
+  return { phase: 'nothing', sentBytes: 0, attempts: 0 };
+}
+
+// Small enough that a request that is cut off early is known to be incomplete.
+const CHUNK_BYTES = 64 * 1024;
+
+/** Keeps `progress` true while the body is taken, from the start of each exchange. A sender asks for the first piece when it is connected. */
+export function withRequestProgress(progress: RequestProgress): Middleware {
+  return (next) => async (request) => {
+    const { body } = request;
+    progress.phase = 'nothing';
+    progress.sentBytes = 0;
+    progress.attempts += 1;
+    try {
+      if (!fitsOneChunk(body))
+        return await next({ ...request, body: { length: body.length, chunks: () => trackChunks(body, progress) } });
+      const onBodySent = (): void => {
+        progress.phase = 'all';
+        progress.sentBytes = body.length;
+      };
+      const response = await next({ ...request, onBodySent });
+      // What was answered had left.
+      onBodySent();
+      return response;
+    } catch (error) {
+      if (isHandshakeRefused(error)) Object.assign(progress, { phase: 'nothing', sentBytes: 0 });
+      throw error;
+    }
+  };
+}
+
+function fitsOneChunk(body: RequestBody): body is Uint8Array {
+  return body instanceof Uint8Array && body.length <= CHUNK_BYTES;
+}
+
+async function* trackChunks(body: RequestBody, progress: RequestProgress): AsyncGenerator<Uint8Array> {
+  progress.phase = 'part';
+  for await (const chunk of bodyChunks(body)) {
+    progress.sentBytes += chunk.length;
+    // Said before the last piece is given away, because nobody tells when it has left.
+    if (progress.sentBytes === body.length) progress.phase = 'all';
+    yield chunk;
+  }
+  progress.phase = 'all';
+}
+
+/** A body piece by piece. */
+export function bodyChunks(body: RequestBody): AsyncIterable<Uint8Array> | Iterable<Uint8Array> {
+  return body instanceof Uint8Array ? sliceChunks(body) : body.chunks();
+}
+
+function* sliceChunks(bytes: Uint8Array): Generator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += CHUNK_BYTES) yield bytes.subarray(at, at + CHUNK_BYTES);
+}

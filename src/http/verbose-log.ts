@@ -1,0 +1,39 @@
+import { getHeader, type Headers, type Middleware } from './message.ts';
+
+/** Tells each request and reply line by line, as `curl -v` does, with the values of secret headers hidden. */
+export function withVerboseLog(writeLine: (line: string) => Promise<void>): Middleware {
+  return (next) => async (request) => {
+    const url = new URL(request.url);
+    await writeLine(`> ${request.method} ${url.pathname}${url.search}`);
+    for (const line of redactHeaders([['Host', url.host], ...request.headers])) await writeLine(`> ${line}`);
+    const { length } = request.body;
+    await writeLine(length === undefined ? '> (body of unknown length)' : `> (body of ${length} bytes)`);
+    const response = await next(request);
+    await writeLine(`< ${response.status} ${response.statusText}`.trimEnd());
+    for (const line of redactHeaders(response.headers)) await writeLine(`< ${line}`);
+    return response;
+  };
+}
+
+/** Headers as lines, the values of those that may carry a secret replaced. */
+export function redactHeaders(headers: Headers): string[] {
+  return headers.map(([name, value]) => `${name}: ${isSecretHeader(name) ? redactCredential(value) : value}`);
+}
+
+/** True for a header whose name says that its value is a credential. */
+export function isSecretHeader(name: string): boolean {
+  return /auth|cookie|key|secret|token|password|credential/i.test(name);
+}
+
+/** The id a service gave a reply, by the headers in use for it. */
+export function responseRequestId(headers: Headers): string | undefined {
+  return (
+    getHeader(headers, 'x-request-id') ?? getHeader(headers, 'request-id') ?? getHeader(headers, 'x-correlation-id')
+  );
+}
+
+// The scheme helps to see what kind of credential was sent, and tells nothing about it.
+function redactCredential(value: string): string {
+  const scheme = /^(Basic|Bearer) /.exec(value)?.[0] ?? '';
+  return `${scheme}[hidden]`;
+}

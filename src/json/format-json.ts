@@ -1,0 +1,81 @@
+import type { Buffer } from 'node:buffer';
+import { endOffset, type JsonNode, rootOf, startOffset } from './json-node.ts';
+import type { JsonDocument } from './parse-json.ts';
+import { scanString } from './scan-token.ts';
+
+/** The document on one line: blanks between tokens removed, every token as it was written. */
+export function compactJson(doc: JsonDocument): string {
+  return Array.from(compactChunks(rootOf(doc))).join('');
+}
+
+/** A value on one line, piece by piece. */
+export function compactChunks(node: JsonNode): Generator<string> {
+  return formatTokens(node, () => '', ':');
+}
+
+// A document may be a million levels deep; its lines need not be that wide.
+const MAX_INDENT_LEVELS = 100;
+
+/** The document indented by two spaces a level (at most 100 levels), every token as it was written. */
+export function indentJson(doc: JsonDocument): string {
+  return Array.from(indentChunks(rootOf(doc))).join('');
+}
+
+/** A value indented like that, piece by piece: with its blanks it may be many times as long as it was. */
+export function indentChunks(node: JsonNode): Generator<string> {
+  return formatTokens(node, (depth) => `\n${'  '.repeat(Math.min(depth, MAX_INDENT_LEVELS))}`, ': ');
+}
+
+// Long enough that the writing of pieces costs nothing.
+const CHUNK_CHARS = 64 * 1024;
+
+// The text is known to be JSON, so the tokens alone tell where lines break, and no depth is too deep.
+function* formatTokens(node: JsonNode, lineBreak: (depth: number) => string, colon: string): Generator<string> {
+  const { bytes } = node.doc;
+  const last = endOffset(node);
+  let out = '';
+  let depth = 0;
+  let isContainerEmpty = false;
+  for (let at = startOffset(node); at < last; ) {
+    if (out.length > CHUNK_CHARS) {
+      yield out;
+      out = '';
+    }
+    const end = tokenEnd(bytes, at);
+    const token = bytes.toString('utf8', at, end);
+    at = end;
+    if (token.trim() === '') continue;
+    if (token === '}' || token === ']') {
+      depth -= 1;
+      if (!isContainerEmpty) out += lineBreak(depth);
+    } else if (isContainerEmpty) {
+      out += lineBreak(depth);
+    }
+    out += token === ':' ? colon : token;
+    if (token === ',') out += lineBreak(depth);
+    isContainerEmpty = token === '{' || token === '[';
+    if (isContainerEmpty) depth += 1;
+  }
+  yield out;
+}
+
+function tokenEnd(bytes: Buffer, from: number): number {
+  const first = bytes[from] ?? 0;
+  if (first === 0x22) return scanString(bytes, from);
+  let at = from + 1;
+  if (isPunctuation(first)) return at;
+  const isSpaceToken = isWhitespaceByte(first);
+  for (let byte = bytes[at]; byte !== undefined && byte !== 0x22 && !isPunctuation(byte); byte = bytes[at]) {
+    if (isWhitespaceByte(byte) !== isSpaceToken) break;
+    at += 1;
+  }
+  return at;
+}
+
+function isPunctuation(byte: number): boolean {
+  return byte === 0x7b || byte === 0x7d || byte === 0x5b || byte === 0x5d || byte === 0x2c || byte === 0x3a;
+}
+
+function isWhitespaceByte(byte: number): boolean {
+  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
+}

@@ -1,0 +1,147 @@
+import type { JsonDocument } from './parse-json.ts';
+
+/** One value of a document: entry `at` of its tape. */
+export interface JsonNode {
+  readonly doc: JsonDocument;
+  readonly at: number;
+}
+
+export interface JsonMember {
+  readonly key: string;
+  readonly keyNode: JsonNode;
+  readonly value: JsonNode;
+}
+
+export type JsonKind = 'object' | 'list' | 'string' | 'number' | 'boolean' | 'null';
+
+/** The outermost value of a document. */
+export function rootOf(doc: JsonDocument): JsonNode {
+  return { doc, at: 0 };
+}
+
+/** What kind of value this is, told by its first byte. */
+export function kindOf(node: JsonNode): JsonKind {
+  switch (node.doc.bytes[startOffset(node)]) {
+    case 0x7b:
+      return 'object';
+    case 0x5b:
+      return 'list';
+    case 0x22:
+      return 'string';
+    case 0x74:
+    case 0x66:
+      return 'boolean';
+    case 0x6e:
+      return 'null';
+    default:
+      return 'number';
+  }
+}
+
+/** What kind of value this is, for a sentence: `an object`, `null`. */
+export function kindName(node: JsonNode): string {
+  const kind = kindOf(node);
+  if (kind === 'null') return 'null';
+  return kind === 'object' ? 'an object' : `a ${kind}`;
+}
+
+/** The offset of the value's first byte in its document. */
+export function startOffset(node: JsonNode): number {
+  return node.doc.tape[node.at * 3] ?? 0;
+}
+
+/** The offset after the value's last byte in its document. */
+export function endOffset(node: JsonNode): number {
+  return node.doc.tape[node.at * 3 + 1] ?? 0;
+}
+
+/** The members of an object in order, duplicates included; nothing for any other kind. */
+export function* membersOf(node: JsonNode): Generator<JsonMember> {
+  if (kindOf(node) !== 'object') return;
+  const { doc } = node;
+  const end = nextEntry(node);
+  for (let at = node.at + 1; at < end; ) {
+    const keyNode = { doc, at };
+    const value = { doc, at: at + 1 };
+    yield { key: stringOf(keyNode), keyNode, value };
+    at = nextEntry(value);
+  }
+}
+
+/** The elements of a list in order; nothing for any other kind. */
+export function* itemsOf(node: JsonNode): Generator<JsonNode> {
+  if (kindOf(node) !== 'list') return;
+  const { doc } = node;
+  const end = nextEntry(node);
+  for (let at = node.at + 1; at < end; ) {
+    const item = { doc, at };
+    yield item;
+    at = nextEntry(item);
+  }
+}
+
+/** The value of a member, of duplicates the last, as every common reader takes it. */
+export function getMember(node: JsonNode | undefined, key: string): JsonNode | undefined {
+  let found: JsonNode | undefined;
+  if (!node || kindOf(node) !== 'object') return found;
+  const { doc } = node;
+  const end = nextEntry(node);
+  for (let at = node.at + 1; at < end; at = nextEntry({ doc, at: at + 1 })) {
+    if (isKeyNamed({ doc, at }, key)) found = { doc, at: at + 1 };
+  }
+  return found;
+}
+
+// Most names are plain, and the first byte of them tells which it is not: none of that is worth a string. A character is
+// written with six bytes at most, so a name that is far longer need not be read either.
+function isKeyNamed(keyNode: JsonNode, key: string): boolean {
+  const { bytes } = keyNode.doc;
+  const start = startOffset(keyNode) + 1;
+  const length = endOffset(keyNode) - start - 1;
+  if (length > 6 * key.length) return false;
+  for (let at = 0; at < length; at += 1) {
+    const byte = bytes[start + at] ?? 0;
+    if (byte === BACKSLASH || byte >= 0x80) return stringOf(keyNode) === key;
+    if (byte !== key.charCodeAt(at)) return false;
+  }
+  return length === key.length;
+}
+
+const BACKSLASH = 0x5c;
+
+/** The text of a string with its escapes resolved; lone surrogates stay what they are. */
+export function stringOf(node: JsonNode): string {
+  const { bytes } = node.doc;
+  const start = startOffset(node);
+  const end = endOffset(node);
+  const inner = bytes.toString('utf8', start + 1, end - 1);
+  return inner.includes('\\') ? (JSON.parse(`"${inner}"`) as string) : inner;
+}
+
+/** The text of the first of these members that is a string; undefined where none is, because it is absent, null or else. */
+export function firstStringMember(node: JsonNode | undefined, ...names: readonly string[]): string | undefined {
+  for (const name of names) {
+    const value = getMember(node, name);
+    if (value && kindOf(value) === 'string') return stringOf(value);
+  }
+  return undefined;
+}
+
+/** The bytes of the value exactly as it is written: a part of the document, not a copy of it. */
+export function rawBytes(node: JsonNode): Uint8Array {
+  return node.doc.bytes.subarray(startOffset(node), endOffset(node));
+}
+
+/** The value exactly as it is written. */
+export function rawText(node: JsonNode): string {
+  return node.doc.bytes.toString('utf8', startOffset(node), endOffset(node));
+}
+
+/** True for the literal `true`; of nothing, false. */
+export function isTrue(node: JsonNode | undefined): boolean {
+  return node !== undefined && node.doc.bytes[startOffset(node)] === 0x74;
+}
+
+function nextEntry(node: JsonNode): number {
+  return node.doc.tape[node.at * 3 + 2] ?? 0;
+}

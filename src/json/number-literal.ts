@@ -1,0 +1,43 @@
+/** A decimal number as written: 0.`digits` times ten to the `exponent`, without leading or trailing zeros. */
+interface Decimal {
+  readonly isNegative: boolean;
+  readonly digits: string;
+  readonly exponent: bigint;
+}
+
+/** True when the JSON number in `text` has no fraction: `1.0`, `1e3` and `1e400` are integers, as in JSON Schema. */
+export function isIntegerLiteral(text: string): boolean {
+  const { digits, exponent } = parseNumberLiteral(text);
+  return exponent >= BigInt(digits.length);
+}
+
+/** Below, equal or above: -1, 0 or 1. Exact for every JSON number, whatever its size; never rounded to a double. */
+export function compareNumberLiterals(left: string, right: string): -1 | 0 | 1 {
+  const a = parseNumberLiteral(left);
+  const b = parseNumberLiteral(right);
+  const signDifference = signOf(a) - signOf(b);
+  if (signDifference !== 0) return signDifference < 0 ? -1 : 1;
+  const magnitude = compareMagnitudes(a, b);
+  return a.isNegative ? (magnitude === 0 ? 0 : magnitude === 1 ? -1 : 1) : magnitude;
+}
+
+function parseNumberLiteral(text: string): Decimal {
+  const [, minus, whole = '', fraction = '', power = '0'] =
+    /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(text) ?? [];
+  const all = whole + fraction;
+  const leading = /^0*/.exec(all)?.[0].length ?? 0;
+  const digits = all.slice(leading).replace(/0+$/, '');
+  if (digits === '') return { isNegative: false, digits, exponent: 0n };
+  return { isNegative: minus === '-', digits, exponent: BigInt(power) + BigInt(whole.length - leading) };
+}
+
+function signOf(value: Decimal): number {
+  if (value.digits === '') return 0;
+  return value.isNegative ? -1 : 1;
+}
+
+function compareMagnitudes(a: Decimal, b: Decimal): -1 | 0 | 1 {
+  if (a.exponent !== b.exponent) return a.exponent < b.exponent ? -1 : 1;
+  if (a.digits === b.digits) return 0;
+  return a.digits < b.digits ? -1 : 1;
+}

@@ -1,0 +1,33 @@
+import type { Buffer } from 'node:buffer';
+
+export interface TextPosition {
+  readonly line: number;
+  readonly column: number;
+}
+
+/**
+ * Tells line and column, both from 1 and columns in characters, of byte offsets in valid UTF-8. Asked in ascending
+ * order it reads the text once, however often it is asked.
+ */
+export function createPositionLookup(bytes: Buffer): (offset: number) => TextPosition {
+  let at = 0;
+  let line = 1;
+  let column = 1;
+  return (offset) => {
+    if (offset < at) [at, line, column] = [0, 1, 1];
+    for (; at < offset; at++) {
+      const byte = bytes[at] ?? 0;
+      // Only the first byte of a character counts, not those that continue it.
+      if ((byte & 0xc0) !== 0x80) column += 1;
+      if (byte !== 10) continue;
+      line += 1;
+      column = 1;
+    }
+    return { line, column };
+  };
+}
+
+/** Line and column of one byte offset, as positionsIn tells them. */
+export function positionAt(bytes: Buffer, offset: number): TextPosition {
+  return createPositionLookup(bytes)(offset);
+}

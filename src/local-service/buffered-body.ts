@@ -1,0 +1,21 @@
+import { createBodyValidator } from '../fields/body-validator.ts';
+import { collectBody } from '../http/collect-body.ts';
+import type { Operation } from '../operations/operation.ts';
+import { yieldToEventLoop } from './event-loop.ts';
+import { invalidBodyResponse } from './http-error.ts';
+import { parseRequestBody } from './request-body.ts';
+import type { BodyReceiver, OperationHandler } from './service-context.ts';
+
+/** Takes the bodies of an operation whole, and judges them as the command line does, before the behaviour has them. */
+export function withBufferedBody(handler: OperationHandler): (operation: Operation) => BodyReceiver {
+  return (operation) => {
+    const validate = createBodyValidator(operation.body);
+    const discard = async (): Promise<void> => {};
+    return async (chunks, length, caller, context) => {
+      const body = parseRequestBody(await collectBody(chunks, operation.largestBody, length));
+      if (!('doc' in body)) return { findings: [body], apply: () => invalidBodyResponse([body], operation), discard };
+      await yieldToEventLoop(caller.signal);
+      return { findings: validate(body), apply: () => handler(body, caller, context), discard };
+    };
+  };
+}

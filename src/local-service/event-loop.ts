@@ -1,0 +1,23 @@
+import { setImmediate } from 'node:timers/promises';
+
+// Enough to be worth an interruption, few enough that nobody waits for long.
+const ITEMS_PER_YIELD = 16;
+
+/** Lets timers, signals and other requests have their turn. Throws the reason of a signal that was aborted meanwhile. */
+export async function yieldToEventLoop(signal: AbortSignal | undefined): Promise<void> {
+  await setImmediate();
+  signal?.throwIfAborted();
+}
+
+/** The same values, with turns for others every so often: what comes from memory would never let them have any. */
+export async function* withPeriodicYields<T>(
+  values: AsyncIterable<T> | Iterable<T>,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<T> {
+  let count = 0;
+  for await (const value of values) {
+    if (count % ITEMS_PER_YIELD === 0) await yieldToEventLoop(signal);
+    count += 1;
+    yield value;
+  }
+}

@@ -1,0 +1,66 @@
+import { uuidV7 } from '../../fields/uuid.ts';
+import { JsonError } from '../../json/json-error.ts';
+import { getMember, type JsonNode, kindOf, rawText } from '../../json/json-node.ts';
+import { compareNumberLiterals } from '../../json/number-literal.ts';
+import { HttpError } from '../http-error.ts';
+import { chatCompletion, chatCompletionChunks } from '../model/chat-completion.ts';
+import { type ModelRequest, readModelRequest } from '../model/model-request.ts';
+import { tokenizeText } from '../model/tokenizer.ts';
+import { eventStreamResponse, jsonResponse } from '../responses.ts';
+import type { OperationHandler } from '../service-context.ts';
+
+// What one process will make at most; a model server has bounds of its own.
+const MAX_CHOICES = 128;
+const MAX_MIN_TOKENS = 32_768;
+const MAX_TOP_LOGPROBS = 100;
+// Looks at tokens, over all choices.
+const MAX_TOKEN_VISITS = 2_000_000;
+
+/** Answers a chat with the built-in model, streamed or not, or has it answered by the upstream server. */
+export const handleChat: OperationHandler = (body, { signal }, { now, randomBytes, upstream }) => {
+  if (upstream) return upstream(body.doc.bytes, signal);
+  const priority = getMember(body, 'priority');
+  if (priority && kindOf(priority) === 'number' && compareNumberLiterals(rawText(priority), '0') !== 0) {
+    throw new HttpError(400, 'priority other than 0 needs priority scheduling, which the built-in model does not have');
+  }
+  const request = readLimitedRequest(body);
+  const id = `chatcmpl-${request.requestId ?? uuidV7(now(), randomBytes(10)).replaceAll('-', '')}`;
+  const identity = { id, created: Math.floor(now() / 1000) };
+  return request.stream
+    ? eventStreamResponse(chatCompletionChunks(request, identity), signal)
+    : jsonResponse(200, chatCompletion(request, identity));
+};
+
+function readLimitedRequest(body: JsonNode): ModelRequest {
+  let request: ModelRequest;
+  try {
+    request = readModelRequest(body);
+  } catch (error) {
+    if (error instanceof JsonError) throw new HttpError(400, `structured_outputs.json is not JSON: ${error.message}`);
+    throw error;
+  }
+  const { choiceCount, minTokens, logprobs, promptLogprobs = 0 } = request;
+  if (choiceCount > MAX_CHOICES) throw new HttpError(400, `n may be at most ${MAX_CHOICES} here`);
+  if (minTokens > MAX_MIN_TOKENS) throw new HttpError(400, `min_tokens may be at most ${MAX_MIN_TOKENS} here`);
+  if (Math.max(logprobs?.top ?? 0, promptLogprobs) > MAX_TOP_LOGPROBS)
+    throw new HttpError(400, `top_logprobs and prompt_logprobs may be at most ${MAX_TOP_LOGPROBS} here`);
+  if (countTokenVisits(request) > MAX_TOKEN_VISITS)
+    throw new HttpError(400, 'n, tokens, logprobs and stops together are more than the built-in model makes');
+  return request;
+}
+
+// About how many looks at tokens a reply takes: each is compared with each stop, and has its alternatives.
+function countTokenVisits({
+  choiceCount,
+  minTokens,
+  fixedText = '',
+  prompt,
+  stopStrings,
+  stopTokenIds,
+  logprobs,
+  promptLogprobs = 0,
+}: ModelRequest): number {
+  const tokens = Math.max(minTokens, tokenizeText(fixedText).length);
+  const perToken = 1 + stopStrings.length + stopTokenIds.length + (logprobs?.top ?? 0);
+  return choiceCount * tokens * perToken + (promptLogprobs > 0 ? promptLogprobs * tokenizeText(prompt).length : 0);
+}

@@ -1,0 +1,92 @@
+import { type BodyValidator, createBodyInspector, createBodyValidator } from '../../fields/body-validator.ts';
+import type { Finding } from '../../fields/finding.ts';
+import { uuidV7 } from '../../fields/uuid.ts';
+import { firstStringMember, getMember, type JsonNode, rawText, rootOf } from '../../json/json-node.ts';
+import { parseJsonPath } from '../../json/json-path.ts';
+import type { Operation } from '../../operations/operation.ts';
+import { copyTextPart, createEnvelope, parseEnvelope, type TextPart } from '../../train/stream/envelope.ts';
+import { InvalidTextError } from '../../train/stream/invalid-text-error.ts';
+import { readTrajectories } from '../../train/stream/read-trajectories.ts';
+import { keepHeapSmall } from '../../train/stream/small-heap.ts';
+import { createTrajectoryChecks } from '../../train/stream/trajectory-checks.ts';
+import { invalidBodyResponse } from '../http-error.ts';
+import { jsonResponse } from '../responses.ts';
+import type { BodyReceiver, ServiceContext } from '../service-context.ts';
+import { openStagingFile, type StagingFile } from '../store/staging-file.ts';
+
+/**
+ * Takes training jobs trajectory by trajectory, in memory for one of them, and judges each as it comes. What waits on the
+ * disk is stored, byte for byte, in one transaction when all of it has come and nothing is refused.
+ */
+export function createTrainReceiver(operation: Operation): BodyReceiver {
+  const validate = createBodyValidator(operation.body);
+  return async (chunks, _length, _caller, context) => {
+    keepHeapSmall();
+    const staging = await openStagingFile(context.directory);
+    try {
+      const { body, findings } = await receiveJob(chunks, staging, validate);
+      return {
+        findings,
+        apply: () => jsonResponse(200, { id: storeJob(body, staging, context) }),
+        discard: staging.close,
+      };
+    } catch (error) {
+      await staging.close();
+      if (!(error instanceof InvalidTextError)) throw error;
+      const findings = [unreadableFinding(error)];
+      return { findings, apply: () => invalidBodyResponse(findings, operation), discard: async () => {} };
+    }
+  };
+}
+
+async function receiveJob(
+  chunks: AsyncIterable<Uint8Array>,
+  staging: StagingFile,
+  validate: BodyValidator,
+): Promise<{ readonly body: JsonNode; readonly findings: readonly Finding[] }> {
+  const checks = createTrajectoryChecks(createBodyInspector, undefined);
+  const envelopeParts: TextPart[] = [];
+  let isInGroup = false;
+  let index = 0;
+  for await (const events of readTrajectories(chunks, 'body')) {
+    for (const event of events) {
+      checks.checkEvent(event, '');
+      if (event.kind === 'group') [isInGroup, index] = [true, 0];
+      else if (event.kind === 'end') isInGroup = false;
+      else if (event.kind === 'trajectory')
+        staging.add({ group: checks.groupCount() - 1, index: index++, bytes: event.bytes });
+      else if (event.kind === 'text' && !isInGroup) envelopeParts.push(copyTextPart(event));
+    }
+    await staging.flush();
+  }
+  const body = rootOf(parseEnvelope(createEnvelope(envelopeParts)));
+  const trajectoryFindings = checks
+    .findings()
+    .map(({ path, ...finding }) => ({ ...finding, path: parseJsonPath(path) ?? [] }));
+  return { body, findings: [...validate(body), ...trajectoryFindings] };
+}
+
+function storeJob(body: JsonNode, staging: StagingFile, { store: database, now, randomBytes }: ServiceContext): string {
+  const id = uuidV7(now(), randomBytes(10));
+  const config = getMember(body, 'experimental_config');
+  database.transaction(() => {
+    database.run(
+      'insert into jobs (id, model_id, experimental_config, created_at) values (?, ?, ?, ?)',
+      ...[id, firstStringMember(body, 'model_id') ?? '', config ? rawText(config) : null, now()],
+    );
+    database.runEach('insert into trajectories values (?, ?, ?, ?)', trajectoryRows(id, staging));
+  });
+  return id;
+}
+
+function* trajectoryRows(id: string, staging: StagingFile): Generator<readonly [string, number, number, Uint8Array]> {
+  for (const { group, index, bytes } of staging.trajectories()) yield [id, group, index, bytes];
+}
+
+// What is not JSON has no path, only an offset.
+function unreadableFinding({ message, location }: InvalidTextError): Finding {
+  const reason = /^not JSON: (.*)$/s.exec(message)?.[1];
+  return reason === undefined
+    ? { path: [], level: 'error', code: 'invalid', message }
+    : { path: [location.offset], level: 'error', code: 'invalid', message: `JSON decode error: ${reason}` };
+}

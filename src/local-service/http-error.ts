@@ -1,0 +1,63 @@
+import type { Finding } from '../fields/finding.ts';
+import type { Headers, Response } from '../http/message.ts';
+import type { JsonPath } from '../json/json-path.ts';
+import { formatJsonPath } from '../json/json-path.ts';
+import type { Operation } from '../operations/operation.ts';
+import { jsonResponse } from './responses.ts';
+
+/** A request that the local service refuses, in the shape its operation has for errors (SERVERS.md). */
+export class HttpError extends Error {
+  override readonly name = 'Refusal';
+  readonly status: number;
+  readonly headers: Headers;
+
+  constructor(status: number, message: string, headers: Headers = []) {
+    super(message);
+    this.status = status;
+    this.headers = headers;
+  }
+}
+
+/** The reply of a refusal, in the shape the operation has for errors; `{"detail":"..."}` where there is none. */
+export function httpErrorResponse({ status, message, headers }: HttpError, operation: Operation | undefined): Response {
+  if (operation?.errors !== 'error') return jsonResponse(status, { detail: message }, headers);
+  return jsonResponse(status, errorBody(status, message, null), headers);
+}
+
+/** The reply to a body with findings: 400 with the first of them, or 422 with all, as the operation tells errors. */
+export function invalidBodyResponse(findings: readonly Finding[], operation: Operation): Response {
+  const [first] = findings;
+  if (operation.errors === 'error' && first) {
+    // What is wrong with the text as a whole has no member, only an offset.
+    const name = typeof first.path[0] === 'string' ? formatJsonPath(first.path) : null;
+    const message = withoutClientAdvice(first.message);
+    return jsonResponse(400, errorBody(400, name === null ? message : `${name} ${message}`, name));
+  }
+  return jsonResponse(422, { detail: findings.map(validationDetail) });
+}
+
+function errorBody(
+  status: number,
+  message: string,
+  param: string | null,
+): { readonly error: { readonly [name: string]: string | number | null } } {
+  const type = status === 401 ? 'authentication_error' : status >= 500 ? 'internal_error' : 'invalid_request_error';
+  return { error: { message, type, param, code: status } };
+}
+
+function validationDetail({ path, code, message }: Finding): {
+  readonly loc: JsonPath;
+  readonly msg: string;
+  readonly type: string;
+} {
+  return {
+    loc: ['body', ...path],
+    msg: code === 'missing' ? 'Field required' : withoutClientAdvice(message),
+    type: code === 'missing' ? 'missing' : 'value_error',
+  };
+}
+
+// Findings are worded for who types flags, about servers in general; this is a server, and knows no flags.
+function withoutClientAdvice(message: string): string {
+  return message.replace(/ \(--[\w-]+\)|; most servers refuse .*| by most servers/gs, '');
+}

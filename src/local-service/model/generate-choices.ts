@@ -1,0 +1,83 @@
+import { hashText } from './hash-text.ts';
+import type { ModelRequest } from './model-request.ts';
+import { type Token, tokenizeText } from './tokenizer.ts';
+import { wordAt } from './words.ts';
+
+/** One reply of the built-in model. */
+export interface GeneratedChoice {
+  readonly tokens: readonly Token[];
+  readonly reasoning: string | undefined;
+  readonly finishReason: 'stop' | 'length';
+  /** The token id that ended it. */
+  readonly stopTokenId: number | undefined;
+  /** What stands before the tokens because the body asks for an echo. */
+  readonly echoedText: string;
+}
+
+// Of a reply that nothing bounds: long enough to be seen streaming, short enough to read.
+const DEFAULT_LENGTH_WORDS = 12;
+
+/** The replies to a request: made from the messages and the seed alone, so that they are the same every time. */
+export function generateChoices(request: ModelRequest): GeneratedChoice[] {
+  // Prompts may be long: they are read once, not once a reply.
+  const seedPrefix = `${request.seed}/${hashText(request.prompt)}`;
+  const reasoning = request.hasReasoning
+    ? `The last message has ${tokenizeText(request.lastMessageText).length} words; the seed is ${request.seed}.`
+    : undefined;
+  const fixedTokens = request.fixedText === undefined ? undefined : tokenizeText(request.fixedText);
+  return Array.from({ length: request.choiceCount }, (_, index) => {
+    const tokens = fixedTokens ?? tokenizeText(composeText(request, `${seedPrefix}/${index}`));
+    return {
+      ...applyTokenLimit(tokens, request),
+      reasoning,
+      echoedText: request.isEchoRequested && request.isLastFromAssistant ? request.lastMessageText : '',
+    };
+  });
+}
+
+function applyTokenLimit(
+  all: readonly Token[],
+  request: ModelRequest,
+): Pick<GeneratedChoice, 'tokens' | 'finishReason' | 'stopTokenId'> {
+  const stopped = applyStops(all, request);
+  const isTruncated = request.maxTokens !== undefined && stopped.tokens.length > request.maxTokens;
+  return {
+    tokens: isTruncated ? stopped.tokens.slice(0, request.maxTokens) : stopped.tokens,
+    finishReason: isTruncated ? 'length' : 'stop',
+    stopTokenId: isTruncated ? undefined : stopped.stopId,
+  };
+}
+
+function composeText({ lastMessageText, minTokens, isContinuation }: ModelRequest, seed: string): string {
+  const quoted = [...lastMessageText.replace(/\s+/g, ' ').trim()].slice(0, 60).join('');
+  const opening = isContinuation ? '' : `svc-local, no real model, read: ${quoted}\nIt answers:`;
+  const wordCount = Math.max(DEFAULT_LENGTH_WORDS, minTokens - tokenizeText(opening).length);
+  const words = Array.from({ length: wordCount }, (_, position) => wordAt(seed, position));
+  return `${opening} ${words.join(' ')}.`;
+}
+
+function applyStops(tokens: readonly Token[], request: ModelRequest): { tokens: Token[]; stopId: number | undefined } {
+  const { stopStrings, stopTokenIds, minTokens, isStopKept } = request;
+  let text = '';
+  // Up to here nothing stops it: what ends within the least number of tokens is none.
+  let unstoppableLength = 0;
+  for (const [at, token] of tokens.entries()) {
+    text += token.text;
+    if (at < minTokens) {
+      unstoppableLength = text.length;
+      continue;
+    }
+    if (stopTokenIds.includes(token.id)) return { tokens: tokens.slice(0, isStopKept ? at + 1 : at), stopId: token.id };
+    const found = stopStrings.map((stop) => ({
+      stop,
+      from: text.indexOf(stop, Math.max(0, unstoppableLength - stop.length + 1)),
+    }));
+    const [first] = found.filter(({ from }) => from !== -1).sort((left, right) => left.from - right.from);
+    if (first)
+      return {
+        tokens: tokenizeText(text.slice(0, first.from + (isStopKept ? first.stop.length : 0))),
+        stopId: undefined,
+      };
+  }
+  return { tokens: [...tokens], stopId: undefined };
+}

@@ -1,0 +1,60 @@
+import type { JsonValue } from '../../json/write-json.ts';
+import type { ModelRequest } from './model-request.ts';
+import { createToken, type Token, tokenBytes, tokenLogprob } from './tokenizer.ts';
+import { wordAt } from './words.ts';
+
+// There are more places to fill than words: beyond these each has a number.
+const MAX_UNNUMBERED_WORDS = 5;
+
+interface RankedToken {
+  readonly token: Token;
+  readonly logprob: number;
+}
+
+/** The entries of `logprobs.content` for tokens that start at `place`. */
+export function logprobEntries(
+  tokens: readonly Token[],
+  position: number,
+  { logprobs, hasIdsAsTokens }: ModelRequest,
+): JsonValue {
+  return tokens.map((token, at) => ({
+    ...logprobEntry({ token, logprob: tokenLogprob(token, position + at) }, hasIdsAsTokens),
+    top_logprobs: likeliestTokens(token, position + at, logprobs?.top ?? 0).map((one) =>
+      logprobEntry(one, hasIdsAsTokens),
+    ),
+  }));
+}
+
+/** The entries of `prompt_logprobs`: none for the first token, then the likeliest of each place by token id. */
+export function promptLogprobEntries(tokens: readonly Token[], count: number): JsonValue {
+  return tokens.map((token, position) => {
+    if (position === 0) return null;
+    return Object.fromEntries(
+      likeliestTokens(token, position, Math.max(1, count)).map((one, rank) => [
+        String(one.token.id),
+        { logprob: one.logprob, rank: rank + 1, decoded_token: one.token.text },
+      ]),
+    );
+  });
+}
+
+function logprobEntry({ token, logprob }: RankedToken, asId: boolean): { [name: string]: JsonValue } {
+  return { token: asId ? `token_id:${token.id}` : token.text, logprob, bytes: tokenBytes(token) };
+}
+
+// The token itself is always the likeliest, because the model took it; each further one has half of what is left.
+function likeliestTokens(token: Token, position: number, count: number): RankedToken[] {
+  if (count === 0) return [];
+  const found: RankedToken[] = [{ token, logprob: tokenLogprob(token, position) }];
+  const ids = new Set([token.id]);
+  let remainingLogprob = Math.log(-Math.expm1(tokenLogprob(token, position)));
+  for (let at = 0; found.length < count; at++) {
+    const word = ` ${wordAt(`${token.text}/${position}`, at)}`;
+    const other = createToken(at < MAX_UNNUMBERED_WORDS ? word : `${word}${at}`);
+    if (ids.has(other.id)) continue;
+    ids.add(other.id);
+    remainingLogprob -= Math.LN2;
+    found.push({ token: other, logprob: remainingLogprob });
+  }
+  return found;
+}

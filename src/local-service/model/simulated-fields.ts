@@ -1,0 +1,31 @@
+/** The members of a chat body that change what the built-in model answers; it takes all others without simulating them. */
+export const simulatedFields: readonly string[] = [
+  'messages',
+  'n',
+  'seed',
+  'stop',
+  'stop_token_ids',
+  'include_stop_str_in_output',
+  'max_tokens',
+  'max_completion_tokens',
+  'min_tokens',
+  'logprobs',
+  'top_logprobs',
+  'prompt_logprobs',
+  'return_token_ids',
+  'return_tokens_as_token_ids',
+  'echo',
+  'continue_final_message',
+  'stream',
+  'stream_options',
+  'request_id',
+  'include_reasoning',
+  'tools',
+  'tool_choice',
+  'response_format',
+  'structured_outputs',
+  'priority',
+];
+
+/** The members of `structured_outputs` that constrain a reply and are taken without keeping to them. */
+export const unenforcedConstraints: readonly string[] = ['regex', 'grammar', 'structural_tag'];

@@ -1,0 +1,58 @@
+import type { Buffer } from 'node:buffer';
+import type { Finding } from '../fields/finding.ts';
+import { getHeader, type Request } from '../http/message.ts';
+import { bodyChunks } from '../http/request-progress.ts';
+import { JsonError } from '../json/json-error.ts';
+import { type JsonNode, rootOf } from '../json/json-node.ts';
+import { parseJson } from '../json/parse-json.ts';
+import { withPeriodicYields } from './event-loop.ts';
+import { HttpError } from './http-error.ts';
+
+/** How many bytes a body has, as far as its request says; 0 where it does not. */
+export function declaredBodyBytes({ headers, body }: Request): number {
+  return body.length ?? Number(getHeader(headers, 'content-length') ?? 0);
+}
+
+/** A body that did not come to its end: its sender has a reason, and waits for no answer. */
+export class IncompleteBody extends Error {
+  override readonly name = 'LostBody';
+  readonly reason: unknown;
+
+  constructor(reason: unknown) {
+    super('the body did not come to its end');
+    this.reason = reason;
+  }
+}
+
+/**
+ * The pieces of a body. Throws Refusal 413 beyond `most` bytes, before they are read where the length is known, and
+ * LostBody where the pieces throw.
+ */
+export async function* limitedChunks(request: Request, maxBytes: number): AsyncGenerator<Uint8Array> {
+  const tooLarge = new HttpError(413, `the body may have at most ${maxBytes} bytes`);
+  if (declaredBodyBytes(request) > maxBytes) throw tooLarge;
+  let length = 0;
+  for await (const chunk of withPeriodicYields(receivedChunks(request), request.signal)) {
+    length += chunk.length;
+    if (length > maxBytes) throw tooLarge;
+    yield chunk;
+  }
+}
+
+async function* receivedChunks({ body }: Request): AsyncGenerator<Uint8Array> {
+  try {
+    yield* bodyChunks(body);
+  } catch (error) {
+    throw new IncompleteBody(error);
+  }
+}
+
+/** The value that a body is, or what is wrong with it. */
+export function parseRequestBody(bytes: Buffer): JsonNode | Finding {
+  try {
+    return rootOf(parseJson(bytes));
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error;
+    return { path: [error.offset], level: 'error', code: 'invalid', message: `JSON decode error: ${error.message}` };
+  }
+}

@@ -1,0 +1,32 @@
+import { Buffer } from 'node:buffer';
+import type { Headers, Response } from '../http/message.ts';
+import { type JsonValue, writeJson } from '../json/write-json.ts';
+import { withPeriodicYields } from './event-loop.ts';
+
+/** A reply that is JSON. */
+export function jsonResponse(status: number, value: JsonValue, headers: Headers = []): Response {
+  const body = Buffer.from(writeJson(value));
+  const contentHeaders: Headers = [
+    ['Content-Type', 'application/json'],
+    ['Content-Length', String(body.length)],
+  ];
+  return { status, statusText: '', headers: [...contentHeaders, ...headers], body: singleChunk(body) };
+}
+
+/** A reply that is a stream of events, one for each value, and `[DONE]`; it throws the reason of a signal that is aborted. */
+export function eventStreamResponse(values: Iterable<JsonValue>, signal: AbortSignal | undefined): Response {
+  const headers: Headers = [
+    ['Content-Type', 'text/event-stream; charset=utf-8'],
+    ['Cache-Control', 'no-store'],
+  ];
+  return { status: 200, statusText: '', headers, body: eventChunks(withPeriodicYields(values, signal)) };
+}
+
+async function* singleChunk(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
+}
+
+async function* eventChunks(values: AsyncIterable<JsonValue>): AsyncGenerator<Uint8Array> {
+  for await (const value of values) yield Buffer.from(`data: ${writeJson(value)}\n\n`);
+  yield Buffer.from('data: [DONE]\n\n');
+}

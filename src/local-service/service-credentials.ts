@@ -1,0 +1,86 @@
+import { Buffer } from 'node:buffer';
+import { readFile } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { basicAuthorization } from '../config/credentials/credential.ts';
+import { Failure, usageFailure } from '../errors.ts';
+import { describeFileError, isNotFoundError } from '../files/file-errors.ts';
+import { writeFileAtomically } from '../files/file-replacement.ts';
+import { makeDirectory } from '../files/make-directory.ts';
+import { JsonError } from '../json/json-error.ts';
+import { getMember, kindOf, rootOf, stringOf } from '../json/json-node.ts';
+import { parseJson } from '../json/parse-json.ts';
+import { writeJson } from '../json/write-json.ts';
+import type { Runtime } from '../runtime.ts';
+import type { AcceptedCredentials } from './authenticate-request.ts';
+
+/** The credentials of the local service, and the file a client finds them in, if there is one. */
+export interface ServiceCredentials {
+  readonly credentials: AcceptedCredentials;
+  readonly file: string | undefined;
+}
+
+/**
+ * The credentials of the file that is named, else of SVC_USERNAME, SVC_PASSWORD and SVC_TOKEN, else made here and kept
+ * in a 0600 file beside the data, where the next start finds them again. Throws Failure for a file that has no such thing.
+ */
+export async function loadServiceCredentials(
+  credentialsFile: string | undefined,
+  databaseFile: string,
+  { env, cwd, randomBytes }: Runtime,
+): Promise<ServiceCredentials> {
+  if (credentialsFile !== undefined) {
+    const file = resolve(cwd, credentialsFile);
+    return { credentials: requireValid(await readCredentials(file)), file };
+  }
+  const { SVC_USERNAME: username, SVC_PASSWORD: password, SVC_TOKEN: token } = env;
+  if (!username !== !password) throw usageFailure('SVC_USERNAME and SVC_PASSWORD go together', 'set both or none');
+  if (username && password && token)
+    return { credentials: requireValid({ username, password, token }), file: undefined };
+  const file = `${databaseFile}.credentials.json`;
+  const stored = await readCredentials(file).catch((error: unknown) => {
+    if (error instanceof Failure && isNotFoundError(error.cause)) return undefined;
+    throw error;
+  });
+  const randomSecret = (): string => Buffer.from(randomBytes(24)).toString('base64url');
+  const generated = stored ?? { username: 'local', password: randomSecret(), token: randomSecret() };
+  if (!stored) await writeCredentials(file, generated);
+  const credentials = {
+    username: username || generated.username,
+    password: password || generated.password,
+    token: token || generated.token,
+  };
+  return { credentials: requireValid(credentials), file };
+}
+
+async function readCredentials(file: string): Promise<AcceptedCredentials> {
+  const bytes = await readFile(file).catch((cause: unknown) => {
+    throw Object.assign(new Failure('local', `cannot read the credentials in ${file}: ${describeFileError(cause)}`), {
+      cause,
+    });
+  });
+  try {
+    const root = rootOf(parseJson(bytes));
+    const [username, password, token] = ['username', 'password', 'token'].map((name) => {
+      const value = getMember(root, name);
+      if (value && kindOf(value) === 'string' && stringOf(value) !== '') return stringOf(value);
+      throw usageFailure(
+        `the credentials in ${file} lack "${name}"`,
+        '{"username":"...","password":"...","token":"..."}',
+      );
+    });
+    return { username: username ?? '', password: password ?? '', token: token ?? '' };
+  } catch (error) {
+    if (error instanceof JsonError) throw usageFailure(`the credentials in ${file} are not JSON: ${error.message}`);
+    throw error;
+  }
+}
+
+async function writeCredentials(file: string, credentials: AcceptedCredentials): Promise<void> {
+  await makeDirectory(dirname(file), 0o700);
+  await writeFileAtomically(file, file, `${writeJson({ ...credentials })}\n`, 0o600);
+}
+
+function requireValid(credentials: AcceptedCredentials): AcceptedCredentials {
+  basicAuthorization(credentials.username, credentials.password);
+  return credentials;
+}

@@ -1,0 +1,110 @@
+import { open } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import Database from 'libsql';
+import { Failure } from '../../errors.ts';
+import { describeFileError, errorCode } from '../../files/file-errors.ts';
+import { makeDirectory } from '../../files/make-directory.ts';
+import { migrateSchema } from './migrate.ts';
+
+/** A value of a row. */
+export type SqlValue = string | number | bigint | Uint8Array | null;
+export type SqlRow = { readonly [column: string]: SqlValue };
+
+/** The database of the local service. Several processes may have it open. */
+export interface Store {
+  /** The rows of a query. */
+  readonly all: (sql: string, ...values: SqlValue[]) => SqlRow[];
+  /** The first row of a query. */
+  readonly first: (sql: string, ...values: SqlValue[]) => SqlRow | undefined;
+  readonly run: (sql: string, ...values: SqlValue[]) => void;
+  /** Runs a statement once for each of these rows. */
+  readonly runEach: (sql: string, rows: Iterable<readonly SqlValue[]>) => void;
+  /** Does all of it or nothing; durable when it returns. */
+  readonly transaction: <T>(action: () => T) => T;
+  /** Reads all of it from one state of the database. */
+  readonly snapshot: <T>(action: () => T) => T;
+  readonly close: () => void;
+}
+
+// How long one process waits for another that is writing.
+const BUSY_TIMEOUT_MS = 10_000;
+
+/**
+ * Opens the database in a file, making it (0600, in a 0700 folder) where it is not there. Throws Failure `local` where
+ * it cannot be opened or is no database of ours; then nothing in it has changed.
+ */
+export async function openStore(path: string): Promise<Store> {
+  try {
+    await makeDirectory(dirname(path), 0o700);
+    await (await open(path, 'a', 0o600)).close();
+    return prepareStore(new Database(path, { timeout: BUSY_TIMEOUT_MS }), path);
+  } catch (error) {
+    if (error instanceof Failure) throw error;
+    throw new Failure('local', `cannot open the data in ${path}: ${describeFileError(error)}`);
+  }
+}
+
+/** True for what a database throws that another process kept to itself for too long. */
+export function isDatabaseBusy(error: unknown): boolean {
+  return errorCode(error) === 'SQLITE_BUSY';
+}
+
+function prepareStore(database: Database.Database, path: string): Store {
+  const store = createStore(database);
+  try {
+    migrateSchema(store, path);
+    // Not WAL: with several writing processes the SQLite in this library can lose a WAL reset (docs/decisions/0005).
+    database.exec('pragma journal_mode = truncate; pragma synchronous = full; pragma foreign_keys = on');
+    return store;
+  } catch (error) {
+    store.close();
+    throw error;
+  }
+}
+
+function createStore(database: Database.Database): Store {
+  const statement = memoizeStatements((sql) => database.prepare(sql));
+  return {
+    all: (sql, ...values) =>
+      statement(sql)
+        .all(...values)
+        .filter(isRow),
+    first: (sql, ...values) => {
+      const row: unknown = statement(sql).get(...values);
+      return isRow(row) ? row : undefined;
+    },
+    run: (sql, ...values) => void statement(sql).run(...values),
+    runEach: (sql, rows) => {
+      const prepared = statement(sql);
+      for (const row of rows) prepared.run(...row);
+    },
+    transaction: (action) => runTransaction(database, 'immediate', action),
+    snapshot: (action) => runTransaction(database, 'deferred', action),
+    close: () => void database.close(),
+  };
+}
+
+function runTransaction<T>(database: Database.Database, mode: 'immediate' | 'deferred', action: () => T): T {
+  let result: { readonly value: T } | undefined;
+  database
+    .transaction(() => {
+      result = { value: action() };
+    })
+    [mode]();
+  if (!result) throw new Error('the transaction did not run');
+  return result.value;
+}
+
+// Statements are few, and to compile one takes as long as to run it.
+function memoizeStatements<T>(prepare: (sql: string) => T): (sql: string) => T {
+  const statements = new Map<string, T>();
+  return (sql) => {
+    const statement = statements.get(sql) ?? prepare(sql);
+    statements.set(sql, statement);
+    return statement;
+  };
+}
+
+function isRow(row: unknown): row is SqlRow {
+  return typeof row === 'object' && row !== null;
+}

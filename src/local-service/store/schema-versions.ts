@@ -1,0 +1,51 @@
+/** What SQLite keeps in a database for telling whose it is: `svc` and a zero byte. */
+export const APPLICATION_ID = 0x73766300;
+
+// The tables of the local service. Bodies are kept as the text they came in, so no digit is lost.
+const initialTables: readonly string[] = [
+  `create table feedback (
+    seq integer primary key autoincrement,
+    project_id text not null,
+    id text not null,
+    feedback_type text not null,
+    trigger_ref text,
+    payload text not null,
+    record text not null,
+    svc_user_id text not null,
+    created_at integer not null,
+    unique (project_id, id)
+  )`,
+  `create index feedback_by_time on feedback (project_id, created_at)`,
+  `create table calls (
+    project_id text not null,
+    id text not null,
+    trace_id text not null,
+    start text not null,
+    created_at integer not null,
+    primary key (project_id, id)
+  ) without rowid`,
+  `create table jobs (
+    id text primary key,
+    model_id text not null,
+    experimental_config text,
+    created_at integer not null
+  ) without rowid`,
+  `create table trajectories (
+    job_id text not null references jobs (id),
+    group_index integer not null,
+    trajectory_index integer not null,
+    trajectory blob not null,
+    primary key (job_id, group_index, trajectory_index)
+  )`,
+];
+
+// Samples of payloads (payload-sample.ts) are taken from these alone, whatever else is stored.
+const sampleIndexes: readonly string[] = [
+  'drop index feedback_by_time',
+  'create index feedback_by_time on feedback (project_id, created_at, seq, trigger_ref)',
+  'create index feedback_by_type on feedback (project_id, feedback_type, created_at, seq, trigger_ref)',
+  'create index feedback_by_trigger on feedback (project_id, feedback_type, trigger_ref, created_at, seq)',
+];
+
+/** The statements that make each version of the tables out of the one before; what has been released stays as it is. */
+export const schemaVersions: readonly (readonly string[])[] = [initialTables, sampleIndexes];

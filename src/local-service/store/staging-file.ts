@@ -1,0 +1,89 @@
+import { Buffer } from 'node:buffer';
+import { readSync } from 'node:fs';
+import type { FileHandle } from 'node:fs/promises';
+import { openAnonymousFile } from '../../files/anonymous-file.ts';
+import { createChunkBatcher } from '../../train/stream/chunk-batcher.ts';
+
+/** A trajectory and its place in a job. The bytes are its own only until the next one is asked for. */
+export interface StagedTrajectory {
+  readonly group: number;
+  readonly index: number;
+  readonly bytes: Uint8Array;
+}
+
+/**
+ * Trajectories of a job that may still be refused. They wait in a file without a name beside the database, and nothing
+ * of it stays, whatever ends the process.
+ */
+export interface StagingFile {
+  readonly add: (row: StagedTrajectory) => void;
+  /** Writes what was added to the disk, so that it takes no memory. */
+  readonly flush: () => Promise<void>;
+  /** All that was added and written, in order. They are read at once, because a transaction cannot wait. */
+  readonly trajectories: () => Generator<StagedTrajectory>;
+  readonly close: () => Promise<void>;
+}
+
+// Before each trajectory: its group, its place in it, and how many bytes it has.
+const HEADER_BYTES = 12;
+
+/** Opens a place to wait in, in a folder. Throws what the system throws. */
+export async function openStagingFile(directory: string): Promise<StagingFile> {
+  const handle = await openAnonymousFile(directory);
+  const batch = createChunkBatcher('passing');
+  let pending: Uint8Array[] = [];
+  let writtenBytes = 0;
+  return {
+    add: ({ group, index, bytes }) => {
+      const head = Buffer.allocUnsafe(HEADER_BYTES);
+      head.writeUInt32LE(group, 0);
+      head.writeUInt32LE(index, 4);
+      head.writeUInt32LE(bytes.length, 8);
+      pending.push(head, bytes);
+    },
+    flush: async () => {
+      const chunks = pending;
+      pending = [];
+      for (const chunk of batch(chunks)) {
+        await handle.appendFile(chunk);
+        writtenBytes += chunk.length;
+      }
+    },
+    trajectories: () => readTrajectoriesFrom(handle, writtenBytes),
+    close: () => handle.close(),
+  };
+}
+
+function* readTrajectoriesFrom({ fd }: FileHandle, size: number): Generator<StagedTrajectory> {
+  const readBytes = createByteReader(fd);
+  for (let remaining = size; remaining > 0; ) {
+    const head = readBytes(HEADER_BYTES);
+    const [group, index, length] = [head.readUInt32LE(0), head.readUInt32LE(4), head.readUInt32LE(8)];
+    yield { group, index, bytes: readBytes(length) };
+    remaining -= HEADER_BYTES + length;
+  }
+}
+
+const READ_BUFFER_BYTES = 1024 * 1024;
+
+// Gives the next bytes of a file each time; they are overwritten at the next time.
+function createByteReader(fd: number): (length: number) => Buffer {
+  let buffer = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);
+  let unread = buffer.subarray(0, 0);
+  let position = 0;
+  return (length) => {
+    if (length > buffer.length) {
+      buffer = Buffer.allocUnsafeSlow(length);
+      buffer.set(unread);
+    } else if (unread.length < length) buffer.set(unread);
+    while (unread.length < length) {
+      const read = readSync(fd, buffer, unread.length, buffer.length - unread.length, position);
+      if (read === 0) throw new Error('what waited on the disk has become shorter');
+      position += read;
+      unread = buffer.subarray(0, unread.length + read);
+    }
+    const result = unread.subarray(0, length);
+    unread = unread.subarray(length);
+    return result;
+  };
+}

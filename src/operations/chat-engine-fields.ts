@@ -1,0 +1,181 @@
+import type { Fields } from '../fields/field.ts';
+
+const scalarShape = { type: 'either', of: [{ type: 'string' }, { type: 'number' }] } as const;
+
+const structuredOutputFields = {
+  json: {
+    type: 'string',
+    advice: { conflicts: ['regex', 'choice', 'grammar'] },
+    summary: 'A JSON Schema, as text',
+    sample: '{"type":"object"}',
+  },
+  regex: {
+    type: 'string',
+    advice: { conflicts: ['choice', 'grammar'] },
+    summary: 'A regular expression for the whole reply',
+    sample: '[a-z]+',
+  },
+  choice: {
+    type: 'list',
+    of: { type: 'string' },
+    advice: { conflicts: ['grammar'] },
+    summary: 'The replies to choose from',
+    sample: ['yes', 'no'],
+  },
+  grammar: { type: 'string', summary: 'A context-free grammar', sample: 'root ::= "yes" | "no"' },
+  json_object: { type: 'boolean', summary: 'Any JSON object' },
+  disable_fallback: { type: 'boolean', default: false, summary: 'No other backend when this one fails' },
+  disable_any_whitespace: { type: 'boolean', default: false, summary: 'No blanks between JSON tokens' },
+  disable_additional_properties: { type: 'boolean', default: false, summary: 'No members beyond the schema' },
+  whitespace_pattern: { type: 'string', summary: 'Regular expression of the blanks allowed', sample: '[ ]?' },
+  structural_tag: { type: 'string', summary: 'A structural tag, as JSON text', sample: '{}' },
+  _backend: { type: 'string', summary: 'Internal: the backend', sample: 'auto' },
+  _backend_was_auto: { type: 'boolean', default: false, summary: 'Internal: the backend was chosen automatically' },
+} as const satisfies Fields;
+
+/** The members of a chat body that belong to the serving engine (INTERFACE.md, chat completions, second part). */
+export const chatEngineFields = {
+  use_beam_search: { type: 'boolean', default: false, summary: 'Search with beams instead of sampling' },
+  top_k: { type: 'integer', nullable: true, summary: 'Sample from this many likeliest tokens', sample: 40 },
+  min_p: {
+    type: 'number',
+    nullable: true,
+    summary: 'Drop tokens less likely than this share of the likeliest',
+    sample: 0.05,
+  },
+  repetition_penalty: {
+    type: 'number',
+    nullable: true,
+    summary: 'Above 1 lowers the chance of tokens in prompt or reply',
+    sample: 1.1,
+  },
+  length_penalty: { type: 'number', default: 1, summary: 'Beam search: above 1 prefers longer replies' },
+  stop_token_ids: {
+    type: 'list',
+    nullable: true,
+    of: { type: 'integer' },
+    default: [],
+    summary: 'Token id that ends the reply; may be given again',
+  },
+  include_stop_str_in_output: { type: 'boolean', default: false, summary: 'Keep the stop text in the reply' },
+  ignore_eos: { type: 'boolean', default: false, summary: 'Go on after the end-of-sequence token' },
+  min_tokens: {
+    type: 'integer',
+    default: 0,
+    advice: { atMost: ['max_tokens', 'max_completion_tokens'] },
+    summary: 'Fewest tokens to generate',
+  },
+  skip_special_tokens: { type: 'boolean', default: true, summary: 'Leave special tokens out of the text' },
+  spaces_between_special_tokens: { type: 'boolean', default: true, summary: 'Put blanks between special tokens' },
+  truncate_prompt_tokens: {
+    type: 'integer',
+    nullable: true,
+    min: -1,
+    max: 9223372036854776000n,
+    advice: { max: 9223372036854775807n },
+    summary: 'Keep only this many tokens at the end of the prompt; -1 is the most the model takes',
+    sample: 4096,
+  },
+  prompt_logprobs: {
+    type: 'integer',
+    nullable: true,
+    advice: { conflicts: ['stream'] },
+    summary: 'Likeliest tokens to return at each place of the prompt; not with a stream',
+    sample: 1,
+  },
+  allowed_token_ids: {
+    type: 'list',
+    nullable: true,
+    of: { type: 'integer' },
+    summary: 'Only these token ids may be generated; may be given again',
+    sample: [42, 43],
+  },
+  bad_words: {
+    type: 'list',
+    of: { type: 'string' },
+    summary: 'Word that may not be generated; may be given again',
+    sample: ['parcel'],
+  },
+  echo: { type: 'boolean', default: false, summary: 'Start with the last message if it has the same role' },
+  add_generation_prompt: {
+    type: 'boolean',
+    default: true,
+    summary: 'Add what the chat template puts before a reply',
+  },
+  continue_final_message: {
+    type: 'boolean',
+    default: false,
+    excludes: 'add_generation_prompt',
+    summary: 'Go on with the last message instead of answering it; --prefill is shorter',
+  },
+  add_special_tokens: {
+    type: 'boolean',
+    default: false,
+    summary: 'Add special tokens beyond those of the chat template',
+  },
+  documents: {
+    type: 'list',
+    nullable: true,
+    of: { type: 'object' },
+    summary: 'Documents to answer from, each best with a title and a text',
+    sample: [{ title: 'Parcels', text: 'Parcels take two days.' }],
+  },
+  chat_template: {
+    type: 'string',
+    nullable: true,
+    summary: 'Template of the prompt; needed if the model has none',
+    sample: '{{ messages }}',
+  },
+  chat_template_kwargs: { type: 'object', summary: 'Further arguments of the chat template', sample: { brief: true } },
+  mm_processor_kwargs: {
+    type: 'object',
+    summary: 'Further arguments of the multimodal processor',
+    sample: { crops: 4 },
+  },
+  structured_outputs: {
+    type: 'object',
+    fields: structuredOutputFields,
+    summary: 'Constraints on the text of the reply',
+  },
+  priority: {
+    type: 'integer',
+    default: 0,
+    summary: 'Lower is handled earlier; other than 0 only where the server schedules by priority',
+  },
+  request_id: {
+    type: 'string',
+    summary: 'Id of the request, returned in the reply; the server makes one if absent',
+    sample: 'req-17',
+  },
+  return_tokens_as_token_ids: {
+    type: 'boolean',
+    nullable: true,
+    summary: 'With --logprobs: write tokens as token_id:<id>',
+    sample: true,
+  },
+  return_token_ids: { type: 'boolean', nullable: true, summary: 'Return token ids as well', sample: true },
+  cache_salt: {
+    type: 'string',
+    nullable: true,
+    secret: true,
+    advice: { notEmpty: true },
+    summary: 'Salt of the prefix cache, a secret: random, @file or @- for stdin',
+    sample: 'replace-with-43-random-base64-characters',
+  },
+  kv_transfer_params: { type: 'object', summary: 'Settings of disaggregated serving', sample: { remote: 'host-2' } },
+  svc_xargs: {
+    type: 'object',
+    values: { type: 'either', of: [{ type: 'string' }, { type: 'number' }, { type: 'list', of: scalarShape }] },
+    summary: 'Parameters of custom extensions: strings, numbers or lists of them',
+    sample: { mode: 'fast', limits: [1, 2] },
+  },
+  repetition_detection: {
+    type: 'object',
+    summary: 'End early when a pattern of tokens repeats',
+    fields: {
+      max_pattern_size: { type: 'integer', summary: 'Longest pattern to look for', sample: 0 },
+      min_pattern_size: { type: 'integer', summary: 'Shortest pattern to look for', sample: 0 },
+      min_count: { type: 'integer', summary: 'How many repeats end the reply', sample: 0 },
+    },
+  },
+} as const satisfies Fields;

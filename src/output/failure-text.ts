@@ -1,0 +1,63 @@
+import { exitCodes, type Failure, type Issue } from '../errors.ts';
+import { type JsonValue, writeJson } from '../json/write-json.ts';
+
+// The most characters of one message that are shown; a server may echo a whole request.
+const MAX_MESSAGE_CHARS = 900;
+
+/** A failure as lines for people, each text of it passed through `clean`. */
+export function failureText({ message, facts }: Failure, redact: (text: string) => string): string {
+  const { hint, issues = [], ids = {} } = facts;
+  const lines = [`svc: ${redactAndTruncate(message, redact)}`];
+  for (const { at, path, message: text } of issues)
+    lines.push(
+      `  ${redactAndTruncate([at, path].filter((part) => part !== '').join(' '), redact)}: ${redactAndTruncate(text, redact)}`,
+    );
+  for (const [name, id] of Object.entries(ids)) lines.push(`  ${name}: ${redact(id)}`);
+  if (hint) lines.push(`  ${redact(hint)}`);
+  return `${lines.join('\n')}\n`;
+}
+
+/** A failure as one JSON object (PRODUCT.md section 6), each text of it passed through `clean`. */
+export function failureJson(failure: Failure, redact: (text: string) => string): string {
+  return writeJson({ error: failureFields(failure, redact) });
+}
+
+/** What the JSON of a failure says of it. */
+export function failureFields(
+  failure: Failure,
+  redact: (text: string) => string,
+): { readonly [name: string]: JsonValue | undefined } {
+  const { message, code, exitCode, facts } = failure;
+  const { hint, status, requestId, applied = 'no', phase, bytesSent, attempts = 0, ids = {}, issues = [] } = facts;
+  const { retry } = exitCodes[code];
+  return {
+    code,
+    message: redactAndTruncate(message, redact),
+    hint: hint === undefined ? undefined : redact(hint),
+    exit_code: exitCode,
+    status,
+    request_id: requestId === undefined ? undefined : redactAndTruncate(requestId, redact),
+    retryable: retry === 'yes' || retry === 'later',
+    applied,
+    phase,
+    bytes_sent: bytesSent,
+    attempts,
+    ids: Object.fromEntries(Object.entries(ids).map(([name, id]) => [name, redact(id)])),
+    issues: issues.map(({ path, at, message: text }) => ({
+      path: redactAndTruncate(path, redact),
+      at: redactAndTruncate(at, redact),
+      message: redactAndTruncate(text, redact),
+    })),
+  };
+}
+
+/** An issue on one line: where, and what. */
+export function issueText({ at, path, message }: Issue): string {
+  return `${[at, path].filter((part) => part !== '').join(' ')}: ${message}`;
+}
+
+// Cut after it is cleaned: half a secret would not be recognised.
+function redactAndTruncate(text: string, redact: (text: string) => string): string {
+  const redacted = redact(text);
+  return redacted.length > MAX_MESSAGE_CHARS ? `${redacted.slice(0, MAX_MESSAGE_CHARS)}…` : redacted;
+}

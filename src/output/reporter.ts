@@ -1,0 +1,65 @@
+import type { Failure } from '../errors.ts';
+import { writeJson } from '../json/write-json.ts';
+import { failureJson, failureText } from './failure-text.ts';
+import { createRedactor } from './redact.ts';
+import type { TextStyle } from './text-style.ts';
+import type { Writer } from './writer.ts';
+
+/** What svc has to say besides the result: lines on stderr, for people or (`--error-format json`) for programs. */
+export interface Reporter {
+  /** Good to know; silent under `--quiet`. */
+  readonly note: (message: string) => Promise<void>;
+  /** Likely a mistake; silent under `--quiet`. */
+  readonly warn: (message: string) => Promise<void>;
+  /** A line that was asked for beside the result; silent under `--quiet`. */
+  readonly line: (text: string) => Promise<void>;
+  /** How it goes in detail; only under `--verbose`. */
+  readonly detail: (message: string) => Promise<void>;
+  /** True under `--verbose`: details are told. */
+  readonly isVerbose: boolean;
+  /** The last word of a run that failed. */
+  readonly failure: (failure: Failure) => Promise<void>;
+  /** Text for the eyes that stands beside the result, such as reasoning; silent under `--quiet` and as JSON. */
+  readonly dimText: (text: string) => Promise<void>;
+  /** A text without the values that never appear. */
+  readonly redact: (text: string) => string;
+  /** Further values that never appear in anything reported from now on. */
+  readonly addSecrets: (secrets: readonly string[]) => void;
+}
+
+export interface ReporterOptions {
+  readonly isJson: boolean;
+  readonly isQuiet: boolean;
+  readonly isVerbose: boolean;
+  /** Values that never appear in anything reported. */
+  readonly secrets: readonly string[];
+}
+
+/** Reports to a writer, which is stderr. */
+export function createReporter(stderr: Writer, { isJson, isQuiet, isVerbose, secrets }: ReporterOptions): Reporter {
+  const { addSecrets, redact } = createRedactor(secrets);
+  const writeMessage = (level: string, message: string, style?: TextStyle): Promise<void> =>
+    stderr.write(isJson ? `${writeJson({ level, message: redact(message) })}\n` : `${redact(message)}\n`, style);
+  return {
+    note: async (message) => {
+      if (!isQuiet) await writeMessage('note', isJson ? message : `svc: ${message}`, 'dim');
+    },
+    warn: async (message) => {
+      if (!isQuiet) await writeMessage('warning', isJson ? message : `svc: warning: ${message}`, 'yellow');
+    },
+    line: async (text) => {
+      if (!isQuiet) await writeMessage('line', text);
+    },
+    detail: async (message) => {
+      if (isVerbose && !isQuiet) await writeMessage('detail', message, 'dim');
+    },
+    dimText: async (text) => {
+      if (!isQuiet && !isJson) await stderr.write(redact(text), 'dim');
+    },
+    failure: (failure) =>
+      isJson ? stderr.write(`${failureJson(failure, redact)}\n`) : stderr.write(failureText(failure, redact), 'red'),
+    isVerbose: isVerbose && !isQuiet,
+    redact,
+    addSecrets: addSecrets,
+  };
+}

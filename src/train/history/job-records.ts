@@ -1,0 +1,62 @@
+import type { Buffer } from 'node:buffer';
+import { Failure } from '../../errors.ts';
+import { JsonError } from '../../json/json-error.ts';
+import { firstStringMember, type JsonNode, rootOf } from '../../json/json-node.ts';
+import { parseJson } from '../../json/parse-json.ts';
+
+/** A job in a ledger: the line it was started with, and the last one that says what became of it. */
+export interface JobRecord {
+  readonly start: JsonNode;
+  readonly end: JsonNode | undefined;
+}
+
+const LINE_END = 0x0a;
+
+/**
+ * The jobs in the text of a ledger, the oldest first. A last line that is torn, as a process that is killed leaves it,
+ * says nothing: what it would have said had not happened yet, or has no known outcome. Throws Failure `local` for any
+ * other line that is no entry, because then nobody can tell what was sent.
+ */
+export function parseJobRecords(bytes: Buffer, path: string): JobRecord[] {
+  const records = new Map<string, JobRecord>();
+  for (const { line, number } of splitLines(bytes.subarray(0, completeLength(bytes)))) {
+    const node = parseRecord(line);
+    const key = firstStringMember(node, 'entry') ?? '';
+    const isStart = firstStringMember(node, 'started_at') !== undefined;
+    const start = isStart ? node : records.get(key)?.start;
+    if (!node || !start) throw invalidRecordFailure(path, number);
+    records.set(key, { start, end: isStart ? undefined : node });
+  }
+  return [...records.values()];
+}
+
+/** How many bytes of a ledger are lines; a last one without its end is one where it is JSON. */
+export function completeLength(bytes: Buffer): number {
+  const end = bytes.lastIndexOf(LINE_END) + 1;
+  return parseRecord(bytes.subarray(end)) ? bytes.length : end;
+}
+
+function* splitLines(bytes: Buffer): Generator<{ line: Buffer; number: number }> {
+  for (let at = 0, number = 1; at < bytes.length; number += 1) {
+    const found = bytes.indexOf(LINE_END, at);
+    const end = found === -1 ? bytes.length : found;
+    yield { line: bytes.subarray(at, end), number };
+    at = end + 1;
+  }
+}
+
+function parseRecord(line: Buffer): JsonNode | undefined {
+  try {
+    return rootOf(parseJson(line));
+  } catch (error) {
+    if (error instanceof JsonError) return undefined;
+    throw error;
+  }
+}
+
+function invalidRecordFailure(path: string, line: number): Failure {
+  return new Failure('local', `${path}:${line} is no entry of a training job, so nobody can tell what was sent`, {
+    hint: 'mend that line; or move the file away, and svc knows of no earlier job',
+    applied: 'no',
+  });
+}

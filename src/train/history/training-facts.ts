@@ -1,0 +1,36 @@
+import type { Draft } from '../../body/draft.ts';
+import { firstStringMember, getMember, itemsOf, type JsonNode, rootOf } from '../../json/json-node.ts';
+import type { BodyDigest } from '../stream/body-digest.ts';
+import type { TrainingJob } from './training-job.ts';
+
+/** What a training job is, before it is given away. */
+export type TrainingFacts = Omit<TrainingJob, 'target'>;
+
+/** How many groups and trajectories there are. */
+export interface TrajectoryCounts {
+  readonly groupCount: () => number;
+  readonly trajectoryCount: () => number;
+}
+
+/** The facts of a body that measures so much and of which the draft is all but the trajectories that are counted. */
+export function createTrainingFacts(
+  bodyDigest: BodyDigest,
+  { doc }: Draft,
+  counts: TrajectoryCounts,
+  files: readonly string[],
+): TrainingFacts {
+  const model = firstStringMember(rootOf(doc), 'model_id');
+  return { ...bodyDigest, model, files, groups: counts.groupCount(), trajectories: counts.trajectoryCount() };
+}
+
+/** Counts the trajectories in a draft that is all of a body. */
+export function countTrajectories({ doc }: Draft): TrajectoryCounts {
+  const groups = arrayItems(rootOf(doc), 'trajectory_groups');
+  const sizes = groups.map((group) => arrayItems(group, 'trajectories').length);
+  return { groupCount: () => groups.length, trajectoryCount: () => sizes.reduce((sum, size) => sum + size, 0) };
+}
+
+function arrayItems(node: JsonNode, name: string): JsonNode[] {
+  const list = getMember(node, name);
+  return list ? Array.from(itemsOf(list)) : [];
+}

@@ -1,0 +1,15 @@
+import type { Buffer } from 'node:buffer';
+import { formatJsonPath, type JsonPath } from '../../json/json-path.ts';
+import { locationInside, type TextLocation } from '../stream/text-location.ts';
+
+/** `groups.jsonl:12:7`, the place of an offset in a part of a text that begins at a place. */
+export function formatLocation(label: string, start: TextLocation, bytes?: Buffer, offset = 0): string {
+  const { line, column } = bytes ? locationInside(bytes, start, offset) : start;
+  return `${label}:${line}:${column}`;
+}
+
+/** `trajectory_groups[3].trajectories[17].reward`. */
+export function formatTrajectoryPath(group: number, trajectory?: number, fieldPath: JsonPath = []): string {
+  const outer = ['trajectory_groups', group];
+  return formatJsonPath(trajectory === undefined ? outer : [...outer, 'trajectories', trajectory, ...fieldPath]);
+}

@@ -1,0 +1,39 @@
+import { type JsonValue, RawJson } from '../../json/write-json.ts';
+import { lintKindNames } from './lint-kinds.ts';
+import { MAX_HISTOGRAM_BINS } from './lint-text.ts';
+import type { LintResult } from './linter.ts';
+import { standardDeviation } from './reward-stats.ts';
+
+/** What was found, as one JSON object; the extremes of rewards as they are written, so that no digit is lost. */
+export function lintJson({ summary, structureErrors, contractFindings }: LintResult): JsonValue {
+  const { bytes, groups, trajectories, untrainableGroups, rewards, largest, findings } = summary;
+  return {
+    bytes,
+    groups,
+    trajectories,
+    trajectories_per_group: perGroup(summary),
+    idle_groups: untrainableGroups,
+    rewards: {
+      count: rewards.count,
+      mean: rewards.finiteCount === 0 ? null : rewards.mean,
+      spread: rewards.finiteCount === 0 ? null : standardDeviation(rewards),
+      spread_within_groups: groups === 0 ? null : summary.deviationSum / groups,
+      min: rewards.count === 0 ? null : new RawJson(rewards.min),
+      max: rewards.count === 0 ? null : new RawJson(rewards.max),
+      histogram: summary.histogram.bins(MAX_HISTOGRAM_BINS).map((bar) => ({ ...bar })),
+    },
+    largest: largest.all.map((one) => ({ ...one })),
+    counts: Object.fromEntries(lintKindNames.map((kind) => [kind, findings.count(kind)])),
+    findings: lintKindNames.flatMap(findings.examplesOf).map((finding) => ({ ...finding })),
+    problems: [...structureErrors, ...contractFindings].map(({ level, at, path, message }) => ({
+      level,
+      at,
+      path,
+      message,
+    })),
+  };
+}
+
+function perGroup({ groups, trajectories, minPerGroup, maxPerGroup }: LintResult['summary']): JsonValue {
+  return groups === 0 ? null : { min: minPerGroup, mean: trajectories / groups, max: maxPerGroup };
+}

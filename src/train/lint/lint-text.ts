@@ -1,0 +1,78 @@
+import { formatBinaryBytes } from '../../output/byte-size.ts';
+import { alignColumns } from '../../results/align-columns.ts';
+import type { HistogramBin } from './histogram.ts';
+import type { LintFindings } from './lint-findings.ts';
+import { type LintKind, lintKindNames, lintKinds } from './lint-kinds.ts';
+import type { LintSummary } from './lint-summary.ts';
+import type { LintResult } from './linter.ts';
+import { standardDeviation } from './reward-stats.ts';
+
+/** The most bars of a histogram. */
+export const MAX_HISTOGRAM_BINS = 12;
+
+// Of each kind; the rest is for --json.
+const MAX_FINDINGS_SHOWN = 5;
+
+// Characters of the longest bar.
+const MAX_BAR_CHARS = 40;
+
+/** What was found, for people: what there is of trajectories, and of each kind of finding the first few. */
+export function lintText({ summary }: LintResult): string {
+  const { bytes, groups, untrainableGroups } = summary;
+  const facts = [
+    ['size', formatBinaryBytes(bytes)],
+    ['groups', untrainableGroups === 0 ? `${groups}` : `${groups}, of which ${untrainableGroups} can teach nothing`],
+    ['trajectories', trajectoriesText(summary)],
+    ['rewards', rewardsText(summary)],
+  ];
+  const largest = summary.largest.all.map(({ at, path, bytes: size }) => [`  ${formatBinaryBytes(size)}`, at, path]);
+  return [
+    alignColumns(facts),
+    histogramText(summary.histogram.bins(MAX_HISTOGRAM_BINS)),
+    sectionText('Largest trajectories', alignColumns(largest)),
+    ...lintKindNames.map((kind) => findingsText(kind, summary.findings)),
+  ].join('');
+}
+
+function trajectoriesText({ groups, trajectories, minPerGroup, maxPerGroup }: LintSummary): string {
+  if (groups === 0) return `${trajectories}`;
+  const range =
+    minPerGroup === maxPerGroup
+      ? `${maxPerGroup}`
+      : `${minPerGroup} to ${maxPerGroup}, ${shortNumber(trajectories / groups)} on average`;
+  return `${trajectories}; per group ${range}`;
+}
+
+function rewardsText({ groups, rewards, deviationSum }: LintSummary): string {
+  const { count, mean, min, max } = rewards;
+  if (count === 0) return 'none';
+  const deviation = `spread ${shortNumber(standardDeviation(rewards))} (within groups ${shortNumber(deviationSum / groups)})`;
+  return `mean ${shortNumber(mean)}, ${deviation}, min ${min}, max ${max}`;
+}
+
+function histogramText(bins: readonly HistogramBin[]): string {
+  const highest = Math.max(...bins.map(({ count }) => count));
+  return alignColumns(
+    bins.map(({ from, count }) => [
+      `  ${shortNumber(from)}`,
+      // What there is of is seen, however little.
+      `${'█'.repeat(Math.ceil((count / highest) * MAX_BAR_CHARS))} ${count}`.trimStart(),
+    ]),
+  );
+}
+
+function findingsText(kind: LintKind, findings: LintFindings): string {
+  const count = findings.count(kind);
+  const examples = findings.examplesOf(kind).slice(0, MAX_FINDINGS_SHOWN);
+  const lines = examples.map(({ at, path, message }) => `  ${at} ${path}: ${message}\n`);
+  const more = count > examples.length ? `  and ${count - examples.length} more (--json tells the first 100)\n` : '';
+  return sectionText(`${kind}, ${count} times: ${lintKinds[kind]}`.replace(' 1 times', ' once'), lines.join('') + more);
+}
+
+function sectionText(title: string, lines: string): string {
+  return lines === '' ? '' : `\n${title}\n${lines}`;
+}
+
+function shortNumber(value: number): string {
+  return `${Number(value.toPrecision(6))}`;
+}

@@ -1,0 +1,74 @@
+import { getMember, itemsOf, type JsonNode, kindOf, rawBytes, startOffset, stringOf } from '../../json/json-node.ts';
+import type { JsonPath } from '../../json/json-path.ts';
+import type { FindingCallback } from './lint-findings.ts';
+
+/** Remarks of a trajectory that no choice has logprobs, or that tokens in them are not `token_id:<n>` (SERVERS.md). */
+export function lintTokens(trajectory: JsonNode, onFinding: FindingCallback): void {
+  let tokens = 0;
+  let textTokens = 0;
+  let first: { readonly token: JsonNode; readonly path: JsonPath } | undefined;
+  for (const { list, path } of tokenArrays(trajectory)) {
+    let at = 0;
+    for (const entry of itemsOf(list)) {
+      const token = getMember(entry, 'token');
+      tokens += 1;
+      if (token && !isTokenId(rawBytes(token))) {
+        textTokens += 1;
+        first ??= { token, path: [...path, at, 'token'] };
+      }
+      at += 1;
+    }
+  }
+  if (tokens === 0) onFinding('no-logprobs', startOffset(trajectory), [], 'no choice has logprobs');
+  if (!first) return;
+  const more = textTokens > 1 ? ` (and ${textTokens - 1} more like this)` : '';
+  onFinding(
+    'token-text',
+    startOffset(first.token),
+    first.path,
+    `${quoteToken(first.token)} is not token_id:<n>${more}`,
+  );
+}
+
+// Those of further histories are trained on as well.
+function* tokenArrays(trajectory: JsonNode): Generator<{ list: JsonNode; path: JsonPath }> {
+  yield* historyTokenArrays(trajectory, []);
+  const more = getMember(trajectory, 'additional_histories');
+  let at = 0;
+  for (const history of more ? itemsOf(more) : []) {
+    yield* historyTokenArrays(history, ['additional_histories', at]);
+    at += 1;
+  }
+}
+
+function* historyTokenArrays(history: JsonNode, path: JsonPath): Generator<{ list: JsonNode; path: JsonPath }> {
+  const messages = getMember(history, 'messages_and_choices');
+  let at = 0;
+  for (const item of messages ? itemsOf(messages) : []) {
+    // A message has a role of its own; a choice has a message.
+    const list = getMember(item, 'message') && getMember(getMember(item, 'logprobs'), 'content');
+    if (list) yield { list, path: [...path, 'messages_and_choices', at, 'logprobs', 'content'] };
+    at += 1;
+  }
+}
+
+const TOKEN_ID_PREFIX = Array.from('"token_id:', (letter) => letter.charCodeAt(0));
+
+// On the bytes, because there may be millions.
+function isTokenId(text: Uint8Array): boolean {
+  const end = text.length - 1;
+  if (end <= TOKEN_ID_PREFIX.length || TOKEN_ID_PREFIX.some((byte, at) => text[at] !== byte)) return false;
+  for (let at = TOKEN_ID_PREFIX.length; at < end; at += 1) {
+    const byte = text[at] ?? 0;
+    if (byte < 0x30 || byte > 0x39) return false;
+  }
+  return true;
+}
+
+const MAX_TOKEN_CHARS = 40;
+
+function quoteToken(token: JsonNode): string {
+  if (kindOf(token) !== 'string') return 'what is no string';
+  const text = stringOf(token);
+  return JSON.stringify(text.length > MAX_TOKEN_CHARS ? `${text.slice(0, MAX_TOKEN_CHARS)}…` : text);
+}

@@ -1,0 +1,118 @@
+import type { Issue } from '../../errors.ts';
+import { createBodyInspector } from '../../fields/body-validator.ts';
+import { createFindingCollector, type ReportedFinding } from '../../fields/finding.ts';
+import type { JsonPath } from '../../json/json-path.ts';
+import { copyTextPart, createEnvelope, parseEnvelope, type TextPart } from '../stream/envelope.ts';
+import { createGrouping } from '../stream/grouping.ts';
+import { InvalidTextError } from '../stream/invalid-text-error.ts';
+import { readTrajectories } from '../stream/read-trajectories.ts';
+import { createTrajectoryChecks } from '../stream/trajectory-checks.ts';
+import type { TextForm, TrajectoryEvent } from '../stream/trajectory-event.ts';
+import { checkAllowingNonFinite } from './check-non-finite.ts';
+import { formatLocation, formatTrajectoryPath } from './format-location.ts';
+import { addTrajectory } from './group-stats.ts';
+import { countReward, createLintSummary, type LintSummary } from './lint-summary.ts';
+import { lintTrajectory } from './lint-trajectory.ts';
+import { createOpenGroups } from './open-groups.ts';
+import { createToolsHasher } from './tools-hash.ts';
+
+/** Looks at trajectories text by text, as they pass; it holds one at a time, and a little of each group that is open. */
+export interface Linter {
+  /** Takes all pieces of a text; `label` is what to call it. */
+  readonly read: (label: string, chunks: AsyncIterable<Uint8Array>, form: TextForm) => Promise<void>;
+  /** What was found, once all texts were read. */
+  readonly finish: () => LintResult;
+}
+
+/** What was found in some texts, and what the checks say of them, which are those of sending. */
+export interface LintResult {
+  readonly summary: LintSummary;
+  /** Why they could not be sent, however little is checked. */
+  readonly structureErrors: readonly ReportedFinding<Issue>[];
+  /** Errors and warnings of the interface. */
+  readonly contractFindings: readonly ReportedFinding<Issue>[];
+}
+
+/** Starts to look; with a path, trajectories without a group are put into groups by the value there. */
+export function createLinter(path: JsonPath | undefined): Linter {
+  const grouping = path && createGrouping(path, false);
+  const checks = createTrajectoryChecks(createBodyInspector, grouping);
+  const summary = createLintSummary();
+  const groups = createOpenGroups(summary);
+  const nonFiniteFindings = createFindingCollector<Issue>();
+  const hashTools = createToolsHasher();
+
+  const lintEvent = (event: TrajectoryEvent & { readonly kind: 'trajectory' }, label: string): void => {
+    const { bytes, location, container } = event;
+    const { root, nonFiniteOffsets: offsets, syntaxError } = checkAllowingNonFinite(event, label, checks);
+    if (syntaxError)
+      nonFiniteFindings.add({ level: 'error', code: 'invalid' }, () => ({
+        path: '',
+        at: syntaxError.locationIn(label),
+        message: syntaxError.message,
+      }));
+    const index = container === 'in a group' ? checks.groupCount() - 1 : grouping?.lastGroup();
+    if (index === undefined) return;
+    const group = groups.getOrOpen(index, label, location);
+    const at = group.count;
+    const reward = lintTrajectory(root, offsets, (kind, offset, fieldPath, message) =>
+      summary.findings.add(kind, () => ({
+        at: formatLocation(label, location, bytes, offset),
+        path: formatTrajectoryPath(index, at, fieldPath),
+        message,
+      })),
+    );
+    addTrajectory(group, reward, hashTools(root));
+    if (reward !== undefined) countReward(summary, reward);
+    summary.trajectories += 1;
+    summary.largest.add(bytes.length, () => ({
+      at: formatLocation(label, location),
+      path: formatTrajectoryPath(index, at),
+    }));
+  };
+
+  const read = async (label: string, chunks: AsyncIterable<Uint8Array>, form: TextForm): Promise<void> => {
+    const outside: TextPart[] = [];
+    let isInGroup = false;
+    for await (const events of readTrajectories(countBytes(chunks, summary), form)) {
+      for (const event of events) {
+        if (event.kind === 'trajectory') lintEvent(event, label);
+        else checks.checkEvent(event, label);
+        if (event.kind === 'text' && !isInGroup) outside.push(copyTextPart(event));
+        if (event.kind === 'group') groups.getOrOpen(checks.groupCount() - 1, label, event.location);
+        if (event.kind === 'end' && !grouping) groups.closeAll();
+        if (event.kind === 'group' || event.kind === 'end') isInGroup = event.kind === 'group';
+      }
+    }
+    if (form === 'body') parseEnvelope(createEnvelope(outside));
+  };
+
+  return {
+    read: async (label, chunks, form) => {
+      try {
+        await read(label, chunks, form);
+      } catch (error) {
+        if (!(error instanceof InvalidTextError)) throw error;
+        checks.addReadError(error, label, '');
+        // Of a group that broke off nobody knows the rest.
+        if (!grouping) groups.discardAll();
+      }
+    },
+    finish: () => {
+      groups.closeAll();
+      summary.groups = checks.groupCount();
+      return {
+        summary,
+        structureErrors: [...nonFiniteFindings.findings(), ...checks.structureErrors()],
+        contractFindings: checks.findings(),
+      };
+    },
+  };
+}
+
+async function* countBytes(chunks: AsyncIterable<Uint8Array>, summary: LintSummary): AsyncGenerator<Uint8Array> {
+  for await (const chunk of chunks) {
+    summary.bytes += chunk.length;
+    yield chunk;
+  }
+}

@@ -1,0 +1,27 @@
+import type { Buffer } from 'node:buffer';
+import { kindOf, membersOf, rootOf, startOffset } from '../../json/json-node.ts';
+import type { JsonDocument } from '../../json/parse-json.ts';
+
+/** A body whose lists of groups are still empty, cut where they are to be filled: one part more than there are lists. */
+export function splitAtGroupArrays({ bytes, tape }: JsonDocument): readonly Buffer[] {
+  const parts: Buffer[] = [];
+  let start = 0;
+  for (const { key, value } of membersOf(rootOf({ bytes, tape }))) {
+    if (key !== 'trajectory_groups' || kindOf(value) !== 'list') continue;
+    const inside = startOffset(value) + 1;
+    parts.push(bytes.subarray(start, inside));
+    start = inside;
+  }
+  return [...parts, bytes.subarray(start)];
+}
+
+/** The body with its lists filled. */
+export async function* assembleBody(
+  parts: readonly Uint8Array[],
+  readArray: (number: number) => AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  for (const [at, part] of parts.entries()) {
+    if (at > 0) yield* readArray(at - 1);
+    if (part.length > 0) yield part;
+  }
+}

@@ -1,0 +1,42 @@
+import { copyChunks } from './chunk-batcher.ts';
+import { copyTextPart, createEnvelope, type Envelope, type TextPart } from './envelope.ts';
+import { readCheckedChunks } from './select-chunks.ts';
+import type { TextSource } from './text-source.ts';
+import { chunkLifetimeFor, type TrajectoryContent } from './trajectory-content.ts';
+
+/** A whole body, and what of it is no trajectory. */
+export interface BodyContent extends TrajectoryContent {
+  /** Known once everything was read; without any text in the source it is empty. */
+  readonly envelope: () => Envelope;
+}
+
+/** The groups of a whole body as they stand in it, with everything between them. `first` yields all of the body. */
+export function bodyContent(source: TextSource): BodyContent {
+  const parts: TextPart[] = [];
+  return {
+    sources: [source],
+    isReordered: false,
+    readFirst: async function* (checks) {
+      let isInGroup = false;
+      yield* readCheckedChunks(
+        source,
+        'body',
+        checks,
+        (event) => {
+          if (event.kind === 'group') isInGroup = true;
+          if (event.kind === 'end') isInGroup = false;
+          if (event.kind === 'text' && !isInGroup) parts.push(copyTextPart(event));
+          return 'bytes' in event ? [event.bytes] : [];
+        },
+        chunkLifetimeFor([source]),
+      );
+    },
+    rereadArray: async function* (arrayIndex) {
+      const before = parts[arrayIndex];
+      const after = parts[arrayIndex + 1];
+      if (!before || !after) return;
+      yield* copyChunks(source.readAgain(before.location.offset + before.bytes.length, after.location.offset));
+    },
+    envelope: () => createEnvelope(parts),
+  };
+}

@@ -1,0 +1,83 @@
+import type { Buffer } from 'node:buffer';
+import { rootOf, stringOf } from '../../json/json-node.ts';
+import { trailingCommaError } from '../../json/syntax-errors.ts';
+import { type Cursor, cursorLocation } from './cursor.ts';
+import { invalidJsonError, parseTextAt } from './invalid-text-error.ts';
+import type { TextLocation } from './text-location.ts';
+import { advancePastValue, type EventGenerator, emitConsumed, nextToken, throwUnexpected } from './tokens.ts';
+
+const COMMA = 0x2c;
+const COLON = 0x3a;
+const QUOTE = 0x22;
+const CLOSE_ARRAY = 0x5d;
+const CLOSE_OBJECT = 0x7d;
+
+/** Where the text of a group or body that has not passed yet begins. */
+export interface PendingText {
+  location: TextLocation;
+}
+
+/** Reads a list, element by element. Without a text around it the brackets and all between the elements are dropped. */
+export function* readArray(
+  cursor: Cursor,
+  text: PendingText | undefined,
+  readElement: () => EventGenerator,
+): EventGenerator {
+  const separators = text ? 'between' : 'dropped';
+  cursor.at += 1;
+  yield* emitConsumed(cursor, text ? 'text' : 'dropped', text?.location);
+  let byte = yield* nextToken(cursor, separators);
+  while (byte !== CLOSE_ARRAY) {
+    yield* emitConsumed(cursor, separators);
+    yield* readElement();
+    byte = yield* nextToken(cursor, separators);
+    if (byte === CLOSE_ARRAY) break;
+    if (byte !== COMMA) yield* throwUnexpected(cursor, 'where , or ] should be');
+    byte = yield* skipComma(cursor, separators);
+  }
+  yield* emitConsumed(cursor, separators);
+  if (text) text.location = cursorLocation(cursor);
+  cursor.at += 1;
+}
+
+/** Reads an object, member by member: `value` is to read that of each. */
+export function* readObject(
+  cursor: Cursor,
+  readValue: (name: string, first: number) => EventGenerator,
+): EventGenerator {
+  cursor.at += 1;
+  let byte = yield* nextToken(cursor, 'held');
+  while (byte !== CLOSE_OBJECT) {
+    if (byte !== QUOTE) yield* throwUnexpected(cursor, 'where a key in double quotes should be');
+    const name = yield* readKey(cursor);
+    if ((yield* nextToken(cursor, 'held')) !== COLON) yield* throwUnexpected(cursor, 'where : should be');
+    cursor.at += 1;
+    yield* readValue(name, yield* nextToken(cursor, 'held'));
+    byte = yield* nextToken(cursor, 'held');
+    if (byte === CLOSE_OBJECT) break;
+    if (byte !== COMMA) yield* throwUnexpected(cursor, 'where , or } should be');
+    byte = yield* skipComma(cursor, 'held');
+  }
+  cursor.at += 1;
+}
+
+function* skipComma(cursor: Cursor, separators: 'between' | 'dropped' | 'held'): EventGenerator<number> {
+  const comma = cursorLocation(cursor);
+  cursor.at += 1;
+  const byte = yield* nextToken(cursor, separators);
+  if (byte === CLOSE_ARRAY || byte === CLOSE_OBJECT) throw invalidJsonError(trailingCommaError(0), comma);
+  return byte;
+}
+
+function* readKey(cursor: Cursor): EventGenerator<string> {
+  const location = cursorLocation(cursor);
+  yield* advancePastValue(cursor);
+  const bytes = bytesSince(cursor, location);
+  const name = bytes.toString('utf8', 1, bytes.length - 1);
+  return name.includes('\\') ? stringOf(rootOf(parseTextAt(bytes, location))) : name;
+}
+
+/** What of the text is between a place and the cursor. */
+export function bytesSince({ bytes, baseOffset, at }: Cursor, { offset }: TextLocation): Buffer {
+  return bytes.subarray(offset - baseOffset, at);
+}

@@ -1,0 +1,31 @@
+import { Buffer } from 'node:buffer';
+import { readdir, stat } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { Failure } from '../../errors.ts';
+import { describeFileError } from '../../files/file-errors.ts';
+
+/** The files that some paths name: of a folder its `*.json`, `*.jsonl` and `*.gz`, in bytewise order. Throws Failure `local`. */
+export async function expandDirectories(paths: readonly string[], cwd: string): Promise<string[]> {
+  const files: string[] = [];
+  for (const path of paths) {
+    const isDirectory = path !== '-' && (await stat(resolve(cwd, path)).catch(() => undefined))?.isDirectory() === true;
+    files.push(...(isDirectory ? await listDataFiles(path, cwd) : [path]));
+  }
+  return files;
+}
+
+async function listDataFiles(path: string, cwd: string): Promise<string[]> {
+  const entries = await readdir(resolve(cwd, path), { withFileTypes: true }).catch((error: unknown) => {
+    throw new Failure('local', `cannot read ${path}: ${describeFileError(error)}`);
+  });
+  const names = entries
+    .filter((one) => !one.isDirectory() && /\.(json|jsonl|gz)$/.test(one.name))
+    .map(({ name }) => name);
+  if (names.length === 0)
+    throw new Failure('local', `there is nothing to send in ${path}`, {
+      hint: 'of a folder, its *.json, *.jsonl and *.gz are sent',
+    });
+  return names
+    .sort((left, right) => Buffer.compare(Buffer.from(left), Buffer.from(right)))
+    .map((name) => join(path, name));
+}

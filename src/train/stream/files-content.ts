@@ -1,0 +1,38 @@
+import { Buffer } from 'node:buffer';
+import { createChunkBatcher } from './chunk-batcher.ts';
+import { type ChunkSelector, readCheckedChunks, readSelectedChunks } from './select-chunks.ts';
+import type { TextSource } from './text-source.ts';
+import { chunkLifetimeFor, type TrajectoryContent } from './trajectory-content.ts';
+
+/** The groups of some files, one after the other, each byte for byte as it is written. */
+export function filesContent(sources: readonly TextSource[]): TrajectoryContent {
+  const lifetime = chunkLifetimeFor(sources);
+  return {
+    sources,
+    isReordered: false,
+    readFirst: async function* (checks) {
+      const select = createElementSelector();
+      for (const source of sources) yield* readCheckedChunks(source, 'groups', checks, select, lifetime);
+    },
+    rereadArray: async function* () {
+      const select = createElementSelector();
+      const batcher = createChunkBatcher('lasting');
+      for (const source of sources) yield* readSelectedChunks(source.readAgain(), 'elements', select, batcher);
+    },
+  };
+}
+
+const comma = Buffer.from(',');
+
+/** What is taken of groups for a list of them: all of each, and commas between them. */
+export function createElementSelector(): ChunkSelector {
+  let isFirst = true;
+  return (event) => {
+    if ('bytes' in event) return [event.bytes];
+    if (event.kind === 'end' || isFirst) {
+      isFirst &&= event.kind === 'end';
+      return [];
+    }
+    return [comma];
+  };
+}

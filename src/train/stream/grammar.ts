@@ -1,0 +1,121 @@
+import { JsonError } from '../../json/json-error.ts';
+import { kindName, rootOf } from '../../json/json-node.ts';
+import { bytesSince, type PendingText, readArray, readObject } from './containers.ts';
+import { type Cursor, cursorLocation } from './cursor.ts';
+import { InvalidTextError, invalidJsonError, parseTextAt } from './invalid-text-error.ts';
+import type { TextLocation } from './text-location.ts';
+import {
+  advancePastValue,
+  END_OF_TEXT,
+  type EventGenerator,
+  emitConsumed,
+  emitValue,
+  nextToken,
+  throwUnexpected,
+} from './tokens.ts';
+import type { TrajectoryEvent } from './trajectory-event.ts';
+
+const OPEN_ARRAY = 0x5b;
+const OPEN_OBJECT = 0x7b;
+
+type TrajectoryContainer = Extract<TrajectoryEvent, { kind: 'trajectory' }>['container'];
+
+/** Reads values that follow each other, to the end of the text: groups, trajectories that are alone, and lists of them. */
+export function readGroupEvents(cursor: Cursor): EventGenerator {
+  return readElements(cursor, (container) => readGroupOrTrajectory(cursor, container));
+}
+
+/** Reads the same without looking into any of them. */
+export function readElementEvents(cursor: Cursor): EventGenerator {
+  return readElements(cursor, function* () {
+    const location = cursorLocation(cursor);
+    yield { kind: 'group', location };
+    yield* emitValue(cursor, location);
+    yield { kind: 'end' };
+  });
+}
+
+function* readElements(
+  cursor: Cursor,
+  readElement: (container: TrajectoryContainer) => EventGenerator,
+): EventGenerator {
+  for (;;) {
+    const first = yield* nextToken(cursor, 'dropped');
+    yield* emitConsumed(cursor, 'dropped');
+    if (first === END_OF_TEXT) return;
+    if (first === OPEN_ARRAY) yield* readArray(cursor, undefined, () => readElement('in a list'));
+    else yield* readElement('alone');
+  }
+}
+
+/** Reads a whole body: an object, whose groups may stand anywhere in it. */
+export function* readBodyEvents(cursor: Cursor): EventGenerator {
+  const pendingText = { location: cursorLocation(cursor) };
+  const first = yield* nextToken(cursor, 'held');
+  const location = cursorLocation(cursor);
+  if (first === END_OF_TEXT)
+    throw invalidJsonError(new JsonError('there is no JSON here, the text is empty', 0), location);
+  if (first !== OPEN_OBJECT) {
+    yield* advancePastValue(cursor);
+    throw new InvalidTextError(
+      `must be an object, not ${kindName(rootOf(parseTextAt(bytesSince(cursor, location), location)))}`,
+      location,
+    );
+  }
+  yield* readObject(cursor, (name, byte) =>
+    name === 'trajectory_groups' && byte === OPEN_ARRAY
+      ? readArray(cursor, pendingText, () => readGroup(cursor))
+      : advancePastValue(cursor),
+  );
+  if ((yield* nextToken(cursor, 'held')) !== END_OF_TEXT) yield* throwUnexpected(cursor, 'after the end of the value');
+  yield* emitConsumed(cursor, 'text', pendingText.location);
+}
+
+function* readGroup(cursor: Cursor): EventGenerator {
+  const pendingText = { location: cursorLocation(cursor) };
+  yield { kind: 'group', location: pendingText.location };
+  if (cursor.bytes[cursor.at] !== OPEN_OBJECT) yield* advancePastValue(cursor);
+  else
+    yield* readObject(cursor, (name, byte) =>
+      isTrajectoryArray(name, byte) ? readTrajectoryArray(cursor, pendingText) : advancePastValue(cursor),
+    );
+  yield* emitConsumed(cursor, 'text', pendingText.location);
+  yield { kind: 'end' };
+}
+
+// Which of the two it is shows only where its trajectories begin; until then it is held.
+function* readGroupOrTrajectory(cursor: Cursor, container: TrajectoryContainer): EventGenerator {
+  const location = cursorLocation(cursor);
+  const pendingText = { location };
+  let isGroup = false;
+  if (cursor.bytes[cursor.at] !== OPEN_OBJECT) yield* advancePastValue(cursor);
+  else
+    yield* readObject(cursor, function* (name, byte) {
+      if (name === 'trajectory_groups')
+        throw new InvalidTextError('is a whole body, not a group; give the file with -f', location);
+      if (name === 'trajectories' && !isGroup) yield { kind: 'group', location };
+      isGroup ||= name === 'trajectories';
+      yield* isTrajectoryArray(name, byte) ? readTrajectoryArray(cursor, pendingText) : advancePastValue(cursor);
+    });
+  if (!isGroup) return yield* emitTrajectory(cursor, location, container);
+  yield* emitConsumed(cursor, 'text', pendingText.location);
+  yield { kind: 'end' };
+}
+
+function isTrajectoryArray(name: string, first: number): boolean {
+  return name === 'trajectories' && first === OPEN_ARRAY;
+}
+
+function readTrajectoryArray(cursor: Cursor, pendingText: PendingText): EventGenerator {
+  return readArray(cursor, pendingText, function* () {
+    const location = cursorLocation(cursor);
+    yield* advancePastValue(cursor);
+    yield* emitTrajectory(cursor, location, 'in a group');
+  });
+}
+
+function* emitTrajectory(cursor: Cursor, location: TextLocation, container: TrajectoryContainer): EventGenerator {
+  const bytes = cursor.bytes.subarray(cursor.keepFrom, cursor.at);
+  cursor.keepFrom = cursor.at;
+  yield { kind: 'trajectory', location, bytes, container };
+}

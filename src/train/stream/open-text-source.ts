@@ -1,0 +1,98 @@
+import { Buffer } from 'node:buffer';
+import { type FileHandle, open } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { Failure } from '../../errors.ts';
+import { copyChunks } from './chunk-batcher.ts';
+import { decompressChunks, detectCompression } from './decompress.ts';
+import type { Spool } from './spool.ts';
+import { createFileSource, type TextSource, unreadableFileFailure } from './text-source.ts';
+
+/** What opening sources needs from the world. */
+export interface TextSourceOptions {
+  readonly cwd: string;
+  /** All of stdin, once. */
+  readonly stdin: () => AsyncIterable<Uint8Array>;
+  /** For what can be read once only; undefined where it shall be read once only. */
+  readonly spool: Spool | undefined;
+}
+
+/**
+ * Finds out what a path is, `-` being stdin. What is no regular file, and what is compressed, is copied as it is read for
+ * the first time. Throws Failure `local` where it cannot be read.
+ */
+export async function openTextSource(path: string, { cwd, stdin, spool }: TextSourceOptions): Promise<TextSource> {
+  if (path === '-') return singlePassSource(() => decompressIfNeeded(stdin(), 'stdin'), 'stdin', spool);
+  const absolutePath = resolve(cwd, path);
+  const handle = await open(absolutePath).catch((error: unknown) => {
+    throw unreadableFileFailure(path, error);
+  });
+  let isHandedOver = false;
+  try {
+    const stat = await handle.stat();
+    if (stat.isDirectory()) throw new Failure('local', `cannot read ${path}: it is a folder`);
+    if (!stat.isFile()) {
+      isHandedOver = true;
+      return singlePassSource(() => decompressIfNeeded(readHandle(handle), path), path, spool);
+    }
+    const start = Buffer.alloc(4);
+    await handle.read(start, 0, start.length, 0).catch((error: unknown) => {
+      throw unreadableFileFailure(path, error);
+    });
+    const source = await createFileSource(absolutePath, path, handle);
+    const compression = detectCompression(start);
+    return compression
+      ? singlePassSource(() => decompressChunks(copyChunks(source.readFirst()), compression, path), path, spool)
+      : source;
+  } finally {
+    if (!isHandedOver) await handle.close();
+  }
+}
+
+function singlePassSource(
+  readChunks: () => AsyncIterable<Uint8Array>,
+  label: string,
+  spool: Spool | undefined,
+): TextSource {
+  if (spool) return spool.spoolSource(readChunks, label);
+  const readAgain = (): never => {
+    throw new Failure('local', `${label} can be read once only`, { applied: 'no' });
+  };
+  const doNothing = async (): Promise<void> => {};
+  return {
+    label,
+    size: undefined,
+    isSinglePass: true,
+    readFirst: readChunks,
+    readAgain,
+    verifyUnchanged: doNothing,
+    close: doNothing,
+  };
+}
+
+// A pipe or a device is not opened twice: its writer would see the end of it.
+async function* readHandle(handle: FileHandle): AsyncGenerator<Uint8Array> {
+  yield* handle.createReadStream();
+}
+
+// The first bytes decide, wherever the text comes from.
+async function* decompressIfNeeded(chunks: AsyncIterable<Uint8Array>, label: string): AsyncGenerator<Uint8Array> {
+  const rest = chunks[Symbol.asyncIterator]();
+  let start = Buffer.alloc(0);
+  while (start.length < 4) {
+    const { value, done } = await rest.next();
+    if (done) break;
+    start = Buffer.concat([start, value]);
+  }
+  const compression = detectCompression(start);
+  const text = prependChunk(start, rest);
+  yield* compression ? decompressChunks(text, compression, label) : text;
+}
+
+async function* prependChunk(start: Buffer, rest: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
+  try {
+    if (start.length > 0) yield start;
+    for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value;
+  } finally {
+    await rest.return?.();
+  }
+}

@@ -1,0 +1,61 @@
+import type { FileHandle } from 'node:fs/promises';
+import { Failure } from '../../errors.ts';
+import { openAnonymousFile } from '../../files/anonymous-file.ts';
+import { describeFileError } from '../../files/file-errors.ts';
+import { readByteRange, type TextSource } from './text-source.ts';
+
+/** Where what can be read once only is copied to, so that it can be read again. */
+export interface Spool {
+  /** A source of bytes that come once; they are copied as they are read for the first time. Throws Failure `local`. */
+  readonly spoolSource: (readChunks: () => AsyncIterable<Uint8Array>, label: string) => TextSource;
+  readonly close: () => Promise<void>;
+}
+
+/**
+ * One file in `folder` for all copies, made when the first is read. It is for its owner only and has no name: whatever
+ * ends the process, nothing of it stays.
+ */
+export function createSpool(directory: string): Spool {
+  let handle: FileHandle | undefined;
+  let usedBytes = 0;
+  const appendToSpool = async (chunk: Uint8Array, label: string): Promise<void> => {
+    try {
+      handle ??= await openAnonymousFile(directory);
+      for (let at = 0; at < chunk.length; ) {
+        const { bytesWritten } = await handle.write(chunk, at, chunk.length - at, usedBytes);
+        at += bytesWritten;
+        usedBytes += bytesWritten;
+      }
+    } catch (error) {
+      throw new Failure('local', `cannot keep a copy of ${label} in ${directory}: ${describeFileError(error)}`, {
+        hint: '--no-spool sends it as it comes; SVC_DATA_DIR names another folder',
+        applied: 'no',
+      });
+    }
+  };
+  return {
+    spoolSource: (readChunks, label) => {
+      let baseOffset = 0;
+      let size = 0;
+      return {
+        label,
+        size: undefined,
+        isSinglePass: false,
+        readFirst: async function* () {
+          baseOffset = usedBytes;
+          for await (const chunk of readChunks()) {
+            await appendToSpool(chunk, label);
+            size = usedBytes - baseOffset;
+            yield chunk;
+          }
+        },
+        readAgain: async function* (start = 0, end = size) {
+          if (handle) yield* readByteRange(handle, baseOffset + start, baseOffset + end, label);
+        },
+        verifyUnchanged: async () => {},
+        close: async () => {},
+      };
+    },
+    close: async () => handle?.close(),
+  };
+}

@@ -1,0 +1,122 @@
+import type { Buffer } from 'node:buffer';
+import { JsonError } from '../../json/json-error.ts';
+import { parseJson } from '../../json/parse-json.ts';
+import { skipValue } from '../../json/skip-value.ts';
+import { unexpectedByteError } from '../../json/syntax-errors.ts';
+import { type Cursor, countContinuationBytes, cursorLocation } from './cursor.ts';
+import { InvalidTextError, invalidJsonError } from './invalid-text-error.ts';
+import { locationInside, type TextLocation } from './text-location.ts';
+import type { TrajectoryEvent } from './trajectory-event.ts';
+
+/** A step of reading: what passes, or undefined where there are no more bytes to go on with. Its result is a byte, or END. */
+export type EventGenerator<T = void> = Generator<TrajectoryEvent | undefined, T, void>;
+
+/** In place of a byte: the text is over. */
+export const END_OF_TEXT = -1;
+
+/** What becomes of blanks and commas: they stand between elements and pass, are dropped, or belong to what is held. */
+export type SeparatorMode = 'between' | 'dropped' | 'held';
+
+/** Goes to the next byte that is no blank, and tells it. */
+export function* nextToken(cursor: Cursor, separators: SeparatorMode): EventGenerator<number> {
+  for (;;) {
+    const { bytes } = cursor;
+    for (; cursor.at < bytes.length; cursor.at += 1) {
+      const byte = bytes[cursor.at] ?? 0;
+      if (byte === 0x0a) {
+        cursor.lines += 1;
+        cursor.lineStart = cursor.at + 1;
+        cursor.continuationBytes = 0;
+      } else if (byte !== 0x20 && byte !== 0x0d && byte !== 0x09) return byte;
+    }
+    yield* emitConsumed(cursor, separators);
+    if (cursor.isEnded) return END_OF_TEXT;
+    yield undefined;
+  }
+}
+
+/** Lets go of what was passed over since the last time. */
+export function* emitConsumed(cursor: Cursor, as: SeparatorMode | 'text', location?: TextLocation): EventGenerator {
+  // In a string one may be behind the end, at what is escaped by the last byte.
+  const end = Math.min(cursor.at, cursor.bytes.length);
+  if (as === 'held' || cursor.keepFrom === end) return;
+  const bytes = cursor.bytes.subarray(cursor.keepFrom, end);
+  cursor.keepFrom = end;
+  if (as === 'text') yield { kind: 'text', bytes, location: location ?? cursorLocation(cursor) };
+  else if (as === 'between') yield { kind: 'between', bytes };
+}
+
+// Where a value is longer than this, what has come of it is read: it may have no end because something in it is wrong.
+const EARLY_CHECK_BYTES = 8 * 1024 * 1024;
+
+// An error this near to the last byte may be no error once there are more.
+const UNCERTAIN_TAIL_BYTES = 16;
+
+/** Goes to the end of the value that begins at the next byte. */
+export function* advancePastValue(cursor: Cursor): EventGenerator {
+  const location = cursorLocation(cursor);
+  const start = (): number => location.offset - cursor.baseOffset;
+  const isDelimited = enterValue(cursor);
+  let nextCheckBytes = EARLY_CHECK_BYTES;
+  while (!(isDelimited ? skipValue(cursor.bytes, cursor) : advancePastScalar(cursor))) {
+    const readSoFar = (): Buffer => cursor.bytes.subarray(start());
+    if (cursor.isEnded) {
+      if (!isDelimited) break;
+      throwIfInvalid(readSoFar(), location, 0);
+    } else if (readSoFar().length > nextCheckBytes) {
+      throwIfInvalid(readSoFar(), location, UNCERTAIN_TAIL_BYTES);
+      nextCheckBytes *= 2;
+    }
+    yield undefined;
+  }
+  if (cursor.at === start()) yield* throwUnexpected(cursor, 'where a value should be');
+  countContinuationBytes(cursor, start());
+}
+
+/** Goes to the end of the value that begins at the next byte, and lets go of it as it comes. */
+export function* emitValue(cursor: Cursor, location: TextLocation): EventGenerator {
+  const isDelimited = enterValue(cursor);
+  while (!(isDelimited ? skipValue(cursor.bytes, cursor) : advancePastScalar(cursor))) {
+    if (cursor.isEnded && isDelimited)
+      throw new InvalidTextError('not JSON: the text ends too early', cursorLocation(cursor));
+    yield* emitConsumed(cursor, 'text', location);
+    if (cursor.isEnded) return;
+    yield undefined;
+  }
+  yield* emitConsumed(cursor, 'text', location);
+}
+
+/** Throws that the next byte cannot stand there. */
+export function* throwUnexpected(cursor: Cursor, where: string): EventGenerator<never> {
+  // A character may have four bytes.
+  while (!cursor.isEnded && cursor.bytes.length - cursor.at < 4) yield undefined;
+  const rest = cursor.bytes.subarray(cursor.at, cursor.at + 4);
+  throw invalidJsonError(unexpectedByteError(rest, 0, where), cursorLocation(cursor));
+}
+
+// True at a string, an object or a list, which end where something closes them.
+function enterValue(cursor: Cursor): boolean {
+  const first = cursor.bytes[cursor.at];
+  cursor.depth = 0;
+  cursor.inString = false;
+  return first === 0x22 || first === 0x7b || first === 0x5b;
+}
+
+// Numbers and words end before what can follow a value; whether they are any is for parseJson to tell.
+function advancePastScalar(cursor: Cursor): boolean {
+  const { bytes } = cursor;
+  for (; cursor.at < bytes.length; cursor.at += 1) {
+    if (' \n\r\t,:"[]{}'.includes(String.fromCharCode(bytes[cursor.at] ?? 0))) return true;
+  }
+  return false;
+}
+
+function throwIfInvalid(bytes: Buffer, location: TextLocation, uncertainBytes: number): void {
+  try {
+    parseJson(bytes);
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error;
+    if (error.offset < bytes.length - uncertainBytes || uncertainBytes === 0)
+      throw invalidJsonError(error, locationInside(bytes, location, error.offset));
+  }
+}

@@ -1,0 +1,144 @@
+import type { Issue } from '../../errors.ts';
+import type { Fields } from '../../fields/field.ts';
+import { createFindingCollector, type PendingFinding, type ReportedFinding } from '../../fields/finding.ts';
+import { type JsonNode, rootOf } from '../../json/json-node.ts';
+import { formatJsonPath, type JsonPath } from '../../json/json-path.ts';
+import { trajectoryFields, trajectoryGroupFields } from '../../operations/trajectory-fields.ts';
+import { copyTextPart, createEnvelope, type Envelope, parseEnvelope, type TextPart } from './envelope.ts';
+import type { Grouping } from './grouping.ts';
+import { type InvalidTextError, parseTextAt } from './invalid-text-error.ts';
+import { locationInside, type TextLocation } from './text-location.ts';
+import type { TrajectoryEvent } from './trajectory-event.ts';
+
+/** The judge of trajectories on their way: the same as of whole bodies, for each by itself. */
+export interface TrajectoryChecks {
+  /** Judges what passes of a text of that name. Throws UnreadableText where it is not JSON. */
+  readonly checkEvent: (event: TrajectoryEvent, label: string) => void;
+  /** The same for a trajectory, and the value that it is. */
+  readonly checkTrajectory: (event: TrajectoryEvent & { kind: 'trajectory' }, label: string) => JsonNode;
+  /** Keeps why a text, which is that member of the body, could not be read to its end. */
+  readonly addReadError: (error: InvalidTextError, label: string, field: string) => void;
+  readonly groupCount: () => number;
+  readonly trajectoryCount: () => number;
+  /** Errors and warnings of the interface. */
+  readonly findings: () => ReportedFinding<Issue>[];
+  /** What is no group of trajectories at all, however little is checked. */
+  readonly structureErrors: () => ReportedFinding<Issue>[];
+  /** What to do about that, where there is more to say than what it is. */
+  readonly hint: () => string | undefined;
+}
+
+/** Remarks of a part of the body. */
+type ValidatorFactory = (fields: Fields) => (root: JsonNode) => PendingFinding[];
+
+// What is said of a trajectory, or of anything else, that stands where a group should.
+const NOT_A_GROUP_MESSAGE = 'must be a group: an object with trajectories';
+
+/** Checks of nothing yet. With a grouping trajectories may stand without a group, and must not stand in one. */
+export function createTrajectoryChecks(
+  createValidator: ValidatorFactory,
+  grouping: Grouping | undefined,
+): TrajectoryChecks {
+  const trajectoryValidator = createValidator(trajectoryFields);
+  const groupValidator = createValidator(trajectoryGroupFields);
+  const findings = createFindingCollector<Issue>();
+  const structureErrors = createFindingCollector<Issue>();
+  let groupCount = 0;
+  let trajectoryCount = 0;
+  let indexInGroup = 0;
+  let ungroupedCount = 0;
+  const tapeBuffer = { entries: undefined };
+  // The texts of the group that is open; what stands outside of groups belongs to the body.
+  let groupParts: TextPart[] | undefined;
+
+  const addFindings = (
+    findingsOfPart: readonly PendingFinding[],
+    path: JsonPath,
+    locationAt: (offset: number) => TextLocation,
+    label: string,
+  ): void => {
+    for (const finding of findingsOfPart) {
+      findings.add(finding, () => {
+        const { path: fieldPath, message } = finding.describe();
+        return {
+          path: formatJsonPath([...path, ...fieldPath]),
+          at: locationLabel(locationAt(finding.offset), label),
+          message,
+        };
+      });
+    }
+  };
+  const addStructureError = (message: string, location: TextLocation, label: string): void => {
+    structureErrors.add({ level: 'error', code: 'invalid' }, () => ({
+      path: '',
+      at: locationLabel(location, label),
+      message,
+    }));
+  };
+  const validateTrajectory = (event: TrajectoryEvent & { kind: 'trajectory' }, label: string): JsonNode => {
+    const { bytes, location, container } = event;
+    const root = rootOf(parseTextAt(bytes, location, tapeBuffer));
+    const assignment =
+      container === 'in a group' ? { group: groupCount - 1, at: indexInGroup } : grouping?.assignGroup(root);
+    if (container === 'in a group') indexInGroup += 1;
+    if (container === 'alone') ungroupedCount += 1;
+    if (!assignment) addStructureError(NOT_A_GROUP_MESSAGE, location, label);
+    else if (typeof assignment === 'string') addStructureError(assignment, location, label);
+    else {
+      trajectoryCount += 1;
+      const path = ['trajectory_groups', assignment.group, 'trajectories', assignment.at];
+      addFindings(trajectoryValidator(root), path, (offset) => locationInside(bytes, location, offset), label);
+    }
+    return root;
+  };
+  const validateGroup = (envelope: Envelope, label: string): void =>
+    addFindings(
+      groupValidator(rootOf(parseEnvelope(envelope))),
+      ['trajectory_groups', groupCount - 1],
+      envelope.locationAt,
+      label,
+    );
+
+  return {
+    checkTrajectory: validateTrajectory,
+    checkEvent: (event, label) => {
+      switch (event.kind) {
+        case 'group':
+          if (grouping)
+            addStructureError('is a group already; --group-by is for trajectories without one', event.location, label);
+          groupCount += 1;
+          indexInGroup = 0;
+          groupParts = [];
+          break;
+        case 'trajectory':
+          validateTrajectory(event, label);
+          break;
+        case 'text':
+          groupParts?.push(copyTextPart(event));
+          break;
+        case 'end':
+          validateGroup(createEnvelope(groupParts ?? []), label);
+          groupParts = undefined;
+          break;
+      }
+    },
+    addReadError: (error, label, field) => {
+      const path = error.message.startsWith('not JSON') ? field : '';
+      structureErrors.add({ level: 'error', code: 'invalid' }, () => ({
+        path,
+        at: error.locationIn(label),
+        message: error.message,
+      }));
+    },
+    groupCount: () => grouping?.groupCount() ?? groupCount,
+    trajectoryCount: () => trajectoryCount,
+    findings: findings.findings,
+    structureErrors: structureErrors.findings,
+    hint: () =>
+      ungroupedCount > 0 && !grouping ? 'of trajectories a line, --group-by metadata.task makes groups' : undefined,
+  };
+}
+
+function locationLabel({ line, column }: TextLocation, label: string): string {
+  return `${label}:${line}:${column}`;
+}

@@ -1,0 +1,166 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { openCheckpoint } from '../../src/batch/checkpoint-file.ts';
+import { compactCheckpoint } from '../../src/batch/compact-checkpoint.ts';
+import { openInFlightLog, readInFlightLog } from '../../src/batch/in-flight-log.ts';
+import { createLineIndex } from '../../src/batch/line-index.ts';
+import { readCheckpoint } from '../../src/batch/read-checkpoint.ts';
+import { formatFailureEntry, formatSuccessEntry, parseResultEntry } from '../../src/batch/result-entry.ts';
+import { Failure } from '../../src/errors.ts';
+import { folder } from '../support/svc.ts';
+
+const outcome = (line: number) => ({ line, id: `a"${line}`, attempts: 2, milliseconds: 1.6 });
+const clean = (text: string): string => text;
+const answered = (line: number, reply = '{"n":12345678901234567890,"x":1.0}'): Buffer =>
+  formatSuccessEntry(outcome(line), 200, { bytes: Buffer.from(reply) });
+const failed = (
+  line: number,
+  applied: 'no' | 'yes' | 'unknown',
+  code: 'refused' | 'unknown' | 'answer' = 'refused',
+): Buffer =>
+  formatFailureEntry(outcome(line), new Failure(code, 'no', { status: 400, applied }), clean, {
+    bytes: Buffer.from('{"error":"x"}'),
+  });
+
+describe('an entry', () => {
+  it('holds the reply to the last digit, on one line', () => {
+    expect(answered(7).toString()).toBe(
+      '{"line":7,"id":"a\\"7","status":200,"exit_code":0,"applied":"yes","reply":{"n":12345678901234567890,"x":1.0},"attempts":2,"ms":2}\n',
+    );
+    const lines = answered(7, '{\n  "a": "b c",\r\n  "n": 1e400\n}\n').toString();
+    expect(lines).toContain('"reply":{"a":"b c","n":1e400},');
+    expect(lines.indexOf('\n')).toBe(lines.length - 1);
+  });
+
+  it('keeps an answer that is no JSON as text', () => {
+    const broken = formatFailureEntry(outcome(1), new Failure('answer', 'not JSON', { applied: 'yes' }), clean, {
+      bytes: Buffer.from('<html>\n"'),
+    });
+    expect(JSON.parse(broken.toString())).toMatchObject({ reply: '<html>\n"', exit_code: 11, applied: 'yes' });
+  });
+
+  it.each([
+    ['', 'not JSON'],
+    ['{}', 'nothing'],
+    ['{"line":0,"exit_code":0,"applied":"yes"}', 'no line'],
+    ['{"line":1,"exit_code":0,"applied":"maybe"}', 'no verdict'],
+    ['{"line":1.5,"exit_code":0,"applied":"no"}', 'half a line'],
+    ['[1]', 'a list'],
+  ])('%s is none: %s', (text) => {
+    expect(parseResultEntry(Buffer.from(text))).toBeUndefined();
+  });
+});
+
+describe('a journal', () => {
+  const entries = [
+    answered(1),
+    failed(3, 'no'),
+    failed(2, 'unknown', 'unknown'),
+    answered(3),
+    failed(5, 'yes', 'answer'),
+  ];
+  const whole = Buffer.concat(entries);
+
+  it('that was cut anywhere is read up to its last whole entry', async () => {
+    const path = join(folder(), 'out.jsonl');
+    const ends = entries.map((_, at) => Buffer.concat(entries.slice(0, at + 1)).length);
+    for (let length = 0; length <= whole.length; length += 1) {
+      writeFileSync(path, whole.subarray(0, length));
+      const table = createLineIndex();
+      const history = await readCheckpoint(path, 'out.jsonl', 0, table);
+      const isUnended = ends.includes(length + 1);
+      const kept = isUnended ? length : Math.max(0, ...ends.filter((end) => end <= length));
+      expect(history).toMatchObject({ validBytes: kept, isUnterminated: isUnended });
+      const count = ends.filter((end) => end <= length || end === length + 1).length;
+      expect(Array.from(table.lines())).toEqual([[], [1], [1, 3], [1, 2, 3], [1, 2, 3], [1, 2, 3, 5]][count]);
+    }
+  });
+
+  it('says of each line what its last entry says, but never that it failed once it was answered', async () => {
+    const path = join(folder(), 'out.jsonl');
+    writeFileSync(path, Buffer.concat([whole, failed(1, 'no')]));
+    const table = createLineIndex();
+    await readCheckpoint(path, 'out.jsonl', 0, table);
+    const said = [1, 2, 3, 4, 5]
+      .map((line) => table.get(line))
+      .map((found) => found && [found.exitCode, found.applied]);
+    expect(said).toEqual([[0, 'yes'], [8, 'unknown'], [0, 'yes'], undefined, [11, 'yes']]);
+  });
+
+  it('is tidied: one entry a line, in order, byte for byte', async () => {
+    const path = join(folder(), 'out.jsonl');
+    writeFileSync(path, whole);
+    await compactCheckpoint({ path, displayPath: 'out.jsonl' });
+    expect(readFileSync(path)).toEqual(
+      Buffer.concat([answered(1), failed(2, 'unknown', 'unknown'), answered(3), failed(5, 'yes', 'answer')]),
+    );
+    const tidy = readFileSync(path);
+    await compactCheckpoint({ path, displayPath: 'out.jsonl' });
+    expect(readFileSync(path)).toEqual(tidy);
+  });
+
+  it('that somebody laid out anew is still one; what is none is refused', async () => {
+    const path = join(folder(), 'out.jsonl');
+    writeFileSync(path, '{ "exit_code" : 0, "line": 4, "applied": "yes" }\n');
+    const table = createLineIndex();
+    await readCheckpoint(path, 'out.jsonl', 0, table);
+    expect(Array.from(table.lines())).toEqual([4]);
+    writeFileSync(path, '{"line":1,"exit_code":0,"applied":"yes"}\nhello\n{}\n');
+    await expect(readCheckpoint(path, 'out.jsonl', 0, createLineIndex())).rejects.toThrow(
+      'out.jsonl:2 is not the output of a batch',
+    );
+  });
+
+  it('is cut to what was whole before it is gone on with', async () => {
+    const path = join(folder(), 'out.jsonl');
+    writeFileSync(path, Buffer.concat([answered(1), answered(2).subarray(0, 30)]));
+    const { validBytes } = await readCheckpoint(path, 'out.jsonl', 0, createLineIndex());
+    const journal = await openCheckpoint(path, 'out.jsonl', validBytes);
+    await Promise.all([journal.append(answered(3)), journal.append(answered(4))]);
+    await journal.close();
+    expect(readFileSync(path)).toEqual(Buffer.concat([answered(1), answered(3), answered(4)]));
+  });
+});
+
+describe('intents', () => {
+  it('that were cut anywhere say what had become durable', async () => {
+    const path = join(folder(), 'out.jsonl.intents');
+    const intents = await openInFlightLog(path, 'x', { run: 'r', operation: '/x', validBytes: 0 });
+    await Promise.all([intents.markInFlight(1, 10), intents.markInFlight(2, 20)]);
+    await intents.clearInFlight(1);
+    await intents.markInFlight(3, 30);
+    await intents.close();
+    const whole = readFileSync(path);
+    const seen = new Set<string>();
+    for (let length = 0; length <= whole.length; length += 1) {
+      writeFileSync(path, whole.subarray(0, length));
+      const said = await readInFlightLog(path, 'x', () => true);
+      expect(said === undefined || whole.subarray(0, said.validBytes).at(-1) === 0x0a).toBe(true);
+      seen.add(JSON.stringify(said ? [...said.lines] : null));
+    }
+    expect([...seen].map((one) => JSON.parse(one))).toEqual([
+      null,
+      [],
+      [[1, 10]],
+      [
+        [1, 10],
+        [2, 20],
+      ],
+      [[2, 20]],
+      [
+        [2, 20],
+        [3, 30],
+      ],
+    ]);
+  });
+
+  it('of something else are refused', async () => {
+    const path = join(folder(), 'out.jsonl.intents');
+    writeFileSync(path, 'hello\n');
+    await expect(readInFlightLog(path, 'x.intents', () => true)).rejects.toThrow(
+      'x.intents is not what a batch has written',
+    );
+    expect(await readInFlightLog(`${path}.other`, 'y', () => true)).toBeUndefined();
+  });
+});

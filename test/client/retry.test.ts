@@ -1,0 +1,135 @@
+import { describe, expect, it } from 'vitest';
+import { createDraft } from '../../src/body/draft.ts';
+import { createRequestContext } from '../../src/client/request-context.ts';
+import { createRetryBudget } from '../../src/client/retry-budget.ts';
+import { retryDelayMs } from '../../src/client/retry-policy.ts';
+import { type RetryOptions, withRetries } from '../../src/client/with-retries.ts';
+import { Failure, type FailureFacts, InterruptedError } from '../../src/errors.ts';
+import { retryAfterMs } from '../../src/http/retry-after.ts';
+import { feedbackSchemaOperation } from '../../src/operations/feedback-schema.ts';
+
+const sent = createRequestContext(feedbackSchemaOperation, createDraft(undefined, '{}'));
+const failing = (code: 'failed' | 'limited' | 'unknown' | 'unreachable', facts: FailureFacts): Failure =>
+  new Failure(code, code, { status: code === 'unreachable' ? undefined : 503, phase: 'all', attempts: 1, ...facts });
+const busy = failing('limited', { applied: 'no' });
+const lost = failing('unknown', { applied: 'unknown' });
+const refused = failing('unreachable', { applied: 'no', phase: 'nothing' });
+
+/** Attempts that fail like this, one after the other, and then succeed. */
+function attempts(...failures: Failure[]): { attempt: () => Promise<string>; made: () => number } {
+  let made = 0;
+  return {
+    made: () => made,
+    attempt: async () => {
+      const failure = failures[made];
+      made += 1;
+      if (failure) throw failure;
+      return 'done';
+    },
+  };
+}
+
+function repeats(more: Partial<RetryOptions> = {}): { repeats: RetryOptions; waits: number[] } {
+  const waits: number[] = [];
+  const usual: RetryOptions = {
+    maxRetries: 3,
+    budget: createRetryBudget(),
+    remainingMs: () => 100_000,
+    random: () => 1,
+    sleep: async () => {},
+    onRetry: async (_, __, milliseconds) => void waits.push(milliseconds),
+  };
+  return { repeats: { ...usual, ...more }, waits };
+}
+
+describe('repeats', () => {
+  it('wait longer each time, up to 20 s, and never less than was asked for', async () => {
+    const { repeats: all, waits } = repeats({ maxRetries: 9 });
+    await withRetries(attempts(...Array(9).fill(busy)).attempt, sent, all);
+    expect(waits).toEqual([250, 500, 1000, 2000, 4000, 8000, 16_000, 20_000, 20_000]);
+    for (const random of [0, 0.5, 1])
+      expect(retryDelayMs(1, failing('limited', { retryAfter: 7000 }), random)).toBeGreaterThanOrEqual(7000);
+    expect(retryDelayMs(5, busy, 0)).toBe(0);
+  });
+
+  it.each([
+    ['that would end after the deadline are not begun', [busy], { remainingMs: () => 200 }, 1],
+    [
+      'asked for later than the deadline are not begun',
+      [failing('limited', { retryAfter: 5000 })],
+      { remainingMs: () => 4000 },
+      1,
+    ],
+    ['asked for in more than a minute are not begun', [failing('limited', { retryAfter: 60_001 })], {}, 1],
+    ['of lasting failures are not begun', [failing('limited', { isPermanent: true })], {}, 1],
+    ['are none with 0', [busy], { maxRetries: 0 }, 1],
+    ['end with the number that was given', [busy, busy, busy, busy, busy], {}, 4],
+    ['end with the budget', Array(200).fill(busy), { maxRetries: 150 }, 101],
+  ])('%s', async (_, failures: Failure[], more: Partial<RetryOptions>, made) => {
+    const script = attempts(...failures);
+    await expect(withRetries(script.attempt, sent, repeats(more).repeats)).rejects.toBeInstanceOf(Failure);
+    expect(script.made()).toBe(made);
+  });
+
+  it.each([
+    ['a refusal after a lost answer does not take it back', [lost, refused, refused, refused], 'unknown', 'unknown'],
+    ['a lost answer after refusals counts', [refused, busy, lost, refused], 'unknown', 'unknown'],
+    ['refusals alone are refusals', [refused, refused, refused, refused], 'unreachable', 'no'],
+    ['the last of equals is told', [refused, refused, refused, busy], 'limited', 'no'],
+  ] as const)('%s', async (_, failures, code, applied) => {
+    const error = await withRetries(attempts(...failures).attempt, sent, repeats().repeats).catch((thrown) => thrown);
+    expect({ code: error.code, applied: error.facts.applied }).toEqual({ code, applied });
+  });
+
+  it('can be interrupted while they wait, and tell what was before', async () => {
+    const stopped = async (): Promise<never> => {
+      throw new InterruptedError('SIGINT');
+    };
+    const error = await withRetries(attempts(lost).attempt, sent, repeats({ sleep: stopped }).repeats).catch(
+      (thrown) => thrown,
+    );
+    expect(error).toMatchObject({ code: 'interrupted', facts: { applied: 'unknown' } });
+    const early = await withRetries(attempts(busy).attempt, sent, repeats({ sleep: stopped }).repeats).catch(
+      (thrown) => thrown,
+    );
+    expect(early).toMatchObject({ code: 'interrupted', facts: { applied: 'no', attempts: 1 } });
+  });
+
+  it('cost 5 of 500, and a success brings back 1', () => {
+    const { trySpend, refund } = createRetryBudget();
+    refund();
+    expect(Array.from({ length: 101 }, trySpend).filter(Boolean)).toHaveLength(100);
+    for (let count = 0; count < 5; count += 1) refund();
+    expect([trySpend(), trySpend()]).toEqual([true, false]);
+  });
+});
+
+describe('how long a service asks to wait', () => {
+  const now = Date.parse('2026-01-01T00:00:00Z');
+  it.each([
+    [[['Retry-After', '7']], 7000],
+    [[['retry-after', '0']], 0],
+    [[['Retry-After', '1.5']], 1500],
+    [
+      [
+        ['Retry-After-Ms', '250'],
+        ['Retry-After', '9'],
+      ],
+      250,
+    ],
+    [[['Retry-After', 'Thu, 01 Jan 2026 00:00:30 GMT']], 30_000],
+    [
+      [
+        ['Retry-After', 'Thu, 01 Jan 2026 00:00:30 GMT'],
+        ['Date', 'Thu, 01 Jan 2026 00:00:20 GMT'],
+      ],
+      10_000,
+    ],
+    [[['Retry-After', 'Wed, 31 Dec 2025 00:00:00 GMT']], 0],
+    [[['Retry-After', '-5']], undefined],
+    [[['Retry-After', 'soon']], undefined],
+    [[], undefined],
+  ] as [headers: [string, string][], wait: number | undefined][])('%j is %s ms', (headers, wait) => {
+    expect(retryAfterMs(headers, now)).toBe(wait);
+  });
+});

@@ -1,0 +1,90 @@
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { acquireLock, type LockRuntime } from '../../src/files/file-lock.ts';
+import { folder } from '../support/svc.ts';
+
+const world = (more: Partial<LockRuntime> = {}): LockRuntime => ({
+  pid: 7,
+  host: 'here',
+  isRunning: (pid) => pid < 100,
+  elapsed: () => performance.now(),
+  after: (milliseconds, action) => {
+    const timer = setTimeout(action, milliseconds);
+    return () => clearTimeout(timer);
+  },
+  randomBytes: (count) => crypto.getRandomValues(new Uint8Array(count)),
+  ...more,
+});
+
+describe('a lock', () => {
+  it('is held by one at a time, and those who wait take turns', async () => {
+    const path = join(folder(), 'f');
+    let inside = 0;
+    const turn = async (): Promise<number> => {
+      const unlock = await acquireLock(path, 'f', world(), 20_000);
+      const together = ++inside;
+      await new Promise((resolve) => setImmediate(resolve));
+      inside--;
+      await unlock();
+      return together;
+    };
+    expect(await Promise.all(Array.from({ length: 30 }, turn))).toEqual(Array.from({ length: 30 }, () => 1));
+    expect(existsSync(`${path}.lock`)).toBe(false);
+  });
+
+  it.each([
+    ['a process that runs', '8 here ab', 'f is in use by process 8'],
+    ['a process of another machine', '800 there ab', 'f is in use by process 800 on there'],
+    ['nobody knows whom', '', 'f is in use by another process'],
+  ])('of %s is respected, and says whose it is', async (_, text, message) => {
+    const path = join(folder(), 'f');
+    writeFileSync(`${path}.lock`, text);
+    await expect(acquireLock(path, 'f', world())).rejects.toMatchObject({
+      message,
+      facts: { hint: 'if that is not so, remove f.lock' },
+    });
+    expect(readFileSync(`${path}.lock`, 'utf8')).toBe(text);
+  });
+
+  it('of a process that is gone is taken over, by one of many', async () => {
+    const path = join(folder(), 'f');
+    writeFileSync(`${path}.lock`, '800 here ab');
+    const taken = await Promise.allSettled(Array.from({ length: 20 }, () => acquireLock(path, 'f', world())));
+    expect(taken.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    expect(readFileSync(`${path}.lock`, 'utf8')).toMatch(/^7 here /);
+  });
+
+  it('that is let go of in the very moment somebody asks for it is taken, not said to be of nobody', async () => {
+    const cwd = folder();
+    const path = join(cwd, 'f');
+    const refusals = new Set<string>();
+    const visit = async (): Promise<void> => {
+      try {
+        await (await acquireLock(path, 'f', world()))();
+      } catch (error) {
+        refusals.add(String(error));
+      }
+    };
+    for (let round = 0; round < 100; round++) await Promise.all(Array.from({ length: 8 }, visit));
+    expect([...refusals]).toEqual(['Failure: f is in use by process 7']);
+    expect(readdirSync(cwd)).toEqual([]);
+  });
+
+  it('in a folder that is not there says so', async () => {
+    const path = join(folder(), 'none', 'f');
+    await expect(acquireLock(path, 'f', world())).rejects.toMatchObject({
+      code: 'local',
+      message: 'cannot lock f: there is no such file or folder',
+    });
+  });
+
+  it('can be let go of when its file is gone', async () => {
+    const path = join(folder(), 'f');
+    const unlock = await acquireLock(path, 'f', world());
+    await rm(`${path}.lock`);
+    await unlock();
+    expect(existsSync(`${path}.lock`)).toBe(false);
+  });
+});

@@ -1,0 +1,110 @@
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'libsql';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { Failure } from '../../src/errors.ts';
+import { openStore } from '../../src/local-service/store/open-store.ts';
+import { APPLICATION_ID, schemaVersions } from '../../src/local-service/store/schema-versions.ts';
+import { folder } from '../support/svc.ts';
+
+/** A database file that these statements made. */
+function made(...statements: readonly string[]): string {
+  const path = join(folder(), 'x.db');
+  const database = new Database(path);
+  for (const statement of statements) database.exec(statement);
+  database.close();
+  return path;
+}
+
+async function failureOf(path: string): Promise<Failure> {
+  const error: unknown = await openStore(path).catch((reason: unknown) => reason);
+  if (error instanceof Failure) return error;
+  throw new Error('it was opened');
+}
+
+const ours = `pragma application_id = ${APPLICATION_ID}`;
+
+describe('the database', () => {
+  it.each<[string, () => string]>([
+    ['where there is none', () => join(folder(), 'deep', 'x.db')],
+    ['in an empty file', () => made()],
+    [
+      'in a database without tables',
+      () => made('pragma journal_mode = wal', 'create table t (a)', 'drop table t', 'vacuum'),
+    ],
+  ])('is made %s, and opened again', async (_, place) => {
+    const path = place();
+    const first = await openStore(path);
+    first.run("insert into jobs values ('a', 'b', null, 1)");
+    expect([first.first('pragma journal_mode'), first.first('pragma foreign_keys')]).toMatchObject([
+      { journal_mode: 'truncate' },
+      { foreign_keys: 1 },
+    ]);
+    first.close();
+    const again = await openStore(path);
+    expect(again.first('select id from jobs')).toMatchObject({ id: 'a' });
+    expect(again.first('pragma application_id')).toMatchObject({ application_id: APPLICATION_ID });
+    again.close();
+    expect(readFileSync(path).subarray(68, 72).toString()).toBe('svc\0');
+  });
+
+  it.each(schemaVersions.map((_, at) => at + 1))(
+    'of version %i is brought to what a new one is, with all that is in it',
+    async (version) => {
+      const path = made(
+        ...schemaVersions.slice(0, version).flat(),
+        ...[ours, `pragma user_version = ${version}`],
+        "insert into feedback values (7, 'a/b', 'f', 't', 'm:1', '{}', '{}', 'u', 1)",
+        "insert into calls values ('a/b', 'c', 'd', '{}', 1)",
+      );
+      // Two at once, as two processes may.
+      const opened = await Promise.all([path, path, join(folder(), 'new.db')].map(openStore));
+      onTestFinished(() => opened.forEach(({ close }) => void close()));
+      const [tables, again, fresh] = opened.map((store) => [
+        store.all('select user_version from pragma_user_version'),
+        store.all('select type, name, sql from sqlite_master order by type, name'),
+      ]);
+      expect([tables, again]).toEqual([fresh, fresh]);
+      expect(opened[0]?.first('select seq, (select count(*) from calls) as calls from feedback')).toMatchObject({
+        seq: 7,
+        calls: 1,
+      });
+    },
+  );
+
+  it.each<[string, () => string, RegExp]>([
+    ['of another program', () => made('create table notes (text)'), /another program/],
+    [
+      'of another program, with a version',
+      () => made('create table notes (text)', 'pragma user_version = 1'),
+      /another program/,
+    ],
+    [
+      'of another program, in WAL mode',
+      () => made('pragma journal_mode = wal', 'create table feedback (x)'),
+      /another program/,
+    ],
+    ['that is empty but versioned', () => made('pragma user_version = 3'), /another program/],
+    ['that names another program', () => made('pragma application_id = 42'), /another program/],
+    [
+      'of a later svc',
+      () => made(ours, `pragma user_version = ${schemaVersions.length + 1}`),
+      /version 3, and this svc knows 2/,
+    ],
+    ['of no version', () => made(ours), /version 0, and this svc knows 2/],
+    ['that is none', () => text('not a database, but a text of some length'.repeat(50)), /not a database/],
+  ])('%s is refused and left as it is', async (_, place, message) => {
+    const path = place();
+    const before = { bytes: readFileSync(path), mode: statSync(path).mode };
+    const failure = await failureOf(path);
+    expect(failure).toMatchObject({ code: 'local', message: expect.stringContaining(path) });
+    expect(failure.message).toMatch(message);
+    expect({ bytes: readFileSync(path), mode: statSync(path).mode }).toEqual(before);
+  });
+});
+
+function text(content: string): string {
+  const path = join(folder(), 'x.db');
+  writeFileSync(path, content);
+  return path;
+}

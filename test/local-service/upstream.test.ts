@@ -1,0 +1,112 @@
+import { once } from 'node:events';
+import type { Socket } from 'node:net';
+import { gzipSync } from 'node:zlib';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { Response } from '../../src/http/message.ts';
+import { TimeLimitError } from '../../src/http/time-limits.ts';
+import { openTransport } from '../../src/http/transport.ts';
+import { createUpstream, type Upstream } from '../../src/local-service/upstream.ts';
+import { type Clock, clock } from '../support/clock.ts';
+import { serve } from '../support/process.ts';
+import { rawClient } from '../support/raw-client.ts';
+import { rawServer } from '../support/raw-server.ts';
+
+const started =
+  'HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n9\r\ndata: 1\n\n\r\n';
+const question = '{"messages":[{"role":"user","content":"x"}]}';
+
+/** An upstream server that says something and falls silent; `asked` is its connection once it has a request. */
+async function silent(first: string): Promise<{ url: string; asked: Promise<Socket> }> {
+  let ask = (_socket: Socket): void => {};
+  const asked = new Promise<Socket>((resolve) => {
+    ask = resolve;
+  });
+  const { url } = await rawServer((socket) => {
+    socket.write(first);
+    ask(socket);
+  });
+  return { url, asked };
+}
+
+function upstream(url: string, { after }: Clock): Upstream {
+  const line = openTransport({ tls: {} });
+  onTestFinished(line.close);
+  return createUpstream(new URL(url), undefined, line.send, after);
+}
+
+describe('svc serve --upstream', () => {
+  it.each([
+    ['before the answer', '', /^$/],
+    ['in the answer', started, /data: 1/],
+  ])('gives up its own request when the client leaves %s', async (_, first, wanted) => {
+    const server = await silent(first);
+    const { url } = await serve(['--no-auth', '--upstream', server.url]);
+    const head = `POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${question.length}\r\n\r\n`;
+    const client = await rawClient(new URL(url).port, head + question);
+    const socket = await server.asked;
+    await client.until(wanted);
+    client.socket.destroy();
+    await once(socket, 'close');
+  });
+});
+
+describe('an upstream server', () => {
+  it('that compresses unasked is understood', async () => {
+    const packed = gzipSync('{"choices":[]}');
+    const server = await rawServer((socket) => {
+      socket.write(`HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: ${packed.length}\r\n\r\n`);
+      socket.end(packed);
+    });
+    const reply = await upstream(server.url, clock())(Buffer.from(question), undefined);
+    const pieces: string[] = [];
+    await read(reply, pieces);
+    expect([reply.headers, pieces.join('')]).toEqual([[], '{"choices":[]}']);
+  });
+
+  it('that does not answer for 600 s is given up', async () => {
+    const time = clock();
+    const server = await silent('');
+    const outcome = upstream(server.url, time)(Buffer.from(question), undefined).catch((error: unknown) => error);
+    const socket = await server.asked;
+    time.advance(599_999);
+    time.advance(1);
+    expect(await outcome).toMatchObject({ name: 'Refusal', status: 504, message: expect.stringContaining('600 s') });
+    await once(socket, 'close');
+  });
+
+  it('that falls silent for 120 s in its answer cuts it', async () => {
+    const time = clock();
+    const server = await silent(started);
+    const reply = await upstream(server.url, time)(Buffer.from(question), undefined);
+    const socket = await server.asked;
+    const pieces: string[] = [];
+    const outcome = read(reply, pieces).catch((error: unknown) => error);
+    await time.settled(() => pieces.length > 0 && time.pending() === 1);
+    time.advance(120_000);
+    expect(await outcome).toBeInstanceOf(TimeLimitError);
+    await once(socket, 'close');
+  });
+
+  it('that cannot be reached within 10 s is given up', async () => {
+    const time = clock();
+    const never = (): Promise<Response> => new Promise(() => {});
+    const answer = createUpstream(
+      new URL('http://svc.test'),
+      undefined,
+      ({ signal }) => Promise.race([never(), rejected(signal)]),
+      time.after,
+    );
+    const outcome = answer(Buffer.from(question), undefined).catch((error: unknown) => error);
+    time.advance(10_000);
+    expect(await outcome).toMatchObject({ name: 'Refusal', status: 502 });
+  });
+});
+
+async function read({ body }: Response, pieces: string[]): Promise<void> {
+  for await (const piece of body) pieces.push(Buffer.from(piece).toString());
+}
+
+async function rejected(signal: AbortSignal | undefined): Promise<never> {
+  if (signal && !signal.aborted) await once(signal, 'abort');
+  throw signal?.reason;
+}

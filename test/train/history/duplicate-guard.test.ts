@@ -1,0 +1,211 @@
+import { appendFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import type { Failure } from '../../../src/errors.ts';
+import { type DuplicateGuardContext, recordJobStart } from '../../../src/train/history/duplicate-guard.ts';
+import { jobHistoryFile, readJobHistory } from '../../../src/train/history/job-history.ts';
+import { jobStatus } from '../../../src/train/history/job-status.ts';
+import type { JobOutcome, TrainingJob } from '../../../src/train/history/training-job.ts';
+import { folder } from '../../support/svc.ts';
+
+const world = (more: Partial<DuplicateGuardContext> = {}): DuplicateGuardContext => ({
+  pid: 7,
+  host: 'here',
+  isRunning: (pid) => pid < 100,
+  now: () => Date.UTC(2026, 0, 31),
+  elapsed: () => performance.now(),
+  after: (milliseconds, action) => {
+    const timer = setTimeout(action, milliseconds);
+    return () => clearTimeout(timer);
+  },
+  randomBytes: (count) => crypto.getRandomValues(new Uint8Array(count)),
+  ...more,
+});
+
+const job: TrainingJob = {
+  digest: 'ab'.repeat(32),
+  target: 'https://svc.test/v1/preview/training-jobs',
+  model: '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05',
+  files: ['groups.jsonl'],
+  bytes: 1234,
+  groups: 2,
+  trajectories: 8,
+};
+const applied: JobOutcome = { applied: 'yes', exitCode: 0, id: '0199aaaa-5f3a-7c21-9b6e-2f1d7a4c8e05' };
+const refused: JobOutcome = { applied: 'no', exitCode: 5, id: undefined };
+const lost: JobOutcome = { applied: 'unknown', exitCode: 8, id: undefined };
+const newLedger = (): string => jobHistoryFile(join(folder(), 'data'));
+
+/** What the guard says when a job is begun after another one. */
+async function second(
+  outcome: JobOutcome | undefined,
+  next: TrainingJob,
+  {
+    allows = false,
+    first = {},
+    then = {},
+  }: { allows?: boolean; first?: Partial<DuplicateGuardContext>; then?: Partial<DuplicateGuardContext> },
+): Promise<Failure | undefined> {
+  const path = newLedger();
+  const settle = await recordJobStart(job, path, false, world(first));
+  if (outcome) await settle(outcome);
+  return begin(next, path, allows, then);
+}
+
+async function begin(
+  next: TrainingJob,
+  path: string,
+  allows = false,
+  more: Partial<DuplicateGuardContext> = {},
+): Promise<Failure | undefined> {
+  return recordJobStart(next, path, allows, world(more)).then(
+    () => undefined,
+    (failure: Failure) => failure,
+  );
+}
+
+describe('the guard refuses the same job', () => {
+  it.each<[string, JobOutcome | undefined, Partial<DuplicateGuardContext>, RegExp, string]>([
+    [
+      'when it was applied',
+      applied,
+      {},
+      /^the same job was sent at 2026-01-31T00:00:00.000Z and was applied; nothing was sent$/,
+      'svc train log shows it; --allow-duplicate sends it all the same',
+    ],
+    ['when its outcome is unknown', lost, {}, /by process 7 on here, and whether it was applied is not known/, ''],
+    ['when it is under way', undefined, {}, /is under way since 2026-01-31T00:00:00.000Z, in process 7 on here/, ''],
+    [
+      'when its process is gone',
+      undefined,
+      { pid: 700 },
+      /by process 700 on here, and whether it was .* not known/,
+      '',
+    ],
+    ['when another machine sends it', undefined, { host: 'there' }, /by process 7 on there, and whether/, ''],
+  ])('%s', async (_, outcome, first, message, hint) => {
+    const failure = await second(outcome, job, { first });
+    expect(failure).toMatchObject({ code: 'guard', exitCode: 13, message: expect.stringMatching(message) });
+    expect(failure?.facts).toMatchObject({
+      applied: 'no',
+      hint: expect.stringContaining(hint),
+      ids: outcome?.id ? { job: outcome.id } : {},
+    });
+    expect(failure?.facts.hint).toContain('--allow-duplicate');
+    expect(await second(outcome, job, { first, allows: true })).toBe(undefined);
+  });
+
+  it('also when a later one was refused', async () => {
+    const path = newLedger();
+    await (await recordJobStart(job, path, false, world()))(applied);
+    await (await recordJobStart(job, path, true, world()))(refused);
+    expect(await begin(job, path)).toMatchObject({ code: 'guard' });
+  });
+});
+
+describe('the guard lets through', () => {
+  it.each<[string, JobOutcome | undefined, Partial<TrainingJob>]>([
+    ['one that was refused before', refused, {}],
+    ['another body', applied, { digest: 'cd'.repeat(32) }],
+    ['another service', lost, { target: 'local' }],
+    ['another model', undefined, { model: undefined }],
+  ])('%s', async (_, outcome, other) => {
+    expect(await second(outcome, { ...job, ...other }, {})).toBe(undefined);
+  });
+
+  it('one of many who ask at the same moment', async () => {
+    const path = newLedger();
+    const answers = await Promise.all(Array.from({ length: 40 }, (_, at) => begin(job, path, false, { pid: at + 1 })));
+    expect(answers.filter((failure) => !failure)).toHaveLength(1);
+    expect(answers.filter((failure) => failure?.code === 'guard')).toHaveLength(39);
+    expect(existsSync(`${path}.lock`)).toBe(false);
+  });
+});
+
+describe('the ledger', () => {
+  it('holds what was sent, for its owner only', async () => {
+    const path = newLedger();
+    await (await recordJobStart(job, path, false, world({ randomBytes: (count) => new Uint8Array(count) })))(applied);
+    expect([statSync(path).mode & 0o777, statSync(dirname(path)).mode & 0o777]).toEqual([0o600, 0o700]);
+    const [start, end, ...rest] = readFileSync(path, 'utf8').split('\n');
+    expect(JSON.parse(start ?? '')).toEqual({
+      entry: '0000000000000000',
+      started_at: '2026-01-31T00:00:00.000Z',
+      digest: job.digest,
+      target: job.target,
+      files: ['groups.jsonl'],
+      bytes: 1234,
+      groups: 2,
+      trajectories: 8,
+      model_id: job.model,
+      pid: 7,
+      host: 'here',
+    });
+    expect(JSON.parse(end ?? '')).toEqual({
+      entry: '0000000000000000',
+      ended_at: '2026-01-31T00:00:00.000Z',
+      applied: 'yes',
+      exit_code: 0,
+      id: applied.id,
+    });
+    expect(rest).toEqual(['']);
+  });
+
+  const line = '{"entry":"1","started_at":"x","digest":"d"}';
+
+  it.each([
+    ['a torn start', `${line}\n{"entry":"2","start`, 1],
+    ['a torn end', `${line}\n{"entry":"1","ended_at":"x","appl`, 1],
+    ['nothing but a torn line', '{"ent', 0],
+    ['zeros of a power failure', `${line}\n\0\0\0\0`, 1],
+    ['a last line that only lacks its end', `${line}\n${line.replace('1', '2')}`, 2],
+  ])('with %s is read and mended', async (_, text, whole) => {
+    const path = newLedger();
+    mkdirSync(dirname(path));
+    writeFileSync(path, text);
+    expect(await readJobHistory(path)).toHaveLength(whole);
+    expect(readFileSync(path, 'utf8')).toBe(text);
+    await recordJobStart(job, path, false, world());
+    const lines = readFileSync(path, 'utf8').trimEnd().split('\n');
+    expect(lines.map((one) => JSON.parse(one).entry)).toHaveLength(whole + 1);
+  });
+
+  it.each([
+    ['no JSON', '{"a"\n'],
+    ['something else', '{"a":1}\n'],
+    ['no object', '7\n'],
+    ['an end of nothing', '{"entry":"9","ended_at":"x","applied":"yes"}\n'],
+  ])('with %s in it is refused, and left as it is', async (_, text) => {
+    const path = newLedger();
+    mkdirSync(dirname(path));
+    writeFileSync(path, `${line}\n${text}${line}\n`);
+    expect(await begin(job, path)).toMatchObject({
+      code: 'local',
+      message: `${path}:2 is no entry of a training job, so nobody can tell what was sent`,
+    });
+    expect(readFileSync(path, 'utf8')).toBe(`${line}\n${text}${line}\n`);
+  });
+
+  it('takes members and words of a later svc', async () => {
+    const path = newLedger();
+    await recordJobStart(job, path, false, world({ pid: 700 }));
+    const { entry } = JSON.parse(readFileSync(path, 'utf8'));
+    appendFileSync(path, `{"entry":"${entry}","ended_at":"x","applied":"perhaps","note":[1]}\n`);
+    const [only] = await readJobHistory(path);
+    expect(only && jobStatus(only, world())).toBe('unknown');
+  });
+
+  it('that cannot be kept says so, and nothing may leave', async () => {
+    const home = folder();
+    writeFileSync(join(home, 'file'), '');
+    expect(await begin(job, jobHistoryFile(join(home, 'file')))).toMatchObject({
+      code: 'local',
+      message: expect.stringMatching(/^cannot write the ledger of training jobs, .*: something else has that name$/),
+      facts: { applied: 'no', hint: 'SVC_DATA_DIR names another folder for it' },
+    });
+    const path = newLedger();
+    mkdirSync(path, { recursive: true });
+    expect(await begin(job, path)).toMatchObject({ code: 'local', message: expect.stringContaining('it is a folder') });
+    expect(existsSync(`${path}.lock`)).toBe(false);
+  });
+});

@@ -1,0 +1,47 @@
+import { InvalidTextError } from '../../../src/train/stream/invalid-text-error.ts';
+import { readTrajectories } from '../../../src/train/stream/read-trajectories.ts';
+import type { TextLocation } from '../../../src/train/stream/text-location.ts';
+import type { TextForm, TrajectoryEvent } from '../../../src/train/stream/trajectory-event.ts';
+
+/** What passed, in words: `group 1:2`, `trajectory 1:17 {...}`; texts in pieces are put together. */
+export async function eventsIn(pieces: readonly Uint8Array[], form: TextForm): Promise<string[]> {
+  const events: string[] = [];
+  let last: TrajectoryEvent['kind'] | undefined;
+  try {
+    for await (const some of readTrajectories(inTurn(pieces), form)) {
+      for (const passing of some) {
+        const bytes = 'bytes' in passing ? passing.bytes.toString() : '';
+        if (passing.kind === 'between' && last === 'between') events[events.length - 1] += bytes;
+        else events.push(worded(passing, bytes));
+        last = passing.kind;
+      }
+    }
+  } catch (error) {
+    if (!(error instanceof InvalidTextError)) throw error;
+    events.push(`wrong ${at(error.location)} ${error.message}`);
+  }
+  return events;
+}
+
+/** All bytes of what passed: of a whole body the body, of files the groups one after the other. */
+export async function bytesIn(pieces: readonly Uint8Array[], form: TextForm): Promise<Buffer> {
+  const all: Buffer[] = [];
+  for await (const some of readTrajectories(inTurn(pieces), form)) {
+    for (const passing of some) if ('bytes' in passing) all.push(Buffer.from(passing.bytes));
+  }
+  return Buffer.concat(all);
+}
+
+function worded(passing: TrajectoryEvent, bytes: string): string {
+  const where = 'location' in passing ? ` ${at(passing.location)}` : '';
+  const alone = passing.kind === 'trajectory' && passing.container !== 'in a group' ? ` ${passing.container}` : '';
+  return `${passing.kind}${where}${alone}${bytes && ` ${bytes}`}`;
+}
+
+function at({ offset, line, column }: TextLocation): string {
+  return `${line}:${column} (${offset})`;
+}
+
+async function* inTurn(pieces: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
+  yield* pieces;
+}
