@@ -10,8 +10,13 @@ if (isOld) {
   // Whatever ends the process before the outcome is known is a failure.
   process.exitCode = 1;
   start().catch((error) => {
-    // main catches everything; before it there are only the machine's limits, such as too few file descriptors.
-    process.stderr.write(`svc: cannot start: ${error.message}\n`);
+    // main catches everything; before it there are only a missing build and the machine's limits, such as too few file descriptors.
+    const isUnbuilt = !builtin('fs').existsSync(`${__dirname}/../dist/main.js`);
+    process.stderr.write(
+      isUnbuilt
+        ? `svc: ${builtin('path').resolve(__dirname, '../dist')} does not exist\nhint: run npm run build\n`
+        : `svc: cannot start: ${error.message}\n`,
+    );
     process.exit(12);
   });
 }

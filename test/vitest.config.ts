@@ -6,7 +6,7 @@ export default defineConfig({
     root: new URL('..', import.meta.url).pathname,
     include: ['test/**/*.test.ts'],
     pool: 'forks',
-    reporters: ['default', new ClosingLine()],
+    reporters: [new ClosingLine()],
     maxWorkers: 2,
     testTimeout: 30_000,
     hookTimeout: 30_000,

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, closeSync, copyFileSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { cleanEnv, finished, program, run, start } from '../support/process.ts';
@@ -47,6 +47,20 @@ describe('the process', () => {
     if (code === 0) expect(result.stderr).toBe('');
     else expect(result.stderr).toMatch(/^svc: [^\n]+\n( {2}[^\n]+\n)*$/);
     if (code !== 0) expect(result.stdout).toBe('');
+  });
+
+  it.each([['--version'], ['chat', 'hi', '--local']])('%s without a build says how to build', (...args) => {
+    const bin = join(folder(), 'bin');
+    mkdirSync(bin);
+    copyFileSync(program, join(bin, 'svc.js'));
+    const { status, stdout, stderr } = spawnSync(process.execPath, [join(bin, 'svc.js'), ...args], {
+      encoding: 'utf8',
+    });
+    expect({ status, stdout, stderr }).toEqual({
+      status: 12,
+      stdout: '',
+      stderr: `svc: ${join(bin, '../dist')} does not exist\nhint: run npm run build\n`,
+    });
   });
 
   it('runs in a shell, in pipes and in loops as tools do', () => {
