@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The only file that touches process. It is plain JavaScript that an old Node can read far enough to be told so.
+// The only file that touches process. It is plain JavaScript that an old Node can parse, so that it can print an error.
 const [major, minor, patch] = process.versions.node.split('.').map(Number);
 const isOld = major < 20 || (major === 20 && (minor < 18 || (minor === 18 && patch < 1)));
 
@@ -7,10 +7,10 @@ if (isOld) {
   process.stderr.write(`svc: needs Node 20.18.1 or later; this is ${process.versions.node}\n`);
   process.exitCode = 2;
 } else {
-  // Whatever ends the process before the outcome is known is a failure.
+  // A process that ends before the outcome is known has failed.
   process.exitCode = 1;
   start().catch((error) => {
-    // main catches everything; before it there are only a missing build and the machine's limits, such as too few file descriptors.
+    // main catches every error. Before it runs, only a missing build and limits of the machine can fail, such as file descriptors.
     const isUnbuilt = !builtin('fs').existsSync(`${__dirname}/../dist/main.js`);
     process.stderr.write(
       isUnbuilt
@@ -22,29 +22,29 @@ if (isOld) {
 }
 
 async function start() {
-  if (hasToldText()) process.exit(0);
+  if (hasPrintedStaticText()) process.exit(0);
   const { homedir, hostname, userInfo } = builtin('os');
   const { isAbsolute } = builtin('path');
-  // HOME may be empty or relative: then the home would be wherever svc is started. The working folder may be gone, and
-  // a user may have no home at all: nothing lies below /dev/null.
-  const firstAbsolute = (...folders) => {
-    for (const folder of folders) {
+  // HOME may be empty or relative, the working directory may have been removed, and a user may have no home at all.
+  // Nothing exists below /dev/null.
+  const firstAbsolute = (...candidates) => {
+    for (const directory of candidates) {
       try {
-        if (isAbsolute(folder())) return folder();
+        if (isAbsolute(directory())) return directory();
       } catch {}
     }
     return '/dev/null';
   };
   const home = firstAbsolute(homedir, () => userInfo().homedir);
   const env = home === '/dev/null' ? { ...process.env } : process.env;
-  // Some libraries ask the system for the home themselves, and would throw.
+  // Libraries that look up the home directory themselves would throw.
   if (home === '/dev/null') process.env.HOME = home;
-  keepCompiled(home);
+  enableCodeCache(home);
   const { main } = await import('../dist/main.js');
-  const code = await main({
+  const end = await main({
     argv: process.argv.slice(2),
     env,
-    // Made when they are asked for, which takes a millisecond each.
+    // Opened on first use: each takes a millisecond.
     get stdin() {
       return process.stdin;
     },
@@ -68,13 +68,39 @@ async function start() {
     keychain: [process.execPath, `${__dirname}/keychain.js`],
     onSignal,
   });
-  // All output has left by now; what may still be open, such as a stdin that was not read to its end, must not keep the process.
-  process.exit(code);
+  // All output is flushed by now. Open handles, such as a stdin that was not read to its end, must not keep the process.
+  if (typeof end === 'number') process.exit(end);
+  endBySignal(end.signal);
 }
 
-// Text needs none of the rest, not even the loader of ES modules or a stream. What cannot be written is left to those who
-// can say why.
-function hasToldText() {
+// Ends the process by the signal itself, which is what a shell expects of an interrupted program and which waits for no
+// blocked thread. Where the signal has no effect (process 1 of a container, Windows), and for signals that would write
+// a core file, the exit code is 128+n.
+function endBySignal(signal) {
+  const number = builtin('os').constants.signals[signal];
+  const dumpsCore = [
+    'SIGQUIT',
+    'SIGILL',
+    'SIGTRAP',
+    'SIGABRT',
+    'SIGBUS',
+    'SIGFPE',
+    'SIGSEGV',
+    'SIGXCPU',
+    'SIGXFSZ',
+    'SIGSYS',
+  ];
+  if (process.platform !== 'win32' && process.pid !== 1 && !dumpsCore.includes(signal)) {
+    process.removeAllListeners(signal);
+    try {
+      process.kill(process.pid, signal);
+    } catch {}
+  }
+  process.exit(128 + number);
+}
+
+// Static text needs neither the loader of ES modules nor a stream. When writing fails, the full program reports why.
+function hasPrintedStaticText() {
   const { rootText } = require('../dist/root.cjs');
   const { fstatSync, writeSync } = builtin('fs');
   const words = process.argv.slice(2);
@@ -87,12 +113,12 @@ function hasToldText() {
   }
 }
 
-// Without the loader of ES modules, which would look at every export: of some that loads more.
+// Avoids the loader of ES modules, which would evaluate every export of a built-in module and load more of them.
 function builtin(name) {
   return process.getBuiltinModule(`node:${name}`);
 }
 
-// The system's own source of chance: node:crypto, which reads it too, takes 4 to 6 ms to load.
+// Reads the system's random source: node:crypto, which uses the same one, takes 4 to 6 ms to load.
 function randomBytes(count) {
   const { closeSync, openSync, readSync } = builtin('fs');
   try {
@@ -107,9 +133,9 @@ function randomBytes(count) {
   return builtin('crypto').randomBytes(count);
 }
 
-// Node 22 and later keep what they have compiled: a start without that takes a sixth longer. Not in a home of somebody
-// else, who could have left code there.
-function keepCompiled(home) {
+// Node 22 and later cache compiled code; without the cache a start takes a sixth longer. A home that belongs to another
+// user is not used, because that user could have planted code there.
+function enableCodeCache(home) {
   const { enableCompileCache } = builtin('module');
   const { isAbsolute, join } = builtin('path');
   try {
@@ -126,7 +152,7 @@ function after(milliseconds, action) {
 
 function isRunning(pid) {
   try {
-    // Signal 0 asks whether a process exists without disturbing it.
+    // Signal 0 checks whether a process exists.
     process.kill(pid, 0);
     return true;
   } catch (error) {
@@ -135,6 +161,9 @@ function isRunning(pid) {
 }
 
 function onSignal(listener) {
-  process.on('SIGINT', listener).on('SIGTERM', listener);
-  return () => process.off('SIGINT', listener).off('SIGTERM', listener);
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'];
+  for (const signal of signals) process.on(signal, listener);
+  return () => {
+    for (const signal of signals) process.off(signal, listener);
+  };
 }

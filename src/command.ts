@@ -28,12 +28,15 @@ export interface Argument {
   readonly isFile?: true;
 }
 
-/** A command line that was understood. */
+/** A parsed command line. */
 export interface Invocation {
   readonly command: Command;
   readonly args: readonly string[];
   readonly flags: FlagValues;
 }
 
-/** Runs a command. Throws Failure where it does not succeed. */
-export type RunCommand = (invocation: Invocation, context: Context) => Promise<void>;
+/** How the process ends: an exit code, or a signal that `bin` raises so that callers see it. */
+export type ProcessEnd = number | { readonly signal: NodeJS.Signals };
+
+/** Runs a command. Resolves to nothing on success, or to how the process ends; throws Failure otherwise. */
+export type RunCommand = (invocation: Invocation, context: Context) => Promise<ProcessEnd | undefined> | Promise<void>;

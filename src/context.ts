@@ -3,19 +3,19 @@ import type { Reporter } from './output/reporter.ts';
 import type { Writer } from './output/writer.ts';
 import type { Runtime } from './runtime.ts';
 
-/** What a command has to do its work with. */
+/** What a command works with. */
 export interface Context {
   readonly runtime: Runtime;
-  /** The result, and nothing else. */
+  /** Takes the result and nothing else. */
   readonly stdout: Writer;
-  /** Everything else that is to be said. */
+  /** Takes everything else: notes, warnings and errors. */
   readonly report: Reporter;
-  /** Aborted, with Interrupted as its reason, when the process is asked to end. */
+  /** Aborted by SIGINT, SIGTERM and SIGHUP, with an InterruptedError as its reason. */
   readonly signal: AbortSignal;
-  /** Says on a terminal that something takes long, until the result is called; a text that changes is asked for again. */
+  /** Shows a spinner on a terminal until the returned function is called; a function as text is called for each frame. */
   readonly startSpinner: (text: string | (() => string)) => () => void;
-  /** What to say of the work under way where the process must end before the command could. */
+  /** Sets what is reported about the request in flight when the process ends before the command does. */
   readonly onProgressFacts: (facts: () => FailureFacts) => void;
-  /** What Ctrl-C does the first time, in place of ending the command. */
+  /** Sets what the first Ctrl-C does instead of ending the command. */
   readonly onInterrupt: (stop: () => void) => void;
 }

@@ -1,41 +1,47 @@
-/** The exit codes of svc (PRODUCT.md section 6): their meaning, and whether running the same again makes sense. */
+/** The exit codes of svc (docs/contract.md): what each means, and whether to run the same command again. */
 export const exitCodes = {
   done: { code: 0, meaning: 'done', retry: '' },
   bug: { code: 1, meaning: 'a bug in svc', retry: '' },
-  usage: { code: 2, meaning: 'the command line or the environment is wrong', retry: 'after mending' },
-  body: { code: 3, meaning: 'the body is wrong; nothing was applied', retry: 'after mending' },
-  credentials: { code: 4, meaning: 'credentials are missing or were refused (401, 403)', retry: 'after mending' },
-  refused: { code: 5, meaning: 'the service refused it (other 3xx and 4xx); not applied', retry: 'no use' },
+  usage: { code: 2, meaning: 'the command line or the environment is wrong', retry: 'after fixing the input' },
+  body: { code: 3, meaning: 'the body is invalid; nothing was sent', retry: 'after fixing the input' },
+  credentials: {
+    code: 4,
+    meaning: 'credentials are missing or were rejected (401, 403)',
+    retry: 'after fixing the input',
+  },
+  refused: { code: 5, meaning: 'the service rejected the request (other 3xx and 4xx); not applied', retry: 'no' },
   failed: {
     code: 6,
-    meaning: 'the service failed (500, 501, 503 without Retry-After, other 5xx); applied unknown',
-    retry: 'if a repeat does no harm',
+    meaning: 'the service failed (500, 501, 503 without Retry-After, other 5xx); it may have been applied',
+    retry: 'only if the request is safe to retry',
   },
   unreachable: {
     code: 7,
-    meaning: 'the service could not be reached, or the request did not leave completely; not applied',
+    meaning: 'could not connect, or the request was not sent completely; not applied',
     retry: 'yes',
   },
   unknown: {
     code: 8,
-    meaning: 'outcome unknown: sent, but the answer was lost, timed out, or was 502, 504 or 52x',
-    retry: 'if a repeat does no harm',
+    meaning: 'outcome unknown: sent, but the response was lost, timed out, or was 502, 504 or 52x',
+    retry: 'only if the request is safe to retry',
   },
   limited: {
     code: 9,
-    meaning: 'rate limited or unavailable (408, 421, 425, 429, 503 with Retry-After); not applied',
+    meaning: 'rate limited or unavailable (408, 421, 425, 429, 503 with Retry-After) after all retries; not applied',
     retry: 'later',
   },
-  partial: { code: 10, meaning: 'some lines of a batch failed', retry: 'the failed ones' },
-  answer: { code: 11, meaning: 'the answer broke the interface, or a stream was cut', retry: '' },
-  local: { code: 12, meaning: 'a local file, pipe or disk failed', retry: 'after mending' },
+  partial: { code: 10, meaning: 'some lines of a batch failed', retry: 'yes, with --resume' },
+  answer: { code: 11, meaning: 'invalid response, or a stream was cut; the request was applied', retry: 'no' },
+  local: { code: 12, meaning: 'a local file, pipe or disk failed', retry: 'after fixing the input' },
   guard: {
     code: 13,
-    meaning: 'refused by a guard: plain http with a credential, a duplicate job, a failed expectation',
-    retry: '',
+    meaning:
+      'stopped by a safety check: duplicate job, insecure transport, failed expectation, or a checkpoint of another batch',
+    retry: 'no',
   },
-  interrupted: { code: 130, meaning: 'interrupted (Ctrl-C)', retry: 'as 8 if sent' },
-  terminated: { code: 143, meaning: 'terminated', retry: 'as 8 if sent' },
+  hangup: { code: 129, meaning: 'the terminal was closed (SIGHUP)', retry: 'as 8 if the request was sent' },
+  interrupted: { code: 130, meaning: 'interrupted (SIGINT, Ctrl-C)', retry: 'as 8 if the request was sent' },
+  terminated: { code: 143, meaning: 'terminated (SIGTERM)', retry: 'as 8 if the request was sent' },
 } as const;
 
 export type FailureCode = Exclude<keyof typeof exitCodes, 'done'>;
@@ -112,13 +118,24 @@ function isOutOfFileDescriptors(error: unknown): boolean {
   return error instanceof Error && 'code' in error && (error.code === 'EMFILE' || error.code === 'ENFILE');
 }
 
-/** The user or the system asked the process to end. */
+/** A signal that asks svc to stop. */
+export type StopSignal = keyof typeof stopSignals;
+
+const stopSignals = { SIGINT: 'interrupted', SIGTERM: 'terminated', SIGHUP: 'hangup' } as const;
+
+/** The signal behind a failure, which then ends the process; undefined for all other failures. */
+export function signalOfFailure(code: FailureCode): { readonly signal: StopSignal } | undefined {
+  const entry = Object.entries(stopSignals).find(([, ofSignal]) => ofSignal === code);
+  return entry && { signal: entry[0] as StopSignal };
+}
+
+/** A signal asked svc to stop. */
 export class InterruptedError extends Error {
   override readonly name = 'Interrupted';
-  readonly code: 'interrupted' | 'terminated';
+  readonly code: (typeof stopSignals)[StopSignal];
 
-  constructor(signal: 'SIGINT' | 'SIGTERM') {
-    super(signal === 'SIGINT' ? 'interrupted' : 'terminated');
-    this.code = signal === 'SIGINT' ? 'interrupted' : 'terminated';
+  constructor(signal: StopSignal) {
+    super(signal === 'SIGHUP' ? 'hung up' : stopSignals[signal]);
+    this.code = stopSignals[signal];
   }
 }

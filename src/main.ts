@@ -1,7 +1,8 @@
 import { setMaxListeners } from 'node:events';
 import { parseCommandLine } from './cli/parse-command-line.ts';
+import type { ProcessEnd, RunCommand } from './command.ts';
 import type { Context } from './context.ts';
-import { Failure, type FailureFacts, InterruptedError, toFailure, usageFailure } from './errors.ts';
+import { Failure, type FailureFacts, InterruptedError, signalOfFailure, toFailure, usageFailure } from './errors.ts';
 import { getBooleanFlag, getStringFlag } from './flag.ts';
 import { canUseColor } from './output/color.ts';
 import { startDelayedSpinner } from './output/delayed-spinner.ts';
@@ -9,14 +10,14 @@ import { createReporter, type Reporter } from './output/reporter.ts';
 import { ClosedPipeError, createStreamWriter, type Writer } from './output/writer.ts';
 import type { Runtime } from './runtime.ts';
 
-// How long a command may take to say what it was doing when the process is asked to end.
+// How long a command may take to report its state after a signal.
 const SHUTDOWN_TIMEOUT_MS = 2000;
 
 /**
- * Runs one command line and returns the exit code of the process. Whatever is thrown is caught here, told once on
- * stderr, and nowhere else.
+ * Runs one command line and returns how the process ends: with an exit code, or by the signal that interrupted it. All
+ * output is flushed by then. Every error is caught here and printed once, on stderr.
  */
-export async function main(runtime: Runtime): Promise<number> {
+export async function main(runtime: Runtime): Promise<ProcessEnd> {
   const { stdout: out, stderr: err, env, argv } = runtime;
   const stdout = createStreamWriter(out, { name: 'stdout', hasColor: canUseColor(out, env) });
   let clearSpinner = (): void => {};
@@ -29,7 +30,7 @@ export async function main(runtime: Runtime): Promise<number> {
   const stderr: Writer = {
     ...plainStderr,
     write: (text, style) => {
-      // A line of text beside a turning spinner would tear.
+      // The spinner and a line of text would overwrite each other.
       clearSpinner();
       return plainStderr.write(text, style);
     },
@@ -49,7 +50,7 @@ export async function main(runtime: Runtime): Promise<number> {
     const isJson = resolveErrorFormat(getStringFlag(flags, 'error-format'), env) === 'json';
     report = createReporter(stderr, { isJson, isQuiet, isVerbose: getBooleanFlag(flags, 'verbose') === true, secrets });
     const runCommand = await command.load();
-    await runUntilSignal(runtime, (handlers) =>
+    const end = await runUntilSignal(runtime, (handlers) =>
       runCommand(parsed.invocation, {
         runtime,
         stdout,
@@ -58,33 +59,33 @@ export async function main(runtime: Runtime): Promise<number> {
         ...handlers,
       }),
     );
-    return 0;
+    return end ?? 0;
   } catch (error) {
     return reportFailure(error, report);
   }
 }
 
-async function printText(text: string, stdout: Writer): Promise<number> {
+async function printText(text: string, stdout: Writer): Promise<ProcessEnd> {
   await stdout.write(text);
   await stdout.end();
   return 0;
 }
 
-async function reportFailure(error: unknown, report: Reporter): Promise<number> {
-  // The reader of a pipe has what it wanted.
+async function reportFailure(error: unknown, report: Reporter): Promise<ProcessEnd> {
+  // A reader that closes the pipe, such as head, has read what it needs.
   if (error instanceof ClosedPipeError) return 0;
   const failure = toFailure(error);
   await report.failure(failure.code === 'bug' ? await withSourceStack(failure) : failure);
-  return failure.exitCode;
+  return signalOfFailure(failure.code) ?? failure.exitCode;
 }
 
-// The places in a stack are those of the bundle, which say nothing to those who will mend it.
+// Maps positions in the bundle to the source files that a developer knows.
 async function withSourceStack({ code, message, facts }: Failure): Promise<Failure> {
   const { withSourceLocations } = await import('./output/source-locations.ts');
   return new Failure(code, await withSourceLocations(message), facts);
 }
 
-// For telling what is wrong with a command line that could not be read.
+// Read from the words directly: the errors of an invalid command line have a format too.
 function isJsonRequested(argv: readonly string[], { SVC_ERROR_FORMAT }: Runtime['env']): boolean {
   const at = argv.findLastIndex((word) => /^--error-format(=|$)/.test(word));
   const asked = argv[at]?.includes('=') ? argv[at]?.split('=')[1] : argv[at + 1];
@@ -97,13 +98,14 @@ function resolveErrorFormat(flag: string | undefined, { SVC_ERROR_FORMAT }: Runt
   throw usageFailure(`SVC_ERROR_FORMAT cannot be ${JSON.stringify(format)}`, 'it is text or json');
 }
 
-/** Runs until it ends by itself or the process is asked to end: then it may say its last words; a second time ends at once. */
+// Runs until the command ends or a signal arrives. After the first signal the command has SHUTDOWN_TIMEOUT_MS to report
+// its state; the second one ends the run at once.
 async function runUntilSignal(
   { onSignal, after }: Runtime,
-  run: (handlers: Pick<Context, 'signal' | 'onProgressFacts' | 'onInterrupt'>) => Promise<void>,
-): Promise<void> {
+  run: (handlers: Pick<Context, 'signal' | 'onProgressFacts' | 'onInterrupt'>) => ReturnType<RunCommand>,
+): Promise<ProcessEnd | undefined> {
   const controller = new AbortController();
-  // Each of the many exchanges of a batch listens.
+  // Every request of a batch adds a listener.
   setMaxListeners(0, controller.signal);
   let facts = (): FailureFacts => ({ applied: 'no' });
   let pendingInterrupt: (() => void) | undefined;
@@ -128,7 +130,8 @@ async function runUntilSignal(
     pendingInterrupt = first;
   };
   try {
-    await Promise.race([run({ signal: controller.signal, onProgressFacts, onInterrupt }), terminated]);
+    const end = await Promise.race([run({ signal: controller.signal, onProgressFacts, onInterrupt }), terminated]);
+    return end ?? undefined;
   } finally {
     release();
     cancelTimeout();

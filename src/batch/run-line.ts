@@ -2,7 +2,7 @@ import { isIdempotent, retryAdvice } from '../client/idempotency.ts';
 import { requestSecrets } from '../client/prepared-request.ts';
 import { createRequestContext, type RequestContext } from '../client/request-context.ts';
 import type { RequestObserver } from '../client/send-and-show.ts';
-import { type AppliedState, Failure, toFailure } from '../errors.ts';
+import { type AppliedState, Failure, signalOfFailure, toFailure } from '../errors.ts';
 import { createRedactor } from '../output/redact.ts';
 import type { BatchJob } from './batch-job.ts';
 import type { IndexedEntry } from './line-index.ts';
@@ -105,7 +105,7 @@ function toFailedResult(error: unknown): SendLineResult {
 }
 
 function isInterruption({ code, facts }: Failure): boolean {
-  return (code === 'interrupted' || code === 'terminated') && facts.applied === 'no';
+  return signalOfFailure(code) !== undefined && facts.applied === 'no';
 }
 
 function redactorFor(

@@ -1,4 +1,4 @@
-import { Failure, InterruptedError } from '../errors.ts';
+import { Failure, InterruptedError, signalOfFailure } from '../errors.ts';
 import type { RequestContext } from './request-context.ts';
 import type { RetryBudget } from './retry-budget.ts';
 import { isRetryable, retryDelayMs } from './retry-policy.ts';
@@ -59,8 +59,7 @@ function mostLikelyApplied(earlier: Failure | undefined, last: Failure): Failure
   if (!earlier || appliedRank[earlierApplied] <= appliedRank[last.facts.applied ?? 'no']) return last;
   const facts = { ...earlier.facts, attempts: last.facts.attempts };
   // Who asked the process to end is told that first.
-  if (last.code === 'interrupted' || last.code === 'terminated')
-    return new Failure(last.code, `${last.code}; before that: ${earlier.message}`, facts);
+  if (signalOfFailure(last.code)) return new Failure(last.code, `${last.code}; before that: ${earlier.message}`, facts);
   return new Failure(earlier.code, `${earlier.message}; then: ${last.message}`, facts);
 }
 

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { constants } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { folder } from './svc.ts';
@@ -8,6 +9,7 @@ import { folder } from './svc.ts';
 export const program = new URL('../../bin/svc.js', import.meta.url).pathname;
 
 export interface Finished {
+  /** The exit code as a shell sees it: 128+n after signal n. */
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
   readonly stdout: string;
@@ -58,7 +60,12 @@ export async function finished(child: ChildProcess): Promise<Finished> {
     return () => Buffer.concat(pieces).toString();
   });
   const [code, signal] = await once(child, 'close');
-  return { code, signal, stdout: stdout?.() ?? '', stderr: stderr?.() ?? '' };
+  return {
+    code: signal ? 128 + constants.signals[signal as NodeJS.Signals] : code,
+    signal,
+    stdout: stdout?.() ?? '',
+    stderr: stderr?.() ?? '',
+  };
 }
 
 /** The environment of a machine where nothing of svc is set. */

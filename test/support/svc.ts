@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { hostname, tmpdir } from 'node:os';
+import { constants, hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import { onTestFinished } from 'vitest';
@@ -41,7 +41,7 @@ export async function svc(args: readonly string[], setting: Setting = {}): Promi
   const home = setting.cwd ?? folder();
   const stdout = sink(setting.terminal);
   const stderr = sink(false);
-  const code = await main({
+  const end = await main({
     argv: args,
     env: { SVC_CONFIG_DIR: join(home, 'config'), SVC_DATA_DIR: join(home, 'data'), ...setting.env },
     stdin: stdinOf(setting.stdin),
@@ -66,6 +66,7 @@ export async function svc(args: readonly string[], setting: Setting = {}): Promi
     ...(setting.send ? { send: setting.send } : {}),
     ...setting.runtime,
   });
+  const code = typeof end === 'number' ? end : 128 + constants.signals[end.signal];
   return { code, stdout: stdout.bytes().toString(), stderr: stderr.bytes().toString(), bytes: stdout.bytes() };
 }
 
