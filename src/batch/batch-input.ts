@@ -1,9 +1,9 @@
-import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Readable } from 'node:stream';
 import { Failure } from '../errors.ts';
 import { describeFileError } from '../files/file-errors.ts';
+import { openInputFile, unreadableInputFailure } from '../files/read-input.ts';
 import type { Runtime } from '../runtime.ts';
 import { type InputLine, splitLines } from './split-lines.ts';
 
@@ -26,14 +26,15 @@ export async function openBatchInput(displayPath: string, runtime: Runtime, maxL
   const totalBytes = displayPath === '-' ? undefined : await readFileSize(path, displayPath);
   let stream: Readable | undefined;
   let isStopped = false;
+  const stopped = new AbortController();
   // Opened when the first line is asked for: a command that fails before has nothing to close.
   const lines = async function* (): AsyncGenerator<InputLine> {
     if (isStopped) return;
-    stream = displayPath === '-' ? runtime.stdin : createReadStream(path);
+    stream = displayPath === '-' ? runtime.stdin : (await openInputFile(path, displayPath, stopped.signal)).stream;
     try {
       for await (const line of splitLines(stream, maxLineBytes)) yield line;
     } catch (error) {
-      if (!isStopped) throw new Failure('local', `cannot read ${label}: ${describeFileError(error)}`);
+      if (!isStopped) throw unreadableInputFailure(label, error);
     }
   };
   return {
@@ -42,6 +43,7 @@ export async function openBatchInput(displayPath: string, runtime: Runtime, maxL
     lines: lines(),
     stop: () => {
       isStopped = true;
+      stopped.abort();
       stream?.destroy();
     },
   };

@@ -1,43 +1,63 @@
-import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { Failure } from '../errors.ts';
-import { describeFileError } from '../files/file-errors.ts';
+import { collectInput, MAX_INPUT_BYTES, readInputFile, unreadableInputFailure } from '../files/read-input.ts';
 import type { Runtime } from '../runtime.ts';
 import { type LabeledBytes, labeledStdin } from './command-input.ts';
 
-/** Reads what a command line names. */
+/** Reads the inputs that a command line names. */
 export interface InputReader {
   /** The bytes of a file, or of stdin where the path is `-`. Throws Failure `local` where it cannot be read. */
   readonly read: (path: string) => Promise<Uint8Array>;
-  /** All of stdin, though nothing named it; a line says so when it stays silent. */
+  /** All of stdin, although nothing named it; a notice on stderr says so when it stays silent. */
   readonly readStdin: () => Promise<Uint8Array>;
-  /** The body that a request starts from: a file, or stdin where nothing is named. */
+  /** The body that a request starts from: a file, or stdin where no path is given. */
   readonly whole: (path?: string) => Promise<LabeledBytes>;
 }
 
-// Long enough that a program which is still starting is not nagged about.
+// Long enough that a program which is still starting causes no notice.
 const STDIN_NOTICE_DELAY_MS = 2000;
 
-/** The inputs of a run; `note` tells the user that stdin is being waited for, and `signal` ends the waiting. */
+/**
+ * The inputs of a run, each at most MAX_INPUT_BYTES. `onNotice` reports that svc waits for stdin; `signal` and the time
+ * limit end the waiting.
+ */
 export function createInputReader(
   runtime: Runtime,
   signal: AbortSignal,
   onNotice: (message: string) => Promise<void>,
+  timeoutMs?: number,
 ): InputReader {
+  const readWithin = async (
+    displayPath: string,
+    read: (limit: AbortSignal) => Promise<Uint8Array>,
+  ): Promise<Uint8Array> => {
+    const limit = new AbortController();
+    const cancelTimeout = timeoutMs
+      ? runtime.after(timeoutMs, () => limit.abort(inputTimeoutFailure(displayPath, timeoutMs)))
+      : () => {};
+    return read(AbortSignal.any([signal, limit.signal])).finally(cancelTimeout);
+  };
+  const collect = (chunks: AsyncIterable<Uint8Array>): Promise<Uint8Array> =>
+    collectInput(chunks, 'stdin', MAX_INPUT_BYTES);
   const read: InputReader['read'] = (path) =>
-    path === '-' ? readAllBytes(readStdinChunks(runtime, signal)) : readNamedFile(resolve(runtime.cwd, path), path);
-  const readStdin = (): Promise<Uint8Array> => readAllBytes(readStdinChunksWithNotice(runtime, signal, onNotice));
+    path === '-'
+      ? readWithin('stdin', (limit) => collect(readStdinChunks(runtime, limit)))
+      : readWithin(path, (limit) =>
+          readInputFile(resolve(runtime.cwd, path), path, { signal: limit, maxBytes: MAX_INPUT_BYTES }),
+        );
+  const readStdin = (): Promise<Uint8Array> =>
+    readWithin('stdin', (limit) => collect(readStdinChunksWithNotice(runtime, limit, onNotice)));
   return {
     read,
     readStdin,
     whole: async (path) => {
       if (path === undefined) return labeledStdin(await readStdin());
-      return { label: path === '-' ? 'stdin' : path, bytes: await read(path) };
+      return path === '-' ? labeledStdin(await read(path)) : { label: path, bytes: await read(path) };
     },
   };
 }
 
-/** Stdin piece by piece, though nothing named it; a line says so when it stays silent. Throws as stdinPieces does. */
+/** Stdin in chunks, although nothing named it; a notice says so when it stays silent. Throws as readStdinChunks does. */
 export async function* readStdinChunksWithNotice(
   runtime: Runtime,
   signal: AbortSignal,
@@ -45,7 +65,7 @@ export async function* readStdinChunksWithNotice(
 ): AsyncGenerator<Uint8Array> {
   const cancelNotice = runtime.after(
     STDIN_NOTICE_DELAY_MS,
-    () => void onNotice('reading the body from stdin; nothing has come for 2 s'),
+    () => void onNotice('waiting for the body on stdin; nothing has arrived for 2 s'),
   );
   try {
     for await (const chunk of readStdinChunks(runtime, signal)) {
@@ -57,7 +77,7 @@ export async function* readStdinChunksWithNotice(
   }
 }
 
-/** Stdin piece by piece, until the signal ends it. Throws Failure `local` where it cannot be read. */
+/** Stdin in chunks, until the signal ends it. Throws Failure `local` where it cannot be read. */
 export async function* readStdinChunks({ stdin }: Runtime, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   const stop = (): void => void stdin.destroy(signal.reason);
   signal.addEventListener('abort', stop, { once: true });
@@ -65,23 +85,16 @@ export async function* readStdinChunks({ stdin }: Runtime, signal: AbortSignal):
     for await (const chunk of stdin) yield chunk;
   } catch (error) {
     if (signal.aborted) throw signal.reason;
-    throw new Failure('local', `cannot read stdin: ${describeFileError(error)}`);
+    throw unreadableInputFailure('stdin', error);
   } finally {
-    // Nobody listens to a stream that has been read.
+    // A stream that has been read needs no listener.
     signal.removeEventListener('abort', stop);
   }
 }
 
-async function readAllBytes(chunks: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
-  const all: Uint8Array[] = [];
-  for await (const chunk of chunks) all.push(chunk);
-  return Buffer.concat(all);
-}
-
-async function readNamedFile(path: string, displayPath: string): Promise<Uint8Array> {
-  try {
-    return await readFile(path);
-  } catch (error) {
-    throw new Failure('local', `cannot read ${displayPath}: ${describeFileError(error)}`);
-  }
+function inputTimeoutFailure(displayPath: string, timeoutMs: number): Failure {
+  return new Failure('local', `no end of ${displayPath} within ${timeoutMs / 1000} s; nothing was sent`, {
+    hint: 'check what writes to it, or set a longer --timeout',
+    applied: 'no',
+  });
 }

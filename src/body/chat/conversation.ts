@@ -1,9 +1,10 @@
-import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { Failure } from '../../errors.ts';
-import { describeFileError, isNotFoundError } from '../../files/file-errors.ts';
+import { usageFailure } from '../../errors.ts';
+import { pathExists } from '../../files/file-errors.ts';
 import { acquireLock } from '../../files/file-lock.ts';
 import { writeFileAtomically } from '../../files/file-replacement.ts';
+import { isSameFile } from '../../files/is-same-file.ts';
+import { MAX_INPUT_BYTES, readInputFile } from '../../files/read-input.ts';
 import {
   firstStringMember,
   getMember,
@@ -19,38 +20,49 @@ import type { Runtime } from '../../runtime.ts';
 import { invalidBodyFailure } from '../body-check.ts';
 import { isIssue, type JsonSource, locationInSource, parseJsonSource } from '../json-source.ts';
 
-/** A conversation that is kept in a file, locked until it is closed. */
+/** A conversation in a file, locked until it is closed. */
 export interface Conversation {
   /** The messages so far. */
   readonly source: JsonSource;
-  /** Writes the messages of a body and the one that answered, in place of what the file held; without an answer nothing. */
-  readonly save: (body: JsonNode, reply: JsonNode | undefined) => Promise<void>;
+  /** Replaces the file by the messages of a body and of the response; without a response message it writes nothing. */
+  readonly save: (body: JsonNode, response: JsonNode | undefined) => Promise<void>;
   readonly close: () => Promise<void>;
 }
 
-/** Opens a conversation; a file that is not there is an empty one. Throws Failure where it is in use or no list of messages. */
-export async function openConversation(displayPath: string, runtime: Runtime): Promise<Conversation> {
+/**
+ * Opens a conversation; a missing file is an empty one. `outputPath` is where the result goes, as typed. Throws usage
+ * where both are one file, Failure `local` while another process uses it, and `body` where it is not an array.
+ */
+export async function openConversation(
+  displayPath: string,
+  outputPath: string | undefined,
+  runtime: Runtime,
+  signal: AbortSignal,
+): Promise<Conversation> {
   const path = resolve(runtime.cwd, displayPath);
+  if (outputPath !== undefined && (await isSameFile(path, resolve(runtime.cwd, outputPath))))
+    throw usageFailure(
+      `--conversation and -o name the same file, ${displayPath}`,
+      'choose another file with -o; the response is kept in the conversation as well',
+    );
   const close = await acquireLock(path, displayPath, runtime);
   try {
-    const source = await readMessages(path, displayPath);
-    return { source, close, save: (body, reply) => saveMessages(path, displayPath, body, reply) };
+    const source = await readMessages(path, displayPath, signal);
+    return { source, close, save: (body, response) => saveMessages(path, displayPath, body, response) };
   } catch (error) {
     await close();
     throw error;
   }
 }
 
-async function readMessages(path: string, displayPath: string): Promise<JsonSource> {
-  const bytes = await readFile(path).catch((error: unknown) => {
-    if (isNotFoundError(error)) return '[]';
-    throw new Failure('local', `cannot read ${displayPath}: ${describeFileError(error)}`);
-  });
+async function readMessages(path: string, displayPath: string, signal: AbortSignal): Promise<JsonSource> {
+  const limits = { signal, maxBytes: MAX_INPUT_BYTES };
+  const bytes = (await pathExists(path)) ? await readInputFile(path, displayPath, limits) : '[]';
   const source = parseJsonSource(displayPath, bytes);
   if (isIssue(source)) throw invalidBodyFailure([source]);
   if (kindOf(rootOf(source.doc)) === 'list') return source;
   throw invalidBodyFailure([
-    { path: 'messages', at: locationInSource(source), message: 'a conversation must be a list of messages' },
+    { path: 'messages', at: locationInSource(source), message: 'a conversation must be an array of messages' },
   ]);
 }
 
@@ -64,7 +76,7 @@ async function saveMessages(
   const messagesNode = getMember(body, 'messages');
   const messages = messagesNode ? Array.from(itemsOf(messagesNode)) : [];
   const last = messages.at(-1);
-  // A continued message and what continues it are one message, unless the reply repeats it.
+  // A prefilled message and its continuation are one message, unless the response echoes the beginning.
   const isContinued = isTrue(getMember(body, 'continue_final_message')) && last !== undefined;
   const continuedText =
     isContinued && !isTrue(getMember(body, 'echo')) ? (firstStringMember(last, 'content') ?? '') : '';

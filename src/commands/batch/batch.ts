@@ -45,7 +45,7 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
   const batchOptions = readBatchOptions(invocation, options);
   stdinClaim(operation, args, flags);
   const tools = {
-    inputs: createInputReader(runtime, signal, report.note),
+    inputs: createInputReader(runtime, signal, report.note, callSettings.timeoutMs),
     now: runtime.now,
     randomBytes: runtime.randomBytes,
   };

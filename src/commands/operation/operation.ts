@@ -11,7 +11,6 @@ import type { PreparedRequest } from '../../client/prepared-request.ts';
 import { requestHeaders } from '../../client/request-headers.ts';
 import { sendAndShow } from '../../client/send-and-show.ts';
 import type { Invocation, RunCommand } from '../../command.ts';
-import type { SelectedProfile } from '../../config/select-profile.ts';
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
 import { getBooleanFlag, getStringFlag } from '../../flag.ts';
@@ -34,12 +33,13 @@ export function runOperation(operation: Operation): RunCommand {
     const callSettings = await resolveCallSettings(operation, invocation.flags, runtime);
     const { options, chosen, destination } = callSettings;
     const file = getStringFlag(invocation.flags, 'conversation');
-    const conversation = file === undefined ? undefined : await openConversation(file, runtime);
+    const conversation =
+      file === undefined ? undefined : await openConversation(file, options.output, runtime, context.signal);
     let training: PreparedTraining | undefined;
     try {
       training = await openTraining(operation, invocation, callSettings, context);
       const draft =
-        training?.draft ?? (await buildCheckedBody(operation, invocation, options, chosen, conversation, context));
+        training?.draft ?? (await buildCheckedBody(operation, invocation, callSettings, conversation, context));
       const headers = requestHeaders(destination.profileHeaders, options.headers, operation.streams === true);
       const { url, isLocal } = destination;
       const prepared: PreparedRequest = {
@@ -89,14 +89,13 @@ async function openTraining(
 async function buildCheckedBody(
   operation: Operation,
   { args, flags }: Invocation,
-  options: OperationOptions,
-  chosen: SelectedProfile,
+  { options, chosen, timeoutMs }: CallSettings,
   conversation: Conversation | undefined,
   context: Context,
 ): Promise<Draft> {
   const { runtime, report, stdout, signal } = context;
   const dependencies = {
-    inputs: createInputReader(runtime, signal, report.note),
+    inputs: createInputReader(runtime, signal, report.note, timeoutMs),
     now: runtime.now,
     randomBytes: runtime.randomBytes,
   };
@@ -108,7 +107,7 @@ async function buildCheckedBody(
     streamMode && !options.exact ? withStreamEnabled(buildResult.draft, operation, streamMode) : buildResult.draft;
   await enforceChecks(draft, operation, buildResult.inputIssues, options, report);
   if (conversation && requestedChoiceCount(rootOf(draft.doc)) > 1)
-    throw usageFailure('a conversation goes on with one reply, and the body asks for several', 'leave out n');
+    throw usageFailure('--conversation keeps one response, and the body asks for several', 'remove n, or set it to 1');
   return draft;
 }
 

@@ -1,0 +1,115 @@
+import { close, constants, createReadStream, fstat, open } from 'node:fs';
+import type { Readable } from 'node:stream';
+import { promisify } from 'node:util';
+import { Failure, InterruptedError } from '../errors.ts';
+import { describeFileError } from './file-errors.ts';
+
+/** An input that is open for reading: destroy the stream to close it. */
+export interface OpenInput {
+  readonly stream: Readable;
+  /** Bytes in all; undefined for FIFOs and devices. */
+  readonly size: number | undefined;
+}
+
+/** What bounds the reading of an input. */
+export interface InputLimits {
+  /** Ends the reading with the signal's reason. */
+  readonly signal: AbortSignal;
+  readonly maxBytes: number;
+}
+
+/** Most bytes of an input that is held in memory; servers accept at most 32 MiB (docs/servers.md). */
+export const MAX_INPUT_BYTES = 128 * 1024 * 1024;
+
+/**
+ * All bytes of a file, a FIFO or a device. A FIFO waits for its writer until the signal and never counts as empty before
+ * one came. Throws Failure `local` for files that cannot be read or are too large, and the signal's reason.
+ */
+export async function readInputFile(
+  path: string,
+  displayPath: string,
+  { signal, maxBytes }: InputLimits,
+): Promise<Buffer> {
+  const { stream, size = 0 } = await openInputFile(path, displayPath, signal);
+  return collectInput(stream, displayPath, maxBytes, size);
+}
+
+/**
+ * Opens a file, a FIFO or a device without ever blocking a thread, so that a signal can end the process while a FIFO has
+ * no writer. Throws Failure `local`; the stream fails with the signal's reason, or the system's error.
+ */
+export async function openInputFile(path: string, displayPath: string, signal: AbortSignal): Promise<OpenInput> {
+  signal.throwIfAborted();
+  try {
+    const fd = await promisify(open)(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+    try {
+      const stats = await promisify(fstat)(fd);
+      if (stats.isDirectory()) throw Object.assign(new Error('directory'), { code: 'EISDIR' });
+      const stream = stats.isFile() ? createReadStream('', { fd }) : await openDevice(fd, stats.isFIFO());
+      destroyOnAbort(stream, signal);
+      return { stream, size: stats.isFile() ? stats.size : undefined };
+    } catch (error) {
+      await promisify(close)(fd);
+      throw error;
+    }
+  } catch (error) {
+    throw unreadableInputFailure(displayPath, error);
+  }
+}
+
+/** Collects a stream into one buffer. Throws Failure `local` beyond `maxBytes` and for errors of the stream. */
+export async function collectInput(
+  stream: AsyncIterable<Uint8Array>,
+  displayPath: string,
+  maxBytes: number,
+  expectedBytes = 0,
+): Promise<Buffer> {
+  if (expectedBytes > maxBytes) throw tooLargeFailure(displayPath, maxBytes);
+  let bytes = Buffer.allocUnsafe(expectedBytes || FIRST_BUFFER_BYTES);
+  let length = 0;
+  try {
+    for await (const chunk of stream) {
+      const needed = length + chunk.length;
+      if (needed > maxBytes) throw tooLargeFailure(displayPath, maxBytes);
+      if (needed > bytes.length) {
+        const larger = Buffer.allocUnsafe(Math.min(maxBytes, Math.max(needed, bytes.length * 2)));
+        bytes.copy(larger, 0, 0, length);
+        bytes = larger;
+      }
+      bytes.set(chunk, length);
+      length = needed;
+    }
+  } catch (error) {
+    throw unreadableInputFailure(displayPath, error);
+  }
+  return bytes.subarray(0, length);
+}
+
+/** The failure of an input; one that is a Failure, or a request to end the process, stays as it is. */
+export function unreadableInputFailure(displayPath: string, error: unknown): unknown {
+  if (error instanceof Failure || error instanceof InterruptedError) return error;
+  return new Failure('local', `cannot read ${displayPath}: ${describeFileError(error)}`);
+}
+
+const FIRST_BUFFER_BYTES = 64 * 1024;
+
+// A socket waits for the writer of a FIFO in the event loop; reading the file would return its end at once.
+async function openDevice(fd: number, isFifo: boolean): Promise<Readable> {
+  if (isFifo) {
+    const { Socket } = await import('node:net');
+    return new Socket({ fd, readable: true, writable: false });
+  }
+  const { isatty, ReadStream } = await import('node:tty');
+  return isatty(fd) ? new ReadStream(fd) : createReadStream('', { fd });
+}
+
+function destroyOnAbort(stream: Readable, signal: AbortSignal): void {
+  const stop = (): void => void stream.destroy(signal.reason);
+  signal.addEventListener('abort', stop, { once: true });
+  stream.once('close', () => signal.removeEventListener('abort', stop));
+}
+
+function tooLargeFailure(displayPath: string, maxBytes: number): Failure {
+  const size = maxBytes >= 1024 * 1024 ? `${Math.floor(maxBytes / 1024 / 1024)} MiB` : `${maxBytes} bytes`;
+  return new Failure('local', `cannot read ${displayPath}: it has more than ${size}, the limit for this input`);
+}

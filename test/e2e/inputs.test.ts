@@ -1,0 +1,86 @@
+import { execFileSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { finished, run, start } from '../support/process.ts';
+import { folder } from '../support/svc.ts';
+
+const FIFO_COMMANDS = [
+  ['-f', ['feedback', 'schema', '-f', 'pipe', '--local']],
+  ['@file', ['chat', 'x', '--no-stdin', '--tools', '@pipe', '--local']],
+  ['--conversation', ['chat', 'x', '--no-stdin', '--conversation', 'pipe', '--local']],
+  ['--batch', ['chat', '--batch', 'pipe', '--local']],
+] as const;
+
+function fifoFolder(): string {
+  const cwd = folder();
+  execFileSync('mkfifo', [join(cwd, 'pipe')]);
+  return cwd;
+}
+
+describe('a FIFO without a writer', () => {
+  it.each(FIFO_COMMANDS)('as %s: a signal ends svc', async (_, args) => {
+    const child = start(args, { cwd: fifoFolder() });
+    // Whatever svc does at that time, the signal ends it.
+    const ending = finished(child);
+    const interrupt = setInterval(() => child.kill('SIGINT'), 300);
+    const { code, signal } = await ending.finally(() => clearInterval(interrupt));
+    expect(code === 130 || signal === 'SIGINT').toBe(true);
+  });
+
+  it('as -f: --timeout ends svc, and nothing counts as empty', async () => {
+    const { code, stderr } = await run(['feedback', 'schema', '-f', 'pipe', '--local', '--timeout', '0.2s'], {
+      cwd: fifoFolder(),
+    });
+    expect({ code, stderr }).toEqual({
+      code: 12,
+      stderr:
+        'svc: no end of pipe within 0.2 s; nothing was sent\n  check what writes to it, or set a longer --timeout\n',
+    });
+  });
+
+  it('waits for the writer', async () => {
+    const cwd = fifoFolder();
+    const child = start(['feedback', 'schema', '-f', 'pipe', '--dry-run', '-q'], { cwd });
+    const body = '{"project_id":"a/b","start":"2026-01-01T00:00:00Z"}';
+    const writer = start(['feedback', 'schema', '-f', '-', '--dry-run', '-q', '-o', 'body'], { cwd });
+    writer.stdin?.end(body);
+    await finished(writer);
+    execFileSync('sh', ['-c', 'cat body > pipe'], { cwd });
+    expect(await finished(child)).toMatchObject({ code: 0, stdout: body });
+  });
+});
+
+describe('an endless input', () => {
+  it.each([
+    ['-f', ['call', 'start', '-f', '/dev/zero', '--local']],
+    ['@file', ['chat', 'x', '--no-stdin', '--tools', '@/dev/zero', '--local']],
+    ['--conversation', ['chat', 'x', '--no-stdin', '--conversation', 'zero', '--local']],
+  ])('as %s is rejected', async (_, args) => {
+    const cwd = folder();
+    execFileSync('ln', ['-s', '/dev/zero', join(cwd, 'zero')]);
+    const { code, stderr } = await run(args, { cwd });
+    expect(stderr).toMatch(/^svc: cannot read \S+: it has more than 128 MiB, the limit for this input\n/);
+    expect(code).toBe(12);
+  });
+});
+
+it.each([['talk.json'], ['./link.json']])(
+  '--conversation talk.json with -o %s is a wrong command line',
+  async (output) => {
+    const cwd = folder();
+    writeFileSync(join(cwd, 'talk.json'), '[]');
+    execFileSync('ln', ['talk.json', 'link.json'], { cwd });
+    const { code, stderr } = await run(
+      ['chat', 'x', '--no-stdin', '--local', '--conversation', 'talk.json', '-o', output],
+      {
+        cwd,
+      },
+    );
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr:
+        'svc: --conversation and -o name the same file, talk.json\n  choose another file with -o; the response is kept in the conversation as well\n',
+    });
+  },
+);
