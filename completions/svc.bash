@@ -174,8 +174,8 @@ _svc_command() {
       valued="--error-format"
       ;;
     "train lint")
-      flags="--file -f --group-by --fail-on --json --verbose -v --quiet -q --error-format --help -h"
-      valued="--file -f --group-by --fail-on --error-format"
+      flags="--file -f --group-by --fail-on --annotations --json --verbose -v --quiet -q --error-format --help -h"
+      valued="--file -f --group-by --fail-on --annotations --error-format"
       paths="--file -f"
       arguments="<files>"
       ;;
@@ -223,6 +223,7 @@ _svc_choices() {
     "chat --tool-choice") choices="none" ;;
     "chat --reasoning-effort") choices="low medium high" ;;
     "train lint --fail-on") choices="any zero-variance rounded-variance single-trajectory empty-group missing-reward nan huge-reward no-logprobs token-text policy-order mixed-tools" ;;
+    "train lint --annotations") choices="github" ;;
   esac
 }
 complete -F _svc svc

@@ -4,6 +4,7 @@ import { rootOf } from '../json/json-node.ts';
 import { formatJsonPath } from '../json/json-path.ts';
 import type { Operation } from '../operations/operation.ts';
 import { type Draft, locationInDraft } from './draft.ts';
+import { sortIssuesByLocation } from './sort-issues.ts';
 
 /** How strictly findings are taken. */
 export interface Strictness {
@@ -44,8 +45,11 @@ export async function createBodyCheck({ body }: Operation, { strict, noCheck }: 
         ({ code, path }) => code !== 'missing' || !inputIssues.some((issue) => issue.path === formatJsonPath(path)),
       )
       .map(({ level, more, ...finding }) => ({ level, more, ...findingToIssue(draft, finding) }));
-    const all = [...findings, ...streamedFindings];
-    const errors = [...inputIssues, ...all.filter(isError)];
+    // Without streamed findings they are in order, with flags and files as the draft has them.
+    const isStreamed = streamedFindings.length > 0;
+    const all = isStreamed ? sortIssuesByLocation([...findings, ...streamedFindings]) : findings;
+    const unsorted = [...inputIssues, ...all.filter(isError)];
+    const errors = isStreamed ? sortIssuesByLocation(unsorted) : unsorted;
     const more = errors.reduce((sum, finding) => sum + (finding.more ?? 0), 0);
     return {
       warnings: all.filter((finding) => !isError(finding)),

@@ -92,7 +92,7 @@ describe('svc train lint', () => {
 
   it('tells each problem with its place, and findings beside it', async () => {
     const { stdout, stderr } = await lint(['nan.jsonl', 'bad.jsonl']);
-    expect(stderr).toMatch(/^svc: this could not be sent: it is wrong in 2 places$/m);
+    expect(stderr).toMatch(/^svc: svc train would not send these trajectories: 2 errors$/m);
     expect(stderr).toMatch(/^ {2}nan\.jsonl:2:28: not JSON: NaN is not JSON/m);
     expect(stderr).toMatch(/^ {2}bad\.jsonl:2:28: not JSON: unexpected/m);
     expect(JSON.parse(stdout)).toMatchObject({
@@ -100,4 +100,51 @@ describe('svc train lint', () => {
       problems: [{ at: 'nan.jsonl:2:28' }, { at: 'bad.jsonl:2:28' }],
     });
   });
+
+  it('hints at --group-by where each line is a trajectory', async () => {
+    const { stderr } = await lint(['alone.jsonl']);
+    expect(stderr).toMatch(/^ {2}if each line is a trajectory, group them: add --group-by metadata\.task$/m);
+  });
+
+  it('prints errors in the order of the text', async () => {
+    const text = `{"trajectories":[{"reward":1,"start_time":"x"}],"logs":[],"logs":2}\n{"trajectories":[{"reward":"a"},{"reward":"b","metrics":1}]}\n`;
+    const { stdout, stderr } = await lint(['-'], { stdin: `${group('0', '1')}${text}` });
+    const places = [...stderr.matchAll(/stdin:(\d+):(\d+)/g)].map(([, line, column]) => [Number(line), Number(column)]);
+    expect(places).toHaveLength(JSON.parse(stdout).problems.length);
+    expect(places.slice(2)).toEqual(places.slice(2).sort(([a = 0, b = 0], [c = 0, d = 0]) => a - c || b - d));
+  });
+
+  it.each<[string, readonly string[], Setting, number, readonly string[]]>([
+    [
+      'a finding as a warning',
+      ['equal.jsonl'],
+      {},
+      0,
+      ['::warning file=equal.jsonl,line=1,col=1,title=zero-variance::trajectory_groups[0]: all 2 rewards are 1'],
+    ],
+    [
+      'a finding of --fail-on as an error',
+      ['equal.jsonl', '--fail-on', 'zero-variance'],
+      {},
+      13,
+      ['::error file=equal.jsonl,line=1,col=1,title=zero-variance::trajectory_groups[0]: all 2 rewards are 1'],
+    ],
+    ['nothing for clean files', ['good.jsonl'], {}, 0, []],
+    ['JSON errors', ['bad.jsonl'], {}, 3, [expect.stringMatching(/^::error file=bad\.jsonl,line=2,col=28,title=/)]],
+    ['stdin without a file', ['-'], { stdin: group('1', '1') }, 0, [expect.stringMatching(/^::warning line=1,col=1,/)]],
+  ])('--annotations github prints %s', async (_, args, setting, code, lines) => {
+    const result = await lint([...args, '--annotations', 'github'], setting);
+    expect({ code: result.code, lines: result.stderr.split('\n').filter((line) => line.startsWith('::')) }).toEqual({
+      code,
+      lines,
+    });
+    expect(Object.keys(JSON.parse(result.stdout))).toContain('findings');
+  });
+
+  it.each([[['--annotations', 'gitlab']], [['--annotations', 'github', '--error-format', 'json']]])(
+    '%j is a wrong command line',
+    async (flags) => {
+      expect(await lint(['good.jsonl', ...flags])).toMatchObject({ code: 2, stdout: '' });
+    },
+  );
 });

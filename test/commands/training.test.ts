@@ -194,7 +194,12 @@ describe('what is not sent', () => {
       3,
       /bare\.jsonl:1:1: has no metadata\.task/,
     ],
-    ['groups to be grouped', ['ok.jsonl', '--group-by', 'a'], 3, /ok\.jsonl:1:1: is a group already/],
+    [
+      'groups to be grouped',
+      ['ok.jsonl', '--group-by', 'a'],
+      3,
+      /ok\.jsonl:1:1: is already a group; leave out --group-by/,
+    ],
     [
       'strangers without a copy',
       ['-', '--no-spool', '--group-by', 'metadata.task'],
@@ -206,7 +211,7 @@ describe('what is not sent', () => {
       'errors without a copy',
       ['-', '--no-spool'],
       3,
-      /stdin:1:28 .*reward: must be a number/,
+      /^svc: the body is wrong; svc canceled the upload, and nothing was applied\n {2}stdin:1:28 .*reward: must be a number/,
       '{"trajectories":[{"reward":""}]}',
     ],
     ['broken gzip', ['half.gz'], 12, /cannot read half\.gz: it is broken gzip/],

@@ -4,6 +4,7 @@ import { Failure, usageFailure } from '../../errors.ts';
 import { getArrayFlag, getBooleanFlag, getStringFlag } from '../../flag.ts';
 import { type JsonPath, parseJsonPath } from '../../json/json-path.ts';
 import { writeJson } from '../../json/write-json.ts';
+import { formatGithubAnnotation } from '../../output/github-annotation.ts';
 import { lintJson } from '../../train/lint/lint-json.ts';
 import { findLintKind, type LintKind, lintKindNames } from '../../train/lint/lint-kinds.ts';
 import { lintText } from '../../train/lint/lint-text.ts';
@@ -12,19 +13,24 @@ import { keepHeapSmall } from '../../train/stream/small-heap.ts';
 import { createTrajectorySources } from './trajectory-sources.ts';
 
 /**
- * Looks at trajectories and tells what cannot be learned from; nothing is sent. Throws Failure `body` where they could
- * not be sent as they are, and `guard` where there are findings of `--fail-on`.
+ * Checks trajectories and prints what a trainer cannot learn from; sends nothing. Throws Failure `body` if the service
+ * would reject them, and `guard` for findings of `--fail-on`.
  */
 export const runTrainLint: RunCommand = async ({ args, flags }, context) => {
   const { stdout, report } = context;
   const fatal = parseFailOn(getArrayFlag(flags, 'fail-on'));
   const path = parseGroupBy(getStringFlag(flags, 'group-by'));
+  const isAnnotated = getStringFlag(flags, 'annotations') === 'github';
+  if (isAnnotated && getStringFlag(flags, 'error-format') === 'json')
+    throw usageFailure('--annotations prints text lines on stderr', 'leave out --error-format json');
   const result = await lintFiles(args, getStringFlag(flags, 'file'), createLinter(path), context);
   const isJson = getBooleanFlag(flags, 'json') || !stdout.isTerminal;
   await stdout.write(isJson ? `${writeJson(lintJson(result))}\n` : lintText(result));
   await stdout.end();
-  for (const { at, path, message } of result.contractFindings.filter(({ level }) => level === 'warning'))
-    await report.warn(`${at} ${path}: ${message}`);
+  if (isAnnotated) for (const line of annotationLines(result, fatal)) await report.line(line);
+  else
+    for (const { at, path, message } of result.contractFindings.filter(({ level }) => level === 'warning'))
+      await report.warn(`${at} ${path}: ${message}`);
   const failure = lintFailure(result, fatal);
   if (failure) throw failure;
 };
@@ -36,9 +42,9 @@ async function lintFiles(
   context: Context,
 ): Promise<LintResult> {
   const paths = [...files, ...(body === undefined ? [] : [body])];
-  if (paths.length === 0) throw usageFailure('there is nothing to look at', 'svc train lint <files...>; - is stdin');
+  if (paths.length === 0) throw usageFailure('no files given', 'svc train lint <files...>; - is stdin');
   if (paths.filter((file) => file === '-').length > 1)
-    throw usageFailure('stdin can be read once, and it is named twice');
+    throw usageFailure('stdin was named twice, but can be read only once', 'name - once');
   keepHeapSmall();
   const sources = createTrajectorySources(context, false);
   const stop = context.startSpinner('reading trajectories');
@@ -69,7 +75,10 @@ function parseFailOn(flagValues: readonly string[]): readonly LintKind[] {
   return names.map((name) => {
     const kind = findLintKind(name);
     if (kind) return kind;
-    throw usageFailure(`--fail-on cannot be ${JSON.stringify(name)}`, `it is any, or of ${lintKindNames.join(', ')}`);
+    throw usageFailure(
+      `--fail-on: ${JSON.stringify(name)} is not a kind of finding`,
+      `use any, or one or more of ${lintKindNames.join(', ')}`,
+    );
   });
 }
 
@@ -77,21 +86,41 @@ function parseGroupBy(text: string | undefined): JsonPath | undefined {
   if (text === undefined) return undefined;
   const path = parseJsonPath(text);
   if (path) return path;
-  throw usageFailure(`--group-by cannot be ${JSON.stringify(text)}`, 'write a path, such as metadata.task');
+  throw usageFailure(`--group-by: ${JSON.stringify(text)} is not a valid path`, 'write a path such as metadata.task');
+}
+
+function* annotationLines(
+  { summary, structureErrors, contractFindings }: LintResult,
+  fatal: readonly LintKind[],
+): Generator<string> {
+  for (const { level, at, path, message } of [...structureErrors, ...contractFindings])
+    yield formatGithubAnnotation({ level, at, title: path || 'body', message });
+  for (const kind of lintKindNames)
+    for (const { at, path, message } of summary.findings.examplesOf(kind))
+      yield formatGithubAnnotation({
+        level: fatal.includes(kind) ? 'error' : 'warning',
+        at,
+        title: kind,
+        message: `${path}: ${message}`,
+      });
 }
 
 function lintFailure(
-  { summary, structureErrors, contractFindings }: LintResult,
+  { summary, structureErrors, contractFindings, hint }: LintResult,
   fatal: readonly LintKind[],
 ): Failure | undefined {
   const errors = [...structureErrors, ...contractFindings.filter(({ level }) => level === 'error')];
   if (errors.length > 0) {
     const count = errors.reduce((sum, { more = 0 }) => sum + 1 + more, 0);
-    const places = count === 1 ? 'in one place' : `in ${count} places`;
-    return new Failure('body', `this could not be sent: it is wrong ${places}`, { issues: errors, applied: 'no' });
+    const places = count === 1 ? '1 error' : `${count} errors`;
+    return new Failure('body', `svc train would not send these trajectories: ${places}`, {
+      issues: errors,
+      hint,
+      applied: 'no',
+    });
   }
   const found = fatal.filter((kind) => summary.findings.count(kind) > 0);
   if (found.length === 0) return undefined;
   const counts = found.map((kind) => `${kind} (${summary.findings.count(kind)})`);
-  return new Failure('guard', `found what --fail-on names: ${counts.join(', ')}`, { applied: 'no' });
+  return new Failure('guard', `--fail-on: found ${counts.join(', ')}`, { applied: 'no' });
 }

@@ -3,6 +3,7 @@ import { createDraft } from '../../body/draft.ts';
 import { isIssue, parseJsonSource } from '../../body/json-source.ts';
 import { enforceChecks } from '../../client/enforce-checks.ts';
 import type { Context } from '../../context.ts';
+import { Failure } from '../../errors.ts';
 import type { RequestBody } from '../../http/message.ts';
 import { createTrainingFacts } from '../../train/history/training-facts.ts';
 import { assembleBody, splitAtGroupArrays } from '../../train/stream/assemble-body.ts';
@@ -43,9 +44,20 @@ export function singlePassBody(
     length: undefined,
     chunks: () =>
       withholdLastChunk(pieces, async (bodyDigest) => {
-        const checkedDraft = completeDraft();
-        await enforceChecks(checkedDraft, input.operation, built.inputIssues, strictness, report, checks);
-        await guard.begin(createTrainingFacts(bodyDigest, checkedDraft, checks, files));
+        try {
+          const checkedDraft = completeDraft();
+          await enforceChecks(checkedDraft, input.operation, built.inputIssues, strictness, report, checks);
+          await guard.begin(createTrainingFacts(bodyDigest, checkedDraft, checks, files));
+        } catch (error) {
+          throw canceledUploadFailure(error);
+        }
       }),
   };
+}
+
+// The checks say that nothing was sent, which is true of all bodies but this one.
+function canceledUploadFailure(error: unknown): unknown {
+  if (!(error instanceof Failure)) return error;
+  const message = error.message.replace(/; nothing was sent$/, '; svc canceled the upload, and nothing was applied');
+  return new Failure(error.code, message, error.facts);
 }

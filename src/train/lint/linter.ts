@@ -1,3 +1,4 @@
+import { sortIssuesByLocation } from '../../body/sort-issues.ts';
 import type { Issue } from '../../errors.ts';
 import { createBodyInspector } from '../../fields/body-validator.ts';
 import { createFindingCollector, type ReportedFinding } from '../../fields/finding.ts';
@@ -31,6 +32,8 @@ export interface LintResult {
   readonly structureErrors: readonly ReportedFinding<Issue>[];
   /** Errors and warnings of the interface. */
   readonly contractFindings: readonly ReportedFinding<Issue>[];
+  /** What to do about them, where there is more to say than what they are. */
+  readonly hint: string | undefined;
 }
 
 /** Starts to look; with a path, trajectories without a group are put into groups by the value there. */
@@ -103,8 +106,9 @@ export function createLinter(path: JsonPath | undefined): Linter {
       summary.groups = checks.groupCount();
       return {
         summary,
-        structureErrors: [...nonFiniteFindings.findings(), ...checks.structureErrors()],
-        contractFindings: checks.findings(),
+        structureErrors: sortIssuesByLocation([...nonFiniteFindings.findings(), ...checks.structureErrors()]),
+        contractFindings: sortIssuesByLocation(checks.findings()),
+        hint: checks.hint(),
       };
     },
   };

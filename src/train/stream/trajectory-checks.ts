@@ -104,8 +104,7 @@ export function createTrajectoryChecks(
     checkEvent: (event, label) => {
       switch (event.kind) {
         case 'group':
-          if (grouping)
-            addStructureError('is a group already; --group-by is for trajectories without one', event.location, label);
+          if (grouping) addStructureError('is already a group; leave out --group-by', event.location, label);
           groupCount += 1;
           indexInGroup = 0;
           groupParts = [];
@@ -135,7 +134,9 @@ export function createTrajectoryChecks(
     findings: findings.findings,
     structureErrors: structureErrors.findings,
     hint: () =>
-      ungroupedCount > 0 && !grouping ? 'of trajectories a line, --group-by metadata.task makes groups' : undefined,
+      ungroupedCount > 0 && !grouping
+        ? 'if each line is a trajectory, group them: add --group-by metadata.task'
+        : undefined,
   };
 }
 
