@@ -57,6 +57,8 @@ export interface Issue {
 
 /** What is known about a failure beyond its message; the members of the JSON error of the same names. */
 export interface FailureFacts {
+  /** The message without what the service said about itself, for a line on a retry. */
+  readonly summary?: string | undefined;
   readonly hint?: string | undefined;
   readonly status?: number | undefined;
   readonly requestId?: string | undefined;

@@ -1,4 +1,5 @@
 import type { BodyCheck } from '../body/body-check.ts';
+import type { Authorization, Destination } from '../client/destination.ts';
 import type { RetryBudget } from '../client/retry-budget.ts';
 import type { Context } from '../context.ts';
 import type { Issue } from '../errors.ts';
@@ -21,8 +22,10 @@ export interface LineChecks {
 /** What all lines of a batch are sent with. */
 export interface BatchJob extends LineChecks {
   readonly url: URL;
-  /** With the credential. */
-  readonly headers: Headers;
+  readonly destination: Destination;
+  /** Headers of the command line. */
+  readonly flagHeaders: Headers;
+  readonly authorization: Authorization | undefined;
   readonly send: Send;
   readonly rateLimiter: RateLimiter;
   /** Aborted when nothing more is to leave; what is under way goes on. */

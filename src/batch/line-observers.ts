@@ -1,6 +1,6 @@
 import type { Draft } from '../body/draft.ts';
 import type { Destination } from '../client/destination.ts';
-import type { RequestObserver } from '../client/send-and-show.ts';
+import type { RequestObserver } from '../client/request-observer.ts';
 import type { Context } from '../context.ts';
 import { type FlagValues, getBooleanFlag } from '../flag.ts';
 import type { Operation } from '../operations/operation.ts';

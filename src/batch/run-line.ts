@@ -1,7 +1,7 @@
 import { isIdempotent, retryAdvice } from '../client/idempotency.ts';
-import { requestSecrets } from '../client/prepared-request.ts';
+import { prepareRequest, requestSecrets } from '../client/prepared-request.ts';
 import { createRequestContext, type RequestContext } from '../client/request-context.ts';
-import type { RequestObserver } from '../client/send-and-show.ts';
+import type { RequestObserver } from '../client/request-observer.ts';
 import { type AppliedState, Failure, signalOfFailure, toFailure } from '../errors.ts';
 import { createRedactor } from '../output/redact.ts';
 import type { BatchJob } from './batch-job.ts';
@@ -54,12 +54,12 @@ export async function runLine(line: InputLine, slot: ResultSlot, job: BatchJob):
   };
   const observer = job.observerFor(draft);
   const recordingObserver: RequestObserver = {
-    begin: async () => {
-      await observer?.begin();
+    ...observer,
+    onSend: async () => {
+      await observer?.onSend?.();
       if (!isMarkedInFlight) await markInFlight();
       startedAt = runtime.elapsed();
     },
-    end: async (outcome) => observer?.end(outcome),
   };
   // Where it does no harm to send a line twice, it is said ahead, so that the disk works while others are under way.
   if (isIdempotent(requestContext.effect)) await markInFlight();
@@ -110,10 +110,10 @@ function isInterruption({ code, facts }: Failure): boolean {
 
 function redactorFor(
   requestContext: RequestContext,
-  { headers, context: { report } }: BatchJob,
+  { destination, flagHeaders, context: { report } }: BatchJob,
 ): (text: string) => string {
   const { redact } = createRedactor(
-    requestSecrets({ operation: requestContext.operation, draft: requestContext.draft, headers }),
+    requestSecrets(prepareRequest(requestContext.operation, requestContext.draft, destination, flagHeaders)),
   );
   return (text) => redact(report.redact(text));
 }

@@ -1,16 +1,17 @@
 import type { Context } from '../context.ts';
-import { isLoopbackUrl } from '../http/proxy.ts';
+import { isLoopbackUrl, proxySecrets } from '../http/proxy.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { CallSettings } from './call-settings.ts';
 import { type Authorization, resolveAuthorization } from './destination.ts';
 
-/** The credential for a call, hidden in all that is reported from then on; none for the embedded service. Throws as authorizationFor does. */
+/** The credential for a request, redacted in all output from now on; undefined for the embedded service. Throws as resolveAuthorization does. */
 export async function authorizeRequest(
   operation: Operation,
   url: URL,
-  { options, chosen }: Pick<CallSettings, 'options' | 'chosen'>,
-  { runtime, report, signal }: Context,
+  { options, chosen, route }: Pick<CallSettings, 'options' | 'chosen' | 'route'>,
+  { runtime, report, signal }: Pick<Context, 'runtime' | 'report' | 'signal'>,
 ): Promise<Authorization | undefined> {
+  if (route?.proxy) report.addSecrets(proxySecrets(route.proxy));
   if (chosen.isLocal) return undefined;
   const authorization = await resolveAuthorization(url, operation, chosen, options.allowHttp, runtime, signal);
   report.addSecrets(authorization.secrets);

@@ -56,30 +56,26 @@ export async function failureFromStatus(response: Response, context: RequestCont
   const serviceError = parseServiceError(await collectBodyStart(response.body, MAX_ERROR_BYTES));
   const location = status >= 300 && status < 400 ? getHeader(headers, 'location') : undefined;
   const detail = location ? `it redirects to ${location}, and redirects are not followed` : serviceError.message;
-  return new Failure(
-    code,
-    [`${statusMessages[code] ?? 'the service refused it'} (${`${status} ${statusText}`.trim()})`, detail]
-      .filter(Boolean)
-      .join(': '),
-    {
-      status,
-      requestId: responseRequestId(headers),
-      applied,
-      phase,
-      bytesSent,
-      attempts,
-      retryAfter: waitMs,
-      // A used up quota does not come back in a minute (SERVERS.md).
-      isPermanent: code === 'limited' && /quota/i.test(serviceError.message ?? ''),
-      ids: applied === 'unknown' ? context.ids : {},
-      issues: serviceError.issues.map(({ path, message }) => ({
-        path: formatJsonPath(path),
-        at: isBodyPath(path, context) ? locationInDraft(context.draft, path) : '',
-        message,
-      })),
-      hint: statusHint(code, context, location, waitMs === undefined ? undefined : { waitMs, now }),
-    },
-  );
+  const summary = `${statusMessages[code] ?? 'the service refused it'} (${`${status} ${statusText}`.trim()})`;
+  return new Failure(code, detail ? `${summary}: ${detail}` : summary, {
+    summary,
+    status,
+    requestId: responseRequestId(headers),
+    applied,
+    phase,
+    bytesSent,
+    attempts,
+    retryAfter: waitMs,
+    // A used up quota does not come back in a minute (SERVERS.md).
+    isPermanent: code === 'limited' && /quota/i.test(serviceError.message ?? ''),
+    ids: applied === 'unknown' ? context.ids : {},
+    issues: serviceError.issues.map(({ path, message }) => ({
+      path: formatJsonPath(path),
+      at: isBodyPath(path, context) ? locationInDraft(context.draft, path) : '',
+      message,
+    })),
+    hint: statusHint(code, context, location, waitMs === undefined ? undefined : { waitMs, now }),
+  });
 }
 
 /** Why an exchange ended without its answer, in words. */

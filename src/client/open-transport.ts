@@ -1,49 +1,47 @@
 import { dataDirectory } from '../config/directories.ts';
-import type { Context } from '../context.ts';
 import { useBaselineCompiler } from '../http/baseline-compiler.ts';
 import type { Deadline } from '../http/deadline.ts';
 import { withDecompression } from '../http/decompress.ts';
 import type { Send } from '../http/message.ts';
 import type { Route } from '../http/open-socket.ts';
-import { proxySecrets } from '../http/proxy.ts';
 import { type RequestProgress, withRequestProgress } from '../http/request-progress.ts';
 import { stopUploadOnRefusal } from '../http/stop-upload-on-refusal.ts';
 import { defaultTimeLimits, withTimeLimits } from '../http/time-limits.ts';
 import type { Transport } from '../http/transport.ts';
 import { withVerboseLog } from '../http/verbose-log.ts';
 import type { Runtime } from '../runtime.ts';
+import type { RequestObserver } from './request-observer.ts';
 
-/** Opens the line to a service, over the network or, without a way, the embedded one; `isKept`: for many exchanges in a row. */
-export async function openTransport(route: Route | undefined, context: Context, isReused = false): Promise<Transport> {
-  if (route?.proxy) context.report.addSecrets(proxySecrets(route.proxy));
-  return createTransport(route, context.runtime, isReused);
-}
-
-/** What every exchange passes through: what is known of it, what is told of it, decoding, and its limits. */
-export function withMiddleware(
-  send: Send,
-  progress: RequestProgress,
-  deadline: Deadline,
-  { runtime, report }: Context,
-): Send {
-  const middleware = [
-    withRequestProgress(progress),
-    ...(report.isVerbose ? [withVerboseLog(report.detail)] : []),
-    withDecompression,
-    withTimeLimits(defaultTimeLimits, deadline, progress, runtime.after),
-    stopUploadOnRefusal,
-  ];
-  return middleware.reduceRight((next, wrap) => wrap(next), send);
-}
-
-async function createTransport(route: Route | undefined, runtime: Runtime, isReused: boolean): Promise<Transport> {
+/**
+ * Opens a connection to a service: over the network, or without a route to the embedded service. `isReused`: for many
+ * exchanges in a row.
+ */
+export async function openTransport(route: Route | undefined, runtime: Runtime, isReused = false): Promise<Transport> {
   if (!route) {
     const { databaseFileIn, openLocalService } = await import('../local-service/open-local-service.ts');
     return openLocalService({ databaseFile: databaseFileIn(dataDirectory(runtime)) }, runtime);
   }
   if (runtime.send) return { send: runtime.send, close: async () => {} };
-  // Of many exchanges each one would be slower, and the end of the process is a small part of it all.
+  // Optimized WebAssembly pays for many exchanges, but for a single one it is half of the time that its process takes to end.
   if (!isReused && runtime.node.startsWith('20.')) useBaselineCompiler();
-  const { openTransport } = await import('../http/transport.ts');
-  return openTransport(route, isReused);
+  const { openHttpTransport } = await import('../http/transport.ts');
+  return openHttpTransport(route, isReused);
+}
+
+/** A Send that keeps `progress`, traces each line if asked to, decompresses responses and enforces the time limits. */
+export function withMiddleware(
+  send: Send,
+  progress: RequestProgress,
+  deadline: Deadline,
+  { after }: Pick<Runtime, 'after'>,
+  onTrace: RequestObserver['onTrace'],
+): Send {
+  const middleware = [
+    withRequestProgress(progress),
+    ...(onTrace ? [withVerboseLog(onTrace)] : []),
+    withDecompression,
+    withTimeLimits(defaultTimeLimits, deadline, progress, after),
+    stopUploadOnRefusal,
+  ];
+  return middleware.reduceRight((next, wrap) => wrap(next), send);
 }

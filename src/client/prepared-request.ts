@@ -1,32 +1,63 @@
 import type { Buffer } from 'node:buffer';
 import type { Draft } from '../body/draft.ts';
 import type { Fields } from '../fields/field.ts';
-import type { Headers, RequestBody } from '../http/message.ts';
+import type { Headers, Request, RequestBody } from '../http/message.ts';
 import { isSecretHeader } from '../http/verbose-log.ts';
 import { applySplices } from '../json/apply-splices.ts';
 import { splicesToSetMembers } from '../json/edit.ts';
 import { getMember, isTrue, type JsonNode, kindOf, rawText, rootOf, stringOf } from '../json/json-node.ts';
 import type { Operation } from '../operations/operation.ts';
+import type { Authorization, Destination } from './destination.ts';
+import { requestHeaders } from './request-headers.ts';
 
-/** A request that is complete but for its credential. */
+/** A request without its credential. */
 export interface PreparedRequest {
   readonly operation: Operation;
-  /** Undefined where no base address is known. */
+  /** Undefined if no base URL is set. */
   readonly url: URL | undefined;
   readonly headers: Headers;
   readonly draft: Draft;
-  /** What is sent: the bytes of the draft, or those of a body of which the draft is only a part. */
+  /** The bytes of the draft, or a larger body of which the draft is a part. */
   readonly body: RequestBody;
-  /** The embedded service answers, and asks for no credential. */
+  /** The embedded service responds, without a credential. */
   readonly isLocal: boolean;
 }
 
-/** True when the body asks for the reply in pieces. */
+/** A prepared request with its URL and credential. */
+export interface SignedRequest extends PreparedRequest {
+  readonly url: URL;
+  readonly authorization: Authorization | undefined;
+}
+
+/** The only place that assembles a request: everything but the credential. `body` defaults to the bytes of the draft. */
+export function prepareRequest(
+  operation: Operation,
+  draft: Draft,
+  { url, profileHeaders, isLocal }: Destination,
+  flagHeaders: Headers = [],
+  body: RequestBody = draft.doc.bytes,
+): PreparedRequest {
+  const headers = requestHeaders(profileHeaders, flagHeaders, isStreamRequested(draft));
+  return { operation, url, headers, draft, body, isLocal };
+}
+
+/** The HTTP request to send; it ends with the signal. */
+export function createHttpRequest({ url, headers, authorization, body }: SignedRequest, signal: AbortSignal): Request {
+  return {
+    method: 'POST',
+    url: url.href,
+    headers: authorization ? [...headers, ['Authorization', authorization.value.reveal()]] : headers,
+    body,
+    signal,
+  };
+}
+
+/** True when the body asks for a streamed response. */
 export function isStreamRequested({ doc }: Draft): boolean {
   return isTrue(getMember(rootOf(doc), 'stream'));
 }
 
-/** The body with `shown(name)` in the place of every secret; the very same bytes where there is none. */
+/** The body with `placeholder(name)` in place of every secret field; the same bytes if it has none. */
 export function redactSecretFields({ doc }: Draft, { body }: Operation, placeholder: (name: string) => string): Buffer {
   const root = rootOf(doc);
   const secrets = secretFields(root, body).map(([name]) => name);
@@ -40,7 +71,7 @@ export function redactSecretFields({ doc }: Draft, { body }: Operation, placehol
   );
 }
 
-/** The secrets in a request besides its credential: secret members of the body, and headers that carry one. */
+/** The secrets in a request besides its credential: secret fields of the body, and headers that carry one. */
 export function requestSecrets({
   draft,
   operation,

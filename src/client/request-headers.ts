@@ -2,7 +2,7 @@ import { usageFailure } from '../errors.ts';
 import { getHeader, type Headers } from '../http/message.ts';
 import { version } from '../version.ts';
 
-// What svc itself says about a request cannot be said differently by a flag.
+// svc sets these headers itself.
 const RESERVED_HEADERS = [
   'content-type',
   'authorization',
@@ -29,11 +29,11 @@ export function parseHeaderFlags(values: readonly string[]): Headers {
   });
 }
 
-/** All headers of a request but Authorization; those of the command line stand for those of the profile. */
+/** All headers of a request except Authorization; headers of the command line replace those of the profile. */
 export function requestHeaders(profileHeaders: Headers, flagHeaders: Headers, isStreaming: boolean): Headers {
   const defaultHeaders: Headers = [
     ['Content-Type', 'application/json'],
-    ['Accept', isStreaming ? 'text/event-stream, application/json' : 'application/json'],
+    ['Accept', isStreaming ? 'text/event-stream' : 'application/json'],
     ['User-Agent', `svc/${version}`],
   ];
   const customHeaders = [

@@ -1,28 +1,30 @@
-import type { Context } from '../context.ts';
 import { getHeader, type Request, type Response, type Send } from '../http/message.ts';
 import { peekBody } from '../http/peek-body.ts';
 import { formatTransfer } from '../output/transfer-text.ts';
-import { exchangeRequest } from './exchange-request.ts';
+import type { Runtime } from '../runtime.ts';
+import { failureFromError, failureFromStatus } from './failure.ts';
 import { failureFromBodyError, type ParsedResponse, readResponse } from './read-response.ts';
 import type { RequestContext } from './request-context.ts';
+import type { RequestObserver } from './request-observer.ts';
 
-/** What a successful attempt brought: a whole answer, or a stream of events that is still to be read. */
+/** The response to a successful attempt: complete, or a stream of events that is not read yet. */
 export interface AttemptResult {
   readonly response: Response;
   readonly parsedResponse: ParsedResponse | undefined;
 }
 
-/** Sends a request once and reads the answer, unless it is a stream. Throws the Failure it is otherwise. */
+/** Sends a request once and reads the response, unless it is a stream. Throws the Failure of the attempt. */
 export async function sendOnce(
   send: Send,
   request: Request,
   requestContext: RequestContext,
-  { runtime, startSpinner }: Context,
+  observer: RequestObserver,
+  { now, elapsed }: Pick<Runtime, 'now' | 'elapsed'>,
 ): Promise<AttemptResult> {
-  const startedAt = runtime.elapsed();
-  const stopSpinner = startSpinner(() => waitingMessage(request, requestContext, runtime.elapsed() - startedAt));
+  const startedAt = elapsed();
+  const onEnd = observer.onAttempt?.(() => progressText(request, requestContext, elapsed() - startedAt));
   try {
-    const received = await exchangeRequest(send, request, requestContext, runtime.now);
+    const received = await sendForSuccess(send, request, requestContext, now);
     if (!requestContext.operation.streams)
       return { response: received, parsedResponse: await readResponse(received, requestContext) };
     const { firstByte, response } = await peekBody(received).catch((error: unknown) => {
@@ -33,18 +35,34 @@ export async function sendOnce(
       parsedResponse: isEventStream(response, firstByte) ? undefined : await readResponse(response, requestContext),
     };
   } finally {
-    stopSpinner();
+    onEnd?.();
   }
 }
 
-// While a long body leaves, how far it has come.
-function waitingMessage({ body }: Request, { progress }: RequestContext, elapsedMs: number): string {
-  if (body instanceof Uint8Array || progress.phase !== 'part') return 'waiting for the answer';
+async function sendForSuccess(
+  send: Send,
+  request: Request,
+  context: RequestContext,
+  now: () => number,
+): Promise<Response> {
+  let response: Response;
+  try {
+    response = await send(request);
+  } catch (error) {
+    throw failureFromError(error, context);
+  }
+  if (response.status >= 200 && response.status < 300) return response;
+  throw await failureFromStatus(response, context, now());
+}
+
+// A long upload shows how far it is.
+function progressText({ body }: Request, { progress }: RequestContext, elapsedMs: number): string {
+  if (body instanceof Uint8Array || progress.phase !== 'part') return 'waiting for the response';
   return formatTransfer('sending', { bytes: progress.sentBytes, total: body.length, elapsedMs });
 }
 
-// A server may stream unasked, answer plainly in spite of `stream: true` (SERVERS.md), or name either as the other: what
-// it begins with decides where that is clear, `{` of a reply or `data:` and `:` of an event.
+// A server may stream unasked, send plain JSON in spite of `stream: true` (docs/servers.md), or label either as the
+// other. The first byte decides where it is clear: `{` of JSON, `data:` or `:` of an event.
 function isEventStream({ headers }: Response, firstByte: number | undefined): boolean {
   if (firstByte === 0x7b) return false;
   if (firstByte === 0x64 || firstByte === 0x3a) return true;

@@ -58,8 +58,8 @@ async function openUpstream(
     throw new Failure('guard', `SVC_UPSTREAM_TOKEN would go to ${base.origin} over plain http`, { hint: 'use https' });
   }
   const route = await routeTo(base, {}, {}, runtime);
-  const { openTransport } = await import('../http/transport.ts');
-  const transport = openTransport(route);
+  const { openHttpTransport } = await import('../http/transport.ts');
+  const transport = openHttpTransport(route);
   return { answer: createUpstream(base, token, transport.send, runtime.after), close: transport.close };
 }
 

@@ -17,7 +17,7 @@ export interface Transport {
  * leaves, and then nobody knows whether that was applied. Where `isKept`, for many exchanges in a row, a connection whose
  * answer was read to its end serves the next one, unless that comes later than a second (docs/decisions/0019).
  */
-export function openTransport(route: Route, isKeepAlive = false): Transport {
+export function openHttpTransport(route: Route, isKeepAlive = false): Transport {
   const openConnections = new Set<HttpConnection>();
   const idleConnections: HttpConnection[] = [];
   let lastUrl: URL | undefined;

@@ -6,7 +6,7 @@ import { getHeader, type Request } from '../../src/http/message.ts';
 import { describeNetworkError } from '../../src/http/network-errors.ts';
 import { parseProxyUrl, proxyAuthorization, proxyForUrl } from '../../src/http/proxy.ts';
 import { createRequestProgress, withRequestProgress } from '../../src/http/request-progress.ts';
-import { openTransport } from '../../src/http/transport.ts';
+import { openHttpTransport } from '../../src/http/transport.ts';
 import { bodyOf, httpAnswer, rawServer } from '../support/raw-server.ts';
 
 function request(url: string, body: Request['body'] = Buffer.from('{}')): Request {
@@ -15,7 +15,7 @@ function request(url: string, body: Request['body'] = Buffer.from('{}')): Reques
 
 async function send(url: string, body?: Request['body'], env: Readonly<Record<string, string>> = {}) {
   const progress = createRequestProgress();
-  const line = openTransport({ proxy: parseProxyUrl(proxyForUrl(new URL(url), env)?.text ?? ':'), tls: {} });
+  const line = openHttpTransport({ proxy: parseProxyUrl(proxyForUrl(new URL(url), env)?.text ?? ':'), tls: {} });
   onTestFinished(() => line.close());
   try {
     const reply = await withRequestProgress(progress)(line.send)(request(url, body));
@@ -76,7 +76,7 @@ describe('overNetwork', () => {
     const url = `http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}/`;
     const counts: number[] = [];
     for (const isKept of [false, true]) {
-      const line = openTransport({ tls: {} }, isKept);
+      const line = openHttpTransport({ tls: {} }, isKept);
       const exchange = async (path: string, isRead: boolean): Promise<void> => {
         const { body } = await line.send(request(`${url}${path}`));
         for await (const _ of body) if (!isRead) break;

@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Response } from '../../src/http/message.ts';
 import { TimeLimitError } from '../../src/http/time-limits.ts';
-import { openTransport } from '../../src/http/transport.ts';
+import { openHttpTransport } from '../../src/http/transport.ts';
 import { createUpstream, type Upstream } from '../../src/local-service/upstream.ts';
 import { type Clock, clock } from '../support/clock.ts';
 import { serve } from '../support/process.ts';
@@ -29,7 +29,7 @@ async function silent(first: string): Promise<{ url: string; asked: Promise<Sock
 }
 
 function upstream(url: string, { after }: Clock): Upstream {
-  const line = openTransport({ tls: {} });
+  const line = openHttpTransport({ tls: {} });
   onTestFinished(line.close);
   return createUpstream(new URL(url), undefined, line.send, after);
 }

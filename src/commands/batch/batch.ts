@@ -19,7 +19,6 @@ import { authorizeRequest } from '../../client/authorize-request.ts';
 import { resolveAutofill, resolveCallSettings } from '../../client/call-settings.ts';
 import { missingBaseUrl } from '../../client/destination.ts';
 import { openTransport } from '../../client/open-transport.ts';
-import { requestHeaders } from '../../client/request-headers.ts';
 import { createRetryBudget } from '../../client/retry-budget.ts';
 import type { Invocation } from '../../command.ts';
 import type { Context } from '../../context.ts';
@@ -79,16 +78,17 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
         runtime,
       )
     : createStreamStore(newRunId, await openSink(options.output, context.stdout, runtime.cwd));
-  const headers = requestHeaders(destination.profileHeaders, options.headers, operation.streams === true);
   const { controller: stopController } = linkAbort([signal]);
   setMaxListeners(0, stopController.signal);
   const observerFor = await createLineObservers(operation, destination, flags, input.label, context);
-  const transport = await openTransport(callSettings.route, context, true);
+  const transport = await openTransport(callSettings.route, runtime, true);
   try {
     await runLines(input, batchOptions, {
       ...lineChecksFor(resultStore.runId),
       url: destination.url,
-      headers: authorization ? [...headers, ['Authorization', authorization.value.reveal()]] : headers,
+      destination,
+      flagHeaders: options.headers,
+      authorization,
       send: transport.send,
       rateLimiter: createRateLimiter(batchOptions.rateLimits, runtime, stopController.signal),
       stopController,

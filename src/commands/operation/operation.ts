@@ -7,9 +7,7 @@ import { type CallSettings, resolveAutofill, resolveCallSettings } from '../../c
 import { missingBaseUrl } from '../../client/destination.ts';
 import { enforceChecks } from '../../client/enforce-checks.ts';
 import type { OperationOptions } from '../../client/operation-options.ts';
-import type { PreparedRequest } from '../../client/prepared-request.ts';
-import { requestHeaders } from '../../client/request-headers.ts';
-import { sendAndShow } from '../../client/send-and-show.ts';
+import { prepareRequest } from '../../client/prepared-request.ts';
 import type { Invocation, RunCommand } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
@@ -19,6 +17,7 @@ import type { Operation } from '../../operations/operation.ts';
 import { defaultFormat } from '../../results/show-response.ts';
 import type { PreparedTraining } from '../train/training-request.ts';
 import { rejectBatchFlags } from './reject-batch-flags.ts';
+import { sendAndShow } from './send-and-show.ts';
 import { showRequest } from './show-request.ts';
 
 /** Runs any of the operations: makes the body, checks it, and sends it or shows what would be sent. */
@@ -40,16 +39,8 @@ export function runOperation(operation: Operation): RunCommand {
       training = await openTraining(operation, invocation, callSettings, context);
       const draft =
         training?.draft ?? (await buildCheckedBody(operation, invocation, callSettings, conversation, context));
-      const headers = requestHeaders(destination.profileHeaders, options.headers, operation.streams === true);
-      const { url, isLocal } = destination;
-      const prepared: PreparedRequest = {
-        operation,
-        url,
-        headers,
-        draft,
-        body: training?.body ?? draft.doc.bytes,
-        isLocal,
-      };
+      const { url } = destination;
+      const prepared = prepareRequest(operation, draft, destination, options.headers, training?.body);
       if (options.previewFormat) return await showRequest(prepared, options, chosen, context);
       if (!url) throw missingBaseUrl();
       // What can be given away once only cannot be sent again.

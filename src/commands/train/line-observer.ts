@@ -1,6 +1,6 @@
 import type { Draft } from '../../body/draft.ts';
 import type { Destination } from '../../client/destination.ts';
-import type { RequestObserver } from '../../client/send-and-show.ts';
+import type { RequestObserver } from '../../client/request-observer.ts';
 import type { Context } from '../../context.ts';
 import { countTrajectories, createTrainingFacts } from '../../train/history/training-facts.ts';
 import { digestBytes } from '../../train/stream/digest-bytes.ts';
@@ -16,8 +16,8 @@ export function createLineObserver(
   return (draft) => {
     const { begin, end } = createJobGuard(destination, allowsDuplicate, context);
     return {
-      begin: () => begin(createTrainingFacts(digestBytes(draft.doc.bytes), draft, countTrajectories(draft), [file])),
-      end,
+      onSend: () => begin(createTrainingFacts(digestBytes(draft.doc.bytes), draft, countTrajectories(draft), [file])),
+      onOutcome: end,
     };
   };
 }

@@ -29,7 +29,7 @@ export async function prepareTrainingBody(
   if (!trajectories) {
     await check();
     const facts = createTrainingFacts(digestBytes(draft.doc.bytes), draft, countTrajectories(draft), files);
-    return { draft, observer: { begin: () => guard.begin(facts), end: guard.end } };
+    return { draft, observer: { onSend: () => guard.begin(facts), onOutcome: guard.end } };
   }
   const { content, checks } = trajectories;
   if (content.sources.some(({ isSinglePass }) => isSinglePass))
@@ -37,7 +37,7 @@ export async function prepareTrainingBody(
       draft,
       isSingleUse: true,
       body: singlePassBody({ built, trajectories, trainingBody, files }, request, context),
-      observer: { begin: async () => {}, end: guard.end },
+      observer: { onOutcome: guard.end },
     };
 
   const parts = splitAtGroupArrays(draft.doc);
@@ -51,7 +51,7 @@ export async function prepareTrainingBody(
     for (const source of content.sources) await source.verifyUnchanged();
     yield* requireSameDigest(readBody(), bodyDigest, content.sources.map(({ label }) => label).join(' '));
   };
-  const observer = { begin: () => guard.begin(facts), end: guard.end };
+  const observer = { onSend: () => guard.begin(facts), onOutcome: guard.end };
   if (bodyDigest.bytes > MAX_BUFFERED_BODY_BYTES)
     return { draft, body: { length: bodyDigest.bytes, chunks }, observer };
   return { draft: { ...draft, doc: parseJson(await concatChunks(chunks())) }, observer };

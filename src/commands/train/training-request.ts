@@ -2,7 +2,7 @@ import type { Strictness } from '../../body/body-check.ts';
 import type { BuildOptions } from '../../body/build-body.ts';
 import type { CommandInput } from '../../body/command-input.ts';
 import type { Draft } from '../../body/draft.ts';
-import type { RequestObserver } from '../../client/send-and-show.ts';
+import type { RequestObserver } from '../../client/request-observer.ts';
 import type { RequestBody } from '../../http/message.ts';
 import type { JobGuard } from './job-guard.ts';
 

@@ -1,0 +1,94 @@
+import { requestedChoiceCount } from '../body/chat/streaming.ts';
+import { Failure } from '../errors.ts';
+import type { Deadline } from '../http/deadline.ts';
+import type { Response, Send } from '../http/message.ts';
+import { type JsonNode, rootOf } from '../json/json-node.ts';
+import type { Runtime } from '../runtime.ts';
+import { withMiddleware } from './open-transport.ts';
+import { createHttpRequest, type SignedRequest } from './prepared-request.ts';
+import type { ParsedResponse } from './read-response.ts';
+import type { RequestContext } from './request-context.ts';
+import type { RequestObserver } from './request-observer.ts';
+import { outcomeOfFailure, outcomeOfResponse } from './request-outcome.ts';
+import type { RetryBudget } from './retry-budget.ts';
+import { abortableDelay, randomFraction } from './retry-delay.ts';
+import { type AttemptResult, sendOnce } from './send-once.ts';
+import { withRetries } from './with-retries.ts';
+
+/** A successful exchange: a complete response, or the chunks of a stream, which can be read once. */
+export type Outcome =
+  | { readonly response: Response; readonly parsedResponse: ParsedResponse; readonly chunks: undefined }
+  | { readonly response: Response; readonly parsedResponse: undefined; readonly chunks: AsyncIterable<JsonNode> };
+
+/** The limits of an exchange, and what it is sent over. */
+export interface ExchangeOptions {
+  readonly send: Send;
+  readonly runtime: Pick<Runtime, 'now' | 'elapsed' | 'after' | 'randomBytes'>;
+  /** Ends everything, with its reason as the error. */
+  readonly signal: AbortSignal;
+  /** Ends the wait for a retry, but no request in flight; default: `signal`. */
+  readonly waitSignal?: AbortSignal;
+  /** Called when the first attempt may start: the deadline over attempts, waits and response. */
+  readonly startDeadline: () => Deadline;
+  readonly maxRetries: number;
+  readonly retryBudget: RetryBudget;
+  /** Waits until an attempt may start; the result is called when the attempt ends. */
+  readonly acquirePermit?: () => Promise<(failure: Failure | undefined) => void>;
+}
+
+/**
+ * Sends a request with retries (docs/contract.md, "Retries") and classifies the response. Throws the Failure of the
+ * attempt that was most likely applied. A response that breaks the interface is an outcome with a failure in it.
+ */
+export async function exchange(
+  request: SignedRequest,
+  requestContext: RequestContext,
+  observer: RequestObserver,
+  options: ExchangeOptions,
+): Promise<Outcome> {
+  const { send, runtime, signal, waitSignal = signal } = options;
+  const streamController = requestContext.operation.streams ? new AbortController() : undefined;
+  const httpRequest = createHttpRequest(
+    request,
+    streamController ? AbortSignal.any([signal, streamController.signal]) : signal,
+  );
+  let deadline: Deadline | undefined;
+  const attempt = async (): Promise<AttemptResult> => {
+    const releasePermit = await options.acquirePermit?.();
+    let failure: Failure | undefined;
+    try {
+      if (!deadline) {
+        await observer.onSend?.();
+        deadline = options.startDeadline();
+      }
+      const sendWithMiddleware = withMiddleware(send, requestContext.progress, deadline, runtime, observer.onTrace);
+      return await sendOnce(sendWithMiddleware, httpRequest, requestContext, observer, runtime);
+    } catch (error) {
+      if (error instanceof Failure) failure = error;
+      throw error;
+    } finally {
+      releasePermit?.(failure);
+    }
+  };
+  const attemptResult = await withRetries(attempt, requestContext, {
+    maxRetries: options.maxRetries,
+    budget: options.retryBudget,
+    remainingMs: () => deadline?.remainingMs() ?? Number.POSITIVE_INFINITY,
+    random: () => randomFraction(runtime),
+    sleep: (delayMs) => abortableDelay(delayMs, runtime, waitSignal),
+    onRetry: async (failure, retryNumber, delayMs) => observer.onRetry?.(failure, retryNumber, delayMs),
+  }).catch(async (error: unknown) => {
+    await observer.onOutcome?.(outcomeOfFailure(error, requestContext));
+    throw error;
+  });
+  await observer.onOutcome?.(outcomeOfResponse(attemptResult, requestContext));
+  const { response, parsedResponse } = attemptResult;
+  if (parsedResponse) return { response, parsedResponse, chunks: undefined };
+  const { readStreamChunks } = await import('./stream-chunks.ts');
+  const chunks = readStreamChunks(response, requestContext, {
+    choices: requestedChoiceCount(rootOf(requestContext.draft.doc)),
+    after: runtime.after,
+    stop: () => streamController?.abort(),
+  });
+  return { response, parsedResponse: undefined, chunks };
+}

@@ -1,0 +1,102 @@
+import type { Conversation } from '../../body/chat/conversation.ts';
+import { requestedChoiceCount } from '../../body/chat/streaming.ts';
+import { authorizeRequest } from '../../client/authorize-request.ts';
+import type { CallSettings } from '../../client/call-settings.ts';
+import { exchange, type Outcome } from '../../client/exchange.ts';
+import { factsWithoutResponse } from '../../client/failure.ts';
+import { openTransport } from '../../client/open-transport.ts';
+import { type PreparedRequest, requestSecrets } from '../../client/prepared-request.ts';
+import { successFacts } from '../../client/read-response.ts';
+import { createRequestContext, type RequestContext } from '../../client/request-context.ts';
+import type { RequestObserver } from '../../client/request-observer.ts';
+import { createRetryBudget } from '../../client/retry-budget.ts';
+import { formatRetryMessage } from '../../client/retry-delay.ts';
+import type { Context } from '../../context.ts';
+import { Failure, toFailure } from '../../errors.ts';
+import { createDeadline } from '../../http/deadline.ts';
+import type { Response } from '../../http/message.ts';
+import type { Transport } from '../../http/transport.ts';
+import { getMember, rootOf } from '../../json/json-node.ts';
+import type { JsonDocument } from '../../json/parse-json.ts';
+import { openSink } from '../../output/sink.ts';
+import { ClosedPipeError } from '../../output/writer.ts';
+import { completionChoices } from '../../results/chat-text.ts';
+import { defaultFormat, type ResultView, showResponse } from '../../results/show-response.ts';
+
+/** A request and what happens to its response. */
+export interface SendOptions extends CallSettings {
+  readonly prepared: PreparedRequest;
+  readonly url: URL;
+  readonly conversation: Conversation | undefined;
+  readonly observer: RequestObserver | undefined;
+}
+
+/** Sends a request, prints the response and returns it; a conversation is saved with it. Throws the Failure otherwise. */
+export async function sendAndShow(sendOptions: SendOptions, context: Context): Promise<JsonDocument> {
+  const { prepared, url, options, conversation, maxRetries } = sendOptions;
+  const { operation, draft } = prepared;
+  const { runtime, stdout, report, signal } = context;
+  const deadline = createDeadline(sendOptions.timeoutMs, runtime);
+  const authorization = await authorizeRequest(operation, url, sendOptions, context);
+  report.addSecrets(requestSecrets(prepared));
+  // Before anything is sent: a result that cannot be written is better not requested.
+  const sink = await openSink(options.output, stdout, runtime.cwd);
+  const format = options.format ?? defaultFormat(operation, sink.writer.isTerminal);
+  const view: ResultView = { operation, format, sink, context };
+  const requestContext = createRequestContext(operation, draft);
+  let transport: Transport | undefined;
+  let response: Response | undefined;
+  context.onProgressFacts(() =>
+    response ? successFacts(response, requestContext) : factsWithoutResponse(requestContext),
+  );
+  try {
+    transport = await openTransport(sendOptions.route, runtime);
+    const observer = { ...printingObserver(maxRetries, context), ...sendOptions.observer };
+    const outcome = await exchange({ ...prepared, url, authorization }, requestContext, observer, {
+      send: transport.send,
+      runtime,
+      signal,
+      startDeadline: () => deadline,
+      maxRetries,
+      retryBudget: createRetryBudget(),
+    });
+    response = outcome.response;
+    const document = await showOutcome(outcome, requestContext, view, conversation !== undefined);
+    await conversation?.save(rootOf(draft.doc), getMember(completionChoices(rootOf(document))[0], 'message'));
+    return document;
+  } catch (error) {
+    await sink.abandon().catch((abandonError: unknown) => report.warn(toFailure(abandonError).message));
+    throw response ? markAsApplied(error, response, requestContext) : error;
+  } finally {
+    await transport?.close();
+  }
+}
+
+// One line for each retry, a spinner while nothing arrives, and the trace of --verbose.
+function printingObserver(maxRetries: number, { report, startSpinner }: Context): RequestObserver {
+  return {
+    onAttempt: startSpinner,
+    onRetry: (failure, retryNumber, delayMs) =>
+      report.note(formatRetryMessage(failure, retryNumber, maxRetries, delayMs)),
+    ...(report.isVerbose ? { onTrace: report.detail } : {}),
+  };
+}
+
+async function showOutcome(
+  { parsedResponse, chunks }: Outcome,
+  { draft }: RequestContext,
+  view: ResultView,
+  isDocumentNeeded: boolean,
+): Promise<JsonDocument> {
+  if (parsedResponse) return showResponse(parsedResponse, view);
+  const choices = requestedChoiceCount(rootOf(draft.doc));
+  const { showStream } = await import('../../results/show-stream.ts');
+  return showStream(chunks, { choices, isDocumentNeeded }, view);
+}
+
+// Whatever goes wrong with the result, such as a full disk, the request was applied.
+function markAsApplied(error: unknown, response: Response, requestContext: RequestContext): unknown {
+  if (error instanceof ClosedPipeError) return error;
+  const { code, message, facts } = toFailure(error);
+  return facts.applied ? error : new Failure(code, message, { ...successFacts(response, requestContext), ...facts });
+}
