@@ -1,0 +1,121 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { cleanEnv, finished, program, serve } from '../support/process.ts';
+import { folder } from '../support/svc.ts';
+
+const root = new URL('../../', import.meta.url).pathname;
+const pages = ['README.md', ...readdirSync(join(root, 'docs')).map((name) => `docs/${name}`)].filter((name) =>
+  name.endsWith('.md'),
+);
+
+// What the pages call the service; the tests put a real one in its place.
+const EXAMPLE_URL = 'https://api.example.com';
+
+const jq = spawnSync('sh', ['-c', 'command -v jq'], { encoding: 'utf8' }).stdout.trim();
+if (jq === '') process.stderr.write('skipped: the examples of the documents need jq\n');
+
+interface Block {
+  readonly language: string;
+  readonly line: number;
+  readonly text: string;
+}
+
+interface Step {
+  readonly command: string;
+  readonly expected: string;
+}
+
+// Each page is a session of its own: its commands run in order, in one directory that holds the files of test/demo.
+describe
+  .skipIf(jq === '')
+  .each(pages.map((page) => ({ page, blocks: blocksOf(page) })).filter(({ blocks }) => blocks.length > 0))(
+  '$page',
+  ({ page, blocks }) => {
+    it('prints what its examples show', { timeout: 240_000 }, async () => {
+      const { url, env } = await serve();
+      const cwd = folder();
+      cpSync(join(root, 'test/demo'), cwd, { recursive: true });
+      cpSync(join(root, 'test/demo/documentation'), cwd, { recursive: true });
+      mkdirSync(join(cwd, 'bin'));
+      const command = (name: string, line: string): void =>
+        writeFileSync(join(cwd, 'bin', name), `#!/bin/sh\nexec ${line} "$@"\n`, { mode: 0o755 });
+      command('svc', `"${process.execPath}" "${program}"`);
+      command('jq', `${jq} --monochrome-output`);
+      const session = { url, cwd, env: { ...secretsOf(env), TERM: 'dumb', NO_COLOR: '1' } };
+      for (const block of blocks) {
+        const place = `${page}:${block.line}`;
+        if (block.language === 'sh') {
+          const { code, output } = await runIn(session, `set -e\n${block.text}`);
+          expect(code, `${place} ended with ${code}:\n${output}`).toBe(0);
+        } else {
+          for (const { command, expected } of stepsOf(block.text)) {
+            const { output } = await runIn(session, command);
+            if (!matcherOf(expected).test(output)) expect(output, `${place}: ${command}`).toBe(expected);
+          }
+        }
+      }
+    });
+  },
+);
+
+// Only what a user would have: no base URL, so that pages have to say where the service is.
+function secretsOf({ SVC_USERNAME = '', SVC_PASSWORD = '', SVC_TOKEN = '' }: Readonly<Record<string, string>>) {
+  return { EXAMPLE_USERNAME: SVC_USERNAME, EXAMPLE_PASSWORD: SVC_PASSWORD, EXAMPLE_TOKEN: SVC_TOKEN };
+}
+
+/** The examples of a page: terminal sessions (`console`) and scripts (`sh`). */
+function blocksOf(page: string): Block[] {
+  const text = readFileSync(join(root, page), 'utf8');
+  return [...text.matchAll(/^```(console|sh)\n([\s\S]*?)^```$/gm)]
+    .map(({ 1: language = '', 2: body = '', index }) => ({
+      language,
+      line: text.slice(0, index).split('\n').length,
+      text: body,
+    }))
+    .filter(({ text: body }) => !body.startsWith('npm '));
+}
+
+function stepsOf(text: string): Step[] {
+  const steps: { command: string; expected: string }[] = [];
+  let isContinued = false;
+  for (const line of text.replace(/\n$/, '').split('\n')) {
+    const last = steps.at(-1);
+    if (isContinued && last) last.command += `\n${line}`;
+    else if (line.startsWith('$ ')) steps.push({ command: line.slice(2), expected: '' });
+    else if (last) last.expected += `${line}\n`;
+    const isCommand: boolean = isContinued || line.startsWith('$ ');
+    isContinued = isCommand && line.endsWith('\\');
+  }
+  return steps;
+}
+
+/** Runs bash in a pseudo-terminal, where people read the output; the service stands for the example's. */
+async function runIn(
+  { url, cwd, env }: { url: string; cwd: string; env: Readonly<Record<string, string>> },
+  text: string,
+): Promise<{ code: number | null; output: string }> {
+  writeFileSync(join(cwd, '.example.sh'), `stty cols 100\n${text.replaceAll(EXAMPLE_URL, url)}\n`);
+  const child = spawn('script', ['-qec', 'bash .example.sh', '/dev/null'], {
+    cwd,
+    env: { ...cleanEnv(cwd, env), PATH: `${join(cwd, 'bin')}:${process.env.PATH ?? ''}`, SHELL: '/bin/bash' },
+  });
+  child.stdin.end();
+  const { code, stdout } = await finished(child);
+  return { code, output: stdout.replaceAll('\r\n', '\n').replaceAll(url, EXAMPLE_URL).replaceAll('^D\b\b', '') };
+}
+
+/** `...` stands for any text in its line, and for any lines where it is the whole line. */
+function matcherOf(expected: string): RegExp {
+  const lines = expected.split('\n').slice(0, -1);
+  const patterns = lines.map((line) =>
+    line === '...' ? '(?:.*\n)*' : `${line.split('...').map(escapeRegExp).join('.*')}\n`,
+  );
+  // A body that is printed byte for byte ends as it does.
+  return new RegExp(`^${patterns.join('').replace(/\n$/, '\n?')}$`);
+}
+
+function escapeRegExp(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+}
