@@ -18,8 +18,8 @@ import type { RequestObserver } from './request-observer.ts';
  */
 export async function openTransport(route: Route | undefined, runtime: Runtime, isReused = false): Promise<Transport> {
   if (!route) {
-    const { databaseFileIn, openLocalService } = await import('../local-service/open-local-service.ts');
-    return openLocalService({ databaseFile: databaseFileIn(dataDirectory(runtime)) }, runtime);
+    const { databaseFileIn, openInProcessService } = await import('../local-service/open-local-service.ts');
+    return openInProcessService(databaseFileIn(dataDirectory(runtime)), runtime);
   }
   if (runtime.send) return { send: runtime.send, close: async () => {} };
   // Optimized WebAssembly pays for many exchanges, but for a single one it is half of the time that its process takes to end.

@@ -1,107 +1,74 @@
-import type { Finding } from '../fields/finding.ts';
 import { uuidV7 } from '../fields/uuid.ts';
 import { getHeader, type Request, type Response, type Send } from '../http/message.ts';
-import { formatJsonPath } from '../json/json-path.ts';
 import { typedOperations } from '../operations/all-operations.ts';
-import type { Operation } from '../operations/operation.ts';
 import { type AcceptedCredentials, authenticateRequest } from './authenticate-request.ts';
-import { yieldToEventLoop } from './event-loop.ts';
-import { HttpError, httpErrorResponse, invalidBodyResponse } from './http-error.ts';
+import { HttpError, httpErrorResponse } from './http-error.ts';
+import { modelsRoute, upstreamChatRoute } from './model-routes.ts';
 import { operationHandlers } from './operation-handlers.ts';
-import { declaredBodyBytes, IncompleteBody, limitedChunks } from './request-body.ts';
-import type { BodyReceiver, ServiceContext } from './service-context.ts';
-import { isDatabaseBusy } from './store/open-store.ts';
+import { operationRoute } from './operation-route.ts';
+import { IncompleteBody } from './request-body.ts';
+import type { ServiceContext } from './service-context.ts';
+import type { ServiceRoute } from './service-route.ts';
+import { storeHttpError } from './store-http-error.ts';
 
-/** The user of requests where nobody is asked who they are. */
+/** The user of requests where the service asks for no credentials. */
 const anonymousUser = 'local';
 
-interface OperationRoute {
-  readonly operation: Operation;
-  readonly receive: BodyReceiver;
-}
-
 /**
- * The local service as a Send: all operations of the interface on a database. It checks credentials, if there are any,
- * judges bodies as the command line does, and answers where the interface is silent as SERVERS.md says. A request that
- * is aborted before it was applied is not applied.
+ * The local service as a Send: all operations of the interface on a store. It checks credentials, if there are any,
+ * validates bodies as the command line does, and behaves as docs/servers.md says where the interface is silent. A
+ * request that is aborted before it was applied is not applied.
  */
 export function createLocalService(context: ServiceContext, credentials: AcceptedCredentials | undefined): Send {
-  const routes = new Map<string, OperationRoute>(
-    typedOperations.map((operation) => [
-      operation.path,
-      { operation, receive: operationHandlers[operation.path](operation) },
-    ]),
-  );
+  const routes = createRoutes(context);
   return async (request) => {
     request.onBodySent?.();
     const route = routes.get(new URL(request.url).pathname);
     const id = uuidV7(context.now(), context.randomBytes(10));
-    const response = await handleRequest(request, route, context, credentials).catch((error) => {
-      // Nobody waits for this answer; as on the network there is none.
+    const response = await handleRequest(request, route, credentials).catch((error) => {
+      // An aborted request gets no response, as on the network.
       request.signal?.throwIfAborted();
       if (error instanceof IncompleteBody) throw error.reason;
-      return httpErrorResponse(toHttpError(error), route?.operation);
+      return httpErrorResponse(toHttpError(error), route?.errors);
     });
     return { ...response, headers: [...response.headers, ['X-Request-Id', id]] };
   };
 }
 
+function createRoutes(context: ServiceContext): ReadonlyMap<string, ServiceRoute> {
+  const { upstream } = context;
+  const routes = new Map<string, ServiceRoute>([['/v1/models', modelsRoute(context)]]);
+  for (const operation of typedOperations) {
+    routes.set(
+      operation.path,
+      upstream && operation.host === 'chat'
+        ? upstreamChatRoute(operation, upstream, context)
+        : operationRoute(operation, operationHandlers[operation.path](operation), context),
+    );
+  }
+  return routes;
+}
+
 async function handleRequest(
   request: Request,
-  route: OperationRoute | undefined,
-  context: ServiceContext,
+  route: ServiceRoute | undefined,
   credentials: AcceptedCredentials | undefined,
 ): Promise<Response> {
   const { method, headers, signal } = request;
   if (!route) throw new HttpError(404, 'Not Found');
-  const { operation, receive } = route;
-  if (method !== 'POST') throw new HttpError(405, 'Method Not Allowed', [['Allow', 'POST']]);
-  const user = credentials
-    ? authenticateRequest(operation.auth, getHeader(headers, 'authorization'), credentials)
-    : anonymousUser;
-  if (!/^application\/json\s*(;|$)/i.test(getHeader(headers, 'content-type') ?? '')) {
-    throw new HttpError(415, 'the content type must be application/json');
-  }
-  const received = await receive(
-    limitedChunks(request, operation.largestBody),
-    declaredBodyBytes(request),
-    { user, signal },
-    context,
-  );
-  try {
-    const response = validationResponse(received.findings, operation, context);
-    await yieldToEventLoop(signal);
-    return response ?? (await received.apply());
-  } finally {
-    await received.discard();
-  }
-}
-
-function validationResponse(
-  findings: readonly Finding[],
-  operation: Operation,
-  context: ServiceContext,
-): Response | undefined {
-  const oversized = findings.find(({ code }) => code === 'large');
-  if (oversized) throw new HttpError(400, `${formatJsonPath(oversized.path)} ${oversized.message}`);
-  const refusedFindings = findings.filter((finding) => isRefusedFinding(finding, operation, context));
-  return refusedFindings.length > 0 ? invalidBodyResponse(refusedFindings, operation) : undefined;
-}
-
-/** True for what the service does not take: what the interface forbids, and what real servers refuse besides. */
-function isRefusedFinding(
-  { level, code, path }: Finding,
-  { refusesUnknown }: Operation,
-  { upstream }: ServiceContext,
-): boolean {
-  if (code === 'unknown') return refusesUnknown === true && path.length === 1;
-  if (level === 'error') return true;
-  // What only some servers refuse is for the server behind to say.
-  return (code === 'missing' || code === 'advice') && !upstream;
+  if (method !== route.method && !(method === 'HEAD' && route.method === 'GET'))
+    throw new HttpError(405, 'Method Not Allowed', [['Allow', route.method === 'GET' ? 'GET, HEAD' : route.method]]);
+  const user =
+    credentials && route.auth !== 'none'
+      ? authenticateRequest(route.auth, getHeader(headers, 'authorization'), credentials)
+      : anonymousUser;
+  return route.respond(request, { user, signal });
 }
 
 function toHttpError(error: unknown): HttpError {
   if (error instanceof HttpError) return error;
-  if (isDatabaseBusy(error)) return new HttpError(503, 'the database is busy', [['Retry-After', '1']]);
-  return new HttpError(500, `internal error: ${error instanceof Error ? error.message : String(error)}`);
+  return (
+    storeHttpError(error) ??
+    new HttpError(500, `internal error: ${error instanceof Error ? error.message : String(error)}`)
+  );
 }

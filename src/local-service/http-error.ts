@@ -5,9 +5,9 @@ import { formatJsonPath } from '../json/json-path.ts';
 import type { Operation } from '../operations/operation.ts';
 import { jsonResponse } from './responses.ts';
 
-/** A request that the local service refuses, in the shape its operation has for errors (SERVERS.md). */
+/** A request that the local service rejects with a status. */
 export class HttpError extends Error {
-  override readonly name = 'Refusal';
+  override readonly name = 'HttpError';
   readonly status: number;
   readonly headers: Headers;
 
@@ -18,17 +18,20 @@ export class HttpError extends Error {
   }
 }
 
-/** The reply of a refusal, in the shape the operation has for errors; `{"detail":"..."}` where there is none. */
-export function httpErrorResponse({ status, message, headers }: HttpError, operation: Operation | undefined): Response {
-  if (operation?.errors !== 'error') return jsonResponse(status, { detail: message }, headers);
+/** The response of an error, in the shape that operations have for errors; `{"detail":"..."}` where there is none. */
+export function httpErrorResponse(
+  { status, message, headers }: HttpError,
+  shape: Operation['errors'] | undefined,
+): Response {
+  if (shape !== 'error') return jsonResponse(status, { detail: message }, headers);
   return jsonResponse(status, errorBody(status, message, null), headers);
 }
 
-/** The reply to a body with findings: 400 with the first of them, or 422 with all, as the operation tells errors. */
+/** The response to an invalid body: 400 with the first finding, or 422 with all of them, as the operation reports errors. */
 export function invalidBodyResponse(findings: readonly Finding[], operation: Operation): Response {
   const [first] = findings;
   if (operation.errors === 'error' && first) {
-    // What is wrong with the text as a whole has no member, only an offset.
+    // An error of the text as a whole has no field, only an offset.
     const name = typeof first.path[0] === 'string' ? formatJsonPath(first.path) : null;
     const message = withoutClientAdvice(first.message);
     return jsonResponse(400, errorBody(400, name === null ? message : `${name} ${message}`, name));
@@ -57,7 +60,7 @@ function validationDetail({ path, code, message }: Finding): {
   };
 }
 
-// Findings are worded for who types flags, about servers in general; this is a server, and knows no flags.
+// Findings are worded for users of the command line and about servers in general.
 function withoutClientAdvice(message: string): string {
   return message.replace(/ \(--[\w-]+\)|; most servers refuse .*| by most servers/gs, '');
 }

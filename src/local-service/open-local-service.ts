@@ -1,38 +1,64 @@
 import { dirname, join } from 'node:path';
+import { Failure } from '../errors.ts';
+import { collectBody } from '../http/collect-body.ts';
+import type { Send } from '../http/message.ts';
 import type { Transport } from '../http/transport.ts';
 import type { Runtime } from '../runtime.ts';
 import type { AcceptedCredentials } from './authenticate-request.ts';
 import { createLocalService } from './create-local-service.ts';
-import { createGroupCommit } from './store/group-commit.ts';
+import { createEmbeddedStore } from './store/embedded-store.ts';
 import { openStore } from './store/open-store.ts';
+import { deleteAbandonedTrajectories } from './store/trajectory-rows.ts';
 import type { Upstream } from './upstream.ts';
 
+/** How the local service is set up. */
 export interface LocalServiceOptions {
   /** The database file. */
   readonly databaseFile: string;
-  /** Whom it lets in; everybody without it. */
+  /** The credentials it accepts; without them it accepts every request. */
   readonly credentials?: AcceptedCredentials | undefined;
   readonly upstream?: Upstream | undefined;
+  /** The largest body it accepts, in bytes; the limits of the operations hold in any case. */
+  readonly maxBodyBytes?: number | undefined;
 }
 
-/** The database file in a data folder. */
+const INSUFFICIENT_STORAGE_STATUS = 507;
+const MAX_ERROR_BYTES = 64 * 1024;
+
+/** The database file in a data directory. */
 export function databaseFileIn(directory: string): string {
   return join(directory, 'svc.db');
 }
 
-/** Opens the local service on its database; as a line it can be called like the network. */
+/** Opens the local service on its database; its `send` is called like the network. */
 export async function openLocalService(
-  { databaseFile, credentials, upstream }: LocalServiceOptions,
+  { databaseFile, credentials, upstream, maxBodyBytes = Number.POSITIVE_INFINITY }: LocalServiceOptions,
   { now, randomBytes }: Pick<Runtime, 'now' | 'randomBytes'>,
 ): Promise<Transport> {
-  const store = await openStore(databaseFile);
-  const context = {
-    store,
-    commit: createGroupCommit(store),
-    directory: dirname(databaseFile),
-    now,
-    randomBytes,
-    upstream,
+  const database = await openStore(databaseFile);
+  await deleteAbandonedTrajectories(now(), database);
+  const store = createEmbeddedStore(database);
+  const context = { store, directory: dirname(databaseFile), maxBodyBytes, now, randomBytes, upstream };
+  return { send: createLocalService(context, credentials), close: store.close };
+}
+
+/** The local service within this process (`--local`). Its disk is the user's: a full one throws Failure `local`. */
+export async function openInProcessService(
+  databaseFile: string,
+  runtime: Pick<Runtime, 'now' | 'randomBytes'>,
+): Promise<Transport> {
+  const { send, close } = await openLocalService({ databaseFile }, runtime);
+  return { send: withLocalDiskFailures(send, databaseFile), close };
+}
+
+function withLocalDiskFailures(send: Send, databaseFile: string): Send {
+  return async (request) => {
+    const response = await send(request);
+    if (response.status !== INSUFFICIENT_STORAGE_STATUS) return response;
+    await collectBody(response.body, MAX_ERROR_BYTES);
+    throw new Failure('local', `could not write to ${databaseFile}: the disk is full`, {
+      hint: 'free some space, or set SVC_DATA_DIR to a directory on another disk',
+      applied: 'no',
+    });
   };
-  return { send: createLocalService(context, credentials), close: async () => store.close() };
 }

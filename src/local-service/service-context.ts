@@ -1,16 +1,16 @@
 import type { Finding } from '../fields/finding.ts';
 import type { Response } from '../http/message.ts';
 import type { JsonNode } from '../json/json-node.ts';
-import type { GroupCommit } from './store/group-commit.ts';
-import type { Store } from './store/open-store.ts';
+import type { ServiceStore } from './store/service-store.ts';
 import type { Upstream } from './upstream.ts';
 
-/** What the local service does its work with. */
+/** What the local service works with. */
 export interface ServiceContext {
-  readonly store: Store;
-  readonly commit: GroupCommit;
-  /** Where the database is, and what is too large for memory waits. */
+  readonly store: ServiceStore;
+  /** Where bodies too large for memory are staged. */
   readonly directory: string;
+  /** The largest body it accepts, below the limits of the operations. */
+  readonly maxBodyBytes: number;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly randomBytes: (count: number) => Uint8Array;
@@ -18,31 +18,33 @@ export interface ServiceContext {
   readonly upstream: Upstream | undefined;
 }
 
-/** Who asks. */
+/** Who sent a request. */
 export interface Caller {
   readonly user: string;
-  /** Aborted when nobody waits for the answer any more. */
+  /** Aborted when the caller has disconnected. */
   readonly signal: AbortSignal | undefined;
 }
 
-/** What an operation does with a body that has been judged. May throw Refusal. */
+/** What an operation does with a valid body. May throw HttpError. */
 export type OperationHandler = (
   body: JsonNode,
   caller: Caller,
   context: ServiceContext,
 ) => Response | Promise<Response>;
 
-/** A body that has come completely. */
+/** A body that was received completely. */
 export interface ReceivedBody {
-  /** What there is to say about it. */
   readonly findings: readonly Finding[];
-  /** Does what the operation does; asked only where nothing of it is refused. May throw Refusal. */
+  /** Does what the operation does; called only where no finding is refused. May throw HttpError. */
   readonly apply: () => Response | Promise<Response>;
-  /** Lets go of what was kept of it, whatever has become of it. */
+  /** Frees what was kept of the body; called in every case. */
   readonly discard: () => Promise<void>;
 }
 
-/** Takes a body as it comes; `length` is what its request says it has, or 0. Throws what its pieces throw, and has kept nothing then. */
+/**
+ * Receives a body; `length` is the length that its request declares, or 0. Throws what its chunks throw, and keeps
+ * nothing of the body then.
+ */
 export type BodyReceiver = (
   chunks: AsyncIterable<Uint8Array>,
   length: number,

@@ -5,47 +5,72 @@ import { getHeader, type Headers, type Response, type Send } from '../http/messa
 import { describeNetworkError } from '../http/network-errors.ts';
 import { createRequestProgress, type RequestProgress, withRequestProgress } from '../http/request-progress.ts';
 import { defaultTimeLimits, type StartTimer, TimeLimitError, withTimeLimits } from '../http/time-limits.ts';
+import { secretForms } from '../output/secret-forms.ts';
 import { HttpError } from './http-error.ts';
+import { redactChunks, redactText } from './redact-chunks.ts';
 
-/** Has a chat body answered by another server, until nobody waits for the answer any more. */
-export type Upstream = (body: Uint8Array, signal: AbortSignal | undefined) => Promise<Response>;
+/** What is forwarded of a request. */
+export interface ForwardedRequest {
+  readonly method: 'GET' | 'POST';
+  /** Relative to the base URL of the upstream server. */
+  readonly path: `/${string}`;
+  readonly body: Uint8Array;
+  /** The headers of the caller that describe the body and the response it wants. */
+  readonly headers: Headers;
+  readonly signal: AbortSignal | undefined;
+}
 
-// What the caller may see of the other server's answer; the rest is between it and us.
-const FORWARDED_HEADERS = ['content-type', 'retry-after', 'x-request-id'];
+/** Sends requests to another server, until the caller has disconnected. Throws HttpError 502 or 504. */
+export type Upstream = (request: ForwardedRequest) => Promise<Response>;
+
+const REQUEST_HEADERS = ['content-type', 'content-encoding', 'accept'];
+// Cookies and the like concern only the upstream server and this service.
+const RESPONSE_HEADERS = ['content-type', 'retry-after', 'x-request-id'];
 
 /**
- * An upstream at a base address, reached by `send` within the usual limits. The body goes on byte for byte; the caller's
- * credential never does, `token` goes instead. Throws Refusal 502 where the server cannot be reached, 504 where it is
- * silent for too long; an answer in which it falls silent is cut.
+ * An upstream server at a base URL, reached by `send` within the usual limits. The body is forwarded byte for byte; the
+ * caller's credentials never are: `token` is sent instead, and redacted where the server repeats it. Throws HttpError
+ * 502 where the server cannot be reached, 504 where it is silent for too long; a response that falls silent is cut.
  */
 export function createUpstream(baseUrl: URL, token: string | undefined, send: Send, after: StartTimer): Upstream {
   const authorization: Headers = token ? [['Authorization', `Bearer ${token}`]] : [];
-  const url = joinUrl(baseUrl, '/v1/chat/completions');
-  return async (body, signal) => {
-    const headers: Headers = [
-      ['Content-Type', 'application/json'],
-      ['Accept', 'text/event-stream, application/json'],
-      ...authorization,
-    ];
+  const secrets = token ? secretForms(token) : [];
+  return async ({ method, path, body, headers, signal }) => {
+    const url = joinUrl(baseUrl, path);
     const progress = createRequestProgress();
     const limitedSend = withRequestProgress(progress)(
       withDecompression(withTimeLimits(defaultTimeLimits, noDeadline, progress, after)(send)),
     );
-    const response = await limitedSend({ method: 'POST', url, headers, body, ...(signal && { signal }) }).catch(
-      (error) => {
-        throw toUpstreamError(error, progress);
-      },
-    );
-    const forwarded = FORWARDED_HEADERS.flatMap((name) => {
-      const value = getHeader(response.headers, name);
-      return value === undefined ? [] : [[name, value] as const];
+    const response = await limitedSend({
+      method,
+      url,
+      headers: [...pickHeaders(headers, REQUEST_HEADERS), ...authorization],
+      body,
+      ...(signal && { signal }),
+    }).catch((error) => {
+      throw toUpstreamError(error, baseUrl, progress);
     });
-    return { ...response, headers: forwarded };
+    return {
+      status: response.status,
+      statusText: response.statusText,
+      headers: pickHeaders(response.headers, RESPONSE_HEADERS).map(
+        ([name, value]) => [name, redactText(value, secrets)] as const,
+      ),
+      body: redactChunks(response.body, secrets),
+    };
   };
 }
 
-function toUpstreamError(error: unknown, { phase }: RequestProgress): HttpError {
+function pickHeaders(headers: Headers, names: readonly string[]): Headers {
+  return names.flatMap((name) => {
+    const value = getHeader(headers, name);
+    return value === undefined ? [] : [[name, value] as const];
+  });
+}
+
+function toUpstreamError(error: unknown, baseUrl: URL, { phase }: RequestProgress): HttpError {
   if (error instanceof TimeLimitError && phase !== 'nothing')
-    return new HttpError(504, `the upstream server was silent for ${error.limitMs / 1000} s`);
-  return new HttpError(502, `the upstream server could not be reached: ${describeNetworkError(error)}`);
+    return new HttpError(504, `the upstream server at ${baseUrl.origin} was silent for ${error.limitMs / 1000} s`);
+  const reason = describeNetworkError(error);
+  return new HttpError(502, `could not connect to the upstream server at ${baseUrl.origin}: ${reason}`);
 }

@@ -223,3 +223,32 @@ describe('training jobs', () => {
     expect([status, json]).toEqual([200, { id: expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-7/) }]);
   });
 });
+
+describe('requests that no operation takes', () => {
+  it('lists the built-in model', async () => {
+    const { send } = await localService();
+    const response = await send({
+      method: 'GET',
+      url: 'http://localhost/v1/models',
+      headers: [],
+      body: new Uint8Array(),
+    });
+    const text = (await collectBody(response.body, 1e6)).toString();
+    expect(JSON.parse(text)).toMatchObject({ object: 'list', data: [{ id: 'svc-local', object: 'model' }] });
+  });
+
+  it('names an encoding that it does not decode', async () => {
+    const { send } = await localService();
+    const response = await send({
+      method: 'POST',
+      url: 'http://localhost/call/start',
+      headers: [
+        ['Content-Type', 'application/json'],
+        ['Content-Encoding', 'gzip'],
+      ],
+      body: Buffer.from([0x1f, 0x8b]),
+    });
+    expect(response.status).toBe(415);
+    expect((await collectBody(response.body, 1e6)).toString()).toContain('gzip');
+  });
+});

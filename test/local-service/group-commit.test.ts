@@ -122,7 +122,7 @@ describe('commits that are asked for at once', () => {
         }),
     });
     const outcomes = await Promise.allSettled(ids(5).map((id) => commit(() => id, undefined)));
-    expect(outcomes).toMatchObject(ids(5).map(() => ({ reason: { code: 'SQLITE_BUSY' } })));
+    expect(outcomes).toMatchObject(ids(5).map(() => ({ reason: { reason: 'busy' } })));
     expect(transactions()).toBe(1);
   });
 });

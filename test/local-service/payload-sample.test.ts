@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openStore, type Store } from '../../src/local-service/store/open-store.ts';
-import { type PayloadQuery, samplePayloads } from '../../src/local-service/store/payload-sample.ts';
+import type { PayloadQuery } from '../../src/local-service/store/payload-query.ts';
+import { samplePayloads } from '../../src/local-service/store/payload-sample.ts';
 import { folder } from '../support/svc.ts';
 
 interface Stored {

@@ -38,7 +38,7 @@ describe('the database', () => {
     first.run("insert into jobs values ('a', 'b', null, 1)");
     expect([first.first('pragma journal_mode'), first.first('pragma foreign_keys')]).toMatchObject([
       { journal_mode: 'truncate' },
-      { foreign_keys: 1 },
+      { foreign_keys: 0 },
     ]);
     first.close();
     const again = await openStore(path);

@@ -15,6 +15,14 @@ const started =
   'HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n9\r\ndata: 1\n\n\r\n';
 const question = '{"messages":[{"role":"user","content":"x"}]}';
 
+const asked = {
+  method: 'POST',
+  path: '/v1/chat/completions',
+  body: Buffer.from(question),
+  headers: [],
+  signal: undefined,
+} as const;
+
 /** An upstream server that says something and falls silent; `asked` is its connection once it has a request. */
 async function silent(first: string): Promise<{ url: string; asked: Promise<Socket> }> {
   let ask = (_socket: Socket): void => {};
@@ -57,27 +65,58 @@ describe('an upstream server', () => {
       socket.write(`HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: ${packed.length}\r\n\r\n`);
       socket.end(packed);
     });
-    const reply = await upstream(server.url, clock())(Buffer.from(question), undefined);
+    const reply = await upstream(server.url, clock())(asked);
     const pieces: string[] = [];
     await read(reply, pieces);
     expect([reply.headers, pieces.join('')]).toEqual([[], '{"choices":[]}']);
   });
 
+  it.each(['POST /v1/chat/completions', 'GET /v1/models'])('gets %s as it came, and judges it alone', async (line) => {
+    const server = await rawServer((socket) => socket.end('HTTP/1.1 418 Teapot\r\nContent-Length: 2\r\n\r\nno'));
+    const { url } = await serve(['--no-auth', '--upstream', server.url]);
+    const [method = '', path = ''] = line.split(' ');
+    const odd = Buffer.from('[1,{"tool_choice":"auto","n":0,"stop":"x"},\xff', 'latin1');
+    const headers = { 'Content-Type': 'application/json', 'Content-Encoding': 'gzip', Cookie: 'a=b' };
+    const response = await fetch(url + path, { method, headers, ...(method === 'POST' && { body: odd }) });
+    expect([response.status, await response.text()]).toEqual([418, 'no']);
+    const received = server.received[0]?.toString('latin1') ?? '';
+    expect(received.startsWith(`${line} HTTP`)).toBe(true);
+    expect(received).not.toContain('a=b');
+    if (method === 'POST') expect(received).toMatch(/Content-Encoding: gzip.*\xff$/is);
+  });
+
+  it('that repeats the token does not reveal it, even between two chunks', async () => {
+    const token = 'up-stream-token';
+    const server = await rawServer((socket) => {
+      socket.write('HTTP/1.1 401 Unauthorized\r\nX-Request-Id: up-stream-token\r\nTransfer-Encoding: chunked\r\n\r\n');
+      socket.write('b\r\n{"a":"up-st\r\n');
+      socket.end(`${(26).toString(16)}\r\nream-token up-stream-tok"}\r\n0\r\n\r\n`);
+    });
+    const { url } = await serve(['--no-auth', '--upstream', server.url], { env: { SVC_UPSTREAM_TOKEN: token } });
+    const response = await fetch(`${url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: question,
+    });
+    expect(await response.text()).toBe('{"a":"[hidden] up-stream-tok"}');
+    expect(response.headers.get('x-request-id')).not.toContain(token);
+  });
+
   it('that does not answer for 600 s is given up', async () => {
     const time = clock();
     const server = await silent('');
-    const outcome = upstream(server.url, time)(Buffer.from(question), undefined).catch((error: unknown) => error);
+    const outcome = upstream(server.url, time)(asked).catch((error: unknown) => error);
     const socket = await server.asked;
     time.advance(599_999);
     time.advance(1);
-    expect(await outcome).toMatchObject({ name: 'Refusal', status: 504, message: expect.stringContaining('600 s') });
+    expect(await outcome).toMatchObject({ name: 'HttpError', status: 504, message: expect.stringContaining('600 s') });
     await once(socket, 'close');
   });
 
   it('that falls silent for 120 s in its answer cuts it', async () => {
     const time = clock();
     const server = await silent(started);
-    const reply = await upstream(server.url, time)(Buffer.from(question), undefined);
+    const reply = await upstream(server.url, time)(asked);
     const socket = await server.asked;
     const pieces: string[] = [];
     const outcome = read(reply, pieces).catch((error: unknown) => error);
@@ -96,9 +135,9 @@ describe('an upstream server', () => {
       ({ signal }) => Promise.race([never(), rejected(signal)]),
       time.after,
     );
-    const outcome = answer(Buffer.from(question), undefined).catch((error: unknown) => error);
+    const outcome = answer(asked).catch((error: unknown) => error);
     time.advance(10_000);
-    expect(await outcome).toMatchObject({ name: 'Refusal', status: 502 });
+    expect(await outcome).toMatchObject({ name: 'HttpError', status: 502 });
   });
 });
 

@@ -16,9 +16,8 @@ const MAX_TOP_LOGPROBS = 100;
 // Looks at tokens, over all choices.
 const MAX_TOKEN_VISITS = 2_000_000;
 
-/** Answers a chat with the built-in model, streamed or not, or has it answered by the upstream server. */
-export const handleChat: OperationHandler = (body, { signal }, { now, randomBytes, upstream }) => {
-  if (upstream) return upstream(body.doc.bytes, signal);
+/** Answers a chat with the built-in model, streamed or not. */
+export const handleChat: OperationHandler = (body, { signal }, { now, randomBytes }) => {
   const priority = getMember(body, 'priority');
   if (priority && kindOf(priority) === 'number' && compareNumberLiterals(rawText(priority), '0') !== 0) {
     throw new HttpError(400, 'priority other than 0 needs priority scheduling, which the built-in model does not have');

@@ -6,26 +6,24 @@ import type { OperationHandler } from '../service-context.ts';
 
 /**
  * Removes the row of the project whose id is `feedback_id` and stores the new one, in one transaction. The new row has
- * the id the client gave, else a UUIDv7; a row that has that id already gives way too.
+ * the id the client gave, else a UUIDv7; a stored row with that id is replaced too.
  */
-export const handleFeedbackReplace: OperationHandler = async (
-  body,
-  { user, signal },
-  { store, commit, now, randomBytes },
-) => {
-  const stringField = (name: string): string | null => firstStringMember(body, name) ?? null;
-  const project = stringField('project_id') ?? '';
+export const handleFeedbackReplace: OperationHandler = async (body, { user, signal }, { store, now, randomBytes }) => {
   const payload = rawText(getMember(body, 'payload') ?? body);
-  const id = stringField('id') ?? uuidV7(now(), randomBytes(10));
-  const createdAt = await commit(() => {
-    const time = now();
-    store.run('delete from feedback where project_id = ? and id in (?, ?)', project, stringField('feedback_id'), id);
-    store.run(
-      'insert into feedback (project_id, id, feedback_type, trigger_ref, payload, record, svc_user_id, created_at) values (?, ?, ?, ?, ?, ?, ?, ?)',
-      ...[project, id, stringField('feedback_type'), stringField('trigger_ref'), payload, rawText(body), user, time],
-    );
-    return time;
-  }, signal);
+  const id = firstStringMember(body, 'id') ?? uuidV7(now(), randomBytes(10));
+  const createdAt = now();
+  const record = {
+    project: firstStringMember(body, 'project_id') ?? '',
+    id,
+    replacedId: firstStringMember(body, 'feedback_id') ?? '',
+    type: firstStringMember(body, 'feedback_type') ?? '',
+    trigger: firstStringMember(body, 'trigger_ref') ?? null,
+    payload,
+    record: rawText(body),
+    user,
+    createdAt,
+  };
+  await store.replaceFeedback(record, signal);
   return jsonResponse(200, {
     id,
     created_at: new Date(createdAt).toISOString(),

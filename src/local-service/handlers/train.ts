@@ -1,7 +1,7 @@
 import { type BodyValidator, createBodyInspector, createBodyValidator } from '../../fields/body-validator.ts';
 import type { Finding } from '../../fields/finding.ts';
 import { uuidV7 } from '../../fields/uuid.ts';
-import { firstStringMember, getMember, type JsonNode, rawText, rootOf } from '../../json/json-node.ts';
+import { firstStringMember, getMember, type JsonNode, kindOf, rawText, rootOf } from '../../json/json-node.ts';
 import { parseJsonPath } from '../../json/json-path.ts';
 import type { Operation } from '../../operations/operation.ts';
 import { copyTextPart, createEnvelope, parseEnvelope, type TextPart } from '../../train/stream/envelope.ts';
@@ -15,19 +15,19 @@ import type { BodyReceiver, ServiceContext } from '../service-context.ts';
 import { openStagingFile, type StagingFile } from '../store/staging-file.ts';
 
 /**
- * Takes training jobs trajectory by trajectory, in memory for one of them, and judges each as it comes. What waits on the
- * disk is stored, byte for byte, in one transaction when all of it has come and nothing is refused.
+ * Receives training jobs in memory for one trajectory, and validates each as it comes. They are staged on the disk and
+ * stored byte for byte once all of them have come and none is refused.
  */
 export function createTrainReceiver(operation: Operation): BodyReceiver {
   const validate = createBodyValidator(operation.body);
-  return async (chunks, _length, _caller, context) => {
+  return async (chunks, _length, { signal }, context) => {
     keepHeapSmall();
     const staging = await openStagingFile(context.directory);
     try {
       const { body, findings } = await receiveJob(chunks, staging, validate);
       return {
         findings,
-        apply: () => jsonResponse(200, { id: storeJob(body, staging, context) }),
+        apply: async () => jsonResponse(200, { id: await storeJob(body, staging, signal, context) }),
         discard: staging.close,
       };
     } catch (error) {
@@ -66,24 +66,25 @@ async function receiveJob(
   return { body, findings: [...validate(body), ...trajectoryFindings] };
 }
 
-function storeJob(body: JsonNode, staging: StagingFile, { store: database, now, randomBytes }: ServiceContext): string {
+async function storeJob(
+  body: JsonNode,
+  staging: StagingFile,
+  signal: AbortSignal | undefined,
+  { store, now, randomBytes }: ServiceContext,
+): Promise<string> {
   const id = uuidV7(now(), randomBytes(10));
   const config = getMember(body, 'experimental_config');
-  database.transaction(() => {
-    database.run(
-      'insert into jobs (id, model_id, experimental_config, created_at) values (?, ?, ?, ?)',
-      ...[id, firstStringMember(body, 'model_id') ?? '', config ? rawText(config) : null, now()],
-    );
-    database.runEach('insert into trajectories values (?, ?, ?, ?)', trajectoryRows(id, staging));
-  });
+  const job = {
+    id,
+    modelId: firstStringMember(body, 'model_id') ?? '',
+    config: config && kindOf(config) !== 'null' ? rawText(config) : null,
+    createdAt: now(),
+  };
+  await store.saveJob(job, staging.trajectories(), signal);
   return id;
 }
 
-function* trajectoryRows(id: string, staging: StagingFile): Generator<readonly [string, number, number, Uint8Array]> {
-  for (const { group, index, bytes } of staging.trajectories()) yield [id, group, index, bytes];
-}
-
-// What is not JSON has no path, only an offset.
+// Text that is not JSON has no path, only an offset.
 function unreadableFinding({ message, location }: InvalidTextError): Finding {
   const reason = /^not JSON: (.*)$/s.exec(message)?.[1];
   return reason === undefined

@@ -1,17 +1,17 @@
 import type { JsonValue } from '../../json/write-json.ts';
-import { type GeneratedChoice, generateChoices } from './generate-choices.ts';
+import { type GeneratedChoice, type GeneratedToolCall, generateChoices } from './generate-choices.ts';
 import { logprobEntries, promptLogprobEntries } from './logprobs.ts';
 import type { ModelRequest } from './model-request.ts';
 import { type Token, tokenizeText } from './tokenizer.ts';
 
-/** What all pieces of a completion share. */
+/** What all chunks of a completion share. */
 export interface CompletionIdentity {
   readonly id: string;
   /** Seconds since 1970. */
   readonly created: number;
 }
 
-/** The name the built-in model answers under, whatever model was asked for. */
+/** The model of every completion of the built-in model, whatever model was requested. */
 export const localModelName = 'svc-local';
 const fingerprint = 'svc-local-built-in';
 
@@ -26,7 +26,7 @@ export function chatCompletion(request: ModelRequest, identity: CompletionIdenti
     choices: generated.map((reply, index) => completionChoice(request, reply, index)),
     usage: tokenUsage(
       prompt,
-      generated.reduce((sum, { tokens }) => sum + tokens.length, 0),
+      generated.reduce((sum, { tokens, toolCall }) => sum + tokens.length + (toolCall?.argumentTokens.length ?? 0), 0),
     ),
     prompt_logprobs:
       request.promptLogprobs === undefined ? undefined : promptLogprobEntries(prompt, request.promptLogprobs),
@@ -34,7 +34,7 @@ export function chatCompletion(request: ModelRequest, identity: CompletionIdenti
   };
 }
 
-/** The chunks of the same completion: a role for each choice, a piece for each token, a finish reason, and usage if asked for. */
+/** The chunks of the same completion: a role for each choice, a chunk per token, a finish reason, and usage if requested. */
 export function* chatCompletionChunks(request: ModelRequest, identity: CompletionIdentity): Generator<JsonValue> {
   const prompt = tokenizeText(request.prompt);
   const generated = generateChoices(request);
@@ -66,6 +66,18 @@ export function* chatCompletionChunks(request: ModelRequest, identity: Completio
       ]);
     }
   }
+  for (const [index, { toolCall }] of generated.entries()) {
+    if (!toolCall) continue;
+    const { id, name, argumentTokens } = toolCall;
+    const start = { index: 0, id, type: 'function', function: { name, arguments: '' } };
+    yield chunk([{ index, delta: { tool_calls: [start] }, finish_reason: null }]);
+    for (const { text } of argumentTokens) {
+      sentTokens += 1;
+      yield chunk([
+        { index, delta: { tool_calls: [{ index: 0, function: { arguments: text } }] }, finish_reason: null },
+      ]);
+    }
+  }
   for (const [index, reply] of generated.entries()) yield chunk([{ index, delta: {}, ...finishFields(reply) }]);
   if (request.stream?.hasUsage) yield chunk([], { usage: tokenUsage(prompt, sentTokens) });
 }
@@ -76,8 +88,17 @@ function completionHeader({ id, created }: CompletionIdentity, object: string): 
 
 function completionChoice(request: ModelRequest, generated: GeneratedChoice, index: number): JsonValue {
   const content = generated.echoedText + generated.tokens.map(({ text }) => text).join('');
-  const message = { role: 'assistant', content, reasoning: generated.reasoning };
+  const message = {
+    role: 'assistant',
+    content,
+    reasoning: generated.reasoning,
+    tool_calls: generated.toolCall && [completeToolCall(generated.toolCall)],
+  };
   return { index, message, ...tokenDetails(request, generated.tokens, 0), ...finishFields(generated) };
+}
+
+function completeToolCall({ id, name, argumentTokens }: GeneratedToolCall): JsonValue {
+  return { id, type: 'function', function: { name, arguments: argumentTokens.map(({ text }) => text).join('') } };
 }
 
 function tokenDetails(request: ModelRequest, tokens: readonly Token[], position: number): JsonFields {

@@ -1,38 +1,56 @@
+import type { ChosenTool } from './choose-tool.ts';
 import { hashText } from './hash-text.ts';
 import type { ModelRequest } from './model-request.ts';
 import { type Token, tokenizeText } from './tokenizer.ts';
 import { wordAt } from './words.ts';
 
-/** One reply of the built-in model. */
+/** One choice of the built-in model. */
 export interface GeneratedChoice {
   readonly tokens: readonly Token[];
   readonly reasoning: string | undefined;
-  readonly finishReason: 'stop' | 'length';
+  readonly toolCall: GeneratedToolCall | undefined;
+  readonly finishReason: 'stop' | 'length' | 'tool_calls';
   /** The token id that ended it. */
   readonly stopTokenId: number | undefined;
-  /** What stands before the tokens because the body asks for an echo. */
+  /** The text of the last message, before the tokens, where the body asks for an echo. */
   readonly echoedText: string;
 }
 
-// Of a reply that nothing bounds: long enough to be seen streaming, short enough to read.
+/** A call of a tool; its arguments are the tokens, joined. */
+export interface GeneratedToolCall {
+  readonly id: string;
+  readonly name: string;
+  readonly argumentTokens: readonly Token[];
+}
+
+// Without limits: long enough to be seen streaming, short enough to read.
 const DEFAULT_LENGTH_WORDS = 12;
 
-/** The replies to a request: made from the messages and the seed alone, so that they are the same every time. */
+/** The choices for a request: made from the messages and the seed alone, so that they are the same every time. */
 export function generateChoices(request: ModelRequest): GeneratedChoice[] {
-  // Prompts may be long: they are read once, not once a reply.
+  // Prompts may be long: they are read once, not once per choice.
   const seedPrefix = `${request.seed}/${hashText(request.prompt)}`;
   const reasoning = request.hasReasoning
     ? `The last message has ${tokenizeText(request.lastMessageText).length} words; the seed is ${request.seed}.`
     : undefined;
   const fixedTokens = request.fixedText === undefined ? undefined : tokenizeText(request.fixedText);
+  const { tool } = request;
   return Array.from({ length: request.choiceCount }, (_, index) => {
+    if (tool) return { ...toolChoice(tool, `${seedPrefix}/${index}`), reasoning };
     const tokens = fixedTokens ?? tokenizeText(composeText(request, `${seedPrefix}/${index}`));
     return {
       ...applyTokenLimit(tokens, request),
+      toolCall: undefined,
       reasoning,
       echoedText: request.isEchoRequested && request.isLastFromAssistant ? request.lastMessageText : '',
     };
   });
+}
+
+function toolChoice(tool: ChosenTool, seed: string): Omit<GeneratedChoice, 'reasoning'> {
+  const id = `call_${[0, 1].map((part) => hashText(`${seed}/${part}`).toString(16).padStart(8, '0')).join('')}`;
+  const toolCall = { id, name: tool.name, argumentTokens: tokenizeText(tool.arguments) };
+  return { tokens: [], toolCall, finishReason: 'tool_calls', stopTokenId: undefined, echoedText: '' };
 }
 
 function applyTokenLimit(
@@ -59,7 +77,7 @@ function composeText({ lastMessageText, minTokens, isContinuation }: ModelReques
 function applyStops(tokens: readonly Token[], request: ModelRequest): { tokens: Token[]; stopId: number | undefined } {
   const { stopStrings, stopTokenIds, minTokens, isStopKept } = request;
   let text = '';
-  // Up to here nothing stops it: what ends within the least number of tokens is none.
+  // Stops that end within the first min_tokens tokens do not count.
   let unstoppableLength = 0;
   for (const [at, token] of tokens.entries()) {
     text += token.text;

@@ -12,13 +12,13 @@ import {
 import { nodeAtPath } from '../../json/json-path.ts';
 import { parseJson } from '../../json/parse-json.ts';
 import { HttpError } from '../http-error.ts';
+import { type ChosenTool, chooseTool } from './choose-tool.ts';
 import { smallestValue } from './json-schema/smallest-value.ts';
 
-/** What a chat body asks of the built-in model. Of what it does not simulate nothing is read. */
+/** What a chat body asks of the built-in model; fields that it does not simulate are not read. */
 export interface ModelRequest {
-  /** Everything before the reply, as one text. */
+  /** All messages as one text. */
   readonly prompt: string;
-  /** The text of the last message, and whether it is the assistant's. */
   readonly lastMessageText: string;
   readonly isLastFromAssistant: boolean;
   readonly seed: string;
@@ -31,7 +31,9 @@ export interface ModelRequest {
   readonly stopStrings: readonly string[];
   readonly stopTokenIds: readonly number[];
   readonly isStopKept: boolean;
-  /** The reply in full, where the body leaves no choice. */
+  /** The tool to call instead of a text. */
+  readonly tool: ChosenTool | undefined;
+  /** The complete text, where the body leaves no choice. */
   readonly fixedText: string | undefined;
   readonly logprobs: { readonly top: number } | undefined;
   readonly promptLogprobs: number | undefined;
@@ -41,17 +43,19 @@ export interface ModelRequest {
   readonly requestId: string | undefined;
 }
 
-/** Reads a chat body that has been judged. Throws Refusal 400 for what the built-in model cannot do. */
+/** Reads a valid chat body. Throws HttpError 400 for what the built-in model cannot do. */
 export function readModelRequest(body: JsonNode): ModelRequest {
   const messages = Array.from(itemsOf(getMember(body, 'messages') ?? body));
   const last = messages.at(-1);
+  const lastMessageText = last ? messageText(last) : '';
+  const lastRole = firstStringMember(last, 'role') ?? '';
   const limits = ['max_tokens', 'max_completion_tokens'].flatMap((name) => numberAtLeast(1, body, name) ?? []);
   return {
     prompt: messages
       .map((message) => `${firstStringMember(message, 'role') ?? ''}: ${messageText(message)}\n`)
       .join(''),
-    lastMessageText: last ? messageText(last) : '',
-    isLastFromAssistant: firstStringMember(last, 'role') === 'assistant',
+    lastMessageText,
+    isLastFromAssistant: lastRole === 'assistant',
     seed: rawNumber(body, 'seed') ?? '0',
     choiceCount: numberField(body, 'n') ?? 1,
     isContinuation: isTrue(getMember(body, 'continue_final_message')),
@@ -59,11 +63,10 @@ export function readModelRequest(body: JsonNode): ModelRequest {
     hasReasoning: !isFalseValue(getMember(body, 'include_reasoning')),
     maxTokens: limits.length > 0 ? Math.min(...limits) : undefined,
     minTokens: numberAtLeast(0, body, 'min_tokens') ?? 0,
-    stopStrings: arrayAt(body, 'stop').flatMap((stop) =>
-      kindOf(stop) === 'string' && stringOf(stop) !== '' ? [stringOf(stop)] : [],
-    ),
+    stopStrings: readStopStrings(body),
     stopTokenIds: arrayAt(body, 'stop_token_ids').map((id) => Number(rawText(id))),
     isStopKept: isTrue(getMember(body, 'include_stop_str_in_output')),
+    tool: chooseTool(body, { role: lastRole, text: lastMessageText }),
     fixedText: readFixedText(body),
     logprobs: isTrue(getMember(body, 'logprobs')) ? { top: numberAtLeast(0, body, 'top_logprobs') ?? 0 } : undefined,
     promptLogprobs: numberAtLeast(0, body, 'prompt_logprobs'),
@@ -72,6 +75,12 @@ export function readModelRequest(body: JsonNode): ModelRequest {
     stream: readStreamOptions(body),
     requestId: firstStringMember(body, 'request_id'),
   };
+}
+
+function readStopStrings(body: JsonNode): string[] {
+  const stop = getMember(body, 'stop');
+  const stops = stop && kindOf(stop) === 'string' ? [stop] : arrayAt(body, 'stop');
+  return stops.flatMap((one) => (kindOf(one) === 'string' && stringOf(one) !== '' ? [stringOf(one)] : []));
 }
 
 function readStreamOptions(body: JsonNode): ModelRequest['stream'] {
@@ -87,10 +96,10 @@ function readFixedText(body: JsonNode): string | undefined {
   const [choice] = arrayAt(body, 'structured_outputs', 'choice');
   if (choice && kindOf(choice) === 'string') return stringOf(choice);
   const schema = nodeAtPath(body, ['response_format', 'json_schema', 'schema']);
-  if (schema) return smallestValue(schema, schema);
-  const text = nodeAtPath(body, ['structured_outputs', 'json']);
-  const parsed = text && kindOf(text) === 'string' ? rootOf(parseJson(stringOf(text))) : undefined;
-  if (parsed) return smallestValue(parsed);
+  if (schema && kindOf(schema) !== 'null') return smallestValue(schema, schema);
+  const json = nodeAtPath(body, ['structured_outputs', 'json']);
+  if (json && kindOf(json) === 'object') return smallestValue(json, json);
+  if (json && kindOf(json) === 'string') return smallestValue(rootOf(parseJson(stringOf(json))));
   const isObject =
     firstStringMember(getMember(body, 'response_format'), 'type') === 'json_object' ||
     isTrue(nodeAtPath(body, ['structured_outputs', 'json_object']));

@@ -1,25 +1,26 @@
 import { yieldToEventLoop } from '../event-loop.ts';
-import { isDatabaseBusy, type Store } from './open-store.ts';
+import type { Store } from './open-store.ts';
+import { StoreUnavailable } from './store-unavailable.ts';
 
 /**
- * Does something in a transaction that others share, all of it or nothing; durable when it resolves. What fails undoes
- * nothing of the others. It may be done twice, the first time undone, and is not done once the signal is aborted: then
- * it throws the signal's reason.
+ * Runs an action in a transaction that others share, completely or not at all; it is durable when the promise resolves.
+ * A failing action undoes nothing of the others. It may run twice, the first time undone, and does not run once the
+ * signal is aborted: then the promise is rejected with the signal's reason.
  */
 export type GroupCommit = <T>(action: () => T, signal: AbortSignal | undefined) => Promise<T>;
 
 interface PendingCommit {
-  /** Does it, and gives what tells of it when it is durable. */
+  /** Runs the action, and returns the function that resolves its promise once it is durable. */
   readonly execute: () => () => void;
   readonly reject: (error: unknown) => void;
 }
 
-// So that an endless stream of requests does not keep those that have come waiting.
+// An endless stream of requests must not delay those that have already come.
 const MAX_COMMITS_PER_GROUP = 1000;
 
 /**
- * Commits what is asked for at about the same time together. While the disk is written nothing else runs, so all that
- * came meanwhile is there at once, and shares the next commit: the more are waiting, the more share one.
+ * Commits actions that are requested at about the same time together. While the disk is written nothing else runs, so
+ * all requests that came meanwhile share the next commit: the more are waiting, the more share one.
  */
 export function createGroupCommit(store: Store): GroupCommit {
   let pending: PendingCommit[] = [];
@@ -40,7 +41,7 @@ export function createGroupCommit(store: Store): GroupCommit {
     });
 }
 
-// Those who come together are not all judged in the same turn of the event loop: the first one that brings nobody ends it.
+// Requests that come together are validated in several turns of the event loop; a turn that adds none ends the wait.
 async function waitForGroup(group: readonly PendingCommit[]): Promise<void> {
   for (let previousLength = 0; previousLength < group.length && previousLength < MAX_COMMITS_PER_GROUP; ) {
     previousLength = group.length;
@@ -52,8 +53,9 @@ function commitTogether(group: readonly PendingCommit[], store: Store): void {
   try {
     for (const notify of store.transaction(() => group.map(({ execute }) => execute()))) notify();
   } catch (error) {
-    // Whoever is to blame is found when each has a transaction of its own; a busy database is busy for all.
-    if (group.length > 1 && !isDatabaseBusy(error)) for (const pending of group) commitTogether([pending], store);
+    // With a transaction each, only the action that fails is rejected; an unavailable database rejects all of them.
+    if (group.length > 1 && !(error instanceof StoreUnavailable))
+      for (const pending of group) commitTogether([pending], store);
     else for (const { reject } of group) reject(error);
   }
 }

@@ -5,12 +5,13 @@ import { Failure } from '../../errors.ts';
 import { describeFileError, errorCode } from '../../files/file-errors.ts';
 import { makeDirectory } from '../../files/make-directory.ts';
 import { migrateSchema } from './migrate.ts';
+import { StoreUnavailable } from './store-unavailable.ts';
 
 /** A value of a row. */
 export type SqlValue = string | number | bigint | Uint8Array | null;
 export type SqlRow = { readonly [column: string]: SqlValue };
 
-/** The database of the local service. Several processes may have it open. */
+/** An embedded database. Several processes may have it open. Throws StoreUnavailable where it is locked or the disk is full. */
 export interface Store {
   /** The rows of a query. */
   readonly all: (sql: string, ...values: SqlValue[]) => SqlRow[];
@@ -44,17 +45,13 @@ export async function openStore(path: string): Promise<Store> {
   }
 }
 
-/** True for what a database throws that another process kept to itself for too long. */
-export function isDatabaseBusy(error: unknown): boolean {
-  return errorCode(error) === 'SQLITE_BUSY';
-}
-
 function prepareStore(database: Database.Database, path: string): Store {
   const store = createStore(database);
   try {
     migrateSchema(store, path);
     // Not WAL: with several writing processes the SQLite in this library can lose a WAL reset (docs/decisions/0005).
-    database.exec('pragma journal_mode = truncate; pragma synchronous = full; pragma foreign_keys = on');
+    // No foreign keys: the trajectories of a job are stored before its row (trajectory-rows.ts).
+    database.exec('pragma journal_mode = truncate; pragma synchronous = full; pragma foreign_keys = off');
     return store;
   } catch (error) {
     store.close();
@@ -85,14 +82,33 @@ function createStore(database: Database.Database): Store {
 }
 
 function runTransaction<T>(database: Database.Database, mode: 'immediate' | 'deferred', action: () => T): T {
-  let result: { readonly value: T } | undefined;
-  database
-    .transaction(() => {
-      result = { value: action() };
-    })
-    [mode]();
-  if (!result) throw new Error('the transaction did not run');
-  return result.value;
+  try {
+    database.exec(`begin ${mode}`);
+    const result = action();
+    database.exec('commit');
+    return result;
+  } catch (error) {
+    rollBack(database);
+    throw toStoreError(error);
+  }
+}
+
+// Where there is no transaction, because a full disk has ended it, nothing is left to undo.
+function rollBack(database: Database.Database): void {
+  try {
+    database.exec('rollback');
+  } catch {}
+}
+
+function toStoreError(error: unknown): unknown {
+  switch (errorCode(error)) {
+    case 'SQLITE_BUSY':
+      return new StoreUnavailable('busy', 'the database is locked by another process');
+    case 'SQLITE_FULL':
+      return new StoreUnavailable('full', 'the disk of the database is full');
+    default:
+      return error;
+  }
 }
 
 // Statements are few, and to compile one takes as long as to run it.

@@ -1,16 +1,5 @@
 import type { SqlRow, SqlValue, Store } from './open-store.ts';
-
-/** Which payloads are wanted. */
-export interface PayloadQuery {
-  readonly project: string;
-  /** The window in milliseconds since 1970: the first that is in it, and the first that is not. */
-  readonly window: readonly [start: number, end: number];
-  readonly type: string | undefined;
-  /** The trigger, or the beginning of several, which ends in a colon. */
-  readonly trigger: { readonly ref: string; readonly isPrefix: boolean } | undefined;
-  /** How many triggers at most. */
-  readonly limit: number;
-}
+import type { PayloadQuery } from './payload-query.ts';
 
 // Rows looked at for each trigger that is wanted, before all triggers are.
 const ROWS_PER_TRIGGER = 2;

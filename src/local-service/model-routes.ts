@@ -1,0 +1,39 @@
+import { collectBody } from '../http/collect-body.ts';
+import type { Operation } from '../operations/operation.ts';
+import { localModelName } from './model/chat-completion.ts';
+import { requireJson } from './operation-route.ts';
+import { declaredBodyBytes, limitedChunks } from './request-body.ts';
+import { jsonResponse } from './responses.ts';
+import type { ServiceContext } from './service-context.ts';
+import type { ServiceRoute } from './service-route.ts';
+import type { Upstream } from './upstream.ts';
+
+/** Chats with an upstream server: it gets the bytes as they came, and it alone judges them. */
+export function upstreamChatRoute(operation: Operation, upstream: Upstream, context: ServiceContext): ServiceRoute {
+  return {
+    method: 'POST',
+    auth: operation.auth,
+    errors: operation.errors,
+    respond: async (request, { signal }) => {
+      requireJson(request);
+      const maxBytes = Math.min(operation.largestBody, context.maxBodyBytes);
+      const body = await collectBody(limitedChunks(request, maxBytes), maxBytes, declaredBodyBytes(request));
+      return upstream({ method: 'POST', path: operation.path, body, headers: request.headers, signal });
+    },
+  };
+}
+
+/** `GET /v1/models`: the models of the upstream server, else the built-in one. */
+export function modelsRoute({ upstream, now }: ServiceContext): ServiceRoute {
+  const created = Math.floor(now() / 1000);
+  const model = { id: localModelName, object: 'model', created, owned_by: 'svc' };
+  return {
+    method: 'GET',
+    auth: 'bearer',
+    errors: 'error',
+    respond: async ({ headers }, { signal }) =>
+      upstream
+        ? upstream({ method: 'GET', path: '/v1/models', body: new Uint8Array(), headers, signal })
+        : jsonResponse(200, { object: 'list', data: [model] }),
+  };
+}

@@ -1,0 +1,62 @@
+import type { Finding } from '../fields/finding.ts';
+import { getHeader, type Request, type Response } from '../http/message.ts';
+import { formatJsonPath } from '../json/json-path.ts';
+import type { Operation } from '../operations/operation.ts';
+import { yieldToEventLoop } from './event-loop.ts';
+import { HttpError, invalidBodyResponse } from './http-error.ts';
+import { declaredBodyBytes, limitedChunks } from './request-body.ts';
+import type { BodyReceiver, ServiceContext } from './service-context.ts';
+import type { ServiceRoute } from './service-route.ts';
+
+/** The route of an operation: its body is limited, validated as the command line does it, and then applied. */
+export function operationRoute(operation: Operation, receive: BodyReceiver, context: ServiceContext): ServiceRoute {
+  return {
+    method: 'POST',
+    auth: operation.auth,
+    errors: operation.errors,
+    respond: async (request, caller) => {
+      requireJson(request);
+      requireIdentityEncoding(request);
+      const maxBytes = Math.min(operation.largestBody, context.maxBodyBytes);
+      const chunks = limitedChunks(request, maxBytes);
+      const received = await receive(chunks, declaredBodyBytes(request), caller, context);
+      try {
+        const response = validationResponse(received.findings, operation);
+        await yieldToEventLoop(caller.signal);
+        return response ?? (await received.apply());
+      } finally {
+        await received.discard();
+      }
+    },
+  };
+}
+
+/** Refuses other content types, which a web page could send without asking. Throws HttpError 415. */
+export function requireJson({ headers }: Request): void {
+  const contentType = getHeader(headers, 'content-type');
+  if (/^application\/json\s*(;|$)/i.test(contentType ?? '')) return;
+  throw new HttpError(415, `Content-Type must be application/json, not ${JSON.stringify(contentType ?? '')}`);
+}
+
+function requireIdentityEncoding({ headers }: Request): void {
+  const encoding = getHeader(headers, 'content-encoding')?.trim();
+  if (!encoding || encoding.toLowerCase() === 'identity') return;
+  throw new HttpError(
+    415,
+    `Content-Encoding ${JSON.stringify(encoding)} is not supported; send the body uncompressed`,
+    [['Accept-Encoding', 'identity']],
+  );
+}
+
+function validationResponse(findings: readonly Finding[], operation: Operation): Response | undefined {
+  const oversized = findings.find(({ code }) => code === 'large');
+  if (oversized) throw new HttpError(400, `${formatJsonPath(oversized.path)} ${oversized.message}`);
+  const refusedFindings = findings.filter((finding) => isRefusedFinding(finding, operation));
+  return refusedFindings.length > 0 ? invalidBodyResponse(refusedFindings, operation) : undefined;
+}
+
+/** True for what the interface forbids, and for what real servers reject besides (docs/servers.md). */
+function isRefusedFinding({ level, code, path }: Finding, { refusesUnknown }: Operation): boolean {
+  if (code === 'unknown') return refusesUnknown === true && path.length === 1;
+  return level === 'error' || code === 'missing' || code === 'advice';
+}

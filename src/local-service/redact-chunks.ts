@@ -1,0 +1,35 @@
+import { Buffer } from 'node:buffer';
+
+const REPLACEMENT = '[hidden]';
+
+/**
+ * The bytes of a body without some secrets, even where one is split between two chunks. Bytes that may begin a secret
+ * are held back until the next chunk; all others pass at once.
+ */
+export async function* redactChunks(
+  chunks: AsyncIterable<Uint8Array>,
+  secrets: readonly string[],
+): AsyncGenerator<Uint8Array> {
+  if (secrets.length === 0) return yield* chunks;
+  let held = '';
+  for await (const chunk of chunks) {
+    // Latin-1 keeps every byte, and secrets in headers are ASCII.
+    const text = redactText(held + Buffer.from(chunk).toString('latin1'), secrets);
+    const heldChars = Math.max(...secrets.map((secret) => trailingPrefixLength(text, secret)));
+    held = text.slice(text.length - heldChars);
+    if (heldChars < text.length) yield Buffer.from(text.slice(0, text.length - heldChars), 'latin1');
+  }
+  if (held !== '') yield Buffer.from(held, 'latin1');
+}
+
+/** A text without some secrets. */
+export function redactText(text: string, secrets: readonly string[]): string {
+  return secrets.reduce((left, secret) => left.replaceAll(secret, REPLACEMENT), text);
+}
+
+function trailingPrefixLength(text: string, secret: string): number {
+  for (let length = Math.min(secret.length - 1, text.length); length > 0; length--) {
+    if (text.endsWith(secret.slice(0, length))) return length;
+  }
+  return 0;
+}

@@ -1,0 +1,65 @@
+import { yieldToEventLoop } from '../event-loop.ts';
+import { createGroupCommit } from './group-commit.ts';
+import { mergeCallStart } from './merge-call.ts';
+import type { Store } from './open-store.ts';
+import { samplePayloads } from './payload-sample.ts';
+import type { CallRecord, FeedbackRecord, JobRecord, ServiceStore } from './service-store.ts';
+import type { StagedTrajectory } from './staging-file.ts';
+import { deleteTrajectories, saveTrajectories } from './trajectory-rows.ts';
+
+/** The store of the local service in an embedded database. */
+export function createEmbeddedStore(database: Store): ServiceStore {
+  const commit = createGroupCommit(database);
+  return {
+    saveCall: (call, signal) => commit(() => saveCall(call, database), signal),
+    replaceFeedback: (record, signal) => commit(() => replaceFeedback(record, database), signal),
+    samplePayloads: async (query) => samplePayloads(query, database),
+    saveJob: (job, trajectories, signal) => saveJob(job, trajectories, signal, database),
+    checkHealth: async () => database.transaction(() => {}),
+    close: async () => database.close(),
+  };
+}
+
+function saveCall({ project, id, traceId, newTraceId, start, createdAt }: CallRecord, database: Store): string {
+  const existing = database.first('select trace_id, start from calls where project_id = ? and id = ?', project, id);
+  const storedTraceId = typeof existing?.trace_id === 'string' ? existing.trace_id : undefined;
+  const finalTraceId = traceId ?? storedTraceId ?? newTraceId;
+  const merged = typeof existing?.start === 'string' ? mergeCallStart(existing.start, start) : start;
+  database.run(
+    'insert into calls (project_id, id, trace_id, start, created_at) values (?, ?, ?, ?, ?) on conflict do update set trace_id = excluded.trace_id, start = excluded.start',
+    ...[project, id, finalTraceId, merged, createdAt],
+  );
+  return finalTraceId;
+}
+
+function replaceFeedback(feedback: FeedbackRecord, database: Store): void {
+  const { project, id, replacedId, type, trigger, payload, record, user, createdAt } = feedback;
+  database.run('delete from feedback where project_id = ? and id in (?, ?)', project, replacedId, id);
+  database.run(
+    'insert into feedback (project_id, id, feedback_type, trigger_ref, payload, record, svc_user_id, created_at) values (?, ?, ?, ?, ?, ?, ?, ?)',
+    ...[project, id, type, trigger, payload, record, user, createdAt],
+  );
+}
+
+// The row of the job comes last, so that trajectories without one belong to a job that was not stored.
+async function saveJob(
+  { id, modelId, config, createdAt }: JobRecord,
+  trajectories: Iterable<StagedTrajectory>,
+  signal: AbortSignal | undefined,
+  database: Store,
+): Promise<void> {
+  try {
+    await saveTrajectories(id, trajectories, signal, database);
+    database.transaction(() =>
+      database.run(
+        'insert into jobs (id, model_id, experimental_config, created_at) values (?, ?, ?, ?)',
+        ...[id, modelId, config, createdAt],
+      ),
+    );
+  } catch (error) {
+    // Where even that fails the next start of the service removes them.
+    await deleteTrajectories(id, database).catch(() => {});
+    throw error;
+  }
+  await yieldToEventLoop(undefined);
+}

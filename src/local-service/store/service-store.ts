@@ -1,0 +1,64 @@
+import type { PayloadQuery } from './payload-query.ts';
+import type { StagedTrajectory } from './staging-file.ts';
+
+/** The start of a call. */
+export interface CallRecord {
+  readonly project: string;
+  readonly id: string;
+  /** The trace id that the body gives; without it the stored one stays. */
+  readonly traceId: string | undefined;
+  /** The trace id of a new call whose body gives none. */
+  readonly newTraceId: string;
+  /** The JSON text of the start, as it was sent. */
+  readonly start: string;
+  /** Milliseconds since 1970. */
+  readonly createdAt: number;
+}
+
+/** A feedback record, and the id of the one that it replaces. */
+export interface FeedbackRecord {
+  readonly project: string;
+  readonly id: string;
+  readonly replacedId: string;
+  readonly type: string;
+  readonly trigger: string | null;
+  /** JSON texts, as they were sent. */
+  readonly payload: string;
+  readonly record: string;
+  readonly user: string;
+  /** Milliseconds since 1970. */
+  readonly createdAt: number;
+}
+
+/** A training job without its trajectories. */
+export interface JobRecord {
+  readonly id: string;
+  readonly modelId: string;
+  /** JSON text. */
+  readonly config: string | null;
+  /** Milliseconds since 1970. */
+  readonly createdAt: number;
+}
+
+/**
+ * Where the local service keeps what it is sent. Several services may share one. A write is durable when its promise
+ * resolves, is stored completely or not at all, and is not stored once its signal is aborted: then it throws the
+ * signal's reason. Throws StoreUnavailable where the store cannot be used right now.
+ */
+export interface ServiceStore {
+  /** Stores a call, or sets the members it names on the stored call with its id; returns the trace id. */
+  readonly saveCall: (call: CallRecord, signal: AbortSignal | undefined) => Promise<string>;
+  /** Removes the replaced record and any record with the same id, and stores the new one. */
+  readonly replaceFeedback: (record: FeedbackRecord, signal: AbortSignal | undefined) => Promise<void>;
+  /** The newest payload per trigger, as JSON texts. */
+  readonly samplePayloads: (query: PayloadQuery) => Promise<readonly string[]>;
+  /** Stores a job with its trajectories, which are read in bounded memory. */
+  readonly saveJob: (
+    job: JobRecord,
+    trajectories: Iterable<StagedTrajectory>,
+    signal: AbortSignal | undefined,
+  ) => Promise<void>;
+  /** Resolves when the store can be read and written. */
+  readonly checkHealth: () => Promise<void>;
+  readonly close: () => Promise<void>;
+}

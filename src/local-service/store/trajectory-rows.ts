@@ -1,0 +1,62 @@
+import { yieldToEventLoop } from '../event-loop.ts';
+import type { Store } from './open-store.ts';
+import type { StagedTrajectory } from './staging-file.ts';
+
+// One transaction blocks the process for as long as its bytes take to reach the disk.
+const MAX_TRANSACTION_BYTES = 2 * 1024 * 1024;
+const MAX_TRANSACTION_ROWS = 2000;
+
+// A service that is still receiving a job has a younger one.
+const MAX_UPLOAD_MS = 24 * 60 * 60 * 1000;
+
+/** Stores the trajectories of a job in transactions of bounded size, between which other requests are served. */
+export async function saveTrajectories(
+  jobId: string,
+  trajectories: Iterable<StagedTrajectory>,
+  signal: AbortSignal | undefined,
+  database: Store,
+): Promise<void> {
+  const rows = trajectories[Symbol.iterator]();
+  for (let isDone = false; !isDone; ) {
+    await yieldToEventLoop(signal);
+    isDone = database.transaction(() => saveSomeRows(jobId, rows, database));
+  }
+}
+
+/** Removes the trajectories of a job, a bounded number at a time. */
+export async function deleteTrajectories(jobId: string, database: Store): Promise<void> {
+  const query = 'select rowid from trajectories where job_id = ? limit ?';
+  while (database.all(query, jobId, MAX_TRANSACTION_ROWS).length > 0) {
+    database.transaction(() =>
+      database.run(`delete from trajectories where rowid in (${query})`, jobId, MAX_TRANSACTION_ROWS),
+    );
+    await yieldToEventLoop(undefined);
+  }
+}
+
+/** Removes the trajectories of jobs whose service ended before they were stored completely. */
+export async function deleteAbandonedTrajectories(now: number, database: Store): Promise<void> {
+  // A UUIDv7 begins with its time. Each step is one search in the index, however many trajectories a job has.
+  const oldest = (now - MAX_UPLOAD_MS).toString(16).padStart(12, '0');
+  const rows = database.all(
+    `with recursive ids (id) as (
+       select min(job_id) from trajectories
+       union all select (select min(job_id) from trajectories where job_id > id) from ids where id is not null
+     ) select id from ids where id < ? and id not in (select id from jobs)`,
+    `${oldest.slice(0, 8)}-${oldest.slice(8)}`,
+  );
+  for (const { id } of rows) if (typeof id === 'string') await deleteTrajectories(id, database);
+}
+
+// True when there are no more.
+function saveSomeRows(jobId: string, rows: Iterator<StagedTrajectory>, database: Store): boolean {
+  let bytes = 0;
+  for (let count = 0; bytes < MAX_TRANSACTION_BYTES && count < MAX_TRANSACTION_ROWS; count++) {
+    const next = rows.next();
+    if (next.done) return true;
+    const { group, index, bytes: trajectory } = next.value;
+    database.run('insert into trajectories values (?, ?, ?, ?)', jobId, group, index, trajectory);
+    bytes += trajectory.length;
+  }
+  return false;
+}
