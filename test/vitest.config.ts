@@ -1,5 +1,6 @@
 import { defineConfig } from 'vitest/config';
 import { ClosingLine } from './support/closing-line.ts';
+import { LongestFirst } from './support/longest-first.ts';
 
 export default defineConfig({
   test: {
@@ -7,9 +8,12 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     pool: 'forks',
     reporters: [new ClosingLine()],
-    maxWorkers: 2,
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
+    // Many tests wait for a silence or a child: more files than cores run side by side, the longest first.
+    maxWorkers: 4,
+    sequence: { sequencer: LongestFirst },
+    // A bound for tests that hang, far above what any test takes on a slow or busy machine.
+    testTimeout: 240_000,
+    hookTimeout: 240_000,
     // Tests bring their own environment; what the machine has set must not change them.
     env: { NO_COLOR: '', FORCE_COLOR: '', SVC_PROFILE: '' },
   },

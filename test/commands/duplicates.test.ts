@@ -149,7 +149,7 @@ describe('the same job again', () => {
       env: { ...env, SVC_BASE_URL: '' },
       stdin: '{"trajectories":[{"reward":"1"}]}',
     });
-    expect({ code, stderr }).toEqual({ code: 3, stderr: expect.stringContaining('nothing was sent') });
+    expect({ code, stderr }).toEqual({ code: 3, stderr: expect.stringContaining('svc canceled the upload') });
   });
 });
 

@@ -274,7 +274,7 @@ describe('memory', () => {
     expect(code, stderr).toBe(0);
     figure(`a batch of ${lines} lines: ${Math.ceil(peak / 1024 / 1024)} MiB of memory`);
     expect(peak).toBeLessThan(MOST);
-  }, 120_000);
+  });
 });
 
 describe.runIf(hasTerminal)('on a terminal', () => {

@@ -92,7 +92,7 @@ describe('svc serve', () => {
       { cwd },
     );
     expect(stdout.trim().split('\n')).toHaveLength(84);
-  }, 60_000);
+  });
 
   it('makes credentials, keeps them in a 0600 file beside the data and finds them again', async () => {
     const cwd = folder();

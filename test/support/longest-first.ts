@@ -1,0 +1,27 @@
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
+
+// The files that take longest on two idle cores, in that order.
+const longFiles = [
+  'reliability/faults',
+  'output/splits',
+  'json/depth',
+  'reliability/large',
+  'e2e/batch',
+  'reliability/jobs',
+  'reliability/canaries',
+  'config/profile-store',
+  'e2e/early',
+  'json/documents',
+];
+
+/** Starts the longest files first, so that none of them runs alone at the end. */
+export class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    const rank = ({ moduleId }: TestSpecification): number => {
+      const at = longFiles.findIndex((name) => moduleId.endsWith(`/test/${name}.test.ts`));
+      return at === -1 ? longFiles.length : at;
+    };
+    return sorted.sort((left, right) => rank(left) - rank(right));
+  }
+}
