@@ -30,8 +30,11 @@ export function readBatchOptions(
   if (args.length > 0) throw usageFailure(`--batch takes the bodies from its file, not ${JSON.stringify(args[0])}`);
   if (previewFormat === 'curl')
     throw usageFailure('--curl prints one request, and --batch has many', 'leave out one of them');
-  if (format === 'text' || format === 'table')
-    throw usageFailure(`--batch prints a line of JSON for each line, and no ${format}`, `leave out --format ${format}`);
+  if (format !== undefined && format !== 'jsonl' && previewFormat === undefined)
+    throw usageFailure(
+      `--batch prints one line of JSON for each input line, which is not ${format}`,
+      'remove --format and --json, or use --format jsonl',
+    );
   if (isFlagOn('resume') && (output === undefined || output === '-'))
     throw usageFailure('--resume goes on with a file of results, and stdout is none', 'give it with -o');
   if (isFlagOn('retry-unknown') && !isFlagOn('resume'))

@@ -1,7 +1,8 @@
 import type { Context } from '../context.ts';
 import { Failure } from '../errors.ts';
-import { writeJson } from '../json/write-json.ts';
 import { issueText } from '../output/failure-text.ts';
+import type { OutputFormat } from '../results/output-format.ts';
+import { printResult, resultOf } from '../results/print-result.ts';
 import type { BatchInput } from './batch-input.ts';
 import type { LineChecks } from './batch-job.ts';
 import type { BatchOptions } from './batch-options.ts';
@@ -17,6 +18,7 @@ export async function checkBatch(
   input: BatchInput,
   { shard }: BatchOptions,
   lineChecks: LineChecks,
+  format: OutputFormat,
   { runtime, stdout, report, signal }: Context,
 ): Promise<void> {
   const counts = { lines: 0, good: 0, bad: 0, bytes: 0 };
@@ -33,7 +35,7 @@ export async function checkBatch(
       counts.bytes += draft.doc.bytes.length;
     }
   }
-  await stdout.write(`${writeJson(counts)}\n`);
+  await printResult(resultOf(counts), { format, writer: stdout, report });
   await stdout.end();
   if (counts.bad > 0)
     throw new Failure('body', `${counts.bad} of ${counts.lines} lines are wrong; nothing was sent`, { applied: 'no' });

@@ -3,9 +3,9 @@ import type { Flag } from '../flag.ts';
 import {
   baseUrlFlags,
   headerFlag,
-  jsonFlag,
   profileFlag,
   reportFlags,
+  resultFlags,
   retriesFlag,
   timeoutFlag,
 } from './shared-flags.ts';
@@ -110,14 +110,14 @@ export const accountCommands: readonly Command[] = [
   {
     words: ['auth', 'status'],
     summary: 'Show which credentials there are, without showing them',
-    flags: [selectedProfileFlag, jsonFlag, ...reportFlags],
+    flags: [selectedProfileFlag, ...resultFlags('report'), ...reportFlags],
     examples: [{ why: 'For a script', args: 'auth status --json' }],
     load: async () => (await import('../commands/auth/status.ts')).runAuthStatus,
   },
   {
     words: ['profile', 'list'],
     summary: 'List the profiles',
-    flags: [jsonFlag, ...reportFlags],
+    flags: [...resultFlags('rows'), ...reportFlags],
     examples: [{ why: 'List them', args: 'profile list' }],
     load: async () => (await import('../commands/profile/list.ts')).runProfileList,
   },
@@ -125,7 +125,7 @@ export const accountCommands: readonly Command[] = [
     words: ['profile', 'show'],
     summary: 'Show a profile without its secrets',
     argument: { name: 'name', summary: 'The profile; the one in use if absent' },
-    flags: [jsonFlag, ...reportFlags],
+    flags: [...resultFlags('record'), ...reportFlags],
     examples: [{ why: 'Show the one in use', args: 'profile show' }],
     load: async () => (await import('../commands/profile/show.ts')).runProfileShow,
   },

@@ -1,5 +1,6 @@
 import type { Flag } from '../flag.ts';
 import type { Operation } from '../operations/operation.ts';
+import { type ResultKind, resultKinds } from '../results/output-format.ts';
 import { batchFlags } from './batch-flags.ts';
 
 const BODY_GROUP = 'Body';
@@ -26,13 +27,21 @@ export const reportFlags: readonly Flag[] = [
   },
 ];
 
-/** Asks for JSON, in commands that have no other format. */
-export const jsonFlag: Flag = {
-  name: 'json',
-  takes: 'switch',
-  group: OUTPUT_GROUP,
-  summary: 'Print the result as JSON',
-};
+/** Choose the format of a result, among those its kind has. */
+export function resultFlags(kind: ResultKind): Flag[] {
+  const { formats } = resultKinds[kind];
+  return [
+    {
+      name: 'format',
+      takes: 'value',
+      value: '<format>',
+      choices: formats,
+      group: OUTPUT_GROUP,
+      summary: `Format of the result: ${formats.join(', ')}`,
+    },
+    { name: 'json', takes: 'switch', group: OUTPUT_GROUP, summary: 'Same as --format json' },
+  ];
+}
 
 /** Names the profile. */
 export const profileFlag: Flag = {
@@ -170,15 +179,7 @@ export function operationFlags(operation: Operation): Flag[] {
     retriesFlag,
     ...certificateFlags,
     { name: 'allow-http', takes: 'switch', group: SERVICE_GROUP, summary: 'Send credentials over plain http' },
-    {
-      name: 'format',
-      takes: 'value',
-      value: '<format>',
-      choices: ['json', 'jsonl', 'text', 'table'],
-      group: OUTPUT_GROUP,
-      summary: 'Form of the result: json, jsonl, text or table',
-    },
-    { ...jsonFlag, summary: 'The same as --format json' },
+    ...resultFlags(operation.result.as),
     {
       name: 'output',
       short: 'o',

@@ -1,7 +1,7 @@
 import type { Command } from '../command.ts';
 import { allOperations } from '../operations/all-operations.ts';
 import { helpTopics } from './docs/help-topics.ts';
-import { baseUrlFlags, certificateFlags, jsonFlag, localFlag, profileFlag, reportFlags } from './shared-flags.ts';
+import { baseUrlFlags, certificateFlags, localFlag, profileFlag, reportFlags, resultFlags } from './shared-flags.ts';
 
 /** The commands around the operations. */
 export const toolCommands: readonly Command[] = [
@@ -40,7 +40,7 @@ export const toolCommands: readonly Command[] = [
         group: 'Common',
         summary: 'Answer chats with this server (vLLM, llama.cpp, Ollama); its token is SVC_UPSTREAM_TOKEN',
       },
-      { ...jsonFlag, summary: 'Say where it listens as one JSON object' },
+      ...resultFlags('report'),
       ...reportFlags,
     ],
     examples: [
@@ -71,6 +71,7 @@ export const toolCommands: readonly Command[] = [
         group: 'Output',
         summary: 'Write the results to a file',
       },
+      ...resultFlags('lines'),
       ...reportFlags,
     ],
     examples: [
@@ -94,6 +95,7 @@ export const toolCommands: readonly Command[] = [
       { name: 'reply', takes: 'switch', group: 'Common', summary: 'Schema of the reply' },
       { name: 'skeleton', takes: 'switch', group: 'Common', summary: 'A body with every member, to fill in' },
       { name: 'openapi', takes: 'switch', group: 'Common', summary: 'The whole interface as OpenAPI 3.1' },
+      ...resultFlags('document'),
       ...reportFlags,
     ],
     examples: [
@@ -119,7 +121,7 @@ export const toolCommands: readonly Command[] = [
         group: 'Common',
         summary: 'Call feedback schema as well, which changes nothing',
       },
-      { ...jsonFlag, summary: 'Print all of it as one JSON object' },
+      ...resultFlags('report'),
       ...reportFlags,
     ],
     examples: [

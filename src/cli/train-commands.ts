@@ -1,6 +1,6 @@
 import type { Command } from '../command.ts';
 import { lintKindNames } from '../train/lint/lint-kinds.ts';
-import { jsonFlag, reportFlags } from './shared-flags.ts';
+import { reportFlags, resultFlags } from './shared-flags.ts';
 
 /** The commands around training jobs. Their second words are such only as the first word after `train`. */
 export const trainCommands: readonly Command[] = [
@@ -47,7 +47,7 @@ export const trainCommands: readonly Command[] = [
         group: 'Common',
         summary: 'Also print each finding on stderr as a workflow command, which GitHub shows beside the line',
       },
-      { ...jsonFlag, summary: 'Print what was found as JSON also on a terminal' },
+      ...resultFlags('report'),
       ...reportFlags,
     ],
     examples: [
@@ -70,7 +70,7 @@ export const trainCommands: readonly Command[] = [
         group: 'Common',
         summary: 'Only so many, the newest ones',
       },
-      { ...jsonFlag, summary: 'Print the jobs as JSON also on a terminal' },
+      ...resultFlags('rows'),
       ...reportFlags,
     ],
     examples: [

@@ -7,7 +7,7 @@ import { usageFailure } from '../errors.ts';
 import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag } from '../flag.ts';
 import type { Headers } from '../http/message.ts';
 import type { Operation } from '../operations/operation.ts';
-import type { OutputFormat } from '../results/formats.ts';
+import { type OutputFormat, requestedFormat } from '../results/output-format.ts';
 import type { Runtime } from '../runtime.ts';
 import { parseHeaderFlags } from './request-headers.ts';
 
@@ -26,7 +26,7 @@ export interface OperationOptions {
 }
 
 /** Reads the shared flags. Throws usage where two of them contradict each other. */
-export function readOperationOptions({ host }: Operation, flags: FlagValues): OperationOptions {
+export function readOperationOptions({ host, result }: Operation, flags: FlagValues): OperationOptions {
   const isFlagOn = (name: string): boolean => getBooleanFlag(flags, name) === true;
   const noCheck = getBooleanFlag(flags, 'check') === false;
   if (isFlagOn('strict') && noCheck)
@@ -47,7 +47,7 @@ export function readOperationOptions({ host }: Operation, flags: FlagValues): Op
     strict: isFlagOn('strict'),
     noCheck,
     previewFormat: isFlagOn('dry-run') ? 'dry-run' : isFlagOn('curl') ? 'curl' : undefined,
-    format: readFormat(flags, isFlagOn('json')),
+    format: requestedFormat(result.as, flags),
     output: getStringFlag(flags, 'output'),
   };
 }
@@ -110,12 +110,4 @@ export function resolveSetting(
   ] as const;
   const [source = '', text] = sources.find(([, value]) => value) ?? [];
   return [source, text];
-}
-
-function readFormat(flags: FlagValues, isJson: boolean): OutputFormat | undefined {
-  const formats: readonly OutputFormat[] = ['json', 'jsonl', 'text', 'table'];
-  const format = formats.find((candidate) => candidate === getStringFlag(flags, 'format'));
-  if (isJson && format !== undefined && format !== 'json')
-    throw usageFailure(`--json and --format ${format} contradict each other`, 'give one of them');
-  return isJson ? 'json' : format;
 }

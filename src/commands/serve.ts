@@ -6,15 +6,17 @@ import { routeTo } from '../config/route.ts';
 import { Failure, usageFailure } from '../errors.ts';
 import { type FlagValues, getBooleanFlag, getStringFlag } from '../flag.ts';
 import { isLoopbackUrl } from '../http/proxy.ts';
-import { writeJson } from '../json/write-json.ts';
 import { listenOnLoopback } from '../local-service/listen.ts';
 import { databaseFileIn, openLocalService } from '../local-service/open-local-service.ts';
 import { loadServiceCredentials } from '../local-service/service-credentials.ts';
 import { createUpstream, type Upstream } from '../local-service/upstream.ts';
+import { openResultOutput, printResult, resultOf } from '../results/print-result.ts';
 import type { Runtime } from '../runtime.ts';
 
 /** Runs the local service on a port until the process is asked to end, which is how it succeeds. */
-export const runServe: RunCommand = async ({ flags }, { runtime, stdout, report, signal }) => {
+export const runServe: RunCommand = async ({ flags }, context) => {
+  const { runtime, report, signal } = context;
+  const output = openResultOutput('report', flags, context);
   const port = parsePort(getStringFlag(flags, 'port') ?? '0');
   const data =
     getStringFlag(flags, 'data') === undefined
@@ -31,7 +33,7 @@ export const runServe: RunCommand = async ({ flags }, { runtime, stdout, report,
   );
   const listener = await listenOnLoopback(service.send, port, runtime.after);
   const facts = { url: listener.url, pid: runtime.pid, data, credentials_file: authSetup?.file ?? null };
-  await stdout.write(getBooleanFlag(flags, 'json') ? `${writeJson(facts)}\n` : `${listener.url}\n`);
+  await printResult({ ...resultOf(facts), text: () => [{ text: `${listener.url}\n` }] }, output);
   if (authSetup?.file) await report.note(`the credentials are in ${authSetup.file}`);
   if (!authSetup) await report.warn('everybody on this machine may use it (--no-auth)');
   await waitForAbort(signal);

@@ -4,24 +4,23 @@ import { usageFailure } from '../errors.ts';
 import { objectSchema } from '../fields/json-schema.ts';
 import { bodySkeleton } from '../fields/sample.ts';
 import { getBooleanFlag } from '../flag.ts';
-import { indentJson } from '../json/format-json.ts';
-import { parseJson } from '../json/parse-json.ts';
-import { type JsonValue, writeJson } from '../json/write-json.ts';
+import type { JsonValue } from '../json/write-json.ts';
 import { allOperations } from '../operations/all-operations.ts';
 import type { Operation } from '../operations/operation.ts';
+import { openResultOutput, printResult, resultOf } from '../results/print-result.ts';
 
 /** Prints what the definitions say: the schema of a body or reply, a body to fill in, or the whole interface. */
-export const runSpec: RunCommand = async ({ args, flags }, { stdout }) => {
+export const runSpec: RunCommand = async ({ args, flags }, context) => {
+  const output = openResultOutput('document', flags, context);
   const selectedFlags = ['reply', 'skeleton', 'openapi'].filter((name) => getBooleanFlag(flags, name));
   if (selectedFlags.length > 1)
     throw usageFailure(`--${selectedFlags.join(' and --')} are different things`, 'give one of them');
-  const text = writeJson(
+  const document =
     selectedFlags[0] === 'openapi'
       ? createOpenApiDocument(args)
-      : createOperationSpec(findOperation(args), selectedFlags[0]),
-  );
-  await stdout.write(`${indentJson(parseJson(text))}\n`);
-  await stdout.end();
+      : createOperationSpec(findOperation(args), selectedFlags[0]);
+  await printResult({ ...resultOf(document), isIndented: true }, output);
+  await context.stdout.end();
 };
 
 function createOpenApiDocument(args: readonly string[]): JsonValue {

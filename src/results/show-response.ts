@@ -12,7 +12,8 @@ import {
   finishNotes,
   reasoningText,
 } from './chat-text.ts';
-import { formatResult, type OutputFormat } from './formats.ts';
+import type { OutputFormat } from './output-format.ts';
+import { printResult, type StyledText } from './print-result.ts';
 
 /** Where and how a result is shown. */
 export interface ResultView {
@@ -22,31 +23,40 @@ export interface ResultView {
   readonly context: Context;
 }
 
-/** The format of a result where none is asked for: made for eyes on a terminal, JSON elsewhere, a chat always its text. */
-export function defaultFormat({ result }: Operation, isTerminal: boolean): OutputFormat {
-  if (result.as === 'chat') return 'text';
-  return isTerminal ? 'table' : 'json';
-}
-
 /** Shows a complete answer and returns it. One that is no answer of the interface is shown as it came, and its Failure thrown. */
 export async function showResponse({ bytes, doc, failure }: ParsedResponse, view: ResultView): Promise<JsonDocument> {
   const { operation, sink, context } = view;
   if (failure || !doc) {
-    // That the answer is broken is what has to be told, also where it cannot be written.
-    const end = sink.writer.isTerminal && bytes.at(-1) !== 0x0a ? '\n' : '';
-    await writeAndCommit(sink, [bytes, end]).catch(() => {});
+    // The invalid response is the failure to report, also where it cannot be written.
+    await printInvalidResponse(bytes, sink).catch(() => {});
     throw failure;
   }
   if (isChatText(view)) await reportReasoning(doc, context);
-  await writeAndCommit(sink, responseChunks(doc, view));
+  await printDocument(doc, view);
+  await sink.commit();
   await reportChatEnd(doc, view);
   for (const warning of await responseWarnings(doc, operation)) await context.report.warn(warning);
   return doc;
 }
 
-/** True where a chat is shown as its text alone; a table of it would be no better. */
+/** True where a chat is shown as its text alone. */
 export function isChatText({ operation, format }: ResultView): boolean {
-  return operation.result.as === 'chat' && (format === 'text' || format === 'table');
+  return operation.result.as === 'chat' && format === 'text';
+}
+
+/** Prints a whole response in its format. */
+export async function printDocument(
+  doc: JsonDocument,
+  { operation, format, sink, context }: ResultView,
+): Promise<void> {
+  const { result } = operation;
+  const rowsField = result.as === 'rows' ? result.member : undefined;
+  const emptyNote = result.as === 'rows' ? `the service returned no ${result.member}` : undefined;
+  const text = result.as === 'chat' ? (): StyledText[] => [{ text: chatText(rootOf(doc)) }] : undefined;
+  await printResult(
+    { doc, rowsField, emptyNote, ...(text ? { text } : {}) },
+    { format, writer: sink.writer, report: context.report },
+  );
 }
 
 /** What is said on stderr when a chat has ended. */
@@ -56,16 +66,10 @@ export async function reportChatEnd(doc: JsonDocument, { operation, context: { r
   await report.detail(finishDetail(rootOf(doc)));
 }
 
-async function writeAndCommit({ writer, commit }: Sink, chunks: Iterable<string | Uint8Array>): Promise<void> {
-  for (const chunk of chunks) await writer.write(chunk);
+async function printInvalidResponse(bytes: Uint8Array, { writer, commit }: Sink): Promise<void> {
+  await writer.write(bytes);
+  if (bytes.length > 0 && bytes.at(-1) !== 0x0a) await writer.write('\n');
   await commit();
-}
-
-function responseChunks(doc: JsonDocument, view: ResultView): Iterable<string | Uint8Array> {
-  if (isChatText(view)) return [chatText(rootOf(doc))];
-  const { result } = view.operation;
-  const rows = result.as === 'rows' ? result.member : undefined;
-  return formatResult(doc, { format: view.format, rows, isTerminal: view.sink.writer.isTerminal });
 }
 
 async function reportReasoning(doc: JsonDocument, { report }: Context): Promise<void> {

@@ -6,8 +6,7 @@ import { compactJson } from '../json/format-json.ts';
 import { firstStringMember, getMember, type JsonNode, rootOf } from '../json/json-node.ts';
 import { type JsonDocument, parseJson } from '../json/parse-json.ts';
 import { chatText, completionChoices, reasoningText } from './chat-text.ts';
-import { formatResult } from './formats.ts';
-import { isChatText, type ResultView, reportChatEnd } from './show-response.ts';
+import { isChatText, printDocument, type ResultView, reportChatEnd } from './show-response.ts';
 
 /** What is wanted of a stream: so many choices, and all of it at the end for other purposes than showing it. */
 export interface StreamOptions {
@@ -56,12 +55,9 @@ async function showRemainder(
   livePrinter: LiveTextPrinter | undefined,
   view: ResultView,
 ): Promise<void> {
-  const { format, sink } = view;
-  const { writer } = sink;
   if (livePrinter) await livePrinter.end(doc);
-  else if (isChatText(view)) await writer.write(chatText(rootOf(doc)));
-  else if (format === 'json')
-    for (const piece of formatResult(doc, { format, isTerminal: writer.isTerminal })) await writer.write(piece);
+  // Each chunk was a line.
+  else if (view.format !== 'jsonl') await printDocument(doc, view);
 }
 
 interface LiveTextPrinter {

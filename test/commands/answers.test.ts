@@ -80,7 +80,7 @@ describe('a reply', () => {
     ['{"ID":1}', /has no "id"/],
   ])('that is no answer (%j) is printed, exit 11, applied', async (body, message) => {
     const result = await start({ pieces: [body] }, '--error-format', 'json');
-    expect(result).toMatchObject({ code: 11, stdout: body });
+    expect(result).toMatchObject({ code: 11, stdout: body === '' ? '' : `${body}\n` });
     const { error } = JSON.parse(result.stderr);
     expect(error.message).toMatch(message);
     expect(error).toMatchObject({ applied: 'yes', exit_code: 11, status: 200 });

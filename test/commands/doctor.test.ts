@@ -279,7 +279,9 @@ describe('svc doctor', () => {
   });
 
   it('shows the same to people, the warnings last', async () => {
-    const { code, stdout, stderr } = await svc(['doctor', '--base-url', 'http://127.0.0.1:9'], { env: credentials });
+    const { code, stdout, stderr } = await svc(['doctor', '--base-url', 'http://127.0.0.1:9', '--format', 'text'], {
+      env: credentials,
+    });
     expect(code).toBe(7);
     expect(stderr).toBe('svc: http://127.0.0.1:9 could not be reached: nothing listens there (connection refused)\n');
     expect(stdout).toMatch(/^Settings\n {2}profile {2,}default {2,}default\n/);

@@ -158,7 +158,7 @@ describe('svc auth', () => {
     });
     expect(
       (
-        await svc(['auth', 'status'], {
+        await svc(['auth', 'status', '--format', 'text'], {
           cwd,
           env: { SVC_CONFIG_DIR: join(cwd, 'config'), SVC_USERNAME: 'u', SVC_PASSWORD: 'p' },
         })
@@ -167,7 +167,9 @@ describe('svc auth', () => {
     expect((await svc(['auth', 'logout'], { cwd })).code).toBe(0);
     expect(stored(cwd).profiles.default).toEqual({ base_url: 'https://svc.test' });
     expect((await svc(['auth', 'status'], { cwd })).code).toBe(4);
-    expect((await svc(['auth', 'status', '--profile', 'local'], { cwd })).stdout).toContain('needs no credentials');
+    expect((await svc(['auth', 'status', '--profile', 'local'], { cwd, terminal: true })).stdout).toContain(
+      'needs no credentials',
+    );
   });
 
   it('half a pair in the environment is a mistake, not a mixture', async () => {
@@ -206,10 +208,10 @@ describe('svc profile', () => {
     ).toBe(0);
     expect((await svc(['profile', 'set', 'b', '--base-url', 'https://b.test'], { cwd })).code).toBe(0);
     expect((await svc(['profile', 'use', 'b'], { cwd })).code).toBe(0);
-    expect((await svc(['profile', 'list'], { cwd })).stdout).toBe(
-      '  a.b-c_1  https://a.test\n* b        https://b.test\n  local    the embedded service\n',
+    expect((await svc(['profile', 'list'], { cwd, terminal: true })).stdout).toBe(
+      '   NAME     BASE URL\n   a.b-c_1  https://a.test\n*  b        https://b.test\n   local    the embedded service\n',
     );
-    expect(JSON.parse((await svc(['profile', 'list', '--json'], { cwd })).stdout)[1]).toEqual({
+    expect(JSON.parse((await svc(['profile', 'list'], { cwd })).stdout)[1]).toEqual({
       name: 'b',
       in_use: true,
       base_url: 'https://b.test',
@@ -309,9 +311,9 @@ describe('svc profile', () => {
     const { send, recorded } = network();
     expect(await svc(chat, { cwd, send })).toMatchObject({ code: 0, stderr: '' });
     expect(recorded).toEqual([]);
-    expect((await svc(['auth', 'status'], { cwd })).stdout).toContain('needs no credentials');
-    expect((await svc(['profile', 'show'], { cwd })).stdout).toBe('name: local\n');
-    expect((await svc(['profile', 'list'], { cwd })).stdout).toContain('* local');
+    expect((await svc(['auth', 'status'], { cwd, terminal: true })).stdout).toContain('needs no credentials');
+    expect((await svc(['profile', 'show'], { cwd })).stdout).toBe('{"name":"local"}\n');
+    expect((await svc(['profile', 'list'], { cwd, terminal: true })).stdout).toMatch(/^\* {2}local /m);
     expect((await svc(['auth', 'logout'], { cwd })).code).toBe(2);
     const env = { SVC_CONFIG_DIR: join(cwd, 'config'), SVC_TOKEN: 'tok-en-1' };
     await svc([...chat, '--profile', 'p'], { cwd, env, send });

@@ -1,6 +1,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { compactJson } from '../../src/json/format-json.ts';
+import { parseJson } from '../../src/json/parse-json.ts';
 import { folder, svc } from '../support/svc.ts';
 
 const start = (key: string, more = ''): string =>
@@ -24,7 +26,7 @@ function home(ledger: string): string {
 
 describe('svc train log', () => {
   it('is a table on a terminal, the newest job last', async () => {
-    const { code, stdout } = await svc(['train', 'log'], { cwd: home(text), terminal: true });
+    const { code, stdout } = await svc(['train', 'log'], { cwd: home(text), terminal: true, columns: 120 });
     expect(code).toBe(0);
     expect(stdout.split('\n').map((line) => line.split(/ {2,}/))).toEqual([
       ['WHEN', 'ID', 'DIGEST', 'SIZE', 'OUTCOME', 'FILES'],
@@ -42,7 +44,7 @@ describe('svc train log', () => {
     ['on a terminal that is asked for it', ['--json'], true],
   ])('is JSON without a digit lost %s', async (_, args, terminal) => {
     const { stdout } = await svc(['train', 'log', ...args], { cwd: home(text), terminal });
-    expect(stdout).toBe(
+    expect(terminal ? compactJson(parseJson(stdout)).concat('\n') : stdout).toBe(
       `[${[
         `${start('0', ',"later":1.50').trim().replace('"entry":"0",', '').slice(0, -1)},"ended_at":"2026-01-30T10:00:01.000Z","applied":"yes","exit_code":0,"id":"0199aaaa-5f3a-7c21-9b6e-2f1d7a4c8e05","outcome":"applied"}`,
         `${start('1').trim().replace('"entry":"1",', '').slice(0, -1)},"ended_at":"2026-01-31T10:00:01.000Z","applied":"no","exit_code":0,"id":null,"outcome":"not-applied"}`,
@@ -72,7 +74,7 @@ describe('svc train log', () => {
   it('of nothing is an empty list, or says so', async () => {
     expect(await svc(['train', 'log'])).toMatchObject({ code: 0, stdout: '[]\n', stderr: '' });
     const shown = await svc(['train', 'log'], { terminal: true });
-    expect(shown).toMatchObject({ code: 0, stdout: '', stderr: 'svc: no training job was sent from here\n' });
+    expect(shown).toMatchObject({ code: 0, stdout: '', stderr: 'svc: no training job was sent from this machine\n' });
   });
 
   it.each([

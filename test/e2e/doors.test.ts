@@ -61,7 +61,7 @@ const budgets: readonly (readonly [args: readonly string[], files: number, kB: n
     [['call', 'start', '--project-id', 'a/b', '--op-name', 'x'], 7, 460, [...request, 'undici']],
     [['chat', 'x'], 7, 460, [...request, 'undici']],
     [['chat', 'x', '--stream'], 9, 470, [...request, 'eventsource-parser', 'undici']],
-    [['chat', 'x', '--local', '-q'], 11, 270, [...request, 'detect-libc', 'libsql', '@neon-rs/load']],
+    [['chat', 'x', '--local', '-q'], 11, 275, [...request, 'detect-libc', 'libsql', '@neon-rs/load']],
   ];
 
 describe('what is loaded', () => {

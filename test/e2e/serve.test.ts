@@ -36,7 +36,7 @@ async function refusing(url: string): Promise<void> {
 describe('svc serve', () => {
   it('prints one line with its address and ends cleanly on SIGTERM and SIGINT', async () => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-      const child = start(['serve', '--no-auth']);
+      const child = start(['serve', '--no-auth', '--format', 'text']);
       const line = await firstLine(child);
       expect(line).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
       expect((await post(`${line}/v1/chat/completions`, question)).status).toBe(200);

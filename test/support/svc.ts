@@ -23,6 +23,8 @@ export interface Setting {
   readonly cwd?: string;
   /** stdout is a terminal. */
   readonly terminal?: boolean;
+  /** Its width; 80 without it. */
+  readonly columns?: number;
   readonly send?: Send;
   readonly runtime?: Partial<Runtime>;
 }
@@ -39,7 +41,7 @@ export function folder(): string {
 /** Runs a command line in this process, in an empty home unless the setting has another. */
 export async function svc(args: readonly string[], setting: Setting = {}): Promise<Result> {
   const home = setting.cwd ?? folder();
-  const stdout = sink(setting.terminal);
+  const stdout = sink(setting.terminal, setting.columns);
   const stderr = sink(false);
   const end = await main({
     argv: args,
@@ -75,7 +77,7 @@ function stdinOf(given: Setting['stdin']): Runtime['stdin'] {
   return given instanceof Readable ? given : Readable.from([Buffer.from(given)], { objectMode: false });
 }
 
-function sink(isTTY = false): Runtime['stdout'] & { bytes: () => Buffer } {
+function sink(isTTY = false, columns = 80): Runtime['stdout'] & { bytes: () => Buffer } {
   const pieces: Buffer[] = [];
   const stream = new Writable({
     write: (chunk, _, done) => {
@@ -83,5 +85,5 @@ function sink(isTTY = false): Runtime['stdout'] & { bytes: () => Buffer } {
       done();
     },
   });
-  return Object.assign(stream, { isTTY, columns: 80, bytes: () => Buffer.concat(pieces) });
+  return Object.assign(stream, { isTTY, columns, bytes: () => Buffer.concat(pieces) });
 }

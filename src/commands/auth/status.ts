@@ -3,12 +3,14 @@ import type { AuthScheme } from '../../config/credentials/credential.ts';
 import { findCredentialSource } from '../../config/credentials/credential-source.ts';
 import { type SelectedProfile, selectProfile } from '../../config/select-profile.ts';
 import { Failure } from '../../errors.ts';
-import { getBooleanFlag, getStringFlag } from '../../flag.ts';
-import { writeJson } from '../../json/write-json.ts';
+import { getStringFlag } from '../../flag.ts';
+import { openResultOutput, printResult, resultOf, type StyledText } from '../../results/print-result.ts';
 import type { Runtime } from '../../runtime.ts';
 
 /** Shows which credentials would be used, where they come from and where they may go. Throws Failure `credentials` for none. */
-export const runAuthStatus: RunCommand = async ({ flags }, { runtime, stdout }) => {
+export const runAuthStatus: RunCommand = async ({ flags }, context) => {
+  const { runtime } = context;
+  const output = openResultOutput('report', flags, context);
   const selectedProfile = await selectProfile({ profile: getStringFlag(flags, 'profile'), isLocal: false }, runtime);
   const { name, isLocal } = selectedProfile;
   const schemes: readonly AuthScheme[] = isLocal ? [] : ['basic', 'bearer'];
@@ -18,11 +20,10 @@ export const runAuthStatus: RunCommand = async ({ flags }, { runtime, stdout }) 
       `${scheme}${username ? ` (${username})` : ''}: from ${source}${origins ? `, for ${origins.join(', ') || 'no address'}` : ''}`,
   );
   if (isLocal) lines.push('the embedded service needs no credentials');
-  const text = getBooleanFlag(flags, 'json')
-    ? writeJson({ profile: name, credentials: statuses.map((status) => ({ ...status })) })
-    : [`profile: ${name}`, ...lines].join('\n');
-  await stdout.write(`${text}\n`);
-  await stdout.end();
+  const text = (): StyledText[] => [`profile: ${name}`, ...lines].map((line) => ({ text: `${line}\n` }));
+  const json = { profile: name, credentials: statuses.map((status) => ({ ...status })) };
+  await printResult({ ...resultOf(json), text }, output);
+  await context.stdout.end();
   if (statuses.length === 0 && !isLocal)
     throw new Failure('credentials', `there are no credentials in the environment or the profile "${name}"`, {
       hint: 'svc auth login',

@@ -29,6 +29,7 @@ import { linkAbort } from '../../http/link-abort.ts';
 import { flagTarget } from '../../operations/flag-target.ts';
 import type { Operation } from '../../operations/operation.ts';
 import { openSink } from '../../output/sink.ts';
+import { chooseFormat } from '../../results/output-format.ts';
 import { keepHeapSmall } from '../../train/stream/small-heap.ts';
 
 /**
@@ -59,7 +60,14 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
     check,
     onWarning: createWarningLimiter(report),
   });
-  if (options.previewFormat) return await checkBatch(input, batchOptions, lineChecksFor(newRunId), context);
+  if (options.previewFormat)
+    return await checkBatch(
+      input,
+      batchOptions,
+      lineChecksFor(newRunId),
+      chooseFormat('record', flags, context.stdout.isTerminal),
+      context,
+    );
   if (!destination.url) throw missingBaseUrl();
   const resultFile = await resolveResultFile(options.output, runtime.cwd);
   if (!resultFile && batchOptions.isResumed)

@@ -12,6 +12,7 @@ import { Failure, usageFailure } from '../../errors.ts';
 import { pathExists } from '../../files/file-errors.ts';
 import { getStringFlag } from '../../flag.ts';
 import { openSink } from '../../output/sink.ts';
+import { chooseFormat } from '../../results/output-format.ts';
 import type { Runtime } from '../../runtime.ts';
 
 /**
@@ -19,6 +20,7 @@ import type { Runtime } from '../../runtime.ts';
  * `partial` where lines are missing or were not answered, after all that is there was written.
  */
 export async function runBatchMerge({ args, flags }: Invocation, { runtime, stdout, report }: Context): Promise<void> {
+  chooseFormat('lines', flags, stdout.isTerminal);
   if (args.length === 0)
     throw usageFailure('there is nothing to merge', 'svc batch merge a.jsonl b.jsonl -o all.jsonl');
   const lineIndex = createLineIndex();

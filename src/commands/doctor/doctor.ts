@@ -5,8 +5,8 @@ import { type SelectedProfile, selectProfile } from '../../config/select-profile
 import type { Context } from '../../context.ts';
 import { Failure } from '../../errors.ts';
 import { type FlagValues, getBooleanFlag, getStringFlag } from '../../flag.ts';
-import { writeJson } from '../../json/write-json.ts';
 import { feedbackSchemaOperation } from '../../operations/feedback-schema.ts';
+import { openResultOutput, printResult, resultOf, type StyledText } from '../../results/print-result.ts';
 import { resolveBaseUrls } from './base-urls.ts';
 import { testConnections } from './connections.ts';
 import { findMissingCredentials } from './credentials.ts';
@@ -22,11 +22,11 @@ import { listSettings } from './settings.ts';
  * of what it finds as a Failure.
  */
 export const runDoctor: RunCommand = async ({ flags }, context) => {
-  const { stdout } = context;
+  const output = openResultOutput('report', flags, context);
   const doctorReport = await collectReport(flags, context);
-  if (getBooleanFlag(flags, 'json')) await stdout.write(`${writeJson(reportToJson(doctorReport))}\n`);
-  else for (const { text, style } of formatDoctorReport(doctorReport)) await stdout.write(text, style);
-  await stdout.end();
+  const text = (): StyledText[] => formatDoctorReport(doctorReport);
+  await printResult({ ...resultOf(reportToJson(doctorReport)), text }, output);
+  await context.stdout.end();
   const worst = worstFinding(doctorReport.findings);
   if (worst?.code) throw new Failure(worst.code, worst.message, { hint: worst.hint, applied: 'no' });
 };

@@ -1,11 +1,5 @@
-import type { TextStyle } from '../../output/text-style.ts';
+import type { StyledText } from '../../results/print-result.ts';
 import type { ConnectionResult, DoctorReport } from './doctor-report.ts';
-
-/** A part of what is told, with how it looks on a terminal. */
-export interface StyledText {
-  readonly text: string;
-  readonly style?: TextStyle;
-}
 
 /** An examination for people: settings, files, connections, and the warnings last. */
 export function formatDoctorReport({ settings, files, connections, probe, findings }: DoctorReport): StyledText[] {

@@ -14,7 +14,7 @@ import { usageFailure } from '../../errors.ts';
 import { getBooleanFlag, getStringFlag } from '../../flag.ts';
 import { rootOf } from '../../json/json-node.ts';
 import type { Operation } from '../../operations/operation.ts';
-import { defaultFormat } from '../../results/show-response.ts';
+import { defaultFormat } from '../../results/output-format.ts';
 import type { PreparedTraining } from '../train/training-request.ts';
 import { rejectBatchFlags } from './reject-batch-flags.ts';
 import { sendAndShow } from './send-and-show.ts';
@@ -109,5 +109,5 @@ function chooseStreamMode(
 ): 'live' | 'chunks' | undefined {
   if (format === 'jsonl') return 'chunks';
   const isTerminal = stdoutIsTerminal && (output === undefined || output === '-');
-  return isTerminal && (format ?? defaultFormat(operation, isTerminal)) === 'text' ? 'live' : undefined;
+  return isTerminal && (format ?? defaultFormat(operation.result.as, isTerminal)) === 'text' ? 'live' : undefined;
 }

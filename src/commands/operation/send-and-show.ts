@@ -21,7 +21,8 @@ import type { JsonDocument } from '../../json/parse-json.ts';
 import { openSink } from '../../output/sink.ts';
 import { ClosedPipeError } from '../../output/writer.ts';
 import { completionChoices } from '../../results/chat-text.ts';
-import { defaultFormat, type ResultView, showResponse } from '../../results/show-response.ts';
+import { defaultFormat } from '../../results/output-format.ts';
+import { type ResultView, showResponse } from '../../results/show-response.ts';
 
 /** A request and what happens to its response. */
 export interface SendOptions extends CallSettings {
@@ -41,7 +42,7 @@ export async function sendAndShow(sendOptions: SendOptions, context: Context): P
   report.addSecrets(requestSecrets(prepared));
   // Before anything is sent: a result that cannot be written is better not requested.
   const sink = await openSink(options.output, stdout, runtime.cwd);
-  const format = options.format ?? defaultFormat(operation, sink.writer.isTerminal);
+  const format = options.format ?? defaultFormat(operation.result.as, sink.writer.isTerminal);
   const view: ResultView = { operation, format, sink, context };
   const requestContext = createRequestContext(operation, draft);
   let transport: Transport | undefined;

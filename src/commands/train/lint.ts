@@ -1,10 +1,10 @@
 import type { RunCommand } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { Failure, usageFailure } from '../../errors.ts';
-import { getArrayFlag, getBooleanFlag, getStringFlag } from '../../flag.ts';
+import { getArrayFlag, getStringFlag } from '../../flag.ts';
 import { type JsonPath, parseJsonPath } from '../../json/json-path.ts';
-import { writeJson } from '../../json/write-json.ts';
 import { formatGithubAnnotation } from '../../output/github-annotation.ts';
+import { openResultOutput, printResult, resultOf } from '../../results/print-result.ts';
 import { lintJson } from '../../train/lint/lint-json.ts';
 import { findLintKind, type LintKind, lintKindNames } from '../../train/lint/lint-kinds.ts';
 import { lintText } from '../../train/lint/lint-text.ts';
@@ -18,14 +18,14 @@ import { createTrajectorySources } from './trajectory-sources.ts';
  */
 export const runTrainLint: RunCommand = async ({ args, flags }, context) => {
   const { stdout, report } = context;
+  const output = openResultOutput('report', flags, context);
   const fatal = parseFailOn(getArrayFlag(flags, 'fail-on'));
   const path = parseGroupBy(getStringFlag(flags, 'group-by'));
   const isAnnotated = getStringFlag(flags, 'annotations') === 'github';
   if (isAnnotated && getStringFlag(flags, 'error-format') === 'json')
     throw usageFailure('--annotations prints text lines on stderr', 'leave out --error-format json');
   const result = await lintFiles(args, getStringFlag(flags, 'file'), createLinter(path), context);
-  const isJson = getBooleanFlag(flags, 'json') || !stdout.isTerminal;
-  await stdout.write(isJson ? `${writeJson(lintJson(result))}\n` : lintText(result));
+  await printResult({ ...resultOf(lintJson(result)), text: () => [{ text: lintText(result) }] }, output);
   await stdout.end();
   if (isAnnotated) for (const line of annotationLines(result, fatal)) await report.line(line);
   else

@@ -1,7 +1,7 @@
 import type { RunCommand } from '../../command.ts';
 import { dataDirectory } from '../../config/directories.ts';
 import { usageFailure } from '../../errors.ts';
-import { getStringFlag as flagText, getBooleanFlag } from '../../flag.ts';
+import { getStringFlag } from '../../flag.ts';
 import {
   firstStringMember,
   getMember,
@@ -11,9 +11,9 @@ import {
   rawText,
   stringOf,
 } from '../../json/json-node.ts';
-import { type JsonValue, RawJson, writeJson } from '../../json/write-json.ts';
+import { type JsonValue, RawJson } from '../../json/write-json.ts';
 import { formatBinaryBytes } from '../../output/byte-size.ts';
-import { alignColumns } from '../../results/align-columns.ts';
+import { openResultOutput, printResult, resultOf } from '../../results/print-result.ts';
 import { jobHistoryFile, readJobHistory } from '../../train/history/job-history.ts';
 import type { JobRecord } from '../../train/history/job-records.ts';
 import { type JobStatus, jobStatus } from '../../train/history/job-status.ts';
@@ -24,14 +24,16 @@ interface ListedJob {
 }
 
 /** Lists the training jobs that were sent from here, the newest last: a table on a terminal, JSON elsewhere. */
-export const runTrainLog: RunCommand = async ({ flags }, { runtime, stdout, report }) => {
-  const limit = parseLimit(flagText(flags, 'limit'));
+export const runTrainLog: RunCommand = async ({ flags }, context) => {
+  const { runtime } = context;
+  const output = openResultOutput('rows', flags, context);
+  const limit = parseLimit(getStringFlag(flags, 'limit'));
   const records = await readJobHistory(jobHistoryFile(dataDirectory(runtime)));
   const jobs = records.slice(-limit).map((record) => ({ record, status: jobStatus(record, runtime) }));
-  if (getBooleanFlag(flags, 'json') || !stdout.isTerminal) await stdout.write(`${writeJson(jobs.map(jobToJson))}\n`);
-  else if (jobs.length === 0) await report.note('no training job was sent from here');
-  else await stdout.write(alignColumns([tableHeadings, ...jobs.map(jobToRow)]));
-  await stdout.end();
+  const table = (): string[][] => [tableHeadings, ...jobs.map(jobToRow)];
+  const emptyNote = 'no training job was sent from this machine';
+  await printResult({ ...resultOf(jobs.map(jobToJson)), table, emptyNote }, output);
+  await context.stdout.end();
 };
 
 function parseLimit(text: string | undefined): number {

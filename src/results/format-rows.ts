@@ -1,0 +1,81 @@
+import { compactChunks } from '../json/format-json.ts';
+import { getMember, type JsonNode, kindOf, membersOf, stringOf } from '../json/json-node.ts';
+import { escapeControlCharacters } from '../output/escape-controls.ts';
+import { alignedLines, columnWidths, fitWidths } from './align-columns.ts';
+import { padToWidth, splitByWidth } from './display-width.ts';
+
+/** The names of all fields that the records have, in the order they appear. */
+export function columnNames(records: Iterable<JsonNode>): string[] {
+  const names = new Set<string>();
+  for (const record of records) for (const { key } of membersOf(record)) names.add(key);
+  return [...names];
+}
+
+/** The cells of each record, one for each column; JSON text for what is not a string, nothing for what is absent. */
+export function* recordCells(records: Iterable<JsonNode>, columns: readonly string[]): Generator<string[]> {
+  for (const record of records)
+    yield columns.map((name) => {
+      const value = getMember(record, name);
+      return value ? cellText(value) : '';
+    });
+}
+
+/** Rows of cells as a table; on a terminal of so many columns cells take several lines to fit it. */
+export function* tableLines(rows: () => Iterable<readonly string[]>, columns: number | undefined): Generator<string> {
+  const singleLined = function* (): Generator<string[]> {
+    for (const row of rows()) yield row.map(toSingleLine);
+  };
+  const widths = columnWidths(singleLined());
+  const fitted = columns === undefined ? widths : fitWidths(widths, columns);
+  for (const row of singleLined()) yield alignedLines(row, fitted);
+}
+
+/** The fields of one record below each other; on a terminal of so many columns long values take several lines. */
+export function* recordLines(record: JsonNode, columns: number | undefined): Generator<string> {
+  const rows = Array.from(membersOf(record), ({ key, value }) => [key, cellText(value)].map(toSingleLine));
+  const keyWidth = Math.min(columnWidths(rows)[0] ?? 0, columns === undefined ? Infinity : Math.ceil(columns / 2));
+  const valueWidth = columns === undefined ? undefined : Math.max(1, columns - keyWidth - 2);
+  for (const [key = '', value = ''] of rows) {
+    const [first = '', ...rest] = valueWidth === undefined ? [value] : splitByWidth(value, valueWidth);
+    yield `${padToWidth(key, keyWidth)}  ${first}`.trimEnd().concat('\n');
+    for (const piece of rest) yield `${' '.repeat(keyWidth + 2)}${piece}\n`;
+  }
+}
+
+/** The fields of one record as lines of name, tab and value. */
+export function* recordText(record: JsonNode): Generator<string> {
+  for (const { key, value } of membersOf(record)) yield `${toSingleLine(key)}\t${toSingleLine(cellText(value))}\n`;
+}
+
+/** Rows of cells with tabs between them and nothing else, for `cut` and `while read`. */
+export function* tabbedLines(rows: Iterable<readonly string[]>): Generator<string> {
+  for (const row of rows) yield `${row.map((cell) => cell.replace(/[\t\n\r]/g, ' ')).join('\t')}\n`;
+}
+
+/** Rows as comma-separated values (RFC 4180). */
+export function* csvLines(rows: Iterable<readonly string[]>): Generator<string> {
+  for (const row of rows) yield `${row.map((cell) => csvCell(cell, row.length)).join(',')}\r\n`;
+}
+
+/** Rows as tab-separated values; tabs, line breaks and backslashes in a cell are written as \t, \n, \r and \\. */
+export function* tsvLines(rows: Iterable<readonly string[]>): Generator<string> {
+  const escapes: { readonly [character: string]: string } = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r' };
+  for (const row of rows)
+    yield `${row.map((cell) => cell.replace(/[\\\t\n\r]/g, (one) => escapes[one] ?? one)).join('\t')}\n`;
+}
+
+// A line that is empty would be no row.
+function csvCell(cell: string, cells: number): string {
+  if (cell === '') return cells === 1 ? '""' : '';
+  return /[",\r\n]|^\s|\s$/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell;
+}
+
+function cellText(value: JsonNode): string {
+  const kind = kindOf(value);
+  if (kind === 'null') return '';
+  return kind === 'string' ? stringOf(value) : Array.from(compactChunks(value)).join('');
+}
+
+function toSingleLine(text: string): string {
+  return escapeControlCharacters(text.replace(/[\t\n\r]/g, ' '));
+}

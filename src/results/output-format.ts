@@ -1,0 +1,58 @@
+import { usageFailure } from '../errors.ts';
+import { type FlagValues, getBooleanFlag, getStringFlag } from '../flag.ts';
+
+export type OutputFormat = 'json' | 'jsonl' | 'yaml' | 'table' | 'csv' | 'tsv' | 'text';
+
+interface ResultFormats {
+  readonly formats: readonly OutputFormat[];
+  /** The format on a terminal, and anywhere else, unless the user chooses one. */
+  readonly onTerminal: OutputFormat;
+  readonly piped: OutputFormat;
+}
+
+/** The kinds of results, each with the formats it has (docs/contract.md). */
+export const resultKinds = {
+  record: { formats: ['json', 'jsonl', 'yaml', 'table', 'text'], onTerminal: 'table', piped: 'json' },
+  rows: { formats: ['json', 'jsonl', 'yaml', 'table', 'csv', 'tsv', 'text'], onTerminal: 'table', piped: 'json' },
+  chat: { formats: ['json', 'jsonl', 'yaml', 'text'], onTerminal: 'text', piped: 'text' },
+  report: { formats: ['json', 'jsonl', 'yaml', 'text'], onTerminal: 'text', piped: 'json' },
+  document: { formats: ['json', 'jsonl', 'yaml'], onTerminal: 'json', piped: 'json' },
+  lines: { formats: ['jsonl'], onTerminal: 'jsonl', piped: 'jsonl' },
+} as const satisfies { readonly [kind: string]: ResultFormats };
+
+export type ResultKind = keyof typeof resultKinds;
+
+/**
+ * The format of a result: `--format`, `--json`, JSON for `--jq`, else that of its kind. Throws usage where flags
+ * contradict each other or the kind does not have the format.
+ */
+export function chooseFormat(kind: ResultKind, flags: FlagValues, isTerminal: boolean): OutputFormat {
+  return requestedFormat(kind, flags) ?? defaultFormat(kind, isTerminal);
+}
+
+/** The format of a result for which no flag asks. */
+export function defaultFormat(kind: ResultKind, isTerminal: boolean): OutputFormat {
+  const { onTerminal, piped } = resultKinds[kind];
+  return isTerminal ? onTerminal : piped;
+}
+
+/** The format that flags ask for, if any. Throws usage as `chooseFormat` does. */
+export function requestedFormat(kind: ResultKind, flags: FlagValues): OutputFormat | undefined {
+  const { formats }: ResultFormats = resultKinds[kind];
+  const requested = readFormatFlags(flags);
+  if (requested === undefined) return undefined;
+  const format = formats.find((candidate) => candidate === requested);
+  if (format) return format;
+  throw usageFailure(
+    `${getStringFlag(flags, 'format') === undefined ? '--json' : `--format ${requested}`} does not apply to this result`,
+    `choose one of: ${formats.join(', ')}`,
+  );
+}
+
+function readFormatFlags(flags: FlagValues): string | undefined {
+  const format = getStringFlag(flags, 'format');
+  if (getBooleanFlag(flags, 'json') !== true) return format;
+  if (format !== undefined && format !== 'json')
+    throw usageFailure(`--json and --format ${format} contradict each other`, 'remove one of them');
+  return 'json';
+}

@@ -1,0 +1,145 @@
+import type { Context } from '../context.ts';
+import type { FlagValues } from '../flag.ts';
+import { compactChunks, indentChunks } from '../json/format-json.ts';
+import { getMember, itemsOf, type JsonNode, kindOf, rootOf } from '../json/json-node.ts';
+import { type JsonDocument, parseJson } from '../json/parse-json.ts';
+import { type JsonValue, writeJson } from '../json/write-json.ts';
+import type { Reporter } from '../output/reporter.ts';
+import type { TextStyle } from '../output/text-style.ts';
+import type { Writer } from '../output/writer.ts';
+import {
+  columnNames,
+  csvLines,
+  recordCells,
+  recordLines,
+  recordText,
+  tabbedLines,
+  tableLines,
+  tsvLines,
+} from './format-rows.ts';
+import { yamlChunks } from './format-yaml.ts';
+import { chooseFormat, type OutputFormat, type ResultKind } from './output-format.ts';
+
+/** A part of a text, with how it looks where there is color. */
+export interface StyledText {
+  readonly text: string;
+  readonly style?: TextStyle;
+}
+
+/** A result of a command, as JSON and, where that is not good enough for people, in other words. */
+export interface PrintableResult {
+  /** All of it, with every digit as it came. */
+  readonly doc: JsonDocument;
+  /** The field whose elements are the rows. An array is its own rows; any other value is one record. */
+  readonly rowsField?: string | undefined;
+  /** The text for people, in place of tab-separated fields. */
+  readonly text?: () => Iterable<StyledText>;
+  /** The rows of the table, headings first, in place of those of the JSON. */
+  readonly table?: () => Iterable<readonly string[]>;
+  /** Its JSON is indented also where it is piped, because it is kept in a file. */
+  readonly isIndented?: boolean;
+  /** What to say on stderr where a listing is empty and a person reads it. */
+  readonly emptyNote?: string | undefined;
+}
+
+/** How and where a result is printed; known before anything is sent. */
+export interface ResultOutput {
+  readonly format: OutputFormat;
+  readonly writer: Writer;
+  readonly report: Reporter;
+}
+
+/** The output of a command that prints on stdout. Throws usage for a format that the kind of result does not have. */
+export function openResultOutput(kind: ResultKind, flags: FlagValues, { stdout, report }: Context): ResultOutput {
+  return { format: chooseFormat(kind, flags, stdout.isTerminal), writer: stdout, report };
+}
+
+/** A result made of values of our own. */
+export function resultOf(value: JsonValue): PrintableResult {
+  return { doc: parseJson(writeJson(value)) };
+}
+
+/** Prints a result in its format, with a line break at its end. This is the one way for a result to be printed. */
+export async function printResult(result: PrintableResult, { format, writer, report }: ResultOutput): Promise<void> {
+  const pieces = formatResult(result, format, writer);
+  for (const piece of pieces) {
+    if (typeof piece === 'string' || piece instanceof Uint8Array) await writer.write(piece);
+    else await writer.write(piece.text, piece.style);
+  }
+  const isForPeople = writer.isTerminal && (format === 'table' || format === 'text');
+  if (isForPeople && result.emptyNote && isEmpty(result)) await report.note(result.emptyNote);
+}
+
+function formatResult(
+  result: PrintableResult,
+  format: OutputFormat,
+  writer: Writer,
+): Iterable<string | Uint8Array | StyledText> {
+  const root = rootOf(result.doc);
+  switch (format) {
+    case 'json':
+      return jsonChunks(result.doc, writer.isTerminal || result.isIndented === true);
+    case 'jsonl':
+      return jsonLines(recordsOf(result));
+    case 'yaml':
+      return yamlChunks(root);
+    case 'csv':
+      return csvLines(headedCells(result));
+    case 'tsv':
+      return tsvLines(headedCells(result));
+    case 'table':
+      return tableOf(result, writer.isTerminal ? writer.columns : undefined);
+    case 'text':
+      if (result.text) return result.text();
+      return hasRows(result) ? tabbedLines(cellsOf(result)) : recordText(root);
+  }
+}
+
+function* jsonChunks({ bytes, tape }: JsonDocument, isIndented: boolean): Generator<string | Uint8Array> {
+  if (isIndented) {
+    yield* indentChunks(rootOf({ bytes, tape }));
+    yield '\n';
+  } else {
+    yield bytes;
+    if (bytes.at(-1) !== 0x0a) yield '\n';
+  }
+}
+
+function* jsonLines(records: Iterable<JsonNode>): Generator<string> {
+  for (const record of records) {
+    yield* compactChunks(record);
+    yield '\n';
+  }
+}
+
+function tableOf(result: PrintableResult, columns: number | undefined): Iterable<string> {
+  if (result.table) return isEmpty(result) ? [] : tableLines(result.table, columns);
+  if (!hasRows(result)) return recordLines(rootOf(result.doc), columns);
+  return isEmpty(result) ? [] : tableLines(() => headedCells(result, (name) => name.toUpperCase()), columns);
+}
+
+function* headedCells(result: PrintableResult, heading: (name: string) => string = String): Generator<string[]> {
+  const names = columnNames(recordsOf(result));
+  if (names.length === 0) return;
+  yield names.map(heading);
+  yield* recordCells(recordsOf(result), names);
+}
+
+function cellsOf(result: PrintableResult): Iterable<string[]> {
+  return recordCells(recordsOf(result), columnNames(recordsOf(result)));
+}
+
+function recordsOf({ doc, rowsField }: PrintableResult): Iterable<JsonNode> {
+  const root = rootOf(doc);
+  const rows = rowsField === undefined ? root : getMember(root, rowsField);
+  if (rows && kindOf(rows) === 'list') return itemsOf(rows);
+  return rowsField === undefined ? [root] : [];
+}
+
+function hasRows({ doc, rowsField }: PrintableResult): boolean {
+  return rowsField !== undefined || kindOf(rootOf(doc)) === 'list';
+}
+
+function isEmpty(result: PrintableResult): boolean {
+  return hasRows(result) && Array.from(recordsOf(result)).length === 0;
+}

@@ -1,0 +1,88 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { allCommands } from '../../src/cli/all-commands.ts';
+import { folder, type Result, svc } from '../support/svc.ts';
+
+const formats = ['json', 'jsonl', 'yaml', 'table', 'csv', 'tsv', 'text'] as const;
+const groups = '[{"trajectories":[{"messages":[{"role":"user","content":"x"}],"reward":1}]}]';
+const entry = '{"line":1,"id":null,"status":200,"exit_code":0,"applied":"yes","reply":{},"attempts":1,"ms":1}\n';
+
+// What runs each command that prints a result. `serve` is run in test/e2e, since it ends with a signal only.
+const runs: { readonly [command: string]: readonly string[] } = {
+  'feedback replace': [
+    ...['feedback', 'replace', '--local', '--project-id', 'a/b', '--feedback-type', 'note', '--payload', '{}'],
+    ...['--svc-ref', 'svc:///a/b/call/0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05', '--feedback-id', 'f', '--keep-id'],
+  ],
+  'feedback schema': ['feedback', 'schema', '--local', '--project-id', 'a/b', '--since', '1d'],
+  chat: ['chat', '--local', '-m', 'svc-local', 'hi'],
+  train: ['train', 'groups.json', '--local', '--model-id', '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05', '--allow-duplicate'],
+  'call start': ['call', 'start', '--local', '--project-id', 'a/b', '--op-name', 'x'],
+  'auth status': ['auth', 'status', '--profile', 'local'],
+  'profile list': ['profile', 'list'],
+  'profile show': ['profile', 'show', 'local'],
+  'train lint': ['train', 'lint', 'groups.json'],
+  'train log': ['train', 'log'],
+  'batch merge': ['batch', 'merge', 'results.jsonl'],
+  spec: ['spec', 'chat'],
+  doctor: ['doctor', '--local'],
+};
+const silent = ['auth login', 'auth logout', 'profile set', 'profile use', 'profile remove'];
+const texts = ['completion', 'help'];
+
+function home(): string {
+  const cwd = folder();
+  writeFileSync(join(cwd, 'groups.json'), groups);
+  writeFileSync(join(cwd, 'results.jsonl'), entry);
+  return cwd;
+}
+
+function parseAs(format: (typeof formats)[number], text: string): unknown {
+  switch (format) {
+    case 'json':
+      return JSON.parse(text);
+    case 'yaml':
+      return parse(text);
+    case 'jsonl':
+      return text
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line));
+    default:
+      return text;
+  }
+}
+
+it('knows how to run every command that prints a result', () => {
+  const names = allCommands.map(({ words }) => words.join(' '));
+  expect(names.filter((name) => !(name in runs) && ![...silent, ...texts, 'serve'].includes(name))).toEqual([]);
+});
+
+describe.each(Object.entries(runs))('svc %s', (_, args) => {
+  const run = (...flags: string[]): Promise<Result> => svc([...args, ...flags], { cwd: home(), stdin: '' });
+
+  it.each(formats)('--format %s prints something that parses, or is exit 2', async (format) => {
+    const { code, stdout, stderr } = await run('--format', format);
+    if (code === 2)
+      return expect({ stdout, stderr }).toEqual({ stdout: '', stderr: expect.stringMatching(/--format/) });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: expect.any(String) });
+    const isEmptyListing = ['train log', 'feedback schema'].some((name) => args.join(' ').startsWith(name));
+    if (!isEmptyListing || format === 'json' || format === 'yaml') expect(stdout).not.toBe('');
+    if (stdout !== '') expect(parseAs(format, stdout)).toBeDefined();
+  });
+
+  it('prints JSON when it is piped, except for the text of a chat', async () => {
+    const { code, stdout } = await run();
+    expect(code).toBe(0);
+    if (args[0] !== 'chat')
+      for (const line of args[0] === 'batch' ? stdout.trimEnd().split('\n') : [stdout]) JSON.parse(line);
+  });
+
+  it('--json is --format json, and contradicts any other', async () => {
+    const [json, both] = [await run('--json'), await run('--json', '--format', 'jsonl')];
+    expect(both.code).toBe(2);
+    if (json.code === 0) JSON.parse(json.stdout);
+    else expect(json).toMatchObject({ code: 2, stdout: '' });
+  });
+});
