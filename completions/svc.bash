@@ -149,16 +149,16 @@ _svc_command() {
       valued="--profile --error-format"
       ;;
     "auth status")
-      flags="--profile --json --verbose -v --quiet -q --error-format --help -h"
-      valued="--profile --error-format"
+      flags="--profile --format --json --verbose -v --quiet -q --error-format --help -h"
+      valued="--profile --format --error-format"
       ;;
     "profile list")
-      flags="--json --verbose -v --quiet -q --error-format --help -h"
-      valued="--error-format"
+      flags="--format --json --verbose -v --quiet -q --error-format --help -h"
+      valued="--format --error-format"
       ;;
     "profile show")
-      flags="--json --verbose -v --quiet -q --error-format --help -h"
-      valued="--error-format"
+      flags="--format --json --verbose -v --quiet -q --error-format --help -h"
+      valued="--format --error-format"
       ;;
     "profile set")
       flags="--base-url --trace-base-url --chat-base-url --train-base-url --header -H --username --credential-command --cacert --timeout --retries --project-id --model -m --verbose -v --quiet -q --error-format --help -h"
@@ -174,34 +174,34 @@ _svc_command() {
       valued="--error-format"
       ;;
     "train lint")
-      flags="--file -f --group-by --fail-on --annotations --json --verbose -v --quiet -q --error-format --help -h"
-      valued="--file -f --group-by --fail-on --annotations --error-format"
+      flags="--file -f --group-by --fail-on --annotations --format --json --verbose -v --quiet -q --error-format --help -h"
+      valued="--file -f --group-by --fail-on --annotations --format --error-format"
       paths="--file -f"
       arguments="<files>"
       ;;
     "train log")
-      flags="--limit --json --verbose -v --quiet -q --error-format --help -h"
-      valued="--limit --error-format"
+      flags="--limit --format --json --verbose -v --quiet -q --error-format --help -h"
+      valued="--limit --format --error-format"
       ;;
     "serve")
-      flags="--port --data --credentials --no-auth --upstream --json --verbose -v --quiet -q --error-format --help -h"
-      valued="--port --data --credentials --upstream --error-format"
+      flags="--port --data --credentials --no-auth --upstream --format --json --verbose -v --quiet -q --error-format --help -h"
+      valued="--port --data --credentials --upstream --format --error-format"
       paths="--data --credentials"
       ;;
     "batch merge")
-      flags="--input --output -o --verbose -v --quiet -q --error-format --help -h"
-      valued="--input --output -o --error-format"
+      flags="--input --output -o --format --json --verbose -v --quiet -q --error-format --help -h"
+      valued="--input --output -o --format --error-format"
       paths="--input --output -o"
       arguments="<files>"
       ;;
     "spec")
-      flags="--reply --skeleton --openapi --verbose -v --quiet -q --error-format --help -h"
-      valued="--error-format"
+      flags="--reply --skeleton --openapi --format --json --verbose -v --quiet -q --error-format --help -h"
+      valued="--format --error-format"
       arguments="feedback chat train call"
       ;;
     "doctor")
-      flags="--profile --local --base-url --trace-base-url --chat-base-url --train-base-url --cacert --cert --key --probe --json --verbose -v --quiet -q --error-format --help -h"
-      valued="--profile --base-url --trace-base-url --chat-base-url --train-base-url --cacert --cert --key --error-format"
+      flags="--profile --local --base-url --trace-base-url --chat-base-url --train-base-url --cacert --cert --key --probe --format --json --verbose -v --quiet -q --error-format --help -h"
+      valued="--profile --base-url --trace-base-url --chat-base-url --train-base-url --cacert --cert --key --format --error-format"
       paths="--cacert --cert --key"
       ;;
     "completion")
@@ -218,12 +218,16 @@ _svc_command() {
 }
 _svc_choices() {
   case $1 in
-    "feedback replace --format" | "feedback schema --format" | "chat --format" | "train --format" | "call start --format") choices="json jsonl text table" ;;
+    "feedback replace --format" | "train --format" | "call start --format" | "profile show --format") choices="json jsonl yaml table text" ;;
     "feedback replace --error-format" | "feedback schema --error-format" | "chat --error-format" | "train --error-format" | "call start --error-format" | "auth login --error-format" | "auth logout --error-format" | "auth status --error-format" | "profile list --error-format" | "profile show --error-format" | "profile set --error-format" | "profile use --error-format" | "profile remove --error-format" | "train lint --error-format" | "train log --error-format" | "serve --error-format" | "batch merge --error-format" | "spec --error-format" | "doctor --error-format" | "completion --error-format" | "help --error-format") choices="text json" ;;
+    "feedback schema --format" | "profile list --format" | "train log --format") choices="json jsonl yaml table csv tsv text" ;;
     "chat --tool-choice") choices="none" ;;
     "chat --reasoning-effort") choices="low medium high" ;;
+    "chat --format" | "auth status --format" | "train lint --format" | "serve --format" | "doctor --format") choices="json jsonl yaml text" ;;
     "train lint --fail-on") choices="any zero-variance rounded-variance single-trajectory empty-group missing-reward nan huge-reward no-logprobs token-text policy-order mixed-tools" ;;
     "train lint --annotations") choices="github" ;;
+    "batch merge --format") choices="jsonl" ;;
+    "spec --format") choices="json jsonl yaml" ;;
   esac
 }
 complete -F _svc svc

@@ -246,7 +246,11 @@ describe.skipIf(!hasTerminal)('on a terminal (skipped where `script` of util-lin
     const cwd = folder();
     mkdirSync(join(cwd, 'config'));
     for (const [name, content] of Object.entries(files)) writeFileSync(join(cwd, name), content);
-    const { screen } = await runOnTerminal(args, { cwd, columns: 4000, env: { ...usual, SVC_BASE_URL: server.url, ...env } });
+    const { screen } = await runOnTerminal(args, {
+      cwd,
+      columns: 4000,
+      env: { ...usual, SVC_BASE_URL: server.url, ...env },
+    });
     expect(forbiddenIn(screen), screen).toEqual([]);
     const missing = only.filter((character) => !/[\t\r\n]/.test(character) && !comesThrough(screen, character));
     expect(missing.map(shown), screen).toEqual([]);

@@ -55,13 +55,13 @@ const budgets: readonly (readonly [args: readonly string[], files: number, kB: n
     [['chat', '--help'], 3, 115, ['commander']],
     [['help', 'environment'], 4, 130, ['commander']],
     [['completion', 'bash'], 4, 130, ['commander']],
-    [['spec', 'chat'], 5, 230, request],
-    [['profile', 'list'], 5, 230, request],
-    [['chat', 'x', '--dry-run'], 5, 230, request],
+    [['spec', 'chat'], 5, 240, request],
+    [['profile', 'list'], 5, 240, request],
+    [['chat', 'x', '--dry-run'], 5, 240, request],
     [['call', 'start', '--project-id', 'a/b', '--op-name', 'x'], 7, 460, [...request, 'undici']],
     [['chat', 'x'], 7, 460, [...request, 'undici']],
     [['chat', 'x', '--stream'], 9, 470, [...request, 'eventsource-parser', 'undici']],
-    [['chat', 'x', '--local', '-q'], 11, 275, [...request, 'detect-libc', 'libsql', '@neon-rs/load']],
+    [['chat', 'x', '--local', '-q'], 11, 290, [...request, 'detect-libc', 'libsql', '@neon-rs/load']],
   ];
 
 describe('what is loaded', () => {
