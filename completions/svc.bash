@@ -161,8 +161,8 @@ _svc_command() {
       valued="--format --error-format"
       ;;
     "profile set")
-      flags="--base-url --trace-base-url --chat-base-url --train-base-url --header -H --username --credential-command --cacert --timeout --retries --project-id --model -m --verbose -v --quiet -q --error-format --help -h"
-      valued="--base-url --trace-base-url --chat-base-url --train-base-url --header -H --username --credential-command --cacert --timeout --retries --project-id --model -m --error-format"
+      flags="--base-url --trace-base-url --chat-base-url --train-base-url --username --credential-command --header -H --project-id --model -m --timeout --retries --history --cacert --verbose -v --quiet -q --error-format --help -h"
+      valued="--base-url --trace-base-url --chat-base-url --train-base-url --username --credential-command --header -H --project-id --model -m --timeout --retries --history --cacert --error-format"
       paths="--cacert"
       ;;
     "profile use")
@@ -224,6 +224,7 @@ _svc_choices() {
     "chat --tool-choice") choices="none" ;;
     "chat --reasoning-effort") choices="low medium high" ;;
     "chat --format" | "auth status --format" | "train lint --format" | "serve --format" | "doctor --format") choices="json jsonl yaml text" ;;
+    "profile set --history") choices="off on bodies" ;;
     "train lint --fail-on") choices="any zero-variance rounded-variance single-trajectory empty-group missing-reward nan huge-reward no-logprobs token-text policy-order mixed-tools" ;;
     "train lint --annotations") choices="github" ;;
     "batch merge --format") choices="jsonl" ;;

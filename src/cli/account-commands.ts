@@ -1,57 +1,19 @@
 import type { Command } from '../command.ts';
+import { type Setting, settingFlag, settings } from '../config/settings.ts';
 import type { Flag } from '../flag.ts';
-import {
-  baseUrlFlags,
-  headerFlag,
-  profileFlag,
-  reportFlags,
-  resultFlags,
-  retriesFlag,
-  timeoutFlag,
-} from './shared-flags.ts';
-
-const SERVICE_GROUP = 'Service';
+import { baseUrlFlags, profileFlag, reportFlags, resultFlags } from './shared-flags.ts';
 
 const yesFlag: Flag = { name: 'yes', takes: 'switch', group: 'Common', summary: 'Do not ask' };
 
 const selectedProfileFlag: Flag = { ...profileFlag, summary: 'Profile to use; "default" if none is in use' };
 
-const profileSettingFlags: readonly Flag[] = [
-  ...baseUrlFlags(['trace', 'chat', 'train']),
-  { ...headerFlag, summary: 'Header to send with every request; replaces those of the profile; may be given again' },
-  { name: 'username', takes: 'value', value: '<text>', group: SERVICE_GROUP, summary: 'User for feedback and calls' },
-  {
-    name: 'credential-command',
-    takes: 'value',
-    value: '<command>',
-    group: SERVICE_GROUP,
-    summary: 'Program that prints the password or token: words, or a JSON array of them; no shell reads it',
-  },
-  {
-    name: 'cacert',
-    takes: 'value',
-    value: '<file>',
-    group: SERVICE_GROUP,
-    summary: 'Certificate authorities to trust besides the usual ones',
-  },
-  { ...timeoutFlag, summary: 'Limit for a whole exchange: 90s, 2m, 1h' },
-  retriesFlag,
-  {
-    name: 'project-id',
-    takes: 'value',
-    value: '<entity/project>',
-    group: 'Common',
-    summary: 'Project where a body names none',
-  },
-  {
-    name: 'model',
-    short: 'm',
-    takes: 'value',
-    value: '<text>',
-    group: 'Common',
-    summary: 'Model where a chat names none',
-  },
-];
+const profileHeaderSummary = 'Header to send with every request; replaces the headers of the profile; repeatable';
+
+// Secrets are never arguments: they come from svc auth login.
+const profileSettingFlags: readonly Flag[] = settings
+  .filter(({ isStored, flag }: Setting) => isStored && flag)
+  .map(({ name }) => settingFlag(name))
+  .map((flag) => (flag.name === 'header' ? { ...flag, summary: profileHeaderSummary } : flag));
 
 /** The commands that say where requests go and as whom (PRODUCT.md section 4). */
 export const accountCommands: readonly Command[] = [
@@ -63,7 +25,7 @@ export const accountCommands: readonly Command[] = [
     flags: [
       selectedProfileFlag,
       ...baseUrlFlags(['trace', 'chat', 'train']),
-      { name: 'username', takes: 'value', value: '<text>', group: 'Common', summary: 'User for feedback and calls' },
+      { ...settingFlag('username'), group: 'Common' },
       { name: 'password-stdin', takes: 'switch', group: 'Common', summary: 'Read the password from stdin' },
       {
         name: 'password-file',

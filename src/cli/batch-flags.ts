@@ -1,3 +1,4 @@
+import { settingFlag } from '../config/settings.ts';
 import type { Flag } from '../flag.ts';
 
 const BATCH_GROUP = 'Batch';
@@ -39,11 +40,5 @@ export const batchFlags: readonly Flag[] = [
   },
   { name: 'fail-fast', takes: 'switch', group: BATCH_GROUP, summary: 'Take no more lines after the first that failed' },
   { name: 'ordered', takes: 'switch', group: BATCH_GROUP, summary: 'Keep the results in the order of the lines' },
-  {
-    name: 'shard',
-    takes: 'value',
-    value: '<i/n>',
-    group: BATCH_GROUP,
-    summary: 'Take only every n-th line, from the i-th: 3/10 takes lines 3, 13, 23',
-  },
+  settingFlag('shard'),
 ];

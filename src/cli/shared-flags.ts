@@ -1,3 +1,4 @@
+import { type SettingName, settingFlag } from '../config/settings.ts';
 import type { Flag } from '../flag.ts';
 import type { Operation } from '../operations/operation.ts';
 import { type ResultKind, resultKinds } from '../results/output-format.ts';
@@ -17,14 +18,7 @@ export const reportFlags: readonly Flag[] = [
     summary: 'Show requests and replies, without secrets',
   },
   { name: 'quiet', short: 'q', takes: 'switch', group: OUTPUT_GROUP, summary: 'Say nothing but errors' },
-  {
-    name: 'error-format',
-    takes: 'value',
-    value: '<text|json>',
-    choices: ['text', 'json'],
-    group: OUTPUT_GROUP,
-    summary: 'Form of what goes to stderr',
-  },
+  settingFlag('error_format'),
 ];
 
 /** Choose the format of a result, among those its kind has. */
@@ -44,75 +38,16 @@ export function resultFlags(kind: ResultKind): Flag[] {
 }
 
 /** Names the profile. */
-export const profileFlag: Flag = {
-  name: 'profile',
-  takes: 'value',
-  value: '<name>',
-  group: SERVICE_GROUP,
-  summary: 'Profile to use; "local" is the embedded service',
-};
+export const profileFlag: Flag = settingFlag('profile');
 
-/** The flags of base addresses; all three hosts, or the one an operation goes to. */
+/** The flags of base URLs; all three hosts, or the one an operation uses. */
 export function baseUrlFlags(hosts: readonly Operation['host'][]): Flag[] {
-  const names = { trace: 'feedback and calls', chat: 'chat completions', train: 'training jobs' };
-  return [
-    { name: 'base-url', takes: 'value', value: '<url>', group: SERVICE_GROUP, summary: 'Base address of the service' },
-    ...hosts.map((host) => ({
-      name: `${host}-base-url`,
-      takes: 'value' as const,
-      value: '<url>',
-      group: SERVICE_GROUP,
-      summary: `Base address for ${names[host]} only`,
-    })),
-  ];
+  const names: readonly SettingName[] = ['base_url', ...hosts.map((host) => `${host}_base_url` as const)];
+  return names.map(settingFlag);
 }
 
-/** Adds a header. */
-export const headerFlag: Flag = {
-  name: 'header',
-  short: 'H',
-  takes: 'values',
-  value: '<name: value>',
-  group: SERVICE_GROUP,
-  summary: 'Header to add; may be given again',
-};
-
-/** Sets the time limit. */
-export const timeoutFlag: Flag = {
-  name: 'timeout',
-  takes: 'value',
-  value: '<time>',
-  group: SERVICE_GROUP,
-  summary: 'Limit for the whole exchange: 90s, 2m, 1h',
-};
-
-/** Sets how often a request may be repeated. */
-export const retriesFlag: Flag = {
-  name: 'retries',
-  takes: 'value',
-  value: '<n>',
-  group: SERVICE_GROUP,
-  summary: 'Repeats after passing failures, where they do no harm: 3 if not set, 0 for none',
-};
-
-/** Name the files TLS trusts and shows, as curl does. */
-export const certificateFlags: readonly Flag[] = [
-  {
-    name: 'cacert',
-    takes: 'value',
-    value: '<file>',
-    group: SERVICE_GROUP,
-    summary: 'PEM file of authorities to trust besides the usual ones',
-  },
-  { name: 'cert', takes: 'value', value: '<file>', group: SERVICE_GROUP, summary: 'PEM file of a client certificate' },
-  {
-    name: 'key',
-    takes: 'value',
-    value: '<file>',
-    group: SERVICE_GROUP,
-    summary: 'PEM file of its key, without a passphrase; in the file of --cert if absent',
-  },
-];
+/** The certificate files of TLS, named as in curl. */
+export const certificateFlags: readonly Flag[] = (['cacert', 'cert', 'key'] as const).map(settingFlag);
 
 /** Chooses the embedded service. */
 export const localFlag: Flag = {
@@ -174,9 +109,7 @@ export function operationFlags(operation: Operation): Flag[] {
     profileFlag,
     localFlag,
     ...baseUrlFlags([operation.host]),
-    headerFlag,
-    timeoutFlag,
-    retriesFlag,
+    ...(['headers', 'timeout', 'retries'] as const).map(settingFlag),
     ...certificateFlags,
     { name: 'allow-http', takes: 'switch', group: SERVICE_GROUP, summary: 'Send credentials over plain http' },
     ...resultFlags(operation.result.as),

@@ -1,4 +1,6 @@
-import type { AutofillSettings } from '../body/autofill.ts';
+import type { AutofillSetting, AutofillSettings } from '../body/autofill.ts';
+import { readProjectFile } from '../config/project-file.ts';
+import { resolveSetting } from '../config/resolve-setting.ts';
 import { routeTo } from '../config/route.ts';
 import { type SelectedProfile, selectProfile } from '../config/select-profile.ts';
 import { usageFailure } from '../errors.ts';
@@ -10,7 +12,6 @@ import { type Destination, missingBaseUrl, resolveDestination } from './destinat
 import {
   type OperationOptions,
   readOperationOptions,
-  resolveAutofillValue,
   resolveMaxRetries,
   resolveTimeoutMs,
 } from './operation-options.ts';
@@ -40,8 +41,9 @@ export async function resolveCallSettings(
   const options = readOperationOptions(operation, flags);
   const chosen = await selectProfile(options.connectionFlags, runtime);
   const destination = resolveDestination(operation, options.connectionFlags, chosen, runtime.env);
-  const timeoutMs = resolveTimeoutMs(flags, runtime.env, chosen.profile, operation);
-  const maxRetries = resolveMaxRetries(flags, runtime.env, chosen.profile);
+  const sources = { flags, env: runtime.env, selected: chosen };
+  const timeoutMs = resolveTimeoutMs(sources, operation);
+  const maxRetries = resolveMaxRetries(sources);
   const { url, isLocal } = destination;
   // A dry run does not need an address.
   if (!url && !options.previewFormat) throw missingBaseUrl();
@@ -54,15 +56,17 @@ export async function resolveCallSettings(
   return { options, chosen, destination, route, timeoutMs, maxRetries };
 }
 
-/** What is added to bodies that say nothing: from the environment and the profile; nothing for `--exact`. */
-export function resolveAutofill(
+/** The project and model for bodies that name none: from environment, project file and profile; nothing with `--exact`. */
+export async function resolveAutofill(
   { exact }: OperationOptions,
-  chosen: SelectedProfile,
-  env: Runtime['env'],
-): AutofillSettings | undefined {
+  selected: SelectedProfile,
+  runtime: Pick<Runtime, 'env' | 'cwd'>,
+): Promise<AutofillSettings | undefined> {
   if (exact) return undefined;
-  return {
-    project: resolveAutofillValue('project_id', chosen, env),
-    model: resolveAutofillValue('model', chosen, env),
+  const sources = { env: runtime.env, project: await readProjectFile(runtime), selected };
+  const autofillSetting = (name: 'project_id' | 'model'): AutofillSetting => {
+    const { text, source = '' } = resolveSetting(name, sources) ?? {};
+    return { text, from: source };
   };
+  return { project: autofillSetting('project_id'), model: autofillSetting('model') };
 }

@@ -1,14 +1,14 @@
-import type { AutofillSetting } from '../body/autofill.ts';
 import { parseDurationMs } from '../config/parse-duration.ts';
-import type { Profile } from '../config/profile.ts';
+import { resolveSetting, type SettingSources } from '../config/resolve-setting.ts';
 import type { CertificateFiles } from '../config/route.ts';
-import type { ConnectionFlags, SelectedProfile } from '../config/select-profile.ts';
+import type { ConnectionFlags } from '../config/select-profile.ts';
+import { parseCount } from '../config/setting-kinds.ts';
+import { settingNamed } from '../config/settings.ts';
 import { usageFailure } from '../errors.ts';
 import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag } from '../flag.ts';
 import type { Headers } from '../http/message.ts';
 import type { Operation } from '../operations/operation.ts';
 import { type OutputFormat, requestedFormat } from '../results/output-format.ts';
-import type { Runtime } from '../runtime.ts';
 import { parseHeaderFlags } from './request-headers.ts';
 
 /** What the shared flags of an operation say. */
@@ -62,52 +62,14 @@ export function readCertificateFlags(flags: FlagValues): CertificateFiles {
 }
 
 /** The time limit for the whole exchange in milliseconds: flag, environment, profile, else that of the operation. */
-export function resolveTimeoutMs(
-  flags: FlagValues,
-  env: Runtime['env'],
-  profile: Profile,
-  { limit }: Operation,
-): number | undefined {
-  const [source, text] = resolveSetting('timeout', flags, env, profile);
-  if (text === undefined) return limit === undefined ? undefined : limit * 1000;
-  return parseDurationMs(source, text);
+export function resolveTimeoutMs(sources: SettingSources, { limit }: Operation): number | undefined {
+  const timeout = resolveSetting('timeout', sources);
+  if (timeout) return parseDurationMs(timeout.label, timeout.text);
+  return limit === undefined ? undefined : limit * 1000;
 }
 
-/** As many repeats as PRODUCT.md section 7 gives. */
-export const DEFAULT_MAX_RETRIES = 3;
-
-/** How often a failed request may be repeated: flag, environment, profile, else 3 times. Throws usage for what is no number up to 99. */
-export function resolveMaxRetries(flags: FlagValues, env: Runtime['env'], profile: Profile): number {
-  const [source, text] = resolveSetting('retries', flags, env, profile);
-  if (text === undefined) return DEFAULT_MAX_RETRIES;
-  if (!/^\d{1,2}$/.test(text))
-    throw usageFailure(`${source} cannot be ${JSON.stringify(text)}`, 'write a number from 0 to 99');
-  return Number(text);
-}
-
-/** What the environment or the profile say where a body names no project or model. */
-export function resolveAutofillValue(
-  name: 'project_id' | 'model',
-  { name: profile, profile: stored }: SelectedProfile,
-  env: Runtime['env'],
-): AutofillSetting {
-  const variable = `SVC_${name.toUpperCase()}`;
-  return env[variable] ? { text: env[variable], from: variable } : { text: stored[name], from: `profile "${profile}"` };
-}
-
-/** What gives a setting, and its text, unchecked; no text where nothing gives one. */
-export function resolveSetting(
-  name: 'timeout' | 'retries',
-  flags: FlagValues,
-  env: Runtime['env'],
-  profile: Profile,
-): [source: string, text: string | undefined] {
-  const variable = `SVC_${name.toUpperCase()}`;
-  const sources = [
-    [`--${name}`, getStringFlag(flags, name)],
-    [variable, env[variable]],
-    [`the ${name} of the profile`, profile[name]],
-  ] as const;
-  const [source = '', text] = sources.find(([, value]) => value) ?? [];
-  return [source, text];
+/** How often a failed request may be retried: flag, environment, profile, else the default. Throws usage for anything but 0 to 99. */
+export function resolveMaxRetries(sources: SettingSources): number {
+  const retries = resolveSetting('retries', sources);
+  return retries ? parseCount(retries.label, retries.text) : Number(settingNamed('retries').default);
 }

@@ -1,30 +1,18 @@
 import type { Profile, ProfileStore } from './profile.ts';
+import { storedType } from './setting-kinds.ts';
+import { type Setting, type StoredSettings, settings } from './settings.ts';
 
-type ProfileFieldType = 'text' | 'a list of texts' | 'an object of texts';
+type JsonType = ReturnType<typeof storedType>;
 
-// What each member of a profile is. Members that are not here may come from a newer svc, and stay as they are.
-const profileFieldTypes: { readonly [member in keyof Required<Profile>]: ProfileFieldType } = {
-  base_url: 'text',
-  trace_base_url: 'text',
-  chat_base_url: 'text',
-  train_base_url: 'text',
-  username: 'text',
-  password: 'text',
-  token: 'text',
-  password_key: 'text',
-  token_key: 'text',
-  basic_origins: 'a list of texts',
-  bearer_origins: 'a list of texts',
-  header_origins: 'a list of texts',
-  credential_command: 'a list of texts',
-  basic_command_origins: 'a list of texts',
-  bearer_command_origins: 'a list of texts',
-  headers: 'an object of texts',
-  cacert: 'text',
-  timeout: 'text',
-  retries: 'text',
-  project_id: 'text',
-  model: 'text',
+// The keys of a profile that are not settings.
+const bindingTypes: { readonly [key in Exclude<keyof Required<Profile>, keyof StoredSettings>]: JsonType } = {
+  password_key: 'string',
+  token_key: 'string',
+  basic_origins: 'array of strings',
+  bearer_origins: 'array of strings',
+  header_origins: 'array of strings',
+  basic_command_origins: 'array of strings',
+  bearer_command_origins: 'array of strings',
 };
 
 /** True for a store as svc writes it. */
@@ -32,16 +20,16 @@ export function isProfileStore(store: Record<string, unknown>): store is Record<
   return profileStoreError(store) === undefined;
 }
 
-/** What keeps a value from being a store as svc writes it, by the name of the member, never by its value. */
+/** Why a value is not a store as svc writes it: names the key and never shows its value. Unknown keys may be a newer svc's. */
 export function profileStoreError({ current, profiles }: Record<string, unknown>): string | undefined {
-  if (current !== undefined && typeof current !== 'string') return 'current must be text';
+  if (current !== undefined && typeof current !== 'string') return 'current must be a string';
   if (!isRecord(profiles)) return 'profiles must be an object';
   for (const [name, profile] of Object.entries(profiles)) {
     if (!isRecord(profile)) return `the profile ${JSON.stringify(name)} must be an object`;
-    for (const [field, type] of Object.entries(profileFieldTypes)) {
-      const value = Object.hasOwn(profile, field) ? profile[field] : undefined;
-      if (value !== undefined && !hasFieldType(type, value))
-        return `${field} of ${JSON.stringify(name)} must be ${type}`;
+    for (const [key, type] of keyTypes()) {
+      const value = Object.hasOwn(profile, key) ? profile[key] : undefined;
+      if (value !== undefined && !hasType(type, value))
+        return `${key} of ${JSON.stringify(name)} must be ${article(type)}`;
     }
   }
   return undefined;
@@ -52,8 +40,17 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function hasFieldType(type: ProfileFieldType, value: unknown): boolean {
-  if (type === 'text') return typeof value === 'string';
-  const isContainer = type === 'a list of texts' ? Array.isArray(value) : isRecord(value);
+function keyTypes(): (readonly [key: string, type: JsonType])[] {
+  const stored = settings.filter((setting: Setting) => setting.isStored);
+  return [...stored.map(({ name, kind }) => [name, storedType(kind)] as const), ...Object.entries(bindingTypes)];
+}
+
+function hasType(type: JsonType, value: unknown): boolean {
+  if (type === 'string') return typeof value === 'string';
+  const isContainer = type === 'array of strings' ? Array.isArray(value) : isRecord(value);
   return isContainer && Object.values(value ?? {}).every((item) => typeof item === 'string');
+}
+
+function article(type: JsonType): string {
+  return `${type.startsWith('string') ? 'a' : 'an'} ${type}`;
 }

@@ -1,32 +1,17 @@
 import { usageFailure } from '../errors.ts';
+import type { StoredSettings } from './settings.ts';
 
-/** A stored profile. Members that are not set are absent; names are those of the file. */
-export interface Profile {
-  readonly base_url?: string;
-  readonly trace_base_url?: string;
-  readonly chat_base_url?: string;
-  readonly train_base_url?: string;
-  readonly username?: string;
-  readonly password?: string;
-  readonly token?: string;
+/** A stored profile: its settings (settings.ts), and what svc keeps beside them. Names are those of the file. */
+export interface Profile extends StoredSettings {
   /** The names of entries in the operating system's keychain, which hold the secrets instead. */
   readonly password_key?: string;
   readonly token_key?: string;
-  /** The origins the credentials and headers were given for; they are sent nowhere else. */
+  /** The origins the credentials, headers and command were given for; they are sent to no other. */
   readonly basic_origins?: readonly string[];
   readonly bearer_origins?: readonly string[];
   readonly header_origins?: readonly string[];
-  /** A program and its arguments, which prints the password or the token; and the origins it was set for. */
-  readonly credential_command?: readonly string[];
   readonly basic_command_origins?: readonly string[];
   readonly bearer_command_origins?: readonly string[];
-  readonly headers?: { readonly [name: string]: string };
-  /** A file of certificate authorities, by its absolute path. */
-  readonly cacert?: string;
-  readonly timeout?: string;
-  readonly retries?: string;
-  readonly project_id?: string;
-  readonly model?: string;
 }
 
 /** All profiles, and the one in use where no other is named. */

@@ -77,10 +77,10 @@ describe('svc doctor', () => {
         trace_base_url: ['http://127.0.0.1:9/x', 'base_url of profile "work"'],
         chat_base_url: ['http://127.0.0.1:9/chat', 'chat_base_url of profile "work"'],
         bearer: ['a token, sent to http://127.0.0.1:9', 'profile "work"'],
-        headers: ['X-Key', 'headers of profile "work"'],
-        timeout: ['90s', 'the timeout of profile "work"'],
+        headers: ['X-Key', 'profile "work"'],
+        timeout: ['90s', 'profile "work"'],
         project_id: ['a/b', 'profile "work"'],
-        cacert: ['/tmp/ca.pem', 'cacert of profile "work"'],
+        cacert: ['/tmp/ca.pem', 'profile "work"'],
       },
     ],
     [

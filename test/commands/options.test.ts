@@ -18,7 +18,7 @@ describe('a time limit', () => {
     for (const [source, result] of [
       ['--timeout', await dryRun([`--timeout=${text}`])],
       ['SVC_TIMEOUT', await dryRun([], { SVC_TIMEOUT: text })],
-      ['the timeout of the profile', await dryRun([], {}, cwd)],
+      ['timeout of profile "default"', await dryRun([], {}, cwd)],
       ['--timeout', await svc(['profile', 'set', 'p', `--timeout=${text}`])],
     ] as const) {
       expect(result).toMatchObject({

@@ -364,10 +364,10 @@ describe('the store', () => {
     [
       'with text where a list belongs',
       '{"profiles":{"a":{"basic_origins":"x"}}}',
-      /basic_origins of "a" must be a list of texts/,
+      /basic_origins of "a" must be an array of strings/,
     ],
-    ['with a list where text belongs', '{"profiles":{"a":{"base_url":["x"]}}}', /base_url of "a" must be text/],
-    ['with a current one that is no name', '{"current":5,"profiles":{}}', /current must be text/],
+    ['with a list where text belongs', '{"profiles":{"a":{"base_url":["x"]}}}', /base_url of "a" must be a string/],
+    ['with a current one that is no name', '{"current":5,"profiles":{}}', /current must be a string/],
     ['not UTF-8', Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x7d]), /invalid UTF-8/],
     ['broken behind a secret', '{"profiles":{"a":{"token":"tok-en-1"}}}x', /line 1, column 40/],
   ])('that is %s is told of with its path, and never changed', async (_, content, message) => {

@@ -46,7 +46,8 @@ const contract: readonly (readonly [code: number, again: string, ...words: strin
 const variables = [
   ...['SVC_PROFILE', 'SVC_BASE_URL', 'SVC_TRACE_BASE_URL', 'SVC_CHAT_BASE_URL', 'SVC_TRAIN_BASE_URL'],
   ...['SVC_USERNAME', 'SVC_PASSWORD', 'SVC_TOKEN', 'SVC_PROJECT_ID', 'SVC_MODEL', 'SVC_TIMEOUT', 'SVC_RETRIES'],
-  ...['SVC_ERROR_FORMAT', 'SVC_CONFIG_DIR', 'SVC_DATA_DIR'],
+  ...['SVC_ERROR_FORMAT', 'SVC_SHARD', 'SVC_HISTORY', 'SVC_NO_PROJECT_FILE', 'SVC_CONFIG_DIR', 'SVC_DATA_DIR'],
+  ...['CLICOLOR', 'CLICOLOR_FORCE', 'COLUMNS', 'TERM', 'CI'],
   ...['HTTPS_PROXY', 'HTTP_PROXY', 'NO_PROXY', 'NODE_EXTRA_CA_CERTS', 'NO_COLOR', 'FORCE_COLOR'],
 ];
 

@@ -52,7 +52,7 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
   const defaults = await readLineDefaults(operation, flags, tools);
   const input = await openBatchInput(batchOptions.input, runtime, operation.largestBody);
   const newRunId = uuidV7(runtime.now(), runtime.randomBytes(10));
-  const settings = resolveAutofill(options, chosen, runtime.env);
+  const settings = await resolveAutofill(options, chosen, runtime);
   const check = await createBodyCheck(operation, options);
   const lineChecksFor = (runId: string) => ({
     draftOptions: { operation, defaults, settings, fill: createAutofill(flagTarget(operation)), run: runId, tools },

@@ -1,6 +1,7 @@
 import { readCertificateFlags, resolveMaxRetries, resolveTimeoutMs } from '../../client/operation-options.ts';
 import type { RunCommand } from '../../command.ts';
 import { DEFAULT_PROFILE_NAME } from '../../config/profile.ts';
+import { readProjectFile } from '../../config/project-file.ts';
 import { type SelectedProfile, selectProfile } from '../../config/select-profile.ts';
 import type { Context } from '../../context.ts';
 import { Failure } from '../../errors.ts';
@@ -38,20 +39,19 @@ async function collectReport(flags: FlagValues, context: Context): Promise<Docto
   const selectedProfile =
     (await captureFinding(() => selectProfile(options.connectionFlagsFor('trace'), runtime), findings)) ??
     unreadableProfile(flags, runtime.env);
+  const project = await captureFinding(() => readProjectFile(runtime), findings);
+  const sources = { flags, env: runtime.env, project, selected: selectedProfile };
   const baseUrls = await resolveBaseUrls(options, selectedProfile, runtime.env, findings);
-  await captureFinding(
-    () => resolveTimeoutMs(flags, runtime.env, selectedProfile.profile, feedbackSchemaOperation),
-    findings,
-  );
-  await captureFinding(() => resolveMaxRetries(flags, runtime.env, selectedProfile.profile), findings);
-  const settings = await listSettings(options, flags, selectedProfile, baseUrls, runtime, findings);
+  await captureFinding(() => resolveTimeoutMs(sources, feedbackSchemaOperation), findings);
+  await captureFinding(() => resolveMaxRetries(sources), findings);
+  const settings = await listSettings(options, sources, selectedProfile, baseUrls, runtime, findings);
   const files = await inspectFiles(options, selectedProfile, runtime, findings);
   findings.push(...(await findMissingCredentials(selectedProfile, baseUrls, runtime.env)));
   const stopSpinner = context.startSpinner('connecting');
   try {
     const connections = await testConnections(baseUrls, options, selectedProfile, context, findings);
     const probeResult = getBooleanFlag(flags, 'probe')
-      ? await captureFinding(() => probeService(options, selectedProfile, context, findings), findings)
+      ? await captureFinding(() => probeService(options, selectedProfile, project, context, findings), findings)
       : undefined;
     return { settings, files, connections, probe: probeResult, findings };
   } finally {

@@ -2,10 +2,10 @@ import { createDraft } from '../../body/draft.ts';
 import { resolveAuthorization, resolveDestination } from '../../client/destination.ts';
 import { exchange } from '../../client/exchange.ts';
 import { openTransport } from '../../client/open-transport.ts';
-import { resolveAutofillValue } from '../../client/operation-options.ts';
 import { prepareRequest } from '../../client/prepared-request.ts';
 import { createRequestContext } from '../../client/request-context.ts';
 import { createRetryBudget } from '../../client/retry-budget.ts';
+import { resolveSetting, type SettingSources } from '../../config/resolve-setting.ts';
 import { routeTo } from '../../config/route.ts';
 import type { SelectedProfile } from '../../config/select-profile.ts';
 import type { Context } from '../../context.ts';
@@ -30,6 +30,7 @@ const PLACEHOLDER_PROJECT_ID = 'svc/doctor';
 export async function probeService(
   { connectionFlagsFor, certificateFiles }: DoctorOptions,
   selectedProfile: SelectedProfile,
+  project: SettingSources['project'],
   context: Context,
   findings: DoctorFinding[],
 ): Promise<ProbeResult | undefined> {
@@ -47,7 +48,8 @@ export async function probeService(
     ? undefined
     : await resolveAuthorization(url, feedbackSchemaOperation, selectedProfile, false, runtime, signal);
   report.addSecrets([...(authorization?.secrets ?? []), ...(route?.proxy ? proxySecrets(route.proxy) : [])]);
-  const configuredProject = resolveAutofillValue('project_id', selectedProfile, runtime.env).text;
+  const sources = { env: runtime.env, project, selected: selectedProfile };
+  const configuredProject = resolveSetting('project_id', sources)?.text;
   const project_id = configuredProject || PLACEHOLDER_PROJECT_ID;
   const startedAt = runtime.elapsed();
   const transport = await openTransport(route, runtime);

@@ -1,9 +1,8 @@
-import { DEFAULT_MAX_RETRIES, resolveAutofillValue, resolveSetting } from '../../client/operation-options.ts';
 import type { AuthScheme } from '../../config/credentials/credential.ts';
 import { configDirectory, dataDirectory } from '../../config/directories.ts';
-import { caCertificateFiles } from '../../config/route.ts';
+import { resolveSetting, type SettingSources } from '../../config/resolve-setting.ts';
 import { findBaseUrl, type SelectedProfile, type ServiceHost } from '../../config/select-profile.ts';
-import type { FlagValues } from '../../flag.ts';
+import { type Setting, type SettingName, settings } from '../../config/settings.ts';
 import { parseProxyUrl, readProxyVariable } from '../../http/proxy.ts';
 import type { Runtime } from '../../runtime.ts';
 import { version } from '../../version.ts';
@@ -12,10 +11,10 @@ import { credentialRow } from './credentials.ts';
 import type { DoctorFinding } from './doctor-finding.ts';
 import type { DoctorOptions, DoctorSetting } from './doctor-report.ts';
 
-/** Every setting as it counts, with what gives it and without its secrets. What is wrong with one becomes a finding. */
+/** Every setting that is in effect, with its source and without its secrets. Invalid settings become findings. */
 export async function listSettings(
   options: DoctorOptions,
-  flags: FlagValues,
+  sources: SettingSources,
   selectedProfile: SelectedProfile,
   baseUrls: readonly HostBaseUrl[],
   runtime: Runtime,
@@ -26,76 +25,69 @@ export async function listSettings(
   const credentials = await Promise.all(
     schemes.map((scheme) => credentialRow(scheme, selectedProfile, baseUrls, env, findings)),
   );
-  const rows: readonly DoctorSetting[] = [
-    { name: 'profile', value: selectedProfile.name, source: selectedProfile.source },
-    ...(['trace', 'chat', 'train'] as const).map((host) => baseUrlRow(host, options, selectedProfile, baseUrls, env)),
-    ...credentials,
-    headersRow(selectedProfile),
-    autofillRow('project_id', selectedProfile, env),
-    autofillRow('model', selectedProfile, env),
-    limitRow('timeout', flags, selectedProfile, env, '2m for feedback and calls, none for chat and train'),
-    limitRow('retries', flags, selectedProfile, env, String(DEFAULT_MAX_RETRIES)),
-    ...['HTTPS_PROXY', 'HTTP_PROXY', 'NO_PROXY'].map((name) => proxyRow(name, env)),
-    ...certificateRows(options, selectedProfile, env),
-    directoryRow('config_folder', configDirectory(runtime), 'SVC_CONFIG_DIR', env),
-    directoryRow('data_folder', dataDirectory(runtime), 'SVC_DATA_DIR', env),
+  const rowsOf = (name: SettingName, setting: Setting): readonly DoctorSetting[] => {
+    switch (name) {
+      case 'profile':
+        return [{ name, value: selectedProfile.name, source: selectedProfile.source }];
+      case 'trace_base_url':
+      case 'chat_base_url':
+      case 'train_base_url':
+        return [baseUrlRow(name, options, selectedProfile, baseUrls, env)];
+      case 'username':
+        return credentials;
+      // The rows of the three hosts and of the credentials show these.
+      case 'base_url':
+      case 'password':
+      case 'token':
+        return [];
+      case 'headers':
+        return [storedRow(name, Object.keys(selectedProfile.profile.headers ?? {}).join(', '), selectedProfile)];
+      case 'credential_command':
+        // Only the program: an argument could be a secret.
+        return [storedRow(name, selectedProfile.profile.credential_command?.[0] ?? '', selectedProfile)];
+      case 'config_dir':
+        return [{ name, value: configDirectory(runtime), source: env.SVC_CONFIG_DIR ? 'SVC_CONFIG_DIR' : 'default' }];
+      case 'data_dir':
+        return [{ name, value: dataDirectory(runtime), source: env.SVC_DATA_DIR ? 'SVC_DATA_DIR' : 'default' }];
+      case 'https_proxy':
+      case 'http_proxy':
+      case 'no_proxy':
+        return [proxyRow(name, env)];
+      default:
+        return plainRows(name, setting, sources);
+    }
+  };
+  return [
+    ...settings.flatMap((setting) => rowsOf(setting.name, setting)),
     { name: 'node', value: runtime.node, source: 'this process' },
     { name: 'svc', value: version, source: 'this process' },
   ];
-  return rows.map((setting) => ({
-    ...setting,
-    source: setting.source.replace('the profile', `profile "${selectedProfile.name}"`),
-  }));
 }
 
 function baseUrlRow(
-  host: ServiceHost,
+  name: `${ServiceHost}_base_url`,
   { connectionFlagsFor }: DoctorOptions,
-  { profile, isLocal, source: chooser }: SelectedProfile,
+  { profile, isLocal, source: chooser, name: profileName }: SelectedProfile,
   baseUrls: readonly HostBaseUrl[],
   env: Runtime['env'],
 ): DoctorSetting {
-  const name = `${host}_base_url`;
   if (isLocal) return { name, value: 'the embedded service', source: chooser };
+  const host = (['trace', 'chat', 'train'] as const).find((one) => name.startsWith(one)) ?? 'trace';
   const { source = 'not set' } = findBaseUrl(host, connectionFlagsFor(host), env, profile) ?? {};
-  // Only what was read as an address is shown: of another text nobody knows where its password is.
-  return { name, value: baseUrls.find((address) => address.host === host)?.url.href ?? null, source };
+  // Only a valid URL is shown: of any other text nobody knows where its password is.
+  const url = baseUrls.find((baseUrl) => baseUrl.host === host)?.url.href ?? null;
+  return { name, value: url, source: source.replace('the profile', `profile "${profileName}"`) };
 }
 
-function headersRow({ profile: { headers = {} } }: SelectedProfile): DoctorSetting {
-  const names = Object.keys(headers).join(', ');
-  return { name: 'headers', value: names || null, source: names ? 'headers of the profile' : 'not set' };
+function storedRow(name: SettingName, value: string, { name: profileName }: SelectedProfile): DoctorSetting {
+  return { name, value: value || null, source: value ? `profile "${profileName}"` : 'not set' };
 }
 
-function autofillRow(
-  name: 'project_id' | 'model',
-  selectedProfile: SelectedProfile,
-  env: Runtime['env'],
-): DoctorSetting {
-  const { text, from } = resolveAutofillValue(name, selectedProfile, env);
-  return { name, value: text || null, source: text ? from : 'not set' };
-}
-
-function limitRow(
-  name: 'timeout' | 'retries',
-  flags: FlagValues,
-  { profile }: SelectedProfile,
-  env: Runtime['env'],
-  defaultValue: string,
-): DoctorSetting {
-  const [source, text] = resolveSetting(name, flags, env, profile);
-  return { name, value: text ?? defaultValue, source: text === undefined ? 'default' : source };
-}
-
-function proxyRow(variableName: string, env: Runtime['env']): DoctorSetting {
-  const name = variableName.toLowerCase();
-  const proxyVariable = readProxyVariable(env, variableName);
+function proxyRow(name: string, env: Runtime['env']): DoctorSetting {
+  const proxyVariable = readProxyVariable(env, name.toUpperCase());
   if (!proxyVariable) return { name, value: null, source: 'not set' };
-  return {
-    name,
-    value: name === 'no_proxy' ? proxyVariable.text : redactProxy(proxyVariable.text),
-    source: proxyVariable.source,
-  };
+  const { text, source } = proxyVariable;
+  return { name, value: name === 'no_proxy' ? text : redactProxy(text), source };
 }
 
 function redactProxy(text: string): string | null {
@@ -104,18 +96,12 @@ function redactProxy(text: string): string | null {
   return `${proxy.protocol}//${proxy.username || proxy.password ? '[hidden]@' : ''}${proxy.host}`;
 }
 
-function certificateRows(
-  { certificateFiles }: DoctorOptions,
-  { profile }: SelectedProfile,
-  env: Runtime['env'],
-): DoctorSetting[] {
-  const authorityList = caCertificateFiles(certificateFiles.cacert, profile, env);
-  return ['node_extra_ca_certs', 'cacert'].map((name) => {
-    const file = authorityList.find(({ source }) => source.toLowerCase().replace('--', '').startsWith(name));
-    return { name, value: file?.path ?? null, source: file?.source ?? 'not set' };
-  });
-}
-
-function directoryRow(name: string, path: string, variableName: string, env: Runtime['env']): DoctorSetting {
-  return { name, value: path, source: env[variableName] ? variableName : 'default' };
+// A variable that other programs read too has a row only while it is set.
+function plainRows(name: SettingName, setting: Setting, sources: SettingSources): DoctorSetting[] {
+  const found = resolveSetting(name, sources);
+  if (found) return [{ name, value: setting.kind === 'secret' ? '[hidden]' : found.text, source: found.source }];
+  const isOwn = setting.flag !== undefined || setting.variable?.startsWith('SVC_') || setting.kind === 'file';
+  if (!isOwn) return [];
+  const { default: fallback = null } = setting;
+  return [{ name, value: fallback, source: fallback === null ? 'not set' : 'default' }];
 }

@@ -70,7 +70,7 @@ async function openTraining(
   ]);
   const input = { operation, args, flags, stdinIsTerminal: context.runtime.stdin.isTTY === true };
   const guard = createJobGuard(destination, getBooleanFlag(flags, 'allow-duplicate') === true, context);
-  const buildOptions = { settings: resolveAutofill(options, chosen, context.runtime.env), conversation: undefined };
+  const buildOptions = { settings: await resolveAutofill(options, chosen, context.runtime), conversation: undefined };
   return prepareTraining(
     { input, buildOptions, strictness: options, isPreview: options.previewFormat !== undefined, guard },
     context,
@@ -91,7 +91,7 @@ async function buildCheckedBody(
     randomBytes: runtime.randomBytes,
   };
   const commandInput = { operation, args, flags, stdinIsTerminal: runtime.stdin.isTTY === true };
-  const settings = resolveAutofill(options, chosen, runtime.env);
+  const settings = await resolveAutofill(options, chosen, runtime);
   const buildResult = await buildBody(commandInput, { settings, conversation: conversation?.source }, dependencies);
   const streamMode = chooseStreamMode(operation, options, stdout.isTerminal);
   const draft =

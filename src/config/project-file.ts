@@ -1,0 +1,82 @@
+import { lstat, readFile, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { Failure, usageFailure } from '../errors.ts';
+import { describeFileError } from '../files/file-errors.ts';
+import type { Runtime } from '../runtime.ts';
+import { isRecord } from './profile-schema.ts';
+import { settings } from './settings.ts';
+
+/** What the `.svc.json` of a project sets. */
+export interface ProjectSettings {
+  readonly path: string;
+  readonly values: ReadonlyMap<string, string>;
+}
+
+const PROJECT_FILE_NAME = '.svc.json';
+const MAX_PROJECT_FILE_BYTES = 64 * 1024;
+const OTHERS_MAY_WRITE = 0o002;
+
+/**
+ * The nearest `.svc.json` in the working directory and those above it; undefined for none, and with SVC_NO_PROJECT_FILE.
+ * It may set the project and the model and nothing else, so that a cloned repository cannot steer where secrets go
+ * (docs/contract.md). Throws usage for other keys, and Failure `local` for a file that cannot be read.
+ */
+export async function readProjectFile({
+  env,
+  cwd,
+}: Pick<Runtime, 'env' | 'cwd'>): Promise<ProjectSettings | undefined> {
+  if (env.SVC_NO_PROJECT_FILE) return undefined;
+  for (let directory = cwd; ; directory = dirname(directory)) {
+    const path = join(directory, PROJECT_FILE_NAME);
+    const exists = await lstat(path).then(
+      () => true,
+      () => false,
+    );
+    if (exists && !(await canOthersWrite(directory))) return { path, values: await readValues(path) };
+    if (dirname(directory) === directory) return undefined;
+  }
+}
+
+// In /tmp, for one, somebody else may have put it there.
+async function canOthersWrite(directory: string): Promise<boolean> {
+  return ((await stat(directory)).mode & OTHERS_MAY_WRITE) !== 0;
+}
+
+async function readValues(path: string): Promise<ReadonlyMap<string, string>> {
+  const value = parseProjectFile(path, await readProjectText(path));
+  if (!isRecord(value)) throw projectFailure(`${path} is not a JSON object`);
+  return new Map(
+    Object.entries(value).map(([key, text]) => {
+      if (!projectKeys.includes(key)) throw projectFailure(`${path} cannot set ${JSON.stringify(key)}`);
+      if (typeof text !== 'string') throw projectFailure(`${key} in ${path} must be a string`);
+      return [key, text] as const;
+    }),
+  );
+}
+
+const projectKeys: readonly string[] = settings.flatMap((setting) => ('isProject' in setting ? [setting.name] : []));
+
+async function readProjectText(path: string): Promise<string> {
+  try {
+    const stats = await stat(path);
+    if (!stats.isFile()) throw new Error('it is not a regular file');
+    if (stats.size > MAX_PROJECT_FILE_BYTES) throw new Error('it is larger than 64 KiB');
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    throw new Failure('local', `cannot read ${path}: ${describeFileError(error)}`, { hint: HINT, applied: 'no' });
+  }
+}
+
+function parseProjectFile(path: string, text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw projectFailure(`${path} is not valid JSON`);
+  }
+}
+
+const HINT = 'fix the file, or set SVC_NO_PROJECT_FILE=1 to ignore it';
+
+function projectFailure(message: string): Failure {
+  return usageFailure(message, `only ${projectKeys.join(' and ')} are allowed, as strings; ${HINT}`);
+}

@@ -1,0 +1,43 @@
+import { type FlagValues, getStringFlag } from '../flag.ts';
+import type { Runtime } from '../runtime.ts';
+import type { Profile } from './profile.ts';
+import type { ProjectSettings } from './project-file.ts';
+import { type SettingName, settingFlagName, settingNamed } from './settings.ts';
+
+/** Where settings come from, first the one that wins. */
+export interface SettingSources {
+  readonly flags?: FlagValues;
+  readonly env: Runtime['env'];
+  readonly project?: ProjectSettings | undefined;
+  readonly selected: { readonly name: string; readonly profile: Profile };
+}
+
+/** The text of a setting, unchecked, and what gives it. */
+export interface ResolvedSetting {
+  readonly text: string;
+  /** `--timeout`, `SVC_TIMEOUT`, `/repo/.svc.json`, or `profile "work"`. */
+  readonly source: string;
+  /** The setting for messages: as `source`, with the key where the source holds several. */
+  readonly label: string;
+}
+
+/** What flag, environment, project file and profile give for a setting, in this order; undefined for nothing. Empty is unset. */
+export function resolveSetting(
+  name: SettingName,
+  { flags = new Map(), env, project, selected }: SettingSources,
+): ResolvedSetting | undefined {
+  const setting = settingNamed(name);
+  const flag = settingFlagName(setting);
+  const { variable = '' } = setting;
+  const profileSource = `profile "${selected.name}"`;
+  const stored = new Map<string, unknown>(Object.entries(selected.profile)).get(name);
+  const candidates: readonly (readonly [source: string, label: string, value: unknown])[] = [
+    [`--${flag}`, `--${flag}`, setting.flag && getStringFlag(flags, flag)],
+    [variable, variable, env[variable]],
+    [project?.path ?? '', `${name} in ${project?.path}`, setting.isProject && project?.values.get(name)],
+    [profileSource, `${name} of ${profileSource}`, setting.isStored && stored],
+  ];
+  for (const [source, label, value] of candidates)
+    if (typeof value === 'string' && value !== '') return { text: value, source, label };
+  return undefined;
+}

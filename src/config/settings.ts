@@ -1,0 +1,136 @@
+import type { Flag } from '../flag.ts';
+
+/** What a value must be (setting-kinds.ts). The JSON type in a profile and the placeholder in help follow from it. */
+export type SettingKind =
+  | 'text'
+  | 'url'
+  | 'username'
+  | 'secret'
+  | 'headers'
+  | 'command'
+  | 'file'
+  | 'directory'
+  | 'duration'
+  | 'count'
+  | 'choice'
+  | 'switch'
+  | 'proxy';
+
+/** A setting: everything that flags, environment, profiles, `svc doctor` and the docs know about it. */
+export interface Setting {
+  /** The key in profiles and the row of `svc doctor`. */
+  readonly name: string;
+  readonly kind: SettingKind;
+  readonly summary: string;
+  /** The commands with the flag: all requests, all commands, batches, or only those that change profiles. */
+  readonly flag?: 'requests' | 'all' | 'batches' | 'profiles';
+  /** The flag, where it is not the name in kebab-case. */
+  readonly flagName?: string;
+  readonly short?: string;
+  /** The placeholder in help, where the kind does not give it. */
+  readonly value?: string;
+  readonly variable?: string;
+  /** Profiles can hold it. */
+  readonly isStored?: true;
+  /** A `.svc.json` of a project can hold it. */
+  readonly isProject?: true;
+  readonly default?: string;
+  /** The only values of the kind `choice`. */
+  readonly choices?: readonly string[];
+}
+
+// biome-ignore format: one line per setting
+/** All settings, in the order of help and `svc doctor` (docs/contract.md, "Configuration"). To add one, add a line. */
+export const settings = [
+  { name: 'profile', kind: 'text', summary: 'Profile to use; "local" is the embedded service', flag: 'requests', value: '<name>', variable: 'SVC_PROFILE' },
+  { name: 'base_url', kind: 'url', summary: 'Base URL of the service', flag: 'requests', variable: 'SVC_BASE_URL', isStored: true },
+  { name: 'trace_base_url', kind: 'url', summary: 'Base URL for feedback and calls only', flag: 'requests', variable: 'SVC_TRACE_BASE_URL', isStored: true },
+  { name: 'chat_base_url', kind: 'url', summary: 'Base URL for chat completions only', flag: 'requests', variable: 'SVC_CHAT_BASE_URL', isStored: true },
+  { name: 'train_base_url', kind: 'url', summary: 'Base URL for training jobs only', flag: 'requests', variable: 'SVC_TRAIN_BASE_URL', isStored: true },
+  { name: 'username', kind: 'username', summary: 'User name for feedback and calls', flag: 'profiles', variable: 'SVC_USERNAME', isStored: true },
+  { name: 'password', kind: 'secret', summary: 'Password for feedback and calls', variable: 'SVC_PASSWORD', isStored: true },
+  { name: 'token', kind: 'secret', summary: 'Token for chat completions and training jobs', variable: 'SVC_TOKEN', isStored: true },
+  { name: 'credential_command', kind: 'command', summary: 'Program that prints the password or token: words, or a JSON array of words; no shell reads it', flag: 'profiles', isStored: true },
+  { name: 'headers', kind: 'headers', summary: 'Header to add; repeatable', flag: 'requests', flagName: 'header', short: 'H', isStored: true },
+  { name: 'project_id', kind: 'text', summary: 'Project of bodies that name none', flag: 'profiles', value: '<entity/project>', variable: 'SVC_PROJECT_ID', isStored: true, isProject: true },
+  { name: 'model', kind: 'text', summary: 'Model of chats that name none', flag: 'profiles', short: 'm', variable: 'SVC_MODEL', isStored: true, isProject: true },
+  { name: 'timeout', kind: 'duration', summary: 'Time limit for the whole request: 90s, 2m, 1h', flag: 'requests', variable: 'SVC_TIMEOUT', isStored: true, default: '2m for feedback and calls, none for chat and train' },
+  { name: 'retries', kind: 'count', summary: 'Retries after transient failures, when safe; 0 disables them', flag: 'requests', variable: 'SVC_RETRIES', isStored: true, default: '3' },
+  { name: 'history', kind: 'choice', summary: 'Whether svc log records requests, and their bodies', flag: 'profiles', variable: 'SVC_HISTORY', isStored: true, choices: ['off', 'on', 'bodies'], default: 'off' },
+  { name: 'cacert', kind: 'file', summary: 'PEM file of additional CA certificates', flag: 'requests', isStored: true },
+  { name: 'cert', kind: 'file', summary: 'PEM file of a client certificate', flag: 'requests' },
+  { name: 'key', kind: 'file', summary: 'PEM file of its private key, without a passphrase; default: the file of --cert', flag: 'requests' },
+  { name: 'shard', kind: 'text', summary: 'Take only every n-th line, from the i-th: 3/10 takes lines 3, 13, 23', flag: 'batches', value: '<i/n>', variable: 'SVC_SHARD' },
+  { name: 'error_format', kind: 'choice', summary: 'Format of messages on stderr', flag: 'all', variable: 'SVC_ERROR_FORMAT', choices: ['text', 'json'], default: 'text' },
+  { name: 'upstream_token', kind: 'secret', summary: 'Token for the server of svc serve --upstream', variable: 'SVC_UPSTREAM_TOKEN' },
+  { name: 'no_project_file', kind: 'switch', summary: 'Ignore .svc.json files of projects', variable: 'SVC_NO_PROJECT_FILE' },
+  { name: 'config_dir', kind: 'directory', summary: 'Directory of the profiles', variable: 'SVC_CONFIG_DIR' },
+  { name: 'data_dir', kind: 'directory', summary: 'Directory of the embedded service and the job history', variable: 'SVC_DATA_DIR' },
+  { name: 'https_proxy', kind: 'proxy', summary: 'Proxy for https; never used for loopback', variable: 'HTTPS_PROXY' },
+  { name: 'http_proxy', kind: 'proxy', summary: 'Proxy for http; never used for loopback', variable: 'HTTP_PROXY' },
+  { name: 'no_proxy', kind: 'proxy', summary: 'Hosts to connect to without a proxy', variable: 'NO_PROXY' },
+  { name: 'node_extra_ca_certs', kind: 'file', summary: 'PEM file of additional CA certificates', variable: 'NODE_EXTRA_CA_CERTS' },
+  { name: 'no_color', kind: 'switch', summary: 'No color', variable: 'NO_COLOR' },
+  { name: 'clicolor', kind: 'text', summary: 'No color if 0', variable: 'CLICOLOR' },
+  { name: 'clicolor_force', kind: 'text', summary: 'Color even without a terminal, unless 0', variable: 'CLICOLOR_FORCE' },
+  { name: 'force_color', kind: 'text', summary: 'Color even without a terminal; no color if 0', variable: 'FORCE_COLOR' },
+  { name: 'columns', kind: 'text', summary: 'Width of help where there is no terminal', variable: 'COLUMNS' },
+  { name: 'term', kind: 'text', summary: 'No color and no progress if dumb', variable: 'TERM' },
+  { name: 'ci', kind: 'switch', summary: 'No progress', variable: 'CI' },
+] as const satisfies readonly Setting[];
+
+type AnySetting = (typeof settings)[number];
+
+export type SettingName = AnySetting['name'];
+
+/** The settings profiles can hold, with the types they have there. */
+export type StoredSettings = {
+  readonly [S in Extract<AnySetting, { isStored: true }> as S['name']]?: StoredValue<S['kind']>;
+};
+
+type StoredValue<K extends SettingKind> = K extends 'command'
+  ? readonly string[]
+  : K extends 'headers'
+    ? { readonly [name: string]: string }
+    : string;
+
+/** The setting of a name. */
+export function settingNamed(name: SettingName): Setting {
+  return settings.find((setting) => setting.name === name) ?? { name, kind: 'text', summary: '' };
+}
+
+/** The name of a setting's flag, without the dashes. */
+export function settingFlagName({ flagName, name }: Setting): string {
+  return flagName ?? name.replaceAll('_', '-');
+}
+
+/** The flag of a setting; its summary ends with the default. */
+export function settingFlag(name: SettingName): Flag {
+  const setting = settingNamed(name);
+  const { kind, short, value, choices, default: fallback, flag, isProject } = setting;
+  return {
+    name: settingFlagName(setting),
+    ...(short ? { short } : {}),
+    takes: kind === 'headers' ? 'values' : 'value',
+    value: value ?? (choices ? `<${choices.join('|')}>` : placeholders[kind]),
+    ...(choices ? { choices } : {}),
+    summary: fallback === undefined ? setting.summary : `${setting.summary} (default: ${fallback})`,
+    group: isProject ? 'Common' : flag === 'all' ? 'Output' : flag === 'batches' ? 'Batch' : 'Service',
+  };
+}
+
+const placeholders: { readonly [kind in SettingKind]: string } = {
+  text: '<text>',
+  url: '<url>',
+  username: '<text>',
+  secret: '<text>',
+  headers: '<name: value>',
+  command: '<command>',
+  file: '<file>',
+  directory: '<directory>',
+  duration: '<time>',
+  count: '<n>',
+  choice: '<text>',
+  switch: '<1>',
+  proxy: '<url>',
+};
