@@ -42,7 +42,7 @@ describe('a credential_command', () => {
     const basic = Buffer.from('ada:basic-one-two-config').toString('base64');
     expect(await sent(call, cwd)).toMatchObject({ code: 0, authorization: `Basic ${basic}` });
     expect(await sent(chat, cwd)).toMatchObject({ code: 0, authorization: 'Bearer bearer-one-two-config' });
-    expect((await svc(['auth', 'status'], { cwd })).stdout).toBe(
+    expect((await svc(['auth', 'status', '--format', 'text'], { cwd })).stdout).toBe(
       [
         'profile: default',
         'basic (ada): from the credential_command of profile "default", for https://svc.test',

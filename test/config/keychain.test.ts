@@ -56,7 +56,7 @@ describe('auth login --keychain', () => {
     });
     expect(keychainIn(cwd).sort()).toEqual(['pass-word-1', 'tok-en-1']);
     expect((await sent(cwd)).authorization).toBe('Bearer tok-en-1');
-    const status = await run(['auth', 'status'], cwd);
+    const status = await run(['auth', 'status', '--format', 'text'], cwd);
     expect(status.stdout).toContain('bearer: from profile "default" in the keychain, for https://svc.test');
   });
 
