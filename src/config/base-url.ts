@@ -19,10 +19,10 @@ export function parseBaseUrl(text: string, source: string): URL {
   return url;
 }
 
-/** The address of a path below a base. A prefix stays; a base that ends in `/v1` does not give `/v1/v1`. */
+/** The URL of a path below a base URL. A path prefix stays; a base that ends in `/v1` does not give `/v1/v1`, and so on. */
 export function joinUrl(base: URL, path: string): string {
   const prefix = base.pathname.replace(/\/+$/, '');
-  const shared = prefix.endsWith('/v1') && path.startsWith('/v1/') ? '/v1' : '';
+  const shared = ['/v1/preview', '/v1'].find((end) => prefix.endsWith(end) && path.startsWith(`${end}/`)) ?? '';
   return base.origin + prefix + path.slice(shared.length);
 }
 

@@ -27,7 +27,11 @@ export async function routeTo(
   if (files.key !== undefined && files.cert === undefined)
     throw usageFailure('--key belongs to a certificate', 'give --cert');
   const proxy = resolveProxy(url, env);
-  if (url.protocol !== 'https:' && proxy?.protocol !== 'https:') return { proxy, tls: {} };
+  if (url.protocol !== 'https:' && proxy?.protocol !== 'https:') {
+    // Files that a flag names are checked even though plain http does not use them.
+    if (files.cacert || files.cert) await readTlsSettings(files, {}, {}, cwd);
+    return { proxy, tls: {} };
+  }
   requireTlsVerification(env);
   return { proxy, tls: await readTlsSettings(files, profile, env, cwd) };
 }

@@ -1,21 +1,20 @@
 import { Buffer } from 'node:buffer';
-import type { PauseControl } from './pausable-socket.ts';
+import type { ReadControl } from './read-control.ts';
 
-/** A body that is arriving: what comes is given to who reads it, and who reads slowly holds it up. */
+/** A body that is arriving. A slow reader pauses the connection. */
 export interface BodyQueue {
   readonly body: AsyncIterable<Uint8Array>;
-  /** All of it, if that has come and nobody has begun to read; undefined otherwise. */
+  /** The whole body, if it is complete and nobody has started to read it; undefined otherwise. */
   readonly completeBody: () => Uint8Array | undefined;
   readonly push: (chunk: Uint8Array) => void;
   readonly end: () => void;
   readonly fail: (error: unknown) => void;
 }
 
-// Bytes that may wait to be read.
 const MAX_QUEUED_BYTES = 256 * 1024;
 
-/** A body of which nothing has arrived yet, over a connection that is held up while too much of it waits to be read. */
-export function createBodyQueue({ pause, resume }: PauseControl): BodyQueue {
+/** An empty queue for a body; the connection is paused while more than 256 KiB wait to be read. */
+export function createBodyQueue({ pause, resume }: Pick<ReadControl, 'pause' | 'resume'>): BodyQueue {
   let chunks: Uint8Array[] = [];
   let queuedBytes = 0;
   let isPaused = false;

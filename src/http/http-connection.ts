@@ -5,8 +5,8 @@ import { type BodyQueue, createBodyQueue } from './body-queue.ts';
 import type { Headers, Request, Response } from './message.ts';
 import { notifyBodyEnd } from './notify-body-end.ts';
 import { openSocket, type Route } from './open-socket.ts';
-import { makePausable, type PauseControl } from './pausable-socket.ts';
 import { proxyAuthorization } from './proxy.ts';
+import { controlReading, type ReadControl } from './read-control.ts';
 import { bodyChunks } from './request-progress.ts';
 
 /** One connection to an origin, made when it is first needed. */
@@ -24,7 +24,7 @@ const MAX_IDLE_MS = 1000;
 export function createConnection(url: URL, route: Route, isKeepAlive: boolean): HttpConnection {
   // Once it has the connection, undici alone ends it: one that closes unasked while it does not read breaks it.
   let connectAbort = new AbortController();
-  let pauseControl: PauseControl = { pause: () => {}, resume: () => {} };
+  let readControl: ReadControl = { pause: () => {}, resume: () => {}, expectResponse: () => {} };
   const client = new Client(url.origin, {
     // The usual limit of Node.
     maxHeaderSize: 16_384,
@@ -37,7 +37,7 @@ export function createConnection(url: URL, route: Route, isKeepAlive: boolean): 
       connectAbort = new AbortController();
       openSocket(url, route, connectAbort.signal).then(
         (socket) => {
-          pauseControl = makePausable(socket);
+          readControl = controlReading(socket);
           done(null, socket);
         },
         (error) => done(error, null),
@@ -54,11 +54,12 @@ export function createConnection(url: URL, route: Route, isKeepAlive: boolean): 
     exchange: async (request, to) => {
       const { signal } = request;
       signal?.throwIfAborted();
+      readControl.expectResponse();
       const { response, fail } = dispatchRequest(request, to, {
         client,
         route,
         isKeepAlive,
-        getPauseControl: () => pauseControl,
+        getReadControl: () => readControl,
       });
       const stop = (): void => {
         // An answer that has no length of its own would seem to have come to its end.
@@ -83,13 +84,13 @@ interface ExchangeChannel {
   readonly client: Client;
   readonly route: Route;
   readonly isKeepAlive: boolean;
-  readonly getPauseControl: () => PauseControl;
+  readonly getReadControl: () => ReadControl;
 }
 
 function dispatchRequest(
   request: Request,
   url: URL,
-  { client, route: { proxy }, isKeepAlive, getPauseControl }: ExchangeChannel,
+  { client, route: { proxy }, isKeepAlive, getReadControl }: ExchangeChannel,
 ): PendingExchange {
   const { method, headers, body, onBodySent } = request;
   const length: Headers = body.length === undefined ? [] : [['Content-Length', String(body.length)]];
@@ -111,9 +112,9 @@ function dispatchRequest(
     client.dispatch(options, {
       onConnect: () => onBodySent?.(),
       onHeaders: (status, raw, _, statusText) => {
-        // Others come before the answer.
+        // An interim response.
         if (status < 200) return true;
-        const bodyQueue = createBodyQueue(getPauseControl());
+        const bodyQueue = createBodyQueue(getReadControl());
         queue = bodyQueue;
         // A short answer is all in the packet of its headers, which is read to its end before this is called.
         queueMicrotask(() => {

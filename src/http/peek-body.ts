@@ -1,35 +1,41 @@
+import { UnusableBodyError } from './collect-body.ts';
 import type { Response } from './message.ts';
 
-/** A reply of whose body the first byte that is no blank is known; the body still holds all of it. */
+/** A response with the first byte of its body that is not whitespace; the body still has every byte but that whitespace. */
 export interface PeekedResponse {
   readonly firstByte: number | undefined;
   readonly response: Response;
 }
 
-/** Waits for the first byte of a reply's body that is no blank. Throws what the connection throws. */
+// Whitespace before a body means nothing; some servers send it to keep the connection alive.
+const MAX_LEADING_SPACE_BYTES = 64 * 1024 * 1024;
+
+/**
+ * Waits for the first byte of a body that is not whitespace. Throws what the connection throws, and UnusableBodyError
+ * where more than 64 MiB of whitespace comes first.
+ */
 export async function peekBody(response: Response): Promise<PeekedResponse> {
   if (response.completeBody) return { firstByte: firstNonSpaceByte(response.completeBody), response };
-  const chunks: Uint8Array[] = [];
   const rest = response.body[Symbol.asyncIterator]();
-  let firstByte: number | undefined;
+  let spaceBytes = 0;
   for (let next = await rest.next(); !next.done; next = await rest.next()) {
-    chunks.push(next.value);
-    firstByte = firstNonSpaceByte(next.value);
-    if (firstByte !== undefined) break;
+    const firstByte = firstNonSpaceByte(next.value);
+    if (firstByte !== undefined) return { firstByte, response: { ...response, body: prependChunk(next.value, rest) } };
+    spaceBytes += next.value.length;
+    if (spaceBytes <= MAX_LEADING_SPACE_BYTES) continue;
+    await rest.return?.();
+    throw new UnusableBodyError(`the response starts with more than ${MAX_LEADING_SPACE_BYTES} bytes of whitespace`);
   }
-  return { firstByte, response: { ...response, body: prependChunks(chunks, rest) } };
+  return { firstByte: undefined, response: { ...response, body: prependChunk(new Uint8Array(), rest) } };
 }
 
 function firstNonSpaceByte(chunk: Uint8Array): number | undefined {
   return chunk.find((byte) => byte > 0x20);
 }
 
-async function* prependChunks(
-  chunks: readonly Uint8Array[],
-  rest: AsyncIterator<Uint8Array>,
-): AsyncGenerator<Uint8Array> {
+async function* prependChunk(chunk: Uint8Array, rest: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
   try {
-    yield* chunks;
+    yield chunk;
     for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value;
   } finally {
     await rest.return?.();

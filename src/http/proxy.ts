@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer';
+import { BlockList, isIP, isIPv6 } from 'node:net';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -57,14 +58,34 @@ export function portOf({ protocol, port }: URL): number {
   return Number(port) || (protocol === 'https:' ? 443 : 80);
 }
 
-// Entries are hosts, which stand for what is below them as well, with or without a port; * is every host.
+// Entries are hosts, which stand for their subdomains too, addresses or CIDR ranges; a port is optional, `*` is every
+// host, a trailing dot means nothing, and IPv6 addresses may have brackets.
 function isExcludedHost(url: URL, list: string): boolean {
+  const hostname = url.hostname.replace(/^\[|\]$|\.$/g, '');
   return list.split(/[,\s]+/).some((entry) => {
-    const [, name = '', port] = /^(.*?)(?::(\d+))?$/.exec(entry.toLowerCase()) ?? [];
+    const [, name = '', port] = splitPort(entry.toLowerCase());
     if (port !== undefined && Number(port) !== portOf(url)) return false;
-    const host = name.replace(/^\*?\./, '');
-    return host !== '' && (host === '*' || url.hostname === host || url.hostname.endsWith(`.${host}`));
+    const host = name.replace(/^\*?\.|^\[|\]$|\.$/g, '');
+    if (host === '') return false;
+    return host === '*' || hostname === host || hostname.endsWith(`.${host}`) || isInRange(hostname, host);
   });
+}
+
+// A bare IPv6 address has colons but no port.
+function splitPort(entry: string): readonly (string | undefined)[] {
+  if (isIPv6(entry.replace(/\/\d+$/, ''))) return [entry, entry];
+  return /^(.*?)(?::(\d+))?$/.exec(entry) ?? [];
+}
+
+function isInRange(hostname: string, range: string): boolean {
+  const [, address = '', bits] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(range) ?? [];
+  const family = isIP(hostname);
+  if (family === 0 || isIP(address) !== family || Number(bits) > (family === 4 ? 32 : 128)) return false;
+  const type = family === 4 ? 'ipv4' : 'ipv6';
+  const addresses = new BlockList();
+  if (bits === undefined) addresses.addAddress(address, type);
+  else addresses.addSubnet(address, Number(bits), type);
+  return addresses.check(hostname, type);
 }
 
 // A password that was not written as addresses want it is meant as it stands.

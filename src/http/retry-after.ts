@@ -1,26 +1,49 @@
 import { getHeader, type Headers } from './message.ts';
 
 /**
- * How long an answer asks to wait, in milliseconds: `retry-after-ms`, or `Retry-After` in seconds or as a date (RFC
- * 9110), which counts from the Date of the answer where it has one, because clocks differ. Undefined where it says
- * nothing that can be read; never negative.
+ * How long a response asks to wait, in milliseconds: the largest of all forms of `retry-after-ms` and `Retry-After`
+ * (seconds or a date, RFC 9110; several headers and lists count too). A date counts from the `Date` of the response if it
+ * has one, because clocks differ. Undefined if no form can be read; never negative.
  */
 export function retryAfterMs(headers: Headers, now: number): number | undefined {
-  const milliseconds = parseDecimalHeader(getHeader(headers, 'retry-after-ms'));
-  if (milliseconds !== undefined) return Math.ceil(milliseconds);
-  const text = getHeader(headers, 'retry-after');
-  const seconds = parseDecimalHeader(text);
-  if (seconds !== undefined) return Math.ceil(seconds * 1000);
+  const sentAt = parseHttpDate(getHeader(headers, 'date')?.trim() ?? '') ?? now;
+  const waits = headers.flatMap(([name, value]) => {
+    switch (name.toLowerCase()) {
+      case 'retry-after-ms':
+        return splitList(value)
+          .map(parseDecimal)
+          .map((wait) => wait && Math.ceil(wait));
+      case 'retry-after':
+        return splitList(value).map((item) => parseSeconds(item) ?? untilDate(item, sentAt));
+      default:
+        return [];
+    }
+  });
+  const known = waits.filter((wait) => wait !== undefined);
+  return known.length === 0 ? undefined : Math.max(...known);
+}
+
+// The comma of a date is followed by a day and a month.
+function splitList(value: string): string[] {
+  return value.split(/,(?!\s*\d\d?[ -][A-Z])/).map((item) => item.trim());
+}
+
+function parseSeconds(text: string): number | undefined {
+  const seconds = parseDecimal(text);
+  return seconds === undefined ? undefined : Math.ceil(seconds * 1000);
+}
+
+function untilDate(text: string, sentAt: number): number | undefined {
   const until = parseHttpDate(text);
-  return until === undefined ? undefined : Math.max(0, until - (parseHttpDate(getHeader(headers, 'date')) ?? now));
+  return until === undefined ? undefined : Math.max(0, until - sentAt);
 }
 
-function parseDecimalHeader(text: string | undefined): number | undefined {
-  return text !== undefined && /^\d+(?:\.\d+)?$/.test(text) ? Number(text) : undefined;
+function parseDecimal(text: string): number | undefined {
+  return /^\d+(?:\.\d+)?$/.test(text) ? Number(text) : undefined;
 }
 
-function parseHttpDate(text: string | undefined): number | undefined {
-  // Date.parse makes a date of almost anything; those of HTTP begin with a day of the week.
-  const date = /^[A-Z][a-z]+,? /.test(text ?? '') ? Date.parse(text ?? '') : Number.NaN;
+function parseHttpDate(text: string): number | undefined {
+  // Date.parse accepts almost anything; dates of HTTP begin with a day of the week.
+  const date = /^[A-Z][a-z]+,? /.test(text) ? Date.parse(text) : Number.NaN;
   return Number.isNaN(date) ? undefined : date;
 }

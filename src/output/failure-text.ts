@@ -37,7 +37,7 @@ export function failureFields(
     exit_code: exitCode,
     status,
     request_id: requestId === undefined ? undefined : redactAndTruncate(requestId, redact),
-    retryable: retry === 'yes' || retry === 'later',
+    retryable: applied !== 'yes' && (retry === 'yes' || retry === 'later'),
     applied,
     phase,
     bytes_sent: bytesSent,

@@ -115,8 +115,19 @@ describe('how long a service asks to wait', () => {
         ['Retry-After-Ms', '250'],
         ['Retry-After', '9'],
       ],
-      250,
+      9000,
     ],
+    [[['Retry-After', ' 2\t']], 2000],
+    [[['Retry-After', '2, 3']], 3000],
+    [
+      [
+        ['Retry-After', '1'],
+        ['Retry-After', '3'],
+      ],
+      3000,
+    ],
+    [[['Retry-After', '2, Thu, 01 Jan 2026 00:00:30 GMT']], 30_000],
+    [[['Retry-After-Ms', '0.5']], 1],
     [[['Retry-After', 'Thu, 01 Jan 2026 00:00:30 GMT']], 30_000],
     [
       [

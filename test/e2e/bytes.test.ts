@@ -88,14 +88,27 @@ describe('bytes on the wire', () => {
     expect(stderr).not.toContain(word.split(': ')[1] ?? 'nothing');
   });
 
-  it('a base address keeps its prefix and does not double /v1', async () => {
+  it('a base URL keeps its prefix and does not double /v1 or /v1/preview', async () => {
     const server = await rawServer((socket) => socket.end(httpAnswer('{"choices":[]}')));
-    for (const base of ['', '/', '/v1', '/v1/', '/proxy/v1', '/proxy/']) {
+    for (const base of ['', '/', '/v1', '/v1/', '/proxy/v1', '/proxy/'])
       await run(['chat', 'x', '--no-stdin'], { env: { ...credentials, SVC_BASE_URL: server.url + base } });
-    }
+    for (const base of ['/v1/preview', '/x/v1/preview/', '/v1'])
+      await run(['train', '-f', '-', '--no-check'], {
+        env: { ...credentials, SVC_BASE_URL: server.url + base },
+        stdin: '{}',
+      });
     const paths = server.received.map((request) => request.toString().split(' ')[1]);
-    expect(paths).toEqual(
-      ['/v1', '/v1', '/v1', '/v1', '/proxy/v1', '/proxy/v1'].map((prefix) => `${prefix}/chat/completions`),
-    );
+    expect(paths).toEqual([
+      ...['/v1', '/v1', '/v1', '/v1', '/proxy/v1', '/proxy/v1'].map((prefix) => `${prefix}/chat/completions`),
+      ...['/v1', '/x/v1', '/v1'].map((prefix) => `${prefix}/preview/training-jobs`),
+    ]);
+  });
+
+  it('Accept asks for events only when the body asks for a stream', async () => {
+    const server = await rawServer((socket) => socket.end(httpAnswer('{"choices":[]}')));
+    for (const flags of [[], ['--stream'], ['--no-stream']])
+      await run(['chat', 'x', '--no-stdin', ...flags], { env: { ...credentials, SVC_BASE_URL: server.url } });
+    const accepted = server.received.map((request) => /^accept: (.*)\r$/im.exec(request.toString())?.[1]);
+    expect(accepted).toEqual(['application/json', 'text/event-stream', 'application/json']);
   });
 });

@@ -41,6 +41,38 @@ describe('overNetwork', () => {
     expect(server.received).toHaveLength(1);
   });
 
+  it.each([
+    ['one', 'HTTP/1.1 100 Continue\r\n\r\n'],
+    ['one with headers', 'HTTP/1.1 100 Continue\r\nX-A: 1\r\n\r\n'],
+    [
+      'between others',
+      'HTTP/1.1 103 Early Hints\r\nLink: </>\r\n\r\nHTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 P\r\n\r\n',
+    ],
+    ['two', 'HTTP/1.1 100 Continue\r\n\r\n'.repeat(2)],
+  ])('skips an unsolicited 100 Continue: %s, whole and byte by byte, also on a kept connection', async (_, interim) => {
+    const line = openHttpTransport({ tls: {} }, true);
+    onTestFinished(() => line.close());
+    const answer = `${interim}HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok`;
+    const tcp = createTcpServer((socket) => {
+      socket.setNoDelay(true).on('error', () => {});
+      let count = 0;
+      socket.on('data', async () => {
+        count += 1;
+        if (count === 1) socket.write(answer);
+        else for (const byte of answer) await new Promise((resolve) => socket.write(byte, resolve));
+      });
+    });
+    await new Promise<void>((resolve) => tcp.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void tcp.close());
+    const address = tcp.address();
+    const url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}`;
+    for (let exchange = 0; exchange < 3; exchange += 1) {
+      const reply = await withRequestProgress(createRequestProgress())(line.send)(request(url));
+      expect(reply.status).toBe(200);
+      expect((await collectBody(reply.body, 1e9)).toString()).toBe('ok');
+    }
+  });
+
   it('does not decode what it gets', async () => {
     const server = await rawServer((socket) =>
       socket.end(httpAnswer('not gzip', '200 OK', 'Content-Encoding: gzip\r\n')),
@@ -136,6 +168,30 @@ describe('proxies', () => {
         undefined,
       ],
     ),
+    ...[
+      ['http://[fd00::1]:8080', 'fd00::1'],
+      ['http://[fd00::1]:8080', '[fd00::1]:8080'],
+      ['http://[fd00::1]', 'fd00::/16'],
+      ['http://10.1.2.3', '10.0.0.0/8'],
+      ['http://10.1.2.3', 'x 10.1.2.3'],
+      ['http://svc.test', 'svc.test.'],
+      ['http://svc.test.', 'svc.test'],
+      ['http://a.svc.test.', '.svc.test.'],
+    ].map(([url = '', list = '']): [string, Record<string, string>, undefined] => [
+      url,
+      { HTTP_PROXY: 'p:1', NO_PROXY: list },
+      undefined,
+    ]),
+    ...[
+      ['http://[fd00::1]', 'fd01::/16'],
+      ['http://11.1.2.3', '10.0.0.0/8'],
+      ['http://11.1.2.3', '10.0.0.0/99'],
+      ['http://[fd00::1]:8080', '[fd00::1]:81'],
+    ].map(([url = '', list = '']): [string, Record<string, string>, string] => [
+      url,
+      { HTTP_PROXY: 'p:1', NO_PROXY: list },
+      'p:1',
+    ]),
     ...['vc.test', 'svc.test:81', 'other', ',', 'svc.test.x'].map((list): [string, Record<string, string>, string] => [
       'http://svc.test',
       { HTTP_PROXY: 'p:1', no_proxy: list },

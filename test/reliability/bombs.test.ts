@@ -41,6 +41,14 @@ const bombs: readonly Bomb[] = [
     says: /time limit of 2 s/,
   },
   {
+    name: 'empty lines without end where events are expected',
+    args: chat,
+    head: events,
+    again: '\n'.repeat(65_536),
+    code: 11,
+    says: /more than 67108864 bytes of whitespace/,
+  },
+  {
     name: 'a chunk extension without end',
     args: [...call, '--timeout', '2s'],
     head: `${json}Transfer-Encoding: chunked\r\n\r\n5;`,
