@@ -61,6 +61,7 @@ async function start() {
     host: hostname(),
     node: process.versions.node,
     isRunning,
+    processStart,
     now: Date.now,
     elapsed: () => Number(process.hrtime.bigint()) / 1e6,
     after,
@@ -157,6 +158,16 @@ function isRunning(pid) {
     return true;
   } catch (error) {
     return error.code === 'EPERM';
+  }
+}
+
+// Field 22 of /proc/<pid>/stat, in ticks since the system started. The name of a program, in parentheses, may hold spaces.
+function processStart(pid) {
+  try {
+    const fields = builtin('fs').readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /s, '').split(' ');
+    return fields[19];
+  } catch {
+    return undefined;
   }
 }
 

@@ -28,6 +28,8 @@ export interface Runtime {
   readonly node: string;
   /** True while a process of that id exists. */
   readonly isRunning: (pid: number) => boolean;
+  /** When a process started, in the system's own form; undefined where the system does not say. */
+  readonly processStart: (pid: number) => string | undefined;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   /** Milliseconds on a monotonic clock. */

@@ -2,35 +2,51 @@ import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Readable } from 'node:stream';
 import { Failure } from '../errors.ts';
+import { openAnonymousFile } from '../files/anonymous-file.ts';
 import { describeFileError } from '../files/file-errors.ts';
 import { openInputFile, unreadableInputFailure } from '../files/read-input.ts';
 import type { Runtime } from '../runtime.ts';
 import { type InputLine, splitLines } from './split-lines.ts';
 
-/** The lines of a batch, and what is known of where they come from. */
+/** The lines of a batch. */
 export interface BatchInput {
-  /** What to call it in messages. */
+  /** What to call the input in messages. */
   readonly label: string;
-  /** Bytes in all; unknown for pipes. */
+  /** The size of a file; unknown for pipes. */
   readonly totalBytes: number | undefined;
-  /** Throws Failure `local` where it cannot be read to its end. */
+  /** Throws Failure `local` where the input cannot be read to its end. */
   readonly lines: AsyncIterable<InputLine>;
   /** Ends the lines early, also while more is waited for. */
   readonly stop: () => void;
+  /** The same input twice, in place of this one: a pipe is copied into an unnamed file in a directory first. */
+  readonly twice: (directory: string) => Promise<readonly [BatchInput, BatchInput]>;
 }
+
+type OpenStream = (signal: AbortSignal) => Promise<Readable>;
 
 /** Opens a file of lines, or stdin where the path is `-`. Throws Failure `local` where it cannot be read. */
 export async function openBatchInput(displayPath: string, runtime: Runtime, maxLineBytes: number): Promise<BatchInput> {
   const label = displayPath === '-' ? 'stdin' : displayPath;
   const path = resolve(runtime.cwd, displayPath);
   const totalBytes = displayPath === '-' ? undefined : await readFileSize(path, displayPath);
+  const openStream: OpenStream = async (signal) =>
+    displayPath === '-' ? runtime.stdin : (await openInputFile(path, displayPath, signal)).stream;
+  return createInput(label, totalBytes, openStream, maxLineBytes);
+}
+
+function createInput(
+  label: string,
+  totalBytes: number | undefined,
+  openStream: OpenStream,
+  maxLineBytes: number,
+): BatchInput {
   let stream: Readable | undefined;
   let isStopped = false;
   const stopped = new AbortController();
   // Opened when the first line is asked for: a command that fails before has nothing to close.
   const lines = async function* (): AsyncGenerator<InputLine> {
     if (isStopped) return;
-    stream = displayPath === '-' ? runtime.stdin : (await openInputFile(path, displayPath, stopped.signal)).stream;
+    stream = await openStream(stopped.signal);
     try {
       for await (const line of splitLines(stream, maxLineBytes)) yield line;
     } catch (error) {
@@ -46,7 +62,25 @@ export async function openBatchInput(displayPath: string, runtime: Runtime, maxL
       stopped.abort();
       stream?.destroy();
     },
+    twice: async (directory) => {
+      const reopen =
+        totalBytes === undefined ? await copyStream(await openStream(stopped.signal), directory, label) : openStream;
+      return [
+        createInput(label, totalBytes, reopen, maxLineBytes),
+        createInput(label, totalBytes, reopen, maxLineBytes),
+      ];
+    },
   };
+}
+
+async function copyStream(stream: Readable, directory: string, label: string): Promise<OpenStream> {
+  try {
+    const handle = await openAnonymousFile(directory);
+    for await (const chunk of stream) await handle.writeFile(chunk);
+    return async () => handle.createReadStream({ start: 0, autoClose: false });
+  } catch (error) {
+    throw new Failure('local', `cannot copy ${label} to compare it with earlier runs: ${describeFileError(error)}`);
+  }
 }
 
 async function readFileSize(path: string, displayPath: string): Promise<number | undefined> {

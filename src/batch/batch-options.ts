@@ -5,7 +5,7 @@ import { getBooleanFlag, getStringFlag } from '../flag.ts';
 import type { RateLimits } from './rate-limiter.ts';
 import { parseShard, type Shard } from './shard.ts';
 
-/** What the flags of a batch say. */
+/** The flags of a batch. */
 export interface BatchOptions {
   /** The file of lines as typed; `-` is stdin. */
   readonly input: string;
@@ -13,6 +13,7 @@ export interface BatchOptions {
   readonly shard: Shard;
   readonly isResumed: boolean;
   readonly canRetryUnknown: boolean;
+  readonly canAcceptChanges: boolean;
   readonly isFailFast: boolean;
   readonly isOrdered: boolean;
 }
@@ -20,25 +21,35 @@ export interface BatchOptions {
 const DEFAULT_CONCURRENT_REQUESTS = 8;
 const MAX_CONCURRENT_REQUESTS = 1000;
 
-/** Reads the flags of a batch. Throws usage for those that contradict it or each other. */
+/** Reads the flags of a batch. Throws usage for flags that contradict --batch or each other. */
 export function readBatchOptions(
   { args, flags }: Invocation,
   { previewFormat, format, output }: OperationOptions,
 ): BatchOptions {
   const isFlagOn = (name: string): boolean => getBooleanFlag(flags, name) === true;
-  if (flags.has('file')) throw usageFailure('--file is one body, and --batch has many', 'give one of them');
-  if (args.length > 0) throw usageFailure(`--batch takes the bodies from its file, not ${JSON.stringify(args[0])}`);
+  if (flags.has('file'))
+    throw usageFailure('--file and --batch cannot be combined', 'put the body into a line of the --batch file');
+  if (args.length > 0)
+    throw usageFailure(
+      `--batch takes bodies from its file, not from the argument ${JSON.stringify(args[0])}`,
+      'remove the argument',
+    );
   if (previewFormat === 'curl')
-    throw usageFailure('--curl prints one request, and --batch has many', 'leave out one of them');
+    throw usageFailure(
+      '--curl prints one request and cannot be combined with --batch',
+      'use --dry-run to check the lines',
+    );
   if (format !== undefined && format !== 'jsonl' && previewFormat === undefined)
     throw usageFailure(
       `--batch prints one line of JSON for each input line, which is not ${format}`,
       'remove --format and --json, or use --format jsonl',
     );
   if (isFlagOn('resume') && (output === undefined || output === '-'))
-    throw usageFailure('--resume goes on with a file of results, and stdout is none', 'give it with -o');
+    throw usageFailure('--resume needs the output file of the earlier run, not stdout', 'name that file with -o');
   if (isFlagOn('retry-unknown') && !isFlagOn('resume'))
-    throw usageFailure('--retry-unknown belongs to --resume', 'give both');
+    throw usageFailure('--retry-unknown needs --resume', 'add --resume, or leave out --retry-unknown');
+  if (isFlagOn('accept-changes') && !isFlagOn('resume'))
+    throw usageFailure('--accept-changes needs --resume', 'add --resume, or leave out --accept-changes');
   return {
     input: getStringFlag(flags, 'batch') ?? '-',
     rateLimits: {
@@ -48,6 +59,7 @@ export function readBatchOptions(
     shard: parseShard(getStringFlag(flags, 'shard')),
     isResumed: isFlagOn('resume'),
     canRetryUnknown: isFlagOn('retry-unknown'),
+    canAcceptChanges: isFlagOn('accept-changes'),
     isFailFast: isFlagOn('fail-fast'),
     isOrdered: isFlagOn('ordered'),
   };
@@ -58,17 +70,20 @@ function parseConcurrency(text: string | undefined): number {
   if (/^[1-9]\d{0,3}$/.test(text) && Number(text) <= MAX_CONCURRENT_REQUESTS) return Number(text);
   throw usageFailure(
     `--concurrency cannot be ${JSON.stringify(text)}`,
-    `write a number from 1 to ${MAX_CONCURRENT_REQUESTS}`,
+    `use a number from 1 to ${MAX_CONCURRENT_REQUESTS}`,
   );
 }
 
 const secondsPerUnit: { readonly [unit: string]: number } = { s: 1, m: 60, h: 3600 };
 
-// In requests a second.
+// In requests per second.
 function parseRate(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const [, count, unit = 's'] = /^(\d{1,6}(?:\.\d{1,6})?)(?:\/([smh]))?$/.exec(text) ?? [];
   const rate = Number(count) / (secondsPerUnit[unit] ?? 1);
   if (rate > 0) return rate;
-  throw usageFailure(`--rate cannot be ${JSON.stringify(text)}`, 'write requests a second, such as 20/s, or 100/m');
+  throw usageFailure(
+    `--rate cannot be ${JSON.stringify(text)}`,
+    'use requests per second or minute, such as 20/s or 100/m',
+  );
 }

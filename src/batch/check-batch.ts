@@ -6,6 +6,7 @@ import { printResult, resultOf } from '../results/print-result.ts';
 import type { BatchInput } from './batch-input.ts';
 import type { LineChecks } from './batch-job.ts';
 import type { BatchOptions } from './batch-options.ts';
+import { digestInputLine } from './compare-input.ts';
 import { prepareLine } from './prepare-line.ts';
 import { isInShard } from './shard.ts';
 import { isEmptyLine } from './split-lines.ts';
@@ -25,7 +26,11 @@ export async function checkBatch(
   for await (const line of input.lines) {
     signal.throwIfAborted();
     if (!isInShard(line.number, shard) || isEmptyLine(line)) continue;
-    const { draft } = await prepareLine(line, runtime.now(), lineChecks);
+    const { draft } = await prepareLine(
+      line,
+      { digest: digestInputLine(line), timestampMs: runtime.now() },
+      lineChecks,
+    );
     counts.lines += 1;
     if (draft instanceof Failure) {
       counts.bad += 1;

@@ -1,21 +1,23 @@
+import { Buffer } from 'node:buffer';
 import { writeSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { Failure } from '../errors.ts';
 import { coalesceWrites } from '../files/coalesced-writes.ts';
 import { describeFileError } from '../files/file-errors.ts';
+import { CHECK_OFFSET_FROM_END, completionCheck, formatCheck } from './seal.ts';
 
-/** Where the entries of a batch go. All of it throws Failure `local`. */
+/** A file that result lines are appended to. Every function throws Failure `local`. */
 export interface CheckpointFile {
   readonly append: (entry: Uint8Array) => Promise<void>;
-  /** Makes what was appended last even if the power fails. */
+  /** Makes the appended lines survive a power failure. */
   readonly sync: () => Promise<void>;
   readonly close: () => Promise<void>;
 }
 
-/** The journal in a file, made if it is not there; of its present content the first `length` bytes stay. */
+/** Opens a checkpoint file, creating it (0600) where it does not exist; its first `validBytes` bytes stay. */
 export async function openCheckpoint(path: string, displayPath: string, validBytes: number): Promise<CheckpointFile> {
   const wrapFailures = createFailureWrapper(displayPath);
-  const handle = await wrapFailures(() => open(path, 'a'));
+  const handle = await wrapFailures(() => open(path, 'a', 0o600));
   await wrapFailures(() => handle.truncate(validBytes));
   let writtenBytes = validBytes;
   const append = coalesceWrites((entries) =>
@@ -24,7 +26,7 @@ export async function openCheckpoint(path: string, displayPath: string, validByt
         writeAllSync(handle.fd, entries);
         writtenBytes += entries.length;
       } catch (error) {
-        // A disk that is full takes a part of what it is given; half an entry would be no entry.
+        // A full disk may take a part of the bytes; a part of a result line is not a result.
         await handle.truncate(writtenBytes).catch(() => {});
         throw error;
       }
@@ -33,7 +35,40 @@ export async function openCheckpoint(path: string, displayPath: string, validByt
   return { append, sync: () => wrapFailures(() => handle.datasync()), close: () => wrapFailures(() => handle.close()) };
 }
 
-/** Guards what is done to a file: what the system says against it is a Failure `local` that names the file as typed. */
+/** Writes the check of the result line at an offset; durable when it returns. Throws Failure `local`. */
+export async function writeCheck(path: string, displayPath: string, offset: number, check: number): Promise<void> {
+  await createFailureWrapper(displayPath)(async () => {
+    const handle = await open(path, 'r+');
+    try {
+      await handle.write(formatCheck(check), offset);
+      await handle.datasync();
+    } finally {
+      await handle.close();
+    }
+  });
+}
+
+/** Marks a checkpoint file of `lineCount` lines as that of a completed run, in the check of its last result line. */
+export async function markCompleted(path: string, displayPath: string, lineCount: number): Promise<void> {
+  const { check, offset } = await createFailureWrapper(displayPath)(() => readLastCheck(path));
+  if (check !== undefined) await writeCheck(path, displayPath, offset, completionCheck(check, lineCount));
+}
+
+// Undefined for an empty file, and for a last line of svc 0.1.
+async function readLastCheck(path: string): Promise<{ check: number | undefined; offset: number }> {
+  const handle = await open(path, 'r');
+  try {
+    const { size } = await handle.stat();
+    const offset = Math.max(0, size - CHECK_OFFSET_FROM_END - 1);
+    const { buffer } = await handle.read(Buffer.alloc(CHECK_OFFSET_FROM_END), 0, CHECK_OFFSET_FROM_END, offset);
+    const [, digits] = /^([0-9a-f]{8})"\}\}$/.exec(buffer.toString('latin1')) ?? [];
+    return { check: digits === undefined ? undefined : Number.parseInt(digits, 16), offset };
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Turns the errors of the system into a Failure `local` that names the file as typed. */
 export function createFailureWrapper(displayPath: string): <T>(action: () => Promise<T>) => Promise<T> {
   return async (action) => {
     try {
@@ -46,10 +81,7 @@ export function createFailureWrapper(displayPath: string): <T>(action: () => Pro
   };
 }
 
-/**
- * Writes all bytes at the end of a file, at once: to what the system holds of it, which takes less time than to have it
- * done in the background. Throws what the system throws.
- */
+/** Appends bytes synchronously, which is faster than a write in the background. Throws what the system throws. */
 export function writeAllSync(fileDescriptor: number, bytes: Uint8Array): void {
   for (let offset = 0; offset < bytes.length; ) offset += writeSync(fileDescriptor, bytes, offset);
 }

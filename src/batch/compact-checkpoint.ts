@@ -5,29 +5,38 @@ import { describeFileError } from '../files/file-errors.ts';
 import { openReplacement } from '../files/file-replacement.ts';
 import { createLineIndex, type LineIndex } from './line-index.ts';
 import { readCheckpoint } from './read-checkpoint.ts';
+import { CHECK_OFFSET_FROM_END, formatCheck, readSeal } from './seal.ts';
 
-/** A journal: its path, and as the user typed it. */
+/** A checkpoint file: its path, and the path as the user typed it. */
 export interface CheckpointPath {
   readonly path: string;
   readonly displayPath: string;
 }
 
-/** Puts a journal in the order of its lines, one entry each, unless it is. All of it or, with Failure `local`, nothing. */
-export async function compactCheckpoint(checkpoint: CheckpointPath): Promise<void> {
+/**
+ * Rewrites a checkpoint file in the order of its lines, one result each and without `removedLines`; returns the number of
+ * lines. The file changes completely or, with Failure `local`, not at all.
+ */
+export async function compactCheckpoint(
+  checkpoint: CheckpointPath,
+  removedLines: ReadonlySet<number> = new Set(),
+): Promise<number> {
   const lineIndex = createLineIndex();
   const { isCompact } = await readCheckpoint(checkpoint.path, checkpoint.displayPath, 0, lineIndex);
-  if (isCompact) return;
+  if (isCompact && removedLines.size === 0) return lineIndex.size();
+  for (const line of removedLines) lineIndex.remove(line);
   const file = await openReplacement(checkpoint.path, checkpoint.displayPath);
   try {
     await writeEntriesInOrder(lineIndex, [checkpoint], file.write);
     await file.commit();
+    return lineIndex.size();
   } catch (error) {
     await file.abandon().catch(() => {});
     throw error;
   }
 }
 
-/** Writes the entries of a table in the order of their lines, byte for byte as they stand in their journals. */
+/** Writes results in the order of their lines, byte for byte; only the mark of a completed run is taken off. */
 export async function writeEntriesInOrder(
   lineIndex: LineIndex,
   checkpoints: readonly CheckpointPath[],
@@ -49,6 +58,7 @@ export async function writeEntriesInOrder(
       const handle = handles.get(checkpoint) ?? (await openForReading(checkpoint));
       handles.set(checkpoint, handle);
       const entry = await readExactly(handle, location.offset, location.length, checkpoint);
+      removeCompletionMark(entry);
       pendingEntries.push(entry, NEWLINE);
       pendingBytes += entry.length + 1;
       if (pendingBytes > WRITE_CHUNK_BYTES) await flush();
@@ -57,6 +67,13 @@ export async function writeEntriesInOrder(
   } finally {
     for (const handle of handles.values()) await handle.close();
   }
+}
+
+// The mark counts the lines of the file that the result was in.
+function removeCompletionMark(entry: Buffer): void {
+  const seal = readSeal(entry);
+  if (seal && seal.check !== seal.expectedCheck)
+    entry.write(formatCheck(seal.expectedCheck), entry.length - CHECK_OFFSET_FROM_END);
 }
 
 const NEWLINE = Buffer.from('\n');
@@ -77,5 +94,7 @@ async function readExactly(
   const bytes = Buffer.allocUnsafe(length);
   const { bytesRead } = await handle.read(bytes, 0, length, offset);
   if (bytesRead === length) return bytes;
-  throw new Failure('local', `${displayPath} changed while it was read`);
+  throw new Failure('local', `${displayPath} changed while svc read it`, {
+    hint: 'run the command again',
+  });
 }

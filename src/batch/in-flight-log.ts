@@ -7,44 +7,65 @@ import { coalesceWrites } from '../files/coalesced-writes.ts';
 import { describeFileError, isNotFoundError } from '../files/file-errors.ts';
 import { syncDirectory } from '../files/rename-durably.ts';
 import { JsonError } from '../json/json-error.ts';
-import { firstStringMember, getMember, isTrue, type JsonNode, kindOf, rawText, rootOf } from '../json/json-node.ts';
+import {
+  firstStringMember,
+  getMember,
+  isTrue,
+  type JsonNode,
+  kindOf,
+  membersOf,
+  rawText,
+  rootOf,
+  stringOf,
+} from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
 import { writeJson } from '../json/write-json.ts';
+import type { BatchIdentity } from './batch-identity.ts';
 import { createFailureWrapper, writeAllSync } from './checkpoint-file.ts';
+import { isRecordIntact, sealRecord } from './seal.ts';
 import { splitLines } from './split-lines.ts';
 
-/** What was said about a run before its lines were sent. */
+/** A request that may have been sent, without a result so far. */
+export interface InFlightLine {
+  /** The time its body says, in milliseconds since 1970. */
+  readonly timestampMs: number;
+  /** Digest of the input line; undefined in a file of svc 0.1. */
+  readonly digest: string | undefined;
+}
+
+/** What a `.inflight` file says about the run before its lines were sent. */
 export interface InFlightState {
   /** The id of the run, a UUID. */
-  readonly run: string;
+  readonly runId: string;
   /** The path of the operation. */
   readonly operation: string;
-  /** Lines that may have left, and the time their bodies say, in milliseconds since 1970. */
-  readonly lines: ReadonlyMap<number, number>;
-  /** Bytes of the file that are whole records. */
+  /** The batch as recorded; undefined in a file of svc 0.1. */
+  readonly identity: BatchIdentity | undefined;
+  readonly lines: ReadonlyMap<number, InFlightLine>;
+  /** Bytes of complete records. */
   readonly validBytes: number;
 }
 
-/** The file that says which lines may have left. All of it throws Failure `local`. */
+/** The write-ahead log of requests. Every function throws Failure `local`. */
 export interface InFlightLog {
-  /** Says that a line is about to leave with this time; durable when it returns. */
-  readonly markInFlight: (line: number, timestampMs: number) => Promise<void>;
-  /** Takes that back: it did not leave. */
+  /** Records that a line is about to be sent; durable when it returns. */
+  readonly markInFlight: (line: number, inFlight: InFlightLine) => Promise<void>;
+  /** Takes that back: the line was not sent. */
   readonly clearInFlight: (line: number) => Promise<void>;
-  /** The batch is complete: the file goes. */
+  /** Removes the file of a completed run. */
   readonly removeFile: () => Promise<void>;
-  /** Keeps the file for the next time. */
+  /** Keeps the file for `--resume`. */
   readonly close: () => Promise<void>;
 }
 
-/** Opens the intents of a run, of which `length` bytes stay; a file that is not there is made, and begins with what run it is. */
+/** Opens the log of a run, whose first `validBytes` bytes stay, and records what the run is. */
 export async function openInFlightLog(
   path: string,
   displayPath: string,
-  { run, operation, validBytes }: Omit<InFlightState, 'lines'>,
+  { runId, identity, lines, validBytes }: InFlightState & { readonly identity: BatchIdentity },
 ): Promise<InFlightLog> {
   const wrapFailures = createFailureWrapper(displayPath);
-  const handle = await wrapFailures(() => open(path, 'a'));
+  const handle = await wrapFailures(() => open(path, 'a', 0o600));
   await wrapFailures(() => handle.truncate(validBytes));
   const append = coalesceWrites((records) =>
     wrapFailures(async () => {
@@ -52,14 +73,17 @@ export async function openInFlightLog(
       await handle.datasync();
     }),
   );
-  const appendRecord = (record: string): Promise<void> => append(Buffer.from(`${record}\n`));
-  if (validBytes === 0) {
-    await appendRecord(writeJson({ run, operation }));
-    await wrapFailures(() => syncDirectory(dirname(path)));
-  }
+  const appendRecords = (records: readonly string[]): Promise<void> =>
+    append(Buffer.from(records.map((record) => `${sealRecord(record)}\n`).join('')));
+  const { operation, shard, origin, values } = identity;
+  const header = writeJson({ run: runId, operation, shard, origin, values });
+  // A log that is taken over from svc 0.1 begins with its lines.
+  const earlierLines = validBytes === 0 ? Array.from(lines, ([line, inFlight]) => formatMark(line, inFlight)) : [];
+  await appendRecords([header, ...earlierLines]);
+  if (validBytes === 0) await wrapFailures(() => syncDirectory(dirname(path)));
   return {
-    markInFlight: (line, at) => appendRecord(`{"line":${line},"at":${at}}`),
-    clearInFlight: (line) => appendRecord(`{"line":${line},"withdrawn":true}`),
+    markInFlight: (line, inFlight) => appendRecords([formatMark(line, inFlight)]),
+    clearInFlight: (line) => appendRecords([`{"line":${line},"withdrawn":true}`]),
     removeFile: () =>
       wrapFailures(async () => {
         await handle.close();
@@ -69,33 +93,40 @@ export async function openInFlightLog(
   };
 }
 
+function formatMark(line: number, { timestampMs, digest = '' }: InFlightLine): string {
+  return `{"line":${line},"at":${timestampMs},"input":"${digest}"}`;
+}
+
 /**
- * What the intents of an earlier time say about the lines that are of interest; undefined where there are none. Throws
- * Failure `local` where they cannot be read.
+ * Reads the log of an earlier run; undefined where there is none. `isSettled` is true for a line whose result is in the
+ * checkpoint already. Throws Failure `local` for a file that is not such a log, and `guard` for a damaged one.
  */
 export async function readInFlightLog(
   path: string,
   displayPath: string,
-  isRelevant: (line: number) => boolean,
+  isSettled: (line: number, digest: string | undefined) => boolean,
 ): Promise<InFlightState | undefined> {
-  const lines = new Map<number, number>();
-  let header: Pick<InFlightState, 'run' | 'operation'> | undefined;
+  const lines = new Map<number, InFlightLine>();
+  let header: Pick<InFlightState, 'runId' | 'operation' | 'identity'> | undefined;
   let validBytes = 0;
   try {
     for await (const { number, bytes, length: lineBytes, isTorn } of splitLines(
       createReadStream(path),
       MAX_RECORD_BYTES,
     )) {
-      // What was torn when the process died had not become durable: nothing had left.
+      // A record that was torn when the process died was not durable: its line was not sent.
       if (isTorn) break;
+      if (bytes && isRecordIntact(bytes) === false) throw damagedLogFailure(displayPath, number);
       const record = bytes && rootOf(parseJson(bytes));
-      if (number === 1) header = parseHeader(record);
-      if (!header) throw invalidLogFailure(displayPath);
+      header = parseHeader(record) ?? header;
+      if (!bytes || !header) throw invalidLogFailure(displayPath);
+      if (header.identity && isRecordIntact(bytes) !== true) throw damagedLogFailure(displayPath, number);
       validBytes += lineBytes;
       const line = numberMember(record, 'line');
-      if (line === undefined || !isRelevant(line)) continue;
-      if (isTrue(getMember(record, 'withdrawn'))) lines.delete(line);
-      else lines.set(line, numberMember(record, 'at') ?? 0);
+      const digest = firstStringMember(record, 'input') || undefined;
+      if (line === undefined) continue;
+      if (isTrue(getMember(record, 'withdrawn')) || isSettled(line, digest)) lines.delete(line);
+      else lines.set(line, { timestampMs: numberMember(record, 'at') ?? 0, digest });
     }
   } catch (error) {
     if (isNotFoundError(error)) return undefined;
@@ -106,19 +137,43 @@ export async function readInFlightLog(
   return header && { ...header, lines, validBytes };
 }
 
-// Of one of our records.
-const MAX_RECORD_BYTES = 1024;
+// A header names every flag of the batch.
+const MAX_RECORD_BYTES = 64 * 1024;
 
-function parseHeader(record: JsonNode | undefined): Pick<InFlightState, 'run' | 'operation'> | undefined {
-  const [run, operation] = [firstStringMember(record, 'run'), firstStringMember(record, 'operation')];
-  return run === undefined || operation === undefined ? undefined : { run, operation };
+function parseHeader(
+  record: JsonNode | undefined,
+): Pick<InFlightState, 'runId' | 'operation' | 'identity'> | undefined {
+  const [runId, operation, shard, origin] = ['run', 'operation', 'shard', 'origin'].map((name) =>
+    firstStringMember(record, name),
+  );
+  if (runId === undefined || operation === undefined) return undefined;
+  if (shard === undefined || origin === undefined) return { runId, operation, identity: undefined };
+  const values = getMember(record, 'values');
+  const digests = values && kindOf(values) === 'object' ? Array.from(membersOf(values)) : [];
+  return {
+    runId,
+    operation,
+    identity: {
+      operation,
+      shard,
+      origin,
+      values: Object.fromEntries(digests.map(({ key, value }) => [key, stringOf(value)])),
+    },
+  };
 }
 
 function invalidLogFailure(displayPath: string): Failure {
-  return new Failure('local', `${displayPath} is not what a batch has written`, { hint: 'give another file with -o' });
+  return new Failure('local', `${displayPath} was not written by a batch`, { hint: 'choose another file with -o' });
 }
 
-function numberMember(record: JsonNode | undefined, name: string): number | undefined {
-  const value = getMember(record, name);
+function damagedLogFailure(displayPath: string, line: number): Failure {
+  return new Failure('guard', `${displayPath}:${line} is damaged: its bytes do not match its check`, {
+    hint: 'restore the file from a copy, or start again with another file for -o',
+    applied: 'no',
+  });
+}
+
+function numberMember(node: JsonNode | undefined, name: string): number | undefined {
+  const value = getMember(node, name);
   return value && kindOf(value) === 'number' ? Number(rawText(value)) : undefined;
 }

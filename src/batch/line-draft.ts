@@ -10,7 +10,7 @@ import type { Operation } from '../operations/operation.ts';
 import type { LineBody } from './line-body.ts';
 import { applyLineDefaults, type LineDefaults } from './line-defaults.ts';
 
-/** What the bodies of a batch have in common. */
+/** What the bodies of all lines have in common. */
 export interface LineDraftOptions {
   readonly operation: Operation;
   readonly defaults: LineDefaults;
@@ -22,14 +22,22 @@ export interface LineDraftOptions {
   readonly tools: BodyDependencies;
 }
 
+/** What makes the ids and times of a line: the same for every attempt, and others for a line that changed. */
+export interface LineKey {
+  readonly line: number;
+  /** Digest of the line. */
+  readonly digest: string;
+  /** Milliseconds since 1970. */
+  readonly timestampMs: number;
+}
+
 /**
- * The body of a line, with defaults and what svc adds, or why there is none. Ids are made of the run, the line and the
- * member, so that a line that is sent again is the same call; `at`, in milliseconds since 1970, is the time it says.
+ * The body of a line, with defaults and the fields that svc adds, or why the line has no valid body. Ids are made from the
+ * run, the line and the field, so that a retried line is the same call.
  */
 export async function createLineDraft(
   { source }: LineBody,
-  line: number,
-  timestampMs: number,
+  { line, digest, timestampMs }: LineKey,
   { operation, defaults, settings, fill, run, tools }: LineDraftOptions,
 ): Promise<Draft | Issue> {
   if (isIssue(source)) return source;
@@ -40,6 +48,9 @@ export async function createLineDraft(
   if (closedIssue) return closedIssue;
   const draft = await applyLineDefaults(createDraft(source, emptyBodyJson(target)), operation, defaults, tools);
   if (!settings) return draft;
-  const autofillContext = { now: () => timestampMs, newId: (member: string) => uuidV5(run, `${line} ${member}`) };
+  const autofillContext = {
+    now: () => timestampMs,
+    newId: (member: string) => uuidV5(run, `${line} ${digest} ${member}`),
+  };
   return setDraftFields(draft, target.path, fill(draft, settings, autofillContext));
 }

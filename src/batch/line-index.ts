@@ -1,59 +1,83 @@
 import type { AppliedState } from '../errors.ts';
 
-/** What stands about a line in one of some journals. */
+/** Where the result of a line is, and its outcome. */
 export interface IndexedEntry {
-  /** Which of the journals, counted from 0. */
+  /** Index of the checkpoint file, from 0. */
   readonly fileIndex: number;
   readonly offset: number;
   readonly length: number;
   readonly exitCode: number;
   readonly applied: AppliedState;
+  /** Digest of the input line, 16 hex digits; undefined for results of svc 0.1. */
+  readonly digest: string | undefined;
 }
 
-/** What is known of lines by their number, in a few bytes a line: files have millions of them. */
+/** Results by line number, in 24 bytes per line: files have millions of them. */
 export interface LineIndex {
   readonly get: (line: number) => IndexedEntry | undefined;
   readonly set: (line: number, found: IndexedEntry) => void;
-  /** The lines about which something is known, in ascending order. */
+  /** Forgets a line. */
+  readonly remove: (line: number) => void;
+  /** The lines with a result, in ascending order. */
   readonly lines: () => Generator<number>;
-  /** The largest of them; 0 where there is none. */
+  /** The number of lines with a result. */
+  readonly size: () => number;
+  /** The largest line number; 0 without results. */
   readonly lastLine: () => number;
 }
 
 const appliedValues: readonly AppliedState[] = ['no', 'yes', 'unknown'];
 
-/** A table of nothing. */
+/** An empty index. */
 export function createLineIndex(): LineIndex {
   let offsets = new Float64Array(0);
   let lengths = new Uint32Array(0);
   let statusCodes = new Uint16Array(0);
   let fileIndexes = new Uint16Array(0);
+  let digests = new BigUint64Array(0);
   let highestLine = 0;
+  let lineCount = 0;
   const grow = (line: number): void => {
     const capacity = Math.max(1024, lengths.length * 2, line + 1);
     offsets = copyInto(offsets, new Float64Array(capacity));
     lengths = copyInto(lengths, new Uint32Array(capacity));
     statusCodes = copyInto(statusCodes, new Uint16Array(capacity));
     fileIndexes = copyInto(fileIndexes, new Uint16Array(capacity));
+    digests = copyInto(digests, new BigUint64Array(capacity));
   };
-  // No entry is empty, so a length of 0 says that there is none.
+  // No result is empty, so a length of 0 marks a line without one.
   const get = (line: number): IndexedEntry | undefined => {
     const length = lengths[line] ?? 0;
     const code = statusCodes[line] ?? 0;
     const applied = appliedValues[code >> 8];
     if (length === 0 || applied === undefined) return undefined;
-    return { fileIndex: fileIndexes[line] ?? 0, offset: offsets[line] ?? 0, length, exitCode: code & 0xff, applied };
+    return {
+      fileIndex: fileIndexes[line] ?? 0,
+      offset: offsets[line] ?? 0,
+      length,
+      exitCode: code & 0xff,
+      applied,
+      digest: formatDigest(digests[line]),
+    };
   };
   return {
     get,
-    set: (line, { fileIndex, offset, length, exitCode, applied }) => {
+    set: (line, { fileIndex, offset, length, exitCode, applied, digest }) => {
       if (line >= lengths.length) grow(line);
+      if (lengths[line] === 0) lineCount += 1;
       offsets[line] = offset;
       lengths[line] = length;
       statusCodes[line] = (appliedValues.indexOf(applied) << 8) | (exitCode & 0xff);
       fileIndexes[line] = fileIndex;
+      digests[line] = digest === undefined ? 0n : BigInt(`0x${digest}`);
       highestLine = Math.max(highestLine, line);
     },
+    remove: (line) => {
+      if (!lengths[line]) return;
+      lengths[line] = 0;
+      lineCount -= 1;
+    },
+    size: () => lineCount,
     lines: function* () {
       for (let line = 1; line <= highestLine; line += 1) if (lengths[line]) yield line;
     },
@@ -61,7 +85,11 @@ export function createLineIndex(): LineIndex {
   };
 }
 
-function copyInto<T extends Float64Array | Uint32Array | Uint16Array>(smaller: T, larger: T): T {
+function formatDigest(digest: bigint | undefined): string | undefined {
+  return digest ? digest.toString(16).padStart(16, '0') : undefined;
+}
+
+function copyInto<T extends { set: (values: T) => void }>(smaller: T, larger: T): T {
   larger.set(smaller);
   return larger;
 }

@@ -2,33 +2,34 @@ import { isIdempotent } from '../client/idempotency.ts';
 import type { AppliedState } from '../errors.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { LineStatus } from './batch-counts.ts';
+import type { InFlightLine } from './in-flight-log.ts';
 import type { IndexedEntry } from './line-index.ts';
 
-/** How a line stands. */
+/** The status of a line. */
 export interface LineState {
   readonly status: LineStatus;
-  /** It failed, and was or may have been applied. */
+  /** The line failed, and was or may have been applied. */
   readonly isUnresolved: boolean;
 }
 
-/** How a line with this outcome stands. */
+/** The status of a line with this outcome. */
 export function classifyLine(exitCode: number, applied: AppliedState = 'no'): LineState {
   if (exitCode === 0) return { status: 'done', isUnresolved: false };
   return { status: applied === 'unknown' ? 'unknown' : 'failed', isUnresolved: applied !== 'no' };
 }
 
-/** Whether a line was applied, by what earlier times have left: its entry, or that it was declared and has none. */
-export function priorOutcome(entry: IndexedEntry | undefined, inFlightSince: number | undefined): AppliedState {
-  return entry?.applied ?? (inFlightSince === undefined ? 'no' : 'unknown');
+/** Whether earlier runs applied a line, by its result, or by its mark in the `.inflight` file. */
+export function priorOutcome(entry: IndexedEntry | undefined, inFlight: InFlightLine | undefined): AppliedState {
+  return entry?.applied ?? (inFlight === undefined ? 'no' : 'unknown');
 }
 
-/** True where a line may be sent: what was applied, or may have been, only where that does no harm or is wanted. */
+/** True for a line that may be sent: one that was or may have been applied only where that is safe or wanted. */
 export function canSendLine(
   applied: AppliedState,
   effect: Operation['effect'],
   { canRetryUnknown, isSameRun }: { readonly canRetryUnknown: boolean; readonly isSameRun: boolean },
 ): boolean {
   if (applied === 'no' || (applied === 'unknown' && canRetryUnknown)) return true;
-  // What has another id would be another one.
+  // With another id it would be another call.
   return isIdempotent(effect) && (effect === 'read' || isSameRun);
 }

@@ -4,7 +4,7 @@ import { isIssue } from '../body/json-source.ts';
 import type { Failure } from '../errors.ts';
 import type { LineChecks } from './batch-job.ts';
 import { readLineBody } from './line-body.ts';
-import { createLineDraft } from './line-draft.ts';
+import { createLineDraft, type LineKey } from './line-draft.ts';
 import type { InputLine } from './split-lines.ts';
 
 /** The body of a line, or the Failure `body` where it may not be sent. */
@@ -13,15 +13,15 @@ export interface PreparedLine {
   readonly customId: string | undefined;
 }
 
-/** Makes and checks the body of a line; `at` is the time it says. */
+/** Makes and checks the body of a line; `timestampMs` is the time that it says. */
 export async function prepareLine(
   line: InputLine,
-  timestampMs: number,
+  key: Omit<LineKey, 'line'>,
   { draftOptions, label, check, onWarning }: LineChecks,
 ): Promise<PreparedLine> {
   const body = readLineBody(line, label, draftOptions.operation);
   const { customId } = body;
-  const draft = await createLineDraft(body, line.number, timestampMs, draftOptions);
+  const draft = await createLineDraft(body, { ...key, line: line.number }, draftOptions);
   if (isIssue(draft)) return { draft: invalidBodyFailure([draft]), customId };
   const { warnings, failure } = check(draft, []);
   for (const warning of warnings) await onWarning(warning);

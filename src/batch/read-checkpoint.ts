@@ -4,26 +4,48 @@ import { Failure } from '../errors.ts';
 import { describeFileError, isNotFoundError } from '../files/file-errors.ts';
 import type { LineIndex } from './line-index.ts';
 import { parseResultEntry, type ResultEntry } from './result-entry.ts';
+import { CHECK_OFFSET_FROM_END, completionCheck, looksSealed, readSeal } from './seal.ts';
 import { splitLines } from './split-lines.ts';
 
-/** What a journal held. */
+/** The state of a checkpoint file. */
 export interface CheckpointState {
-  /** Bytes of it that are whole entries; what follows was torn. */
+  /** Bytes of complete result lines; the rest was torn. */
   readonly validBytes: number;
-  /** Its last entry lacks its line end. */
+  /** The last result line lacks its line feed. */
   readonly isUnterminated: boolean;
-  /** Entries that are superseded by another one about the same line, or do not stand in the order of the lines. */
+  /** One result per line, in the order of the lines. */
   readonly isCompact: boolean;
+  /** The `run` and `settings` members of the result lines, each once. */
+  readonly stamps: ReadonlySet<string>;
+  /** Some result lines have no digest of their input: svc 0.1 wrote them. */
+  readonly hasLegacyEntries: boolean;
+  /** The mark of a completed run; undefined for a run that was stopped. */
+  readonly completion: CompletionMark | undefined;
+  /** The run was completed, and result lines were removed since. */
+  readonly hasMissingEntries: boolean;
 }
 
-// Where the beginning of an entry as we write it tells what has to be known, the rest of it need not be read.
+/** Where the check of the last result line of a completed run is, and the check it has without the mark. */
+export interface CompletionMark {
+  readonly offset: number;
+  readonly plainCheck: number;
+}
+
+/** A result line whose check differs from its bytes: the mark of a completed run, or damage. */
+interface Mismatch extends CompletionMark {
+  readonly fileLine: number;
+  readonly check: number;
+}
+
+// The beginning of a result line as svc writes it holds all that is needed; the rest need not be parsed.
 const ENTRY_HEAD =
   /^\{"line":(\d{1,15}),"id":(?:null|"(?:[^"\\]|\\.)*"),"status":(?:null|\d+),"exit_code":(\d{1,3}),"applied":"(no|yes|unknown)",/;
 const MAX_ENTRY_HEAD_BYTES = 1024;
 
 /**
- * Reads a journal into a table, as its `file`-th. Of two entries about a line the later one counts, but none that failed
- * stands for one that did not. One that is not there is empty. Throws Failure `local` for what is no journal.
+ * Reads a checkpoint file into an index, as file `fileIndex`. Of two results for the same input the later one counts, but
+ * a failure never replaces a success. A missing file is empty. Throws Failure `local` for a file that is not a
+ * checkpoint, and `guard` for a damaged one.
  */
 export async function readCheckpoint(
   path: string,
@@ -31,39 +53,69 @@ export async function readCheckpoint(
   fileIndex: number,
   lineIndex: LineIndex,
 ): Promise<CheckpointState> {
+  const stamps = new Set<string>();
+  const mismatches: Mismatch[] = [];
+  let lastStamp: string | undefined;
+  let hasLegacyEntries = false;
   let validBytes = 0;
   let isCompact = true;
+  let isUnterminated = false;
   let previousLine = 0;
+  let lineCount = 0;
   try {
     for await (const { number, offset, bytes, length: lineBytes, isTorn } of splitLines(
       createReadStream(path),
       MAX_ENTRY_BYTES,
     )) {
       const entry = bytes && (isTorn ? parseResultEntry(bytes) : parseEntryHead(bytes));
-      if (isTorn && !entry && isPartialEntry(bytes)) return { validBytes, isUnterminated: false, isCompact };
-      if (!entry) throw invalidEntryFailure(displayPath, number);
+      if (isTorn && !entry && isPartialEntry(bytes)) break;
+      if (!bytes || !entry) throw invalidEntryFailure(displayPath, number);
       if (entry.line > MAX_LINES) throw lineLimitFailure(displayPath, number);
+      const seal = readSeal(bytes);
+      if (!seal && looksSealed(bytes)) throw damagedEntryFailure(displayPath, number);
+      if (!seal) hasLegacyEntries = true;
+      else if (seal.check !== seal.expectedCheck) {
+        const position = offset + bytes.length - CHECK_OFFSET_FROM_END;
+        mismatches.push({ fileLine: number, offset: position, plainCheck: seal.expectedCheck, check: seal.check });
+        if (mismatches.length > 1) throw damagedEntryFailure(displayPath, mismatches[0]?.fileLine ?? number);
+      }
+      if (seal && seal.stamp !== lastStamp) stamps.add(seal.stamp);
+      lastStamp = seal?.stamp;
+      const digest = seal?.digest;
       const earlier = lineIndex.get(entry.line);
+      if (earlier?.fileIndex !== fileIndex) lineCount += 1;
       isCompact &&= entry.line > previousLine;
       previousLine = entry.line;
       validBytes = offset + lineBytes;
-      if (earlier?.exitCode !== 0 || entry.exitCode === 0)
-        lineIndex.set(entry.line, { fileIndex, offset, length: isTorn ? lineBytes : lineBytes - 1, ...entry });
-      if (isTorn) return { validBytes, isUnterminated: true, isCompact };
+      if (earlier?.exitCode !== 0 || entry.exitCode === 0 || earlier.digest !== digest)
+        lineIndex.set(entry.line, { fileIndex, offset, length: bytes.length, ...entry, digest });
+      isUnterminated = isTorn;
     }
   } catch (error) {
-    if (isNotFoundError(error)) return { validBytes, isUnterminated: false, isCompact };
-    throw error instanceof Failure
-      ? error
-      : new Failure('local', `cannot read ${displayPath}: ${describeFileError(error)}`);
+    if (!isNotFoundError(error))
+      throw error instanceof Failure
+        ? error
+        : new Failure('local', `cannot read ${displayPath}: ${describeFileError(error)}`);
   }
-  return { validBytes, isUnterminated: false, isCompact };
+  const [mismatch] = mismatches;
+  const markedLines = mismatch && countMarkedLines(mismatch, lineCount);
+  if (mismatch && markedLines === undefined) throw damagedEntryFailure(displayPath, mismatch.fileLine);
+  const hasMissingEntries = markedLines !== undefined && markedLines !== lineCount;
+  return {
+    validBytes,
+    isUnterminated,
+    isCompact,
+    stamps,
+    hasLegacyEntries,
+    completion: mismatch,
+    hasMissingEntries,
+  };
 }
 
-// The table is held, 16 bytes a line up to the last.
+// The index holds 24 bytes per line, up to the last.
 const MAX_LINES = 50_000_000;
 
-// An answer is at most 32 MiB, and text that is no JSON is longer as a string.
+// A response is at most 32 MiB; as a JSON string, text is longer.
 const MAX_ENTRY_BYTES = 256 * 1024 * 1024;
 
 function parseEntryHead(bytes: Buffer): ResultEntry | undefined {
@@ -73,7 +125,7 @@ function parseEntryHead(bytes: Buffer): ResultEntry | undefined {
   return parseResultEntry(bytes);
 }
 
-// What is torn is cut away, so it has to be ours; where the power fails, files may end in zeros.
+// Only what svc wrote is cut off; after a power failure a file may end in zeros.
 function isPartialEntry(bytes: Buffer | undefined): boolean {
   const start = bytes?.toString('latin1', 0, ENTRY_PREFIX.length) ?? '';
   return ENTRY_PREFIX.startsWith(start) || start.startsWith('\0');
@@ -81,14 +133,34 @@ function isPartialEntry(bytes: Buffer | undefined): boolean {
 
 const ENTRY_PREFIX = '{"line":';
 
+// How many lines the file had when its run was completed; undefined where the check is damaged instead.
+function countMarkedLines({ plainCheck, check }: Mismatch, lineCount: number): number | undefined {
+  for (let missing = 0; missing <= MAX_MISSING_LINES; missing += 1)
+    if (completionCheck(plainCheck, lineCount + missing) === check) return lineCount + missing;
+  return undefined;
+}
+
+const MAX_MISSING_LINES = 100_000;
+
 function lineLimitFailure(displayPath: string, line: number): Failure {
-  return new Failure('local', `${displayPath}:${line} is about a line beyond ${MAX_LINES}, and so many are not held`, {
-    hint: 'remove that line, or split the input',
-  });
+  return new Failure(
+    'local',
+    `${displayPath}:${line} is the result of a line beyond ${MAX_LINES}, which is the limit`,
+    {
+      hint: 'remove that line, or split the input',
+    },
+  );
 }
 
 function invalidEntryFailure(displayPath: string, line: number): Failure {
   return new Failure('local', `${displayPath}:${line} is not the output of a batch`, {
-    hint: 'give another file with -o, or remove that line',
+    hint: 'choose another file with -o, or remove that line',
+  });
+}
+
+function damagedEntryFailure(displayPath: string, line: number): Failure {
+  return new Failure('guard', `${displayPath}:${line} is damaged: its bytes do not match its check`, {
+    hint: 'restore the file from a copy; without that line, its input line counts as unknown',
+    applied: 'no',
   });
 }

@@ -1,133 +1,127 @@
 import { Buffer } from 'node:buffer';
-import { usageFailure } from '../errors.ts';
+import { rm } from 'node:fs/promises';
+import { Failure } from '../errors.ts';
 import { coalesceWrites } from '../files/coalesced-writes.ts';
-import { pathExists } from '../files/file-errors.ts';
-import { acquireLock, type LockRuntime } from '../files/file-lock.ts';
-import type { Operation } from '../operations/operation.ts';
 import type { Sink } from '../output/sink.ts';
-import { openCheckpoint } from './checkpoint-file.ts';
+import { type BatchIdentity, formatStamp, recordedIdentity } from './batch-identity.ts';
+import { markCompleted, openCheckpoint, writeCheck } from './checkpoint-file.ts';
 import { compactCheckpoint } from './compact-checkpoint.ts';
-import { type InFlightState, openInFlightLog, readInFlightLog } from './in-flight-log.ts';
-import { createLineIndex, type IndexedEntry } from './line-index.ts';
-import { readCheckpoint } from './read-checkpoint.ts';
+import { type InFlightLine, openInFlightLog } from './in-flight-log.ts';
+import type { IndexedEntry } from './line-index.ts';
+import { inFlightPath, legacyInFlightPath, type PriorResults } from './prior-results.ts';
+import { sealEntry } from './seal.ts';
 
-/** Where the results of a batch go, and what is known of earlier times. */
+/** What is known about a line before it is sent. */
+export interface PriorLine {
+  readonly entry: IndexedEntry | undefined;
+  /** The request that may have been sent, without a result. */
+  readonly inFlight: InFlightLine | undefined;
+}
+
+/** Where the results of a batch are stored, with the results of earlier runs. */
 export interface ResultStore {
-  /** The id of the run, a UUID; the same when it is gone on with. */
+  /** The id of the run, a UUID; the same when a run is resumed. */
   readonly runId: string;
-  /** The ids of an earlier time are made again; without its intents they are others. */
+  /** The ids and times of the earlier run can be made again. */
   readonly isSameRun: boolean;
-  /** They can be gone on with. */
   readonly isResumable: boolean;
-  /** What stands about a line already. */
-  readonly findEntry: (line: number) => IndexedEntry | undefined;
-  /** The time a line said when it may have left, without an outcome. */
-  readonly inFlightSince: (line: number) => number | undefined;
-  /** Says that a line is about to leave. */
-  readonly markInFlight: (line: number, timestampMs: number) => Promise<void>;
+  /** Throws Failure `guard` for a line that changed since, unless changes are accepted. */
+  readonly findPrior: (line: number, digest: string) => PriorLine;
+  /** Records that a line is about to be sent. */
+  readonly markInFlight: (line: number, timestampMs: number, digest: string) => Promise<void>;
   readonly clearInFlight: (line: number) => Promise<void>;
+  /** Ties a result line to its input line and its run. */
+  readonly seal: (entry: Uint8Array, digest: string) => Uint8Array;
   readonly writeEntry: (entry: Uint8Array) => Promise<void>;
-  /** Ends it; `isComplete`: no line is left whose outcome is open. */
+  /** Ends the run; `isComplete`: every line has a known outcome. */
   readonly finish: (isComplete: boolean) => Promise<void>;
 }
 
-/** Results that go to a stream: nothing is known of them later. */
-export function createStreamStore(runId: string, { writer, commit }: Sink): ResultStore {
+/** Results that go to a stream, which cannot be resumed. */
+export function createStreamStore(runId: string, identity: BatchIdentity, { writer, commit }: Sink): ResultStore {
   const noop = async (): Promise<void> => {};
+  const stamp = formatStamp(identity, runId);
   return {
     runId,
     isSameRun: true,
     isResumable: false,
-    findEntry: () => undefined,
-    inFlightSince: () => undefined,
+    findPrior: () => ({ entry: undefined, inFlight: undefined }),
     markInFlight: noop,
     clearInFlight: noop,
+    seal: (entry, digest) => sealEntry(entry, digest, stamp),
     writeEntry: coalesceWrites((entries) => writer.write(entries)),
     finish: commit,
   };
 }
 
-/** What is asked of a file of results. */
-export interface ResultStoreOptions {
-  readonly operation: Operation;
-  /** The id of the run, where it is a new one. */
-  readonly newRunId: string;
-  /** The file may be there, and is gone on with. */
-  readonly isResumed: boolean;
-}
-
 /**
- * Opens the file of results, which is the journal of the batch, and beside it the file of intents. Throws usage for one
- * that is there already and is not to be gone on with, and Failure `local` where another process uses it.
+ * Opens a checkpoint file for new results, and the `.inflight` file beside it. `removedLines` are results whose input
+ * lines no longer exist. Throws Failure `local`; the lock is released by `finish`, and here where opening fails.
  */
-export async function openResultStore(
-  path: string,
-  displayPath: string,
-  { operation, newRunId, isResumed }: ResultStoreOptions,
-  runtime: LockRuntime,
-): Promise<ResultStore> {
-  const releaseLock = await acquireLock(path, displayPath, runtime);
+export async function openResultStore(prior: PriorResults, removedLines: ReadonlySet<number>): Promise<ResultStore> {
+  const { path, displayPath, runId, identity, checkpoint: state, inFlight, lineIndex } = prior;
+  const stamp = formatStamp(identity, runId);
+  const isResumed = state.validBytes > 0;
   try {
-    if (!isResumed) await rejectExistingResults(path, displayPath);
-    const lineIndex = createLineIndex();
-    const checkpointState = await readCheckpoint(path, displayPath, 0, lineIndex);
-    const earlierRun = await readInFlightLog(
-      inFlightPath(path),
-      inFlightPath(displayPath),
-      (line) => lineIndex.get(line)?.exitCode !== 0,
-    );
-    const inFlightState: InFlightState = earlierRun ?? {
-      run: newRunId,
-      operation: operation.path,
-      lines: new Map(),
-      validBytes: 0,
-    };
-    if (inFlightState.operation !== operation.path)
-      throw usageFailure(
-        `${displayPath} belongs to a batch of ${inFlightState.operation}`,
-        'give another file with -o',
-      );
-    const checkpoint = await openCheckpoint(path, displayPath, checkpointState.validBytes);
-    if (checkpointState.isUnterminated) await checkpoint.append(Buffer.from('\n'));
-    const inFlightLog = await openInFlightLog(inFlightPath(path), inFlightPath(displayPath), inFlightState);
+    const checkpoint = await openCheckpoint(path, displayPath, state.validBytes);
+    if (state.isUnterminated) await checkpoint.append(Buffer.from('\n'));
+    const isLegacyLog = inFlight !== undefined && inFlight.identity === undefined;
+    const inFlightLog = await openInFlightLog(inFlightPath(path), inFlightPath(displayPath), {
+      runId,
+      operation: identity.operation,
+      identity: recordedIdentity(identity, runId),
+      lines: inFlight?.lines ?? new Map(),
+      validBytes: isLegacyLog ? 0 : (inFlight?.validBytes ?? 0),
+    });
+    await rm(legacyInFlightPath(path), { force: true });
+    if (state.completion) await writeCheck(path, displayPath, state.completion.offset, state.completion.plainCheck);
+    let writtenLines = 0;
     return {
-      runId: inFlightState.run,
-      isSameRun: earlierRun !== undefined,
+      runId,
+      isSameRun: prior.isSameRun,
       isResumable: true,
-      findEntry: lineIndex.get,
-      inFlightSince: (line) => inFlightState.lines.get(line),
-      markInFlight: inFlightLog.markInFlight,
+      findPrior: (line, digest) => {
+        const entry = lineIndex.get(line);
+        const earlier = prior.inFlightLine(line);
+        const knownDigest = earlier?.digest ?? entry?.digest;
+        const isChanged = knownDigest !== undefined && knownDigest !== digest;
+        if (isChanged && !prior.canAcceptChanges) throw changedLineFailure(line, displayPath);
+        return isChanged
+          ? { entry: undefined, inFlight: undefined }
+          : { entry: isSameInput(entry, digest) ? entry : undefined, inFlight: earlier };
+      },
+      markInFlight: (line, timestampMs, digest) => inFlightLog.markInFlight(line, { timestampMs, digest }),
       clearInFlight: inFlightLog.clearInFlight,
-      writeEntry: checkpoint.append,
+      seal: (entry, digest) => sealEntry(entry, digest, stamp),
+      writeEntry: (entry) => {
+        writtenLines += 1;
+        return checkpoint.append(entry);
+      },
       finish: async (isComplete) => {
         try {
           await checkpoint.sync();
           await checkpoint.close();
-          if (checkpointState.validBytes > 0) await compactCheckpoint({ path, displayPath });
+          const lineCount = isResumed ? await compactCheckpoint({ path, displayPath }, removedLines) : writtenLines;
+          if (isComplete) await markCompleted(path, displayPath, lineCount);
           await (isComplete ? inFlightLog.removeFile() : inFlightLog.close());
         } finally {
-          await releaseLock();
+          await prior.release();
         }
       },
     };
   } catch (error) {
-    await releaseLock();
+    await prior.release();
     throw error;
   }
 }
 
-/** Throws usage for a file of results, or of intents, that is there already. */
-export async function rejectExistingResults(path: string, displayPath: string): Promise<void> {
-  for (const toPath of [String, inFlightPath]) {
-    if (await pathExists(toPath(path)))
-      throw usageFailure(
-        `${toPath(displayPath)} is there already`,
-        '--resume goes on with it; or give another file with -o',
-      );
-  }
+function isSameInput(entry: IndexedEntry | undefined, digest: string): boolean {
+  return entry?.digest === undefined || entry.digest === digest;
 }
 
-/** The file of intents beside one of results. */
-export function inFlightPath(path: string): string {
-  return `${path}.intents`;
+function changedLineFailure(line: number, displayPath: string): Failure {
+  return new Failure('guard', `line ${line} changed while the batch was running; its result is in ${displayPath}`, {
+    hint: 'restore the line, or resume with --accept-changes',
+    applied: 'no',
+  });
 }

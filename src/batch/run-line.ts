@@ -5,6 +5,7 @@ import type { RequestObserver } from '../client/request-observer.ts';
 import { type AppliedState, Failure, signalOfFailure, toFailure } from '../errors.ts';
 import { createRedactor } from '../output/redact.ts';
 import type { BatchJob } from './batch-job.ts';
+import { digestInputLine } from './compare-input.ts';
 import type { IndexedEntry } from './line-index.ts';
 import { canSendLine, classifyLine, type LineState, priorOutcome } from './line-status.ts';
 import { prepareLine } from './prepare-line.ts';
@@ -26,30 +27,31 @@ export interface LineResult extends LineState {
 export async function runLine(line: InputLine, slot: ResultSlot, job: BatchJob): Promise<LineResult> {
   const { resultStore } = job;
   const { runtime } = job.context;
-  const earlierEntry = resultStore.findEntry(line.number);
+  const digest = digestInputLine(line);
+  const { entry: earlierEntry, inFlight } = resultStore.findPrior(line.number, digest);
   if (earlierEntry?.exitCode === 0) return keepEarlierResult(earlierEntry, slot);
-  const inFlightSince = resultStore.inFlightSince(line.number);
-  const timestampMs = inFlightSince ?? runtime.now();
-  const { draft, customId } = await prepareLine(line, timestampMs, job);
+  const timestampMs = inFlight?.timestampMs || runtime.now();
+  const { draft, customId } = await prepareLine(line, { digest, timestampMs }, job);
+  const put = (entry: Uint8Array): Promise<void> => slot.put(resultStore.seal(entry, digest));
   const recordUnsent = async (failure: Failure, id = customId): Promise<LineResult> => {
     const outcome = { line: line.number, id, attempts: 0, milliseconds: 0 };
-    await slot.put(formatFailureEntry(outcome, failure, job.context.report.redact));
+    await put(formatFailureEntry(outcome, failure, job.context.report.redact));
     return { ...classifyLine(failure.exitCode, failure.facts.applied), failure, attempts: 0 };
   };
   if (draft instanceof Failure) {
     if (earlierEntry && earlierEntry.applied !== 'no') return keepEarlierResult(earlierEntry, slot);
-    return recordUnsent(inFlightSince === undefined ? draft : lostResponseFailure());
+    return recordUnsent(inFlight === undefined ? draft : lostResponseFailure());
   }
   const requestContext = createRequestContext(job.draftOptions.operation, draft);
   const id = customId ?? Object.values(requestContext.ids)[0];
   const resendRules = { canRetryUnknown: job.canRetryUnknown, isSameRun: resultStore.isSameRun };
-  if (!canSendLine(priorOutcome(earlierEntry, inFlightSince), requestContext.effect, resendRules)) {
+  if (!canSendLine(priorOutcome(earlierEntry, inFlight), requestContext.effect, resendRules)) {
     return earlierEntry ? keepEarlierResult(earlierEntry, slot) : recordUnsent(lostResponseFailure(requestContext), id);
   }
   let isMarkedInFlight = false;
   let startedAt = 0;
   const markInFlight = async (): Promise<void> => {
-    await resultStore.markInFlight(line.number, timestampMs);
+    await resultStore.markInFlight(line.number, timestampMs, digest);
     isMarkedInFlight = true;
   };
   const observer = job.observerFor(draft);
@@ -65,17 +67,16 @@ export async function runLine(line: InputLine, slot: ResultSlot, job: BatchJob):
   if (isIdempotent(requestContext.effect)) await markInFlight();
   const sendResult = await sendLine(requestContext, line.number, recordingObserver, job).catch(toFailedResult);
   const { parsedResponse } = sendResult;
-  const failure = sendResult.failure && withPriorOutcome(sendResult.failure, priorOutcome(earlierEntry, inFlightSince));
+  const failure = sendResult.failure && withPriorOutcome(sendResult.failure, priorOutcome(earlierEntry, inFlight));
   const { attempts } = requestContext.progress;
   if (failure && isInterruption(sendResult.failure ?? failure)) {
-    if (isMarkedInFlight && inFlightSince === undefined) await resultStore.clearInFlight(line.number);
+    if (isMarkedInFlight && inFlight === undefined) await resultStore.clearInFlight(line.number);
     await slot.put(undefined);
     return { status: 'unsent', isUnresolved: false, failure, attempts };
   }
   const outcome = { line: line.number, id, attempts, milliseconds: runtime.elapsed() - startedAt };
-  if (!failure && parsedResponse) await slot.put(formatSuccessEntry(outcome, sendResult.status, parsedResponse));
-  else if (failure)
-    await slot.put(formatFailureEntry(outcome, failure, redactorFor(requestContext, job), parsedResponse));
+  if (!failure && parsedResponse) await put(formatSuccessEntry(outcome, sendResult.status, parsedResponse));
+  else if (failure) await put(formatFailureEntry(outcome, failure, redactorFor(requestContext, job), parsedResponse));
   return { ...classifyLine(failure?.exitCode ?? 0, failure?.facts.applied), failure, attempts };
 }
 

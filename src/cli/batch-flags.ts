@@ -3,7 +3,7 @@ import type { Flag } from '../flag.ts';
 
 const BATCH_GROUP = 'Batch';
 
-/** The flags for many bodies at once. */
+/** The flags of a batch. */
 export const batchFlags: readonly Flag[] = [
   {
     name: 'batch',
@@ -17,28 +17,34 @@ export const batchFlags: readonly Flag[] = [
     takes: 'value',
     value: '<n>',
     group: BATCH_GROUP,
-    summary: 'Requests under way at most: 8 if not set; fewer while the service is short',
+    summary: 'Maximum concurrent requests; reduced automatically on 429 and 503 (default: 8)',
   },
   {
     name: 'rate',
     takes: 'value',
     value: '<n/s>',
     group: BATCH_GROUP,
-    summary: 'Requests a second at most: 20/s, 100/m',
+    summary: 'Maximum rate: 20/s or 100/m',
   },
   {
     name: 'resume',
     takes: 'switch',
     group: BATCH_GROUP,
-    summary: 'Go on with the file of -o: send what is missing, and what failed and was not applied',
+    summary: 'Continue the run in the -o file: send lines without a result, and failed lines that were not applied',
   },
   {
     name: 'retry-unknown',
     takes: 'switch',
     group: BATCH_GROUP,
-    summary: 'With --resume, send lines again that may have been applied',
+    summary: 'With --resume, also send lines whose outcome is unknown',
   },
-  { name: 'fail-fast', takes: 'switch', group: BATCH_GROUP, summary: 'Take no more lines after the first that failed' },
-  { name: 'ordered', takes: 'switch', group: BATCH_GROUP, summary: 'Keep the results in the order of the lines' },
+  {
+    name: 'accept-changes',
+    takes: 'switch',
+    group: BATCH_GROUP,
+    summary: 'With --resume, send lines that changed, and accept other flags or another base URL',
+  },
+  { name: 'fail-fast', takes: 'switch', group: BATCH_GROUP, summary: 'Stop taking lines after the first failure' },
+  { name: 'ordered', takes: 'switch', group: BATCH_GROUP, summary: 'Write the results in the order of the lines' },
   settingFlag('shard'),
 ];

@@ -1,20 +1,25 @@
 import { Buffer } from 'node:buffer';
 import { link, readFile, rm, writeFile } from 'node:fs/promises';
-import { Failure } from '../errors.ts';
+import { Failure, type FailureCode } from '../errors.ts';
 import type { Runtime } from '../runtime.ts';
 import { describeFileError, errorCode, isNotFoundError } from './file-errors.ts';
 
 /** A lock that is held; calling it lets go. */
 export type Unlock = () => Promise<void>;
 
-/** What locking needs of the world. */
-export type LockRuntime = Pick<Runtime, 'pid' | 'host' | 'isRunning' | 'after' | 'elapsed' | 'randomBytes'>;
+/** What a lock needs from the runtime. */
+export type LockRuntime = Pick<
+  Runtime,
+  'pid' | 'host' | 'isRunning' | 'processStart' | 'after' | 'elapsed' | 'randomBytes'
+>;
 
-/** Who holds a lock; `once` is different each time a lock is taken. */
+/** Who holds a lock; each lock has a `nonce` of its own. */
 interface LockHolder {
   readonly pid: number;
   readonly host: string;
   readonly nonce: string;
+  /** When the process started; undefined where the system does not say. */
+  readonly start: string | undefined;
 }
 
 // Short enough to take turns quickly, with chance in it so that many who wait do not keep step.
@@ -27,14 +32,16 @@ const LINK_UNSUPPORTED_CODES = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'];
 type LockAttempt = 'taken' | 'free' | { readonly holder: LockHolder | undefined };
 
 /**
- * Locks a path against other processes by a file beside it that names the process, waiting up to `patience`
- * milliseconds. The lock of a process that is gone is taken over. Throws Failure `local` when it stays held.
+ * Locks a path against other processes by a file beside it that names the process, waiting up to `timeoutMs`. The lock of
+ * a process that ended is taken over, also where another process has its id now. Throws a Failure with `code` when the
+ * lock stays held.
  */
 export async function acquireLock(
   path: string,
   displayPath: string,
   runtime: LockRuntime,
   timeoutMs = 0,
+  code: FailureCode = 'local',
 ): Promise<Unlock> {
   const file = `${path}.lock`;
   const deadline = runtime.elapsed() + timeoutMs;
@@ -44,16 +51,21 @@ export async function acquireLock(
       if (attempt === 'taken') return () => describeLockFailure(displayPath, () => rm(file, { force: true }));
       if (attempt === 'free') continue;
       if (isStale(attempt.holder, runtime)) await removeStaleLock(file, attempt.holder, runtime);
-      else if (runtime.elapsed() >= deadline) throw lockHeldFailure(displayPath, attempt.holder, runtime);
+      else if (runtime.elapsed() >= deadline) throw lockHeldFailure(displayPath, attempt.holder, runtime, code);
       else await waitToRetry(runtime);
     }
   });
 }
 
-async function tryLock(file: string, { pid, host, randomBytes }: LockRuntime): Promise<LockAttempt> {
+async function tryLock(file: string, { pid, host, processStart, randomBytes }: LockRuntime): Promise<LockAttempt> {
   const nonce = Buffer.from(randomBytes(8)).toString('hex');
+  const start = processStart(pid);
   try {
-    await createWithContent(file, `${pid} ${host} ${nonce}`, `${file}.${nonce}`);
+    await createWithContent(
+      file,
+      `${pid} ${host} ${nonce}${start === undefined ? '' : ` ${start}`}`,
+      `${file}.${nonce}`,
+    );
     return 'taken';
   } catch (error) {
     if (errorCode(error) === 'EEXIST') return readLockState(file);
@@ -97,19 +109,27 @@ async function readLockState(file: string): Promise<Exclude<LockAttempt, 'taken'
 }
 
 function readHolder(text: string): LockHolder | undefined {
-  const [, pid, host, nonce] = /^(\d+) (\S+) (\w+)$/.exec(text) ?? [];
-  return host && nonce ? { pid: Number(pid), host, nonce } : undefined;
+  const [, pid, host, nonce, start] = /^(\d+) (\S+) (\w+)(?: (\S+))?$/.exec(text) ?? [];
+  return host && nonce ? { pid: Number(pid), host, nonce, start } : undefined;
 }
 
-// A lock of another machine, in a folder that is shared, cannot be judged from here.
-function isStale(holder: LockHolder | undefined, { host, isRunning }: LockRuntime): holder is LockHolder {
-  return holder !== undefined && holder.host === host && !isRunning(holder.pid);
+// Whether the process of another machine runs, in a shared directory, cannot be known here. A process that started at
+// another time than the holder has only the same id.
+function isStale(holder: LockHolder | undefined, { host, isRunning, processStart }: LockRuntime): holder is LockHolder {
+  if (holder?.host !== host) return false;
+  return !isRunning(holder.pid) || (holder.start !== undefined && processStart(holder.pid) !== holder.start);
 }
 
-function lockHeldFailure(displayPath: string, holder: LockHolder | undefined, { host }: LockRuntime): Failure {
+function lockHeldFailure(
+  displayPath: string,
+  holder: LockHolder | undefined,
+  { host }: LockRuntime,
+  code: FailureCode,
+): Failure {
   const who = holder ? `process ${holder.pid}${holder.host === host ? '' : ` on ${holder.host}`}` : 'another process';
-  return new Failure('local', `${displayPath} is in use by ${who}`, {
-    hint: `if that is not so, remove ${displayPath}.lock`,
+  return new Failure(code, `${displayPath} is in use by ${who}`, {
+    hint: `wait for that process; if it no longer runs, remove ${displayPath}.lock`,
+    applied: 'no',
   });
 }
 

@@ -123,21 +123,29 @@ describe('a journal', () => {
   });
 });
 
-describe('intents', () => {
+const mark = (timestampMs: number) => ({ timestampMs, digest: '0123456789abcdef' });
+
+describe('the in-flight log', () => {
   it('that were cut anywhere say what had become durable', async () => {
-    const path = join(folder(), 'out.jsonl.intents');
-    const intents = await openInFlightLog(path, 'x', { run: 'r', operation: '/x', validBytes: 0 });
-    await Promise.all([intents.markInFlight(1, 10), intents.markInFlight(2, 20)]);
+    const path = join(folder(), 'out.jsonl.inflight');
+    const intents = await openInFlightLog(path, 'x', {
+      runId: 'r',
+      operation: '/x',
+      identity: { operation: '/x', shard: '1/1', origin: 'o', values: { model: 'd' } },
+      lines: new Map(),
+      validBytes: 0,
+    });
+    await Promise.all([intents.markInFlight(1, mark(10)), intents.markInFlight(2, mark(20))]);
     await intents.clearInFlight(1);
-    await intents.markInFlight(3, 30);
+    await intents.markInFlight(3, mark(30));
     await intents.close();
     const whole = readFileSync(path);
     const seen = new Set<string>();
     for (let length = 0; length <= whole.length; length += 1) {
       writeFileSync(path, whole.subarray(0, length));
-      const said = await readInFlightLog(path, 'x', () => true);
+      const said = await readInFlightLog(path, 'x', () => false);
       expect(said === undefined || whole.subarray(0, said.validBytes).at(-1) === 0x0a).toBe(true);
-      seen.add(JSON.stringify(said ? [...said.lines] : null));
+      seen.add(JSON.stringify(said ? Array.from(said.lines, ([line, { timestampMs }]) => [line, timestampMs]) : null));
     }
     expect([...seen].map((one) => JSON.parse(one))).toEqual([
       null,
@@ -156,11 +164,11 @@ describe('intents', () => {
   });
 
   it('of something else are refused', async () => {
-    const path = join(folder(), 'out.jsonl.intents');
+    const path = join(folder(), 'out.jsonl.inflight');
     writeFileSync(path, 'hello\n');
-    await expect(readInFlightLog(path, 'x.intents', () => true)).rejects.toThrow(
-      'x.intents is not what a batch has written',
+    await expect(readInFlightLog(path, 'x.inflight', () => false)).rejects.toThrow(
+      'x.inflight was not written by a batch',
     );
-    expect(await readInFlightLog(`${path}.other`, 'y', () => true)).toBeUndefined();
+    expect(await readInFlightLog(`${path}.other`, 'y', () => false)).toBeUndefined();
   });
 });

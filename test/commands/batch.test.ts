@@ -87,7 +87,7 @@ describe('a batch', () => {
       else expect(reply?.choices[0]?.message.content).toBe(`p${line}`);
     }
     expect([...counts.values()].every((count) => count === 1)).toBe(true);
-    expect(existsSync(join(cwd, 'out.jsonl.intents'))).toBe(false);
+    expect(existsSync(join(cwd, 'out.jsonl.inflight'))).toBe(false);
     expect(existsSync(join(cwd, 'out.jsonl.lock'))).toBe(false);
   });
 
@@ -326,12 +326,12 @@ describe('a call that was applied and answered with nonsense', () => {
     const { cwd, ids, run } = await begun();
     expect((await run('--resume')).code).toBe(0);
     expect(ids).toEqual([ids[0], ids[0]]);
-    expect(existsSync(join(cwd, 'out.jsonl.intents'))).toBe(false);
+    expect(existsSync(join(cwd, 'out.jsonl.inflight'))).toBe(false);
   });
 
   it('is not sent again when nobody knows its run any more', async () => {
     const { cwd, ids, run } = await begun();
-    rmSync(join(cwd, 'out.jsonl.intents'));
+    rmSync(join(cwd, 'out.jsonl.inflight'));
     expect((await run('--resume')).code).toBe(10);
     expect(ids).toHaveLength(1);
   });
@@ -344,7 +344,11 @@ describe('what was begun', () => {
       join(cwd, 'out.jsonl.intents'),
       '{"run":"01a1fd65-c7c7-7d58-9e9a-f343004a8fb6","operation":"/v1/chat/completions"}\n{"line":1,"at":1}\n',
     );
-    expect((await run(['-o', 'out.jsonl', '--resume', '--strict'])).stderr).toContain('0 failed, 1 unknown');
+    expect((await run(['-o', 'out.jsonl', '--resume', '--strict'])).code).toBe(13);
+    const accepted = await run(['-o', 'out.jsonl', '--resume', '--strict', '--accept-changes']);
+    expect(accepted.stderr).toContain('0 failed, 1 unknown');
+    expect(existsSync(join(cwd, 'out.jsonl.intents'))).toBe(false);
+    expect(existsSync(join(cwd, 'out.jsonl.inflight'))).toBe(true);
     expect(lines()).toMatchObject([{ line: 1, exit_code: 8, applied: 'unknown' }]);
   });
 
@@ -357,7 +361,7 @@ describe('what was begun', () => {
     expect(first.stderr).toContain('--resume sends what is missing, and what failed and was not applied');
     const again = await run(['-o', 'out.jsonl']);
     expect(again).toMatchObject({ code: 2, stdout: '' });
-    expect(again.stderr).toContain('out.jsonl is there already\n  --resume goes on with it');
+    expect(again.stderr).toContain('out.jsonl already exists\n  use --resume to continue');
     expect((await run(['-o', 'out.jsonl', '--resume'])).code).toBe(0);
     expect(lines().map(({ line }) => line)).toEqual([1, 2, 3, 4, 5, 6]);
     expect([...counts].filter(([, count]) => count !== 1)).toEqual([['p4', 2]]);
@@ -378,7 +382,12 @@ describe('what was begun', () => {
     expect(second.stderr).toContain('5 lines: 3 done, 0 failed, 2 unknown, 0 not sent');
     expect([...counts.values()]).toEqual([1, 1, 1, 1, 1]);
     const unreachable = { ...env, SVC_BASE_URL: 'http://127.0.0.1:9' };
-    const lost = await run(['-o', 'out.jsonl', '--resume', '--retry-unknown', '--retries', '0'], { env: unreachable });
+    const elsewhere = ['-o', 'out.jsonl', '--resume', '--retry-unknown', '--retries', '0'];
+    expect(await run(elsewhere, { env: unreachable })).toMatchObject({
+      code: 13,
+      stderr: expect.stringContaining('and the base URL is now http://127.0.0.1:9'),
+    });
+    const lost = await run([...elsewhere, '--accept-changes'], { env: unreachable });
     expect(lost.stderr).toContain('5 lines: 3 done, 0 failed, 2 unknown, 0 not sent');
     expect((await run(['-o', 'out.jsonl', '--resume'])).stderr).toContain('2 unknown');
     expect((await run(['-o', 'out.jsonl', '--resume', '--retry-unknown'])).code).toBe(0);
@@ -398,11 +407,11 @@ describe('what was begun', () => {
     );
     await run(['-o', 'out.jsonl']);
     const other = await svc(['call', 'start', '--batch', 'in.jsonl', '-o', 'out.jsonl', '--resume'], { cwd, env });
-    expect(other).toMatchObject({ code: 2 });
-    expect(other.stderr).toContain('out.jsonl belongs to a batch of /v1/chat/completions');
+    expect(other).toMatchObject({ code: 13 });
+    expect(other.stderr).toContain('it holds results of /v1/chat/completions, not /call/start');
     writeFileSync(join(cwd, 'out.jsonl.lock'), `${process.pid} elsewhere 00`);
     const locked = await run(['-o', 'out.jsonl', '--resume']);
-    expect(locked.code).toBe(12);
+    expect(locked.code).toBe(13);
     expect(locked.stderr).toContain('out.jsonl is in use by process');
   });
 });
@@ -413,8 +422,8 @@ describe('files that no batch has written', () => {
     ['out.jsonl', '{"my":"json"}'],
     ['out.jsonl', '{"line":999999999999,"exit_code":0,"applied":"yes"}\n'],
     ['out.jsonl', '{"line":50000001,"id":null,"status":200,"exit_code":0,"applied":"yes","reply":{}}\n'],
-    ['out.jsonl.intents', '{"my":"json"}\n'],
-    ['out.jsonl.intents', 'my notes\n'],
+    ['out.jsonl.inflight', '{"my":"json"}\n'],
+    ['out.jsonl.inflight', 'my notes\n'],
   ])('%s with %j stays as it is', async (name, text) => {
     const { run, counts, cwd } = await scene(many(2));
     writeFileSync(join(cwd, name), text);
@@ -467,16 +476,16 @@ describe('a dry run', () => {
 
 describe('a command line that is wrong', () => {
   it.each<[string, RegExp, string[]]>([
-    ['-f', /--file is one body/, ['-f', 'x.json']],
-    ['words', /takes the bodies from its file, not "hello"/, ['hello']],
+    ['-f', /--file and --batch cannot/, ['-f', 'x.json']],
+    ['words', /not from the argument "hello"/, ['hello']],
     ['--message', /--message belongs to one body/, ['--message', 'user:hi']],
     ['--conversation', /--conversation belongs to one body/, ['--conversation', 'c.json']],
     ['--curl', /--curl prints one request/, ['--curl']],
     ['--format text', /which is not text/, ['--format', 'text']],
     ['--json', /which is not json/, ['--json']],
-    ['--resume without -o', /stdout is none/, ['--resume']],
-    ['--resume with what is no file', /and \/dev\/null is none/, ['--resume', '-o', '/dev/null']],
-    ['--retry-unknown alone', /belongs to --resume/, ['--retry-unknown', '-o', 'x']],
+    ['--resume without -o', /not stdout/, ['--resume']],
+    ['--resume with what is no file', /\/dev\/null is not a regular file/, ['--resume', '-o', '/dev/null']],
+    ['--retry-unknown alone', /needs --resume/, ['--retry-unknown', '-o', 'x']],
     ['--concurrency 0', /--concurrency cannot be "0"/, ['--concurrency', '0']],
     ['--rate fast', /--rate cannot be "fast"/, ['--rate', 'fast']],
     ['--rate 0', /--rate cannot be "0"/, ['--rate', '0']],

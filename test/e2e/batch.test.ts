@@ -210,7 +210,9 @@ describe('a server that dies', () => {
     expect(stderr).toMatch(/200 lines: 0 done, \d+ failed, 0 unknown, \d+ not sent/);
     expect(entriesIn(cwd).every(({ exit_code, applied }) => exit_code === 7 && applied === 'no')).toBe(true);
     const { url } = await countingServer(chats.keyOf, (_, response) => answerJson(response, chats.reply));
-    expect((await run([...args, '--resume'], { cwd, env: { ...env, SVC_BASE_URL: url } })).code).toBe(0);
+    expect(
+      (await run([...args, '--resume', '--accept-changes'], { cwd, env: { ...env, SVC_BASE_URL: url } })).code,
+    ).toBe(0);
   });
 });
 
@@ -226,7 +228,7 @@ describe.skipIf(noStrace() !== undefined)('a disk that is full', () => {
     const args = ['call', 'start', '--batch', 'in.jsonl', '-o', 'out.jsonl', '--local', '--concurrency', '2', ...more];
     for (const [file, count] of [
       ['out.jsonl', 3],
-      ['out.jsonl.intents', 4],
+      ['out.jsonl.inflight', 4],
     ] as const) {
       if (name === 'fdatasync' && file === 'out.jsonl') continue;
       const paths = [join(cwd, file)];

@@ -9,6 +9,7 @@ const world = (more: Partial<LockRuntime> = {}): LockRuntime => ({
   pid: 7,
   host: 'here',
   isRunning: (pid) => pid < 100,
+  processStart: () => undefined,
   elapsed: () => performance.now(),
   after: (milliseconds, action) => {
     const timer = setTimeout(action, milliseconds);
@@ -43,7 +44,7 @@ describe('a lock', () => {
     writeFileSync(`${path}.lock`, text);
     await expect(acquireLock(path, 'f', world())).rejects.toMatchObject({
       message,
-      facts: { hint: 'if that is not so, remove f.lock' },
+      facts: { hint: 'wait for that process; if it no longer runs, remove f.lock' },
     });
     expect(readFileSync(`${path}.lock`, 'utf8')).toBe(text);
   });

@@ -56,6 +56,7 @@ export async function svc(args: readonly string[], setting: Setting = {}): Promi
     host: hostname(),
     node: process.versions.node,
     isRunning: (pid) => pid === process.pid,
+    processStart: () => undefined,
     now: Date.now,
     elapsed: () => performance.now(),
     after: (milliseconds, action) => {

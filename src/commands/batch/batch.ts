@@ -1,15 +1,19 @@
 import { setMaxListeners } from 'node:events';
-import { resolve } from 'node:path';
-import { openBatchInput } from '../../batch/batch-input.ts';
+import { dirname, resolve } from 'node:path';
+import { createBatchIdentity } from '../../batch/batch-identity.ts';
+import { type BatchInput, openBatchInput } from '../../batch/batch-input.ts';
 import { readBatchOptions } from '../../batch/batch-options.ts';
 import { checkBatch } from '../../batch/check-batch.ts';
 import type { CheckpointPath } from '../../batch/compact-checkpoint.ts';
+import { compareInput } from '../../batch/compare-input.ts';
 import { readLineDefaults } from '../../batch/line-defaults.ts';
 import { createLineObservers } from '../../batch/line-observers.ts';
+import { openPriorResults, type PriorResults } from '../../batch/prior-results.ts';
 import { createRateLimiter } from '../../batch/rate-limiter.ts';
 import { createOrderedSlots, createUnorderedSlots } from '../../batch/result-order.ts';
-import { createStreamStore, openResultStore, rejectExistingResults } from '../../batch/result-store.ts';
+import { createStreamStore, openResultStore } from '../../batch/result-store.ts';
 import { runLines } from '../../batch/run-lines.ts';
+import type { Shard } from '../../batch/shard.ts';
 import { createWarningLimiter } from '../../batch/warning-limiter.ts';
 import { createAutofill } from '../../body/autofill.ts';
 import { createBodyCheck } from '../../body/body-check.ts';
@@ -33,8 +37,8 @@ import { chooseFormat } from '../../results/output-format.ts';
 import { keepHeapSmall } from '../../train/stream/small-heap.ts';
 
 /**
- * Runs an operation once for each line of a file. Throws usage for flags that do not fit, Failure `partial` where lines
- * failed, and what ended it early.
+ * Sends each line of a file as a body of an operation. Throws usage for flags that do not fit, Failure `guard` for a
+ * checkpoint of another batch, `partial` where lines failed, and the reason for ending early.
  */
 export async function runBatch(operation: Operation, invocation: Invocation, context: Context): Promise<void> {
   keepHeapSmall();
@@ -50,50 +54,61 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
     randomBytes: runtime.randomBytes,
   };
   const defaults = await readLineDefaults(operation, flags, tools);
-  const input = await openBatchInput(batchOptions.input, runtime, operation.largestBody);
+  const fileInput = await openBatchInput(batchOptions.input, runtime, operation.largestBody);
   const newRunId = uuidV7(runtime.now(), runtime.randomBytes(10));
   const settings = await resolveAutofill(options, chosen, runtime);
   const check = await createBodyCheck(operation, options);
   const lineChecksFor = (runId: string) => ({
     draftOptions: { operation, defaults, settings, fill: createAutofill(flagTarget(operation)), run: runId, tools },
-    label: input.label,
+    label: fileInput.label,
     check,
     onWarning: createWarningLimiter(report),
   });
   if (options.previewFormat)
     return await checkBatch(
-      input,
+      fileInput,
       batchOptions,
       lineChecksFor(newRunId),
       chooseFormat('record', flags, context.stdout.isTerminal),
       context,
     );
-  if (!destination.url) throw missingBaseUrl();
+  const { url } = destination;
+  if (!url) throw missingBaseUrl();
+  const identity = createBatchIdentity(operation, url, batchOptions.shard, defaults, settings);
   const resultFile = await resolveResultFile(options.output, runtime.cwd);
   if (!resultFile && batchOptions.isResumed)
     throw usageFailure(
-      `--resume goes on with a file of results, and ${options.output} is none`,
-      'give another one with -o',
+      `--resume needs the output file of the earlier run, and ${options.output} is not a regular file`,
+      'name that file with -o',
     );
-  // Before anything is asked of anybody else; nothing is made before the credentials are there.
-  if (resultFile && !batchOptions.isResumed) await rejectExistingResults(resultFile.path, resultFile.displayPath);
-  const authorization = await authorizeRequest(operation, destination.url, callSettings, context);
-  const resultStore = resultFile
-    ? await openResultStore(
-        resultFile.path,
-        resultFile.displayPath,
-        { operation, newRunId: newRunId, isResumed: batchOptions.isResumed },
-        runtime,
-      )
-    : createStreamStore(newRunId, await openSink(options.output, context.stdout, runtime.cwd));
+  // The files are compared before a line or a credential is checked; nothing is written before there is a credential.
+  const { canAcceptChanges, isResumed } = batchOptions;
+  const prior =
+    resultFile &&
+    (await openPriorResults(resultFile, { identity, newRunId, isResumed, canAcceptChanges }, runtime, report));
+  const prepareRun = async () => {
+    const compared = prior && (await compareWithPrior(fileInput, batchOptions.shard, prior));
+    return { ...compared, authorization: await authorizeRequest(operation, url, callSettings, context) };
+  };
+  const {
+    input = fileInput,
+    removedLines = new Set(),
+    authorization,
+  } = await prepareRun().catch(async (error: unknown) => {
+    await prior?.release();
+    throw error;
+  });
+  const resultStore = prior
+    ? await openResultStore(prior, removedLines)
+    : createStreamStore(newRunId, identity, await openSink(options.output, context.stdout, runtime.cwd));
   const { controller: stopController } = linkAbort([signal]);
   setMaxListeners(0, stopController.signal);
-  const observerFor = await createLineObservers(operation, destination, flags, input.label, context);
+  const observerFor = await createLineObservers(operation, destination, flags, fileInput.label, context);
   const transport = await openTransport(callSettings.route, runtime, true);
   try {
     await runLines(input, batchOptions, {
       ...lineChecksFor(resultStore.runId),
-      url: destination.url,
+      url,
       destination,
       flagHeaders: options.headers,
       authorization,
@@ -116,7 +131,18 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
   }
 }
 
-// A file is the journal of the batch; what is no file, such as a pipe, takes the results and knows nothing of them later.
+// Nothing is read twice where no earlier run left anything.
+async function compareWithPrior(
+  fileInput: BatchInput,
+  shard: Shard,
+  prior: PriorResults,
+): Promise<{ input?: BatchInput; removedLines?: ReadonlySet<number> }> {
+  if (prior.lineIndex.size() === 0 && (prior.inFlight?.lines.size ?? 0) === 0) return {};
+  const [compared, input] = await fileInput.twice(dirname(prior.path));
+  return { input, removedLines: await compareInput(compared, shard, prior) };
+}
+
+// A regular file is a checkpoint; a pipe or a device takes the results and cannot be resumed.
 async function resolveResultFile(output: string | undefined, cwd: string): Promise<CheckpointPath | undefined> {
   if (output === undefined || output === '-') return undefined;
   const path = resolve(cwd, output);

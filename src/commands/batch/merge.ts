@@ -3,8 +3,8 @@ import { openBatchInput } from '../../batch/batch-input.ts';
 import { type CheckpointPath, writeEntriesInOrder } from '../../batch/compact-checkpoint.ts';
 import { createLineIndex, type LineIndex } from '../../batch/line-index.ts';
 import { formatLineRanges } from '../../batch/line-ranges.ts';
+import { inFlightPath } from '../../batch/prior-results.ts';
 import { readCheckpoint } from '../../batch/read-checkpoint.ts';
-import { inFlightPath } from '../../batch/result-store.ts';
 import { isEmptyLine } from '../../batch/split-lines.ts';
 import type { Invocation } from '../../command.ts';
 import type { Context } from '../../context.ts';
@@ -27,9 +27,9 @@ export async function runBatchMerge({ args, flags }: Invocation, { runtime, stdo
   const checkpoints = args.map((displayPath) => ({ path: resolve(runtime.cwd, displayPath), displayPath }));
   for (const [at, { path, displayPath }] of checkpoints.entries()) {
     if (!(await pathExists(path)))
-      throw new Failure('local', `cannot read ${displayPath}: there is no such file or folder`);
+      throw new Failure('local', `cannot read ${displayPath}: there is no such file or directory`);
     if (await pathExists(inFlightPath(path)))
-      await report.warn(`the batch of ${displayPath} is not complete; --resume goes on with it`);
+      await report.warn(`the batch of ${displayPath} is not complete; continue it with --resume`);
     await readCheckpoint(path, displayPath, at, lineIndex);
   }
   await writeMergedResults(lineIndex, checkpoints, getStringFlag(flags, 'output'), { runtime, stdout });

@@ -1,0 +1,118 @@
+import type { AutofillSettings } from '../body/autofill.ts';
+import { flagTarget } from '../operations/flag-target.ts';
+import type { Operation } from '../operations/operation.ts';
+import type { LineDefaults } from './line-defaults.ts';
+import { digestValue } from './seal.ts';
+import type { Shard } from './shard.ts';
+
+/** What a batch is, besides its lines: a checkpoint is continued only by the batch it belongs to. */
+export interface BatchIdentity {
+  /** The path of the operation. */
+  readonly operation: string;
+  /** `3/10`. */
+  readonly shard: string;
+  /** The origin of the base URL. */
+  readonly origin: string;
+  /** The values that flags, environment and profile put into bodies, by field or flag; digests of them in a record. */
+  readonly values: Readonly<Record<string, string>>;
+}
+
+/** The identity of a batch. */
+export function createBatchIdentity(
+  operation: Operation,
+  url: URL,
+  { index, count }: Shard,
+  { fieldEdits, perLineFlags }: LineDefaults,
+  settings: AutofillSettings | undefined,
+): BatchIdentity {
+  const { fields } = flagTarget(operation);
+  const autofilled = Object.entries(fields).flatMap(([name, { fill }]) =>
+    fill === 'project' || fill === 'model' ? [[name, settings?.[fill].text ?? '']] : [],
+  );
+  return {
+    operation: operation.path,
+    shard: `${index}/${count}`,
+    origin: url.origin,
+    values: Object.fromEntries([
+      ['--exact', String(settings === undefined)],
+      ...autofilled,
+      ...fieldEdits.map(({ path, text }) => [path.join('.'), text.toString()]),
+      ...Array.from(perLineFlags, ([name, value]) => [`--${name}`, String(value)]),
+    ]),
+  };
+}
+
+/** An identity as a checkpoint keeps it: values may be secret, so only their digests are kept. */
+export function recordedIdentity(identity: BatchIdentity, runId: string): BatchIdentity {
+  const values = Object.entries(identity.values).map(([name, value]) => [name, digestValue(runId, value)]);
+  return { ...identity, values: Object.fromEntries(values) };
+}
+
+/** The `run` and `settings` members that tie each result line to its batch. */
+export function formatStamp(identity: BatchIdentity, runId: string): string {
+  const { operation, shard, origin, values } = recordedIdentity(identity, runId);
+  const valuesDigest = digestValue(runId, JSON.stringify(Object.entries(values).sort()));
+  return `"run":"${runId}","settings":"${operation} ${shard} ${digestValue(runId, origin)} ${valuesDigest}"`;
+}
+
+/** The run that a stamp names. */
+export function stampRunId(stamp: string): string {
+  return stamp.slice('"run":"'.length, '"run":"'.length + UUID_CHARS);
+}
+
+const UUID_CHARS = 36;
+
+/** How a batch differs from the one that wrote a checkpoint. */
+export interface IdentityDifferences {
+  /** Another batch: its results cannot be in the same file. */
+  readonly fatal: readonly string[];
+  /** The same batch with other values or at another service: its owner may want that. */
+  readonly acceptable: readonly string[];
+}
+
+/** Compares a batch with the stamps of result lines; of several values the batch has to match one. */
+export function compareStamps(stamps: Iterable<string>, current: BatchIdentity, runId: string): IdentityDifferences {
+  const expected = stampParts(formatStamp(current, runId));
+  const found = Array.from(stamps, stampParts);
+  const fatal = new Set<string>();
+  for (const { operation, shard } of found) {
+    if (operation !== expected.operation) fatal.add(`it holds results of ${operation}, not ${expected.operation}`);
+    else if (shard !== expected.shard) fatal.add(`it holds results of shard ${shard}, not ${expected.shard}`);
+  }
+  const isNewOrigin = found.length > 0 && !found.some(({ origin }) => origin === expected.origin);
+  const isNewValues = found.length > 0 && !found.some(({ values }) => values === expected.values);
+  return {
+    fatal: [...fatal],
+    acceptable: [
+      ...(isNewOrigin ? [`its results came from another base URL than ${current.origin}`] : []),
+      ...(isNewValues ? ['its results were requested with other flags, environment or profile values'] : []),
+    ],
+  };
+}
+
+/** Compares a batch with the record of an earlier run, which can name what differs. */
+export function compareIdentities(recorded: BatchIdentity, current: BatchIdentity): IdentityDifferences {
+  const isOtherBatch = recorded.operation !== current.operation || recorded.shard !== current.shard;
+  const names = new Set([...Object.keys(recorded.values), ...Object.keys(current.values)]);
+  const changed = Array.from(names).filter((name) => recorded.values[name] !== current.values[name]);
+  return {
+    fatal: !isOtherBatch
+      ? []
+      : recorded.operation === current.operation
+        ? [`it holds results of shard ${recorded.shard}, not ${current.shard}`]
+        : [`it holds results of ${recorded.operation}, not ${current.operation}`],
+    acceptable: [
+      ...(recorded.origin === current.origin
+        ? []
+        : [`its results came from ${recorded.origin}, and the base URL is now ${current.origin}`]),
+      ...(changed.length === 0 ? [] : [`it was started with other values for ${changed.join(', ')}`]),
+    ],
+  };
+}
+
+function stampParts(stamp: string): { operation: string; shard: string; origin: string; values: string } {
+  const [operation = '', shard = '', origin = '', values = ''] = (/"settings":"([^"]*)"/.exec(stamp)?.[1] ?? '').split(
+    ' ',
+  );
+  return { operation, shard, origin, values };
+}

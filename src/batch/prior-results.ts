@@ -1,0 +1,199 @@
+import { stat } from 'node:fs/promises';
+import { Failure, usageFailure } from '../errors.ts';
+import { isNotFoundError, pathExists } from '../files/file-errors.ts';
+import { acquireLock, type LockRuntime, type Unlock } from '../files/file-lock.ts';
+import { resolveSymlinks } from '../files/rename-durably.ts';
+import type { Reporter } from '../output/reporter.ts';
+import {
+  type BatchIdentity,
+  compareIdentities,
+  compareStamps,
+  type IdentityDifferences,
+  recordedIdentity,
+  stampRunId,
+} from './batch-identity.ts';
+import type { CheckpointPath } from './compact-checkpoint.ts';
+import { type InFlightLine, type InFlightState, readInFlightLog } from './in-flight-log.ts';
+import { createLineIndex, type LineIndex } from './line-index.ts';
+import { type CheckpointState, readCheckpoint } from './read-checkpoint.ts';
+
+/** What earlier runs left in a checkpoint file, while no other process can use it. */
+export interface PriorResults extends CheckpointPath {
+  /** The id of the run, a UUID; the same when a run is resumed. */
+  readonly runId: string;
+  readonly identity: BatchIdentity;
+  /** The ids and times of the earlier run can be made again. */
+  readonly isSameRun: boolean;
+  readonly lineIndex: LineIndex;
+  readonly checkpoint: CheckpointState;
+  readonly inFlight: InFlightState | undefined;
+  /** The request of a line that has no result, if it may have been sent. */
+  readonly inFlightLine: (line: number) => InFlightLine | undefined;
+  readonly canAcceptChanges: boolean;
+  readonly release: Unlock;
+}
+
+/** How a checkpoint file may be used. */
+export interface CheckpointUse {
+  readonly identity: BatchIdentity;
+  /** The id of the run, if it is a new one. */
+  readonly newRunId: string;
+  readonly isResumed: boolean;
+  /** Changed input lines, and other flags, are wanted. */
+  readonly canAcceptChanges: boolean;
+}
+
+/**
+ * Locks a checkpoint file and reads what earlier runs left. Throws Failure `guard` for one that another process uses,
+ * that has two names, or that belongs to another batch, and usage for one that exists and is not to be resumed.
+ */
+export async function openPriorResults(
+  { path, displayPath }: CheckpointPath,
+  use: CheckpointUse,
+  runtime: LockRuntime,
+  { warn }: Pick<Reporter, 'warn'>,
+): Promise<PriorResults> {
+  const target = await resolveSymlinks(path);
+  const checkpointPath = { path: target, displayPath: target === path ? displayPath : target };
+  const release = await acquireLock(target, checkpointPath.displayPath, runtime, 0, 'guard');
+  try {
+    await rejectHardLinks(checkpointPath);
+    if (!use.isResumed) await rejectExistingResults(checkpointPath);
+    const prior = await readPriorResults(checkpointPath, use, release);
+    const { checkpoint, inFlight } = prior;
+    if (checkpoint.hasMissingEntries)
+      await warn(`results were removed from ${prior.displayPath}; lines without a result may have been applied`);
+    else if (isInFlightLogMissing(prior.lineIndex, checkpoint, inFlight))
+      await warn(
+        `${inFlightPath(prior.displayPath)} is missing, and the run was not completed; lines without a result may have been applied`,
+      );
+    return prior;
+  } catch (error) {
+    await release();
+    throw error;
+  }
+}
+
+async function readPriorResults(
+  { path, displayPath }: CheckpointPath,
+  { identity, newRunId, canAcceptChanges }: CheckpointUse,
+  release: Unlock,
+): Promise<PriorResults> {
+  const lineIndex = createLineIndex();
+  const checkpoint = await readCheckpoint(path, displayPath, 0, lineIndex);
+  const isSettled = (line: number, digest: string | undefined): boolean => {
+    const entry = lineIndex.get(line);
+    return entry?.exitCode === 0 && (digest === undefined || entry.digest === undefined || entry.digest === digest);
+  };
+  const inFlight =
+    (await readInFlightLog(inFlightPath(path), inFlightPath(displayPath), isSettled)) ??
+    (await readInFlightLog(legacyInFlightPath(path), legacyInFlightPath(displayPath), isSettled));
+  const runIds = new Set(Array.from(checkpoint.stamps, stampRunId));
+  const [firstRunId] = runIds;
+  const runId = inFlight?.runId ?? firstRunId ?? newRunId;
+  if (runIds.size > 1) throw otherBatchFailure(displayPath, ['it holds results of several runs'], false);
+  if (inFlight?.identity && firstRunId !== undefined && firstRunId !== inFlight.runId)
+    throw otherBatchFailure(displayPath, [`${inFlightPath(displayPath)} belongs to another run`], false);
+  rejectOtherBatch(displayPath, differences(identity, runId, checkpoint, inFlight), canAcceptChanges);
+  const isLegacy = checkpoint.hasLegacyEntries || (inFlight !== undefined && inFlight.identity === undefined);
+  if (isLegacy && !canAcceptChanges) throw legacyFailure(displayPath);
+  const isIncomplete = checkpoint.hasMissingEntries || isInFlightLogMissing(lineIndex, checkpoint, inFlight);
+  return {
+    path,
+    displayPath,
+    runId,
+    identity,
+    isSameRun: inFlight === undefined ? lineIndex.size() === 0 : inFlight.identity !== undefined,
+    lineIndex,
+    checkpoint,
+    inFlight,
+    inFlightLine: (line) => inFlight?.lines.get(line) ?? (isIncomplete && !lineIndex.get(line) ? LOST_LINE : undefined),
+    canAcceptChanges,
+    release,
+  };
+}
+
+// Nobody knows when, or whether, it was sent.
+const LOST_LINE: InFlightLine = { timestampMs: 0, digest: undefined };
+
+// A checkpoint and its log belong together until the run is completed.
+function isInFlightLogMissing(
+  lineIndex: LineIndex,
+  { completion, hasLegacyEntries }: CheckpointState,
+  inFlight: InFlightState | undefined,
+): boolean {
+  return lineIndex.size() > 0 && !inFlight && !completion && !hasLegacyEntries;
+}
+
+function differences(
+  identity: BatchIdentity,
+  runId: string,
+  { stamps }: CheckpointState,
+  inFlight: InFlightState | undefined,
+): IdentityDifferences {
+  if (inFlight && inFlight.operation !== identity.operation)
+    return { fatal: [`it holds results of ${inFlight.operation}, not ${identity.operation}`], acceptable: [] };
+  const ofResults = compareStamps(stamps, identity, runId);
+  if (!inFlight?.identity) return ofResults;
+  // Of two sets of values that were accepted, both are fine.
+  const isKnown = stamps.size > 0 && ofResults.acceptable.length === 0;
+  const ofLog = compareIdentities(inFlight.identity, recordedIdentity(identity, runId));
+  return { fatal: [...ofLog.fatal, ...ofResults.fatal], acceptable: isKnown ? [] : ofLog.acceptable };
+}
+
+function rejectOtherBatch(
+  displayPath: string,
+  { fatal, acceptable }: IdentityDifferences,
+  canAcceptChanges: boolean,
+): void {
+  if (fatal.length > 0) throw otherBatchFailure(displayPath, fatal, false);
+  if (acceptable.length > 0 && !canAcceptChanges) throw otherBatchFailure(displayPath, acceptable, true);
+}
+
+function otherBatchFailure(displayPath: string, reasons: readonly string[], isAcceptable: boolean): Failure {
+  return new Failure('guard', `${displayPath} belongs to another batch: ${reasons.join('; ')}`, {
+    hint: isAcceptable
+      ? 'use the same flags and profile, choose another file with -o, or resume with --accept-changes'
+      : 'choose another file with -o',
+    applied: 'no',
+  });
+}
+
+function legacyFailure(displayPath: string): Failure {
+  return new Failure('guard', `${displayPath} was written by svc 0.1, which did not record its input lines`, {
+    hint: 'if its input is unchanged, resume with --accept-changes',
+    applied: 'no',
+  });
+}
+
+async function rejectHardLinks({ path, displayPath }: CheckpointPath): Promise<void> {
+  const found = await stat(path).catch((error: unknown) => {
+    if (isNotFoundError(error)) return undefined;
+    throw error;
+  });
+  if (found?.isFile() && found.nlink > 1)
+    throw new Failure('guard', `${displayPath} has ${found.nlink} names (hard links), so another batch could use it`, {
+      hint: 'choose another file with -o',
+      applied: 'no',
+    });
+}
+
+async function rejectExistingResults({ path, displayPath }: CheckpointPath): Promise<void> {
+  for (const toPath of [String, inFlightPath, legacyInFlightPath]) {
+    if (await pathExists(toPath(path)))
+      throw usageFailure(
+        `${toPath(displayPath)} already exists`,
+        'use --resume to continue that run, or choose another file with -o',
+      );
+  }
+}
+
+/** The write-ahead log beside a checkpoint file. */
+export function inFlightPath(path: string): string {
+  return `${path}.inflight`;
+}
+
+/** The write-ahead log as svc 0.1 named it. */
+export function legacyInFlightPath(path: string): string {
+  return `${path}.intents`;
+}

@@ -1,0 +1,272 @@
+import {
+  existsSync,
+  linkSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { answerJson, countingServer } from '../support/counting-server.ts';
+import { folder, type Result, svc } from '../support/svc.ts';
+
+const credentials = { SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1', SVC_TOKEN: 'tok-en-1', SVC_PROJECT_ID: 'a/b' };
+const chat = (content: string) => JSON.stringify({ messages: [{ role: 'user', content }] });
+
+interface Batch {
+  readonly cwd: string;
+  readonly counts: ReadonlyMap<string, number>;
+  readonly write: (prompts: readonly string[]) => void;
+  readonly run: (args?: readonly string[], command?: readonly string[], stdin?: string) => Promise<Result>;
+  /** The answered prompt of each line. */
+  readonly results: () => Map<number, string | undefined>;
+}
+
+/** A batch of prompts, of which those in `rejected` get a 400. */
+async function batch(prompts: readonly string[], rejected: ReadonlySet<string> = new Set()): Promise<Batch> {
+  const cwd = folder();
+  const { url, counts } = await countingServer(
+    (body) => JSON.parse(body).messages.at(-1).content,
+    ({ key }, response) => {
+      if (rejected.has(key)) return answerJson(response, { detail: 'no' }, 400);
+      answerJson(response, { model: 'm', choices: [{ index: 0, message: { content: key }, finish_reason: 'stop' }] });
+    },
+  );
+  const write = (lines: readonly string[]): void =>
+    writeFileSync(join(cwd, 'in.jsonl'), lines.map((line) => `${line === '' ? '' : chat(line)}\n`).join(''));
+  write(prompts);
+  return {
+    cwd,
+    counts,
+    write,
+    run: (args = ['--resume'], command = ['chat'], stdin) =>
+      svc([...command, '--batch', stdin === undefined ? 'in.jsonl' : '-', '-o', 'out.jsonl', ...args], {
+        cwd,
+        env: { ...credentials, SVC_BASE_URL: url },
+        ...(stdin === undefined ? {} : { stdin }),
+      }),
+    results: () =>
+      new Map(
+        readFileSync(join(cwd, 'out.jsonl'), 'utf8')
+          .trim()
+          .split('\n')
+          .map((line) => JSON.parse(line))
+          .map(({ line, reply }) => [line, reply?.choices?.[0].message.content]),
+      ),
+  };
+}
+
+const twelve = Array.from({ length: 12 }, (_, at) => `p${at + 1}`);
+const once = (counts: ReadonlyMap<string, number>): string[] =>
+  [...counts].flatMap(([key, count]) => (count === 1 ? [] : [key]));
+
+describe('a checkpoint whose input changed', () => {
+  it.each<[string, (lines: string[]) => string[], string]>([
+    ['a line was deleted', (lines) => lines.filter((_, at) => at !== 4), 'changed lines: 5-11; removed lines: 12'],
+    ['a line was edited', (lines) => lines.map((line, at) => (at === 2 ? 'other' : line)), 'changed lines: 3'],
+    ['lines were swapped', ([first = '', second = '', ...more]) => [second, first, ...more], 'changed lines: 1-2'],
+    ['every line was replaced', (lines) => lines.map((line) => `x${line}`), 'changed lines: 1-12'],
+    ['a line was emptied', (lines) => lines.map((line, at) => (at === 6 ? '' : line)), 'removed lines: 7'],
+  ])('because %s stops before anything is sent', async (_, change, message) => {
+    const { run, write, counts, cwd } = await batch(twelve, new Set(['p5']));
+    expect((await run([])).code).toBe(10);
+    const output = readFileSync(join(cwd, 'out.jsonl'));
+    write(change(twelve));
+    const { code, stderr } = await run();
+    expect({ code, stderr }).toMatchObject({ code: 13, stderr: expect.stringContaining(message) });
+    expect(stderr).toContain('--accept-changes');
+    expect(counts.size).toBe(12);
+    expect(once(counts)).toEqual([]);
+    expect(readFileSync(join(cwd, 'out.jsonl'))).toEqual(output);
+    expect(readdirSync(cwd).filter((name) => name.endsWith('.lock'))).toEqual([]);
+  });
+
+  it('is compared before credentials, and also where the input comes from stdin', async () => {
+    const { run, cwd, counts } = await batch(twelve);
+    expect((await run([])).code).toBe(0);
+    const reordered = [...twelve].reverse().map(chat).join('\n');
+    const { code, stderr } = await run(['--resume'], ['chat'], reordered);
+    expect({ code, stderr }).toMatchObject({ code: 13, stderr: expect.stringContaining('stdin is not the input') });
+    const without = await svc(['chat', '--batch', 'in.jsonl', '-o', 'out.jsonl', '--resume', '-m', 'x'], {
+      cwd,
+      env: { SVC_BASE_URL: 'http://127.0.0.1:9' },
+    });
+    expect(without.code).toBe(13);
+    const appended = [...twelve, 'p13'].map(chat).join('\n');
+    expect(await run(['--resume'], ['chat'], appended)).toMatchObject({ code: 0 });
+    expect(counts.size).toBe(13);
+    expect(once(counts)).toEqual([]);
+  });
+
+  it('sends the changed lines with --accept-changes, and no result stays on a wrong line', async () => {
+    const { run, write, counts, results } = await batch(twelve, new Set(['p5']));
+    await run([]);
+    const changed = twelve.filter((line) => line !== 'p5');
+    write(changed);
+    const { code, stderr } = await run(['--resume', '--accept-changes']);
+    expect({ code, stderr }).toMatchObject({ code: 0 });
+    expect([...results()]).toEqual(changed.map((prompt, at) => [at + 1, prompt]));
+    expect(once(counts).sort()).toEqual(['p10', 'p11', 'p12', 'p6', 'p7', 'p8', 'p9']);
+    expect((await run()).code).toBe(0);
+    expect(counts.get('p12')).toBe(2);
+  });
+
+  it('takes lines that were appended', async () => {
+    const { run, write, counts, results } = await batch(twelve);
+    await run([]);
+    write([...twelve, 'p13', 'p14']);
+    expect(await run()).toMatchObject({ code: 0 });
+    expect(counts.size).toBe(14);
+    expect(once(counts)).toEqual([]);
+    expect(results().get(14)).toBe('p14');
+  });
+});
+
+describe('a checkpoint of another batch', () => {
+  it.each<[string, string[], string[], string]>([
+    [
+      'operation',
+      ['chat'],
+      ['feedback', 'schema'],
+      'it holds results of /v1/chat/completions, not /feedback/payload_schema',
+    ],
+    ['shard', ['chat', '--shard', '1/8'], ['chat', '--shard', '1/4'], 'it holds results of shard 1/8, not 1/4'],
+    ['model', ['chat', '-m', 'a'], ['chat', '-m', 'b'], 'other flags, environment or profile values'],
+    [
+      'base URL',
+      ['chat'],
+      ['chat', '--base-url', 'http://localhost:9'],
+      'from another base URL than http://localhost:9',
+    ],
+  ])('by its %s is refused, also when it is complete', async (_, first, second, message) => {
+    const { run, counts } = await batch(twelve);
+    expect((await run([], first)).code).toBe(0);
+    const sent = counts.size;
+    const { code, stderr } = await run(['--resume'], second);
+    expect({ code, stderr }).toMatchObject({ code: 13, stderr: expect.stringContaining(message) });
+    expect(counts.size).toBe(sent);
+  });
+
+  it('keeps the values of flags to itself', async () => {
+    const { run, cwd } = await batch(twelve, new Set(['p3']));
+    await run(['--cache-salt', 'random', '--fail-fast', '--concurrency', '1', '--model', 'secret-model']);
+    expect(readFileSync(join(cwd, 'out.jsonl.inflight'), 'utf8')).not.toContain('secret-model');
+  });
+});
+
+function linkedName(cwd: string): string {
+  symlinkSync('out.jsonl', join(cwd, 'link'));
+  return 'link';
+}
+
+describe('a checkpoint file', () => {
+  /** A run that stopped at its third line. */
+  const stopped = async (): Promise<Batch> => {
+    const rejected = new Set(['p3']);
+    const made = await batch(twelve, rejected);
+    expect((await made.run(['--fail-fast', '--concurrency', '1'])).code).toBe(10);
+    rejected.clear();
+    return made;
+  };
+
+  it('that was renamed without its .inflight file leaves its lines unknown', async () => {
+    const { run, cwd, counts } = await stopped();
+    rmSync(join(cwd, 'out.jsonl.inflight'));
+    const before = counts.size;
+    const { code, stderr } = await run();
+    expect({ code, stderr }).toMatchObject({
+      code: 10,
+      stderr: expect.stringContaining('out.jsonl.inflight is missing'),
+    });
+    expect(stderr).toMatch(/\d+ unknown, 0 not sent/);
+    expect(counts.size).toBe(before);
+    expect(await run(['--resume', '--retry-unknown'])).toMatchObject({ code: 0 });
+    expect(counts.size).toBe(12);
+  });
+
+  it('beside the .inflight file of another run is refused', async () => {
+    const [one, two] = [await stopped(), await stopped()];
+    renameSync(join(two.cwd, 'out.jsonl.inflight'), join(one.cwd, 'out.jsonl.inflight'));
+    const { code, stderr } = await one.run();
+    expect({ code, stderr }).toMatchObject({ code: 13, stderr: expect.stringContaining('belongs to another run') });
+  });
+
+  it.each([
+    ['./../', (cwd: string) => `./../${cwd.split('/').at(-1)}/out.jsonl`],
+    ['a symbolic link', (cwd: string) => linkedName(cwd)],
+  ])('is one file under its other name %s', async (_, name) => {
+    const { run, cwd, counts } = await stopped();
+    const { code } = await run(['--resume', '-o', name(cwd)]);
+    expect(code).toBe(0);
+    expect(once(counts)).toEqual(['p3']);
+    expect(readdirSync(cwd).filter((file) => /\.(lock|inflight)$/.test(file))).toEqual([]);
+  });
+
+  it('with a hard link is refused', async () => {
+    const { run, cwd } = await stopped();
+    linkSync(join(cwd, 'out.jsonl'), join(cwd, 'second.jsonl'));
+    expect(await run()).toMatchObject({ code: 13, stderr: expect.stringContaining('out.jsonl has 2 names') });
+  });
+
+  it('that another process uses is refused at once, and its owner is named; a process that ended blocks nobody', async () => {
+    const { run, cwd } = await stopped();
+    const { hostname } = await import('node:os');
+    writeFileSync(join(cwd, 'out.jsonl.lock'), `${process.pid} ${hostname()} ab`);
+    expect(await run()).toMatchObject({
+      code: 13,
+      stderr: expect.stringContaining(`in use by process ${process.pid}`),
+    });
+    writeFileSync(join(cwd, 'out.jsonl.lock'), `${process.pid} ${hostname()} ab 12`);
+    expect(await run()).toMatchObject({ code: 0 });
+  });
+
+  it('and its log are for their owner only', async () => {
+    const { cwd } = await stopped();
+    for (const name of ['out.jsonl', 'out.jsonl.inflight'])
+      expect(statSync(join(cwd, name)).mode & 0o777, name).toBe(0o600);
+  });
+
+  it('with a flipped bit is noticed, wherever the bit is', async () => {
+    const { run, cwd, counts } = await stopped();
+    const sent = counts.size;
+    for (const name of ['out.jsonl', 'out.jsonl.inflight']) {
+      const path = join(cwd, name);
+      const whole = readFileSync(path);
+      for (let at = 0; at < whole.length - 1; at += 7) {
+        const flipped = Buffer.from(whole);
+        flipped[at] = (flipped[at] ?? 0) ^ (1 << (at % 8));
+        writeFileSync(path, flipped);
+        expect([12, 13], `${name} ${at}`).toContain((await run()).code);
+      }
+      writeFileSync(path, whole);
+    }
+    expect(counts.size).toBe(sent);
+    expect(await run()).toMatchObject({ code: 0 });
+    expect(once(counts)).toEqual(['p3']);
+  });
+
+  it('that lost a result after it was complete does not send that line again', async () => {
+    const { run, cwd, counts } = await batch(twelve);
+    await run([]);
+    const [, ...kept] = readFileSync(join(cwd, 'out.jsonl'), 'utf8').split('\n');
+    writeFileSync(join(cwd, 'out.jsonl'), kept.join('\n'));
+    const { code, stderr } = await run();
+    expect({ code, stderr }).toMatchObject({ code: 10, stderr: expect.stringContaining('results were removed') });
+    expect(once(counts)).toEqual([]);
+  });
+
+  it('of svc 0.1 is continued with --accept-changes only', async () => {
+    const { run, cwd, counts } = await batch(twelve);
+    const entry = (line: number) =>
+      `{"line":${line},"id":null,"status":200,"exit_code":0,"applied":"yes","reply":{},"attempts":1,"ms":2}\n`;
+    writeFileSync(join(cwd, 'out.jsonl'), [1, 2, 3].map(entry).join(''));
+    expect(await run()).toMatchObject({ code: 13, stderr: expect.stringContaining('was written by svc 0.1') });
+    expect(await run(['--resume', '--accept-changes'])).toMatchObject({ code: 0 });
+    expect(counts.size).toBe(9);
+    expect(existsSync(join(cwd, 'out.jsonl.inflight'))).toBe(false);
+  });
+});
