@@ -164,7 +164,10 @@ function isRunning(pid) {
 // Field 22 of /proc/<pid>/stat, in ticks since the system started. The name of a program, in parentheses, may hold spaces.
 function processStart(pid) {
   try {
-    const fields = builtin('fs').readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /s, '').split(' ');
+    const fields = builtin('fs')
+      .readFileSync(`/proc/${pid}/stat`, 'utf8')
+      .replace(/^.*\) /s, '')
+      .split(' ');
     return fields[19];
   } catch {
     return undefined;
