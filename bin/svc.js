@@ -106,8 +106,10 @@ function hasPrintedStaticText() {
   const { fstatSync, writeSync } = builtin('fs');
   const words = process.argv.slice(2);
   try {
-    const columns = words.length === 1 && fstatSync(1).isCharacterDevice() ? process.stdout.columns : undefined;
-    const text = rootText(words, Math.min(columns || 80, 100));
+    const text = rootText(words);
+    // Help depends on the width, and has styles on a terminal.
+    const isFixed = text?.split('\n').length === 2 || (!fstatSync(1).isCharacterDevice() && !process.env.COLUMNS);
+    if (!isFixed) return false;
     return text !== undefined && writeSync(1, text) === Buffer.byteLength(text);
   } catch {
     return false;

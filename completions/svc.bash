@@ -212,7 +212,7 @@ _svc_command() {
     "help")
       flags="--verbose -v --quiet -q --error-format --help -h"
       valued="--error-format"
-      arguments="feedback chat train call auth profile serve batch spec doctor completion help exit-codes environment"
+      arguments="feedback chat train call auth profile serve batch spec doctor completion help bodies exit-codes environment formatting profiles retries training tracing local-service"
       ;;
   esac
 }

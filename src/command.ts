@@ -2,7 +2,7 @@ import type { Context } from './context.ts';
 import type { Flag, FlagValues } from './flag.ts';
 import type { Example } from './operations/operation.ts';
 
-/** A command that can be run. */
+/** A command, as data: parsing, help, completions, the reference and the man pages read it. */
 export interface Command {
   readonly words: readonly string[];
   readonly summary: string;
@@ -10,7 +10,7 @@ export interface Command {
   readonly argument?: Argument;
   readonly flags: readonly Flag[];
   readonly examples: readonly Example[];
-  /** Loads what runs the command; nothing of it is loaded before. */
+  /** Loads the code that runs the command. */
   readonly load: () => Promise<RunCommand>;
 }
 
@@ -20,9 +20,9 @@ export interface Argument {
   readonly summary: string;
   readonly isRepeatable?: true;
   readonly isRequired?: true;
-  /** The only values it takes; anything else is a wrong command line. */
+  /** The only legal values; any other is exit 2. */
   readonly choices?: readonly string[];
-  /** Words to offer where it is completed. */
+  /** Values that completion offers. */
   readonly offers?: readonly string[];
   /** It is a file. */
   readonly isFile?: true;

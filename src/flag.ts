@@ -3,20 +3,29 @@ export interface Flag {
   /** Without the dashes. */
   readonly name: string;
   readonly short?: string;
-  /** `switch`: on when given. `boolean`: `--x` and `--no-x`. `off`: only `--no-x`, named without the `no-`. `values`: may be given again. */
-  readonly takes: 'switch' | 'boolean' | 'off' | 'value' | 'values';
-  /** What stands for the value in help: `<file>`. */
+  /**
+   * `switch`: on when given. `boolean`: `--x` and `--no-x`. `off`: only `--no-x`, named without the `no-`. `values`:
+   * repeatable. `optional`: `--x` is true, a value is given only as `--x=value`.
+   */
+  readonly takes: 'switch' | 'boolean' | 'off' | 'value' | 'values' | 'optional';
+  /** The placeholder of the value in help: `<file>`. */
   readonly value?: string;
   readonly summary: string;
-  /** The heading in help it stands under. */
+  /** The heading in help that lists it. */
   readonly group: string;
-  /** The only values it takes; anything else is a wrong command line. */
+  /** The only legal values; any other is exit 2. */
   readonly choices?: readonly string[];
-  /** Words to offer where the value is completed, although others are legal too. */
+  /** Values that completion offers although others are legal. */
   readonly offers?: readonly string[];
+  /** Completion offers the profiles, projects or models it finds in the configuration. */
+  readonly completes?: 'profiles' | 'projects' | 'models';
+  /** Accepted for scripts, but not listed in help: it has no effect here. */
+  readonly isHidden?: true;
+  /** Flags that contradict it, in the form given: `start`, `no-stream`. Both together are exit 2. */
+  readonly conflicts?: readonly string[];
 }
 
-/** The flags that were given: true or false for switches and booleans, text for values, a list where one may be given again. */
+/** The flags given: true or false for switches and booleans, a string for values, an array for repeatable flags. */
 export type FlagValues = ReadonlyMap<string, boolean | string | readonly string[]>;
 
 /** True when a switch or boolean is on; undefined when it was not given. */
@@ -31,7 +40,7 @@ export function getStringFlag(flags: FlagValues, name: string): string | undefin
   return typeof value === 'string' ? value : undefined;
 }
 
-/** All values of a flag that may be given again, in order. */
+/** All values of a repeatable flag, in order. */
 export function getArrayFlag(flags: FlagValues, name: string): readonly string[] {
   const value = flags.get(name);
   return typeof value === 'object' ? value : [];

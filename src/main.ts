@@ -9,6 +9,7 @@ import { startDelayedSpinner } from './output/delayed-spinner.ts';
 import { createReporter, type Reporter } from './output/reporter.ts';
 import { ClosedPipeError, createStreamWriter, type Writer } from './output/writer.ts';
 import type { Runtime } from './runtime.ts';
+import { version } from './version.ts';
 
 // How long a command may take to report its state after a signal.
 const SHUTDOWN_TIMEOUT_MS = 2000;
@@ -43,8 +44,13 @@ export async function main(runtime: Runtime): Promise<ProcessEnd> {
     secrets,
   });
   try {
-    const parsed = parseCommandLine(argv, Math.min(stdout.columns, 100));
-    if ('text' in parsed) return await printText(parsed.text, stdout);
+    const parsed = parseCommandLine(argv);
+    if ('isVersion' in parsed) return await printVersion(stdout);
+    if ('help' in parsed) {
+      const { showHelp } = await import('./commands/help.ts');
+      await showHelp(parsed.help, runtime, stdout);
+      return 0;
+    }
     const { command, flags } = parsed.invocation;
     const isQuiet = getBooleanFlag(flags, 'quiet') === true;
     const isJson = resolveErrorFormat(getStringFlag(flags, 'error-format'), env) === 'json';
@@ -65,8 +71,8 @@ export async function main(runtime: Runtime): Promise<ProcessEnd> {
   }
 }
 
-async function printText(text: string, stdout: Writer): Promise<ProcessEnd> {
-  await stdout.write(text);
+async function printVersion(stdout: Writer): Promise<ProcessEnd> {
+  await stdout.write(`svc ${version}\n`);
   await stdout.end();
   return 0;
 }

@@ -8,7 +8,7 @@ import { operationFlags } from './shared-flags.ts';
 import { toolCommands } from './tool-commands.ts';
 import { trainCommands } from './train-commands.ts';
 
-/** All commands, in the order help shows them. */
+/** All commands, in the order of help. */
 export const allCommands: readonly Command[] = [
   ...allOperations.map(commandForOperation),
   ...accountCommands,
@@ -16,13 +16,13 @@ export const allCommands: readonly Command[] = [
   ...toolCommands,
 ];
 
-/** What the groups of commands are for. */
+/** The groups of commands, by their first word. */
 export const commandGroups: { readonly [word: string]: string } = {
-  feedback: 'Feedback on traced objects and calls',
-  call: 'Traced calls',
-  batch: 'Many bodies at once; svc <operation> --batch sends them',
-  auth: 'Credentials of a profile',
-  profile: 'Profiles: where to, and as whom',
+  feedback: 'Replace feedback and discover its schema',
+  call: 'Record traced calls',
+  batch: 'Work with the outputs of batches; svc <operation> --batch sends one',
+  auth: 'Store, show and remove credentials',
+  profile: 'Manage profiles: base URLs, credentials and defaults',
 };
 
 function commandForOperation(operation: Operation): Command {
@@ -33,7 +33,7 @@ function commandForOperation(operation: Operation): Command {
     summary: preview ? `${summary} (preview)` : summary,
     ...(about ? { about } : {}),
     ...(argument ? { argument: operationArgument(argument) } : {}),
-    // Made when they are asked for: a run needs those of one command.
+    // Created on first use: a run needs those of one command.
     get flags() {
       flags ??= [...bodyFlags(operation), ...operationFlags(operation)];
       return flags;

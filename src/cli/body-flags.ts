@@ -19,6 +19,7 @@ function shorthandFlag(name: string, shorthand: Shorthand): Flag {
     ...(shorthand.short ? { short: shorthand.short } : {}),
     takes: shorthand.kind === 'copy' ? 'switch' : shorthand.kind === 'role-message' ? 'values' : 'value',
     ...('value' in shorthand ? { value: shorthand.value } : {}),
+    ...(shorthand.conflicts ? { conflicts: shorthand.conflicts } : {}),
     summary: shorthand.summary,
     group: shorthand.common ? 'Common' : 'More',
   };

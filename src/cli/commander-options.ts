@@ -1,37 +1,35 @@
 import { Option, type Command as Program } from 'commander';
 import type { Flag, FlagValues } from '../flag.ts';
 
-/** The commander options of a flag; the second form of a boolean is hidden, because the first names both. */
+/** The commander options of a flag: two for a boolean, `--x` and `--no-x`. */
 export function commanderOptions(flag: Flag): Option[] {
   const on = flag.short ? `-${flag.short}, --${flag.name}` : `--${flag.name}`;
   const off = `--no-${flag.name}`;
   switch (flag.takes) {
     case 'switch':
-      return [new Option(on, flag.summary)];
+      return [new Option(on)];
     case 'off':
-      return [new Option(off, flag.summary)];
+      return [new Option(off)];
     case 'boolean':
-      return [new Option(on, flag.summary), new Option(off).hideHelp()];
+      return [new Option(on), new Option(off)];
+    case 'optional':
+      return [new Option(`${on} [value]`)];
     case 'value':
-      return [new Option(`${on} ${flag.value}`, flag.summary)];
+      return [new Option(`${on} ${flag.value}`)];
     case 'values':
-      // A collector, not a variadic option: that would swallow the arguments after it.
-      return [new Option(`${on} ${flag.value}`, flag.summary).argParser(appendValue)];
+      // A collector: a variadic option would take the arguments after it.
+      return [new Option(`${on} ${flag.value}`).argParser(appendValue)];
   }
 }
 
-/** How help names an option: both forms of a boolean at once. */
-export function optionTerm(option: Option, flags: readonly Flag[]): string {
-  const flag = flags.find(({ name }) => option.long === `--${name}`);
-  return flag?.takes === 'boolean' ? option.flags.replace('--', '--[no-]') : option.flags;
-}
-
-/** The values of the flags that stood on the command line; defaults of commander's own are none. */
+/** The values of the flags given on the command line, without commander's defaults. */
 export function readFlagValues(program: Program, flags: readonly Flag[]): FlagValues {
   const values = new Map<string, boolean | string | readonly string[]>();
   for (const flag of flags) {
     const attribute = new Option(`--${flag.name}`).attributeName();
-    if (program.getOptionValueSource(attribute) === 'cli') values.set(flag.name, program.getOptionValue(attribute));
+    if (program.getOptionValueSource(attribute) !== 'cli') continue;
+    const value = program.getOptionValue(attribute);
+    values.set(flag.name, flag.takes === 'optional' && value === '' ? true : value);
   }
   return values;
 }

@@ -1,15 +1,22 @@
 import { usageFailure } from '../errors.ts';
 import type { Flag } from '../flag.ts';
 
+/** Arguments in the form that commander reads, and the flag that asked for help, if any. */
+export interface NormalizedArguments {
+  readonly words: readonly string[];
+  readonly help?: '-h' | '--help';
+}
+
 /**
- * The words of a command line in the form commander reads: `--echo=false` becomes `--no-echo`. Throws usage where a
- * flag has lost its value and would swallow the next one, and for secrets, which are never arguments.
+ * Prepares arguments for commander: `--echo=false` becomes `--no-echo`, and an optional value is taken only after `=`.
+ * Throws usage when a flag lacks its value and another flag follows, and for secrets given as arguments.
  */
-export function normalizeArguments(words: readonly string[], flags: readonly Flag[]): string[] {
+export function normalizeArguments(words: readonly string[], flags: readonly Flag[]): NormalizedArguments {
   const normalized: string[] = [];
   for (let at = 0; at < words.length; at++) {
     const word = words[at] ?? '';
-    if (word === '--') return [...normalized, ...words.slice(at)];
+    if (word === '--') return { words: [...normalized, ...words.slice(at)] };
+    if (word === '-h' || word === '--help') return { words: normalized, help: word };
     rejectSecretArgument(word, flags);
     normalized.push(normalizeWord(word, flags));
     if (!takesNextWord(word, flags)) continue;
@@ -19,24 +26,29 @@ export function normalizeArguments(words: readonly string[], flags: readonly Fla
     normalized.push(value);
     at += 1;
   }
-  return normalized;
+  return { words: normalized };
 }
 
 function normalizeWord(word: string, flags: readonly Flag[]): string {
   const [, name = '', value] = /^--([^=]+)=(.*)$/s.exec(word) ?? [];
   const flag = flags.find((one) => one.name === name || `no-${one.name}` === name);
-  if (!flag || value === undefined || takesValue(flag)) return word;
+  if (flags.some(({ takes, name }) => takes === 'optional' && word === `--${name}`)) return `${word}=`;
+  if (!flag || value === undefined || flag.takes === 'optional' || takesValue(flag)) return word;
   if (flag.takes !== 'boolean' || name !== flag.name) throw usageFailure(`--${name} takes no value`, `write --${name}`);
   if (value !== 'true' && value !== 'false') {
-    throw usageFailure(`--${name} is on or off, not ${JSON.stringify(value)}`, `write --${name} or --no-${name}`);
+    throw usageFailure(
+      `--${name} must be true or false, not ${JSON.stringify(value)}`,
+      `write --${name} or --no-${name}`,
+    );
   }
   return value === 'true' ? `--${name}` : `--no-${name}`;
 }
 
-function takesNextWord(word: string, flags: readonly Flag[]): boolean {
+/** True when the next word is the value of the flag, or of the last of several joined short flags. */
+export function takesNextWord(word: string, flags: readonly Flag[]): boolean {
   if (word.startsWith('--')) return flags.some((flag) => takesValue(flag) && word === `--${flag.name}`);
   if (!/^-[A-Za-z]/.test(word)) return false;
-  // Of joined short flags the first that takes a value has the rest of the word, or, where there is none, the next word.
+  // The first of several joined short flags that takes a value takes the rest of the word or, if empty, the next word.
   for (const [at, letter] of [...word].slice(1).entries()) {
     const flag = flags.find(({ short }) => short === letter);
     if (flag && takesValue(flag)) return at === word.length - 2;
@@ -58,8 +70,8 @@ function rejectSecretArgument(word: string, flags: readonly Flag[]): void {
   const name = /^--(token|password|secret|api-key|credential)(?:=|$)/.exec(word)?.[1];
   if (name === undefined || flags.some((flag) => flag.name === name)) return;
   throw usageFailure(
-    `--${name}: a secret is never an argument, other users could see it`,
-    'use svc auth login with --token-stdin or --password-stdin, or SVC_TOKEN, or SVC_USERNAME and SVC_PASSWORD',
+    `--${name} is not accepted: other users can see the arguments of a process`,
+    'use svc auth login with --token-stdin or --password-stdin, or set SVC_TOKEN, or SVC_USERNAME and SVC_PASSWORD',
   );
 }
 

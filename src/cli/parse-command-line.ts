@@ -1,69 +1,115 @@
 import { CommanderError, Command as Program } from 'commander';
 import type { Argument, Command, Invocation } from '../command.ts';
 import { type Failure, usageFailure } from '../errors.ts';
-import { type FlagValues, getStringFlag } from '../flag.ts';
-import { allCommands, commandGroups } from './all-commands.ts';
-import { commanderOptions, optionTerm, readFlagValues } from './commander-options.ts';
-import { examplesText, subcommandsText } from './docs/help-text.ts';
-import { rootHelp, versionText } from './docs/root-help.ts';
+import { closestMatch } from '../fields/closest-match.ts';
+import { type Flag, type FlagValues, getStringFlag } from '../flag.ts';
+import { allCommands } from './all-commands.ts';
+import { splitAtCommand } from './command-words.ts';
+import { commanderOptions, readFlagValues } from './commander-options.ts';
 import { normalizeArguments } from './normalize-arguments.ts';
 
-/** A command line that was understood: something to run, or text that was asked for. */
-export type ParsedCommandLine = { readonly invocation: Invocation } | { readonly text: string };
+/** A parsed command line: a command to run, or text to print. */
+export type ParsedCommandLine =
+  | { readonly invocation: Invocation }
+  | { readonly help: HelpRequest }
+  | { readonly isVersion: true };
 
-/**
- * Reads a command line. Each command has its own flags and the root only help and version, so no flag is taken by the
- * wrong command. Throws usage for whatever is wrong with it. `columns` is the width of help.
- */
-export function parseCommandLine(argv: readonly string[], columns: number): ParsedCommandLine {
-  const output: string[] = [];
-  const page: HelpPage = { columns, write: (text) => output.push(text) };
-  const command = findCommand(argv);
+/** Asks for the help of a command, of a group (`feedback`), or, without words, of svc. */
+export interface HelpRequest {
+  readonly words: readonly string[];
+  readonly isFull: boolean;
+}
+
+/** Parses a command line. Throws Failure `usage` for every mistake in it. */
+export function parseCommandLine(argv: readonly string[]): ParsedCommandLine {
+  const { words, command, rest, asksFor } = splitAtCommand(argv);
+  if (asksFor === '--version') return { isVersion: true };
+  if (asksFor) return { help: { words: [...words, ...commandAfterHelp(words, rest)], isFull: asksFor === '--help' } };
+  if (!command) {
+    const isComplete =
+      rest.length === 0 && allCommands.some((one) => words.every((word, at) => one.words[at] === word));
+    return isComplete ? { help: { words, isFull: true } } : rejectCommand(words, rest);
+  }
+  const normalized = normalizeArguments(rest, command.flags);
+  if (normalized.help) return { help: { words, isFull: normalized.help === '--help' } };
+  return { invocation: parseInvocation(command, normalized.words) };
+}
+
+// `svc --help chat` means `svc chat --help`.
+function commandAfterHelp(words: readonly string[], rest: readonly string[]): readonly string[] {
+  return splitAtCommand([...words, ...rest.filter((word) => !word.startsWith('-'))]).words.slice(words.length);
+}
+
+function rejectCommand(words: readonly string[], rest: readonly string[]): never {
+  const group = words.slice(0, -1);
+  const flag = rest.find((word) => word.startsWith('-'))?.split('=')[0];
+  const last = words.at(-1);
+  const isGroup = allCommands.some((one) => words.every((word, at) => one.words[at] === word));
+  const siblings = allCommands.flatMap(({ words: path }) =>
+    group.every((word, at) => path[at] === word) ? (path[group.length] ?? []) : [],
+  );
+  const name = ['svc', ...(isGroup ? words : group)].join(' ');
+  if (isGroup || last === undefined)
+    throw usageFailure(`${name} needs a command before ${flag ?? rest[0]}`, `run: ${name} --help`);
+  const suggestion = closestMatch(last, siblings);
+  throw usageFailure(
+    `unknown command ${JSON.stringify([...group, last].join(' '))}`,
+    suggestion ? `did you mean: ${name} ${suggestion}` : `run: ${name} --help`,
+  );
+}
+
+// The tree has every command. Only the chosen one gets flags and an action, which keeps the start fast.
+function parseInvocation(command: Command, words: readonly string[]): Invocation {
+  const root = createProgram('svc');
+  let invocation: Invocation | undefined;
+  for (const one of allCommands) {
+    // `lint` and `log` are commands only as the first word after `train`.
+    if (one !== command && command.words.every((word, at) => one.words[at] === word)) continue;
+    const program = one.words.reduce((parent, word) => findProgram(parent, word) ?? parent.command(word), root);
+    if (one === command) {
+      defineCommand(program, command).action(() => {
+        const flags = readFlagValues(program, command.flags);
+        invocation = { command, args: program.args, flags };
+      });
+    } else program.action(() => {});
+  }
   try {
-    if (command) return { invocation: parseInvocation(command, argv.slice(command.words.length), page) };
-    createRootProgram(page).parse(argv, { from: 'user' });
+    root.parse([...command.words, ...words], { from: 'user' });
   } catch (error) {
-    if (!(error instanceof CommanderError)) throw error;
-    // Help and version end the reading as well.
-    if (error.exitCode !== 0 && error.code !== 'commander.help') throw toUsageFailure(error, command);
+    throw error instanceof CommanderError ? toUsageFailure(error, command) : error;
   }
-  return { text: output.join('') };
+  if (!invocation) throw usageFailure(`cannot parse the arguments of svc ${command.words.join(' ')}`);
+  requireChoices(command, invocation);
+  rejectContradictions(command.flags, invocation.flags);
+  return invocation;
 }
 
-/** The help of a command, of a group of commands (`feedback`), or, without words, of the whole program. */
-export function commandHelpText(words: readonly string[], columns: number): string {
-  const parsed = parseCommandLine([...words, '--help'], columns);
-  return 'text' in parsed ? parsed.text : '';
+function createProgram(name: string): Program {
+  const ignore = (): void => {};
+  return new Program(name)
+    .exitOverride()
+    .helpCommand(false)
+    .helpOption(false)
+    .configureOutput({ writeOut: ignore, writeErr: ignore, outputError: ignore });
 }
 
-// Of commands that begin alike the one of more words: `train log` is no `train` of a file.
-function findCommand(argv: readonly string[]): Command | undefined {
-  const matches = allCommands.filter(({ words }) => words.every((word, at) => argv[at] === word));
-  return matches.sort((left, right) => right.words.length - left.words.length)[0];
+function findProgram(parent: Program, word: string): Program | undefined {
+  return parent.commands.find((program) => program.name() === word);
 }
 
-interface HelpPage {
-  readonly columns: number;
-  readonly write: (text: string) => void;
+function defineCommand(program: Program, { argument, flags }: Command): Program {
+  if (argument) program.argument(argumentTerm(argument));
+  for (const flag of flags) for (const option of commanderOptions(flag)) program.addOption(option);
+  return program;
 }
 
-function parseInvocation(command: Command, words: readonly string[], page: HelpPage): Invocation {
-  const program = createProgram(`svc ${command.words.join(' ')}`, page);
-  program.description([`${command.summary}.`, command.about].filter(Boolean).join('\n\n'));
-  if (command.argument) program.argument(argumentTerm(command.argument), command.argument.summary);
-  for (const flag of command.flags) {
-    for (const option of commanderOptions(flag)) program.addOption(option.helpGroup(`${flag.group}:`));
-  }
-  program.optionsGroup('Help:').helpOption('-h, --help', 'Show this help');
-  program.configureHelp({ optionTerm: (option) => optionTerm(option, command.flags) });
-  program.addHelpText('after', subcommandsText(command) + examplesText(command.examples));
-  program.parse(normalizeArguments(words, command.flags), { from: 'user' });
-  const flags = readFlagValues(program, command.flags);
-  requireChoices(command, program.args, flags);
-  return { command, args: program.args, flags };
+/** An argument as usage lines show it: `<name>`, `[files...]`. */
+export function argumentTerm({ name, isRepeatable, isRequired }: Argument): string {
+  const term = isRepeatable ? `${name}...` : name;
+  return isRequired ? `<${term}>` : `[${term}]`;
 }
 
-function requireChoices({ argument, flags }: Command, args: readonly string[], values: FlagValues): void {
+function requireChoices({ argument, flags }: Command, { args, flags: values }: Invocation): void {
   const flagChoices = flags.map(({ name, choices }) => ({
     name: `--${name}`,
     value: getStringFlag(values, name),
@@ -74,40 +120,43 @@ function requireChoices({ argument, flags }: Command, args: readonly string[], v
     { name: argument?.name, value: args[0], choices: argument?.choices },
   ]) {
     if (value === undefined || choices === undefined || choices.includes(value)) continue;
-    throw usageFailure(`${name} cannot be ${JSON.stringify(value)}`, `it is one of ${choices.join(', ')}`);
+    throw usageFailure(`${name} cannot be ${JSON.stringify(value)}`, `use one of ${choices.join(', ')}`);
   }
 }
 
-function createRootProgram(page: HelpPage): Program {
-  const root = createProgram('svc', page).version(versionText, '-V, --version');
-  root.enablePositionalOptions().configureHelp({ formatHelp: () => rootHelp(page.columns) });
-  for (const word of new Set(allCommands.map(({ words: [first = ''] }) => first))) {
-    const group = createProgram(word, page);
-    root.addCommand(group.description(commandGroups[word] ?? ''));
-    for (const { words, summary } of allCommands) {
-      if (words.length > 1 && words[0] === word) group.addCommand(createProgram(words[1] ?? '', page).summary(summary));
-    }
+function rejectContradictions(flags: readonly Flag[], values: FlagValues): void {
+  const isGiven = (form: string): boolean =>
+    form.startsWith('no-') ? values.get(form.slice(3)) === false : values.has(form) && values.get(form) !== false;
+  for (const { name, conflicts = [] } of flags) {
+    const other = isGiven(name) ? conflicts.find(isGiven) : undefined;
+    if (other) throw usageFailure(`--${name} contradicts --${other}`, 'leave one of them out');
   }
-  return root;
 }
 
-function createProgram(name: string, { columns, write }: HelpPage): Program {
-  return new Program(name)
-    .exitOverride()
-    .helpCommand(false)
-    .configureOutput({ writeOut: write, writeErr: write, outputError: () => {}, getOutHelpWidth: () => columns });
-}
-
-function argumentTerm({ name, isRepeatable, isRequired }: Argument): string {
-  const term = isRepeatable ? `${name}...` : name;
-  return isRequired ? `<${term}>` : `[${term}]`;
-}
-
-// Commander's words, without the value a user gave to an unknown flag: it may be a secret.
-function toUsageFailure({ message }: CommanderError, command: Command | undefined): Failure {
-  const [first = '', second] = message.replace(/^error: /, '').split('\n');
-  const plain = first.replace(/^unknown option '(--?[^=']+)=.*$/s, "unknown option '$1'").replaceAll("'", '"');
-  const suggestion = /Did you mean (.*)\?/.exec(second ?? '')?.[1];
-  const commandName = ['svc', ...(command?.words ?? [])].join(' ');
-  return usageFailure(plain, suggestion ? `did you mean ${suggestion}?` : `${commandName} --help shows what there is`);
+// Never repeats the value of an unknown flag: it may be a secret.
+function toUsageFailure({ code, message }: CommanderError, command: Command): Failure {
+  const name = `svc ${command.words.join(' ')}`;
+  const flag = /'(?:-\w, )?(--?[^'=]+)/.exec(message)?.[1] ?? '';
+  const hint = `run: ${name} --help`;
+  if (code === 'commander.unknownOption') {
+    const suggestion = closestMatch(
+      flag,
+      command.flags.map((one) => `--${one.name}`),
+    );
+    return usageFailure(`unknown flag "${flag}" for ${name}`, suggestion ? `did you mean ${suggestion}?` : hint);
+  }
+  if (code === 'commander.optionMissingArgument') return usageFailure(`${flag.split(' ')[0]} needs a value`, hint);
+  const { argument } = command;
+  const term = argument ? argumentTerm(argument) : '';
+  if (code === 'commander.missingArgument') return usageFailure(`${name} needs ${term}`, `write: ${name} ${term}`);
+  if (code === 'commander.excessArguments') {
+    return usageFailure(`too many arguments for ${name}`, `write: ${[name, term].join(' ').trim()}`);
+  }
+  return usageFailure(
+    message
+      .replace(/^error: /, '')
+      .split('\n')[0]
+      ?.replaceAll("'", '"') ?? message,
+    hint,
+  );
 }

@@ -8,20 +8,25 @@ const BODY_GROUP = 'Body';
 const SERVICE_GROUP = 'Service';
 const OUTPUT_GROUP = 'Output';
 
-/** Flags that every command takes: how much is said, and how. */
+/** Flags that every command takes: how much it reports, and in which format. */
 export const reportFlags: readonly Flag[] = [
   {
     name: 'verbose',
     short: 'v',
     takes: 'switch',
     group: OUTPUT_GROUP,
-    summary: 'Show requests and replies, without secrets',
+    summary: 'Show requests and responses; secrets are redacted',
   },
-  { name: 'quiet', short: 'q', takes: 'switch', group: OUTPUT_GROUP, summary: 'Say nothing but errors' },
+  { name: 'quiet', short: 'q', takes: 'switch', group: OUTPUT_GROUP, summary: 'Print errors only' },
   settingFlag('error_format'),
 ];
 
-/** Choose the format of a result, among those its kind has. */
+/** The same flags for commands that send nothing: accepted everywhere, listed only where they have an effect. */
+export const quietReportFlags: readonly Flag[] = reportFlags.map((flag) =>
+  flag.name === 'error-format' ? flag : { ...flag, isHidden: true },
+);
+
+/** The flags that select the format of a result, among those that its kind has. */
 export function resultFlags(kind: ResultKind): Flag[] {
   const { formats } = resultKinds[kind];
   return [
@@ -37,7 +42,7 @@ export function resultFlags(kind: ResultKind): Flag[] {
   ];
 }
 
-/** Names the profile. */
+/** Selects the profile. */
 export const profileFlag: Flag = settingFlag('profile');
 
 /** The flags of base URLs; all three hosts, or the one an operation uses. */
@@ -49,38 +54,77 @@ export function baseUrlFlags(hosts: readonly Operation['host'][]): Flag[] {
 /** The certificate files of TLS, named as in curl. */
 export const certificateFlags: readonly Flag[] = (['cacert', 'cert', 'key'] as const).map(settingFlag);
 
-/** Chooses the embedded service. */
+/** Selects the embedded service. */
 export const localFlag: Flag = {
   name: 'local',
   takes: 'switch',
   group: SERVICE_GROUP,
-  summary: 'Use the embedded service, without a network',
+  summary: 'Use the embedded service; needs no network and no credentials',
 };
 
-// How files that may be larger than memory are read.
+// How to read files that may be larger than memory.
 const streamFlags: readonly Flag[] = [
   {
     name: 'group-by',
     takes: 'value',
     value: '<path>',
     group: BODY_GROUP,
-    summary: 'Of files with a trajectory a line: the member that says which are a group, such as metadata.task',
+    summary: 'Field that groups the trajectories of files with one per line, such as metadata.task',
   },
   {
     name: 'spool',
     takes: 'off',
     group: BODY_GROUP,
-    summary: 'Send stdin and what is compressed as it comes, without a copy on the disk; its end waits for the checks',
+    summary: 'Send stdin and compressed input without a copy on disk; the end is sent after all checks passed',
   },
   {
     name: 'allow-duplicate',
     takes: 'switch',
     group: SERVICE_GROUP,
-    summary: 'Send it although the same job was sent from here before',
+    summary: 'Send the job even if the same one was already sent from here',
   },
 ];
 
-/** The flags of all five operations, beside those of their bodies. */
+const sendingFlags: readonly Flag[] = [
+  {
+    name: 'output',
+    short: 'o',
+    takes: 'value',
+    value: '<file>',
+    group: OUTPUT_GROUP,
+    summary: 'Write the result to a file; - is stdout',
+  },
+  { name: 'dry-run', takes: 'switch', group: OUTPUT_GROUP, summary: 'Print the request and send nothing' },
+  {
+    name: 'curl',
+    takes: 'switch',
+    group: OUTPUT_GROUP,
+    conflicts: ['dry-run'],
+    summary: 'Print the request as a curl command and send nothing',
+  },
+];
+
+// Where to send a request, and as whom.
+function serviceFlags(...hosts: readonly Operation['host'][]): Flag[] {
+  return [
+    profileFlag,
+    localFlag,
+    ...baseUrlFlags(hosts),
+    ...(['headers', 'timeout', 'retries'] as const).map(settingFlag),
+    ...certificateFlags,
+    { name: 'allow-http', takes: 'switch', group: SERVICE_GROUP, summary: 'Allow credentials over plain http' },
+  ];
+}
+
+/** The flags that may come before the command: those that several commands share. */
+export const sharedFlags: readonly Flag[] = [
+  ...serviceFlags('trace', 'chat', 'train'),
+  ...resultFlags('chat'),
+  ...sendingFlags,
+  ...reportFlags,
+];
+
+/** The flags of all five operations, in addition to those of their bodies. */
 export function operationFlags(operation: Operation): Flag[] {
   return [
     {
@@ -89,45 +133,39 @@ export function operationFlags(operation: Operation): Flag[] {
       takes: 'value',
       value: '<file>',
       group: BODY_GROUP,
-      summary: 'JSON object to send, to which flags are added; - is stdin',
+      summary: 'Body to send, as a JSON object; flags change it; - is stdin',
     },
     {
       name: 'set',
       takes: 'values',
-      value: '<path=text>',
+      value: '<path=value>',
       group: BODY_GROUP,
-      summary: 'Set a member by its path, as text or (:=) as JSON; may be given again',
+      summary: 'Set a field by its path: a.b=text, or a.b:=JSON such as a.b:=null (repeatable)',
     },
-    { name: 'exact', takes: 'switch', group: BODY_GROUP, summary: 'Add nothing to the body' },
-    { name: 'strict', takes: 'switch', group: BODY_GROUP, summary: 'Treat warnings as errors' },
-    { name: 'check', takes: 'off', group: BODY_GROUP, summary: 'Treat errors of the body as warnings' },
+    { name: 'exact', takes: 'switch', group: BODY_GROUP, summary: 'Send the body as given: add no field to it' },
+    {
+      name: 'strict',
+      takes: 'switch',
+      group: BODY_GROUP,
+      conflicts: ['no-check'],
+      summary: 'Treat warnings as errors',
+    },
+    { name: 'check', takes: 'off', group: BODY_GROUP, summary: 'Treat errors in the body as warnings' },
     ...(operation.arguments?.as === 'prompt'
-      ? [{ name: 'stdin', takes: 'off', group: BODY_GROUP, summary: 'Leave stdin alone' } as const]
+      ? [
+          {
+            name: 'stdin',
+            takes: 'off',
+            group: BODY_GROUP,
+            summary: 'Do not read stdin, for example in a loop',
+          } as const,
+        ]
       : []),
     ...(typeof operation.arguments?.as === 'object' ? streamFlags : []),
     ...batchFlags,
-    profileFlag,
-    localFlag,
-    ...baseUrlFlags([operation.host]),
-    ...(['headers', 'timeout', 'retries'] as const).map(settingFlag),
-    ...certificateFlags,
-    { name: 'allow-http', takes: 'switch', group: SERVICE_GROUP, summary: 'Send credentials over plain http' },
+    ...serviceFlags(operation.host),
     ...resultFlags(operation.result.as),
-    {
-      name: 'output',
-      short: 'o',
-      takes: 'value',
-      value: '<file>',
-      group: OUTPUT_GROUP,
-      summary: 'Write the result to a file',
-    },
-    { name: 'dry-run', takes: 'switch', group: OUTPUT_GROUP, summary: 'Show what would be sent, and send nothing' },
-    {
-      name: 'curl',
-      takes: 'switch',
-      group: OUTPUT_GROUP,
-      summary: 'Print the request as a curl command, and send nothing',
-    },
+    ...sendingFlags,
     ...reportFlags,
   ];
 }

@@ -1,6 +1,6 @@
 import type { Command } from '../command.ts';
 import { allOperations } from '../operations/all-operations.ts';
-import { helpTopics } from './docs/help-topics.ts';
+import { helpTopicNames } from './help-topic-names.ts';
 import { baseUrlFlags, certificateFlags, localFlag, profileFlag, reportFlags, resultFlags } from './shared-flags.ts';
 
 /** The commands around the operations. */
@@ -147,7 +147,7 @@ export const toolCommands: readonly Command[] = [
       name: 'topic',
       summary: 'A command, exit-codes or environment',
       isRepeatable: true,
-      offers: Object.keys(helpTopics),
+      offers: helpTopicNames,
     },
     flags: reportFlags,
     examples: [{ why: 'What the exit codes mean', args: 'help exit-codes' }],

@@ -1,22 +1,67 @@
 import { allCommands } from '../cli/all-commands.ts';
+import { helpText } from '../cli/docs/group-help.ts';
+import { renderHelp } from '../cli/docs/help-page.ts';
 import { helpTopics } from '../cli/docs/help-topics.ts';
-import { commandHelpText } from '../cli/parse-command-line.ts';
+import { helpTopicNames } from '../cli/help-topic-names.ts';
+import type { HelpRequest } from '../cli/parse-command-line.ts';
 import type { RunCommand } from '../command.ts';
+import type { Context } from '../context.ts';
 import { usageFailure } from '../errors.ts';
+import { closestMatch } from '../fields/closest-match.ts';
+import { pageText } from '../output/pager.ts';
+import type { Writer } from '../output/writer.ts';
+import type { Runtime } from '../runtime.ts';
 
-/** Shows the help of a command, of a group of them, or of a topic. */
-export const runHelp: RunCommand = async ({ args }, { stdout }) => {
-  const [first = ''] = args;
-  const topic = args.length === 1 && Object.hasOwn(helpTopics, first) ? helpTopics[first] : undefined;
-  const isKnown = topic !== undefined || allCommands.some(({ words }) => args.every((word, at) => words[at] === word));
-  if (!isKnown) {
-    const others = Object.keys(helpTopics).join(' and ');
-    throw usageFailure(
-      `there is no help on ${JSON.stringify(args.join(' '))}`,
-      `svc help lists the commands; other topics are ${others}`,
-    );
-  }
-  const text = topic ? topic() : commandHelpText(args, Math.min(stdout.columns, 100));
-  await stdout.write(text);
-  await stdout.end();
+const MIN_COLUMNS = 40;
+const MAX_COLUMNS = 100;
+
+/** Shows the help of a command, of a group of commands, or of a topic. */
+export const runHelp: RunCommand = async ({ args }, { runtime, stdout }: Pick<Context, 'runtime' | 'stdout'>) => {
+  const [name = ''] = args;
+  const topic = args.length === 1 ? helpTopicNames.find((one) => one === name) : undefined;
+  if (topic) return showPage(renderHelp(helpTopics[topic](), helpColumns(runtime, stdout)), runtime, stdout);
+  const isKnown = allCommands.some(({ words }) => args.every((word, at) => words[at] === word));
+  if (!isKnown) throw unknownTopic(args);
+  return showHelp({ words: args, isFull: true }, runtime, stdout);
 };
+
+/** Prints the help that a command line asked for; long help on a terminal through `PAGER`, if that is set. */
+export async function showHelp(request: HelpRequest, runtime: Runtime, stdout: Writer): Promise<void> {
+  const text = helpText(request, helpColumns(runtime, stdout));
+  if (request.isFull) return showPage(text, runtime, stdout);
+  await writeStyled(text, stdout);
+}
+
+async function showPage(text: string, { env, cwd }: Runtime, stdout: Writer): Promise<void> {
+  if (stdout.isTerminal && env.PAGER && (await pageText(text, env.PAGER, { env, cwd }))) return;
+  await writeStyled(text, stdout);
+}
+
+// The width of the terminal, else COLUMNS, else 80.
+function helpColumns({ env }: Runtime, stdout: Writer): number {
+  const columns = stdout.isTerminal ? stdout.columns : Number(env.COLUMNS) || stdout.columns;
+  return Math.min(Math.max(columns, MIN_COLUMNS), MAX_COLUMNS);
+}
+
+// Headings and flags stand out on a terminal with color.
+async function writeStyled(text: string, stdout: Writer): Promise<void> {
+  for (const line of text.split(/(?<=\n)/)) {
+    const [, indent = '', flag = '', rest = ''] = /^( {2})(-\S.*?)( {2,}.*|\n)$/s.exec(line) ?? [];
+    if (flag !== '') {
+      await stdout.write(indent);
+      await stdout.write(flag, 'cyan');
+      await stdout.write(rest);
+    } else await stdout.write(line, /^[A-Z][\w ]*:\n$/.test(line) ? 'bold' : undefined);
+  }
+  await stdout.end();
+}
+
+function unknownTopic(args: readonly string[]): Error {
+  const name = args.join(' ');
+  const names = [...helpTopicNames, ...allCommands.map(({ words }) => words.join(' '))];
+  const suggestion = closestMatch(name, names);
+  return usageFailure(
+    `no help on ${JSON.stringify(name)}`,
+    suggestion ? `did you mean: svc help ${suggestion}` : `run svc --help; the topics are ${helpTopicNames.join(', ')}`,
+  );
+}

@@ -75,6 +75,7 @@ export const settings = [
   { name: 'clicolor_force', kind: 'text', summary: 'Color even without a terminal, unless 0', variable: 'CLICOLOR_FORCE' },
   { name: 'force_color', kind: 'text', summary: 'Color even without a terminal; no color if 0', variable: 'FORCE_COLOR' },
   { name: 'columns', kind: 'text', summary: 'Width of help where there is no terminal', variable: 'COLUMNS' },
+  { name: 'pager', kind: 'command', summary: 'Program that shows long help on a terminal', variable: 'PAGER' },
   { name: 'term', kind: 'text', summary: 'No color and no progress if dumb', variable: 'TERM' },
   { name: 'ci', kind: 'switch', summary: 'No progress', variable: 'CI' },
 ] as const satisfies readonly Setting[];

@@ -117,7 +117,7 @@ export const callStartOperation = {
     },
     {
       why: 'From a pipe, byte for byte',
-      stdin: '{"start":{"project_id":"acme/support-bot","op_name":"answer-question"}}',
+      stdin: '{"start":{"project_id":"acme/support-bot","op_name":"answer"}}',
       args: 'call start',
     },
   ],

@@ -42,7 +42,12 @@ export const chatOperation = {
       common: true,
       summary: 'A message of any role; may be given again',
     },
-    prefill: { kind: 'prefill', value: '<text>', summary: 'Start of the reply, which the model continues' },
+    prefill: {
+      kind: 'prefill',
+      conflicts: ['add-generation-prompt', 'no-continue-final-message'],
+      value: '<text>',
+      summary: 'Beginning of the response, which the model continues',
+    },
     conversation: {
       kind: 'conversation',
       value: '<file>',

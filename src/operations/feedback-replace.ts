@@ -106,6 +106,7 @@ export const feedbackReplaceOperation = {
   shorthands: {
     'keep-id': {
       kind: 'copy',
+      conflicts: ['id'],
       from: 'feedback_id',
       to: 'id',
       common: true,

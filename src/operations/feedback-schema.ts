@@ -78,6 +78,7 @@ export const feedbackSchemaOperation = {
   shorthands: {
     since: {
       kind: 'age',
+      conflicts: ['start'],
       member: 'start',
       value: '<age>',
       common: true,

@@ -1,5 +1,10 @@
 /** A flag that is shorter than the members it sets. What each kind does stands in src/body/shorthand-edits.ts and messages.ts. */
-export type Shorthand = { readonly summary: string; readonly short?: string; readonly common?: true } & (
+export type Shorthand = {
+  readonly summary: string;
+  readonly short?: string;
+  readonly common?: true;
+  readonly conflicts?: readonly string[];
+} & (
   | { readonly kind: 'message'; readonly role: 'system' | 'developer'; readonly value: string }
   | { readonly kind: 'role-message'; readonly value: string }
   | { readonly kind: 'prefill'; readonly value: string }

@@ -52,9 +52,9 @@ const budgets: readonly (readonly [args: readonly string[], files: number, kB: n
   [
     [['--version'], 1, 4, []],
     [['--help'], 1, 4, []],
-    [['chat', '--help'], 3, 115, ['commander']],
-    [['help', 'environment'], 4, 130, ['commander']],
-    [['completion', 'bash'], 4, 130, ['commander']],
+    [['chat', '--help'], 5, 150, ['commander']],
+    [['help', 'environment'], 5, 150, ['commander']],
+    [['completion', 'bash'], 5, 150, ['commander']],
     [['spec', 'chat'], 5, 240, request],
     [['profile', 'list'], 5, 240, request],
     [['chat', 'x', '--dry-run'], 5, 240, request],

@@ -65,7 +65,7 @@ describe.skipIf(!hasTerminal)('on a terminal (skipped where `script` of util-lin
       { cwd },
     );
     expect(json.screen).toMatch(/^\{\r\n {2}"id": "0123456789abcdef",\r\n/);
-    expect((await runOnTerminal(['chat', '--bad'])).screen).toContain('\x1b[31msvc: unknown option "--bad"');
+    expect((await runOnTerminal(['chat', '--bad'])).screen).toContain('\x1b[31msvc: unknown flag "--bad"');
     expect((await runOnTerminal(['chat', '--bad'], { env: { NO_COLOR: '1' } })).screen).not.toContain('\x1b');
   });
 

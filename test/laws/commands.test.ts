@@ -1,9 +1,11 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { allCommands } from '../../src/cli/all-commands.ts';
-import { exampleLine } from '../../src/cli/docs/help-text.ts';
-import { commandHelpText, parseCommandLine } from '../../src/cli/parse-command-line.ts';
+import { allCommands, commandGroups } from '../../src/cli/all-commands.ts';
+import { helpText } from '../../src/cli/docs/group-help.ts';
+import { exampleLine, flagTerm } from '../../src/cli/docs/help-text.ts';
+import { helpTopics } from '../../src/cli/docs/help-topics.ts';
+import { parseCommandLine } from '../../src/cli/parse-command-line.ts';
 import { reportFlags } from '../../src/cli/shared-flags.ts';
 import { type Field, flagName } from '../../src/fields/field.ts';
 import { sampleValue } from '../../src/fields/sample.ts';
@@ -60,7 +62,7 @@ describe('every example', () => {
   );
 
   it.each(examples)('is a command line: $line', ({ command, example }) => {
-    const parsed = parseCommandLine(shellWords(example.args), 80);
+    const parsed = parseCommandLine(shellWords(example.args));
     expect('invocation' in parsed && parsed.invocation.command.words).toEqual(command.words);
   });
 
@@ -150,34 +152,72 @@ describe('a field that is given as a flag is what the flag says', () => {
 });
 
 describe('help', () => {
-  it.each([...named, { name: '', command: undefined }, { name: 'feedback', command: undefined }])(
-    'svc $name --help fits into 80 columns',
-    ({ name }) => {
-      const text = commandHelpText(name === '' ? [] : name.split(' '), 80);
-      expect(text).toContain('Usage: svc');
-      const wide = text.split('\n').filter((line) => line.length > 80 && !/^ {2}(svc|printf) /.test(line));
+  const pages = ['', ...Object.keys(commandGroups), ...named.map(({ name }) => name)].map((name) => ({ name }));
+  const wordsOf = (name: string): string[] => (name === '' ? [] : name.split(' '));
+
+  it.each(pages)('svc $name: -h has at most 24 lines of at most 80 columns', ({ name }) => {
+    const lines = helpText({ words: wordsOf(name), isFull: false }, 100)
+      .trimEnd()
+      .split('\n');
+    expect(lines.filter((line) => line.length > 80)).toEqual([]);
+    expect(lines.length, lines.join('\n')).toBeLessThanOrEqual(24);
+    expect(lines.join('\n')).toMatch(/Usage:\n {2}svc/);
+  });
+
+  it.each(pages.flatMap(({ name }) => [40, 57, 80, 100].map((columns) => ({ name, columns }))))(
+    'svc $name: --help fits into $columns columns, and no word is cut',
+    ({ name, columns }) => {
+      const text = helpText({ words: wordsOf(name), isFull: true }, columns);
+      // A word, flag or quoted argument that is longer than a line stays whole.
+      const wide = text.split('\n').filter((line) => line.length > columns && !isUnbreakable(line));
       expect(wide).toEqual([]);
+      const wanted = helpText({ words: wordsOf(name), isFull: true }, 1000);
+      expect(plainWords(text)).toEqual(plainWords(wanted));
     },
   );
 
+  it.each(named)(
+    'svc $name: --help lists every flag once, required ones first, then common ones',
+    ({ name, command }) => {
+      const text = helpText({ words: wordsOf(name), isFull: true }, 80);
+      for (const flag of command.flags) {
+        const lines = text
+          .split('\n')
+          .filter((line) => line === `  ${flagTerm(flag)}` || line.startsWith(`  ${flagTerm(flag)}  `));
+        expect(lines, flag.name).toHaveLength(flag.isHidden ? 0 : 1);
+      }
+      const groups = [...text.matchAll(/^(\w.*):$/gm)].map(([, heading]) => heading);
+      const first = groups.indexOf('Required');
+      if (first !== -1 && groups.includes('Common')) expect(groups.indexOf('Common')).toBe(first + 1);
+      expect(groups.indexOf('Examples')).toBe(1);
+    },
+  );
+
+  it.each(Object.keys(helpTopics))('svc help %s fits into 40 and 80 columns', async (topic) => {
+    for (const columns of [40, 80]) {
+      const { code, stdout } = await svc(['help', topic], { env: { COLUMNS: String(columns) } });
+      expect(code).toBe(0);
+      expect(stdout.split('\n').filter((line) => line.length > columns && !/^ {2}svc /.test(line))).toEqual([]);
+    }
+  });
+
   it('lists every command once, the operations first', () => {
-    const [, ...sections] = commandHelpText([], 80).split(/^(?=[A-Z].*:$)/m);
-    const listed = sections.slice(0, 3).map((section) =>
-      section
-        .trim()
-        .split('\n')
-        .map((line) => /^ {2}(\S+(?: \S+)*) {2}/.exec(line)?.[1] ?? line),
-    );
-    expect(listed[0]).toEqual(['Operations:', 'feedback replace', 'feedback schema', 'chat', 'train', 'call start']);
-    expect(listed[1]?.slice(0, 3)).toEqual(['Credentials and profiles:', 'auth login', 'auth logout']);
-    expect(listed.flatMap(([, ...names]) => names).sort()).toEqual(named.map(({ name }) => name).sort());
+    const text = helpText({ words: [], isFull: true }, 80);
+    const listed = text
+      .split('\n\n')
+      .map((section) => section.split('\n').map((line) => /^ {2}(\S+(?: \S+)*) {2}/.exec(line)?.[1] ?? line));
+    const sectionOf = (heading: string): string[] => listed.find(([first]) => first === heading)?.slice(1) ?? [];
+    expect(sectionOf('Operations:')).toEqual(['feedback replace', 'feedback schema', 'chat', 'train', 'call start']);
+    const names = ['Operations:', 'Credentials and profiles:', 'Tools:'].flatMap(sectionOf);
+    expect(names.sort()).toEqual(named.map(({ name }) => name).sort());
   });
 
   it('names every exit code of the contract, what it means and whether to run again', async () => {
     const { stdout } = await svc(['help', 'exit-codes']);
-    const entries = stdout.trimEnd().split(/\n(?= {0,3}\d)/);
+    const [, table = ''] = stdout.split('Exit codes:\n');
+    const entries = (table.split('\n\n')[0] ?? '').split(/\n(?= {2}\d)/).map((entry) => entry.replace(/\s+/g, ' '));
     const shown = entries.map((entry) => {
-      const [, code = '', meaning = '', again = ''] = /^ *(\d+) {2}(.*?)(?:\n {6}run again: (.*))?$/s.exec(entry) ?? [];
+      const [, code = '', meaning = '', again = ''] = /^ *(\d+) (.*?)\.(?: Run again: (.*)\.)?$/s.exec(entry) ?? [];
       return { code: Number(code), again, meaning };
     });
     expect(shown).toEqual(
@@ -191,7 +231,90 @@ describe('help', () => {
 
   it('names every variable of the contract', async () => {
     const { stdout } = await svc(['help', 'environment']);
-    const shown = stdout.split('\n').flatMap((line) => (line.split('  ')[0] ?? '').split(', ').filter(Boolean));
-    expect(shown.sort()).toEqual([...variables, 'SVC_UPSTREAM_TOKEN'].sort());
+    for (const variable of [...variables, 'SVC_UPSTREAM_TOKEN', 'COLUMNS', 'PAGER']) expect(stdout).toContain(variable);
   });
+});
+
+function isUnbreakable(line: string): boolean {
+  const words = line.replace(/ \\$/, '').trim();
+  return /^(\S+( \S+)?|--?\S+(, --\S+)? <[^>]*>|svc .*|('[^']*'|"[^"]*"|\S+))$/.test(words);
+}
+
+function plainWords(text: string): string[] {
+  return text.split(/\s+/).filter((word) => word !== '\\' && word !== '#');
+}
+
+describe('the command line', () => {
+  it.each([
+    { line: '--profile local chat hi', same: 'chat hi --profile local' },
+    {
+      line: '-q --base-url=http://127.0.0.1 call start --op-name x',
+      same: 'call start -q --base-url=http://127.0.0.1 --op-name x',
+    },
+    { line: 'auth --profile p status', same: 'auth status --profile p' },
+    { line: '--error-format json train log', same: 'train log --error-format json' },
+    { line: 'chat --retries 1 --retries 2 hi', same: 'chat hi --retries 2' },
+  ])('shared flags may come before the command: svc $line', ({ line, same }) => {
+    const [left, right] = [line, same].map((text) => {
+      const parsed = parseCommandLine(text.split(' '));
+      return 'invocation' in parsed ? { ...parsed.invocation, flags: [...parsed.invocation.flags].sort() } : parsed;
+    });
+    expect(left).toEqual(right);
+  });
+
+  it.each([
+    ['--model x chat hi', '--model is a flag of svc chat and belongs after it', 'write: svc chat hi --model x'],
+    ['--no-echo chat hi', '--no-echo is a flag of svc chat and belongs after it', 'write: svc chat hi --no-echo'],
+    [
+      '-q -f a.json call start',
+      '-f is a flag of svc call start and belongs after it',
+      'write: svc -q call start -f a.json',
+    ],
+    ['--nothing chat hi', 'unknown flag "--nothing"', 'run: svc --help'],
+    ['chat --nothing=secret', 'unknown flag "--nothing" for svc chat', 'run: svc chat --help'],
+    ['chat --modle x', 'unknown flag "--modle" for svc chat', 'did you mean --model?'],
+    ['chta hi', 'unknown command "chta"', 'did you mean: svc chat'],
+    ['feedback shema', 'unknown command "feedback shema"', 'did you mean: svc feedback schema'],
+    ['profile list x', 'too many arguments for svc profile list', 'write: svc profile list'],
+    ['profile use', 'svc profile use needs <name>', 'write: svc profile use <name>'],
+    ['chat hi --model', '--model needs a value', 'run: svc chat --help'],
+    [
+      'chat --model --seed 1',
+      '--model needs a value, and --seed is a flag',
+      'if it is the value, write --model=--seed',
+    ],
+    ['chat --token abc', '--token is not accepted: other users can see the arguments of a process', 'svc auth login'],
+    ['feedback schema --since 1h --start 2026-01-01', '--since contradicts --start', 'leave one of them out'],
+    ['feedback replace --keep-id --id x', '--keep-id contradicts --id', 'leave one of them out'],
+    ['chat hi --strict --no-check', '--strict contradicts --no-check', 'leave one of them out'],
+    [
+      'chat hi --prefill x --add-generation-prompt',
+      '--prefill contradicts --add-generation-prompt',
+      'leave one of them out',
+    ],
+    ['chat hi --prefill x --no-continue-final-message', '--prefill contradicts --no-continue-final-message', 'leave'],
+    ['feedback --bad', 'unknown flag "--bad"', 'run: svc --help'],
+    ['feedback -q', 'svc feedback needs a command before -q', 'run: svc feedback --help'],
+  ])('svc %s is exit 2', async (line, message, hint) => {
+    const { code, stderr, stdout } = await svc(line.split(' '));
+    expect({ code, stdout, message: stderr.split('\n')[0] }).toEqual({
+      code: 2,
+      stdout: '',
+      message: `svc: ${message}`,
+    });
+    expect(stderr).toContain(hint);
+  });
+
+  it.each(['', 'feedback', 'chat', 'train log'])(
+    'svc %s: -h and --help print help, before the command too',
+    async (name) => {
+      const words = name === '' ? [] : name.split(' ');
+      const short = await svc([...words, '-h']);
+      const full = await svc([...words, '--help']);
+      expect({ code: short.code, full: full.code }).toEqual({ code: 0, full: 0 });
+      if (!(name in commandGroups)) expect(short.stdout).not.toBe(full.stdout);
+      expect(await svc(['--help', ...words])).toEqual(full);
+      if (name !== '') expect(await svc(['help', ...words])).toEqual(full);
+    },
+  );
 });

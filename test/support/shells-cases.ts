@@ -7,6 +7,8 @@ import {
   topLevelWords,
 } from '../../src/cli/docs/completion-words.ts';
 
+import { helpTopicNames } from '../../src/cli/help-topic-names.ts';
+
 /** The files of the folder lines are typed in. */
 export const folderFiles = ['a file.json', 'groups.jsonl', 'sub/inner.json'];
 
@@ -71,7 +73,7 @@ export const cases: readonly Case[] = [
   ['svc completion ', ['bash', 'zsh', 'fish', 'powershell']],
   ['svc completion bash ', []],
   ['svc completion --error-format text ', ['bash', 'zsh', 'fish', 'powershell']],
-  ['svc help ', [...first, 'exit-codes', 'environment']],
+  ['svc help ', [...new Set([...first, ...helpTopicNames])]],
   ['svc help feedback ', ['replace', 'schema']],
   ['svc help exit-codes ', []],
   ['svc spec ', ['feedback', 'chat', 'train', 'call']],

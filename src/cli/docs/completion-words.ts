@@ -64,7 +64,7 @@ export function completableFlags({ flags }: Command): CompletableFlag[] {
 export function argumentWords({ words, argument }: Command): readonly string[] | undefined {
   if (argument?.isFile) return undefined;
   const named = words[0] === 'help' ? topLevelWords().map(([word]) => word) : [];
-  return [...named, ...(argument?.choices ?? argument?.offers ?? [])];
+  return [...new Set([...named, ...(argument?.choices ?? argument?.offers ?? [])])];
 }
 
 function fileKind({ value }: Flag): CompletableFlag['file'] {

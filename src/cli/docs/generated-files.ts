@@ -1,5 +1,5 @@
 import { completionScripts } from './completion-scripts.ts';
-import { rootHelpModule } from './help-text.ts';
+import { rootHelpModule } from './group-help.ts';
 import { referenceMarkdown } from './reference.ts';
 
 /** The files that are generated from the definitions, by their path in the repository. */

@@ -1,54 +1,166 @@
 import type { Command } from '../../command.ts';
+import { flagName } from '../../fields/field.ts';
+import type { Flag } from '../../flag.ts';
 import { allOperations } from '../../operations/all-operations.ts';
+import { flagTarget } from '../../operations/flag-target.ts';
 import type { Example } from '../../operations/operation.ts';
-import { accountCommands } from '../account-commands.ts';
 import { allCommands } from '../all-commands.ts';
+import { argumentTerm } from '../parse-command-line.ts';
+import { type HelpEntry, type HelpSection, renderHelp, wrapCommand, wrapText } from './help-page.ts';
 
-/** The module that holds the help of the whole program, which is too short a text to load all commands for. */
-export function rootHelpModule(): string {
-  const text = rootHelpPage().replace(/[\\`$]/g, '\\$&');
-  return `// Generated from the commands by \`npm run generate\`.\n\n/** The help of the whole program: every command on a line. */\nexport const rootHelpText = \`${text}\`;\n`;
-}
+const MAX_SHORT_HELP_LINES = 24;
+const MAX_SHORT_HELP_COLUMNS = 80;
 
-function rootHelpPage(): string {
-  const isOperation = ({ words }: Command): boolean => allOperations.some(({ command }) => command === words);
-  const isAccount = (command: Command): boolean => accountCommands.includes(command);
-  const sections: readonly (readonly [title: string, of: (command: Command) => boolean])[] = [
-    ['Operations', isOperation],
-    ['Credentials and profiles', isAccount],
-    ['Tools', (command) => !isOperation(command) && !isAccount(command)],
-  ];
-  const width = Math.max(...allCommands.map((command) => command.words.join(' ').length));
-  return [
-    'Usage: svc <command> [flags]\n',
-    'Replace feedback, discover its schema, chat, train and trace calls, from flags,\nJSON files and pipes.\n',
-    ...sections.map(([title, of]) => `${title}:\n${allCommands.filter(of).map(commandLine(width)).join('\n')}\n`),
-    'Flags:\n  -h, --help     Show help, also of a command: svc chat --help\n  -V, --version  Print the version\n',
-    'Start here:\n  svc chat --local "Hello"            ask the embedded service, nothing to set up\n  svc auth login --base-url <url>     store credentials for a real one\n  svc help exit-codes                 what scripts can rely on\n',
-  ].join('\n');
-}
+// Listed in short help, in this order, after the flags that are required or common.
+const usefulFlags = ['file', 'set', 'json', 'output', 'dry-run', 'profile', 'local'];
 
-/** The commands whose words begin with those of a command that can be run itself, each on a line. */
-export function subcommandsText({ words: outer }: Command): string {
-  const subcommands = allCommands.filter(
-    ({ words }) => words.length > outer.length && outer.every((word, at) => words[at] === word),
+/** The whole help of a command, wrapped to `columns`. */
+export function fullHelp(command: Command, columns: number): string {
+  return renderHelp(
+    [
+      { paragraphs: [`${command.summary}.`, ...(command.about ? [command.about] : [])] },
+      usageSection(command),
+      examplesSection(command.examples, columns, true),
+      ...subcommandSection(command),
+      ...argumentSection(command),
+      ...flagSections(command),
+      ...nullSection(command),
+      learnMoreSection(command),
+    ],
+    columns,
   );
-  if (subcommands.length === 0) return '';
-  const width = Math.max(...subcommands.map(({ words }) => words.join(' ').length));
-  return `\nCommands:\n${subcommands.map(({ words, summary }) => `  svc ${words.join(' ').padEnd(width)}  ${summary}`).join('\n')}\n`;
 }
 
-/** Examples as help shows them, each below what it is good for. */
-export function examplesText(examples: readonly Example[]): string {
-  if (examples.length === 0) return '';
-  return `\nExamples:\n${examples.map((example) => `  # ${example.why}\n  ${exampleLine(example)}`).join('\n')}`;
+/** The help of a command in at most 24 lines of at most 80 characters: usage, two examples, the most useful flags. */
+export function shortHelp(command: Command, columns: number): string {
+  const width = Math.min(columns, MAX_SHORT_HELP_COLUMNS);
+  const name = `svc ${command.words.join(' ')}`;
+  const footer = `${name} --help shows everything.`;
+  const page = (flags: readonly Flag[], examples: HelpSection): string =>
+    renderHelp(
+      [
+        { paragraphs: [`${command.summary}.`] },
+        usageSection(command),
+        examples,
+        { heading: 'Flags', entries: flags.map(shortEntry) },
+        { paragraphs: [footer] },
+      ],
+      width,
+    );
+  const lineCount = (text: string): number => text.split('\n').length - 1;
+  const candidates = flagsByUse(command);
+  const essential = candidates.filter(({ group }) => group === 'Required');
+  // At widths below 80 the page may be longer: nothing is truncated.
+  const withReasons = examplesSection(command.examples.slice(0, 2), width, true);
+  const examples =
+    lineCount(page(essential, withReasons)) <= MAX_SHORT_HELP_LINES - 3
+      ? withReasons
+      : examplesSection(command.examples.slice(0, 2), width, false);
+  let shown = essential;
+  for (const flag of candidates.filter((one) => !essential.includes(one))) {
+    if (lineCount(page([...shown, flag], examples)) > MAX_SHORT_HELP_LINES) continue;
+    shown = [...shown, flag];
+  }
+  return page(shown, examples);
 }
 
-/** An example as it is typed, with what is piped into it. */
+function flagsByUse({ flags }: Command): readonly Flag[] {
+  const listed = flags.filter(({ isHidden }) => !isHidden);
+  const inGroup = (name: string): Flag[] => listed.filter(({ group }) => group === name);
+  const useful = usefulFlags.flatMap((name) => listed.find((flag) => flag.name === name) ?? []);
+  return [...new Set([...inGroup('Required'), ...inGroup('Common'), ...useful, ...listed])];
+}
+
+// The first clause of the summary: the rest is in the full help.
+function shortEntry(flag: Flag): HelpEntry {
+  return { term: flagTerm(flag), summary: flag.summary.split(/;| \(/)[0] ?? flag.summary };
+}
+
+/** The usage line of a command. */
+export function usageSection({ words, argument, flags }: Command): HelpSection {
+  const hasFlags = flags.length > 0;
+  const parts = ['svc', ...words, hasFlags ? '[flags]' : '', argument ? argumentTerm(argument) : ''];
+  return { heading: 'Usage', code: [parts.filter(Boolean).join(' ')] };
+}
+
+/** Examples, each with the comment that says what it does, broken to `columns`. */
+export function examplesSection(examples: readonly Example[], columns: number, hasReasons: boolean): HelpSection {
+  return {
+    heading: 'Examples',
+    code: examples.flatMap((example) => [
+      ...(hasReasons ? wrapText(example.why, columns - 4, '').map((line) => `# ${line}`) : []),
+      ...wrapCommand(exampleLine(example), columns - 2),
+    ]),
+  };
+}
+
+/** An example as typed, with the input that is piped into it. */
 export function exampleLine({ args, stdin }: Example): string {
   return stdin === undefined ? `svc ${args}` : `printf '${stdin.replaceAll('\n', '\\n')}' | svc ${args}`;
 }
 
-function commandLine(width: number): (command: Command) => string {
-  return ({ words, summary }) => `  ${words.join(' ').padEnd(width)}  ${summary}`;
+function subcommandSection({ words: outer }: Command): HelpSection[] {
+  const inner = allCommands.filter(
+    ({ words }) => words.length > outer.length && outer.every((word, at) => words[at] === word),
+  );
+  return inner.length === 0 ? [] : [{ heading: 'Commands', entries: inner.map(commandEntry) }];
+}
+
+/** A command as lists of commands show it. */
+export function commandEntry({ words, summary }: Command): HelpEntry {
+  return { term: `svc ${words.join(' ')}`, summary };
+}
+
+function argumentSection({ argument }: Command): HelpSection[] {
+  if (!argument) return [];
+  return [{ heading: 'Arguments', entries: [{ term: argument.name, summary: argument.summary }] }];
+}
+
+function flagSections({ flags }: Command): HelpSection[] {
+  const listed = flags.filter(({ isHidden }) => !isHidden);
+  return orderGroups(listed.map(({ group }) => group)).map((heading) => ({
+    heading,
+    entries: listed
+      .filter(({ group }) => group === heading)
+      .map((flag) => ({ term: flagTerm(flag), summary: flag.summary })),
+  }));
+}
+
+// Required and common flags come first; the other groups keep the order of their first flags.
+function orderGroups(groups: readonly string[]): string[] {
+  const first = ['Required', 'Common'].filter((group) => groups.includes(group));
+  return [...new Set([...first, ...groups])];
+}
+
+/** A flag as help names it: `-m, --model <text>`, `--[no-]echo`. */
+export function flagTerm({ name, short, takes, value }: Flag): string {
+  const long = takes === 'boolean' ? `--[no-]${name}` : takes === 'off' ? `--no-${name}` : `--${name}`;
+  const placeholder = takes === 'boolean' || !value ? '' : takes === 'optional' ? `[=${value}]` : ` ${value}`;
+  return `${short ? `-${short}, ` : ''}${long}${placeholder}`;
+}
+
+function nullSection(command: Command): HelpSection[] {
+  const operation = allOperations.find(({ command: words }) => words === command.words);
+  if (!operation) return [];
+  const { fields } = flagTarget(operation);
+  const names = Object.entries(fields).flatMap(([name, field]) =>
+    field.nullable && !field.filledByService ? [`--${flagName(name)}`] : [],
+  );
+  if (names.length === 0) return [];
+  const [sample = ''] = Object.keys(fields).filter((name) => fields[name]?.nullable);
+  return [
+    {
+      heading: 'Null',
+      paragraphs: [`To send null for a field, write --set ${sample}:=null. These accept it: ${names.join(', ')}.`],
+    },
+  ];
+}
+
+function learnMoreSection({ words }: Command): HelpSection {
+  const operation = allOperations.find(({ command }) => command === words);
+  const topics = operation ? 'bodies, batch, retries, exit-codes' : 'exit-codes, environment, profiles';
+  return {
+    heading: 'Learn more',
+    paragraphs: [`svc help <topic>: ${topics}. Manual page: man svc-${words.join('-')}. Reference: docs/reference.md.`],
+  };
 }

@@ -1,24 +1,184 @@
-import { type Setting, settings } from '../../config/settings.ts';
 import { exitCodes } from '../../errors.ts';
+import type { helpTopicNames } from '../help-topic-names.ts';
+import { environmentVariables } from './environment-variables.ts';
+import type { HelpSection } from './help-page.ts';
 
-/** The environment variables svc reads, from the table of settings. An empty one counts as unset. */
-export const environmentVariables: readonly (readonly [name: string, purpose: string])[] = settings.flatMap(
-  ({ variable, summary, default: fallback }: Setting) =>
-    variable ? [[variable, fallback === undefined ? summary : `${summary} (default: ${fallback})`] as const] : [],
-);
-
-/** The topics of `svc help` that are no commands. */
-export const helpTopics: { readonly [name: string]: () => string } = {
-  'exit-codes': () => {
-    const rows = Object.values(exitCodes).map(
-      ({ code, meaning, retry }) => [String(code).padStart(4), meaning, retry] as const,
-    );
-    return rows
-      .map(([code, meaning, again]) => `${code}  ${meaning}${again ? `\n      run again: ${again}` : ''}\n`)
-      .join('');
-  },
-  environment: () => {
-    const widest = Math.max(...environmentVariables.map(([name]) => name.length));
-    return environmentVariables.map(([name, purpose]) => `${name.padEnd(widest)}  ${purpose}\n`).join('');
-  },
+/** The topics of `svc help` beside the commands, by name. */
+export const helpTopics: { readonly [name in (typeof helpTopicNames)[number]]: () => readonly HelpSection[] } = {
+  bodies: () => [
+    {
+      paragraphs: [
+        'A request body comes from three sources. Later sources win, field by field.',
+        'svc sends what you give: a body given whole is sent byte for byte, and a flag changes only its own field. Errors are caught before anything is sent; see --strict, --no-check and --dry-run.',
+      ],
+    },
+    {
+      heading: 'Sources',
+      entries: [
+        { term: '-f, --file <file>', summary: 'A JSON object; -f - reads stdin' },
+        { term: 'stdin', summary: 'The body, when no flag sets a field and stdin is not a terminal' },
+        { term: '--field <value>', summary: 'One flag per field: --sample-limit 10, --echo, --no-echo' },
+        { term: '--set <path>=<text>', summary: 'A string at a path: --set payload.note=ok' },
+        { term: '--set <path>:=<json>', summary: 'Any JSON at a path: --set payload.score:=0.9, --set x:=null' },
+      ],
+    },
+    {
+      heading: 'Rules',
+      entries: [
+        { term: 'arrays', summary: 'Flags of arrays are repeatable; together they replace the array of the file' },
+        { term: 'objects', summary: 'Flags of objects take JSON, @file or @- (stdin)' },
+        { term: 'strings', summary: 'Taken literally: null, @x and commas are text' },
+        { term: 'paths', summary: 'a.b for fields (escape a dot as \\.), [0] for an index, [] to append' },
+        { term: '--exact', summary: 'Adds nothing; otherwise svc fills in ids, times, the project and the model' },
+      ],
+    },
+    { heading: 'Examples', code: ['svc spec chat', 'svc call start -f call.json --set start.inputs.n:=3 --dry-run'] },
+  ],
+  batch: () => [
+    {
+      paragraphs: [
+        '--batch sends each line of a JSONL file as one request. A line is a body, or an object with "id" and "body". Flags are defaults for fields that a line lacks. Each result is one JSON line with the status, the response or the error, and the id.',
+        'With -o the output is a checkpoint file. svc records each request in FILE.inflight before sending it, so a run that was killed can be continued with --resume: lines that succeeded are skipped, lines that failed without being applied are sent again, and lines that may have been applied only with --retry-unknown.',
+      ],
+    },
+    {
+      heading: 'Examples',
+      code: [
+        'svc chat --batch prompts.jsonl -o out.jsonl',
+        'svc chat --batch prompts.jsonl -o out.jsonl --resume',
+        'svc chat --batch prompts.jsonl -o 3.jsonl --shard 3/10',
+        'svc batch merge *.jsonl --input prompts.jsonl -o all.jsonl',
+      ],
+    },
+    { heading: 'Exit code', paragraphs: ['0 when every line succeeded, 10 when some failed.'] },
+  ],
+  'exit-codes': () => [
+    {
+      heading: 'Exit codes',
+      entries: Object.values(exitCodes).map(({ code, meaning, retry }) => ({
+        term: String(code),
+        summary: retry ? `${meaning}. Run again: ${retry}.` : `${meaning}.`,
+      })),
+    },
+    {
+      paragraphs: [
+        'The code covers all attempts: if one attempt has an unknown outcome, the whole run has, unless a later response settles it.',
+      ],
+    },
+  ],
+  environment: () => [
+    {
+      heading: 'Environment variables',
+      entries: environmentVariables.map(([name, purpose]) => ({ term: name, summary: purpose })),
+    },
+    {
+      paragraphs: [
+        'An empty variable counts as unset. Flags override variables, and variables override the profile. svc doctor shows every setting with its source.',
+      ],
+    },
+  ],
+  formatting: () => [
+    {
+      paragraphs: [
+        'stdout carries the result and nothing else; notes, warnings and errors go to stderr. On a terminal results are tables or text. In a pipe they are JSON, except the text of a chat.',
+        'Numbers are printed with every digit that the service sent. Control characters in text from a service are escaped on a terminal.',
+      ],
+    },
+    {
+      heading: 'Flags',
+      entries: [
+        { term: '--json', summary: 'The whole result as JSON, also from a stream' },
+        { term: '--format <format>', summary: 'json, jsonl (one line per chunk or row), text or table' },
+        { term: '-o, --output <file>', summary: 'Write a file; it is replaced only when the result is complete' },
+        { term: '--error-format json', summary: 'Each line on stderr is JSON; the last one holds the error' },
+        { term: '-q, --quiet', summary: 'Print errors only' },
+      ],
+    },
+    { heading: 'Examples', code: ['svc chat --local hi --json | jq .usage', 'svc profile list --json'] },
+  ],
+  profiles: () => [
+    {
+      paragraphs: [
+        'A profile holds base URLs, credentials and defaults such as the project and the model. --profile selects one, else SVC_PROFILE, else the one chosen with svc profile use, else "default". The profile "local" is the embedded service.',
+        'Credentials are stored with mode 0600 (or in the keychain with --keychain), and are sent only to the origins that the profile had at login. A secret is never accepted as an argument.',
+      ],
+    },
+    {
+      heading: 'Order',
+      paragraphs: [
+        'Flags, environment variables, profile. Within one source a base URL of a host wins over --base-url.',
+      ],
+    },
+    {
+      heading: 'Examples',
+      code: [
+        'svc auth login --profile work --base-url https://api.example.com',
+        'svc profile set work --project-id acme/support-bot',
+        'svc profile use work',
+        'svc doctor --profile work --probe',
+      ],
+    },
+  ],
+  retries: () => [
+    {
+      paragraphs: [
+        'svc retries a request after a transient failure when that is safe: up to 3 times (--retries N, 0 disables), with increasing random delays of up to 20 s, within one time limit (--timeout). Retry-After is a minimum; above 60 s, or beyond the time limit, svc exits with 9 at once. Each retry is reported on stderr.',
+      ],
+    },
+    {
+      heading: 'When is it safe',
+      entries: [
+        { term: 'feedback schema', summary: 'After every transient failure: it only reads' },
+        { term: 'call start', summary: 'The same, with id and trace_id; svc fills them in' },
+        { term: 'feedback replace', summary: 'The same with --id or --keep-id; otherwise like train' },
+        { term: 'chat', summary: 'If nothing was sent, or on 408, 421, 425, 429 and 503 with Retry-After' },
+        { term: 'train', summary: 'If nothing was sent, or on 429' },
+      ],
+    },
+    { heading: 'Examples', code: ['svc call start -f call.json --retries 5 --timeout 5m'] },
+  ],
+  training: () => [
+    {
+      paragraphs: [
+        'svc train sends groups of trajectories, each with a reward, as a training job. The operation is a preview: the service may change it. Files are JSON arrays of groups, JSONL with one group per line, or, with --group-by, JSONL with one trajectory per line; gzip and directories work too.',
+        'Everything is checked before the first byte is sent, in bounded memory. The same job is not sent twice: svc keeps a job history and stops with exit code 13 unless --allow-duplicate is given.',
+      ],
+    },
+    {
+      heading: 'Examples',
+      code: [
+        'svc train lint groups.jsonl --fail-on zero-variance',
+        'svc train groups.jsonl --model-id <uuid>',
+        'svc train runs.jsonl --group-by metadata.task --model-id <uuid>',
+        'svc train log',
+      ],
+    },
+  ],
+  tracing: () => [
+    {
+      paragraphs: [
+        'svc call start records the start of a traced call. svc fills in id, trace_id, started_at, inputs and attributes unless they are given, and prints the ids. Sending the same id again does not create a second call.',
+        'A child call names its parent with --parent-id and --trace-id. Feedback refers to a call or object with --svc-ref.',
+      ],
+    },
+    {
+      heading: 'Examples',
+      code: [
+        'svc call start --project-id acme/support-bot --op-name answer --json',
+        'svc call start --op-name step --parent-id <id> --trace-id <trace id>',
+      ],
+    },
+  ],
+  'local-service': () => [
+    {
+      paragraphs: [
+        'svc contains a local service with all five operations on an embedded database, for development, tests and CI. --local (or the profile "local") calls it in the same process, without a port and without credentials. svc serve binds it to a port of 127.0.0.1.',
+        'Its data is in SVC_DATA_DIR. The built-in model answers deterministically; svc serve --upstream forwards chats to a model server instead.',
+      ],
+    },
+    {
+      heading: 'Examples',
+      code: ['svc chat --local "Hello"', 'svc serve --port 8080', 'svc profile use local'],
+    },
+  ],
 };

@@ -5,9 +5,9 @@ import { simulatedFields, unenforcedConstraints } from '../../local-service/mode
 import { allOperations } from '../../operations/all-operations.ts';
 import type { Operation } from '../../operations/operation.ts';
 import { allCommands } from '../all-commands.ts';
+import { environmentVariables } from './environment-variables.ts';
 import { fieldTable } from './field-table.ts';
 import { exampleLine } from './help-text.ts';
-import { environmentVariables } from './help-topics.ts';
 import { markdownTable } from './markdown-table.ts';
 
 /** The reference documentation, as Markdown: every command, flag, member, exit code and variable. */

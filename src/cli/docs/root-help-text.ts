@@ -1,10 +1,17 @@
 // Generated from the commands by `npm run generate`.
 
-/** The help of the whole program: every command on a line. */
-export const rootHelpText = `Usage: svc <command> [flags]
+/** The full help of svc at 80 columns. */
+export const rootHelpText = `Command-line client for a service of five operations: feedback, call tracing,
+chat completions and training jobs. Bodies come from flags, JSON files and
+pipes.
 
-Replace feedback, discover its schema, chat, train and trace calls, from flags,
-JSON files and pipes.
+Usage:
+  svc <command> [flags]
+
+Examples:
+  svc chat --local "Hello"         # ask the embedded service; needs no setup
+  svc auth login --base-url <url>  # store credentials for a real service
+  svc doctor                       # show the settings and test the connection
 
 Operations:
   feedback replace  Replace a feedback record of an object or call
@@ -14,31 +21,56 @@ Operations:
   call start        Record the start of a traced call
 
 Credentials and profiles:
-  auth login        Store credentials in a profile
-  auth logout       Remove the credentials of a profile
-  auth status       Show which credentials there are, without showing them
-  profile list      List the profiles
-  profile show      Show a profile without its secrets
-  profile set       Change a profile, or make one
-  profile use       Choose the profile to use where none is named
-  profile remove    Remove a profile and its credentials
+  auth login      Store credentials in a profile
+  auth logout     Remove the credentials of a profile
+  auth status     Show which credentials there are, without showing them
+  profile list    List the profiles
+  profile show    Show a profile without its secrets
+  profile set     Change a profile, or make one
+  profile use     Choose the profile to use where none is named
+  profile remove  Remove a profile and its credentials
 
 Tools:
-  train lint        Check trajectories for what cannot be trained on
-  train log         List the training jobs that were sent from here
-  serve             Run the local service on a port
-  batch merge       Put the results of sharded batches together
-  spec              Print the JSON Schema of a body, and more
-  doctor            Show what is configured and whether the service can be reached
-  completion        Print a completion script for a shell
-  help              Explain a command, exit-codes or environment
+  train lint   Check trajectories for what cannot be trained on
+  train log    List the training jobs that were sent from here
+  serve        Run the local service on a port
+  batch merge  Put the results of sharded batches together
+  spec         Print the JSON Schema of a body, and more
+  doctor       Show what is configured and whether the service can be reached
+  completion   Print a completion script for a shell
+  help         Explain a command, exit-codes or environment
 
 Flags:
-  -h, --help     Show help, also of a command: svc chat --help
+  -h, --help     Show help: -h the most useful flags, --help all of them
   -V, --version  Print the version
 
-Start here:
-  svc chat --local "Hello"            ask the embedded service, nothing to set up
-  svc auth login --base-url <url>     store credentials for a real one
-  svc help exit-codes                 what scripts can rely on
+Topics:
+  svc help <topic>: bodies, batch, exit-codes, environment, formatting,
+  profiles, retries, training, tracing, local-service
+`;
+
+/** The short help of svc at 80 columns. */
+export const rootShortHelpText = `Usage:
+  svc <command> [flags]
+
+Commands:
+  chat        Create a chat completion
+  train       Create a reinforcement-learning training job (preview)
+  serve       Run the local service on a port
+  spec        Print the JSON Schema of a body, and more
+  doctor      Show what is configured and whether the service can be reached
+  completion  Print a completion script for a shell
+  help        Explain a command, exit-codes or environment
+  feedback    Replace feedback and discover its schema
+  call        Record traced calls
+  batch       Work with the outputs of batches
+  auth        Store, show and remove credentials
+  profile     Manage profiles: base URLs, credentials and defaults
+
+Examples:
+  svc chat --local "Hello"         # ask the embedded service; needs no setup
+  svc auth login --base-url <url>  # store credentials for a real service
+  svc doctor                       # show the settings and test the connection
+
+svc --help lists all commands and topics.
 `;

@@ -1,0 +1,102 @@
+import type { Command } from '../../command.ts';
+import { allOperations } from '../../operations/all-operations.ts';
+import { accountCommands } from '../account-commands.ts';
+import { allCommands, commandGroups } from '../all-commands.ts';
+import { helpTopicNames } from '../help-topic-names.ts';
+import type { HelpRequest } from '../parse-command-line.ts';
+import { type HelpSection, renderHelp } from './help-page.ts';
+import { commandEntry, examplesSection, fullHelp, shortHelp } from './help-text.ts';
+
+const GENERATED_COLUMNS = 80;
+
+/** The help of a command, of a group of commands, or of svc, wrapped to `columns`. */
+export function helpText({ words, isFull }: HelpRequest, columns: number): string {
+  const command = allCommands.find((one) => one.words.join(' ') === words.join(' '));
+  if (command) return isFull ? fullHelp(command, columns) : shortHelp(command, columns);
+  if (words.length > 0) return groupHelp(words, Math.min(columns, GENERATED_COLUMNS));
+  return isFull ? rootHelp(columns) : rootShortHelp(columns);
+}
+
+/** The module with the help of svc at 80 columns, which is printed without loading the commands. */
+export function rootHelpModule(): string {
+  const literal = (text: string): string => `\`${text.replace(/[\\`$]/g, '\\$&')}\``;
+  return [
+    '// Generated from the commands by `npm run generate`.',
+    `\n/** The full help of svc at 80 columns. */\nexport const rootHelpText = ${literal(rootHelp(GENERATED_COLUMNS))};`,
+    `\n/** The short help of svc at 80 columns. */\nexport const rootShortHelpText = ${literal(rootShortHelp(GENERATED_COLUMNS))};\n`,
+  ].join('\n');
+}
+
+const introduction =
+  'Command-line client for a service of five operations: feedback, call tracing, chat completions and training jobs. Bodies come from flags, JSON files and pipes.';
+
+const startSection: HelpSection = {
+  heading: 'Examples',
+  code: [
+    'svc chat --local "Hello"         # ask the embedded service; needs no setup',
+    'svc auth login --base-url <url>  # store credentials for a real service',
+    'svc doctor                       # show the settings and test the connection',
+  ],
+};
+
+function rootHelp(columns: number): string {
+  const isOperation = ({ words }: Command): boolean => allOperations.some(({ command }) => command === words);
+  const isAccount = (command: Command): boolean => accountCommands.includes(command);
+  const section = (heading: string, includes: (command: Command) => boolean): HelpSection => ({
+    heading,
+    entries: allCommands.filter(includes).map(({ words, summary }) => ({ term: words.join(' '), summary })),
+  });
+  return renderHelp(
+    [
+      { paragraphs: [introduction] },
+      { heading: 'Usage', code: ['svc <command> [flags]'] },
+      startSection,
+      section('Operations', isOperation),
+      section('Credentials and profiles', isAccount),
+      section('Tools', (command) => !isOperation(command) && !isAccount(command)),
+      {
+        heading: 'Flags',
+        entries: [
+          { term: '-h, --help', summary: 'Show help: -h the most useful flags, --help all of them' },
+          { term: '-V, --version', summary: 'Print the version' },
+        ],
+      },
+      { heading: 'Topics', paragraphs: [`svc help <topic>: ${helpTopicNames.join(', ')}`] },
+    ],
+    columns,
+  );
+}
+
+function rootShortHelp(columns: number): string {
+  const groups = Object.entries(commandGroups).map(([word, summary]) => ({ term: word, summary }));
+  const single = allCommands.filter(({ words }) => words.length === 1);
+  const entries = [...single.map(({ words, summary }) => ({ term: words.join(' '), summary })), ...groups];
+  return renderHelp(
+    [
+      { heading: 'Usage', code: ['svc <command> [flags]'] },
+      {
+        heading: 'Commands',
+        entries: entries.map(({ term, summary }) => ({ term, summary: summary.split(';')[0] ?? '' })),
+      },
+      startSection,
+      { paragraphs: ['svc --help lists all commands and topics.'] },
+    ],
+    columns,
+  );
+}
+
+function groupHelp(words: readonly string[], columns: number): string {
+  const commands = allCommands.filter((command) => words.every((word, at) => command.words[at] === word));
+  const name = words.join(' ');
+  const examples = commands.flatMap((command) => command.examples.slice(0, 1)).slice(0, 3);
+  return renderHelp(
+    [
+      { paragraphs: [`${commandGroups[name] ?? name}.`] },
+      { heading: 'Usage', code: [`svc ${name} <command> [flags]`] },
+      examplesSection(examples, columns, true),
+      { heading: 'Commands', entries: commands.map(commandEntry) },
+      { paragraphs: [`svc ${name} <command> --help shows the flags of a command.`] },
+    ],
+    columns,
+  );
+}
