@@ -58,6 +58,7 @@ async function start() {
     home,
     platform: process.platform,
     pid: process.pid,
+    userId: process.geteuid?.(),
     host: hostname(),
     node: process.versions.node,
     isRunning,

@@ -184,8 +184,8 @@ _svc_command() {
       valued="--limit --format --error-format"
       ;;
     "serve")
-      flags="--port --data --credentials --no-auth --upstream --format --json --verbose -v --quiet -q --error-format --help -h"
-      valued="--port --data --credentials --upstream --format --error-format"
+      flags="--port --data --credentials --no-auth --upstream --max-body --log --drain --format --json --verbose -v --quiet -q --error-format --help -h"
+      valued="--port --data --credentials --upstream --max-body --log --drain --format --error-format"
       paths="--data --credentials"
       ;;
     "batch merge")

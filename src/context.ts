@@ -18,4 +18,6 @@ export interface Context {
   readonly onProgressFacts: (facts: () => FailureFacts) => void;
   /** Sets what the first Ctrl-C does instead of ending the command. */
   readonly onInterrupt: (stop: () => void) => void;
+  /** Gives the command so many milliseconds more to end after a signal. */
+  readonly extendShutdown: (milliseconds: number) => void;
 }

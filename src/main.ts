@@ -108,11 +108,14 @@ function resolveErrorFormat(flag: string | undefined, { SVC_ERROR_FORMAT }: Runt
 // its state; the second one ends the run at once.
 async function runUntilSignal(
   { onSignal, after }: Runtime,
-  run: (handlers: Pick<Context, 'signal' | 'onProgressFacts' | 'onInterrupt'>) => ReturnType<RunCommand>,
+  run: (
+    handlers: Pick<Context, 'signal' | 'onProgressFacts' | 'onInterrupt' | 'extendShutdown'>,
+  ) => ReturnType<RunCommand>,
 ): Promise<ProcessEnd | undefined> {
   const controller = new AbortController();
   // Every request of a batch adds a listener.
   setMaxListeners(0, controller.signal);
+  let shutdownTimeoutMs = SHUTDOWN_TIMEOUT_MS;
   let facts = (): FailureFacts => ({ applied: 'no' });
   let pendingInterrupt: (() => void) | undefined;
   let release = (): void => {};
@@ -126,17 +129,23 @@ async function runUntilSignal(
       const giveUp = (): void => reject(new Failure(reason.code, reason.message, facts()));
       if (controller.signal.aborted) return giveUp();
       controller.abort(reason);
-      cancelTimeout = after(SHUTDOWN_TIMEOUT_MS, giveUp);
+      cancelTimeout = after(shutdownTimeoutMs, giveUp);
     });
   });
   const onProgressFacts: Context['onProgressFacts'] = (getFacts) => {
     facts = getFacts;
   };
+  const extendShutdown: Context['extendShutdown'] = (milliseconds) => {
+    shutdownTimeoutMs = SHUTDOWN_TIMEOUT_MS + milliseconds;
+  };
   const onInterrupt: Context['onInterrupt'] = (first) => {
     pendingInterrupt = first;
   };
   try {
-    const end = await Promise.race([run({ signal: controller.signal, onProgressFacts, onInterrupt }), terminated]);
+    const end = await Promise.race([
+      run({ signal: controller.signal, onProgressFacts, onInterrupt, extendShutdown }),
+      terminated,
+    ]);
     return end ?? undefined;
   } finally {
     release();

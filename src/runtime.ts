@@ -22,6 +22,8 @@ export interface Runtime {
   readonly home: string;
   readonly platform: NodeJS.Platform;
   readonly pid: number;
+  /** The effective user; undefined where the system has no user ids. */
+  readonly userId?: number | undefined;
   /** The name of this machine. */
   readonly host: string;
   /** The version of Node. */

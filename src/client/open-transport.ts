@@ -1,4 +1,5 @@
 import { dataDirectory } from '../config/directories.ts';
+import type { Context } from '../context.ts';
 import { useBaselineCompiler } from '../http/baseline-compiler.ts';
 import type { Deadline } from '../http/deadline.ts';
 import { withDecompression } from '../http/decompress.ts';
@@ -16,10 +17,14 @@ import type { RequestObserver } from './request-observer.ts';
  * Opens a connection to a service: over the network, or without a route to the embedded service. `isReused`: for many
  * exchanges in a row.
  */
-export async function openTransport(route: Route | undefined, runtime: Runtime, isReused = false): Promise<Transport> {
+export async function openTransport(
+  route: Route | undefined,
+  { runtime, report }: Pick<Context, 'runtime' | 'report'>,
+  isReused = false,
+): Promise<Transport> {
   if (!route) {
     const { databaseFileIn, openInProcessService } = await import('../local-service/open-local-service.ts');
-    return openInProcessService(databaseFileIn(dataDirectory(runtime)), runtime);
+    return openInProcessService(databaseFileIn(dataDirectory(runtime)), runtime, report.warn);
   }
   if (runtime.send) return { send: runtime.send, close: async () => {} };
   // Optimized WebAssembly pays for many exchanges, but for a single one it is half of the time that its process takes to end.

@@ -2,50 +2,88 @@ import { resolve } from 'node:path';
 import type { RunCommand } from '../command.ts';
 import { parseBaseUrl } from '../config/base-url.ts';
 import { dataDirectory } from '../config/directories.ts';
+import { parseByteSize } from '../config/parse-byte-size.ts';
+import { parseDurationMs } from '../config/parse-duration.ts';
 import { routeTo } from '../config/route.ts';
 import { Failure, usageFailure } from '../errors.ts';
 import { type FlagValues, getBooleanFlag, getStringFlag } from '../flag.ts';
 import { isLoopbackUrl } from '../http/proxy.ts';
-import { listenOnLoopback } from '../local-service/listen.ts';
+import { defaultListenTimeouts, listenOnLoopback } from '../local-service/listen.ts';
 import { databaseFileIn, openLocalService } from '../local-service/open-local-service.ts';
+import { type RequestLogFormat, requestLogLine } from '../local-service/request-log.ts';
 import { loadServiceCredentials } from '../local-service/service-credentials.ts';
 import { createUpstream, type Upstream } from '../local-service/upstream.ts';
 import { openResultOutput, printResult, resultOf } from '../results/print-result.ts';
 import type { Runtime } from '../runtime.ts';
 
-/** Runs the local service on a port until the process is asked to end, which is how it succeeds. */
+/** Runs the local service on a port until a signal ends it, which is a success. */
 export const runServe: RunCommand = async ({ flags }, context) => {
-  const { runtime, report, signal } = context;
+  const { runtime, report, signal, extendShutdown } = context;
   const output = openResultOutput('report', flags, context);
-  const port = parsePort(getStringFlag(flags, 'port') ?? '0');
-  const data =
-    getStringFlag(flags, 'data') === undefined
-      ? databaseFileIn(dataDirectory(runtime))
-      : resolve(runtime.cwd, getStringFlag(flags, 'data') ?? '');
+  const options = readServeOptions(flags, runtime);
+  const { data, logFormat, drainMs } = options;
   const upstream = await openUpstream(flags, runtime);
   const authSetup =
     getBooleanFlag(flags, 'auth') === false
       ? undefined
-      : await loadServiceCredentials(getStringFlag(flags, 'credentials'), data, runtime);
+      : await loadServiceCredentials(getStringFlag(flags, 'credentials'), data, runtime, report.warn);
   const service = await openLocalService(
-    { databaseFile: data, credentials: authSetup?.credentials, upstream: upstream?.answer },
+    {
+      databaseFile: data,
+      credentials: authSetup?.credentials,
+      upstream: upstream?.answer,
+      maxBodyBytes: options.maxBodyBytes,
+      trust: { userId: runtime.userId, warn: report.warn },
+      onRequestEnd:
+        logFormat === 'off'
+          ? undefined
+          : (summary) => void report.line(requestLogLine(summary, logFormat, runtime.now())),
+    },
     runtime,
   );
-  const listener = await listenOnLoopback(service.send, port, runtime.after);
+  const timeouts = { ...defaultListenTimeouts, closeMs: drainMs };
+  extendShutdown(drainMs);
+  const listener = await listenOnLoopback(service.send, options.port, runtime.after, timeouts);
   const facts = { url: listener.url, pid: runtime.pid, data, credentials_file: authSetup?.file ?? null };
   await printResult({ ...resultOf(facts), text: () => [{ text: `${listener.url}\n` }] }, output);
   if (authSetup?.file) await report.note(`the credentials are in ${authSetup.file}`);
-  if (!authSetup) await report.warn('everybody on this machine may use it (--no-auth)');
+  if (!authSetup) await report.warn('every user of this machine can use the service (--no-auth)');
   await waitForAbort(signal);
   await listener.close();
   await service.close();
   await upstream?.close();
 };
 
+interface ServeOptions {
+  readonly port: number;
+  readonly data: string;
+  readonly maxBodyBytes: number | undefined;
+  readonly logFormat: RequestLogFormat;
+  readonly drainMs: number;
+}
+
+function readServeOptions(flags: FlagValues, runtime: Runtime): ServeOptions {
+  const data = getStringFlag(flags, 'data');
+  const maxBody = getStringFlag(flags, 'max-body');
+  const drain = getStringFlag(flags, 'drain');
+  return {
+    port: parsePort(getStringFlag(flags, 'port') ?? '0'),
+    data: data === undefined ? databaseFileIn(dataDirectory(runtime)) : resolve(runtime.cwd, data),
+    maxBodyBytes: maxBody === undefined ? undefined : parseByteSize('--max-body', maxBody),
+    logFormat: parseLogFormat(getStringFlag(flags, 'log') ?? 'off'),
+    drainMs: drain === undefined ? defaultListenTimeouts.closeMs : parseDurationMs('--drain', drain),
+  };
+}
+
 function parsePort(text: string): number {
   const port = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN;
   if (port >= 0 && port <= 65_535) return port;
   throw usageFailure(`--port cannot be ${JSON.stringify(text)}`, 'it is a number from 0 to 65535');
+}
+
+function parseLogFormat(text: string): RequestLogFormat {
+  if (text === 'text' || text === 'json' || text === 'off') return text;
+  throw usageFailure(`--log cannot be ${JSON.stringify(text)}`, 'use text, json or off');
 }
 
 async function openUpstream(
@@ -57,7 +95,9 @@ async function openUpstream(
   const base = parseBaseUrl(text, '--upstream');
   const token = runtime.env.SVC_UPSTREAM_TOKEN || undefined;
   if (token && base.protocol === 'http:' && !isLoopbackUrl(base)) {
-    throw new Failure('guard', `SVC_UPSTREAM_TOKEN would go to ${base.origin} over plain http`, { hint: 'use https' });
+    throw new Failure('guard', `SVC_UPSTREAM_TOKEN would be sent to ${base.origin} over plain http`, {
+      hint: 'use an https:// URL with --upstream',
+    });
   }
   const route = await routeTo(base, {}, {}, runtime);
   const { openHttpTransport } = await import('../http/transport.ts');

@@ -7,8 +7,11 @@ import { modelsRoute, upstreamChatRoute } from './model-routes.ts';
 import { operationHandlers } from './operation-handlers.ts';
 import { operationRoute } from './operation-route.ts';
 import { IncompleteBody } from './request-body.ts';
+import { createRequestMetrics, type RequestMetrics } from './request-metrics.ts';
+import { withRequestSummaries } from './request-summary.ts';
 import type { ServiceContext } from './service-context.ts';
 import type { ServiceRoute } from './service-route.ts';
+import { healthRoute, metricsRoute } from './status-routes.ts';
 import { storeHttpError } from './store-http-error.ts';
 
 /** The user of requests where the service asks for no credentials. */
@@ -20,8 +23,9 @@ const anonymousUser = 'local';
  * request that is aborted before it was applied is not applied.
  */
 export function createLocalService(context: ServiceContext, credentials: AcceptedCredentials | undefined): Send {
-  const routes = createRoutes(context);
-  return async (request) => {
+  const metrics = createRequestMetrics(servicePaths);
+  const routes = createRoutes(context, metrics);
+  const send: Send = async (request) => {
     request.onBodySent?.();
     const route = routes.get(new URL(request.url).pathname);
     const id = uuidV7(context.now(), context.randomBytes(10));
@@ -33,11 +37,25 @@ export function createLocalService(context: ServiceContext, credentials: Accepte
     });
     return { ...response, headers: [...response.headers, ['X-Request-Id', id]] };
   };
+  return withRequestSummaries(() => {
+    metrics.begin();
+    return (summary) => {
+      metrics.end(summary);
+      context.onRequestEnd?.(summary);
+    };
+  }, context.elapsed)(send);
 }
 
-function createRoutes(context: ServiceContext): ReadonlyMap<string, ServiceRoute> {
+const statusPaths = { models: '/v1/models', health: '/healthz', metrics: '/metrics' } as const;
+const servicePaths: readonly string[] = [...Object.values(statusPaths), ...typedOperations.map(({ path }) => path)];
+
+function createRoutes(context: ServiceContext, metrics: RequestMetrics): ReadonlyMap<string, ServiceRoute> {
   const { upstream } = context;
-  const routes = new Map<string, ServiceRoute>([['/v1/models', modelsRoute(context)]]);
+  const routes = new Map<string, ServiceRoute>([
+    [statusPaths.models, modelsRoute(context)],
+    [statusPaths.health, healthRoute(context)],
+    [statusPaths.metrics, metricsRoute(metrics)],
+  ]);
   for (const operation of typedOperations) {
     routes.set(
       operation.path,

@@ -1,8 +1,10 @@
+import { setMaxListeners } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { Failure } from '../errors.ts';
 import { errorCode } from '../files/file-errors.ts';
 import type { Send } from '../http/message.ts';
 import type { StartTimer } from '../http/time-limits.ts';
+import { watchBodyRate } from './body-rate.ts';
 import { forbiddenReason, receiveRequest } from './incoming-request.ts';
 import { writeResponse } from './outgoing-response.ts';
 import { jsonResponse } from './responses.ts';
@@ -11,22 +13,31 @@ import { jsonResponse } from './responses.ts';
 export interface ServiceListener {
   /** `http://127.0.0.1:PORT`. */
   readonly url: string;
-  /** Takes no more connections, lets the answers under way finish for a moment and ends what is still open then. */
+  /**
+   * Accepts no further connections and lets requests in flight finish. After the limit an event stream that is still open
+   * ends with an error event, and every other connection is closed.
+   */
   readonly close: () => Promise<void>;
 }
 
-/** How long the service waits for clients, in milliseconds; answers may take as long as they like. */
+/** How long the service waits for clients, in milliseconds; its responses may take any time. */
 export interface ListenTimeouts {
-  /** For the whole head of a request. */
+  /** For all headers of a request. */
   readonly headMs: number;
-  /** For the next piece of a body. */
+  /** For the next bytes of a body; in each such period it must send at least 1 KiB per second. */
   readonly bodyMs: number;
-  /** For answers under way when it is closed. */
+  /** For requests in flight when the service is closed. */
   readonly closeMs: number;
 }
 
-// To be closed in less time than main gives a command for its last words.
-const defaultListenTimeouts: ListenTimeouts = { headMs: 60_000, bodyMs: 120_000, closeMs: 1000 };
+/** The limits of `svc serve`, which its reference lists. */
+export const defaultListenTimeouts: ListenTimeouts = { headMs: 10_000, bodyMs: 60_000, closeMs: 5000 };
+
+/** Further connections are refused. */
+export const MAX_CONNECTIONS = 1024;
+
+// For the error events of streams that are still open after the limit.
+const LAST_WRITES_MS = 250;
 
 /**
  * Binds a service to a port of 127.0.0.1; 0 takes a free one. Requests for another host or from another origin are
@@ -38,31 +49,45 @@ export async function listenOnLoopback(
   after: StartTimer,
   timeouts = defaultListenTimeouts,
 ): Promise<ServiceListener> {
-  // A request may take long, a gigabyte does; a client that sends nothing may not.
+  // A request may take long, as a gigabyte does; the rate of its body is what has a limit.
   const server = createServer({
     requestTimeout: 0,
     headersTimeout: timeouts.headMs,
-    connectionsCheckingInterval: Math.min(timeouts.headMs, 10_000),
+    connectionsCheckingInterval: Math.min(timeouts.headMs, 5000),
   });
+  server.maxConnections = MAX_CONNECTIONS;
+  const shutdown = new AbortController();
+  // Every request in flight adds listeners.
+  setMaxListeners(0, shutdown.signal);
   const inFlight = new Set<Promise<void>>();
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
     const closed = new Promise<void>((resolve) => void response.once('close', resolve));
     inFlight.add(closed);
-    closed.then(() => inFlight.delete(closed));
+    const stopWatching = watchBodyRate(request, timeouts.bodyMs, after);
+    closed.then(() => {
+      inFlight.delete(closed);
+      stopWatching();
+    });
     request.setTimeout(timeouts.bodyMs);
     request.once('end', () => request.setTimeout(0));
-    handleConnection(send, request, response).catch(() => response.destroy());
+    handleConnection(send, request, response, shutdown.signal).catch(() => {
+      if (!response.writableEnded) response.destroy();
+    });
   };
-  // Who asks whether to go on with a body is told when somebody wants to read it.
+  // A client that expects 100 Continue gets it when its body is read.
   server.on('request', onRequest).on('checkContinue', onRequest);
   await bindPort(server, port);
   const address = server.address();
   const boundPort = typeof address === 'object' && address ? address.port : port;
+  const settleWithin = (limitMs: number): Promise<unknown> =>
+    Promise.race([Promise.all(inFlight), new Promise<void>((resolve) => after(limitMs, resolve))]);
   return {
     url: `http://127.0.0.1:${boundPort}`,
     close: async () => {
       const closed = new Promise<void>((resolve) => void server.close(() => resolve()));
-      await Promise.race([Promise.all(inFlight), new Promise<void>((resolve) => after(timeouts.closeMs, resolve))]);
+      await settleWithin(timeouts.closeMs);
+      shutdown.abort(new Error('the service was stopped'));
+      await settleWithin(LAST_WRITES_MS);
       server.closeAllConnections();
       await closed;
     },
@@ -79,11 +104,18 @@ async function bindPort(server: Server, port: number): Promise<void> {
   });
 }
 
-async function handleConnection(send: Send, request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const received = receiveRequest(request, response);
-  const forbidden = received && forbiddenReason(received);
-  if (!received)
-    return writeResponse(jsonResponse(400, { detail: 'the target of the request is no address' }), request, response);
-  if (forbidden) return writeResponse(jsonResponse(403, { detail: forbidden }), request, response);
-  await writeResponse(await send(received), request, response);
+async function handleConnection(
+  send: Send,
+  request: IncomingMessage,
+  response: ServerResponse,
+  shutdown: AbortSignal,
+): Promise<void> {
+  const received = receiveRequest(request, response, shutdown);
+  if (!received) {
+    const invalid = jsonResponse(400, { detail: 'the request target is not a valid URL' });
+    return writeResponse(invalid, request, response, shutdown);
+  }
+  const forbidden = forbiddenReason(received);
+  const answer = forbidden ? jsonResponse(forbidden.status, { detail: forbidden.detail }) : await send(received);
+  await writeResponse(answer, request, response, shutdown);
 }

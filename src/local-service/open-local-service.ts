@@ -1,11 +1,13 @@
 import { dirname, join } from 'node:path';
 import { Failure } from '../errors.ts';
+import type { TrustOptions } from '../files/trusted-file.ts';
 import { collectBody } from '../http/collect-body.ts';
 import type { Send } from '../http/message.ts';
 import type { Transport } from '../http/transport.ts';
 import type { Runtime } from '../runtime.ts';
 import type { AcceptedCredentials } from './authenticate-request.ts';
 import { createLocalService } from './create-local-service.ts';
+import type { ServiceContext } from './service-context.ts';
 import { createEmbeddedStore } from './store/embedded-store.ts';
 import { openStore } from './store/open-store.ts';
 import { deleteAbandonedTrajectories } from './store/trajectory-rows.ts';
@@ -20,7 +22,14 @@ export interface LocalServiceOptions {
   readonly upstream?: Upstream | undefined;
   /** The largest body it accepts, in bytes; the limits of the operations hold in any case. */
   readonly maxBodyBytes?: number | undefined;
+  /** Is called with every request that has ended. */
+  readonly onRequestEnd?: ServiceContext['onRequestEnd'];
+  /** Checks whether the database file can be trusted. */
+  readonly trust?: TrustOptions | undefined;
 }
+
+/** What the local service takes from its surroundings. */
+export type ServiceRuntime = Pick<Runtime, 'now' | 'randomBytes'> & Partial<Pick<Runtime, 'elapsed'>>;
 
 const INSUFFICIENT_STORAGE_STATUS = 507;
 const MAX_ERROR_BYTES = 64 * 1024;
@@ -32,22 +41,34 @@ export function databaseFileIn(directory: string): string {
 
 /** Opens the local service on its database; its `send` is called like the network. */
 export async function openLocalService(
-  { databaseFile, credentials, upstream, maxBodyBytes = Number.POSITIVE_INFINITY }: LocalServiceOptions,
-  { now, randomBytes }: Pick<Runtime, 'now' | 'randomBytes'>,
+  {
+    databaseFile,
+    credentials,
+    upstream,
+    maxBodyBytes = Number.POSITIVE_INFINITY,
+    onRequestEnd,
+    trust,
+  }: LocalServiceOptions,
+  { now, randomBytes, elapsed = now }: ServiceRuntime,
 ): Promise<Transport> {
-  const database = await openStore(databaseFile);
+  const database = await openStore(databaseFile, trust);
   await deleteAbandonedTrajectories(now(), database);
   const store = createEmbeddedStore(database);
-  const context = { store, directory: dirname(databaseFile), maxBodyBytes, now, randomBytes, upstream };
+  const context = {
+    ...{ store, maxBodyBytes, now, randomBytes, elapsed, onRequestEnd, upstream },
+    directory: dirname(databaseFile),
+  };
   return { send: createLocalService(context, credentials), close: store.close };
 }
 
 /** The local service within this process (`--local`). Its disk is the user's: a full one throws Failure `local`. */
 export async function openInProcessService(
   databaseFile: string,
-  runtime: Pick<Runtime, 'now' | 'randomBytes'>,
+  runtime: ServiceRuntime & Pick<Runtime, 'userId'>,
+  warn: TrustOptions['warn'],
 ): Promise<Transport> {
-  const { send, close } = await openLocalService({ databaseFile }, runtime);
+  const trust = { userId: runtime.userId, warn };
+  const { send, close } = await openLocalService({ databaseFile, trust }, runtime);
   return { send: withLocalDiskFailures(send, databaseFile), close };
 }
 

@@ -1,6 +1,7 @@
+import type { Fields } from '../fields/field.ts';
 import type { Finding } from '../fields/finding.ts';
 import { getHeader, type Request, type Response } from '../http/message.ts';
-import { formatJsonPath } from '../json/json-path.ts';
+import { formatJsonPath, type JsonPath } from '../json/json-path.ts';
 import type { Operation } from '../operations/operation.ts';
 import { yieldToEventLoop } from './event-loop.ts';
 import { HttpError, invalidBodyResponse } from './http-error.ts';
@@ -56,7 +57,14 @@ function validationResponse(findings: readonly Finding[], operation: Operation):
 }
 
 /** True for what the interface forbids, and for what real servers reject besides (docs/servers.md). */
-function isRefusedFinding({ level, code, path }: Finding, { refusesUnknown }: Operation): boolean {
+function isRefusedFinding({ level, code, path }: Finding, { refusesUnknown, body }: Operation): boolean {
   if (code === 'unknown') return refusesUnknown === true && path.length === 1;
+  if (code === 'advice' && isInPrintedRange(path, body)) return false;
   return level === 'error' || code === 'missing' || code === 'advice';
+}
+
+// Integers between int64 and the range that the interface prints are warnings only.
+function isInPrintedRange([name, ...inner]: JsonPath, body: Fields): boolean {
+  const field = typeof name === 'string' && inner.length === 0 ? body[name] : undefined;
+  return field?.type === 'integer' && typeof field.max === 'bigint';
 }

@@ -1,29 +1,44 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Response } from '../http/message.ts';
+import { getHeader, type Response } from '../http/message.ts';
 import { expectsContinue, unreadChunks } from './incoming-request.ts';
 
 const MAX_DISCARDED_BYTES = 256 * 1024 * 1024;
 
-/** Sends a reply as fast as the client reads it. Throws where the reply is cut. */
+const SHUTDOWN_EVENT = `data: ${JSON.stringify({
+  error: { message: 'the service was stopped', type: 'internal_error', param: null, code: 503 },
+})}\n\n`;
+
+/**
+ * Sends a response as fast as the client reads it. Throws where its body throws. At shutdown an event stream that is
+ * still open ends with an error event, and any other response is cut.
+ */
 export async function writeResponse(
   { status, headers, body }: Response,
   request: IncomingMessage,
   response: ServerResponse,
+  shutdown: AbortSignal,
 ): Promise<void> {
-  // A body that was refused unread would be taken for the next request.
+  // The rest of a body that was refused unread would be taken for the next request.
   if (!request.complete) response.setHeader('Connection', 'close');
   response.writeHead(status, headers.flat());
-  for await (const chunk of body) {
-    if (response.destroyed) return;
-    if (!response.write(chunk)) await waitForDrain(response);
+  const isEventStream = getHeader(headers, 'content-type')?.startsWith('text/event-stream');
+  const onShutdown = (): void => void (isEventStream ? response.end(SHUTDOWN_EVENT) : response.destroy());
+  shutdown.addEventListener('abort', onShutdown, { once: true });
+  try {
+    for await (const chunk of body) {
+      if (response.destroyed || response.writableEnded) return;
+      if (!response.write(chunk)) await waitForDrain(response);
+    }
+    await discardUnreadBody(request);
+    response.end();
+  } finally {
+    shutdown.removeEventListener('abort', onShutdown);
   }
-  await discardUnreadBody(request);
-  response.end();
 }
 
-// Closing while a client still sends would reset the connection and lose the answer, so the rest is read, up to a bound.
+// Closing while a client still sends would reset the connection and lose the response, so the rest is read, up to a limit.
 async function discardUnreadBody(request: IncomingMessage): Promise<void> {
-  // Who was not told to go on sends no rest.
+  // A client that got no 100 Continue sends no body.
   if (request.complete || request.destroyed || expectsContinue(request)) return;
   let remainingBytes = MAX_DISCARDED_BYTES;
   try {
@@ -32,7 +47,7 @@ async function discardUnreadBody(request: IncomingMessage): Promise<void> {
       if (remainingBytes <= 0) return;
     }
   } catch {
-    // A client that is gone waits for no answer.
+    // A client that disconnected waits for no response.
   }
 }
 

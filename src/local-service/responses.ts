@@ -3,17 +3,21 @@ import type { Headers, Response } from '../http/message.ts';
 import { type JsonValue, writeJson } from '../json/write-json.ts';
 import { withPeriodicYields } from './event-loop.ts';
 
-/** A reply that is JSON. */
+/** A response with a JSON body. */
 export function jsonResponse(status: number, value: JsonValue, headers: Headers = []): Response {
-  const body = Buffer.from(writeJson(value));
+  return textResponse(status, Buffer.from(writeJson(value)), 'application/json', headers);
+}
+
+/** A response with a body of text in UTF-8. */
+export function textResponse(status: number, body: Buffer, contentType: string, headers: Headers = []): Response {
   const contentHeaders: Headers = [
-    ['Content-Type', 'application/json'],
+    ['Content-Type', contentType],
     ['Content-Length', String(body.length)],
   ];
   return { status, statusText: '', headers: [...contentHeaders, ...headers], body: singleChunk(body) };
 }
 
-/** A reply that is a stream of events, one for each value, and `[DONE]`; it throws the reason of a signal that is aborted. */
+/** A stream of events, one for each value, then `[DONE]`. Its body throws the reason of a signal that is aborted. */
 export function eventStreamResponse(values: Iterable<JsonValue>, signal: AbortSignal | undefined): Response {
   const headers: Headers = [
     ['Content-Type', 'text/event-stream; charset=utf-8'],

@@ -1,6 +1,7 @@
 import type { Finding } from '../fields/finding.ts';
 import type { Response } from '../http/message.ts';
 import type { JsonNode } from '../json/json-node.ts';
+import type { RequestSummary } from './request-summary.ts';
 import type { ServiceStore } from './store/service-store.ts';
 import type { Upstream } from './upstream.ts';
 
@@ -14,6 +15,10 @@ export interface ServiceContext {
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly randomBytes: (count: number) => Uint8Array;
+  /** Milliseconds on a monotonic clock. */
+  readonly elapsed: () => number;
+  /** Is called with every request that has ended. */
+  readonly onRequestEnd?: ((summary: RequestSummary) => void) | undefined;
   /** Answers chats instead of the built-in model. */
   readonly upstream: Upstream | undefined;
 }

@@ -6,6 +6,7 @@ import { Failure, usageFailure } from '../errors.ts';
 import { describeFileError, isNotFoundError } from '../files/file-errors.ts';
 import { writeFileAtomically } from '../files/file-replacement.ts';
 import { makeDirectory } from '../files/make-directory.ts';
+import { requireTrustedFile, type TrustOptions } from '../files/trusted-file.ts';
 import { JsonError } from '../json/json-error.ts';
 import { getMember, kindOf, rootOf, stringOf } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
@@ -13,23 +14,26 @@ import { writeJson } from '../json/write-json.ts';
 import type { Runtime } from '../runtime.ts';
 import type { AcceptedCredentials } from './authenticate-request.ts';
 
-/** The credentials of the local service, and the file a client finds them in, if there is one. */
+/** The credentials of the local service, and the file in which clients find them, if there is one. */
 export interface ServiceCredentials {
   readonly credentials: AcceptedCredentials;
   readonly file: string | undefined;
 }
 
 /**
- * The credentials of the file that is named, else of SVC_USERNAME, SVC_PASSWORD and SVC_TOKEN, else made here and kept
- * in a 0600 file beside the data, where the next start finds them again. Throws Failure for a file that has no such thing.
+ * The credentials of the given file, else of SVC_USERNAME, SVC_PASSWORD and SVC_TOKEN, else generated ones, kept for the
+ * next start in a 0600 file beside the data. Throws Failure for an invalid file, and `guard` for one of another user.
  */
 export async function loadServiceCredentials(
   credentialsFile: string | undefined,
   databaseFile: string,
-  { env, cwd, randomBytes }: Runtime,
+  { env, cwd, randomBytes, userId }: Runtime,
+  warn: TrustOptions['warn'],
 ): Promise<ServiceCredentials> {
+  const trust = { userId, warn };
   if (credentialsFile !== undefined) {
     const file = resolve(cwd, credentialsFile);
+    await requireTrustedFile(file, trust);
     return { credentials: requireValid(await readCredentials(file)), file };
   }
   const { SVC_USERNAME: username, SVC_PASSWORD: password, SVC_TOKEN: token } = env;
@@ -37,6 +41,7 @@ export async function loadServiceCredentials(
   if (username && password && token)
     return { credentials: requireValid({ username, password, token }), file: undefined };
   const file = `${databaseFile}.credentials.json`;
+  await requireTrustedFile(file, trust);
   const stored = await readCredentials(file).catch((error: unknown) => {
     if (error instanceof Failure && isNotFoundError(error.cause)) return undefined;
     throw error;

@@ -53,7 +53,7 @@ describe('svc serve', () => {
       if (request.includes('short')) ending.push(() => socket.end('9\r\ndata: 2\n\n\r\n0\r\n\r\n'));
     });
     const ending: (() => void)[] = [];
-    const { url, child } = await serve(['--no-auth', '--upstream', upstream.url]);
+    const { url, child } = await serve(['--no-auth', '--drain', '1s', '--upstream', upstream.url]);
     const asked = ['short', 'long'].map(async (text) => {
       const body = question.replace('"x"', `"${text}"`);
       const head = `POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n`;
@@ -67,7 +67,7 @@ describe('svc serve', () => {
     await refusing(url);
     for (const go of ending) go();
     expect(await short?.closed).toMatch(/data: 2\n\n\r\n0\r\n\r\n$/);
-    expect(await long?.closed).toMatch(/data: 1\n\n\r\n$/);
+    expect(await long?.closed).toMatch(/data: 1\n\n.*data: \{"error":.*\r\n0\r\n\r\n$/s);
     expect(await end).toMatchObject({ code: 0, signal: null });
   });
 
@@ -205,6 +205,9 @@ describe('svc serve', () => {
     [['--port', 'x'], 2],
     [['--port', '70000'], 2],
     [['--upstream', 'ftp://x'], 2],
+    [['--log', 'xml'], 2],
+    [['--max-body', '5X'], 2],
+    [['--drain', 'soon'], 2],
     [['--data', '/dev/null/x.db'], 12],
   ])('%j ends with exit %i and one clear line', async (args, code) => {
     const result = await run(['serve', '--no-auth', ...args]);

@@ -78,6 +78,21 @@ describe('over the wire', () => {
       /^HTTP\/1.1 403 .*origins/s,
     ],
     [
+      'two hosts',
+      request(question, { headers: `${closing}Host: evil.example\r\n` }),
+      /^HTTP\/1.1 400 .*more than one Host/s,
+    ],
+    [
+      'a cross-site request',
+      request(question, { headers: `${closing}Sec-Fetch-Site: cross-site\r\n` }),
+      /^HTTP\/1.1 403 .*other sites/s,
+    ],
+    [
+      'a request of the page itself',
+      request(question, { headers: `${closing}Sec-Fetch-Site: same-origin\r\n` }),
+      /^HTTP\/1.1 200 OK/,
+    ],
+    [
       'a foreign absolute target',
       request(question, { line: 'POST http://evil.example/v1/chat/completions' }),
       /^HTTP\/1.1 403 .*loopback/s,
@@ -145,6 +160,14 @@ describe('clients that take their time', () => {
   ])('%s are left', async (_, more, bytes, wanted) => {
     const { port } = await listening(more);
     expect(await (await rawClient(port, bytes)).closed).toMatch(wanted);
+  });
+
+  it('by trickling a body are left, though each byte comes in time', async () => {
+    const { port } = await listening({ bodyMs: 200 });
+    const client = await rawClient(port, request('', { headers: `${host}Content-Length: 100000\r\n`, length: false }));
+    const trickle = setInterval(() => client.socket.writable && client.socket.write(' '), 20);
+    onTestFinished(() => clearInterval(trickle));
+    expect(await client.closed).toBe('');
   });
 
   it('in reading the answer are waited for, and so is the answer', async () => {
@@ -263,6 +286,26 @@ describe('closing', () => {
     expect(await client.closed).toMatch(/^HTTP\/1.1 200 .*given/s);
     await end;
     expect(await idle.closed).toBe('');
+  });
+
+  it('ends a stream that does not finish with an error event', async () => {
+    const events: Send = async ({ signal }) => ({
+      status: 200,
+      statusText: '',
+      headers: [['Content-Type', 'text/event-stream; charset=utf-8']],
+      body: (async function* () {
+        yield Buffer.from('data: 1\n\n');
+        if (signal) await aborted(signal);
+        signal?.throwIfAborted();
+      })(),
+    });
+    const { port, close } = await listening({ closeMs: 20 }, events);
+    const client = await rawClient(port, request(question));
+    await client.until(/data: 1/);
+    await close();
+    expect(await client.closed).toMatch(
+      /data: 1\n\n.*data: \{"error":\{"message":"the service was stopped".*\r\n0\r\n\r\n$/s,
+    );
   });
 
   it('ends an answer that does not', async () => {

@@ -58,7 +58,7 @@ describe('the database', () => {
         "insert into calls values ('a/b', 'c', 'd', '{}', 1)",
       );
       // Two at once, as two processes may.
-      const opened = await Promise.all([path, path, join(folder(), 'new.db')].map(openStore));
+      const opened = await Promise.all([path, path, join(folder(), 'new.db')].map((file) => openStore(file)));
       onTestFinished(() => opened.forEach(({ close }) => void close()));
       const [tables, again, fresh] = opened.map((store) => [
         store.all('select user_version from pragma_user_version'),

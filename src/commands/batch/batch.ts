@@ -104,7 +104,7 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
   const { controller: stopController } = linkAbort([signal]);
   setMaxListeners(0, stopController.signal);
   const observerFor = await createLineObservers(operation, destination, flags, fileInput.label, context);
-  const transport = await openTransport(callSettings.route, runtime, true);
+  const transport = await openTransport(callSettings.route, context, true);
   try {
     await runLines(input, batchOptions, {
       ...lineChecksFor(resultStore.runId),

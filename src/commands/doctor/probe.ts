@@ -52,7 +52,7 @@ export async function probeService(
   const configuredProject = resolveSetting('project_id', sources)?.text;
   const project_id = configuredProject || PLACEHOLDER_PROJECT_ID;
   const startedAt = runtime.elapsed();
-  const transport = await openTransport(route, runtime);
+  const transport = await openTransport(route, { runtime, report });
   const draft = createDraft(undefined, createProbeBody(project_id, runtime.now()));
   const request = { ...prepareRequest(feedbackSchemaOperation, draft, destination), url, authorization };
   const result = (status: number | null): ProbeResult => ({

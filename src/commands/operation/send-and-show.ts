@@ -51,7 +51,7 @@ export async function sendAndShow(sendOptions: SendOptions, context: Context): P
     response ? successFacts(response, requestContext) : factsWithoutResponse(requestContext),
   );
   try {
-    transport = await openTransport(sendOptions.route, runtime);
+    transport = await openTransport(sendOptions.route, context);
     const observer = { ...printingObserver(maxRetries, context), ...sendOptions.observer };
     const outcome = await exchange({ ...prepared, url, authorization }, requestContext, observer, {
       send: transport.send,

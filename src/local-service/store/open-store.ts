@@ -1,9 +1,10 @@
-import { open } from 'node:fs/promises';
+import { open, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import Database from 'libsql';
 import { Failure } from '../../errors.ts';
 import { describeFileError, errorCode } from '../../files/file-errors.ts';
 import { makeDirectory } from '../../files/make-directory.ts';
+import { requireTrustedFile, type TrustOptions } from '../../files/trusted-file.ts';
 import { migrateSchema } from './migrate.ts';
 import { StoreUnavailable } from './store-unavailable.ts';
 
@@ -30,25 +31,32 @@ export interface Store {
 // How long one process waits for another that is writing.
 const BUSY_TIMEOUT_MS = 10_000;
 
+// The check reads the whole database: of 32 MiB in less than 0.2 s.
+const MAX_CHECKED_BYTES = 32 * 1024 * 1024;
+
 /**
- * Opens the database in a file, making it (0600, in a 0700 folder) where it is not there. Throws Failure `local` where
- * it cannot be opened or is no database of ours; then nothing in it has changed.
+ * Opens the database in a file, creating it (0600, in a 0700 directory) where it does not exist. Throws Failure `local`
+ * where it cannot be opened, is corrupt or is not a database of svc; then nothing in it has changed. With `trust`,
+ * throws Failure `guard` for the file of another user.
  */
-export async function openStore(path: string): Promise<Store> {
+export async function openStore(path: string, trust?: TrustOptions): Promise<Store> {
   try {
     await makeDirectory(dirname(path), 0o700);
+    if (trust) await requireTrustedFile(path, trust);
     await (await open(path, 'a', 0o600)).close();
-    return prepareStore(new Database(path, { timeout: BUSY_TIMEOUT_MS }), path);
+    const isChecked = (await stat(path)).size <= MAX_CHECKED_BYTES;
+    return prepareStore(new Database(path, { timeout: BUSY_TIMEOUT_MS }), path, isChecked);
   } catch (error) {
     if (error instanceof Failure) throw error;
     throw new Failure('local', `cannot open the data in ${path}: ${describeFileError(error)}`);
   }
 }
 
-function prepareStore(database: Database.Database, path: string): Store {
+function prepareStore(database: Database.Database, path: string, isChecked: boolean): Store {
   const store = createStore(database);
   try {
     migrateSchema(store, path);
+    if (isChecked) requireIntegrity(store, path);
     // Not WAL: with several writing processes the SQLite in this library can lose a WAL reset (docs/decisions/0005).
     // No foreign keys: the trajectories of a job are stored before its row (trajectory-rows.ts).
     database.exec('pragma journal_mode = truncate; pragma synchronous = full; pragma foreign_keys = off');
@@ -57,6 +65,14 @@ function prepareStore(database: Database.Database, path: string): Store {
     store.close();
     throw error;
   }
+}
+
+function requireIntegrity(store: Store, path: string): void {
+  const [problem] = store.all('pragma integrity_check(1)').map((row) => String(Object.values(row)[0]));
+  if (problem === 'ok') return;
+  throw new Failure('local', `${path} is corrupt: ${problem}`, {
+    hint: 'restore it from a backup, or use other data (--data of svc serve, SVC_DATA_DIR)',
+  });
 }
 
 function createStore(database: Database.Database): Store {

@@ -1,0 +1,54 @@
+import { chmod, lstat, realpath, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { Failure } from '../errors.ts';
+import { isNotFoundError } from './file-errors.ts';
+
+const OTHERS_MAY_WRITE = 0o022;
+const OTHERS_MAY_USE = 0o077;
+const ROOT_USER_ID = 0;
+
+/** Who runs svc, and where a narrowed mode is reported. Without a user id, as on Windows, nothing is checked. */
+export interface TrustOptions {
+  readonly userId: number | undefined;
+  readonly warn: (message: string) => Promise<void>;
+}
+
+/**
+ * Makes sure that a file with secrets or data can be trusted before it is opened (docs/contract.md, credentials). Throws
+ * Failure `guard` for a symlink into a directory others can write, and for a file of another user than this one or
+ * root. A mode wider than 0600 is narrowed with a warning. A file that does not exist passes.
+ */
+export async function requireTrustedFile(path: string, { userId, warn }: TrustOptions): Promise<void> {
+  if (userId === undefined) return;
+  try {
+    await requireSafeLink(path);
+    const { uid, mode } = await stat(path);
+    if (uid !== userId && uid !== ROOT_USER_ID)
+      throw new Failure('guard', `${path} belongs to another user (id ${uid}), so svc does not use it`, {
+        hint: `if you trust its content, take it over: sudo chown ${userId} ${path}`,
+      });
+    if ((mode & OTHERS_MAY_USE) === 0 || uid !== userId) return;
+    await chmod(path, 0o600);
+    await warn(`${path} was open to other users (${octal(mode)}); its mode is now 0600`);
+  } catch (error) {
+    if (!isNotFoundError(error)) throw error;
+  }
+}
+
+async function requireSafeLink(path: string): Promise<void> {
+  if (!(await lstat(path)).isSymbolicLink()) return;
+  const target = await realpath(path);
+  const { mode } = await stat(dirname(target));
+  if ((mode & OTHERS_MAY_WRITE) === 0) return;
+  throw new Failure(
+    'guard',
+    `${path} is a symlink into ${dirname(target)}, which other users can write (${octal(mode)})`,
+    {
+      hint: `move the file to a directory of yours, or run: chmod go-w ${dirname(target)}`,
+    },
+  );
+}
+
+function octal(mode: number): string {
+  return (mode & 0o777).toString(8).padStart(4, '0');
+}

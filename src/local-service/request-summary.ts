@@ -1,0 +1,42 @@
+import { getHeader, type Middleware, type Response } from '../http/message.ts';
+
+/** How a request ended. */
+export interface RequestSummary {
+  readonly method: string;
+  readonly path: string;
+  /** 0 where the caller disconnected before there was a response. */
+  readonly status: number;
+  /** Until the last byte of the response was handed over. */
+  readonly durationMs: number;
+  readonly requestId: string | undefined;
+}
+
+/** Is called when a request begins; the function it returns when it has ended. */
+export type OnRequest = () => (summary: RequestSummary) => void;
+
+/** Reports every request, with a duration that includes the body of its response. */
+export function withRequestSummaries(onRequest: OnRequest, elapsed: () => number): Middleware {
+  return (next) => async (request) => {
+    const startedAt = elapsed();
+    const onEnd = onRequest();
+    const { method, url } = request;
+    const end = (status: number, requestId?: string): void =>
+      onEnd({ method, path: new URL(url).pathname, status, durationMs: elapsed() - startedAt, requestId });
+    try {
+      const response = await next(request);
+      const requestId = getHeader(response.headers, 'x-request-id');
+      return { ...response, body: withEnd(response.body, () => end(response.status, requestId)) };
+    } catch (error) {
+      end(0);
+      throw error;
+    }
+  };
+}
+
+async function* withEnd(body: Response['body'], onEnd: () => void): AsyncGenerator<Uint8Array> {
+  try {
+    yield* body;
+  } finally {
+    onEnd();
+  }
+}

@@ -1,0 +1,123 @@
+import { chmodSync, chownSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { finished, run, serve } from '../support/process.ts';
+import { folder } from '../support/svc.ts';
+
+const question = '{"messages":[{"role":"user","content":"x"}]}';
+const isRoot = process.geteuid?.() === 0;
+
+function post(url: string, body: string, headers: Record<string, string> = {}): Promise<Response> {
+  return fetch(url, { method: 'POST', body, headers: { 'Content-Type': 'application/json', ...headers } });
+}
+
+describe('svc serve in operation', () => {
+  it('reports its health to everybody and its metrics to its user', async () => {
+    const { url, env } = await serve();
+    const health = await fetch(`${url}/healthz`);
+    expect([health.status, await health.text()]).toEqual([200, '{"status":"ok"}']);
+    expect((await fetch(`${url}/healthz`, { method: 'HEAD' })).status).toBe(200);
+    expect((await fetch(`${url}/metrics`)).status).toBe(401);
+    await post(`${url}/v1/chat/completions`, question, { Authorization: `Bearer ${env.SVC_TOKEN}` });
+    await post(`${url}/unknown/"path`, question);
+    const basic = Buffer.from(`${env.SVC_USERNAME}:${env.SVC_PASSWORD}`).toString('base64');
+    const metrics = await fetch(`${url}/metrics`, { headers: { Authorization: `Basic ${basic}` } });
+    expect(metrics.headers.get('content-type')).toMatch(/^text\/plain; version=0\.0\.4/);
+    const text = await metrics.text();
+    expect(text).toContain('svc_requests_total{method="POST",path="/v1/chat/completions",status="200"} 1\n');
+    expect(text).toContain('svc_requests_total{method="POST",path="other",status="404"} 1\n');
+    expect(text).toContain('svc_requests_in_flight 1\n');
+    for (const line of text.trim().split('\n')) {
+      expect(line).toMatch(/^(# (HELP|TYPE) \w+ .+|\w+(\{(\w+="[^"]*",?)+\})? [0-9.e+-]+)$/);
+    }
+  });
+
+  it('logs requests with method, path, status, duration and id', async () => {
+    const { url, child } = await serve(['--no-auth', '--log', 'json']);
+    const output = finished(child);
+    const response = await post(`${url}/call/start?token=secret`, '{}');
+    await response.text();
+    child.kill('SIGTERM');
+    const { stderr } = await output;
+    const line = stderr.split('\n').find((text) => text.startsWith('{')) ?? '';
+    expect(JSON.parse(line)).toEqual({
+      time: expect.stringMatching(/^\d{4}-.*Z$/),
+      method: 'POST',
+      path: '/call/start',
+      status: 422,
+      duration_ms: expect.any(Number),
+      request_id: response.headers.get('x-request-id'),
+    });
+    expect(stderr).not.toContain('secret');
+  });
+
+  it('rejects bodies above --max-body', async () => {
+    const { url } = await serve(['--no-auth', '--max-body', '1K']);
+    const response = await post(`${url}/v1/chat/completions`, question.replace('"x"', `"${'x'.repeat(2000)}"`));
+    expect([response.status, await response.text()]).toEqual([413, expect.stringContaining('1024')]);
+  });
+
+  it('takes a seed between int64 and the printed range, and no larger one', async () => {
+    const { url } = await serve(['--no-auth']);
+    const status = async (seed: string): Promise<number> =>
+      (await post(`${url}/v1/chat/completions`, question.replace('{', `{"seed":${seed},`))).status;
+    expect(await status('9223372036854776000')).toBe(200);
+    expect(await status('9223372036854776001')).toBe(400);
+  });
+});
+
+describe('data of the local service', () => {
+  const call = ['call', 'start', '--local', '--project-id', 'a/b', '--op-name', 'x'];
+
+  it('is narrowed to its owner, with a warning', async () => {
+    const cwd = folder();
+    await run(call, { cwd });
+    const path = join(cwd, 'data', 'svc.db');
+    chmodSync(path, 0o666);
+    const { code, stderr } = await run(call, { cwd });
+    expect(code).toBe(0);
+    expect(stderr).toContain(`${path} was open to other users (0666)`);
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+  });
+
+  it.skipIf(!isRoot)('that belongs to another user is exit 13', async () => {
+    const cwd = folder();
+    await run(call, { cwd });
+    chownSync(join(cwd, 'data', 'svc.db'), 54321, 54321);
+    expect(await run(call, { cwd })).toMatchObject({ code: 13, stderr: expect.stringContaining('another user') });
+  });
+
+  it.skipIf(!isRoot)('is not served with credentials that another user planted', async () => {
+    const cwd = folder();
+    const file = join(cwd, 'svc.db.credentials.json');
+    writeFileSync(file, '{"username":"u","password":"p","token":"t"}', { mode: 0o600 });
+    chownSync(file, 54321, 54321);
+    for (const args of [[], ['--credentials', file]]) {
+      const result = await run(['serve', '--data', join(cwd, 'svc.db'), ...args], { cwd });
+      expect(result).toMatchObject({ code: 13, stderr: expect.stringContaining(file) });
+    }
+  });
+
+  it('behind a symlink into a directory that others can write is exit 13', async () => {
+    const cwd = folder();
+    const [shared, own] = ['shared', 'own'].map((name) => join(cwd, name));
+    for (const directory of [shared ?? '', own ?? '']) mkdirSync(directory, { mode: 0o700 });
+    chmodSync(shared ?? '', 0o777);
+    writeFileSync(join(shared ?? '', 'svc.db'), '', { mode: 0o600 });
+    symlinkSync(join(shared ?? '', 'svc.db'), join(own ?? '', 'svc.db'));
+    const result = await run(['serve', '--no-auth', '--data', join(own ?? '', 'svc.db')], { cwd });
+    expect(result).toMatchObject({ code: 13, stderr: expect.stringContaining('symlink') });
+  });
+
+  it('with flipped bits is refused where the check of SQLite finds them', async () => {
+    const cwd = folder();
+    const path = join(cwd, 'data', 'svc.db');
+    await run(call, { cwd });
+    const bytes = readFileSync(path);
+    // The header of the second page, which is a tree of the schema.
+    for (const at of [4096, 4099, 4101]) bytes[at] = (bytes[at] ?? 0) ^ 0xff;
+    writeFileSync(path, bytes);
+    const result = await run(call, { cwd });
+    expect(result).toMatchObject({ code: 12, stdout: '', stderr: expect.stringMatching(/corrupt|malformed/) });
+  });
+});
