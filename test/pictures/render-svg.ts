@@ -1,0 +1,110 @@
+/** The colors of a picture. */
+export interface PictureTheme {
+  readonly background: string;
+  readonly text: string;
+  readonly dim: string;
+  /** By the number of the color in the escape sequence: 31 is red. */
+  readonly colors: { readonly [code: string]: string };
+}
+
+export const lightTheme: PictureTheme = {
+  background: '#ffffff',
+  text: '#1f2328',
+  dim: '#656d76',
+  colors: { 31: '#cf222e', 32: '#1a7f37', 33: '#7d4e00', 34: '#0550ae', 35: '#8250df', 36: '#1b7c83' },
+};
+
+export const darkTheme: PictureTheme = {
+  background: '#0d1117',
+  text: '#e6edf3',
+  dim: '#8b949e',
+  colors: { 31: '#ff7b72', 32: '#7ee787', 33: '#e3b341', 34: '#79c0ff', 35: '#d2a8ff', 36: '#76e3ea' },
+};
+
+const CHAR_WIDTH_PX = 8.4;
+const LINE_HEIGHT_PX = 20;
+const PADDING_PX = 16;
+
+/** A terminal session as SVG: lines of text with the escape sequences of color, bold and dim. */
+export function renderTerminal(text: string, columns: number, theme: PictureTheme): string {
+  const lines = text.replace(/\n$/, '').split('\n');
+  const width = Math.ceil(columns * CHAR_WIDTH_PX + 2 * PADDING_PX);
+  const height = lines.length * LINE_HEIGHT_PX + 2 * PADDING_PX;
+  const rows = lines.map((line, index) => {
+    const y = PADDING_PX + (index + 1) * LINE_HEIGHT_PX - 5;
+    return `<text x="${PADDING_PX}" y="${y}" xml:space="preserve">${renderLine(line, theme)}</text>`;
+  });
+  return [
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="img">`,
+    `<rect width="100%" height="100%" rx="8" fill="${theme.background}" stroke="${theme.dim}" stroke-opacity="0.4"/>`,
+    `<g font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, monospace" font-size="14" fill="${theme.text}">`,
+    ...rows,
+    '</g>',
+    '</svg>',
+    '',
+  ].join('\n');
+}
+
+function renderLine(line: string, theme: PictureTheme): string {
+  let style = '';
+  return line
+    .split(/(\u001b\[[\d;]*m)/)
+    .map((part) => {
+      const [, codes] = /^\u001b\[([\d;]*)m$/.exec(part) ?? [];
+      if (codes === undefined)
+        return part === '' ? '' : style ? `<tspan${style}>${escapeXml(part)}</tspan>` : escapeXml(part);
+      style = styleOf(codes, theme);
+      return '';
+    })
+    .join('');
+}
+
+function styleOf(codes: string, theme: PictureTheme): string {
+  if (/^(0?|22|39)$/.test(codes)) return '';
+  return codes
+    .split(';')
+    .map((code) => {
+      if (code === '1') return ' font-weight="bold"';
+      if (code === '2') return ` fill="${theme.dim}"`;
+      const color = theme.colors[code];
+      return color ? ` fill="${color}"` : '';
+    })
+    .join('');
+}
+
+/** A bar chart as SVG; a bar is a ratio, and 1 is the line to compare with. */
+export function renderChart(
+  title: string,
+  bars: readonly { label: string; ratio: number }[],
+  theme: PictureTheme,
+): string {
+  const labelWidth = 420;
+  const scale = 120;
+  const width = labelWidth + scale * 4 + 2 * PADDING_PX;
+  const height = (bars.length + 2) * 28 + 2 * PADDING_PX;
+  const x = PADDING_PX + labelWidth;
+  const rows = bars.map(({ label, ratio }, index) => {
+    const y = PADDING_PX + 28 * (index + 1.5);
+    const length = Math.min(ratio, 3.6) * scale;
+    return [
+      `<text x="${x - 8}" y="${y + 14}" text-anchor="end">${escapeXml(label)}</text>`,
+      `<rect x="${x}" y="${y}" width="${length.toFixed(1)}" height="18" rx="2" fill="${theme.colors[ratio <= 1 ? 32 : 34]}"/>`,
+      `<text x="${(x + length + 6).toFixed(1)}" y="${y + 14}">${ratio.toFixed(2)}</text>`,
+    ].join('');
+  });
+  return [
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="img">`,
+    `<rect width="100%" height="100%" rx="8" fill="${theme.background}" stroke="${theme.dim}" stroke-opacity="0.4"/>`,
+    `<g font-family="system-ui, sans-serif" font-size="13" fill="${theme.text}">`,
+    `<text x="${PADDING_PX}" y="${PADDING_PX + 14}" font-weight="bold">${escapeXml(title)}</text>`,
+    `<line x1="${x + scale}" x2="${x + scale}" y1="${PADDING_PX + 28}" y2="${height - PADDING_PX}" stroke="${theme.dim}" stroke-dasharray="3 3"/>`,
+    ...rows,
+    '</g>',
+    '</svg>',
+    '',
+  ].join('\n');
+}
+
+function escapeXml(text: string): string {
+  return text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;').replace(/"/g, '&quot;');
+}
