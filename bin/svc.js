@@ -54,6 +54,7 @@ async function start() {
     get stderr() {
       return process.stderr;
     },
+    stdinFd: 0,
     cwd: firstAbsolute(process.cwd),
     home,
     platform: process.platform,

@@ -15,6 +15,8 @@ export interface Runtime {
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly stdin: InputStream;
+  /** The file descriptor of stdin; absent where it has none. */
+  readonly stdinFd?: number;
   readonly stdout: OutputStream;
   readonly stderr: OutputStream;
   /** The directory that relative paths start from. */

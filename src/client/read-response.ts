@@ -57,7 +57,7 @@ export async function readResponse(response: Response, context: RequestContext):
 export async function responseWarnings(doc: JsonDocument, { reply }: Operation): Promise<string[]> {
   if (doc.tape.length / 3 > MAX_CHECKED_VALUES || doc.bytes.length > MAX_CHECKED_BYTES) return [];
   const { createSchemaValidator } = await import('../fields/schema-validator.ts');
-  const findings = createSchemaValidator(reply, { lenient: true })(rootOf(doc));
+  const findings = createSchemaValidator(reply)(rootOf(doc));
   return findings.map(
     ({ path, message }) => `the reply is unexpected: ${truncatePath(formatJsonPath(path))} ${message}`,
   );
