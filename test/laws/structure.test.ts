@@ -46,7 +46,7 @@ const upward: readonly string[] = [
 const doors: { readonly [library: string]: string } = {
   'zod/mini': 'fields/schema-validator.ts',
   'undici/lib/dispatcher/client.js': 'http/http-connection.ts',
-  conf: 'config/update-profiles.ts',
+  conf: 'config/profile-conf.ts',
   ora: 'output/ora-spinner.ts',
   chalk: 'output/text-style.ts',
   libsql: 'local-service/store/open-store.ts',

@@ -44,7 +44,7 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
   keepHeapSmall();
   const { runtime, report, signal } = context;
   const { args, flags } = invocation;
-  const callSettings = await resolveCallSettings(operation, flags, runtime);
+  const callSettings = await resolveCallSettings(operation, flags, context);
   const { options, chosen, destination } = callSettings;
   const batchOptions = readBatchOptions(invocation, options);
   stdinClaim(operation, args, flags);
