@@ -32,16 +32,17 @@ export async function routeTo(
   { runtime, signal, timeoutMs }: RouteContext,
 ): Promise<Route> {
   const { env, cwd, after } = runtime;
+  const reading = { cwd, signal, after, timeoutMs };
   if (files.key !== undefined && files.cert === undefined)
     throw usageFailure('--key needs a certificate', 'add --cert');
   const proxy = resolveProxy(url, env);
   if (url.protocol !== 'https:' && proxy?.protocol !== 'https:') {
     // Files that a flag names are checked even though plain http does not use them.
-    if (files.cacert || files.cert) await readTlsSettings(files, {}, {}, cwd);
+    if (files.cacert || files.cert) await readTlsSettings(files, {}, {}, reading);
     return { proxy, tls: {} };
   }
   requireTlsVerification(env);
-  return { proxy, tls: await readTlsSettings(files, profile, env, { cwd, signal, after, timeoutMs }) };
+  return { proxy, tls: await readTlsSettings(files, profile, env, reading) };
 }
 
 /** The files of CA certificates with their sources: the environment, then flag or profile. */
