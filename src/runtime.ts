@@ -32,6 +32,8 @@ export interface Runtime {
   readonly node: string;
   /** True while a process of that id exists. */
   readonly isRunning: (pid: number) => boolean;
+  /** True where svc was started with stdout closed. */
+  readonly isStdoutClosed: () => boolean;
   /** When a process started, in the system's own form; undefined where the system does not say. */
   readonly processStart: (pid: number) => string | undefined;
   /** Milliseconds since 1970. */

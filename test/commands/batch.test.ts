@@ -382,7 +382,7 @@ describe('what was begun', () => {
     expect(second.stderr).toContain('5 lines: 3 done, 0 failed, 2 unknown, 0 not sent');
     expect([...counts.values()]).toEqual([1, 1, 1, 1, 1]);
     const unreachable = { ...env, SVC_BASE_URL: 'http://127.0.0.1:9' };
-    const elsewhere = ['-o', 'out.jsonl', '--resume', '--retry-unknown', '--retries', '0'];
+    const elsewhere = ['-o', 'out.jsonl', '--resume', '--retry-unknown', '--max-outage', '0', '--retries', '0'];
     expect(await run(elsewhere, { env: unreachable })).toMatchObject({
       code: 13,
       stderr: expect.stringContaining('and the base URL is now http://127.0.0.1:9'),
