@@ -1,7 +1,5 @@
 import { Buffer } from 'node:buffer';
-import { createChunkMerger } from '../client/chunk-merger.ts';
 import { type ExchangeOptions, exchange, type Outcome } from '../client/exchange.ts';
-import { createMemoryBudget } from '../client/memory-budget.ts';
 import { prepareRequest } from '../client/prepared-request.ts';
 import { invalidResponseFailure, type ParsedResponse } from '../client/read-response.ts';
 import type { RequestContext } from '../client/request-context.ts';
@@ -11,6 +9,8 @@ import { Failure } from '../errors.ts';
 import { createDeadline } from '../http/deadline.ts';
 import type { Response } from '../http/message.ts';
 import type { JsonNode } from '../json/json-node.ts';
+import { createChunkMerger } from '../results/chunk-merger.ts';
+import { createMemoryBudget } from '../results/memory-budget.ts';
 import type { BatchJob } from './batch-job.ts';
 import { isConnectFailure } from './outage.ts';
 import type { RateLimiterPermit } from './rate-limiter.ts';

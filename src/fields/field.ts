@@ -52,10 +52,19 @@ export interface Advice {
 export type AutofillKind = 'uuid' | 'now' | 'empty' | 'project' | 'model';
 
 /**
- * How the chunks of a streamed response become one value: the first or the last that is not null, arrays appended,
- * strings concatenated, objects merged by field, elements merged by `index`, or always the default.
+ * How the chunks of a streamed response become one value: the first or the last that is not null, arrays one after the
+ * other, strings one after the other (`concatenate-or-empty`: an empty one for nothing but nulls), field by field,
+ * element by `index`, or always the default.
  */
-export type MergeRule = 'first' | 'last' | 'append' | 'concatenate' | 'merge' | 'by-index' | 'default';
+export type MergeRule =
+  | 'first'
+  | 'last'
+  | 'append'
+  | 'concatenate'
+  | 'concatenate-or-empty'
+  | 'merge'
+  | 'by-index'
+  | 'default';
 
 /** One field of a body or response: what flags, help, checks, schemas, completions and the local service derive from. */
 export type Field = Shape & {

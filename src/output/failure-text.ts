@@ -11,6 +11,7 @@ export function failureText({ message, facts }: Failure, redact: (text: string) 
   for (const { at, path, message: text } of issues)
     lines.push(`  ${redactAndTruncate(locationText(at, path), redact)}: ${redactAndTruncate(text, redact)}`);
   for (const [name, id] of Object.entries(ids)) lines.push(`  ${name}: ${redact(id)}`);
+  if (facts.applied === 'yes') lines.push('  the request was applied');
   if (hint) lines.push(`  ${redact(hint)}`);
   return `${lines.join('\n')}\n`;
 }

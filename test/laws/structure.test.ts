@@ -39,7 +39,6 @@ const upward: readonly string[] = [
   'commands/operation/reject-batch-flags.ts -> cli',
   'commands/spec.ts -> cli',
   'results/show-response.ts -> client',
-  'results/show-stream.ts -> client',
 ];
 
 // The libraries that are heavy, each behind one door.
