@@ -54,7 +54,6 @@ async function start() {
     get stderr() {
       return process.stderr;
     },
-    stdinFd: 0,
     cwd: firstAbsolute(process.cwd),
     home,
     platform: process.platform,
@@ -64,13 +63,13 @@ async function start() {
     node: process.versions.node,
     isRunning,
     processStart,
-    isStdoutClosed,
     now: Date.now,
     elapsed: () => Number(process.hrtime.bigint()) / 1e6,
     after,
     randomBytes,
     keychain: [process.execPath, `${__dirname}/keychain.js`],
     onSignal,
+    replaceProcess: process.execve && replaceProcess,
   });
   // All output is flushed by now. Open handles, such as a stdin that was not read to its end, must not keep the process.
   if (typeof end === 'number') process.exit(end);
@@ -179,21 +178,13 @@ function processStart(pid) {
   }
 }
 
-// Node opens /dev/null for reading and writing where stdout is closed; a shell opens it for writing only.
-function isStdoutClosed() {
-  const { fstatSync, readFileSync, statSync } = builtin('fs');
-  try {
-    const [, flags] = /^flags:\s+([0-7]+)/m.exec(readFileSync('/proc/self/fdinfo/1', 'utf8')) ?? [];
-    return Number.parseInt(flags, 8) % 4 === 2 && fstatSync(1).rdev === statSync('/dev/null').rdev;
-  } catch {
-    return false;
-  }
-}
-
-function onSignal(listener) {
-  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'];
+function onSignal(listener, signals = ['SIGINT', 'SIGTERM', 'SIGHUP']) {
   for (const signal of signals) process.on(signal, listener);
   return () => {
     for (const signal of signals) process.off(signal, listener);
   };
+}
+
+function replaceProcess(file, words, env) {
+  process.execve(file, words, env);
 }

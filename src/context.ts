@@ -16,6 +16,8 @@ export interface Context {
   readonly startSpinner: (text: string | (() => string)) => () => void;
   /** Sets what is reported about the request in flight when the process ends before the command does. */
   readonly onProgressFacts: (facts: () => FailureFacts) => void;
+  /** From now on SIGINT, SIGTERM and SIGHUP do not end the command: it handles them itself. */
+  readonly ignoreStopSignals: () => void;
   /** Sets what the first Ctrl-C does instead of ending the command. */
   readonly onInterrupt: (stop: () => void) => void;
   /** Gives the command so many milliseconds more to end after a signal. */

@@ -109,7 +109,7 @@ function resolveErrorFormat(flag: string | undefined, { SVC_ERROR_FORMAT }: Runt
 async function runUntilSignal(
   { onSignal, after }: Runtime,
   run: (
-    handlers: Pick<Context, 'signal' | 'onProgressFacts' | 'onInterrupt' | 'extendShutdown'>,
+    handlers: Pick<Context, 'signal' | 'onProgressFacts' | 'onInterrupt' | 'extendShutdown' | 'ignoreStopSignals'>,
   ) => ReturnType<RunCommand>,
 ): Promise<ProcessEnd | undefined> {
   const controller = new AbortController();
@@ -143,7 +143,13 @@ async function runUntilSignal(
   };
   try {
     const end = await Promise.race([
-      run({ signal: controller.signal, onProgressFacts, onInterrupt, extendShutdown }),
+      run({
+        signal: controller.signal,
+        onProgressFacts,
+        onInterrupt,
+        extendShutdown,
+        ignoreStopSignals: () => release(),
+      }),
       terminated,
     ]);
     return end ?? undefined;

@@ -15,8 +15,6 @@ export interface Runtime {
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly stdin: InputStream;
-  /** The file descriptor of stdin; absent where it has none. */
-  readonly stdinFd?: number;
   readonly stdout: OutputStream;
   readonly stderr: OutputStream;
   /** The directory that relative paths start from. */
@@ -32,8 +30,6 @@ export interface Runtime {
   readonly node: string;
   /** True while a process of that id exists. */
   readonly isRunning: (pid: number) => boolean;
-  /** True where svc was started with stdout closed. */
-  readonly isStdoutClosed: () => boolean;
   /** When a process started, in the system's own form; undefined where the system does not say. */
   readonly processStart: (pid: number) => string | undefined;
   /** Milliseconds since 1970. */
@@ -45,8 +41,13 @@ export interface Runtime {
   readonly randomBytes: (count: number) => Uint8Array;
   /** The program that talks to the operating system's keychain, and its arguments. */
   readonly keychain: readonly string[];
-  /** Calls the listener on SIGINT, SIGTERM and SIGHUP until the returned function is called. */
-  readonly onSignal: (listener: (signal: StopSignal) => void) => () => void;
+  /** Calls the listener on the given signals, by default SIGINT, SIGTERM and SIGHUP, until the returned function is called. */
+  readonly onSignal: <S extends NodeJS.Signals = StopSignal>(
+    listener: (signal: S) => void,
+    signals?: readonly S[],
+  ) => () => void;
+  /** Becomes another program, with the process id of svc; undefined where Node cannot (before 22.15, on Windows). */
+  readonly replaceProcess?: ((file: string, words: readonly string[], env: Runtime['env']) => void) | undefined;
   /** Replaces the network in tests. */
   readonly send?: Send;
 }

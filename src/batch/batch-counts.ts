@@ -1,23 +1,21 @@
-/** The outcome of a line. */
+/** What became of a line. */
 export type LineStatus = 'done' | 'failed' | 'unknown' | 'unsent';
 
-/** The counts of a batch. Every input line that is not empty is in one of them. */
+/** The counts of a batch. Every line of the input that is not blank is in one of them. */
 export interface BatchCounts {
   readonly byStatus: Record<LineStatus, number>;
-  /** Lines with unknown outcome. */
+  /** Lines whose outcome is not known. */
   readonly unknownLines: number[];
   /** Bytes of the input that were read. */
   bytesRead: number;
   emptyLines: number;
-  /** Lines that failed and were, or may have been, applied: only under the ids of this run is a retry the same request. */
+  /** Lines that failed and were, or may have been, applied: only with the ids of this run is another try the same. */
   unresolvedLines: number;
-  /** Results that could not be written. */
-  lostResults: number;
-  /** Attempts after the first. */
+  /** Attempts beyond the first. */
   retries: number;
 }
 
-/** Counts of zero. */
+/** Nothing counted yet. */
 export function createBatchCounts(): BatchCounts {
   return {
     byStatus: { done: 0, failed: 0, unknown: 0, unsent: 0 },
@@ -25,7 +23,6 @@ export function createBatchCounts(): BatchCounts {
     bytesRead: 0,
     emptyLines: 0,
     unresolvedLines: 0,
-    lostResults: 0,
     retries: 0,
   };
 }
@@ -36,7 +33,7 @@ export function countLine(counts: BatchCounts, line: number, status: LineStatus)
   if (status === 'unknown') counts.unknownLines.push(line);
 }
 
-/** The number of counted lines. */
+/** All lines that were counted. */
 export function totalLines({ byStatus }: BatchCounts): number {
   return byStatus.done + byStatus.failed + byStatus.unknown + byStatus.unsent;
 }

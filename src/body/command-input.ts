@@ -8,25 +8,19 @@ import type { Operation } from '../operations/operation.ts';
 export interface BodyBase {
   readonly whole?: LabeledBytes;
   readonly prompt?: string;
-  readonly stdinUse?: StdinUse | undefined;
 }
-
-/** Why stdin gave no body: it was empty, or flags were given and it was left alone. */
-export type StdinUse = 'empty' | 'unread';
 
 /** Bytes and what to call them in messages. */
 export interface LabeledBytes {
   readonly label: string;
   readonly bytes: Uint8Array;
-  /** True for a stdin without a byte, whose bytes are an object without fields. */
-  readonly isEmptyStdin?: boolean;
-  /** The position of an offset in the file, if the bytes are a part of it. */
+  /** Where an offset stands in the file, if the bytes are not all of it. */
   readonly position?: (offset: number) => TextPosition;
   /** Why the file could not be read to its end. */
   readonly issue?: Issue | undefined;
 }
 
-/** The parts of a command line that a body is built from. */
+/** What a command line gives a body to start from. */
 export interface CommandInput {
   readonly operation: Operation;
   readonly args: readonly string[];
@@ -34,16 +28,14 @@ export interface CommandInput {
   readonly stdinIsTerminal: boolean;
 }
 
-/** Empty stdin counts as an object without fields, and is checked like one. */
+/** Empty stdin counts as an object without members, and is checked like one. */
 export function labeledStdin(bytes: Uint8Array): LabeledBytes {
-  return bytes.length === 0
-    ? { label: 'stdin', bytes: Buffer.from('{}'), isEmptyStdin: true }
-    : { label: 'stdin', bytes };
+  return { label: 'stdin', bytes: bytes.length === 0 ? Buffer.from('{}') : bytes };
 }
 
-/** The failure of a command line without a body. */
+/** The failure of a command line that says nothing to send. */
 export function nothingToSendFailure({ command, arguments: argument }: Operation): Failure {
   const line = `svc ${command.join(' ')}`;
   const first = argument ? `${line} <${argument.name}>, ` : '';
-  return usageFailure('no body was given', `${first}${line} -f body.json, or ${line} --help`);
+  return usageFailure('there is nothing to send', `${first}${line} -f body.json, or ${line} --help`);
 }

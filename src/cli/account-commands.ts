@@ -52,7 +52,8 @@ export const accountCommands: readonly Command[] = [
     examples: [
       {
         why: 'In a script',
-        args: 'auth login --base-url https://api.example.com --token-file token.txt',
+        args: 'auth login --base-url https://api.example.com --token-stdin',
+        stdin: 'secret-token\n',
       },
       {
         why: 'On a terminal',

@@ -4,6 +4,7 @@ import { allOperations } from '../operations/all-operations.ts';
 import type { Operation } from '../operations/operation.ts';
 import { accountCommands } from './account-commands.ts';
 import { bodyFlags } from './body-flags.ts';
+import { callCommands } from './call-commands.ts';
 import { operationFlags } from './shared-flags.ts';
 import { toolCommands } from './tool-commands.ts';
 import { trainCommands } from './train-commands.ts';
@@ -11,6 +12,7 @@ import { trainCommands } from './train-commands.ts';
 /** All commands, in the order of help. */
 export const allCommands: readonly Command[] = [
   ...allOperations.map(commandForOperation),
+  ...callCommands,
   ...accountCommands,
   ...trainCommands,
   ...toolCommands,

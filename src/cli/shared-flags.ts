@@ -104,8 +104,8 @@ const sendingFlags: readonly Flag[] = [
   },
 ];
 
-// Where to send a request, and as whom.
-function serviceFlags(...hosts: readonly Operation['host'][]): Flag[] {
+/** Where to send a request, and as whom. */
+export function serviceFlags(...hosts: readonly Operation['host'][]): Flag[] {
   return [
     profileFlag,
     localFlag,

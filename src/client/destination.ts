@@ -68,7 +68,6 @@ export async function resolveAuthorization(
   allowHttp: boolean,
   runtime: Runtime,
   signal: AbortSignal,
-  limitMs?: number,
 ): Promise<Authorization> {
   const source = requireCredentialSource(operation.auth, url.origin, selected, runtime.env);
   if (url.protocol === 'http:' && !isLoopbackUrl(url) && !allowHttp) {
@@ -77,6 +76,6 @@ export async function resolveAuthorization(
       applied: 'no',
     });
   }
-  const { authorization, secrets } = await source.read(runtime, signal, limitMs);
+  const { authorization, secrets } = await source.read(runtime, signal);
   return { value: authorization, secrets };
 }

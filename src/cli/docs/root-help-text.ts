@@ -31,6 +31,8 @@ Credentials and profiles:
   profile remove  Remove a profile and its credentials
 
 Tools:
+  call run     Run a command and record it as a traced call
+  call flush   Send the calls that were kept on disk
   train lint   Check trajectories for what cannot be trained on
   train log    List the training jobs that were sent from here
   serve        Run the local service on a port

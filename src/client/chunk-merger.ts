@@ -1,29 +1,21 @@
 import type { Field, Fields } from '../fields/field.ts';
 import { getMember, itemsOf, type JsonNode, kindOf, membersOf, rawText, stringOf } from '../json/json-node.ts';
 import { RawJson, writeJson } from '../json/write-json.ts';
-import { contentPartsText, unreadableParts } from './chat-text.ts';
 import { createBoundedText, type MemoryBudget } from './memory-budget.ts';
 
-/** Merges the chunks of a streamed response into one object. */
+/** Puts the pieces of a streamed reply together into one object. */
 export interface ChunkMerger {
-  /** Takes a chunk; once the budget is spent, strings and arrays take nothing more. */
+  /** Takes a piece; once the room is used up, texts and lists take nothing more. */
   readonly addChunk: (chunk: JsonNode) => void;
-  /** The JSON text of all chunks so far. Numbers are those of the chunks, digit for digit. */
+  /** The JSON text of what has been joined so far. Numbers are those of the pieces, digit for digit. */
   readonly toJson: () => string;
 }
 
-export interface ChunkMergerOptions {
-  /** Fields to leave out. */
-  readonly skippedFields?: readonly string[];
-  /** Called with a description of each value that cannot be merged with the others, and is left out. */
-  readonly onUnmerged?: ((description: string) => void) | undefined;
-}
-
-/** A merger that follows the merge rules of the fields; unknown fields keep their last value. */
+/** A joiner that follows the joining rules of the fields; members nobody knows keep their last value, `skipped` ones go. */
 export function createChunkMerger(
   fields: Fields,
   budget: MemoryBudget,
-  { skippedFields = [], onUnmerged }: ChunkMergerOptions = {},
+  skippedFields: readonly string[] = [],
 ): ChunkMerger {
   const mergers = new Map<string, FieldMerger>();
   return {
@@ -31,8 +23,7 @@ export function createChunkMerger(
       for (const { key, value } of membersOf(chunk)) {
         const [name, field] = findField(key, fields);
         if (skippedFields.includes(key) || (name !== key && hasValue(chunk, name))) continue;
-        const merger =
-          mergers.get(name) ?? (budget.tryReserve('') ? createFieldMerger(field, budget, onUnmerged) : undefined);
+        const merger = mergers.get(name) ?? (budget.tryReserve('') ? createFieldMerger(field, budget) : undefined);
         if (!merger) continue;
         mergers.set(name, merger);
         merger.add(value);
@@ -62,25 +53,19 @@ function findField(key: string, fields: Fields): [name: string, field: Field | u
   return entry ?? [key, undefined];
 }
 
-function createFieldMerger(
-  field: Field | undefined,
-  budget: MemoryBudget,
-  onUnmerged: ChunkMergerOptions['onUnmerged'],
-): FieldMerger {
+function createFieldMerger(field: Field | undefined, budget: MemoryBudget): FieldMerger {
   switch (field?.join) {
     case 'first':
       return singleValueMerger(budget, (before) => before === undefined);
     case 'concatenate':
-      return stringMerger(budget, 'null', onUnmerged);
-    case 'concatenate-or-empty':
-      return stringMerger(budget, '""', onUnmerged);
+      return stringMerger(budget);
     case 'append':
       return arrayMerger(budget);
     case 'merge':
-      return field.type === 'object' ? objectMerger(field.fields ?? {}, budget, onUnmerged) : singleValueMerger(budget);
+      return field.type === 'object' ? objectMerger(field.fields ?? {}, budget) : singleValueMerger(budget);
     case 'by-index':
       return field.type === 'list' && field.of.type === 'object'
-        ? indexedMerger(field.of.fields ?? {}, budget, onUnmerged)
+        ? indexedMerger(field.of.fields ?? {}, budget)
         : singleValueMerger(budget);
     case 'default':
       return { add: () => {}, toJson: () => writeJson(field.default ?? null) };
@@ -104,24 +89,16 @@ function singleValueMerger(
   };
 }
 
-// Content may also be an array of parts, of which those with text are joined (docs/contract.md).
-function stringMerger(
-  budget: MemoryBudget,
-  emptyJson: string,
-  onUnmerged: ChunkMergerOptions['onUnmerged'],
-): FieldMerger {
+function stringMerger(budget: MemoryBudget): FieldMerger {
   const pieces = createBoundedText(budget);
   let hasString = false;
   return {
     add: (value) => {
-      const kind = kindOf(value);
-      if (kind === 'null') return;
-      if (kind === 'list') for (const type of unreadableParts(value)) onUnmerged?.(`a content part of type ${type}`);
-      else if (kind !== 'string') return onUnmerged?.(`${kind} where text was expected`);
+      if (kindOf(value) !== 'string') return;
       hasString = true;
-      pieces.add(kind === 'list' ? contentPartsText(value) : stringOf(value));
+      pieces.add(stringOf(value));
     },
-    toJson: () => (hasString ? JSON.stringify(pieces.join('')) : emptyJson),
+    toJson: () => (hasString ? JSON.stringify(pieces.join('')) : 'null'),
   };
 }
 
@@ -138,8 +115,8 @@ function arrayMerger(budget: MemoryBudget): FieldMerger {
   };
 }
 
-function objectMerger(fields: Fields, budget: MemoryBudget, onUnmerged: ChunkMergerOptions['onUnmerged']): FieldMerger {
-  const merger = createChunkMerger(fields, budget, { onUnmerged });
+function objectMerger(fields: Fields, budget: MemoryBudget): FieldMerger {
+  const merger = createChunkMerger(fields, budget);
   let hasObject = false;
   return {
     add: (value) => {
@@ -150,11 +127,7 @@ function objectMerger(fields: Fields, budget: MemoryBudget, onUnmerged: ChunkMer
   };
 }
 
-function indexedMerger(
-  fields: Fields,
-  budget: MemoryBudget,
-  onUnmerged: ChunkMergerOptions['onUnmerged'],
-): FieldMerger {
+function indexedMerger(fields: Fields, budget: MemoryBudget): FieldMerger {
   const elements = new Map<number, ChunkMerger>();
   // The index says which element a piece belongs to; where the element has no such member, it goes.
   const skippedFields = Object.hasOwn(fields, 'index') ? [] : ['index'];
@@ -165,8 +138,7 @@ function indexedMerger(
         const index = getMember(item, 'index');
         const at = index && kindOf(index) === 'number' ? Number(rawText(index)) : position;
         const element =
-          elements.get(at) ??
-          (budget.tryReserve('') ? createChunkMerger(fields, budget, { skippedFields, onUnmerged }) : undefined);
+          elements.get(at) ?? (budget.tryReserve('') ? createChunkMerger(fields, budget, skippedFields) : undefined);
         if (element) elements.set(at, element);
         element?.addChunk(item);
         position += 1;

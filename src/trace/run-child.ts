@@ -1,0 +1,66 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { isatty } from 'node:tty';
+import type { ProcessEnd } from '../command.ts';
+import { errorCode } from '../files/file-errors.ts';
+import type { Runtime } from '../runtime.ts';
+
+/** A command to run with the terminal, stdin, stdout and stderr of svc. */
+export interface ChildCommand {
+  readonly words: readonly string[];
+  readonly env: Runtime['env'];
+}
+
+/** How a command ended, and why it could not be started if it could not. */
+export interface ChildResult {
+  readonly end: ProcessEnd;
+  readonly startError?: string;
+}
+
+// What a shell exits with for a command that it cannot run or find.
+const CANNOT_RUN_EXIT_CODE = 126;
+const NOT_FOUND_EXIT_CODE = 127;
+
+// Sent to svc for the command. With a terminal, Ctrl-C and Ctrl-\ reach the command directly.
+const FORWARDED_SIGNALS = ['SIGTERM', 'SIGHUP', 'SIGUSR1', 'SIGUSR2'] as const;
+const TERMINAL_SIGNALS = ['SIGINT', 'SIGQUIT'] as const;
+
+/**
+ * Runs a command to its end and returns its exit code or signal; 126 or 127 if it cannot be started. Signals are
+ * forwarded to it. Never throws.
+ */
+export async function runChild(
+  { words, env }: ChildCommand,
+  { onSignal }: Pick<Runtime, 'onSignal'>,
+): Promise<ChildResult> {
+  const [program = '', ...args] = words;
+  const hasTerminal = [0, 1, 2].some((fd) => isatty(fd));
+  let child: ChildProcess | undefined;
+  const early: NodeJS.Signals[] = [];
+  // Listening comes first: without a listener, SIGUSR1 would open Node's inspector and SIGHUP would end svc.
+  const release = onSignal(
+    (signal) => {
+      if (hasTerminal && TERMINAL_SIGNALS.some((one) => one === signal)) return;
+      if (child) child.kill(signal);
+      else early.push(signal);
+    },
+    [...FORWARDED_SIGNALS, ...TERMINAL_SIGNALS],
+  );
+  try {
+    return await new Promise<ChildResult>((resolve) => {
+      child = spawn(program, args, { stdio: 'inherit', env: { ...env } });
+      child.on('error', (error) => resolve(startFailure(error)));
+      child.on('exit', (code, signal) => resolve({ end: signal ? { signal } : (code ?? 0) }));
+      for (const signal of early) child.kill(signal);
+    });
+  } catch (error) {
+    return startFailure(error);
+  } finally {
+    release();
+  }
+}
+
+function startFailure(error: unknown): ChildResult {
+  return errorCode(error) === 'ENOENT'
+    ? { end: NOT_FOUND_EXIT_CODE, startError: 'command not found' }
+    : { end: CANNOT_RUN_EXIT_CODE, startError: error instanceof Error ? error.message : String(error) };
+}

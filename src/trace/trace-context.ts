@@ -1,0 +1,62 @@
+import { Buffer } from 'node:buffer';
+import type { Runtime } from '../runtime.ts';
+
+/** The place of a call in its trace, with ids as OpenTelemetry writes them: 32 and 16 hexadecimal digits. */
+export interface TraceContext {
+  readonly traceId: string;
+  readonly callId: string;
+  readonly parentId: string | undefined;
+  /** The trace flags of W3C, two hexadecimal digits. */
+  readonly flags: string;
+}
+
+/** The call in whose environment svc runs. */
+export interface TraceParent {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly flags: string;
+}
+
+// A new trace is sampled.
+const SAMPLED_FLAGS = '01';
+
+/** The parent that TRACEPARENT names (W3C Trace Context); undefined if it is unset, invalid or all zero. */
+export function readTraceParent({ TRACEPARENT: text = '' }: Runtime['env']): TraceParent | undefined {
+  const [, version, traceId = '', spanId = '', flags = '', rest] =
+    /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/.exec(text) ?? [];
+  const isKnownShape = version === '00' ? rest === undefined : version !== undefined && version !== 'ff';
+  if (!isKnownShape || /^0+$/.test(traceId) || /^0+$/.test(spanId)) return undefined;
+  return { traceId, spanId, flags };
+}
+
+/** The ids of a new call below `parent`, or at the root of a new trace. */
+export function createTraceContext(
+  parent: TraceParent | undefined,
+  { randomBytes }: Pick<Runtime, 'randomBytes'>,
+): TraceContext {
+  return {
+    traceId: parent?.traceId ?? randomHex(16, randomBytes),
+    callId: randomHex(8, randomBytes),
+    parentId: parent?.spanId,
+    flags: parent?.flags ?? SAMPLED_FLAGS,
+  };
+}
+
+/** The variables by which a child process finds its parent call (OpenTelemetry's environment carriers, and our own). */
+export function traceEnvironment(
+  { traceId, callId, flags }: Pick<TraceContext, 'traceId' | 'callId' | 'flags'>,
+  projectId: string | undefined,
+): { readonly [name: string]: string } {
+  return {
+    TRACEPARENT: `00-${traceId}-${callId}-${flags}`,
+    SVC_TRACE_ID: traceId,
+    SVC_CALL_ID: callId,
+    ...(projectId ? { SVC_PROJECT_ID: projectId } : {}),
+  };
+}
+
+// Zero means "no id" in both formats.
+function randomHex(bytes: number, randomBytes: Runtime['randomBytes']): string {
+  const text = Buffer.from(randomBytes(bytes)).toString('hex');
+  return /^0+$/.test(text) ? randomHex(bytes, randomBytes) : text;
+}

@@ -1,0 +1,249 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { finished, inShell, run, serve, start } from '../support/process.ts';
+import { folder } from '../support/svc.ts';
+
+const project = ['--project-id', 'acme/support-bot'];
+
+/** Runs a command as a traced call in the local service of an empty home. */
+function callRun(
+  command: readonly string[],
+  flags: readonly string[] = ['--local'],
+  setting: Parameters<typeof run>[1] = {},
+) {
+  return run(['call', 'run', ...project, ...flags, '--', ...command], setting);
+}
+
+function logged(cwd: string): Record<string, unknown>[] {
+  return readFileSync(join(cwd, 'calls.jsonl'), 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+}
+
+describe('the exit code of call run', () => {
+  it('is that of the command, from 0 to 255', async () => {
+    const { stdout } = await inShell(
+      'for code in 0 1 2 3 7 64 100 125 126 127 128 130 137 143 200 254 255; do svc call run --project-id a/b --spool=only --local -- sh -c "exit $code"; echo "$code $?"; done',
+    );
+    const codes = stdout
+      .trim()
+      .split('\n')
+      .map((line) => line.split(' '));
+    expect(codes).toHaveLength(17);
+    for (const [expected, code] of codes) expect(code).toBe(expected);
+  });
+
+  it.each([
+    ['TERM', 143],
+    ['KILL', 137],
+    ['INT', 130],
+    ['HUP', 129],
+    ['USR1', 138],
+    ['USR2', 140],
+  ])('is the signal where SIG%s ends the command', async (name, expected) => {
+    const { signal, code } = await callRun(['sh', '-c', `kill -${name} $$`], ['--local', '--spool=only']);
+    expect([signal, code]).toEqual([`SIG${name}`, expected]);
+  });
+
+  it.each([
+    ['PIPE', 141],
+    ['QUIT', 131],
+    ['ABRT', 134],
+    ['SEGV', 139],
+  ])('is %s as 128+n, without a core file of svc', async (name, expected) => {
+    const cwd = folder();
+    const { code } = await callRun(['sh', '-c', `ulimit -c 0; kill -${name} $$`], ['--local', '--spool=only'], { cwd });
+    expect(code).toBe(expected);
+    expect(readdirSync(cwd).filter((file) => file.startsWith('core'))).toEqual([]);
+  });
+
+  it('is 127 for a command that does not exist and 126 for one that cannot be run', async () => {
+    const cwd = folder();
+    writeFileSync(join(cwd, 'plain'), 'text', { mode: 0o644 });
+    const missing = await callRun(['no-such-command-1'], ['--local', '--spool=only'], { cwd });
+    expect([missing.code, missing.stderr]).toEqual([
+      127,
+      'svc: warning: could not run no-such-command-1: command not found\n',
+    ]);
+    expect((await callRun([join(cwd, 'plain')], ['--local', '--spool=only'], { cwd })).code).toBe(126);
+  });
+
+  it('is 2 for a wrong command line, and nothing runs', async () => {
+    const cwd = folder();
+    const without = await run(['call', 'run', '--local'], { cwd });
+    expect([without.code, without.stderr]).toEqual([2, expect.stringContaining('svc call run -- make test')]);
+    const wrong = await callRun(['touch', 'ran'], ['--local', '--spool=all'], { cwd });
+    expect(wrong.code).toBe(2);
+    expect(readdirSync(cwd)).not.toContain('ran');
+  });
+});
+
+describe('a service that is down', () => {
+  it('is one line on stderr, and the command is not affected', async () => {
+    const { code, stdout, stderr } = await callRun(
+      ['sh', '-c', 'echo out; exit 7'],
+      ['--base-url', 'http://127.0.0.1:9', '--retries', '0'],
+      {
+        env: { SVC_USERNAME: 'u', SVC_PASSWORD: 'pass-word' },
+      },
+    );
+    expect([code, stdout]).toEqual([7, 'out\n']);
+    expect(stderr.trim().split('\n')).toHaveLength(1);
+    expect(stderr).toMatch(/^svc: warning: the call was not recorded: .*connection refused/);
+  });
+
+  it('keeps the command from running with --require', async () => {
+    const cwd = folder();
+    const { code } = await callRun(
+      ['touch', 'ran'],
+      ['--base-url', 'http://127.0.0.1:9', '--retries', '0', '--require'],
+      {
+        cwd,
+        env: { SVC_USERNAME: 'u', SVC_PASSWORD: 'pass-word' },
+      },
+    );
+    expect(code).toBe(7);
+    expect(readdirSync(cwd)).not.toContain('ran');
+  });
+});
+
+describe('the record of a command', () => {
+  it('is stored, and the command finds its call in the environment', async () => {
+    const { env } = await serve();
+    const cwd = folder();
+    const { code, stdout } = await callRun(
+      ['sh', '-c', 'echo $TRACEPARENT $SVC_CALL_ID $SVC_TRACE_ID $SVC_PROJECT_ID'],
+      ['--log-file', 'calls.jsonl'],
+      { cwd, env },
+    );
+    expect(code).toBe(0);
+    const [line] = logged(cwd);
+    const { id, trace_id } = line ?? {};
+    expect(stdout).toBe(`00-${trace_id}-${id}-01 ${id} ${trace_id} acme/support-bot\n`);
+    expect(line).toMatchObject({ op_name: 'sh', exit_code: 0, signal: null, sent: true });
+  });
+
+  it('is a child of the call it runs in', async () => {
+    const cwd = folder();
+    const inner = 'svc call run --local --project-id a/b --log-file calls.jsonl -- true';
+    await inShell(
+      `svc call run --local --project-id a/b --log-file calls.jsonl -- bash -c '${'"$0" "$1" call run --local --project-id a/b --log-file calls.jsonl -- true'}' "$(command -v node)" "$PROGRAM"; ${inner}`,
+      {
+        cwd,
+        env: { PROGRAM: new URL('../../bin/svc.js', import.meta.url).pathname },
+      },
+    );
+    const [nested, outer, alone] = logged(cwd);
+    expect(nested).toMatchObject({ trace_id: outer?.trace_id, parent_id: outer?.id });
+    expect(alone?.trace_id).not.toBe(outer?.trace_id);
+  });
+
+  it('has no secret in it', async () => {
+    const cwd = folder();
+    const secret = 'hunter2-secret';
+    await callRun(
+      ['true', '--password', secret, `TOKEN=${secret}`, `https://u:${secret}@h.test/`, `x${secret}y`],
+      ['--local', '--spool=only', '--env', 'MY_TOKEN', '--env', 'LANG'],
+      {
+        cwd,
+        env: { MY_TOKEN: secret, LANG: 'C' },
+      },
+    );
+    const [file = ''] = readdirSync(join(cwd, 'data/spool'));
+    const text = readFileSync(join(cwd, 'data/spool', file), 'utf8');
+    expect(text).not.toContain(secret);
+    expect(JSON.parse(text.split('\n')[1] ?? '').start.inputs.command).toEqual([
+      'true',
+      '--password',
+      '[redacted]',
+      'TOKEN=[redacted]',
+      'https://[redacted]@h.test/',
+      'x[redacted]y',
+    ]);
+  });
+
+  it('comes with feedback on the exit, sent once however often', async () => {
+    const { env } = await serve();
+    const cwd = folder();
+    await callRun(['sh', '-c', 'exit 3'], ['--exit-feedback', '--retries', '0'], { cwd, env });
+    const { stdout } = await run(['feedback', 'schema', ...project, '--since', '1h', '--feedback-type', 'exit'], {
+      cwd,
+      env,
+    });
+    expect(JSON.parse(stdout).paths.map(({ json_path }: { json_path: string }) => json_path)).toEqual([
+      'command',
+      'duration_ms',
+      'exit_code',
+      'signal',
+    ]);
+  });
+});
+
+describe('streams and signals', () => {
+  it('pass 10 MB through stdin and stdout unchanged', { timeout: 60_000 }, async () => {
+    const bytes = Buffer.alloc(10 * 1024 * 1024, 'abcdefghij');
+    const { code, stdout } = await callRun(['cat'], ['--local'], { stdin: bytes });
+    expect([code, stdout.length, stdout === bytes.toString()]).toEqual([0, bytes.length, true]);
+  });
+
+  it('forwards SIGTERM, and the command decides', async () => {
+    const child = start([
+      'call',
+      'run',
+      ...project,
+      '--local',
+      '--spool=only',
+      '--',
+      'sh',
+      '-c',
+      'trap "echo got; exit 5" TERM; echo ready; while :; do sleep 0.05; done',
+    ]);
+    const result = finished(child);
+    await new Promise((resolve) => child.stdout?.once('data', resolve));
+    child.kill('SIGTERM');
+    const { code, stdout } = await result;
+    expect([code, stdout]).toEqual([5, 'ready\ngot\n']);
+  });
+
+  it('forwards SIGUSR1 without opening the inspector', async () => {
+    const child = start([
+      'call',
+      'run',
+      ...project,
+      '--local',
+      '--spool=only',
+      '--',
+      'sh',
+      '-c',
+      'trap "exit 6" USR1; echo ready; while :; do sleep 0.05; done',
+    ]);
+    const result = finished(child);
+    await new Promise((resolve) => child.stdout?.once('data', resolve));
+    child.kill('SIGUSR1');
+    const { code, stderr } = await result;
+    expect([code, stderr]).toEqual([6, '']);
+  });
+});
+
+describe('the spool', () => {
+  it('keeps a call until the service has it', async () => {
+    const { env, url } = await serve();
+    const cwd = folder();
+    const spool = (): string[] => readdirSync(join(cwd, 'data/spool'));
+    const down = await callRun(['true'], ['--spool', '--base-url', url, '--retries', '0', '--timeout', '10'], {
+      cwd,
+      env: { SVC_USERNAME: 'x', SVC_PASSWORD: 'wrong-one' },
+    });
+    expect(down.stderr).toMatch(/not recorded/);
+    expect(spool()).toHaveLength(1);
+    await callRun(['true'], ['--spool=only', '--base-url', 'http://127.0.0.1:9'], { cwd });
+    expect(spool()).toHaveLength(2);
+    const flushed = await run(['call', 'flush'], { cwd, env });
+    expect([flushed.code, JSON.parse(flushed.stdout)]).toEqual([0, { sent: 1, remaining: 0, other_base_urls: 1 }]);
+    expect(spool()).toHaveLength(1);
+    const again = await run(['call', 'flush'], { cwd, env });
+    expect(JSON.parse(again.stdout)).toEqual({ sent: 0, remaining: 0, other_base_urls: 1 });
+  });
+});

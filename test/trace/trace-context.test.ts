@@ -1,0 +1,53 @@
+import { describe, expect, it } from 'vitest';
+import { createTraceContext, readTraceParent, traceEnvironment } from '../../src/trace/trace-context.ts';
+
+const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';
+const spanId = '00f067aa0ba902b7';
+
+describe('the parent in TRACEPARENT', () => {
+  it.each([
+    ['version 00', `00-${traceId}-${spanId}-01`, { traceId, spanId, flags: '01' }],
+    ['flags of its own', `00-${traceId}-${spanId}-00`, { traceId, spanId, flags: '00' }],
+    ['a later version with more fields', `cc-${traceId}-${spanId}-01-what-comes`, { traceId, spanId, flags: '01' }],
+    ['version 00 with more fields', `00-${traceId}-${spanId}-01-more`, undefined],
+    ['version ff', `ff-${traceId}-${spanId}-01`, undefined],
+    ['upper case', `00-${traceId.toUpperCase()}-${spanId}-01`, undefined],
+    ['a trace id of zeros', `00-${'0'.repeat(32)}-${spanId}-01`, undefined],
+    ['a span id of zeros', `00-${traceId}-${'0'.repeat(16)}-01`, undefined],
+    ['a short trace id', `00-${traceId.slice(1)}-${spanId}-01`, undefined],
+    ['nothing', '', undefined],
+    ['text', 'no', undefined],
+  ])('is read from %s', (_, TRACEPARENT, parent) => {
+    expect(readTraceParent({ TRACEPARENT })).toEqual(parent);
+  });
+});
+
+describe('the ids of a call', () => {
+  it('are those of a new trace without a parent', () => {
+    const randomBytes = (count: number): Uint8Array => new Uint8Array(count).fill(0xab);
+    expect(createTraceContext(undefined, { randomBytes })).toEqual({
+      traceId: 'ab'.repeat(16),
+      callId: 'ab'.repeat(8),
+      parentId: undefined,
+      flags: '01',
+    });
+  });
+
+  it('are in the trace of the parent, with its flags, and reach the child', () => {
+    const randomBytes = (count: number): Uint8Array => new Uint8Array(count).fill(1);
+    const context = createTraceContext({ traceId, spanId, flags: '00' }, { randomBytes });
+    expect(context).toEqual({ traceId, callId: '01'.repeat(8), parentId: spanId, flags: '00' });
+    expect(traceEnvironment(context, 'acme/bot')).toEqual({
+      TRACEPARENT: `00-${traceId}-${'01'.repeat(8)}-00`,
+      SVC_TRACE_ID: traceId,
+      SVC_CALL_ID: '01'.repeat(8),
+      SVC_PROJECT_ID: 'acme/bot',
+    });
+  });
+
+  it('are never zero', () => {
+    let calls = 0;
+    const randomBytes = (count: number): Uint8Array => new Uint8Array(count).fill(calls++ < 2 ? 0 : 7);
+    expect(createTraceContext(undefined, { randomBytes }).traceId).toBe('07'.repeat(16));
+  });
+});
