@@ -1,4 +1,4 @@
-import { Buffer } from 'node:buffer';
+import { Buffer, isUtf8 } from 'node:buffer';
 import { JsonError } from './json-error.ts';
 import { scanLiteral, scanNumber, scanString } from './scan-token.ts';
 import { trailingCommaError, unexpectedByteError } from './syntax-errors.ts';
@@ -33,10 +33,26 @@ const CLOSE_OBJECT = 0x7d;
 export function parseJson(input: Uint8Array | string, maxValues = MAX_TAPE_ENTRIES, buffer?: TapeBuffer): JsonDocument {
   const bytes = typeof input === 'string' ? Buffer.from(input) : decodeUtf8(input);
   if (skipWhitespace(bytes, 0) === bytes.length) throw new JsonError('there is no JSON here, the text is empty', 0);
-  const tape = new Tape(estimateValueCount(bytes), maxValues, buffer);
+  // An index that exists is large enough, or grows.
+  const tape = new Tape(buffer?.entries ? 0 : estimateValueCount(bytes), maxValues, buffer);
   const end = skipWhitespace(bytes, readValue(bytes, skipWhitespace(bytes, 0), tape));
   if (end < bytes.length) throw unexpectedByteError(bytes, end, 'after the end of the value');
   return { bytes, tape: tape.finish() };
+}
+
+/**
+ * Indexes the value at the start of some bytes, whatever follows it. Undefined where no complete and valid value is there.
+ * The document lasts until the buffer is given to the next one.
+ */
+export function parseJsonPrefix(bytes: Buffer, buffer: TapeBuffer): JsonDocument | undefined {
+  try {
+    const tape = new Tape(0, MAX_TAPE_ENTRIES, buffer);
+    const value = bytes.subarray(0, readValue(bytes, 0, tape));
+    return isUtf8(value) ? { bytes: value, tape: tape.finish() } : undefined;
+  } catch (error) {
+    if (error instanceof JsonError) return undefined;
+    throw error;
+  }
 }
 
 // One loop with a stack of its own, because a call stack would limit how deep a document may be.

@@ -28,9 +28,19 @@ export function trainContests({ url, home, shell, installed }: Stage): Contest[]
         ),
       ],
       aims: [
-        { peer: 'svc train -f', to: 'curl -T', most: 2 },
+        { peer: 'svc train -f', to: 'curl -T', most: 10 },
         { peer: 'svc train -f', to: 'jq -e && curl -T', most: 1 / 3 },
       ],
+    },
+    {
+      rounds: 3,
+      name: `check of a training job of ${MEGABYTES} MB`,
+      peers: [
+        shell('wc -c', 'exec wc -c <job.json'),
+        shell('svc train lint', 'svc train lint -f job.json >/dev/null'),
+        ...installed('jq', shell('jq -e', 'exec jq -e . job.json >/dev/null')),
+      ],
+      aims: [],
     },
   ];
 }

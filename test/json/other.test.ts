@@ -18,6 +18,14 @@ describe('duplicateKeys', () => {
     ]);
   });
 
+  it('compares keys of the same length and ends by all of their bytes, and long or escaped ones as strings', () => {
+    const long = 'x'.repeat(5000);
+    const many = Array.from({ length: 40 }, (_, at) => `"k${at}":0`).join(',');
+    const text = `[{"axxb":1,"ayxb":2},{"axxb":1,"axxb":2},{"${long}":1,"${long}y":2},{"${long}":1,"${long}":2},{"n\\n":1,"n":2},{${many}},{${many},"k0":1}]`;
+    const found = Array.from(duplicateKeys(parseJson(text)), ({ path }) => formatJsonPath(path()));
+    expect(found).toEqual(['[1].axxb', `[3].${long}`, '[6].k0']);
+  });
+
   it('reads a document once, however deep it is', () => {
     const depth = 200_000;
     const found = Array.from(duplicateKeys(parseJson('{"a":0,"a":'.repeat(depth) + 1 + '}'.repeat(depth))));

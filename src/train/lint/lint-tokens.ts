@@ -1,4 +1,13 @@
-import { getMember, itemsOf, type JsonNode, kindOf, rawBytes, startOffset, stringOf } from '../../json/json-node.ts';
+import {
+  endOffset,
+  getMember,
+  itemsOf,
+  type JsonNode,
+  kindOf,
+  memberEntry,
+  startOffset,
+  stringOf,
+} from '../../json/json-node.ts';
 import type { JsonPath } from '../../json/json-path.ts';
 import type { FindingCallback } from './lint-findings.ts';
 
@@ -8,15 +17,17 @@ export function lintTokens(trajectory: JsonNode, onFinding: FindingCallback): vo
   let textTokens = 0;
   let first: { readonly token: JsonNode; readonly path: JsonPath } | undefined;
   for (const { list, path } of tokenArrays(trajectory)) {
-    let at = 0;
-    for (const entry of itemsOf(list)) {
-      const token = getMember(entry, 'token');
+    const { doc } = list;
+    const end = doc.tape[list.at * 3 + 2] ?? 0;
+    let index = 0;
+    for (let entry = list.at + 1; entry < end; entry = doc.tape[entry * 3 + 2] ?? end) {
+      const at = memberEntry(doc, entry, 'token');
       tokens += 1;
-      if (token && !isTokenId(rawBytes(token))) {
+      if (at !== undefined && !isTokenId({ doc, at })) {
         textTokens += 1;
-        first ??= { token, path: [...path, at, 'token'] };
+        first ??= { token: { doc, at }, path: [...path, index, 'token'] };
       }
-      at += 1;
+      index += 1;
     }
   }
   if (tokens === 0) onFinding('no-logprobs', startOffset(trajectory), [], 'no choice has logprobs');
@@ -47,7 +58,8 @@ function* historyTokenArrays(history: JsonNode, path: JsonPath): Generator<{ lis
   for (const item of messages ? itemsOf(messages) : []) {
     // A message has a role of its own; a choice has a message.
     const list = getMember(item, 'message') && getMember(getMember(item, 'logprobs'), 'content');
-    if (list) yield { list, path: [...path, 'messages_and_choices', at, 'logprobs', 'content'] };
+    if (list && kindOf(list) === 'list')
+      yield { list, path: [...path, 'messages_and_choices', at, 'logprobs', 'content'] };
     at += 1;
   }
 }
@@ -55,11 +67,15 @@ function* historyTokenArrays(history: JsonNode, path: JsonPath): Generator<{ lis
 const TOKEN_ID_PREFIX = Array.from('"token_id:', (letter) => letter.charCodeAt(0));
 
 // On the bytes, because there may be millions.
-function isTokenId(text: Uint8Array): boolean {
-  const end = text.length - 1;
-  if (end <= TOKEN_ID_PREFIX.length || TOKEN_ID_PREFIX.some((byte, at) => text[at] !== byte)) return false;
-  for (let at = TOKEN_ID_PREFIX.length; at < end; at += 1) {
-    const byte = text[at] ?? 0;
+function isTokenId(token: JsonNode): boolean {
+  const { bytes } = token.doc;
+  const start = startOffset(token);
+  const end = endOffset(token) - 1;
+  const digits = start + TOKEN_ID_PREFIX.length;
+  if (end <= digits) return false;
+  for (let at = start; at < digits; at += 1) if (bytes[at] !== TOKEN_ID_PREFIX[at - start]) return false;
+  for (let at = digits; at < end; at += 1) {
+    const byte = bytes[at] ?? 0;
     if (byte < 0x30 || byte > 0x39) return false;
   }
   return true;

@@ -1,5 +1,6 @@
 import { Buffer, isAscii } from 'node:buffer';
 import type { SkipState } from '../../json/skip-value.ts';
+import type { TapeBuffer } from '../../json/tape.ts';
 import { InvalidTextError } from './invalid-text-error.ts';
 import type { TextLocation } from './text-location.ts';
 
@@ -16,6 +17,10 @@ export interface Cursor extends SkipState {
   isEnded: boolean;
   /** What `bytes` is the beginning of: the rest has room for more. */
   buffer: Buffer;
+  /** Bytes of the trajectory before the next one: of most files all have about the same. */
+  lastTrajectoryBytes: number;
+  /** Memory for the index of one trajectory after the other. */
+  readonly tapeBuffer: TapeBuffer;
 }
 
 // The index of a document counts in 32-bit numbers.
@@ -25,7 +30,17 @@ const MAX_VALUE_BYTES = 2 ** 31 - 1;
 export function createCursor(): Cursor {
   const none = Buffer.alloc(0);
   const crossing = { at: 0, depth: 0, inString: false, lines: 0, lineStart: 0 };
-  return { ...crossing, bytes: none, buffer: none, keepFrom: 0, baseOffset: 0, continuationBytes: 0, isEnded: false };
+  return {
+    ...crossing,
+    bytes: none,
+    buffer: none,
+    keepFrom: 0,
+    baseOffset: 0,
+    continuationBytes: 0,
+    isEnded: false,
+    lastTrajectoryBytes: 0,
+    tapeBuffer: { entries: undefined },
+  };
 }
 
 /**

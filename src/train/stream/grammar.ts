@@ -1,7 +1,8 @@
 import { JsonError } from '../../json/json-error.ts';
 import { kindName, rootOf } from '../../json/json-node.ts';
+import { type JsonDocument, parseJsonPrefix } from '../../json/parse-json.ts';
 import { bytesSince, type PendingText, readArray, readObject } from './containers.ts';
-import { type Cursor, cursorLocation } from './cursor.ts';
+import { type Cursor, countContinuationBytes, cursorLocation } from './cursor.ts';
 import { InvalidTextError, invalidJsonError, parseTextAt } from './invalid-text-error.ts';
 import type { TextLocation } from './text-location.ts';
 import {
@@ -17,6 +18,7 @@ import type { TrajectoryEvent } from './trajectory-event.ts';
 
 const OPEN_ARRAY = 0x5b;
 const OPEN_OBJECT = 0x7b;
+const LINE_FEED = 0x0a;
 
 type TrajectoryContainer = Extract<TrajectoryEvent, { kind: 'trajectory' }>['container'];
 
@@ -109,13 +111,32 @@ function isTrajectoryArray(name: string, first: number): boolean {
 function readTrajectoryArray(cursor: Cursor, pendingText: PendingText): EventGenerator {
   return readArray(cursor, pendingText, function* () {
     const location = cursorLocation(cursor);
-    yield* advancePastValue(cursor);
-    yield* emitTrajectory(cursor, location, 'in a group');
+    const document = parseCompleteTrajectory(cursor);
+    if (!document) yield* advancePastValue(cursor);
+    yield* emitTrajectory(cursor, location, 'in a group', document);
   });
 }
 
-function* emitTrajectory(cursor: Cursor, location: TextLocation, container: TrajectoryContainer): EventGenerator {
+// A trajectory of which all bytes are here is read once and not skipped before. One that is not, or that is not valid or
+// has line feeds to count, is left to advancePastValue.
+function parseCompleteTrajectory(cursor: Cursor): JsonDocument | undefined {
+  const { bytes, at: start, lastTrajectoryBytes, tapeBuffer } = cursor;
+  if (bytes[start] !== OPEN_OBJECT || bytes.length - start < lastTrajectoryBytes) return undefined;
+  const document = parseJsonPrefix(bytes.subarray(start), tapeBuffer);
+  if (!document || document.bytes.includes(LINE_FEED)) return undefined;
+  cursor.at = start + document.bytes.length;
+  countContinuationBytes(cursor, start);
+  return document;
+}
+
+function* emitTrajectory(
+  cursor: Cursor,
+  location: TextLocation,
+  container: TrajectoryContainer,
+  document?: JsonDocument,
+): EventGenerator {
   const bytes = cursor.bytes.subarray(cursor.keepFrom, cursor.at);
   cursor.keepFrom = cursor.at;
-  yield { kind: 'trajectory', location, bytes, container };
+  cursor.lastTrajectoryBytes = bytes.length;
+  yield { kind: 'trajectory', location, bytes, container, document, tapeBuffer: cursor.tapeBuffer };
 }

@@ -57,7 +57,7 @@ export async function createFileSource(path: string, label: string, handleAtOpen
 }
 
 // Large enough that reading costs little, small enough that many of them fit into memory.
-const READ_CHUNK_BYTES = 256 * 1024;
+const READ_CHUNK_BYTES = 1024 * 1024;
 
 /** The bytes of a file from one offset to another, in passing pieces. Throws Failure `local`, also where the file is shorter. */
 export async function* readByteRange(

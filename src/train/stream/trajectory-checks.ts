@@ -47,7 +47,6 @@ export function createTrajectoryChecks(
   let trajectoryCount = 0;
   let indexInGroup = 0;
   let ungroupedCount = 0;
-  const tapeBuffer = { entries: undefined };
   // The texts of the group that is open; what stands outside of groups belongs to the body.
   let groupParts: TextPart[] | undefined;
 
@@ -76,8 +75,8 @@ export function createTrajectoryChecks(
     }));
   };
   const validateTrajectory = (event: TrajectoryEvent & { kind: 'trajectory' }, label: string): JsonNode => {
-    const { bytes, location, container } = event;
-    const root = rootOf(parseTextAt(bytes, location, tapeBuffer));
+    const { bytes, location, container, document, tapeBuffer } = event;
+    const root = rootOf(document ?? parseTextAt(bytes, location, tapeBuffer));
     const assignment =
       container === 'in a group' ? { group: groupCount - 1, at: indexInGroup } : grouping?.assignGroup(root);
     if (container === 'in a group') indexInGroup += 1;

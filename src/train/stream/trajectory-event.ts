@@ -1,4 +1,6 @@
 import type { Buffer } from 'node:buffer';
+import type { JsonDocument } from '../../json/parse-json.ts';
+import type { TapeBuffer } from '../../json/tape.ts';
 import type { TextLocation } from './text-location.ts';
 
 /**
@@ -14,6 +16,10 @@ export type TrajectoryEvent =
       readonly location: TextLocation;
       readonly bytes: Buffer;
       readonly container: 'in a group' | 'in a list' | 'alone';
+      /** The value that the bytes are, where it was read on the way; it lasts until the next event. */
+      readonly document: JsonDocument | undefined;
+      /** Memory for the index of that value where it was not. */
+      readonly tapeBuffer: TapeBuffer;
     }
   /** Other members of a group or of a whole body. Put together they are that group or body with an empty list. */
   | { readonly kind: 'text'; readonly location: TextLocation; readonly bytes: Buffer }
