@@ -27,9 +27,10 @@ const runs: { readonly [command: string]: readonly string[] } = {
   'batch merge': ['batch', 'merge', 'results.jsonl'],
   spec: ['spec', 'chat'],
   doctor: ['doctor', '--local'],
+  'call flush': ['call', 'flush', '--local'],
 };
 const silent = ['auth login', 'auth logout', 'profile set', 'profile use', 'profile remove'];
-const texts = ['completion', 'help'];
+const texts = ['completion', 'help', 'call run'];
 
 function home(): string {
   const cwd = folder();
