@@ -4,6 +4,7 @@ import type { RetryBudget } from '../client/retry-budget.ts';
 import type { Context } from '../context.ts';
 import type { Issue } from '../errors.ts';
 import type { Headers, Send } from '../http/message.ts';
+import type { CustomIdTracker } from './custom-ids.ts';
 import type { LineDraftOptions } from './line-draft.ts';
 import type { LineObservers } from './line-observers.ts';
 import type { RateLimiter } from './rate-limiter.ts';
@@ -17,6 +18,7 @@ export interface LineChecks {
   readonly label: string;
   readonly check: BodyCheck;
   readonly onWarning: (warning: Issue) => Promise<void>;
+  readonly customIds: CustomIdTracker;
 }
 
 /** What all lines of a batch are sent with. */

@@ -40,6 +40,7 @@ export async function checkBatch(
       counts.bytes += draft.doc.bytes.length;
     }
   }
+  await lineChecks.customIds.finish();
   await printResult(resultOf(counts), { format, writer: stdout, report });
   await stdout.end();
   if (counts.bad > 0)

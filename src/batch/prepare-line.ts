@@ -10,6 +10,7 @@ import type { InputLine } from './split-lines.ts';
 /** The body of a line, or the Failure `body` where it may not be sent. */
 export interface PreparedLine {
   readonly draft: Draft | Failure;
+  /** JSON. */
   readonly customId: string | undefined;
 }
 
@@ -17,10 +18,11 @@ export interface PreparedLine {
 export async function prepareLine(
   line: InputLine,
   key: Omit<LineKey, 'line'>,
-  { draftOptions, label, check, onWarning }: LineChecks,
+  { draftOptions, label, check, onWarning, customIds }: LineChecks,
 ): Promise<PreparedLine> {
   const body = readLineBody(line, label, draftOptions.operation);
-  const { customId } = body;
+  const { customId, isIdInBody } = body;
+  if (customId !== undefined) await customIds.addLine(line.number, customId, isIdInBody);
   const draft = await createLineDraft(body, { ...key, line: line.number }, draftOptions);
   if (isIssue(draft)) return { draft: invalidBodyFailure([draft]), customId };
   const { warnings, failure } = check(draft, []);

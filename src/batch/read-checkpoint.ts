@@ -39,7 +39,7 @@ interface Mismatch extends CompletionMark {
 
 // The beginning of a result line as svc writes it holds all that is needed; the rest need not be parsed.
 const ENTRY_HEAD =
-  /^\{"line":(\d{1,15}),"id":(?:null|"(?:[^"\\]|\\.)*"),"status":(?:null|\d+),"exit_code":(\d{1,3}),"applied":"(no|yes|unknown)",/;
+  /^\{"line":(\d{1,15}),"id":(?:null|-?[\d.eE+-]+|"(?:[^"\\]|\\.)*"),"status":(?:null|\d+),"exit_code":(\d{1,3}),"applied":"(no|yes|unknown)",/;
 const MAX_ENTRY_HEAD_BYTES = 1024;
 
 /**

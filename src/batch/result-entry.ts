@@ -8,33 +8,33 @@ import { parseJson } from '../json/parse-json.ts';
 import { writeJson } from '../json/write-json.ts';
 import { failureFields } from '../output/failure-text.ts';
 
-/** What became of a line, besides what was answered. */
+/** The facts of a result besides the response. */
 export interface LineAttempt {
   readonly line: number;
-  /** What the line is known by: its `custom_id`, or the id in its body. */
+  /** The `custom_id` of the line, or the id in its body, as JSON. */
   readonly id: string | undefined;
   readonly attempts: number;
   readonly milliseconds: number;
 }
 
-/** What an entry says about its line. */
+/** The outcome of a line in a result line. */
 export interface ResultEntry {
   readonly line: number;
   readonly exitCode: number;
   readonly applied: AppliedState;
 }
 
-/** The entry of a line that was answered as it should be; the reply keeps every digit, on one line. */
+/** The result line of a success; the response keeps every digit, on one line. */
 export function formatSuccessEntry(
   outcome: LineAttempt,
   status: number,
   { bytes }: Pick<ParsedResponse, 'bytes'>,
 ): Buffer {
-  const head = `{"line":${outcome.line},"id":${writeJson(outcome.id ?? null)},"status":${status},"exit_code":0,"applied":"yes","reply":`;
+  const head = `{"line":${outcome.line},"id":${outcome.id ?? null},"status":${status},"exit_code":0,"applied":"yes","reply":`;
   return Buffer.concat([Buffer.from(head), toSingleLine(bytes), Buffer.from(formatEntryEnd(outcome))]);
 }
 
-/** The entry of a line that failed; an answer that broke the interface is kept in it, as text where it is no JSON. */
+/** The result line of a failure; a response that breaks the interface is kept in it, as text if it is not JSON. */
 export function formatFailureEntry(
   outcome: LineAttempt,
   failure: Failure,
@@ -43,11 +43,11 @@ export function formatFailureEntry(
 ): Buffer {
   const { status = null, applied = 'no' } = failure.facts;
   const responseJson = response && response.bytes.length > 0 ? `"reply":${formatResponse(response.bytes)},` : '';
-  const text = `{"line":${outcome.line},"id":${writeJson(outcome.id ?? null)},"status":${status},"exit_code":${failure.exitCode},"applied":"${applied}",${responseJson}"error":${writeJson(failureFields(failure, redact))}${formatEntryEnd(outcome)}`;
+  const text = `{"line":${outcome.line},"id":${outcome.id ?? null},"status":${status},"exit_code":${failure.exitCode},"applied":"${applied}",${responseJson}"error":${writeJson(failureFields(failure, redact))}${formatEntryEnd(outcome)}`;
   return Buffer.from(text);
 }
 
-/** What an entry says; undefined for a line that is none. */
+/** Reads a result line; undefined for any other line. */
 export function parseResultEntry(bytes: Uint8Array): ResultEntry | undefined {
   const root = tryParseJson(bytes);
   const [line, exitCode] = ['line', 'exit_code'].map((name) => integerMember(root, name));
@@ -62,7 +62,7 @@ function formatEntryEnd({ attempts, milliseconds }: LineAttempt): string {
   return `,"attempts":${attempts},"ms":${Math.round(milliseconds)}}\n`;
 }
 
-// Line ends can only stand between the values of JSON, and only they would break the line.
+// In JSON, line breaks are only between values.
 function toSingleLine(bytes: Buffer): Buffer {
   if (!bytes.includes(0x0a) && !bytes.includes(0x0d)) return bytes;
   return Buffer.from(Array.from(compactChunks(rootOf(parseJson(bytes)))).join(''));

@@ -3,6 +3,7 @@ import { prepareRequest, requestSecrets } from '../client/prepared-request.ts';
 import { createRequestContext, type RequestContext } from '../client/request-context.ts';
 import type { RequestObserver } from '../client/request-observer.ts';
 import { type AppliedState, Failure, signalOfFailure, toFailure } from '../errors.ts';
+import { writeJson } from '../json/write-json.ts';
 import { createRedactor } from '../output/redact.ts';
 import type { BatchJob } from './batch-job.ts';
 import { digestInputLine } from './compare-input.ts';
@@ -43,7 +44,8 @@ export async function runLine(line: InputLine, slot: ResultSlot, job: BatchJob):
     return recordUnsent(inFlight === undefined ? draft : lostResponseFailure());
   }
   const requestContext = createRequestContext(job.draftOptions.operation, draft);
-  const id = customId ?? Object.values(requestContext.ids)[0];
+  const [requestId] = Object.values(requestContext.ids);
+  const id = customId ?? (requestId === undefined ? undefined : writeJson(requestId));
   const resendRules = { canRetryUnknown: job.canRetryUnknown, isSameRun: resultStore.isSameRun };
   if (!canSendLine(priorOutcome(earlierEntry, inFlight), requestContext.effect, resendRules)) {
     return earlierEntry ? keepEarlierResult(earlierEntry, slot) : recordUnsent(lostResponseFailure(requestContext), id);

@@ -79,6 +79,7 @@ export async function runLines(input: BatchInput, options: BatchOptions, job: Ba
   }
   await concurrencyLimit.waitForAll();
   endSpinner();
+  await job.customIds.finish();
   const isComplete =
     stopReason === undefined && inputError === undefined && tally.unresolvedLines + tally.byStatus.unsent === 0;
   await resultStore.finish(isComplete).catch((error: unknown) => {

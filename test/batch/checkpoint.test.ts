@@ -10,7 +10,7 @@ import { formatFailureEntry, formatSuccessEntry, parseResultEntry } from '../../
 import { Failure } from '../../src/errors.ts';
 import { folder } from '../support/svc.ts';
 
-const outcome = (line: number) => ({ line, id: `a"${line}`, attempts: 2, milliseconds: 1.6 });
+const outcome = (line: number) => ({ line, id: `"a\\"${line}"`, attempts: 2, milliseconds: 1.6 });
 const clean = (text: string): string => text;
 const answered = (line: number, reply = '{"n":12345678901234567890,"x":1.0}'): Buffer =>
   formatSuccessEntry(outcome(line), 200, { bytes: Buffer.from(reply) });

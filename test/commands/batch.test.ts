@@ -171,6 +171,25 @@ describe('a batch', () => {
     ]);
   });
 
+  it('uses custom_id as the id of the result, never sends it, and reports it once', async () => {
+    const url = '/v1/chat/completions';
+    const { run, lines, bodies, cwd } = await scene([
+      { custom_id: 'a', ...chat('p1') },
+      { ...chat('p2'), custom_id: 'b' },
+      '{"model":"m", "custom_id" : 12345678901234567890, "messages":[{"role":"user","content":"p3"}],"n":"x"}',
+      { custom_id: 7, method: 'POST', url, body: chat('p4') },
+      { custom_id: 'a', method: 'POST', url, body: chat('p5') },
+      { custom_id: null, ...chat('p6') },
+    ]);
+    const { stderr } = await run(['-o', 'out.jsonl', '--ordered', '--concurrency', '1']);
+    const ids = readFileSync(join(cwd, 'out.jsonl'), 'utf8').matchAll(/^{"line":\d+,"id":([^,]*)/gm);
+    expect(Array.from(ids, ([, id]) => id)).toEqual(['"a"', '"b"', '12345678901234567890', '7', '"a"', 'null']);
+    expect(stderr.match(/svc uses it as the id/g)).toHaveLength(1);
+    expect(stderr).toContain('lines share a custom_id, so the id of a result names several lines: 1, 5');
+    for (const prompt of ['p1', 'p2']) expect(bodies).toContain(JSON.stringify(chat(prompt)));
+    expect(lines()[2]?.error?.issues[0]).toMatchObject({ at: 'in.jsonl:3:99' });
+  });
+
   it('puts streams together', async () => {
     const { run, lines } = await scene(
       [chat('p1', { stream: true }), chat('p2', { stream: true })],

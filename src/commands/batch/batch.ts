@@ -6,6 +6,7 @@ import { readBatchOptions } from '../../batch/batch-options.ts';
 import { checkBatch } from '../../batch/check-batch.ts';
 import type { CheckpointPath } from '../../batch/compact-checkpoint.ts';
 import { compareInput } from '../../batch/compare-input.ts';
+import { createCustomIdTracker } from '../../batch/custom-ids.ts';
 import { readLineDefaults } from '../../batch/line-defaults.ts';
 import { createLineObservers } from '../../batch/line-observers.ts';
 import { openPriorResults, type PriorResults } from '../../batch/prior-results.ts';
@@ -63,6 +64,7 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
     label: fileInput.label,
     check,
     onWarning: createWarningLimiter(report),
+    customIds: createCustomIdTracker(fileInput.label, report),
   });
   if (options.previewFormat)
     return await checkBatch(
