@@ -54,6 +54,9 @@ const doors: { readonly [library: string]: string } = {
   'eventsource-parser': 'http/event-stream.ts',
 };
 
+// Names with two meanings; the list only gets shorter.
+const sharedNames: readonly string[] = ['CallRecord'];
+
 describe('imports', () => {
   it.each(files)('of $name go down', ({ name, text }) => {
     const from = directoryOf(name);
@@ -91,6 +94,28 @@ describe('the source', () => {
     expect(files.filter(({ text }) => text.split('\n').length > 251).map(({ name }) => name)).toEqual([]);
   });
 
+  it('exports each name once', () => {
+    const filesByName = new Map<string, Set<string>>();
+    for (const { name: file, text } of files)
+      for (const name of exportedNames(text)) filesByName.set(name, (filesByName.get(name) ?? new Set()).add(file));
+    const duplicates = [...filesByName].filter(([, from]) => from.size > 1).map(([name]) => name);
+    expect(duplicates.filter((name) => !sharedNames.includes(name))).toEqual([]);
+    const short = [...filesByName.keys()].filter((name) => /^[a-z]+$/.test(name));
+    expect(short.length / filesByName.size, `one-word names: ${short.join(', ')}`).toBeLessThan(0.02);
+  });
+
+  it.each(files)('$name names its number constants in capitals, with what they limit and the unit', ({ text }) => {
+    const constants = [
+      ...text.matchAll(/^(?:export )?const (\w+)(?:: number)? = (-?[\d._]+(?: (?:\*\*?|-) [\d._]+)*);$/gm),
+    ];
+    for (const [, name = ''] of constants) {
+      // The kinds of bytes in a table are no limits.
+      if (/^(QUOTE|OPEN|CLOSE)$/.test(name)) continue;
+      expect(name).toMatch(/^[A-Z][A-Z\d]*(_[A-Z\d]+)+$/);
+      expect(name).not.toMatch(/MOST|FEW|LONGEST|PATIENCE|SOON|PIECE|ENOUGH|LAST_WORDS/);
+    }
+  });
+
   it.each(files)('$name keeps the conventions', ({ name, text }) => {
     const code = text
       .replace(/\/\*\*[\s\S]*?\*\/|\/\/.*$/gm, '')
@@ -119,6 +144,11 @@ function importsOf(name: string, text: string): { target: string; isDynamic: boo
     target: join(name, '..', path),
     isDynamic: dynamic !== undefined,
   }));
+}
+
+function exportedNames(text: string): string[] {
+  const declared = /^export (?:declare )?(?:async )?(?:function\*?|class|const|interface|type) (\w+)/gm;
+  return [...text.matchAll(declared)].map(([, name = '']) => name);
 }
 
 function directoryOf(name: string): string {

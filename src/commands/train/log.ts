@@ -15,11 +15,11 @@ import { type JsonValue, RawJson } from '../../json/write-json.ts';
 import { formatBinaryBytes } from '../../output/byte-size.ts';
 import { openResultOutput, printResult, resultOf } from '../../results/print-result.ts';
 import { jobHistoryFile, readJobHistory } from '../../train/history/job-history.ts';
-import type { JobRecord } from '../../train/history/job-records.ts';
+import type { TrainingJobRecord } from '../../train/history/job-records.ts';
 import { type JobStatus, jobStatus } from '../../train/history/job-status.ts';
 
 interface ListedJob {
-  readonly record: JobRecord;
+  readonly record: TrainingJobRecord;
   readonly status: JobStatus;
 }
 

@@ -4,7 +4,7 @@ import type { LockRuntime } from '../../files/file-lock.ts';
 import { firstStringMember, getMember, rawText } from '../../json/json-node.ts';
 import type { Runtime } from '../../runtime.ts';
 import { withJobHistory } from './job-history.ts';
-import type { JobRecord } from './job-records.ts';
+import type { TrainingJobRecord } from './job-records.ts';
 import { type JobStatus, jobStatus } from './job-status.ts';
 import { formatEndLine, formatStartLine, type JobOutcome, type JobSender, type TrainingJob } from './training-job.ts';
 
@@ -39,7 +39,7 @@ export async function recordJobStart(
 // Of several the last is told, which is the one a user remembers.
 function duplicateFailure(
   job: TrainingJob,
-  records: readonly JobRecord[],
+  records: readonly TrainingJobRecord[],
   context: DuplicateGuardContext,
 ): Failure | undefined {
   const earlier = records.findLast((record) => isSameJob(record, job) && jobStatus(record, context) !== 'not-applied');
@@ -53,7 +53,7 @@ function duplicateFailure(
   });
 }
 
-function isSameJob({ start }: JobRecord, { digest, target, model }: TrainingJob): boolean {
+function isSameJob({ start }: TrainingJobRecord, { digest, target, model }: TrainingJob): boolean {
   return (
     firstStringMember(start, 'digest') === digest &&
     firstStringMember(start, 'target') === target &&
@@ -62,7 +62,7 @@ function isSameJob({ start }: JobRecord, { digest, target, model }: TrainingJob)
 }
 
 function describeDuplicate(
-  { start }: JobRecord,
+  { start }: TrainingJobRecord,
   status: JobStatus,
 ): { readonly message: string; readonly hint: string } {
   const when = firstStringMember(start, 'started_at');

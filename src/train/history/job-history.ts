@@ -6,11 +6,11 @@ import { describeFileError, isNotFoundError } from '../../files/file-errors.ts';
 import { acquireLock, type LockRuntime } from '../../files/file-lock.ts';
 import { makeDirectory } from '../../files/make-directory.ts';
 import { syncDirectory } from '../../files/rename-durably.ts';
-import { completeLength, type JobRecord, parseJobRecords } from './job-records.ts';
+import { completeLength, parseJobRecords, type TrainingJobRecord } from './job-records.ts';
 
 /** A ledger while nobody else can write to it. */
 export interface OpenJobHistory {
-  readonly records: readonly JobRecord[];
+  readonly records: readonly TrainingJobRecord[];
   /** Adds a line, once; it lasts when this returns, even if the power fails. Where that fails the ledger is as it was. */
   readonly appendLine: (line: string) => Promise<void>;
 }
@@ -24,7 +24,7 @@ export function jobHistoryFile(directory: string): string {
 }
 
 /** The jobs in a ledger, the oldest first; none where there is no ledger yet. Throws Failure `local` where it cannot be read. */
-export async function readJobHistory(path: string): Promise<JobRecord[]> {
+export async function readJobHistory(path: string): Promise<TrainingJobRecord[]> {
   const bytes = await readFile(path).catch((error: unknown) => {
     if (isNotFoundError(error)) return Buffer.alloc(0);
     throw jobHistoryFailure('read', path, error);

@@ -5,7 +5,7 @@ import { firstStringMember, type JsonNode, rootOf } from '../../json/json-node.t
 import { parseJson } from '../../json/parse-json.ts';
 
 /** A job in a ledger: the line it was started with, and the last one that says what became of it. */
-export interface JobRecord {
+export interface TrainingJobRecord {
   readonly start: JsonNode;
   readonly end: JsonNode | undefined;
 }
@@ -17,8 +17,8 @@ const LINE_END = 0x0a;
  * says nothing: what it would have said had not happened yet, or has no known outcome. Throws Failure `local` for any
  * other line that is no entry, because then nobody can tell what was sent.
  */
-export function parseJobRecords(bytes: Buffer, path: string): JobRecord[] {
-  const records = new Map<string, JobRecord>();
+export function parseJobRecords(bytes: Buffer, path: string): TrainingJobRecord[] {
+  const records = new Map<string, TrainingJobRecord>();
   for (const { line, number } of splitLines(bytes.subarray(0, completeLength(bytes)))) {
     const node = parseRecord(line);
     const key = firstStringMember(node, 'entry') ?? '';
