@@ -54,6 +54,7 @@ async function start() {
     get stderr() {
       return process.stderr;
     },
+    stdinFd: 0,
     cwd: firstAbsolute(process.cwd),
     home,
     platform: process.platform,
@@ -63,6 +64,7 @@ async function start() {
     node: process.versions.node,
     isRunning,
     processStart,
+    isStdoutClosed,
     now: Date.now,
     elapsed: () => Number(process.hrtime.bigint()) / 1e6,
     after,
@@ -175,6 +177,17 @@ function processStart(pid) {
     return fields[19];
   } catch {
     return undefined;
+  }
+}
+
+// Node opens /dev/null for reading and writing where stdout is closed; a shell opens it for writing only.
+function isStdoutClosed() {
+  const { fstatSync, readFileSync, statSync } = builtin('fs');
+  try {
+    const [, flags] = /^flags:\s+([0-7]+)/m.exec(readFileSync('/proc/self/fdinfo/1', 'utf8')) ?? [];
+    return Number.parseInt(flags, 8) % 4 === 2 && fstatSync(1).rdev === statSync('/dev/null').rdev;
+  } catch {
+    return false;
   }
 }
 

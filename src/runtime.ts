@@ -15,6 +15,8 @@ export interface Runtime {
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly stdin: InputStream;
+  /** The file descriptor of stdin; absent where it has none. */
+  readonly stdinFd?: number;
   readonly stdout: OutputStream;
   readonly stderr: OutputStream;
   /** The directory that relative paths start from. */
@@ -30,6 +32,8 @@ export interface Runtime {
   readonly node: string;
   /** True while a process of that id exists. */
   readonly isRunning: (pid: number) => boolean;
+  /** True where svc was started with stdout closed. */
+  readonly isStdoutClosed: () => boolean;
   /** When a process started, in the system's own form; undefined where the system does not say. */
   readonly processStart: (pid: number) => string | undefined;
   /** Milliseconds since 1970. */

@@ -1,21 +1,23 @@
-/** What became of a line. */
+/** The outcome of a line. */
 export type LineStatus = 'done' | 'failed' | 'unknown' | 'unsent';
 
-/** The counts of a batch. Every line of the input that is not blank is in one of them. */
+/** The counts of a batch. Every input line that is not empty is in one of them. */
 export interface BatchCounts {
   readonly byStatus: Record<LineStatus, number>;
-  /** Lines whose outcome is not known. */
+  /** Lines with unknown outcome. */
   readonly unknownLines: number[];
   /** Bytes of the input that were read. */
   bytesRead: number;
   emptyLines: number;
-  /** Lines that failed and were, or may have been, applied: only with the ids of this run is another try the same. */
+  /** Lines that failed and were, or may have been, applied: only under the ids of this run is a retry the same request. */
   unresolvedLines: number;
-  /** Attempts beyond the first. */
+  /** Results that could not be written. */
+  lostResults: number;
+  /** Attempts after the first. */
   retries: number;
 }
 
-/** Nothing counted yet. */
+/** Counts of zero. */
 export function createBatchCounts(): BatchCounts {
   return {
     byStatus: { done: 0, failed: 0, unknown: 0, unsent: 0 },
@@ -23,6 +25,7 @@ export function createBatchCounts(): BatchCounts {
     bytesRead: 0,
     emptyLines: 0,
     unresolvedLines: 0,
+    lostResults: 0,
     retries: 0,
   };
 }
@@ -33,7 +36,7 @@ export function countLine(counts: BatchCounts, line: number, status: LineStatus)
   if (status === 'unknown') counts.unknownLines.push(line);
 }
 
-/** All lines that were counted. */
+/** The number of counted lines. */
 export function totalLines({ byStatus }: BatchCounts): number {
   return byStatus.done + byStatus.failed + byStatus.unknown + byStatus.unsent;
 }

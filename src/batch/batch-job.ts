@@ -7,6 +7,7 @@ import type { Headers, Send } from '../http/message.ts';
 import type { CustomIdTracker } from './custom-ids.ts';
 import type { LineDraftOptions } from './line-draft.ts';
 import type { LineObservers } from './line-observers.ts';
+import type { OutageMonitor } from './outage.ts';
 import type { RateLimiter } from './rate-limiter.ts';
 import type { ResultSlotFactory } from './result-order.ts';
 import type { ResultStore } from './result-store.ts';
@@ -30,6 +31,7 @@ export interface BatchJob extends LineChecks {
   readonly authorization: Authorization | undefined;
   readonly send: Send;
   readonly rateLimiter: RateLimiter;
+  readonly outage: OutageMonitor;
   /** Aborted when nothing more is to leave; what is under way goes on. */
   readonly stopController: AbortController;
   readonly retryBudget: RetryBudget;

@@ -1,5 +1,6 @@
 import type { OperationOptions } from '../client/operation-options.ts';
 import type { Invocation } from '../command.ts';
+import { parseDurationMs } from '../config/parse-duration.ts';
 import { usageFailure } from '../errors.ts';
 import { getBooleanFlag, getStringFlag } from '../flag.ts';
 import type { RateLimits } from './rate-limiter.ts';
@@ -16,10 +17,13 @@ export interface BatchOptions {
   readonly canAcceptChanges: boolean;
   readonly isFailFast: boolean;
   readonly isOrdered: boolean;
+  /** How long lines wait for a service that cannot be connected to; 0 where they fail at once. */
+  readonly maxOutageMs: number;
 }
 
 const DEFAULT_CONCURRENT_REQUESTS = 8;
 const MAX_CONCURRENT_REQUESTS = 1000;
+const DEFAULT_MAX_OUTAGE_MS = 5 * 60_000;
 
 /** Reads the flags of a batch. Throws usage for flags that contradict --batch or each other. */
 export function readBatchOptions(
@@ -62,6 +66,7 @@ export function readBatchOptions(
     canAcceptChanges: isFlagOn('accept-changes'),
     isFailFast: isFlagOn('fail-fast'),
     isOrdered: isFlagOn('ordered'),
+    maxOutageMs: isFlagOn('fail-fast') ? 0 : parseMaxOutage(getStringFlag(flags, 'max-outage')),
   };
 }
 
@@ -72,6 +77,11 @@ function parseConcurrency(text: string | undefined): number {
     `--concurrency cannot be ${JSON.stringify(text)}`,
     `use a number from 1 to ${MAX_CONCURRENT_REQUESTS}`,
   );
+}
+
+function parseMaxOutage(text: string | undefined): number {
+  if (text === undefined) return DEFAULT_MAX_OUTAGE_MS;
+  return text === '0' ? 0 : parseDurationMs('--max-outage', text);
 }
 
 const secondsPerUnit: { readonly [unit: string]: number } = { s: 1, m: 60, h: 3600 };

@@ -1,4 +1,5 @@
-import { Failure, type FailureCode, InterruptedError } from '../errors.ts';
+import { Failure, type FailureCode, InterruptedError, toFailure } from '../errors.ts';
+import { ClosedPipeError } from '../output/writer.ts';
 import { type BatchCounts, totalLines } from './batch-counts.ts';
 import { formatLineRanges } from './line-ranges.ts';
 
@@ -50,6 +51,23 @@ export function batchFailure({
   return new Failure(code, `${code === 'partial' ? '' : `${code}; `}${summary}${isKnown ? '' : `; ${stopReason}`}`, {
     applied: unknown > 0 ? 'unknown' : done > 0 ? 'yes' : 'no',
     hint: [...(unknown > 0 ? [unknownLinesHint(tally)] : []), nextStepHint(unknown > 0, isResumable)].join('; '),
+  });
+}
+
+/** The failure of a batch whose results could not be written: how much was sent, and how much of it is lost. */
+export function lostResultsFailure(error: unknown, tally: BatchCounts): Failure {
+  const { done, failed, unknown } = tally.byStatus;
+  const cause =
+    error instanceof ClosedPipeError
+      ? new Failure('local', 'cannot write stdout: its reader closed it', {
+          hint: 'write the results to a file with -o',
+        })
+      : toFailure(error);
+  if (cause.code !== 'local') return cause;
+  const counts = `${done + failed + unknown} lines were sent, and ${tally.lostResults} results were lost`;
+  return new Failure('local', `${cause.message}; ${counts}`, {
+    ...cause.facts,
+    applied: unknown > 0 ? 'unknown' : done > 0 ? 'yes' : 'no',
   });
 }
 

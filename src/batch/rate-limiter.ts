@@ -1,24 +1,28 @@
 import type { Runtime } from '../runtime.ts';
 
-/** How fast a batch may go. */
+/** The limits of a batch. */
 export interface RateLimits {
-  /** The most requests under way. */
+  /** Maximum requests in flight. */
   readonly concurrency: number;
-  /** Requests a second; without it as fast as they are answered. */
+  /** Maximum requests per second; undefined for no limit. */
   readonly rate: number | undefined;
 }
 
-/** Says when a request may leave: so many at once, so many a second, and none while the service asks to wait. */
+/** Decides when a request may be sent: by concurrency, by rate, and never while the service asks to wait. */
 export interface RateLimiter {
-  /** Waits for a turn and gives what it is to be ended with. Throws the reason of the signal when that is aborted. */
+  /** Waits until a request may be sent. Throws the reason of the signal once that is aborted. */
   readonly acquire: () => Promise<RateLimiterPermit>;
-  /** How many may be under way now: less than asked for while the service is short. */
+  /** Requests that may be in flight now: fewer than the maximum while the service is rate limited or down. */
   readonly currentLimit: () => number;
 }
 
+/** How a request ended, as far as the next ones are concerned; `down`: no connection could be made. */
+export type RequestEnd = 'ok' | 'limited' | 'down';
+
+/** The permission to send one request. */
 export interface RateLimiterPermit {
-  /** The request was answered; `isShort`: the service had no room for it, and asked to wait so many milliseconds. */
-  readonly release: (isRateLimited: boolean, retryAfterMs?: number) => void;
+  /** The request ended, and the service asked to wait `retryAfterMs`. */
+  readonly release: (end: RequestEnd, retryAfterMs?: number) => void;
 }
 
 interface Waiter {
@@ -26,15 +30,19 @@ interface Waiter {
   readonly reject: (reason: unknown) => void;
 }
 
-// Milliseconds a timer can be told to wait; after that the rest is waited for.
+// The longest wait of one timer.
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-// Milliseconds that timers may be late and are made up for.
+// A timer may be this late; the rate catches up.
 const MAX_CATCH_UP_MS = 50;
 
+// While the service is down it is probed with one request at a time, at growing intervals.
+const MIN_PROBE_INTERVAL_MS = 250;
+const MAX_PROBE_INTERVAL_MS = 5000;
+
 /**
- * The pace of a batch: additive increase, multiplicative decrease. A service that is short halves what is allowed, once
- * for all requests that were under way then; as many answers as are allowed bring one back.
+ * Limits a batch by additive increase and multiplicative decrease: a rate-limited service halves the concurrency, once
+ * for all requests in flight then; each full round of responses adds one. A service that is down leaves one.
  */
 export function createRateLimiter(
   { concurrency, rate }: RateLimits,
@@ -48,6 +56,7 @@ export function createRateLimiter(
   let notBefore = 0;
   let nextSlotAt = 0;
   let isTimerSet = false;
+  let failedProbes = 0;
 
   const admitWaiters = (): void => {
     for (const waiter of waiters) {
@@ -75,15 +84,20 @@ export function createRateLimiter(
   const issuePermit = (): RateLimiterPermit => {
     const startedAt = elapsed();
     return {
-      release: (isRateLimited, wait = 0) => {
+      release: (end, retryAfterMs = 0) => {
         active -= 1;
-        if (isRateLimited) {
-          notBefore = Math.max(notBefore, elapsed() + wait);
-          if (startedAt >= lastDecreaseAt) {
-            limit = Math.max(1, limit / 2);
-            lastDecreaseAt = elapsed();
-          }
-        } else limit = Math.min(concurrency, limit + 1 / limit);
+        const isFirstOfRound = startedAt >= lastDecreaseAt;
+        if (end !== 'ok' && isFirstOfRound) lastDecreaseAt = elapsed();
+        if (end === 'down') {
+          if (isFirstOfRound) failedProbes += 1;
+          limit = 1;
+          const intervalMs = Math.min(MAX_PROBE_INTERVAL_MS, MIN_PROBE_INTERVAL_MS * 2 ** (failedProbes - 1));
+          notBefore = Math.max(notBefore, elapsed() + intervalMs);
+        } else failedProbes = 0;
+        if (end === 'limited') {
+          notBefore = Math.max(notBefore, elapsed() + retryAfterMs);
+          if (isFirstOfRound) limit = Math.max(1, limit / 2);
+        } else if (end === 'ok') limit = Math.min(concurrency, limit + 1 / limit);
         admitWaiters();
       },
     };

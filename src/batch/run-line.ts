@@ -65,7 +65,7 @@ export async function runLine(line: InputLine, slot: ResultSlot, job: BatchJob):
       startedAt = runtime.elapsed();
     },
   };
-  // Where it does no harm to send a line twice, it is said ahead, so that the disk works while others are under way.
+  // A line that is safe to send twice is recorded ahead, so that the disk works while other lines are in flight.
   if (isIdempotent(requestContext.effect)) await markInFlight();
   const sendResult = await sendLine(requestContext, line.number, recordingObserver, job).catch(toFailedResult);
   const { parsedResponse } = sendResult;
@@ -73,6 +73,7 @@ export async function runLine(line: InputLine, slot: ResultSlot, job: BatchJob):
   const { attempts } = requestContext.progress;
   if (failure && isInterruption(sendResult.failure ?? failure)) {
     if (isMarkedInFlight && inFlight === undefined) await resultStore.clearInFlight(line.number);
+    if (earlierEntry && earlierEntry.applied !== 'no') return keepEarlierResult(earlierEntry, slot);
     await slot.put(undefined);
     return { status: 'unsent', isUnresolved: false, failure, attempts };
   }
@@ -89,12 +90,12 @@ async function keepEarlierResult(earlierEntry: IndexedEntry, slot: ResultSlot): 
 
 function lostResponseFailure(requestContext?: RequestContext): Failure {
   const facts = requestContext
-    ? { ids: requestContext.ids, hint: `${retryAdvice(requestContext.effect)}; --retry-unknown does` }
-    : { hint: 'its line is wrong by now; --dry-run says why' };
-  return new Failure('unknown', 'an earlier run ended before the answer came', { applied: 'unknown', ...facts });
+    ? { ids: requestContext.ids, hint: `${retryAdvice(requestContext.effect)}; --retry-unknown sends it` }
+    : { hint: 'the line is no longer valid; run with --dry-run to see why' };
+  return new Failure('unknown', 'an earlier run ended before the response arrived', { applied: 'unknown', ...facts });
 }
 
-// That an earlier time may have applied it is not taken back by one that did not.
+// An earlier run may have applied the line, whatever this one did.
 function withPriorOutcome(failure: Failure, priorApplied: AppliedState): Failure {
   const { code, message, facts } = failure;
   if (priorApplied !== 'unknown' || (facts.applied ?? 'no') !== 'no') return failure;

@@ -1,12 +1,12 @@
 import { InterruptedError, toFailure } from '../errors.ts';
-import { ClosedPipeError } from '../output/writer.ts';
 import { countLine, createBatchCounts } from './batch-counts.ts';
 import type { BatchInput } from './batch-input.ts';
 import type { BatchJob } from './batch-job.ts';
 import type { BatchOptions } from './batch-options.ts';
 import { formatBatchProgress } from './batch-progress.ts';
-import { batchFailure, formatBatchSummary } from './batch-summary.ts';
+import { batchFailure, formatBatchSummary, lostResultsFailure } from './batch-summary.ts';
 import { createConcurrencyLimit } from './concurrency-limit.ts';
+import type { ResultSlot } from './result-order.ts';
 import { type LineResult, runLine } from './run-line.ts';
 import { isInShard } from './shard.ts';
 import { type InputLine, isEmptyLine } from './split-lines.ts';
@@ -42,18 +42,25 @@ export async function runLines(input: BatchInput, options: BatchOptions, job: Ba
   };
   const processLine = async (line: InputLine): Promise<void> => {
     const slot = openSlot();
+    const put: ResultSlot['put'] = (result) =>
+      slot.put(result).catch((error: unknown) => {
+        if (result) tally.lostResults += 1;
+        throw error;
+      });
     try {
-      const result = await runLine(line, slot, job);
+      const result = await runLine(line, { put }, job);
       tally.retries += Math.max(0, result.attempts - 1);
       countLine(tally, line.number, result.status);
       if (result.isUnresolved) tally.unresolvedLines += 1;
       stopIfNeeded(result);
+      const outageReason = job.outage.stopReason();
+      if (outageReason !== undefined) stop(outageReason);
     } catch (error) {
-      // What came of it is not on record; the next time it counts as unknown.
+      // Its result is not recorded; with --resume it counts as unknown.
       countLine(tally, line.number, 'unknown');
       storeError ??= error;
       stop('the results cannot be written');
-      // Those after it would wait for it.
+      // With --ordered, later results wait for this one.
       await slot.put(undefined);
     }
   };
@@ -85,11 +92,10 @@ export async function runLines(input: BatchInput, options: BatchOptions, job: Ba
   await resultStore.finish(isComplete).catch((error: unknown) => {
     storeError ??= error;
   });
-  if (storeError instanceof ClosedPipeError) throw storeError;
   const summary = formatBatchSummary(tally, elapsed());
   if (storeError ?? inputError) {
     await context.report.note(summary);
-    throw toFailure(storeError ?? inputError);
+    throw storeError === undefined ? toFailure(inputError) : lostResultsFailure(storeError, tally);
   }
   const failure = batchFailure({
     tally,

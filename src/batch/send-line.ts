@@ -1,7 +1,5 @@
 import { Buffer } from 'node:buffer';
-import { createChunkMerger } from '../client/chunk-merger.ts';
-import { exchange } from '../client/exchange.ts';
-import { createMemoryBudget } from '../client/memory-budget.ts';
+import { type ExchangeOptions, exchange, type Outcome } from '../client/exchange.ts';
 import { prepareRequest } from '../client/prepared-request.ts';
 import { invalidResponseFailure, type ParsedResponse } from '../client/read-response.ts';
 import type { RequestContext } from '../client/request-context.ts';
@@ -11,21 +9,25 @@ import { Failure } from '../errors.ts';
 import { createDeadline } from '../http/deadline.ts';
 import type { Response } from '../http/message.ts';
 import type { JsonNode } from '../json/json-node.ts';
+import { createChunkMerger } from '../results/chunk-merger.ts';
+import { createMemoryBudget } from '../results/memory-budget.ts';
 import type { BatchJob } from './batch-job.ts';
+import { isConnectFailure } from './outage.ts';
+import type { RateLimiterPermit } from './rate-limiter.ts';
 
-/** What came of a line that was sent. */
+/** The result of a line that was sent. */
 export interface SendLineResult {
   readonly status: number;
   readonly parsedResponse: Pick<ParsedResponse, 'bytes'> | undefined;
   readonly failure: Failure | undefined;
 }
 
-// Of a stream that is put together.
+// Limit of a merged stream.
 const MAX_STREAM_BYTES = 8 * 1024 * 1024;
 
 /**
- * Sends the body of a line when it is its turn, again where that does no harm, and gives what came of it. `watch`
- * begins before the first byte leaves. Throws the Failure of a line that brought no answer.
+ * Sends the body of a line when the limits allow it, with retries when safe; while the service is down the line waits.
+ * Throws the Failure of a line without a response.
  */
 export async function sendLine(
   requestContext: RequestContext,
@@ -46,7 +48,7 @@ export async function sendLine(
       report.detail(`line ${line}: ${formatRetryMessage(failure, retryNumber, job.maxRetries, delayMs)}`),
     ...(report.isVerbose ? { onTrace: report.detail } : {}),
   };
-  const { response, parsedResponse, chunks } = await exchange(request, requestContext, printingObserver, {
+  const options: ExchangeOptions = {
     send: job.send,
     runtime,
     signal,
@@ -59,12 +61,35 @@ export async function sendLine(
       const permit = await job.rateLimiter.acquire().catch(() => {
         throw notSentFailure();
       });
-      return (failure) =>
-        permit.release(failure?.code === 'limited' || failure?.code === 'unreachable', failure?.facts.retryAfter);
+      return (failure) => releasePermit(permit, failure, job);
     },
-  });
+  };
+  const { response, parsedResponse, chunks } = await waitOutOutages(
+    () => exchange(request, requestContext, printingObserver, options),
+    job,
+  );
   if (parsedResponse) return { status: response.status, parsedResponse, failure: parsedResponse.failure };
   return mergeStream(response, chunks, requestContext);
+}
+
+function releasePermit(permit: RateLimiterPermit, failure: Failure | undefined, { outage }: BatchJob): void {
+  const isDown = failure !== undefined && outage.isEnabled && isConnectFailure(failure);
+  const isLimited = failure?.code === 'limited' || failure?.code === 'unreachable';
+  if (!isDown) outage.onConnected();
+  permit.release(isDown ? 'down' : isLimited ? 'limited' : 'ok', failure?.facts.retryAfter);
+}
+
+// While the service is down, a line waits for it: it is not the line that failed.
+async function waitOutOutages(attempt: () => Promise<Outcome>, { outage }: BatchJob): Promise<Outcome> {
+  for (;;) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      if (await outage.canWait(error)) continue;
+      throw outage.stopReason() === undefined || !isConnectFailure(error) ? error : notSentFailure();
+    }
+  }
 }
 
 async function mergeStream(
@@ -79,7 +104,7 @@ async function mergeStream(
     for await (const chunk of chunks) merged.addChunk(chunk);
     if (!memoryBudget.isWithinLimit())
       failure = invalidResponseFailure(
-        `the stream is longer than what can be held (${MAX_STREAM_BYTES} bytes)`,
+        `the stream exceeds the limit of ${MAX_STREAM_BYTES / 1024 / 1024} MiB per line`,
         response,
         requestContext,
       );
@@ -90,7 +115,7 @@ async function mergeStream(
   return { status: response.status, parsedResponse: { bytes: Buffer.from(merged.toJson()) }, failure };
 }
 
-// Whoever waits for a turn has not been sent, this time.
+// A line that waits for its turn was not sent in this run.
 function notSentFailure(): Failure {
   return new Failure('interrupted', 'not sent', { applied: 'no', isPermanent: true });
 }

@@ -1,5 +1,5 @@
 import type { Field } from '../fields/field.ts';
-import { getMember, isTrue, kindOf, rootOf } from '../json/json-node.ts';
+import { getMember, isTrue, type JsonNode, kindOf, rootOf } from '../json/json-node.ts';
 import { nodeAtPath } from '../json/json-path.ts';
 import type { FlagTarget } from '../operations/flag-target.ts';
 import type { Draft } from './draft.ts';
@@ -41,13 +41,19 @@ export function createAutofill({
     for (const [name, { fill, fillUnless, excludes }] of autofillFields) {
       if (excludes && isTrue(getMember(object, name)) && !getMember(object, excludes))
         edits.push({ path: [...path, excludes], text: 'false', origin: { label: 'svc' } });
-      if (!fill || getMember(object, name) || (fillUnless && getMember(object, fillUnless))) continue;
+      if (!fill || getMember(object, name) || hasValue(object, fillUnless)) continue;
       const text = autofillJson(name, fill, settings, filling);
       const label = fill === 'project' || fill === 'model' ? settings[fill].from : 'svc';
       if (text !== undefined) edits.push({ path: [...path, name], text, origin: { label } });
     }
     return edits;
   };
+}
+
+// Servers take null as absent.
+function hasValue(object: JsonNode, name: string | undefined): boolean {
+  const value = name === undefined ? undefined : getMember(object, name);
+  return value !== undefined && kindOf(value) !== 'null';
 }
 
 function autofillJson(

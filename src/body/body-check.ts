@@ -1,70 +1,113 @@
 import { Failure, type Issue } from '../errors.ts';
 import type { Finding } from '../fields/finding.ts';
-import { rootOf } from '../json/json-node.ts';
-import { formatJsonPath } from '../json/json-path.ts';
+import { membersOf, rootOf } from '../json/json-node.ts';
+import { formatJsonPath, type JsonPath } from '../json/json-path.ts';
+import { flagTarget } from '../operations/flag-target.ts';
 import type { Operation } from '../operations/operation.ts';
-import { type Draft, locationInDraft } from './draft.ts';
+import { type Draft, locationInDraft, originInDraft } from './draft.ts';
+import { locationInSource } from './json-source.ts';
 import { sortIssuesByLocation } from './sort-issues.ts';
 
 /** How strictly findings are taken. */
 export interface Strictness {
   /** Warnings are errors. */
   readonly strict: boolean;
-  /** Errors of the interface are warnings; what is not JSON stays an error. */
+  /** Errors of the interface are warnings; invalid JSON stays an error. */
   readonly noCheck: boolean;
 }
 
-/** What there is to say about a body; with a failure it must not be sent. */
+/** The findings of a body; with a failure it must not be sent. */
 export interface BodyCheckResult {
   readonly warnings: readonly Issue[];
   readonly failure: Failure | undefined;
 }
 
-/** What was found in a part of the body that is not in the draft, because it only passed. */
+/** A finding in a part of the body that was streamed and is not in the draft. */
 export interface StreamedFinding extends Issue {
   readonly level: Finding['level'];
   readonly more?: number | undefined;
 }
 
-/** Judges a body; `unreadable`: what flags and files gave that could not become part of it. */
+/** Checks a body; `inputIssues` are flags and files that could not become part of it. */
 export type BodyCheck = (
   draft: Draft,
-  unreadable: readonly (Issue & Pick<StreamedFinding, 'more'>)[],
-  passed?: readonly StreamedFinding[],
+  inputIssues: readonly (Issue & Pick<StreamedFinding, 'more'>)[],
+  streamedFindings?: readonly StreamedFinding[],
 ) => BodyCheckResult;
 
-/** What judges the bodies of an operation: their warnings, and a Failure `body` with every error at once. */
-export async function createBodyCheck({ body }: Operation, { strict, noCheck }: Strictness): Promise<BodyCheck> {
+/** The check of an operation's bodies: their warnings, and a Failure `body` with all errors at once. */
+export async function createBodyCheck(operation: Operation, { strict, noCheck }: Strictness): Promise<BodyCheck> {
   const { createBodyValidator } = await import('../fields/body-validator.ts');
-  const validate = createBodyValidator(body);
+  const validate = createBodyValidator(operation.body);
   const isError = ({ level }: StreamedFinding): boolean => (level === 'error' ? !noCheck : strict);
   return (draft, inputIssues, streamedFindings = []) => {
-    // What could not be read is not missing as well.
-    const findings = validate(rootOf(draft.doc))
-      .filter(
-        ({ code, path }) => code !== 'missing' || !inputIssues.some((issue) => issue.path === formatJsonPath(path)),
-      )
-      .map(({ level, more, ...finding }) => ({ level, more, ...findingToIssue(draft, finding) }));
+    // An input that could not be read is not missing as well.
+    const bodyFindings = validate(rootOf(draft.doc)).filter(
+      ({ code, path }) => code !== 'missing' || !inputIssues.some((issue) => issue.path === formatJsonPath(path)),
+    );
+    const findings = [
+      ...bodyFindings.map((finding) => ({
+        level: finding.level,
+        more: finding.more,
+        ...findingToIssue(draft, finding, operation),
+      })),
+      ...streamedFindings,
+    ];
     // Without streamed findings they are in order, with flags and files as the draft has them.
     const isStreamed = streamedFindings.length > 0;
-    const all = isStreamed ? sortIssuesByLocation([...findings, ...streamedFindings]) : findings;
+    const all = isStreamed ? sortIssuesByLocation(findings) : findings;
     const unsorted = [...inputIssues, ...all.filter(isError)];
     const errors = isStreamed ? sortIssuesByLocation(unsorted) : unsorted;
     const more = errors.reduce((sum, finding) => sum + (finding.more ?? 0), 0);
+    const isMissing = !noCheck && bodyFindings.some(({ code, level }) => code === 'missing' && level === 'error');
     return {
       warnings: all.filter((finding) => !isError(finding)),
-      failure: errors.length > 0 ? invalidBodyFailure(errors, more) : undefined,
+      failure:
+        errors.length > 0
+          ? invalidBodyFailure(errors, more, isMissing && draft.stdinUse ? stdinMessages[draft.stdinUse] : undefined)
+          : undefined,
     };
   };
 }
 
-/** The failure of a body with these issues, and more that are not told one by one. */
-export function invalidBodyFailure(issues: readonly Issue[], more = 0): Failure {
+/** What to tell a user about a stdin that gave no body. */
+export const stdinMessages = {
+  empty: 'stdin was empty; pipe a JSON object into svc, or use -f body.json',
+  unread: 'stdin was not read because flags were given; add -f - to read it',
+} as const;
+
+/** The failure of a body with these issues, and more that are only counted. */
+export function invalidBodyFailure(issues: readonly Issue[], more = 0, hint?: string): Failure {
   const errorCount = issues.length + more;
-  const count = errorCount === 1 ? 'the body is wrong' : `the body is wrong in ${errorCount} places`;
-  return new Failure('body', `${count}; nothing was sent`, { issues, applied: 'no' });
+  const count = errorCount === 1 ? 'the body is invalid' : `the body is invalid in ${errorCount} places`;
+  return new Failure('body', `${count}; nothing was sent`, { issues, hint, applied: 'no' });
 }
 
-function findingToIssue(draft: Draft, { path, message }: Pick<Finding, 'path' | 'message'>): Issue {
-  return { path: formatJsonPath(path), at: locationInDraft(draft, path), message };
+function findingToIssue(draft: Draft, finding: Finding, operation: Operation): Issue {
+  const { path, code, message, flagMessage } = finding;
+  const { source } = originInDraft(draft, path);
+  const suffix =
+    code === 'missing' && finding.level === 'error' ? fillHint(path, operation) : firstOccurrence(draft, finding);
+  return {
+    path: formatJsonPath(path),
+    at: locationInDraft(draft, path),
+    message: (source ? message : (flagMessage ?? message)) + suffix,
+  };
+}
+
+// Where else svc would take a missing value from.
+function fillHint(path: JsonPath, operation: Operation): string {
+  const target = flagTarget(operation);
+  const name = String(path.at(-1));
+  const fill = path.length === target.path.length + 1 ? target.fields[name]?.fill : undefined;
+  return fill === 'project' || fill === 'model' ? `; SVC_${name.toUpperCase()} or the profile can give it` : '';
+}
+
+function firstOccurrence(draft: Draft, { code, path }: Finding): string {
+  if (code !== 'duplicate') return '';
+  const { label, source, node } = originInDraft(draft, path.slice(0, -1));
+  if (!source || !node) return '';
+  for (const { key, value } of membersOf(node))
+    if (key === path.at(-1)) return `; the first one is at ${locationInSource({ ...source, label }, value)}`;
+  return '';
 }

@@ -17,21 +17,21 @@ import { setFlagEdits } from './set-flag-edits.ts';
 import { shorthandEdits } from './shorthand-edits.ts';
 
 export interface BuildOptions {
-  /** What to add where the body says nothing; absent for `--exact`. */
+  /** What to add to fields that are absent; undefined for `--exact`. */
   readonly settings: AutofillSettings | undefined;
   /** The messages of `--conversation`. */
   readonly conversation: JsonSource | undefined;
 }
 
-/** A body that is ready to be judged, and what could not become part of it. */
+/** A body that is ready to be checked, and the inputs that could not become part of it. */
 export interface BuiltBody {
   readonly draft: Draft;
   readonly inputIssues: readonly Issue[];
 }
 
 /**
- * Makes the body of a request from a file or stdin, field flags, shorthands, `--set` and what svc adds, each changing
- * only the members it names. Throws Failure: usage, `local` for files, `body` for a whole body that cannot be read.
+ * Builds the body of a request from a file or stdin, field flags, shorthands, `--set` and autofill, each changing only
+ * the fields it names. Throws Failure: usage, `local` for files, `body` for a whole body that cannot be parsed.
  */
 export async function buildBody(
   input: CommandInput,
@@ -53,7 +53,7 @@ export async function buildBody(
   ];
   if (isIssue(source)) throw invalidBodyFailure(earlyIssues);
 
-  let draft = setDraftFields(createDraft(source.source, emptyBodyJson(target)), target.path, [
+  let draft = setDraftFields(createDraft(source.source, emptyBodyJson(target), base.stdinUse), target.path, [
     ...fields.edits,
     ...files.edits,
   ]);
@@ -76,7 +76,7 @@ function parseBaseBody({ whole }: BodyBase, target: FlagTarget): ParsedBody | Is
   return isIssue(read) ? read : toParsedBody({ ...read, position: whole.position ?? read.position }, target);
 }
 
-// Ids that nobody has seen before, made now.
+// New ids, made now.
 function autofillGenerators({ now, randomBytes }: BodyDependencies): AutofillGenerators {
   return { now, newId: () => uuidV7(now(), randomBytes(10)) };
 }

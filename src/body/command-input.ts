@@ -8,19 +8,25 @@ import type { Operation } from '../operations/operation.ts';
 export interface BodyBase {
   readonly whole?: LabeledBytes;
   readonly prompt?: string;
+  readonly stdinUse?: StdinUse | undefined;
 }
+
+/** Why stdin gave no body: it was empty, or flags were given and it was left alone. */
+export type StdinUse = 'empty' | 'unread';
 
 /** Bytes and what to call them in messages. */
 export interface LabeledBytes {
   readonly label: string;
   readonly bytes: Uint8Array;
-  /** Where an offset stands in the file, if the bytes are not all of it. */
+  /** True for a stdin without a byte, whose bytes are an object without fields. */
+  readonly isEmptyStdin?: boolean;
+  /** The position of an offset in the file, if the bytes are a part of it. */
   readonly position?: (offset: number) => TextPosition;
   /** Why the file could not be read to its end. */
   readonly issue?: Issue | undefined;
 }
 
-/** What a command line gives a body to start from. */
+/** The parts of a command line that a body is built from. */
 export interface CommandInput {
   readonly operation: Operation;
   readonly args: readonly string[];
@@ -28,14 +34,16 @@ export interface CommandInput {
   readonly stdinIsTerminal: boolean;
 }
 
-/** Empty stdin counts as an object without members, and is checked like one. */
+/** Empty stdin counts as an object without fields, and is checked like one. */
 export function labeledStdin(bytes: Uint8Array): LabeledBytes {
-  return { label: 'stdin', bytes: bytes.length === 0 ? Buffer.from('{}') : bytes };
+  return bytes.length === 0
+    ? { label: 'stdin', bytes: Buffer.from('{}'), isEmptyStdin: true }
+    : { label: 'stdin', bytes };
 }
 
-/** The failure of a command line that says nothing to send. */
+/** The failure of a command line without a body. */
 export function nothingToSendFailure({ command, arguments: argument }: Operation): Failure {
   const line = `svc ${command.join(' ')}`;
   const first = argument ? `${line} <${argument.name}>, ` : '';
-  return usageFailure('there is nothing to send', `${first}${line} -f body.json, or ${line} --help`);
+  return usageFailure('no body was given', `${first}${line} -f body.json, or ${line} --help`);
 }

@@ -4,22 +4,25 @@ import { splicesToSetMembers, splicesToSetPath } from '../json/edit.ts';
 import { kindOf, rootOf } from '../json/json-node.ts';
 import { isPathWithin, type JsonPath, nodeAtPath } from '../json/json-path.ts';
 import { type JsonDocument, parseJson } from '../json/parse-json.ts';
+import type { StdinUse } from './command-input.ts';
 import type { Edit, ValueOrigin } from './edit.ts';
 import { type JsonSource, locationInSource } from './json-source.ts';
 
-/** A body on its way: its text so far, what it was based on, and what was put into it. */
+/** A body in the making: its text so far, its base, and the edits made to it. */
 export interface Draft {
   readonly doc: JsonDocument;
   readonly base: JsonSource | undefined;
   readonly edits: readonly Edit[];
+  /** Why stdin gave no part of it. */
+  readonly stdinUse?: StdinUse | undefined;
 }
 
-/** A draft of a source, or, without one, of an object with nothing in it. */
-export function createDraft(base: JsonSource | undefined, empty: string): Draft {
-  return { doc: base?.doc ?? parseJson(empty), base, edits: [] };
+/** A draft of a source, or, without one, of the JSON text `empty`. */
+export function createDraft(base: JsonSource | undefined, empty: string, stdinUse?: StdinUse): Draft {
+  return { doc: base?.doc ?? parseJson(empty), base, edits: [], stdinUse };
 }
 
-/** The draft with members of the object at `target` set, in one go; every other byte stays. */
+/** The draft with fields of the object at `target` set at once; every other byte stays. */
 export function setDraftFields(draft: Draft, target: JsonPath, edits: readonly Edit[]): Draft {
   const object = nodeAtPath(rootOf(draft.doc), target);
   if (!object || kindOf(object) !== 'object' || edits.length === 0) return draft;
@@ -27,7 +30,7 @@ export function setDraftFields(draft: Draft, target: JsonPath, edits: readonly E
   return withEdits(draft, applySplices(draft.doc.bytes, splicesToSetMembers(object, members)), edits);
 }
 
-/** The draft with the value at one path set. Throws PathError where the path leads nowhere. */
+/** The draft with the value at one path set. Throws JsonPathError where the path does not fit the document. */
 export function setDraftPath(draft: Draft, edit: Edit): Draft {
   return withEdits(draft, applySplices(draft.doc.bytes, splicesToSetPath(rootOf(draft.doc), edit.path, edit.text)), [
     edit,
@@ -35,15 +38,15 @@ export function setDraftPath(draft: Draft, edit: Edit): Draft {
 }
 
 /**
- * Where the value at a path was given: `--seed`, `tools.json:3:1`, `body.json:12:7`. Of a value that is missing, the
- * object it should be in, or the flag that gives it.
+ * Where the value at a path was given: `--seed`, `tools.json:3:1`, `body.json:12:7`. For a missing value, its object or
+ * its flag.
  */
 export function locationInDraft(draft: Draft, path: JsonPath): string {
   const { label, source, node } = originInDraft(draft, path);
   return source ? locationInSource(source, node) : label;
 }
 
-/** Where the value at a path came from, or where the nearest value around it did. */
+/** The origin of the value at a path, or of the nearest value around it. */
 export function originInDraft({ base, edits }: Draft, path: JsonPath): ValueOrigin {
   const edit = edits.findLast((one) => isPathWithin(path, one.path));
   if (!edit)
@@ -61,6 +64,6 @@ function nestedOrigin(outer: ValueOrigin, path: JsonPath): ValueOrigin {
   return { label, source, node: source.find(path, node).at(-1) };
 }
 
-function withEdits({ base, edits }: Draft, bytes: Uint8Array, newEdits: readonly Edit[]): Draft {
-  return { doc: parseJson(bytes), base, edits: [...edits, ...newEdits] };
+function withEdits(draft: Draft, bytes: Uint8Array, newEdits: readonly Edit[]): Draft {
+  return { ...draft, doc: parseJson(bytes), edits: [...draft.edits, ...newEdits] };
 }

@@ -15,7 +15,7 @@ import type { EditResult } from './edit-result.ts';
 import { fileReferenceLabel, readFileReference } from './file-reference.ts';
 import { decodeUtf8Text, isIssue, parseJsonSource, stripFinalNewline } from './json-source.ts';
 
-/** The edits of the flags that name members of the body, in the order of the fields. */
+/** The edits of the flags that name fields of the body, in the order of the fields. */
 export async function fieldEdits(
   { path, fields }: FlagTarget,
   flags: FlagValues,
@@ -78,15 +78,18 @@ async function jsonEdit(
 async function readFieldSecret(word: string, label: string, dependencies: BodyDependencies): Promise<string> {
   if (word === 'random') return Buffer.from(dependencies.randomBytes(32)).toString('base64');
   if (!word.startsWith('@'))
-    throw usageFailure(`${label} is a secret and never an argument`, `write ${label} random, @file or @- for stdin`);
+    throw usageFailure(
+      `${label} is a secret and cannot be an argument`,
+      `write ${label} random, ${label} @file, or ${label} @- for stdin`,
+    );
   return stripFinalNewline(decodeUtf8Text(label, await readFileReference(word, dependencies)));
 }
 
 function invalidArgumentIssue(path: JsonPath, shape: Shape, word: string, label: string): Issue {
-  const hint = word === 'null' ? `; for null write --set ${formatJsonPath(path)}:=null` : '';
+  const isNull = word === 'null' && shape.nullable === true;
   return {
     path: formatJsonPath(path),
     at: label,
-    message: `must be ${describeShape(shape)}, not ${JSON.stringify(word)}${hint}`,
+    message: `must be ${describeShape(shape, true)}, not ${JSON.stringify(word)}${isNull ? `; for null write --set ${formatJsonPath(path)}:=null` : ''}`,
   };
 }

@@ -10,6 +10,8 @@ export interface InputReader {
   readonly read: (path: string) => Promise<Uint8Array>;
   /** All of stdin, although nothing named it; a notice on stderr says so when it stays silent. */
   readonly readStdin: () => Promise<Uint8Array>;
+  /** True when stdin has data, which nothing reads; never true for a terminal. */
+  readonly hasUnreadStdin: () => Promise<boolean>;
   /** The body that a request starts from: a file, or stdin where no path is given. */
   readonly whole: (path?: string) => Promise<LabeledBytes>;
 }
@@ -50,6 +52,11 @@ export function createInputReader(
   return {
     read,
     readStdin,
+    hasUnreadStdin: async () => {
+      if (runtime.stdinFd === undefined) return false;
+      const { hasUnreadData } = await import('../files/has-unread-data.ts');
+      return hasUnreadData(runtime.stdinFd);
+    },
     whole: async (path) => {
       if (path === undefined) return labeledStdin(await readStdin());
       return path === '-' ? labeledStdin(await read(path)) : { label: path, bytes: await read(path) };

@@ -8,7 +8,7 @@ import { isIssue, parseJsonSource } from './json-source.ts';
 
 /**
  * The edits of `--set path=text` and `--set path:=json`. Paths start in the object that flags fill; for a call
- * `start.op_name` and `op_name` are the same, and `start` is all of it. Throws usage for what is no path.
+ * `start.op_name` and `op_name` are the same, and `start` is the whole object. Throws usage for an invalid path.
  */
 export function setFlagEdits(target: FlagTarget, words: readonly string[]): EditResult {
   const edits: Edit[] = [];
@@ -25,9 +25,13 @@ function parseSetFlag(target: FlagTarget, word: string): Edit | Issue {
   const [, left = '', colon = '', right] = /^((?:\\.|[^\\=:]|:(?!=))*)(:?)=(.*)$/s.exec(word) ?? [];
   const inner = parseJsonPath(left);
   if (right === undefined || !inner) {
+    const hint = 'write path=text or path:=json, such as payload.score:=0.9';
+    if (right === undefined) throw usageFailure(`--set ${JSON.stringify(word)} has no =`, hint);
     throw usageFailure(
-      `--set cannot read ${JSON.stringify(right === undefined ? word : left)}`,
-      'write path=text or path:=json, such as payload.score:=0.9',
+      left === ''
+        ? `--set ${JSON.stringify(word)} has no path before the =`
+        : `--set: ${JSON.stringify(left)} is not a valid path`,
+      hint,
     );
   }
   const path = fullPath(target, inner);
@@ -46,5 +50,5 @@ function fullPath({ path, fields }: FlagTarget, inner: JsonPath): JsonPath {
 
 function rejectSecret(field: Field | undefined, name: string): void {
   if (field?.secret)
-    throw usageFailure(`--set ${name}: a secret is never an argument`, `use --${name.replaceAll('_', '-')} @file`);
+    throw usageFailure(`--set ${name}: a secret cannot be an argument`, `write --${name.replaceAll('_', '-')} @file`);
 }

@@ -16,8 +16,8 @@ import type { EditResult } from './edit-result.ts';
 const noEdits: EditResult = { edits: [], issues: [] };
 
 /**
- * The edits of an operation's shorthands, made on a draft that has the field flags already. Throws usage where a
- * shorthand meets the flag it stands for.
+ * The edits of an operation's shorthands, for a draft that contains the field flags. Throws usage where a shorthand
+ * conflicts with another flag.
  */
 export async function shorthandEdits(
   operation: Operation,
@@ -50,16 +50,20 @@ async function shorthandEdit(
       rejectConflictingFlags(name, shorthand.member, flags);
       const time = ageToTimestamp(word, dependencies.now());
       if (time === undefined)
-        throw usageFailure(`--${name} cannot read ${JSON.stringify(word)}`, 'write an age: 90s, 15m, 12h, 7d, 2w');
+        throw usageFailure(`--${name}: ${JSON.stringify(word)} is not an age`, 'write 90s, 15m, 12h, 7d or 2w');
       return { edits: [{ path: [...path, shorthand.member], text: JSON.stringify(time), origin }], issues: [] };
     }
     case 'copy': {
       rejectConflictingFlags(name, shorthand.to, flags);
       const source = nodeAtPath(rootOf(draft.doc), [...path, shorthand.from]);
-      // Without a source the judge says that it is missing.
+      // The validator reports a missing source.
       if (!source || !getBooleanFlag(flags, name)) return noEdits;
       return { edits: [{ path: [...path, shorthand.to], text: rawText(source), origin }], issues: [] };
     }
+    case 'prefill':
+      rejectContradiction(name, 'continue_final_message', false, flags);
+      rejectContradiction(name, 'add_generation_prompt', true, flags);
+      return noEdits;
     case 'reply-schema':
       rejectConflictingFlags(name, 'response_format', flags);
       return responseFormatEdit(word, dependencies);
@@ -70,5 +74,11 @@ async function shorthandEdit(
 
 function rejectConflictingFlags(name: string, fieldName: string, flags: FlagValues): void {
   const other = flagName(fieldName);
-  if (flags.has(other)) throw usageFailure(`--${name} and --${other} set the same member`, 'give one of them');
+  if (flags.has(other)) throw usageFailure(`--${name} and --${other} set the same field`, 'give one of them');
+}
+
+function rejectContradiction(name: string, fieldName: string, value: boolean, flags: FlagValues): void {
+  const other = flagName(fieldName);
+  if (getBooleanFlag(flags, other) === value)
+    throw usageFailure(`--${name} contradicts --${value ? '' : 'no-'}${other}`, 'remove one of them');
 }

@@ -52,8 +52,7 @@ export const accountCommands: readonly Command[] = [
     examples: [
       {
         why: 'In a script',
-        args: 'auth login --base-url https://api.example.com --token-stdin',
-        stdin: 'secret-token\n',
+        args: 'auth login --base-url https://api.example.com --token-file token.txt',
       },
       {
         why: 'On a terminal',

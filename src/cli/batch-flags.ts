@@ -44,6 +44,13 @@ export const batchFlags: readonly Flag[] = [
     group: BATCH_GROUP,
     summary: 'With --resume, send lines that changed, and accept other flags or another base URL',
   },
+  {
+    name: 'max-outage',
+    takes: 'value',
+    value: '<duration>',
+    group: BATCH_GROUP,
+    summary: 'How long to wait while no connection can be made; 0 fails lines at once (default: 5m)',
+  },
   { name: 'fail-fast', takes: 'switch', group: BATCH_GROUP, summary: 'Stop taking lines after the first failure' },
   { name: 'ordered', takes: 'switch', group: BATCH_GROUP, summary: 'Write the results in the order of the lines' },
   settingFlag('shard'),

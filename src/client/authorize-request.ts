@@ -8,12 +8,20 @@ import { type Authorization, resolveAuthorization } from './destination.ts';
 export async function authorizeRequest(
   operation: Operation,
   url: URL,
-  { options, chosen, route }: Pick<CallSettings, 'options' | 'chosen' | 'route'>,
+  { options, chosen, route, timeoutMs }: Pick<CallSettings, 'options' | 'chosen' | 'route' | 'timeoutMs'>,
   { runtime, report, signal }: Pick<Context, 'runtime' | 'report' | 'signal'>,
 ): Promise<Authorization | undefined> {
   if (route?.proxy) report.addSecrets(proxySecrets(route.proxy));
   if (chosen.isLocal) return undefined;
-  const authorization = await resolveAuthorization(url, operation, chosen, options.allowHttp, runtime, signal);
+  const authorization = await resolveAuthorization(
+    url,
+    operation,
+    chosen,
+    options.allowHttp,
+    runtime,
+    signal,
+    timeoutMs,
+  );
   report.addSecrets(authorization.secrets);
   if (url.protocol === 'http:' && !isLoopbackUrl(url))
     await report.warn(`the credential goes to ${url.origin} over plain http`);

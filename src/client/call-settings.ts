@@ -3,6 +3,7 @@ import { readProjectFile } from '../config/project-file.ts';
 import { resolveSetting } from '../config/resolve-setting.ts';
 import { routeTo } from '../config/route.ts';
 import { type SelectedProfile, selectProfile } from '../config/select-profile.ts';
+import type { Context } from '../context.ts';
 import { usageFailure } from '../errors.ts';
 import type { FlagValues } from '../flag.ts';
 import type { Route } from '../http/open-socket.ts';
@@ -36,7 +37,7 @@ export interface CallSettings {
 export async function resolveCallSettings(
   operation: Operation,
   flags: FlagValues,
-  runtime: Runtime,
+  { runtime, signal }: Pick<Context, 'runtime' | 'signal'>,
 ): Promise<CallSettings> {
   const options = readOperationOptions(operation, flags);
   const chosen = await selectProfile(options.connectionFlags, runtime);
@@ -52,7 +53,7 @@ export async function resolveCallSettings(
   const route =
     isLocal || options.previewFormat || !url
       ? undefined
-      : await routeTo(url, options.certificateFiles, chosen.profile, runtime);
+      : await routeTo(url, options.certificateFiles, chosen.profile, { runtime, signal, timeoutMs });
   return { options, chosen, destination, route, timeoutMs, maxRetries };
 }
 

@@ -68,6 +68,7 @@ export async function resolveAuthorization(
   allowHttp: boolean,
   runtime: Runtime,
   signal: AbortSignal,
+  limitMs?: number,
 ): Promise<Authorization> {
   const source = requireCredentialSource(operation.auth, url.origin, selected, runtime.env);
   if (url.protocol === 'http:' && !isLoopbackUrl(url) && !allowHttp) {
@@ -76,6 +77,6 @@ export async function resolveAuthorization(
       applied: 'no',
     });
   }
-  const { authorization, secrets } = await source.read(runtime, signal);
+  const { authorization, secrets } = await source.read(runtime, signal, limitMs);
   return { value: authorization, secrets };
 }

@@ -1,4 +1,4 @@
-import { createBodyCheck, type StreamedFinding, type Strictness } from '../body/body-check.ts';
+import { createBodyCheck, type StreamedFinding, type Strictness, stdinMessages } from '../body/body-check.ts';
 import type { Draft } from '../body/draft.ts';
 import { Failure, type Issue } from '../errors.ts';
 import type { Operation } from '../operations/operation.ts';
@@ -23,7 +23,12 @@ export async function enforceChecks(
     trajectoryChecks && [...trajectoryChecks.findings(), ...emptyGroupWarnings(trajectoryChecks)],
   );
   for (const warning of warnings) await report.warn(issueText(warning));
-  if (failure) throw new Failure(failure.code, failure.message, { ...failure.facts, hint: trajectoryChecks?.hint() });
+  if (failure)
+    throw new Failure(failure.code, failure.message, {
+      ...failure.facts,
+      hint: trajectoryChecks?.hint() ?? failure.facts.hint,
+    });
+  if (draft.stdinUse === 'unread') await report.note(stdinMessages.unread);
 }
 
 // A service takes a job that can train on nothing (SERVERS.md).

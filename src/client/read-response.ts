@@ -5,9 +5,7 @@ import { getHeader, type Response } from '../http/message.ts';
 import { responseRequestId } from '../http/verbose-log.ts';
 import { JsonError } from '../json/json-error.ts';
 import { getMember, kindOf, rootOf } from '../json/json-node.ts';
-import { formatJsonPath } from '../json/json-path.ts';
 import { type JsonDocument, parseJson } from '../json/parse-json.ts';
-import type { Operation } from '../operations/operation.ts';
 import { exchangeErrorReason, failureFromError } from './failure.ts';
 import { retryAdvice } from './idempotency.ts';
 import type { RequestContext } from './request-context.ts';
@@ -17,15 +15,6 @@ const MAX_RESPONSE_BYTES = 32 * 1024 * 1024;
 
 // The most values and keys in it: a text of small ones needs more memory for its index than for itself.
 const MAX_RESPONSE_VALUES = 1_500_000;
-
-// The most whose types are looked at: checking takes many times the memory of the text.
-const MAX_CHECKED_VALUES = 200_000;
-
-// The most of its text.
-const MAX_CHECKED_BYTES = 8 * 1024 * 1024;
-
-// The most characters of a path that are shown; a member may have any name.
-const MAX_PATH_CHARS = 200;
 
 /** A complete answer: its bytes, and either the JSON they are or why they are no answer of the interface. */
 export interface ParsedResponse {
@@ -51,20 +40,6 @@ export async function readResponse(response: Response, context: RequestContext):
   if (isObject && getMember(rootOf(doc), resultField)) return { bytes, doc, failure: undefined };
   const problem = isObject ? `has no "${resultField}"` : 'is not an object';
   return { bytes, doc, failure: invalidResponseFailure(`the answer ${problem}`, response, context) };
-}
-
-/** What is unexpected in a reply although it is one; nothing of it is an error. A very large reply is taken as it is. */
-export async function responseWarnings(doc: JsonDocument, { reply }: Operation): Promise<string[]> {
-  if (doc.tape.length / 3 > MAX_CHECKED_VALUES || doc.bytes.length > MAX_CHECKED_BYTES) return [];
-  const { createSchemaValidator } = await import('../fields/schema-validator.ts');
-  const findings = createSchemaValidator(reply, { lenient: true })(rootOf(doc));
-  return findings.map(
-    ({ path, message }) => `the reply is unexpected: ${truncatePath(formatJsonPath(path))} ${message}`,
-  );
-}
-
-function truncatePath(path: string): string {
-  return path.length > MAX_PATH_CHARS ? `${path.slice(0, MAX_PATH_CHARS)}…` : path;
 }
 
 /** The failure of an answer that broke the interface: the request was applied all the same. */

@@ -35,15 +35,19 @@ export async function* readStreamChunks(
   { choices, after, stop }: StreamChunkOptions,
 ): AsyncGenerator<JsonNode> {
   const finishedIndexes = new Set<string>();
+  const seenIndexes = new Set<string>();
   let receivedChunks = 0;
+  let isDone = false;
   let cancelGracePeriod = (): void => {};
   try {
     for await (const data of readEventStream(response.body)) {
       cancelGracePeriod();
-      if (data.trim() === '[DONE]') break;
+      isDone = data.trim() === '[DONE]';
+      if (isDone) break;
       const chunk = parseChunk(data, response, context, receivedChunks > 0);
       receivedChunks += 1;
       yield chunk;
+      for (const index of choiceIndexes(chunk)) if (seenIndexes.size < choices) seenIndexes.add(index);
       for (const index of finishedChoices(chunk)) if (finishedIndexes.size < choices) finishedIndexes.add(index);
       if (finishedIndexes.size >= choices) cancelGracePeriod = after(STREAM_GRACE_MS, stop);
     }
@@ -60,7 +64,9 @@ export async function* readStreamChunks(
     cancelGracePeriod();
   }
   if (receivedChunks === 0) throw failureFromError(new Error('the stream ended before its first event'), context);
-  if (finishedIndexes.size < choices)
+  // A server may ignore `n`: every choice it began has ended then.
+  const isComplete = isDone && finishedIndexes.size > 0 && finishedIndexes.size === seenIndexes.size;
+  if (finishedIndexes.size < choices && !isComplete)
     throw invalidResponseFailure(
       'the stream ended without a finish reason; the text may be cut',
       response,
@@ -110,10 +116,22 @@ function failureFromEvent(chunk: JsonNode, response: Response, context: RequestC
 }
 
 function finishedChoices(chunk: JsonNode): string[] {
-  const choices = getMember(chunk, 'choices');
-  return Array.from(choices ? itemsOf(choices) : []).flatMap((choice) => {
+  return choicesOf(chunk).flatMap((choice) => {
     const reason = getMember(choice, 'finish_reason');
-    const index = getMember(choice, 'index');
-    return reason && kindOf(reason) === 'string' && stringOf(reason) !== '' ? [index ? rawText(index) : '0'] : [];
+    return reason && kindOf(reason) === 'string' && stringOf(reason) !== '' ? [indexText(choice)] : [];
   });
+}
+
+function choiceIndexes(chunk: JsonNode): string[] {
+  return choicesOf(chunk).map(indexText);
+}
+
+function choicesOf(chunk: JsonNode): JsonNode[] {
+  const choices = getMember(chunk, 'choices');
+  return choices ? Array.from(itemsOf(choices)) : [];
+}
+
+function indexText(choice: JsonNode): string {
+  const index = getMember(choice, 'index');
+  return index ? rawText(index) : '0';
 }

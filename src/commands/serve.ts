@@ -22,7 +22,7 @@ export const runServe: RunCommand = async ({ flags }, context) => {
   const output = openResultOutput('report', flags, context);
   const options = readServeOptions(flags, runtime);
   const { data, logFormat, drainMs } = options;
-  const upstream = await openUpstream(flags, runtime);
+  const upstream = await openUpstream(flags, runtime, signal);
   const authSetup =
     getBooleanFlag(flags, 'auth') === false
       ? undefined
@@ -89,6 +89,7 @@ function parseLogFormat(text: string): RequestLogFormat {
 async function openUpstream(
   flags: FlagValues,
   runtime: Runtime,
+  signal: AbortSignal,
 ): Promise<{ answer: Upstream; close: () => Promise<void> } | undefined> {
   const text = getStringFlag(flags, 'upstream');
   if (text === undefined) return undefined;
@@ -99,7 +100,7 @@ async function openUpstream(
       hint: 'use an https:// URL with --upstream',
     });
   }
-  const route = await routeTo(base, {}, {}, runtime);
+  const route = await routeTo(base, {}, {}, { runtime, signal });
   const { openHttpTransport } = await import('../http/transport.ts');
   const transport = openHttpTransport(route);
   return { answer: createUpstream(base, token, transport.send, runtime.after), close: transport.close };

@@ -1,21 +1,22 @@
 import { usageFailure } from '../errors.ts';
 
-/** A base address as given, checked: http or https, a path prefix allowed, nothing else. Throws usage. */
+/** A base URL, checked: http or https, with an optional path prefix and nothing else. Throws usage, naming `source`. */
 export function parseBaseUrl(text: string, source: string): URL {
-  if (!URL.canParse(text))
+  // The URL parser removes line breaks and tabs silently; what is sent must be what was typed.
+  if (!URL.canParse(text) || /[\s\p{Cc}]/u.test(text))
     throw usageFailure(
-      `${source}: ${JSON.stringify(redactUserInfo(text))} is not an address`,
-      'write it like https://api.example.com',
+      `${source}: ${JSON.stringify(redactUserInfo(text))} is not a valid URL`,
+      'use a URL like https://api.example.com',
     );
   const url = new URL(text);
   if (url.protocol !== 'https:' && url.protocol !== 'http:') {
-    throw usageFailure(`${source}: a base address starts with https:// or http://`);
+    throw usageFailure(`${source}: a base URL must start with https:// or http://`);
   }
-  // Not shown: whatever stands before the @ may be a password.
+  // The text is not shown: the part before the @ may be a password.
   if (url.username || url.password)
-    throw usageFailure(`${source}: a base address has no user or password`, 'use svc auth login');
+    throw usageFailure(`${source}: a base URL cannot contain a user name or password`, 'run: svc auth login');
   if (url.search || url.hash || /[?#]/.test(text))
-    throw usageFailure(`${source}: a base address has no query and no fragment`);
+    throw usageFailure(`${source}: a base URL cannot contain a query or a fragment`);
   return url;
 }
 
@@ -26,7 +27,7 @@ export function joinUrl(base: URL, path: string): string {
   return base.origin + prefix + path.slice(shared.length);
 }
 
-// Whatever stands before an @ may be a password.
+// The part before an @ may be a password.
 function redactUserInfo(text: string): string {
   return text.replace(/^(\w+:\/\/)?[^/]*@/, '$1[hidden]@');
 }

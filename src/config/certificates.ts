@@ -1,21 +1,32 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { Failure, usageFailure } from '../errors.ts';
-import { describeFileError } from '../files/file-errors.ts';
+import { readInputFile } from '../files/read-input.ts';
 import type { TlsSettings } from '../http/tls.ts';
+import type { Runtime } from '../runtime.ts';
 
-/** A file and what named it, such as `--cacert`. */
+/** A file and its source, such as `--cacert`. */
 export interface NamedFile {
   readonly source: string;
   readonly path: string;
 }
 
-/** The texts of files with authorities. Throws Failure `local` where one cannot be read, and usage where it holds no certificates. */
-export async function readCaCertificates(files: readonly NamedFile[], cwd: string): Promise<string[]> {
+/** Bounds the reading of PEM files: a FIFO is read until the signal, or for at most 10 s. */
+export interface PemReading {
+  readonly cwd: string;
+  readonly signal: AbortSignal;
+  readonly after: Runtime['after'];
+  readonly timeoutMs?: number | undefined;
+}
+
+const PEM_TIMEOUT_MS = 10_000;
+const MAX_PEM_BYTES = 16 * 1024 * 1024;
+
+/** The texts of files with CA certificates. Throws Failure `local` where one cannot be read, and usage where it holds no certificate. */
+export async function readCaCertificates(files: readonly NamedFile[], reading: PemReading): Promise<string[]> {
   return Promise.all(
     files.map(async (file) => {
-      const text = await readPemFile(file, cwd);
+      const text = await readPemFile(file, reading);
       parseCertificates(text, file);
       return text;
     }),
@@ -23,55 +34,63 @@ export async function readCaCertificates(files: readonly NamedFile[], cwd: strin
 }
 
 /**
- * A client certificate and its key, which may stand in the same file. Throws Failure `local` where a file cannot be
- * read, and usage where it is not PEM, the key needs a passphrase, or the two do not belong together.
+ * A client certificate and its key, which may be in one file. Throws Failure `local` where a file cannot be read, and
+ * usage where it is not PEM, the key needs a passphrase, or the key does not match the certificate.
  */
 export async function readClientCertificate(
   cert: NamedFile,
   key: NamedFile | undefined,
-  cwd: string,
+  reading: PemReading,
 ): Promise<NonNullable<TlsSettings['client']>> {
-  const [text, keyText] = await Promise.all([readPemFile(cert, cwd), key && readPemFile(key, cwd)]);
+  const [text, keyText] = await Promise.all([readPemFile(cert, reading), key && readPemFile(key, reading)]);
   const [certificate] = parseCertificates(text, cert);
   const keyFile = key ?? cert;
   if (!certificate?.checkPrivateKey(parsePrivateKey(keyText ?? text, keyFile)))
-    throw usageFailure(
-      `the key in ${describeFile(keyFile)} does not belong to the certificate in ${describeFile(cert)}`,
-    );
+    throw usageFailure(`the key in ${describeFile(keyFile)} does not match the certificate in ${describeFile(cert)}`);
   return { cert: text, key: keyText ?? text };
 }
 
-async function readPemFile(file: NamedFile, cwd: string): Promise<string> {
+async function readPemFile(
+  file: NamedFile,
+  { cwd, signal, after, timeoutMs = PEM_TIMEOUT_MS }: PemReading,
+): Promise<string> {
+  const label = describeFile(file);
+  const limit = new AbortController();
+  const limitMs = Math.min(timeoutMs, PEM_TIMEOUT_MS);
+  const cancelTimeout = after(limitMs, () =>
+    limit.abort(new Failure('local', `cannot read ${label}: no data for ${limitMs / 1000} s`, { applied: 'no' })),
+  );
   try {
-    return await readFile(resolve(cwd, file.path), 'latin1');
-  } catch (error) {
-    throw new Failure('local', `cannot read ${describeFile(file)}: ${describeFileError(error)}`, { applied: 'no' });
+    const limits = { signal: AbortSignal.any([signal, limit.signal]), maxBytes: MAX_PEM_BYTES };
+    return (await readInputFile(resolve(cwd, file.path), label, limits)).toString('latin1');
+  } finally {
+    cancelTimeout();
   }
 }
 
 function parseCertificates(text: string, file: NamedFile): X509Certificate[] {
   const blocks = text.match(/-----BEGIN (?:TRUSTED |X509 )?CERTIFICATE-----[\s\S]*?-----END [A-Z0-9 ]+-----/g) ?? [];
   if (blocks.length === 0)
-    throw usageFailure(`there is no certificate in ${describeFile(file)}`, 'it has to be in PEM form');
+    throw usageFailure(`no certificate in ${describeFile(file)}`, 'the file must be in PEM format');
   try {
     return blocks.map((block) => new X509Certificate(block));
   } catch {
-    throw usageFailure(`a certificate in ${describeFile(file)} is broken`, 'it has to be in PEM form');
+    throw usageFailure(`a certificate in ${describeFile(file)} is invalid`, 'the file must be in PEM format');
   }
 }
 
 function parsePrivateKey(text: string, file: NamedFile): KeyObject {
   if (!/-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----/.test(text))
-    throw usageFailure(`there is no private key in ${describeFile(file)}`, 'name a PEM file with --key');
+    throw usageFailure(`no private key in ${describeFile(file)}`, 'pass a PEM file with --key');
   if (/-----BEGIN ENCRYPTED PRIVATE KEY-----|Proc-Type: 4,ENCRYPTED/.test(text))
     throw usageFailure(
       `the key in ${describeFile(file)} needs a passphrase, and svc cannot ask for one`,
-      'openssl pkey -in <file> -out <new file> makes one without; keep it for your eyes only',
+      'remove it with: openssl pkey -in KEY -out NEW_KEY && chmod 600 NEW_KEY',
     );
   try {
     return createPrivateKey(text);
   } catch {
-    throw usageFailure(`the private key in ${describeFile(file)} is broken`, 'it has to be in PEM form');
+    throw usageFailure(`the private key in ${describeFile(file)} is invalid`, 'the file must be in PEM format');
   }
 }
 

@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import { readFile } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Failure } from '../errors.ts';
 import { describeFileError, isNotFoundError } from '../files/file-errors.ts';
@@ -12,17 +12,21 @@ import type { ProfileStore } from './profile.ts';
 import { isProfileStore, isRecord, profileStoreError } from './profile-schema.ts';
 import { removeStaleFilesIfIdle } from './stale-files.ts';
 
-/** Where the profiles of a configuration folder are. */
+const MAX_STORE_BYTES = 16 * 1024 * 1024;
+
+/** The file of the profiles in a configuration directory. */
 export function profileStorePath(directory: string): string {
   return join(directory, 'config.json');
 }
 
-/** The stored profiles; none where there is no store. Throws Failure `local` with the path of a store that is broken. */
+/** The stored profiles; none where there is no store. Throws Failure `local`, with the path, for an invalid store. */
 export async function readProfiles(runtime: DirectoryContext & LockRuntime): Promise<ProfileStore> {
   const path = profileStorePath(configDirectory(runtime));
   await removeStaleFilesIfIdle(path, runtime);
   try {
-    return parseProfiles(await readFile(path), path);
+    await requireRegularFile(path);
+    const { openStoreFile } = await import('./profile-conf.ts');
+    return checkStore(openStoreFile(path, (text) => parseStore(text, path)).read(), path);
   } catch (error) {
     if (isNotFoundError(error)) return { profiles: {} };
     if (error instanceof Failure) throw error;
@@ -30,28 +34,35 @@ export async function readProfiles(runtime: DirectoryContext & LockRuntime): Pro
   }
 }
 
-function parseProfiles(bytes: Uint8Array, path: string): ProfileStore {
-  const value = parseJsonValue(bytes, path);
-  if (!isRecord(value)) throw invalidStoreFailure(path, 'it does not hold profiles');
-  const { profiles = {}, ...rest } = value;
+// conf reads a file with a call that blocks, which a FIFO or a device could do for ever.
+async function requireRegularFile(path: string): Promise<void> {
+  const stats = await stat(path);
+  if (!stats.isFile()) throw invalidStoreFailure(path, 'it is not a regular file');
+  if (stats.size > MAX_STORE_BYTES) throw invalidStoreFailure(path, 'it is larger than 16 MiB');
+}
+
+// JSON.parse would quote the text in its errors, and the text may hold secrets.
+function parseStore(text: string, path: string): Record<string, unknown> {
+  if (text.includes('\ufffd')) throw invalidStoreFailure(path, 'invalid UTF-8');
+  try {
+    const value: unknown = JSON.parse(parseJson(Buffer.from(text)).bytes.toString());
+    if (isRecord(value)) return value;
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error;
+    const { line, column } = positionAt(Buffer.from(text), error.offset);
+    throw invalidStoreFailure(path, `${error.message} (line ${line}, column ${column})`);
+  }
+  throw invalidStoreFailure(path, 'it does not hold profiles');
+}
+
+function checkStore({ profiles = {}, ...rest }: Record<string, unknown>, path: string): ProfileStore {
   const store = { ...rest, profiles };
   if (isProfileStore(store)) return store;
   throw invalidStoreFailure(path, `it does not hold profiles: ${profileStoreError(store)}`);
 }
 
-// Our own reader finds the place; what JSON.parse says of a mistake quotes the text, in which there may be secrets.
-function parseJsonValue(bytes: Uint8Array, path: string): unknown {
-  try {
-    return JSON.parse(parseJson(bytes).bytes.toString());
-  } catch (error) {
-    if (!(error instanceof JsonError)) throw error;
-    const { line, column } = positionAt(Buffer.from(bytes), error.offset);
-    throw invalidStoreFailure(path, `${error.message} (line ${line}, column ${column})`);
-  }
-}
-
 function invalidStoreFailure(path: string, why: string): Failure {
   return new Failure('local', `the profiles in ${path} cannot be used: ${why}`, {
-    hint: 'mend the file, or move it away and log in again; svc does not change it',
+    hint: 'fix the file, or move it away and log in again; svc does not change it',
   });
 }

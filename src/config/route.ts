@@ -3,10 +3,17 @@ import type { Route } from '../http/open-socket.ts';
 import { parseProxyUrl, proxyForUrl } from '../http/proxy.ts';
 import type { TlsSettings } from '../http/tls.ts';
 import type { Runtime } from '../runtime.ts';
-import type { NamedFile } from './certificates.ts';
+import type { NamedFile, PemReading } from './certificates.ts';
 import type { Profile } from './profile.ts';
 
-/** The files about trust that a command line names, as typed. */
+/** What finding a route takes; the time limit bounds the reading of certificate files. */
+export interface RouteContext {
+  readonly runtime: Pick<Runtime, 'env' | 'cwd' | 'after'>;
+  readonly signal: AbortSignal;
+  readonly timeoutMs?: number | undefined;
+}
+
+/** The certificate files that a command line names, as typed. */
 export interface CertificateFiles {
   readonly cacert?: string | undefined;
   readonly cert?: string | undefined;
@@ -14,29 +21,31 @@ export interface CertificateFiles {
 }
 
 /**
- * How the host of an address is reached: the proxy, and what TLS trusts and shows. Throws usage for what is wrong with
- * the environment or a file, `local` for a file that cannot be read, and `guard` where checking certificates is
- * switched off. Nothing of TLS is read or loaded for plain http.
+ * How the host of a URL is reached: the proxy, the trusted CA certificates and the client certificate. Throws usage for
+ * an invalid proxy or file, `local` for a file that cannot be read, and `guard` where NODE_TLS_REJECT_UNAUTHORIZED
+ * disables verification. Nothing of TLS is read or loaded for plain http.
  */
 export async function routeTo(
   url: URL,
   files: CertificateFiles,
   profile: Profile,
-  { env, cwd }: Pick<Runtime, 'env' | 'cwd'>,
+  { runtime, signal, timeoutMs }: RouteContext,
 ): Promise<Route> {
+  const { env, cwd, after } = runtime;
+  const reading = { cwd, signal, after, timeoutMs };
   if (files.key !== undefined && files.cert === undefined)
-    throw usageFailure('--key belongs to a certificate', 'give --cert');
+    throw usageFailure('--key needs a certificate', 'add --cert');
   const proxy = resolveProxy(url, env);
   if (url.protocol !== 'https:' && proxy?.protocol !== 'https:') {
     // Files that a flag names are checked even though plain http does not use them.
-    if (files.cacert || files.cert) await readTlsSettings(files, {}, {}, cwd);
+    if (files.cacert || files.cert) await readTlsSettings(files, {}, {}, reading);
     return { proxy, tls: {} };
   }
   requireTlsVerification(env);
-  return { proxy, tls: await readTlsSettings(files, profile, env, cwd) };
+  return { proxy, tls: await readTlsSettings(files, profile, env, reading) };
 }
 
-/** The files of authorities, in the order they are trusted, with what names them: the environment, then flag or profile. */
+/** The files of CA certificates with their sources: the environment, then flag or profile. */
 export function caCertificateFiles(cacert: string | undefined, profile: Profile, env: Runtime['env']): NamedFile[] {
   const files = [
     { source: 'NODE_EXTRA_CA_CERTS', path: env.NODE_EXTRA_CA_CERTS },
@@ -45,13 +54,17 @@ export function caCertificateFiles(cacert: string | undefined, profile: Profile,
   return files.flatMap(({ source, path }) => (path ? [{ source, path }] : []));
 }
 
-/** Throws Failure `guard` where the environment tells Node to accept every certificate. */
+/** Throws Failure `guard` where the environment disables the verification of certificates. */
 export function requireTlsVerification({ NODE_TLS_REJECT_UNAUTHORIZED: rejectUnauthorized }: Runtime['env']): void {
   if (rejectUnauthorized !== '0') return;
-  throw new Failure('guard', 'NODE_TLS_REJECT_UNAUTHORIZED=0 is set, so anybody on the way could pose as the service', {
-    hint: 'unset it; --cacert <file> trusts the authority of your server',
-    applied: 'no',
-  });
+  throw new Failure(
+    'guard',
+    'NODE_TLS_REJECT_UNAUTHORIZED=0 is set, so anyone on the network path could impersonate the service',
+    {
+      hint: 'unset it, and pass the CA certificate of your server with --cacert',
+      applied: 'no',
+    },
+  );
 }
 
 function resolveProxy(url: URL, env: Runtime['env']): URL | undefined {
@@ -60,7 +73,7 @@ function resolveProxy(url: URL, env: Runtime['env']): URL | undefined {
   const proxy = parseProxyUrl(named.text);
   // The value is not repeated: it may hold a password.
   if (!proxy)
-    throw usageFailure(`${named.source} is no address of an http or https proxy`, 'write it like http://proxy:3128');
+    throw usageFailure(`${named.source} is not the URL of an http or https proxy`, 'use a URL like http://proxy:3128');
   return proxy;
 }
 
@@ -68,18 +81,18 @@ async function readTlsSettings(
   { cacert, cert, key }: CertificateFiles,
   profile: Profile,
   env: Runtime['env'],
-  cwd: string,
+  reading: PemReading,
 ): Promise<TlsSettings> {
   const files = caCertificateFiles(cacert, profile, env);
   if (files.length === 0 && cert === undefined) return {};
   const { readCaCertificates, readClientCertificate } = await import('./certificates.ts');
-  const caCertificates = await readCaCertificates(files, cwd);
+  const caCertificates = await readCaCertificates(files, reading);
   const keyFile = key === undefined ? undefined : { source: '--key', path: key };
   return {
-    // Node itself trusts those of NODE_EXTRA_CA_CERTS; they are looked at because it would only warn of a bad file.
+    // Node itself trusts NODE_EXTRA_CA_CERTS; the file is read here because Node would only warn about an invalid one.
     ...(cacert || profile.cacert ? { caCertificates } : {}),
     ...(cert === undefined
       ? {}
-      : { client: await readClientCertificate({ source: '--cert', path: cert }, keyFile, cwd) }),
+      : { client: await readClientCertificate({ source: '--cert', path: cert }, keyFile, reading) }),
   };
 }

@@ -1,6 +1,4 @@
 import { chmod, open, readdir, readFile, stat } from 'node:fs/promises';
-import { basename, dirname } from 'node:path';
-import Conf from 'conf';
 import { Failure } from '../errors.ts';
 import { describeFileError } from '../files/file-errors.ts';
 import { acquireLock, type LockRuntime } from '../files/file-lock.ts';
@@ -14,13 +12,13 @@ import { profileStagingPath, removeStaleFiles } from './stale-files.ts';
 const DIRECTORY_MODE = 0o700;
 const FILE_MODE = 0o600;
 
-// Long enough for hundreds of saves that came first.
+// Long enough for hundreds of earlier saves.
 const STORE_LOCK_TIMEOUT_MS = 60_000;
 
 /**
- * Changes the stored profiles to what `change` makes of them, one process at a time; file and folder are for the
- * owner's eyes only, whatever the umask. `change` may run twice: what it refuses is refused before anything is made or
- * waited for. Throws Failure `local` where the store is broken or cannot be written; then the old one stays.
+ * Changes the stored profiles to the result of `update`, one process at a time, in a file of mode 0600 whatever the
+ * umask. `update` may run twice: what it rejects is rejected before anything is created or waited for. Throws Failure
+ * `local` where the store is invalid or cannot be written; the old store is kept then.
  */
 export async function updateProfiles(
   runtime: DirectoryContext & LockRuntime,
@@ -42,40 +40,27 @@ export async function updateProfiles(
   }
 }
 
-// conf writes beside the store, never over it: what it does where a rename fails, or a disk takes half of a write, must
-// not happen to the only copy.
+// conf writes beside the store, never over it: a failed rename or a partial write must not damage the only copy.
 async function saveStore(next: ProfileStore, store: string): Promise<void> {
+  const { openStoreFile, serializeStore } = await import('./profile-conf.ts');
   await removeStaleFiles(store);
   const stagingPath = profileStagingPath(store);
   try {
-    const conf = new Conf<Record<string, unknown>>({
-      cwd: dirname(stagingPath),
-      configName: basename(stagingPath),
-      fileExtension: '',
-      configFileMode: FILE_MODE,
-      serialize: serializeProfiles,
-      // A dot in the name of a profile is part of the name.
-      accessPropertiesByDotNotation: false,
-    });
-    conf.store = { ...next };
-    if ((await readFile(stagingPath, 'utf8')) !== serializeProfiles(next))
+    openStoreFile(stagingPath, JSON.parse).write(next);
+    if ((await readFile(stagingPath, 'utf8')) !== serializeStore(next))
       throw new Error('the disk took only a part of it');
     await chmod(stagingPath, FILE_MODE);
     const handle = await open(stagingPath, 'r+');
     await handle.sync().finally(() => handle.close());
     await renameDurably(stagingPath, store);
   } catch (error) {
-    // The first failure is the one to tell; what cannot be removed now is removed by the next command.
+    // The first failure is the one to report; the next command removes what cannot be removed now.
     await removeStaleFiles(store).catch(() => {});
     throw error;
   }
 }
 
-function serializeProfiles(profiles: object): string {
-  return `${JSON.stringify(profiles, undefined, 2)}\n`;
-}
-
-// A folder that holds other things is not ours to close: SVC_CONFIG_DIR may be somebody's home or /tmp.
+// A directory with other files keeps its mode: SVC_CONFIG_DIR may be a home directory or /tmp.
 async function prepareDirectory(directory: string): Promise<void> {
   if (await makeDirectory(directory, DIRECTORY_MODE)) return chmod(directory, DIRECTORY_MODE);
   const others = (await readdir(directory)).filter((name) => !name.startsWith('config.json'));

@@ -3,10 +3,10 @@ import { compareNumberLiterals } from '../json/number-literal.ts';
 import { type Advice, flagName } from './field.ts';
 import { hasFormat, stringFormats } from './string-formats.ts';
 
-/** The members of an object by name, of duplicates the last. */
+/** The fields of an object by name, of duplicates the last. */
 export type SiblingValues = ReadonlyMap<string, JsonNode>;
 
-/** What servers accept and the user will regret. */
+/** Warnings about values that servers accept and then use or store differently. */
 export function qualityWarnings(node: JsonNode, { wants, keeps }: Advice, siblings: SiblingValues): string[] {
   const size = endOffset(node) - startOffset(node);
   return [
@@ -14,25 +14,26 @@ export function qualityWarnings(node: JsonNode, { wants, keeps }: Advice, siblin
       ? [`should come with ${wants.member}: ${wants.why}`]
       : []),
     ...(keeps !== undefined && size > keeps
-      ? [`has ${size} bytes; beyond ${keeps} servers keep something else instead`]
+      ? [`has ${size} bytes; beyond ${keeps} bytes servers store a replacement`]
       : []),
   ];
 }
 
-/** Why servers refuse a value that the interface allows, beside these members. */
+/** Why servers reject a value that the interface allows, beside these fields. */
 export function rejectionWarnings(node: JsonNode, advice: Advice, siblings: SiblingValues): string[] {
   const warnings: string[] = [];
   const kind = kindOf(node);
   if (kind === 'number') warnings.push(...numberWarnings(rawText(node), advice, siblings));
   if (kind === 'string' && advice.notEmpty && stringOf(node) === '') warnings.push('must not be empty');
   if (kind === 'string' && advice.format && !hasFormat(stringOf(node), advice.format)) {
-    warnings.push(`should be ${stringFormats[advice.format].description}; most servers refuse others`);
+    warnings.push(`should be ${stringFormats[advice.format].description}; most servers reject other values`);
   }
   if (!isActive(node)) return warnings;
   if (advice.needs && !isActive(siblings.get(advice.needs)))
     warnings.push(`needs ${advice.needs} (--${flagName(advice.needs)})`);
   for (const other of advice.conflicts ?? []) {
-    if (isActive(siblings.get(other))) warnings.push(`does not go with ${other}; most servers refuse the two together`);
+    if (isActive(siblings.get(other)))
+      warnings.push(`cannot be combined with ${other}; most servers reject both together`);
   }
   return warnings;
 }
@@ -48,10 +49,10 @@ function numberWarnings(text: string, { min, max, above, atMost }: Advice, sibli
       warnings.push(`should be at most ${other}, ${rawText(limit)}`);
     }
   }
-  return warnings.map((message) => `${message}; most servers refuse ${text}`);
+  return warnings.map((message) => `${message}; most servers reject ${text}`);
 }
 
-// Off in every way a body can say it: absent, null, false or 0.
+// Absent, null, false and 0 all mean off.
 function isActive(node: JsonNode | undefined): boolean {
   if (!node) return false;
   switch (kindOf(node)) {

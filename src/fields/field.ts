@@ -1,7 +1,7 @@
 import type { JsonValue } from '../json/write-json.ts';
 import type { StringFormat } from './string-formats.ts';
 
-/** What a value may be. Seven kinds, and `either` for the few that may be one of several. */
+/** The type of a value: seven kinds, and `either` for the few fields with several. */
 export type Shape = { readonly nullable?: true } & (
   | { readonly type: 'string'; readonly format?: StringFormat; readonly oneOf?: readonly string[] }
   | { readonly type: 'number' | 'integer'; readonly min?: number | bigint; readonly max?: number | bigint }
@@ -9,11 +9,11 @@ export type Shape = { readonly nullable?: true } & (
   | { readonly type: 'list'; readonly of: Shape }
   | {
       readonly type: 'object';
-      /** The members we know; without them the object is free-form. */
+      /** The known fields; without them the object is free-form. */
       readonly fields?: Fields;
-      /** Members beyond `fields` are no news: they pass without a warning. */
+      /** Fields beyond `fields` pass without a warning. */
       readonly open?: true;
-      /** What every member of a free-form object may be. */
+      /** The type of every field of a free-form object. */
       readonly values?: Shape;
     }
   | { readonly type: 'either'; readonly of: readonly Shape[] }
@@ -23,8 +23,8 @@ export type Shape = { readonly nullable?: true } & (
 export type ShapeKind = Shape['type'];
 
 /**
- * What real servers refuse although the interface does not say so (SERVERS.md): the client warns and sends, the local
- * service refuses. What stands under `wants` and `keeps` they accept and regret, so the local service accepts it too.
+ * What real servers reject although the interface allows it (docs/servers.md): the client warns and sends, the local
+ * service rejects. `wants` and `keeps` are accepted by all of them, but the record loses value.
  */
 export interface Advice {
   readonly required?: true;
@@ -33,66 +33,77 @@ export interface Advice {
   /** Greater than this, not equal to it. */
   readonly above?: number;
   readonly format?: StringFormat;
-  /** The most bytes the value's JSON text may have. */
+  /** Most bytes of the value's JSON text. */
   readonly bytes?: number;
   readonly notEmpty?: true;
-  /** A sibling that must be there, and not be false or null. */
+  /** A sibling that must be present, and neither false nor null. */
   readonly needs?: string;
-  /** A sibling without which the record is of little use, and why. */
+  /** A sibling without which the record has little use, and why. */
   readonly wants?: { readonly member: string; readonly why: string };
-  /** Beyond so many bytes the service silently keeps something else. */
+  /** Beyond this many bytes the service silently stores a replacement. */
   readonly keeps?: number;
-  /** Siblings that must not be there, unless false or null. */
+  /** Siblings that must be absent, false or null. */
   readonly conflicts?: readonly string[];
-  /** Siblings of which none may be smaller. */
+  /** Siblings that must not be smaller. */
   readonly atMost?: readonly string[];
 }
 
-/** What svc puts in where the user gave nothing; never under `--exact`. */
+/** What svc adds to a field that the user left out; never under `--exact`. */
 export type AutofillKind = 'uuid' | 'now' | 'empty' | 'project' | 'model';
 
 /**
- * How the pieces of a streamed reply become one value: the first or the last that is not null, lists one after the
- * other, texts one after the other, member by member, element by `index`, or always the default.
+ * How the chunks of a streamed response become one value: the first or the last that is not null, arrays one after the
+ * other, strings one after the other (`concatenate-or-empty`: an empty one for nothing but nulls), field by field,
+ * element by `index`, or always the default.
  */
-export type MergeRule = 'first' | 'last' | 'append' | 'concatenate' | 'merge' | 'by-index' | 'default';
+export type MergeRule =
+  | 'first'
+  | 'last'
+  | 'append'
+  | 'concatenate'
+  | 'concatenate-or-empty'
+  | 'merge'
+  | 'by-index'
+  | 'default';
 
-/** One member of a body or reply: everything that help, checks, schemas, completions and the service read. */
+/** One field of a body or response: what flags, help, checks, schemas, completions and the local service derive from. */
 export type Field = Shape & {
   readonly summary: string;
   readonly required?: true;
-  /** What the service takes when the member is absent; shown, never sent. */
+  /** The service's value when the field is absent; shown, never sent. */
   readonly default?: JsonValue;
-  /** Why it is deprecated and what to use instead. */
+  /** What to use instead of a deprecated field. */
   readonly deprecated?: string;
   /** One letter for its flag. */
   readonly short?: string;
-  /** Among the few that most requests use: help lists these first. */
+  /** One of the few that most requests use: help lists these first. */
   readonly common?: true;
   /** Only the service sets it: no flag, and a value from a client is an error. */
   readonly filledByService?: true;
-  /** Never shown, and never taken as an argument. */
+  /** Never shown, and never accepted as an argument. */
   readonly secret?: true;
-  /** A sibling boolean that may not be true together with this one. */
+  /** A sibling boolean that must not be true together with this one. */
   readonly excludes?: string;
+  /** Forms that most servers accept beyond the interface (docs/servers.md): svc warns and sends them. */
+  readonly wider?: readonly Shape[];
   readonly advice?: Advice;
   readonly fill?: AutofillKind;
-  /** The fill is left out when this sibling is there. */
+  /** A sibling that, when present and not null, prevents the fill. */
   readonly fillUnless?: string;
-  /** As a flag it may be an age instead of a time: `7d` is seven days ago. */
+  /** Its flag also accepts an age instead of a time: `7d` is seven days ago. */
   readonly age?: true;
-  /** A value that shows the field at work; without it one is made from the shape. */
+  /** A realistic value; without it one is made from the shape. */
   readonly sample?: JsonValue;
   readonly join?: MergeRule;
-  /** Other names some servers have for it; where both stand they say the same. */
+  /** Other names on some servers; where both exist they hold the same value. */
   readonly aliases?: readonly string[];
-  /** What it is called in the pieces of a streamed reply. */
+  /** Its name in the chunks of a streamed response. */
   readonly streamedAs?: string;
 };
 
 export type Fields = { readonly [name: string]: Field };
 
-/** The flag of a member: `top_logprobs` is `--top-logprobs`. */
+/** The flag of a field: `top_logprobs` is `--top-logprobs`. */
 export function flagName(fieldName: string): string {
   return fieldName.replace(/^_+/, '').replaceAll('_', '-');
 }

@@ -1,6 +1,6 @@
 import type { JsonPath } from '../json/json-path.ts';
 
-/** Something wrong with a body or reply. An error breaks the interface; a warning is legal but likely a mistake. */
+/** A problem of a body or response. An error breaks the interface; a warning is legal but likely a mistake. */
 export interface Finding {
   readonly path: JsonPath;
   readonly level: 'error' | 'warning';
@@ -8,6 +8,7 @@ export interface Finding {
     | 'missing'
     | 'invalid'
     | 'excluded'
+    | 'tolerated'
     | 'advice'
     | 'large'
     | 'unwise'
@@ -15,33 +16,35 @@ export interface Finding {
     | 'deprecated'
     | 'duplicate';
   readonly message: string;
-  /** How many more there are of its kind that are not told; its message says so. */
+  /** The message where the value came from a flag, which cannot express everything a body can. */
+  readonly flagMessage?: string;
+  /** How many more findings of its kind are only counted; its message says so. */
   readonly more?: number;
 }
 
-/** A finding before it is told: a body may have a million, and nobody reads that many. */
+/** A finding whose message is made only if it is reported: a body may have a million. */
 export interface PendingFinding extends Pick<Finding, 'level' | 'code'> {
-  /** The offset of the value it is about; what is missing belongs where its object begins. */
+  /** The offset of the value it is about; of a missing field, that of its object. */
   readonly offset: number;
-  readonly describe: () => Pick<Finding, 'path' | 'message'>;
+  readonly describe: () => Pick<Finding, 'path' | 'message' | 'flagMessage'>;
 }
 
 // Of each kind: enough to see what is wrong.
 const MAX_FINDINGS_PER_KIND = 100;
 
-/** What is kept of findings: what was told of each, and how many more there are. */
+/** A finding that is reported, and how many more of its kind are only counted. */
 export type ReportedFinding<T> = T & Pick<Finding, 'level' | 'code' | 'message' | 'more'>;
 
-/** Findings without end, as they come: of each kind the first hundred are told and kept, the others only counted. */
+/** Collects any number of findings: of each kind the first hundred are described and kept, the others counted. */
 export interface FindingCollector<T> {
   /** How many there are. */
   readonly count: () => number;
-  readonly add: (kind: Pick<PendingFinding, 'level' | 'code'>, tell: () => T) => void;
+  readonly add: (kind: Pick<PendingFinding, 'level' | 'code'>, describe: () => T) => void;
   /** Those that are kept, in the order they came. */
   readonly findings: () => ReportedFinding<T>[];
 }
 
-/** A tally of nothing yet. */
+/** An empty collector. */
 export function createFindingCollector<T extends { readonly message: string }>(): FindingCollector<T> {
   const counts = new Map<string, number>();
   const reported: { readonly kind: string; readonly number: number; readonly finding: ReportedFinding<T> }[] = [];
@@ -61,9 +64,9 @@ export function createFindingCollector<T extends { readonly message: string }>()
   };
 }
 
-/** The findings of some remarks in the order of the text: of each kind the first hundred, and how many more there are. */
+/** The findings in the order of the text: of each kind the first hundred, and how many more there are. */
 export function firstOfEachKind(pendingFindings: readonly PendingFinding[]): Finding[] {
-  const collector = createFindingCollector<Pick<Finding, 'path' | 'message'>>();
+  const collector = createFindingCollector<ReturnType<PendingFinding['describe']>>();
   for (const pending of [...pendingFindings].sort((left, right) => left.offset - right.offset))
     collector.add(pending, pending.describe);
   return collector.findings();

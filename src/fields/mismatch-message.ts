@@ -1,22 +1,42 @@
 import { type JsonNode, kindOf, rawText, stringOf } from '../json/json-node.ts';
 import type { JsonPath } from '../json/json-path.ts';
-import type { Shape } from './field.ts';
+import type { Field, Shape } from './field.ts';
 import { referenceKind, stringFormats } from './string-formats.ts';
 
-// Long values are cut: a finding shall fit on a line.
+// A finding should fit on a line.
 const MAX_SHOWN_CHARS = 40;
 
-/** What a shape asks for, as the end of a sentence: `an integer from 1 to 5000`. */
-export function describeShape(shape: Shape): string {
+/** What a shape accepts, as the end of a sentence: `an integer from 1 to 5000 or null`; of a flag without null. */
+export function describeShape(shape: Shape, isFlag = false): string {
   const description = describeNonNullShape(shape);
-  return shape.nullable ? `${description} or null` : description;
+  return shape.nullable && !isFlag ? `${description} or null` : description;
 }
 
-/** How the value at a path disagrees with the shape of the whole: `must be a list, not "x"`; of a secret not what it is. */
-export function mismatchMessage(rootShape: Shape, path: JsonPath, node: JsonNode): string {
+/** How the value at a path breaks the shape of the whole: `must be an array, not "x"`; a secret value is not shown. */
+export function mismatchMessage(rootShape: Shape, path: JsonPath, node: JsonNode, isFlag = false): string {
   const shape: Shape & { readonly filledByService?: true; readonly secret?: true } = shapeAtPath(rootShape, path);
-  if (shape.filledByService) return 'is set by the service only; leave it out';
-  return `must be ${describeShape(shape)}${shape.secret ? '' : `, not ${describeValue(node)}`}`;
+  if (shape.filledByService) return 'is set by the service only; remove it';
+  return `must be ${describeShape(shape, isFlag)}${shape.secret ? '' : `, not ${describeValue(node)}`}`;
+}
+
+/**
+ * True for a form that the interface does not show and most servers accept (docs/servers.md): null for an optional
+ * field, or one of the wider forms of a field.
+ */
+export function isToleratedForm(node: JsonNode, field: Field): boolean {
+  if (kindOf(node) === 'null') return !(field.required || field.nullable || field.type === 'json');
+  return field.wider?.some((shape) => isOfShape(node, shape)) === true;
+}
+
+/** The warning about such a form. */
+export function toleratedFormMessage(node: JsonNode, field: Field): string {
+  const value = kindOf(node) === 'null' ? 'null, as absent' : describeValue(node);
+  return `the interface shows ${describeShape(field)}; most servers also accept ${value}`;
+}
+
+function isOfShape(node: JsonNode, shape: Shape): boolean {
+  if (kindOf(node) !== shape.type) return false;
+  return shape.type !== 'string' || !shape.oneOf || shape.oneOf.includes(stringOf(node));
 }
 
 function shapeAtPath(rootShape: Shape, path: JsonPath): Shape {
@@ -27,11 +47,11 @@ function shapeAtPath(rootShape: Shape, path: JsonPath): Shape {
   }, rootShape);
 }
 
-// What a value is, short enough for a message: `"abc"`, `12.5`, `a list`.
+// `"abc"`, `12.5`, `an array`.
 function describeValue(node: JsonNode): string {
   const kind = kindOf(node);
   if (kind === 'object') return 'an object';
-  if (kind === 'list') return 'a list';
+  if (kind === 'list') return 'an array';
   if (kind !== 'string') return truncateText(rawText(node));
   const text = stringOf(node);
   const ref = referenceKind(text);
@@ -50,11 +70,11 @@ function describeNonNullShape(shape: Shape): string {
     case 'boolean':
       return 'true or false';
     case 'list':
-      return 'a list';
+      return 'an array';
     case 'object':
       return 'an object';
     case 'either':
-      return joinWithOr(shape.of.map(describeShape));
+      return joinWithOr(shape.of.map((one) => describeShape(one)));
     case 'json':
       return 'JSON';
   }

@@ -9,40 +9,35 @@ import { mismatchMessage } from './mismatch-message.ts';
 import { stringFormats } from './string-formats.ts';
 import { toZodInput } from './zod-input.ts';
 
-export interface ValidatorOptions {
-  /** For replies: null passes for any member that is not required. */
-  readonly lenient?: boolean;
-}
-
-/** The verdicts of an examiner, told. */
-export function createSchemaValidator(fields: Fields, options?: ValidatorOptions): (root: JsonNode) => Finding[] {
-  const inspect = createSchemaInspector(fields, options);
+/** The findings of createSchemaInspector, in the order of the text: of each kind the first hundred. */
+export function createSchemaValidator(fields: Fields): (root: JsonNode) => Finding[] {
+  const inspect = createSchemaInspector(fields, false);
   return (root) => firstOfEachKind(inspect(root));
 }
 
 /**
- * The examiner of bodies and replies: a zod schema built from the fields, whose verdicts are put in our words. All
- * remarks are errors.
+ * Checks bodies and responses against a zod schema built from the fields: one walk finds all errors and, on request, all
+ * warnings. Null passes for any field that is not required.
  */
-export function createSchemaInspector(
-  fields: Fields,
-  { lenient = false }: ValidatorOptions = {},
-): (root: JsonNode) => PendingFinding[] {
+export function createSchemaInspector(fields: Fields, hasWarnings: boolean): (root: JsonNode) => PendingFinding[] {
   const shape: Shape = { type: 'object', fields };
-  const schema = zodSchema(shape, lenient);
+  const schema = zodSchema(shape);
   return (root) => {
-    const { error } = schema.safeParse(toZodInput(root, shape));
+    const findings: PendingFinding[] = [];
+    const add = hasWarnings ? (finding: PendingFinding) => void findings.push(finding) : undefined;
+    const { error } = schema.safeParse(toZodInput(root, shape, [], add));
     const find = createNodeFinder(root.doc);
-    return (error?.issues ?? []).map((issue) => toPendingFinding(issue, find, root, shape));
+    for (const issue of error?.issues ?? []) findings.push(toPendingFinding(issue, find, root, shape));
+    return findings;
   };
 }
 
-function zodSchema(shape: Shape, lenient: boolean): z.ZodMiniType {
-  const schema = nonNullZodSchema(shape, lenient);
+function zodSchema(shape: Shape): z.ZodMiniType {
+  const schema = nonNullZodSchema(shape);
   return shape.nullable ? z.nullable(schema) : schema;
 }
 
-function nonNullZodSchema(shape: Shape, lenient: boolean): z.ZodMiniType {
+function nonNullZodSchema(shape: Shape): z.ZodMiniType {
   switch (shape.type) {
     case 'string':
       if (shape.oneOf) return z.enum(shape.oneOf);
@@ -56,30 +51,29 @@ function nonNullZodSchema(shape: Shape, lenient: boolean): z.ZodMiniType {
     case 'boolean':
       return nodeOfKind('boolean');
     case 'list':
-      return z.array(zodSchema(shape.of, lenient));
+      return z.array(zodSchema(shape.of));
     case 'object':
-      if (shape.fields) return objectZodSchema(shape.fields, lenient);
-      return shape.values ? z.record(z.string(), zodSchema(shape.values, lenient)) : nodeOfKind('object');
+      if (shape.fields) return objectZodSchema(shape.fields);
+      return shape.values ? z.record(z.string(), zodSchema(shape.values)) : nodeOfKind('object');
     case 'either':
-      return z.union(shape.of.map((one) => zodSchema(one, lenient)));
+      return z.union(shape.of.map(zodSchema));
     case 'json':
       return z.any();
   }
 }
 
-function objectZodSchema(fields: Fields, lenient: boolean): z.ZodMiniType {
+function objectZodSchema(fields: Fields): z.ZodMiniType {
   let schema: z.ZodMiniType<Record<string, unknown>> = z.object(
     Object.fromEntries(
       Object.entries(fields).map(([name, field]) => {
-        const one = field.filledByService ? z.null() : zodSchema(field, lenient);
-        if (field.required) return [name, one];
-        return [name, lenient ? z.nullish(one) : z.optional(one)];
+        const one = field.filledByService ? z.null() : zodSchema(field);
+        return [name, field.required ? one : z.optional(one)];
       }),
     ),
   );
   for (const [name, { excludes }] of Object.entries(fields)) {
     if (!excludes) continue;
-    // `when`: told beside the other findings, not only once those are mended.
+    // `when`: reported beside the other findings, also while those exist.
     schema = schema.check(
       z.refine((view) => !(isTrueInput(view[name]) && isTrueInput(view[excludes])), {
         path: [name],
@@ -126,6 +120,10 @@ function toPendingFinding(issue: z.core.$ZodIssue, find: NodeFinder, root: JsonN
     const message = `cannot be true together with ${excludedField}; set ${excludedField} to false`;
     return { level: 'error', code: 'excluded', offset, describe: () => ({ path, message }) };
   }
-  const describe: PendingFinding['describe'] = () => ({ path, message: mismatchMessage(rootShape, path, node) });
+  const describe: PendingFinding['describe'] = () => ({
+    path,
+    message: mismatchMessage(rootShape, path, node),
+    flagMessage: mismatchMessage(rootShape, path, node, true),
+  });
   return { level: 'error', code: 'invalid', offset, describe };
 }

@@ -1,4 +1,4 @@
-/** Forms a string must have: `pattern` decides (here and in JSON Schema), `shape` says it to people. */
+/** A format of a string: `pattern` decides (here and in JSON Schema), `description` is for people. */
 export interface FormatRule {
   readonly pattern: string;
   readonly description: string;
@@ -10,16 +10,17 @@ const NAME_AND_DIGEST = '[^/:]+:[^/:]+';
 const CALL_ID = '[^/:]+';
 const UUID = '[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}';
 const LOWER_UUID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}';
-const MONTH_AND_DAY =
-  '(?:(?:0[13578]|1[02])-(?:0[1-9]|[12]\\d|3[01])|(?:0[469]|11)-(?:0[1-9]|[12]\\d|30)|02-(?:0[1-9]|[12]\\d))';
-const CLOCK = '(?:[01]\\d|2[0-3]):[0-5]\\d';
+const COMMON_DATE =
+  '\\d{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12]\\d|3[01])|(?:0[469]|11)-(?:0[1-9]|[12]\\d|30)|02-(?:0[1-9]|1\\d|2[0-8]))';
+const LEAP_YEAR = '(?:\\d\\d(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)';
+const HOUR = '(?:[01]\\d|2[0-3])';
 
 const OP_REF = `${PROJECT_PATH}/op/${NAME_AND_DIGEST}`;
 
-/** The formats of the interface and, below the line, those that only real servers ask for. */
+/** The formats of the interface and, after the empty line, those that only real servers require. */
 export const stringFormats = {
   'date-time': {
-    pattern: `^\\d{4}-${MONTH_AND_DAY}T${CLOCK}:[0-5]\\d(?:\\.\\d+)?(?:Z|[+-]${CLOCK})?$`,
+    pattern: `^(?:${COMMON_DATE}|${LEAP_YEAR}-02-29)[Tt]${HOUR}:[0-5]\\d(?::[0-5]\\d(?:\\.\\d+)?)?(?:[Zz]|[+-]${HOUR}:?[0-5]\\d)?$`,
     description: 'a time like 2026-01-31T09:30:00Z',
     sample: '2026-01-31T09:30:00Z',
   },
@@ -46,7 +47,8 @@ export const stringFormats = {
   },
   'target-ref': {
     pattern: `^${PROJECT_PATH}/(?:object/${NAME_AND_DIGEST}|call/${CALL_ID})$`,
-    description: 'an object ref or a call ref like svc:///<entity>/<project>/object/<name>:<digest>',
+    description:
+      'an object ref like svc:///<entity>/<project>/object/<name>:<digest> or a call ref like svc:///<entity>/<project>/call/<call_id>',
     sample: 'svc:///acme/support-bot/object/answer:v3',
   },
 
@@ -74,7 +76,7 @@ export function hasFormat(text: string, format: StringFormat): boolean {
   return new RegExp(stringFormats[format].pattern, 'u').test(text);
 }
 
-/** Which kind of reference a string is, for telling a user who gave the wrong kind. */
+/** The kind of reference a string is, for the error about the wrong kind. */
 export function referenceKind(text: string): string | undefined {
   const refs: readonly StringFormat[] = ['object-ref', 'call-ref', 'op-ref'];
   return refs.find((format) => hasFormat(text, format))?.replace('-', ' ');

@@ -1,7 +1,11 @@
-import { itemsOf, type JsonNode, kindOf, membersOf, stringOf } from '../json/json-node.ts';
-import type { Fields, Shape } from './field.ts';
+import { itemsOf, type JsonNode, kindOf, membersOf, startOffset, stringOf } from '../json/json-node.ts';
+import type { JsonPath } from '../json/json-path.ts';
+import { adviseField, missingFieldFinding, unknownFieldFinding } from './advice.ts';
+import type { Field, Fields, Shape } from './field.ts';
+import type { PendingFinding } from './finding.ts';
+import { isToleratedForm, toleratedFormMessage } from './mismatch-message.ts';
 
-/** A value as the validator sees it: plain as far as the shape goes, a node where the shape does not look inside. */
+/** A value as zod sees it: plain as deep as the shape, a node where the shape does not look inside. */
 export type ZodInput =
   | typeof notAnObject
   | null
@@ -11,37 +15,84 @@ export type ZodInput =
   | ZodInput[]
   | { [key: string]: ZodInput };
 
-/** Stands for a value that should have had members, because a node would pass for an object. */
+/** Receives the warnings of the walk; undefined where nobody asks for them. */
+export type AddFinding = ((finding: PendingFinding) => void) | undefined;
+
+/** Stands for a value that is not an object but should be, because a node would pass for one. */
 const notAnObject = Symbol('not an object');
 
 /**
- * The view of a node under a shape. It is only as deep as the shape, so a payload of any depth costs nothing; numbers
- * stay nodes, because their text decides. Members without a prototype: `__proto__` is a name like any other.
+ * Walks a value under a shape once: returns the input of zod, which finds the errors, and adds the warnings on the way.
+ * Forms that servers tolerate are warnings and left out. The walk is only as deep as the shape, so a payload of any depth
+ * costs nothing; numbers stay nodes, because their text decides.
  */
-export function toZodInput(node: JsonNode, shape: Shape): ZodInput {
+export function toZodInput(node: JsonNode, shape: Shape, path: JsonPath, add: AddFinding): ZodInput {
   const kind = kindOf(node);
   if (kind === 'null') return null;
   switch (shape.type) {
     case 'string':
       return kind === 'string' ? stringOf(node) : node;
-    case 'list':
-      return kind === 'list' ? Array.from(itemsOf(node), (item) => toZodInput(item, shape.of)) : node;
+    case 'list': {
+      if (kind !== 'list') return node;
+      // Elements without fields of their own have no path to keep.
+      const isNested = add && (shape.of.type === 'list' || shape.of.type === 'object');
+      return Array.from(itemsOf(node), (item, at) => toZodInput(item, shape.of, isNested ? [...path, at] : path, add));
+    }
     case 'object':
       if (!(shape.fields || shape.values)) return node;
       if (kind !== 'object') return notAnObject;
-      return objectToZodInput(node, shape.fields ?? {}, shape.values);
+      return objectToZodInput(node, shape, path, add);
     case 'either':
-      return toZodInput(node, shape.of.find(({ type }) => type === kind) ?? { type: 'json' });
+      return toZodInput(node, shape.of.find(({ type }) => type === kind) ?? { type: 'json' }, path, add);
     default:
       return node;
   }
 }
 
-function objectToZodInput(node: JsonNode, fields: Fields, others: Shape | undefined): ZodInput {
-  const view: { [key: string]: ZodInput } = Object.create(null);
-  for (const { key, value } of membersOf(node)) {
-    const shape = Object.hasOwn(fields, key) ? fields[key] : others;
-    if (shape) view[key] = toZodInput(value, shape);
+type ObjectShape = Extract<Shape, { readonly type: 'object' }>;
+
+const noFields: Fields = {};
+
+function objectToZodInput(node: JsonNode, shape: ObjectShape, path: JsonPath, add: AddFinding): ZodInput {
+  const { fields = noFields, values: others, open } = shape;
+  // Without a prototype: `__proto__` is a name like any other.
+  const input: { [key: string]: ZodInput } = Object.create(null);
+  const siblings = new Map<string, JsonNode>();
+  for (const { key, value } of membersOf(node)) siblings.set(key, value);
+  for (const [key, value] of siblings) {
+    const field = Object.hasOwn(fields, key) ? fields[key] : undefined;
+    if (field) {
+      if (isToleratedForm(value, field)) {
+        add?.(toleratedFormFinding(key, value, field, path));
+        continue;
+      }
+      input[key] = toZodInput(value, field, add ? [...path, key] : path, add);
+      if (add) adviseField(key, field, value, siblings, path, add);
+    } else if (others) input[key] = toZodInput(value, others, path, add);
+    else if (add && shape.fields && !open) add(unknownFieldFinding(key, value, fields, path));
   }
-  return view;
+  if (add) addMissingFields(node, fields, siblings, path, add);
+  return input;
+}
+
+function toleratedFormFinding(key: string, value: JsonNode, field: Field, path: JsonPath): PendingFinding {
+  const describe: PendingFinding['describe'] = () => ({
+    path: [...path, key],
+    message: toleratedFormMessage(value, field),
+  });
+  return { level: 'warning', code: 'tolerated', offset: startOffset(value), describe };
+}
+
+function addMissingFields(
+  node: JsonNode,
+  fields: Fields,
+  siblings: ReadonlyMap<string, JsonNode>,
+  path: JsonPath,
+  add: NonNullable<AddFinding>,
+): void {
+  for (const name in fields) {
+    if (!fields[name]?.advice?.required) continue;
+    const value = siblings.get(name);
+    if (!value || (kindOf(value) === 'null' && !fields[name]?.nullable)) add(missingFieldFinding(node, name, path));
+  }
 }

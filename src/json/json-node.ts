@@ -42,6 +42,7 @@ export function kindOf(node: JsonNode): JsonKind {
 export function kindName(node: JsonNode): string {
   const kind = kindOf(node);
   if (kind === 'null') return 'null';
+  if (kind === 'list') return 'an array';
   return kind === 'object' ? 'an object' : `a ${kind}`;
 }
 

@@ -62,5 +62,5 @@ function validationDetail({ path, code, message }: Finding): {
 
 // Findings are worded for users of the command line and about servers in general.
 function withoutClientAdvice(message: string): string {
-  return message.replace(/ \(--[\w-]+\)|; most servers refuse .*| by most servers/gs, '');
+  return message.replace(/ \(--[\w-]+\)|; most servers reject .*| by most servers/gs, '');
 }

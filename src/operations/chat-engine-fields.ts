@@ -5,6 +5,7 @@ const scalarShape = { type: 'either', of: [{ type: 'string' }, { type: 'number' 
 const structuredOutputFields = {
   json: {
     type: 'string',
+    wider: [{ type: 'object' }],
     advice: { conflicts: ['regex', 'choice', 'grammar'] },
     summary: 'A JSON Schema, as text',
     sample: '{"type":"object"}',

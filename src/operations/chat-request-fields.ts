@@ -108,6 +108,7 @@ export const chatRequestFields = {
   stop: {
     type: 'list',
     of: { type: 'json' },
+    wider: [{ type: 'string' }],
     default: [],
     common: true,
     summary: 'Text that ends the reply; may be given again',
@@ -155,6 +156,7 @@ export const chatRequestFields = {
   tool_choice: {
     type: 'string',
     oneOf: ['none'],
+    wider: [{ type: 'string', oneOf: ['auto', 'required'] }, { type: 'object' }],
     default: 'none',
     summary: 'Which tool the model must call',
   },

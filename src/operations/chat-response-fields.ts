@@ -15,7 +15,7 @@ const urlCitationFields = {
 
 const functionCallFields = {
   name: { type: 'string', join: 'first', summary: 'Name of the function' },
-  arguments: { type: 'string', join: 'concatenate', summary: 'Its arguments as JSON text' },
+  arguments: { type: 'string', join: 'concatenate-or-empty', summary: 'Its arguments as JSON text' },
 } as const satisfies Fields;
 
 const responseMessageFields = {

@@ -9,10 +9,9 @@ export function failureText({ message, facts }: Failure, redact: (text: string) 
   const { hint, issues = [], ids = {} } = facts;
   const lines = [`svc: ${redactAndTruncate(message, redact)}`];
   for (const { at, path, message: text } of issues)
-    lines.push(
-      `  ${redactAndTruncate([at, path].filter((part) => part !== '').join(' '), redact)}: ${redactAndTruncate(text, redact)}`,
-    );
+    lines.push(`  ${redactAndTruncate(locationText(at, path), redact)}: ${redactAndTruncate(text, redact)}`);
   for (const [name, id] of Object.entries(ids)) lines.push(`  ${name}: ${redact(id)}`);
+  if (facts.applied === 'yes') lines.push('  the request was applied');
   if (hint) lines.push(`  ${redact(hint)}`);
   return `${lines.join('\n')}\n`;
 }
@@ -53,7 +52,16 @@ export function failureFields(
 
 /** An issue on one line: where, and what. */
 export function issueText({ at, path, message }: Issue): string {
-  return `${[at, path].filter((part) => part !== '').join(' ')}: ${message}`;
+  return `${locationText(at, path)}: ${message}`;
+}
+
+// A field is named once: `--sample-limit` says which one it is.
+function locationText(at: string, path: string): string {
+  const flag = /^--(set )?(.*?)(?::\d+:\d+)?$/s.exec(at);
+  const field = flag?.[1] ? flag[2] : flag?.[2]?.replaceAll('-', '_');
+  const isNamed =
+    field !== undefined && (path === field || path.replace(/^_+/, '') === field || path.endsWith(`.${field}`));
+  return [at, isNamed ? '' : path].filter((part) => part !== '').join(' ');
 }
 
 // Cut after it is cleaned: half a secret would not be recognised.

@@ -19,8 +19,10 @@ export interface Reporter {
   readonly isVerbose: boolean;
   /** The last word of a run that failed. */
   readonly failure: (failure: Failure) => Promise<void>;
-  /** Text for the eyes that stands beside the result, such as reasoning; silent under `--quiet` and as JSON. */
-  readonly dimText: (text: string) => Promise<void>;
+  /** The reasoning of a model, in pieces: dimmed, or under a label where there is no color; silent under `--quiet` and as JSON. */
+  readonly reasoning: (text: string) => Promise<void>;
+  /** Ends the reasoning, if any, so that the text of the response is set apart from it. */
+  readonly endReasoning: () => Promise<void>;
   /** A text without the values that never appear. */
   readonly redact: (text: string) => string;
   /** Further values that never appear in anything reported from now on. */
@@ -38,6 +40,7 @@ export interface ReporterOptions {
 /** Reports to a writer, which is stderr. */
 export function createReporter(stderr: Writer, { isJson, isQuiet, isVerbose, secrets }: ReporterOptions): Reporter {
   const { addSecrets, redact } = createRedactor(secrets);
+  let lastReasoning = '';
   const writeMessage = (level: string, message: string, style?: TextStyle): Promise<void> =>
     stderr.write(isJson ? `${writeJson({ level, message: redact(message) })}\n` : `${redact(message)}\n`, style);
   return {
@@ -53,8 +56,17 @@ export function createReporter(stderr: Writer, { isJson, isQuiet, isVerbose, sec
     detail: async (message) => {
       if (isVerbose && !isQuiet) await writeMessage('detail', message, 'dim');
     },
-    dimText: async (text) => {
-      if (!isQuiet && !isJson) await stderr.write(redact(text), 'dim');
+    reasoning: async (text) => {
+      if (text === '' || isQuiet || isJson) return;
+      if (lastReasoning === '' && !stderr.hasColor) await stderr.write('reasoning:\n');
+      await stderr.write(redact(text), 'dim');
+      lastReasoning = text;
+    },
+    endReasoning: async () => {
+      if (lastReasoning === '') return;
+      const lineBreak = lastReasoning.endsWith('\n') ? '' : '\n';
+      lastReasoning = '';
+      await stderr.write(stderr.hasColor ? lineBreak : `${lineBreak}\n`);
     },
     failure: (failure) =>
       isJson ? stderr.write(`${failureJson(failure, redact)}\n`) : stderr.write(failureText(failure, redact), 'red'),

@@ -33,7 +33,7 @@ export async function openSink(output: string | undefined, stdout: Writer, cwd: 
     if (filter) await file.write(filter.flush());
   };
   return {
-    writer: { isTerminal: false, columns: 80, write, end },
+    writer: { isTerminal: false, hasColor: false, columns: 80, write, end },
     commit: () =>
       finishOnce(async () => {
         await end();

@@ -8,6 +8,8 @@ import type { TextStyle } from './text-style.ts';
 /** Where text goes: stdout, stderr or a file. */
 export interface Writer {
   readonly isTerminal: boolean;
+  /** Styles are applied. */
+  readonly hasColor: boolean;
   /** Characters in a line; 80 where it is not known. */
   readonly columns: number;
   /**
@@ -44,6 +46,7 @@ export function createStreamWriter(stream: OutputStream, { name, isStderr = fals
   };
   return {
     isTerminal,
+    hasColor,
     columns: stream.columns || 80,
     write: async (text, style) => {
       if (!filter) return send(text);

@@ -1,29 +1,26 @@
-import { type ParsedResponse, responseWarnings } from '../client/read-response.ts';
+import type { ParsedResponse } from '../client/read-response.ts';
 import type { Context } from '../context.ts';
 import { getMember, rootOf } from '../json/json-node.ts';
 import type { JsonDocument } from '../json/parse-json.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { Sink } from '../output/sink.ts';
-import {
-  chatText,
-  completionChoices,
-  ensureFinalNewline,
-  finishDetail,
-  finishNotes,
-  reasoningText,
-} from './chat-text.ts';
+import { completionNotes, finishDetail, omittedCallNotes } from './chat-notes.ts';
+import { chatText, choicesByIndex, reasoningText } from './chat-text.ts';
 import type { OutputFormat } from './output-format.ts';
 import { printResult, type StyledText } from './print-result.ts';
+import { responseWarnings } from './response-warnings.ts';
 
-/** Where and how a result is shown. */
+/** Where and how a response is printed. */
 export interface ResultView {
   readonly operation: Operation;
   readonly format: OutputFormat;
   readonly sink: Sink;
   readonly context: Context;
+  /** The number of choices that the body asks for. */
+  readonly requestedChoices: number;
 }
 
-/** Shows a complete answer and returns it. One that is no answer of the interface is shown as it came, and its Failure thrown. */
+/** Prints a complete response and returns it. One that breaks the interface is printed as it came, and its Failure thrown. */
 export async function showResponse({ bytes, doc, failure }: ParsedResponse, view: ResultView): Promise<JsonDocument> {
   const { operation, sink, context } = view;
   if (failure || !doc) {
@@ -39,7 +36,7 @@ export async function showResponse({ bytes, doc, failure }: ParsedResponse, view
   return doc;
 }
 
-/** True where a chat is shown as its text alone. */
+/** True where only the text of a chat is printed. */
 export function isChatText({ operation, format }: ResultView): boolean {
   return operation.result.as === 'chat' && format === 'text';
 }
@@ -59,10 +56,12 @@ export async function printDocument(
   );
 }
 
-/** What is said on stderr when a chat has ended. */
-export async function reportChatEnd(doc: JsonDocument, { operation, context: { report } }: ResultView): Promise<void> {
-  if (operation.result.as !== 'chat') return;
-  for (const note of finishNotes(rootOf(doc))) await report.note(note);
+/** Reports the end of a chat on stderr. */
+export async function reportChatEnd(doc: JsonDocument, view: ResultView): Promise<void> {
+  const { report } = view.context;
+  if (view.operation.result.as !== 'chat') return;
+  for (const note of completionNotes(rootOf(doc), view.requestedChoices)) await report.note(note);
+  if (isChatText(view)) for (const note of omittedCallNotes(rootOf(doc))) await report.note(note);
   await report.detail(finishDetail(rootOf(doc)));
 }
 
@@ -73,8 +72,8 @@ async function printInvalidResponse(bytes: Uint8Array, { writer, commit }: Sink)
 }
 
 async function reportReasoning(doc: JsonDocument, { report }: Context): Promise<void> {
-  for (const choice of completionChoices(rootOf(doc))) {
-    const reasoning = reasoningText(getMember(choice, 'message'));
-    if (reasoning) await report.dimText(ensureFinalNewline(reasoning));
+  for (const choice of choicesByIndex(rootOf(doc))) {
+    await report.reasoning(reasoningText(getMember(choice, 'message')));
+    await report.endReasoning();
   }
 }

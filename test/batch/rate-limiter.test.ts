@@ -17,7 +17,7 @@ describe('the pace of a batch', () => {
     const turns = asked(createRateLimiter({ concurrency: 3, rate: undefined }, clock(), never), 5);
     await settle();
     expect(turns).toHaveLength(3);
-    turns[0]?.release(false);
+    turns[0]?.release('ok');
     await settle();
     expect(turns).toHaveLength(4);
   });
@@ -29,16 +29,16 @@ describe('the pace of a batch', () => {
     await settle();
     expect(turns).toHaveLength(8);
     time.advance(1);
-    for (const turn of turns.slice(0, 8)) turn.release(true);
+    for (const turn of turns.slice(0, 8)) turn.release('limited');
     expect(pace.currentLimit()).toBe(4);
     await settle();
     expect(turns).toHaveLength(12);
     time.advance(1);
-    turns[8]?.release(true);
+    turns[8]?.release('limited');
     expect(pace.currentLimit()).toBe(2);
     const allowed: number[] = [];
     for (let at = 9; at < 40; at += 1) {
-      turns[at]?.release(false);
+      turns[at]?.release('ok');
       allowed.push(pace.currentLimit());
       await settle();
     }
@@ -53,7 +53,7 @@ describe('the pace of a batch', () => {
     for (let round = 0; round < 6; round += 1) {
       const turn = await pace.acquire();
       time.advance(1);
-      turn.release(true);
+      turn.release('limited');
     }
     expect(pace.currentLimit()).toBe(1);
   });
@@ -62,10 +62,10 @@ describe('the pace of a batch', () => {
     const time = clock();
     const turns = asked(createRateLimiter({ concurrency: 4, rate: undefined }, time, never), 6);
     await settle();
-    turns[0]?.release(true, 5000);
-    turns[1]?.release(false);
-    turns[2]?.release(false);
-    turns[3]?.release(false);
+    turns[0]?.release('limited', 5000);
+    turns[1]?.release('ok');
+    turns[2]?.release('ok');
+    turns[3]?.release('ok');
     await settle();
     expect(turns).toHaveLength(4);
     time.advance(4999);

@@ -1,6 +1,8 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Headers, Send } from '../../src/http/message.ts';
-import { type Result, svc } from '../support/svc.ts';
+import { folder, type Result, svc } from '../support/svc.ts';
 
 const env = {
   SVC_BASE_URL: 'https://svc.test',
@@ -89,7 +91,13 @@ describe('a reply', () => {
 
   it('that is otherwise unexpected is a warning', async () => {
     const result = await start({ pieces: ['{"id":"1","new":1}'] });
-    expect(result).toMatchObject({ code: 0, stderr: 'svc: warning: the reply is unexpected: trace_id is required\n' });
+    expect(result).toMatchObject({ code: 0, stderr: 'svc: warning: unexpected response: trace_id is required\n' });
+  });
+
+  it('draws a warning only where a user can act on it', async () => {
+    const message = '{"content":[{"type":"text","text":"a"}],"annotations":[],"tool_calls":null}';
+    const odd = `{"id":"i","model":"m","usage":{},"service_tier":"standard","choices":[{"message":${message},"stop_reason":"x","finish_reason":"stop"}]}`;
+    expect(await ask({ pieces: [odd] })).toMatchObject({ code: 0, stdout: 'a\n', stderr: '' });
   });
 
   it('that is cut is exit 11 once some of it has come, and unknown before', async () => {
@@ -292,10 +300,10 @@ describe('a streamed chat', () => {
       finish(),
       done,
     );
-    expect(await ask(thinking)).toMatchObject({ stdout: 'a\n', stderr: 'hm\n' });
+    expect(await ask(thinking)).toMatchObject({ stdout: 'a\n', stderr: 'reasoning:\nhm\n\n' });
     expect(await ask(thinking, '-q')).toMatchObject({ stdout: 'a\n', stderr: '' });
     const old = stream(chunk('{"index":0,"delta":{"reasoning_content":"old"}}'), text('a'), finish(), done);
-    expect((await ask(old)).stderr).toBe('old\n');
+    expect((await ask(old)).stderr).toBe('reasoning:\nold\n\n');
     expect((await ask(old, '--json')).stdout).toContain('"reasoning":"old"');
   });
 
@@ -347,6 +355,70 @@ describe('a streamed chat', () => {
     expect(result).toMatchObject({ code: 11, stdout: '--- 1\na\n--- 2\nb\n' });
   });
 
+  it('never splits a character, also in a file and in reasoning', async () => {
+    const halves = stream(
+      chunk('{"index":0,"delta":{"reasoning":"r\\ud83c"}}'),
+      chunk('{"index":0,"delta":{"reasoning":"\\udf0d"}}'),
+      chunk('{"index":0,"delta":{"content":"a\\ud83c"}}'),
+      chunk('{"index":0,"delta":{"content":"\\udf0d b"}}'),
+      finish(),
+      done,
+    );
+    expect(await ask(halves)).toMatchObject({ code: 0, stdout: 'a🌍 b\n', stderr: 'reasoning:\nr🌍\n\n' });
+    const cwd = folder();
+    const args = ['chat', 'x', '--no-stdin', '-o', 'out.txt'];
+    await svc(args, { cwd, env: { ...env, SVC_CONFIG_DIR: cwd, SVC_DATA_DIR: cwd }, send: sending(halves) });
+    expect(readFileSync(join(cwd, 'out.txt'), 'utf8')).toBe('a🌍 b\n');
+  });
+
+  it('joins the text parts of content that is an array, and warns about what it leaves out', async () => {
+    const parts = stream(
+      chunk('{"index":0,"delta":{"content":[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]}]}}'),
+      chunk('{"index":0,"delta":{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}}'),
+      chunk('{"index":0,"delta":{"content":"c"}}'),
+      finish(),
+      done,
+    );
+    expect(await ask(parts)).toMatchObject({ code: 0, stdout: 'abc\n', stderr: 'reasoning:\nhm\n\n' });
+    const json = await ask(parts, '--json');
+    expect(json.stdout).toContain('"content":"abc"');
+    expect(json.stderr).toMatch(/^svc: warning: a content part of type thinking was left out/);
+    const image = stream(chunk('{"index":0,"delta":{"content":[{"type":"image"}]}}'), text('a'), finish(), done);
+    expect((await ask(image)).stderr).toMatch(/content part of type image was left out/);
+    const call = (args: string) =>
+      chunk(`{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"name":"f","arguments":${args}}}]}}`);
+    expect((await ask(stream(call('null'), call('null'), finish(), done), '--json')).stdout).toContain(
+      '"function":{"name":"f","arguments":""}',
+    );
+  });
+
+  it('prints nothing on stdout where nothing was received', async () => {
+    for (const format of ['json', 'yaml', 'jsonl', 'text'])
+      expect(await ask(stream(), '--stream', '--format', format)).toMatchObject({ code: 8, stdout: '' });
+    expect(await ask(stream(text('a'), new Error('reset')), '--json')).toMatchObject({
+      code: 11,
+      stdout: expect.stringContaining('"content":"a"'),
+    });
+  });
+
+  it('may have fewer choices than requested, or more', async () => {
+    const one = stream(text('a'), finish(), done);
+    const note = 'svc: the service returned 1 of 2 requested choices\n';
+    expect(await ask(one, '--n', '2')).toMatchObject({ code: 0, stdout: 'a\n', stderr: note });
+    const plain = { pieces: ['{"id":"i","model":"m","usage":{},"choices":[{"message":{"content":"a"}}]}'] };
+    expect(await ask(plain, '--n', '2')).toMatchObject({ code: 0, stdout: 'a\n', stderr: note });
+    const two = stream(text('a'), text('b', 1), text('c'), finish(), finish('stop', 1), done);
+    expect(await ask(two)).toMatchObject({ code: 0, stdout: 'ac\n--- 2\nb\n' });
+  });
+
+  it('notes tool calls beside a text', async () => {
+    const calls = '"tool_calls":[{"index":0,"id":"t","function":{"name":"f","arguments":"{}"}}]';
+    const both = stream(chunk(`{"index":0,"delta":{"content":"a",${calls}}}`), finish('tool_calls'), done);
+    const result = await ask(both);
+    expect(result).toMatchObject({ code: 0, stdout: 'a\n' });
+    expect(result.stderr).toBe('svc: the response also calls a tool: f; --json prints the calls\n');
+  });
+
   it('may be plain JSON in spite of stream: true, and a stream unasked', async () => {
     const plain = {
       pieces: ['{"model":"m","usage":{},"choices":[{"index":0,"message":{"content":"all"},"finish_reason":"stop"}]}'],
@@ -377,7 +449,7 @@ describe('a chat in one piece', () => {
     });
     expect(await ask(reply('{"content":"a","reasoning":"b","reasoning_content":"b"}'))).toMatchObject({
       stdout: 'a\n',
-      stderr: 'b\n',
+      stderr: 'reasoning:\nb\n\n',
     });
     expect(
       (await ask(reply('{"content":"a","refusal":null,"audio":null,"tool_calls":[],"function_call":null}'))).stderr,

@@ -401,7 +401,7 @@ describe('what was begun', () => {
     expect(second.stderr).toContain('5 lines: 3 done, 0 failed, 2 unknown, 0 not sent');
     expect([...counts.values()]).toEqual([1, 1, 1, 1, 1]);
     const unreachable = { ...env, SVC_BASE_URL: 'http://127.0.0.1:9' };
-    const elsewhere = ['-o', 'out.jsonl', '--resume', '--retry-unknown', '--retries', '0'];
+    const elsewhere = ['-o', 'out.jsonl', '--resume', '--retry-unknown', '--max-outage', '0', '--retries', '0'];
     expect(await run(elsewhere, { env: unreachable })).toMatchObject({
       code: 13,
       stderr: expect.stringContaining('and the base URL is now http://127.0.0.1:9'),
@@ -487,7 +487,7 @@ describe('a dry run', () => {
     expect(JSON.parse(stdout)).toEqual({ lines: 4, good: 1, bad: 3, bytes: 45 });
     expect(stderr).toContain('3 of 4 lines are wrong; nothing was sent');
     expect(stderr).toContain('in.jsonl:2:50 n: must be an integer or null, not "x"');
-    expect(stderr).toContain('in.jsonl:4:1: must be an object, not a list');
+    expect(stderr).toContain('in.jsonl:4:1: must be an object, not an array');
     expect(stderr).toContain('in.jsonl:5:15: not JSON');
     expect(counts.size).toBe(0);
   });

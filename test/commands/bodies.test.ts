@@ -127,7 +127,7 @@ describe('sources of a body, later ones win', () => {
     );
     expect(await body(['call', 'start', '--set', 'start=x'])).toMatchObject({
       code: 3,
-      stderr: expect.stringContaining('--set start start: must be an object, not "x"'),
+      stderr: expect.stringContaining('--set start: must be an object, not "x"'),
     });
   });
 
@@ -197,7 +197,7 @@ describe('stdin', () => {
     ]) {
       const { code, stderr } = await svc([...args, '--local']);
       expect({ args, code }).toEqual({ args, code: 2 });
-      expect(stderr).toContain('there is nothing to send');
+      expect(stderr).toContain('no body was given');
     }
   });
 });
@@ -303,9 +303,7 @@ describe('what svc adds, and --exact does not', () => {
     expect((await body(['call', 'start', '--exact'], given)).stdout).toBe(given.stdin);
     const parent = await svc(['call', 'start', '--dry-run', '--parent-id', '0123456789abcdef'], { runtime });
     expect(parent.stdout).not.toContain('trace_id');
-    expect(parent.stderr).toContain(
-      'start.parent_id: should come with trace_id: without it the call belongs to no trace',
-    );
+    expect(parent.stderr).toContain('--parent-id: should come with trace_id: without it the call belongs to no trace');
   });
 
   it('nothing where all is given: the bytes stay', async () => {

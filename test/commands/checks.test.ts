@@ -49,7 +49,7 @@ describe('errors that always stop a request (row 1)', () => {
       Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]),
       /stdin: byte 2: not JSON: invalid UTF-8/,
     ],
-    ['a list', '[1]', /stdin:1:1: must be an object, not a list/],
+    ['a list', '[1]', /stdin:1:1: must be an object, not an array/],
   ])('%s, with and without --no-check', async (_, body, message) => {
     for (const flags of [[], ['--no-check']]) {
       const { code, stderr, stdout, sent } = await run('call start', body, flags);
@@ -69,13 +69,13 @@ describe('errors of the interface', () => {
   it.each<[string, string, RegExp]>([
     ['feedback replace', '{"payload":{}}', /stdin:1:1 feedback_id: is required/],
     ['feedback replace', replace(',"creator":7'), /stdin:1:\d+ creator: must be a string or null, not 7/],
-    ['feedback replace', replace(',"payload":[]'), /payload: must be an object, not a list/],
+    ['feedback replace', replace(',"payload":[]'), /payload: must be an object, not an array/],
     ['feedback replace', replace(',"feedback_type":null'), /feedback_type: must be a string, not null/],
     ['feedback replace', replace(',"svc_user_id":"me"'), /svc_user_id: is set by the service only/],
     [
       'feedback replace',
       replace(',"svc_ref":"svc:///a/b/op/n:v"'),
-      /svc_ref: must be an object ref or a call ref .*an op ref/,
+      /svc_ref: must be an object ref like .* or a call ref like .*an op ref/,
     ],
     [
       'feedback replace',
@@ -103,13 +103,13 @@ describe('errors of the interface', () => {
       chat(',"continue_final_message":true,"add_generation_prompt":true'),
       /continue_final_message: cannot be true together with add_generation_prompt/,
     ],
-    ['chat', chat(',"tool_choice":"auto"'), /tool_choice: must be "none", not "auto"/],
+    ['chat', chat(',"tool_choice":"any"'), /tool_choice: must be "none", not "any"/],
     ['chat', chat(',"reasoning_effort":"huge"'), /"low" or "medium" or "high" or null/],
-    ['chat', chat(',"stop":"x"'), /stop: must be a list, not "x"/],
-    ['chat', chat(',"svc_xargs":{"a":{}}'), /svc_xargs\.a: must be a string, a number or a list, not an object/],
+    ['chat', chat(',"stop":7'), /stop: must be an array, not 7/],
+    ['chat', chat(',"svc_xargs":{"a":{}}'), /svc_xargs\.a: must be a string, a number or an array, not an object/],
     ['chat', chat(',"svc_xargs":{"a":[true]}'), /svc_xargs\.a/],
     ['chat', chat(',"tools":[{"type":"x"}]'), /tools\[0\]\.type: must be "function", not "x"/],
-    ['chat', '{"messages":{}}', /messages: must be a list, not an object/],
+    ['chat', '{"messages":{}}', /messages: must be an array, not an object/],
     ['chat', '{"messages":["x"]}', /messages\[0\]: must be an object, not "x"/],
     [
       'train',
@@ -142,19 +142,30 @@ describe('errors of the interface', () => {
     const { stderr, code } = await run('chat', '{\n "seed": "x",\n "n": 1.5,\n "messages": 3\n}');
     expect(code).toBe(3);
     expect(stderr).toBe(
-      'svc: the body is wrong in 3 places; nothing was sent\n' +
+      'svc: the body is invalid in 3 places; nothing was sent\n' +
         '  stdin:2:10 seed: must be an integer from -9223372036854776000 to 9223372036854776000 or null, not "x"\n' +
         '  stdin:3:7 n: must be an integer or null, not 1.5\n' +
-        '  stdin:4:14 messages: must be a list, not 3\n',
+        '  stdin:4:14 messages: must be an array, not 3\n',
     );
   });
 });
 
-describe('warnings: told and sent, errors under --strict', () => {
+describe('warnings: reported and sent, errors under --strict', () => {
   it.each<[string, string, RegExp]>([
+    ['chat', chat(',"stop":"x"'), /stop: the interface shows an array; most servers also accept "x"/],
+    ['chat', chat(',"stop":null'), /stop: the interface shows an array; most servers also accept null, as absent/],
+    ['chat', chat(',"tool_choice":"auto"'), /tool_choice: the interface shows "none"; most servers also accept "auto"/],
+    ['chat', chat(',"tool_choice":"required"'), /tool_choice: .* accept "required"/],
+    ['chat', chat(',"tool_choice":{"type":"function"}'), /tool_choice: .* accept an object/],
+    ['chat', chat(',"structured_outputs":{"json":{}}'), /structured_outputs\.json: .* accept an object/],
+    ['chat', chat('').replace('"role"', '"name":null,"role"'), /messages\[0\]\.name: .* accept null/],
+    ['train', train('').replace(/}$/, ',"experimental_config":null}'), /experimental_config: .* accept null/],
+    ['train', train(',"metadata":null'), /metadata: .* accept null/],
+    ['call start', call(',"parent_id":null'), /start\.parent_id: .* accept null/],
+    ['call start', call(',"inputs":null').replace('"inputs":{},', ''), /start\.inputs: is required by most servers/],
     ['chat', chat(',"seed":9223372036854775900'), /seed: should be at most 9223372036854775807/],
     ['chat', chat(',"seed":-9223372036854775900'), /seed: should be at least -9223372036854775808/],
-    ['chat', chat(',"temperture":1'), /temperture: is not a member the service knows; did you mean temperature\?/],
+    ['chat', chat(',"temperture":1'), /temperture: is not a field the service knows; did you mean temperature\?/],
     [
       'chat',
       chat(',"stream_options":{"includeUsage":true},"stream":true'),
@@ -179,18 +190,22 @@ describe('warnings: told and sent, errors under --strict', () => {
       /experimental_config\.pp: .*did you mean ppo/,
     ],
     ['call start', call(',"displayname":"x"'), /start\.displayname: .*did you mean display_name/],
-    ['call start', call('').replace(/}$/, ',"extra":1}'), /extra: is not a member/],
+    ['call start', call('').replace(/}$/, ',"extra":1}'), /extra: is not a field/],
     ['chat', chat(',"max_tokens":5'), /max_tokens: is deprecated; use max_completion_tokens/],
-    ['chat', chat(',"user":"a","user":"b"'), /user: stands more than once; the last one counts/],
+    [
+      'chat',
+      chat(',"user":"a","user":"b"'),
+      /stdin:1:63 user: is given more than once; the last value counts; the first one is at stdin:1:52/,
+    ],
     [
       'feedback replace',
       replace(',"payload":{"a":{"x":1,"x":2}}').replace('"payload":{},', ''),
-      /payload\.a\.x: stands more than once/,
+      /payload\.a\.x: is given more than once/,
     ],
     ['chat', chat(',"stream_options":{"include_usage":true}'), /stream_options: needs stream/],
     ['chat', chat(',"top_logprobs":2'), /top_logprobs: needs logprobs/],
-    ['chat', chat(',"prompt_logprobs":1,"stream":true'), /prompt_logprobs: does not go with stream/],
-    ['chat', chat(',"structured_outputs":{"regex":"a","grammar":"b"}'), /regex: does not go with grammar/],
+    ['chat', chat(',"prompt_logprobs":1,"stream":true'), /prompt_logprobs: cannot be combined with stream/],
+    ['chat', chat(',"structured_outputs":{"regex":"a","grammar":"b"}'), /regex: cannot be combined with grammar/],
     ['chat', chat(',"cache_salt":""'), /cache_salt: must not be empty/],
     ['chat', chat(',"n":0'), /n: should be at least 1/],
     ['chat', chat(',"frequency_penalty":2.1'), /frequency_penalty: should be at most 2/],
@@ -233,11 +248,11 @@ describe('warnings: told and sent, errors under --strict', () => {
   it('large payloads, rows and bodies', async () => {
     const payload = JSON.stringify({ text: 'x'.repeat(1024 * 1024) });
     expect((await run('feedback replace', replace('').replace('"payload":{}', `"payload":${payload}`))).stderr).toMatch(
-      /payload: has \d+ bytes; servers take at most 1048576/,
+      /payload: has \d+ bytes; servers accept at most 1048576/,
     );
     const inputs = JSON.stringify({ text: 'x'.repeat(3.6 * 1024 * 1024) });
     expect((await run('call start', call('').replace('"inputs":{}', `"inputs":${inputs}`))).stderr).toMatch(
-      /start\.inputs: has \d+ bytes; beyond 3670016 servers keep something else/,
+      /start\.inputs: has \d+ bytes; beyond 3670016 bytes servers store a replacement/,
     );
   });
 });
@@ -256,13 +271,13 @@ describe('findings without end: the first hundred of each kind, and how many mor
     ],
     ['wrong values', 'train', trajectories('{"reward":"1"}'), /stdin:100:11 .*\[99\]\.reward: .* \(and 19900 more/],
     ['missing members', 'chat', `{"messages":[${many('{}')}]}`, /stdin:100:1 .*\[99\]\.role: .* \(and 19900 more/],
-    ['duplicates', 'train', trajectories('{"reward":1,"reward":1}'), /\[99\]\.reward: stands .* \(and 19900 more/],
+    ['duplicates', 'train', trajectories('{"reward":1,"reward":1}'), /\[99\]\.reward: is given .* \(and 19900 more/],
   ])('%s', async (_, command, body, last) => {
     const { code, stderr, sent } = await run(command, body, ['--strict']);
     expect({ code, sent }).toEqual({ code: 3, sent: [] });
     const lines = stderr.trimEnd().split('\n');
     expect(lines).toHaveLength(101);
-    expect(lines[0]).toBe('svc: the body is wrong in 20000 places; nothing was sent');
+    expect(lines[0]).toBe('svc: the body is invalid in 20000 places; nothing was sent');
     expect(lines[100]).toMatch(last);
   });
 
@@ -270,7 +285,7 @@ describe('findings without end: the first hundred of each kind, and how many mor
     const body = trajectories('{"reward":1,"rewrd":1,"reward":1}').replace(/\}\]\}\]\}$/, '},7]}]}');
     const { code, stderr } = await run('train', body);
     expect(code).toBe(3);
-    expect(stderr).toContain('svc: the body is wrong; nothing was sent\n');
+    expect(stderr).toContain('svc: the body is invalid; nothing was sent\n');
     expect(stderr).toContain('trajectories[20000]: must be an object, not 7');
   });
 
@@ -279,7 +294,7 @@ describe('findings without end: the first hundred of each kind, and how many mor
     const tools = Array(count).fill('{"type":"function","function":{"name":"f"}}');
     writeFileSync(join(cwd, 'tools.json'), `[${[...tools, ...Array(count).fill('{"type":"x"}')].join(',\n')}]`);
     const { stderr } = await run('chat', '', ['x', '--no-stdin', '--tools', '@tools.json'], { cwd });
-    expect(stderr).toContain('svc: the body is wrong in 20000 places; nothing was sent\n');
+    expect(stderr).toContain('svc: the body is invalid in 20000 places; nothing was sent\n');
     expect(stderr).toContain('  tools.json:20100:9 tools[20099].type: must be "function", not "x" (and 19900 more');
   });
 });
@@ -323,21 +338,21 @@ describe('findings name the place a value came from', () => {
       '--set',
       'n:="x"',
       '--set',
-      'stop=x',
+      'stop:=7',
     ];
     const { code, stderr, sent } = await run('chat', '', flags, { cwd });
     expect({ code, sent }).toEqual({ code: 3, sent: [] });
     expect(stderr).toContain('  tools.json:2:11 tools[0].type: must be "function", not "x"\n');
     expect(stderr).toContain('  body.json:3:11 user: must be a string or null, not 5\n');
-    expect(stderr).toContain('  --logit-bias:1:1 logit_bias: must be an object, not a list\n');
-    expect(stderr).toContain('  --temperature temperature: must be a number or null, not "hot"\n');
-    expect(stderr).toContain('  --set n:1:1 n: must be an integer or null, not "x"\n');
-    expect(stderr).toContain('  --set stop stop: must be a list, not "x"\n');
+    expect(stderr).toContain('  --logit-bias:1:1: must be an object, not an array\n');
+    expect(stderr).toContain('  --temperature: must be a number, not "hot"\n');
+    expect(stderr).toContain('  --set n:1:1: must be an integer or null, not "x"\n');
+    expect(stderr).toContain('  --set stop:1:1: must be an array, not 7\n');
   });
 
   it('an integer flag takes digits, judged on their text', async () => {
     expect((await run('chat', '', ['x', '--no-stdin', '--seed', '9223372036854776001'])).stderr).toMatch(
-      /--seed seed: must be an integer from/,
+      /--seed: must be an integer from -9223372036854776000 to 9223372036854776000, not 9223372036854776001\n/,
     );
     for (const word of ['1.0', '1e3', '0x10', '+1', '01', ' 1', '']) {
       expect((await run('chat', '', ['x', '--no-stdin', '--seed', word])).code).toBe(3);
@@ -347,10 +362,11 @@ describe('findings name the place a value came from', () => {
     );
   });
 
-  it('a missing member is named by its flag where there is no file', async () => {
+  it('a missing field is named by its flag where there is no file', async () => {
     const { stderr } = await run('feedback replace', '', ['--feedback-type', 'x']);
-    expect(stderr).toContain('  --feedback-id feedback_id: is required\n');
-    expect(stderr).toContain('  --payload payload: is required\n');
+    expect(stderr).toContain('  --feedback-id: is required\n');
+    expect(stderr).toContain('  --payload: is required\n');
+    expect(stderr).toContain('  --project-id: is required; SVC_PROJECT_ID or the profile can give it\n');
   });
 });
 
@@ -364,4 +380,76 @@ it('checks come in the order command line, files, body, credentials', async () =
   expect((await run('chat', '', ['--seed', 'x', '-f', 'absent.json'], bare)).code).toBe(12);
   expect((await run('chat', '', ['--seed', 'x', 'hi', '--no-stdin'], bare)).code).toBe(3);
   expect((await run('chat', '', ['hi', '--no-stdin'], bare)).code).toBe(4);
+});
+
+describe('integers beyond all ranges', () => {
+  it('are one error, without the warning about int64', async () => {
+    const { stderr } = await run('chat', chat(',"seed":9223372036854776001'));
+    expect(stderr).not.toContain('warning');
+    expect(stderr.match(/seed/g)).toHaveLength(1);
+  });
+});
+
+describe('date-times', () => {
+  const times = async (word: string): Promise<number> =>
+    (await run('feedback schema', `{"project_id":"a/b","start":${JSON.stringify(word)}}`)).code;
+
+  it.each([
+    '2026-01-01T00:00:00Z',
+    '2026-01-01T00:00Z',
+    '2026-01-01T00:00',
+    '2026-01-01t00:00:00.5z',
+    '2026-01-01T00:00:00+0100',
+    '2026-01-01T00:00:00-23:59',
+    '2024-02-29T00:00:00Z',
+    '2000-02-29T00:00:00Z',
+  ])('%s is one', async (word) => {
+    expect(await times(word)).toBe(0);
+  });
+
+  it.each([
+    '2025-02-29T00:00:00Z',
+    '1900-02-29T00:00:00Z',
+    '2026-02-30T00:00:00Z',
+    '2026-04-31T00:00:00Z',
+    '2026-13-01T00:00:00Z',
+    '2026-01-01T24:00:00Z',
+    '2026-01-01T00Z',
+    '2026-01-01T00:00.5Z',
+    '2026-01-01 00:00:00Z',
+    '2026-01-01T00:00:00+1',
+    '2026-01-01',
+  ])('%s is not one', async (word) => {
+    expect(await times(word)).toBe(3);
+  });
+});
+
+describe('flags that contradict each other', () => {
+  it.each([
+    [['--prefill', 'x', '--add-generation-prompt'], '--prefill contradicts --add-generation-prompt'],
+    [['--prefill', 'x', '--no-continue-final-message'], '--prefill contradicts --no-continue-final-message'],
+  ])('%j', async (flags, message) => {
+    const { code, stderr, sent } = await run('chat', '', ['x', '--no-stdin', ...flags]);
+    expect({ code, sent }).toEqual({ code: 2, sent: [] });
+    expect(stderr).toContain(message);
+  });
+
+  it('agreeing ones pass', async () => {
+    const flags = ['x', '--no-stdin', '--prefill', 'y', '--no-add-generation-prompt', '--continue-final-message'];
+    expect((await run('chat', '', flags)).code).toBe(0);
+  });
+});
+
+describe('--set that cannot be parsed', () => {
+  it.each([
+    ['=x', '--set "=x" has no path before the ='],
+    ['x', '--set "x" has no ='],
+    ['a..b=1', '--set: "a..b" is not a valid path'],
+  ])('%s', async (word, message) => {
+    const { code, stderr } = await run('chat', '', ['x', '--no-stdin', '--set', word]);
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: `svc: ${message}\n  write path=text or path:=json, such as payload.score:=0.9\n`,
+    });
+  });
 });

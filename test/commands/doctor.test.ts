@@ -128,7 +128,7 @@ describe('svc doctor', () => {
 
   it.each<[string, number, string | RegExp, { flags?: string[]; env?: Env; cwd?: () => string }]>([
     ['an empty home', 2, 'there is no base address', {}],
-    ['an address that is none', 2, 'SVC_BASE_URL: "svc" is not an address', { env: { SVC_BASE_URL: 'svc' } }],
+    ['an address that is none', 2, 'SVC_BASE_URL: "svc" is not a valid URL', { env: { SVC_BASE_URL: 'svc' } }],
     ['a profile that is not there', 2, /there is no profile "none"/, { flags: ['--profile', 'none'] }],
     [
       'a time that is none',
@@ -139,7 +139,7 @@ describe('svc doctor', () => {
     [
       'a proxy that is none',
       2,
-      /HTTPS_PROXY is no address/,
+      /HTTPS_PROXY is not the URL/,
       { env: { SVC_BASE_URL: 'https://a.invalid', HTTPS_PROXY: 'socks5://p:1' } },
     ],
     ['a store that is broken', 12, /the profiles in .* cannot be used/, { cwd: () => home('{"profiles":') }],
@@ -356,7 +356,10 @@ describe('svc doctor --probe', () => {
   it('needs credentials, and says so', async () => {
     const server = await rawServer(() => {});
     const result = await doctor(['--probe', '--base-url', server.url], { SVC_TOKEN: 'tok-en-1' });
-    expect(result).toMatchObject({ code: 4, warnings: [`there is no user and password for ${server.url}`] });
+    expect(result).toMatchObject({
+      code: 4,
+      warnings: [`no user name and password for ${server.url} (profile "default")`],
+    });
   });
 });
 

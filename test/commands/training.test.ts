@@ -211,7 +211,7 @@ describe('what is not sent', () => {
       'errors without a copy',
       ['-', '--no-spool'],
       3,
-      /^svc: the body is wrong; svc canceled the upload, and nothing was applied\n {2}stdin:1:28 .*reward: must be a number/,
+      /^svc: the body is invalid; svc canceled the upload, and nothing was applied\n {2}stdin:1:28 .*reward: must be a number/,
       '{"trajectories":[{"reward":""}]}',
     ],
     ['broken gzip', ['half.gz'], 12, /cannot read half\.gz: it is broken gzip/],

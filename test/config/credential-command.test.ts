@@ -67,10 +67,14 @@ describe('a credential_command', () => {
     ['is killed', 'echo secret-1; kill -9 $$', 'was ended by SIGKILL'],
     ['prints nothing', 'echo', 'printed nothing'],
     ['prints too much', 'head -c 65537 /dev/zero | tr "\\0" x', 'printed more than 64 KiB'],
-    ['prints no text', 'printf "\\377secret-1"', 'printed what is not UTF-8'],
-    ['prints two lines', 'printf "secret-1\\nsecret-2\\n"', 'is empty or has characters that a header cannot carry'],
+    ['prints no text', 'printf "\\377secret-1"', 'printed bytes that are not UTF-8'],
+    [
+      'prints two lines',
+      'printf "secret-1\\nsecret-2\\n"',
+      'is empty or contains characters that a header cannot carry',
+    ],
     ['takes too long', 'printf secret-1; exec sleep 30', 'took longer than 10 s'],
-    ['leaves somebody behind who holds its stdout', 'printf secret-1; sleep 30', 'took longer than 10 s'],
+    ['leaves a child that holds its stdout', 'printf secret-1; sleep 30', 'took longer than 10 s'],
   ])('that %s is exit 4, and shows nothing of what was said', async (_, script, why) => {
     const cwd = await home(script);
     // The limit passes as soon as the command has begun.
@@ -85,6 +89,29 @@ describe('a credential_command', () => {
     expect(result.stderr).toContain(why);
     expect(result.stderr).toContain(why.startsWith('is empty') ? 'the credential_command of' : join(cwd, 'give'));
     expect(result.stderr).not.toMatch(/secret-\d|xxx|one/);
+  });
+
+  it('whose background process keeps stdout open ends with --timeout', async () => {
+    const cwd = await home(`printf secret-1; sleep 60 &\necho $! >${'$'}{0%give}pid`);
+    const result = await sent([...chat, '--timeout', '1s'], cwd);
+    process.kill(Number(readFileSync(join(cwd, 'pid'), 'utf8')));
+    expect(result).toMatchObject({ code: 4, stdout: '', authorization: undefined });
+    expect(result.stderr).toContain('a background process kept its stdout open for longer than 1 s');
+    expect(result.stderr).not.toContain('secret-1');
+  });
+
+  it('does not inherit the secrets of svc', async () => {
+    const cwd = await home(`env >${'$'}{0%give}env; printf tok`);
+    const env = {
+      SVC_CONFIG_DIR: join(cwd, 'config'),
+      SVC_PASSWORD: 'pw-1',
+      SVC_USERNAME: 'ada',
+      PATH: process.env.PATH,
+    };
+    expect((await sent(chat, cwd, { env: { ...env, SVC_UPSTREAM_TOKEN: 'up-1' } })).code).toBe(0);
+    const inherited = readFileSync(join(cwd, 'env'), 'utf8');
+    expect(inherited).toContain('SVC_CREDENTIAL=bearer');
+    expect(inherited).not.toMatch(/pw-1|up-1/);
   });
 
   it('that is not there is exit 4', async () => {
@@ -149,16 +176,16 @@ describe('a credential_command', () => {
     ['pass show svc', ['pass', 'show', 'svc']],
     ['["pass","my svc","$x"]', ['pass', 'my svc', '$x']],
     ['bin/give now', ['{cwd}/bin/give', 'now']],
-    ['["pass"', /starts like a JSON array/],
-    ['["pass",1]', /must be an array of texts/],
-    ['["a\\u0000b"]', /must be an array of texts/],
-    ['[]', /names no program/],
-    ['[""]', /names no program/],
-    [' ', /names no program/],
-    ['pass "my svc"', /has a ", and no shell reads it/],
-    ['pass $HOME', /has a \$/],
-    ['pass | head -1', /has a \|/],
-    ['~/bin/pass', /has a ~/],
+    ['["pass"', /is not valid JSON/],
+    ['["pass",1]', /must be an array of strings/],
+    ['["a\\u0000b"]', /must be an array of strings/],
+    ['[]', /does not name a program/],
+    ['[""]', /does not name a program/],
+    [' ', /does not name a program/],
+    ['pass "my svc"', /contains ", which needs a shell/],
+    ['pass $HOME', /contains \$/],
+    ['pass | head -1', /contains \|/],
+    ['~/bin/pass', /contains ~/],
   ])('given as %s is read as %j', async (given, words) => {
     const cwd = folder();
     const set = ['profile', 'set', 'p', '--base-url', 'https://svc.test', '--credential-command', given];

@@ -1,12 +1,14 @@
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createWriteStream, readFileSync, writeFileSync } from 'node:fs';
+import { createServer as createHttpServer } from 'node:http';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { answerJson, countingServer } from '../support/counting-server.ts';
 import { figure } from '../support/figure.ts';
 import { memoryOf } from '../support/memory.ts';
-import { finished, run, start } from '../support/process.ts';
+import { cleanEnv, finished, program, run, start } from '../support/process.ts';
 import { noStrace, withFault } from '../support/strace.ts';
 import { folder } from '../support/svc.ts';
 import { hasTerminal, runOnTerminal } from '../support/terminal.ts';
@@ -195,14 +197,54 @@ describe('a server that dies', () => {
     expect(counts.size).toBe(60);
   });
 
-  it('and does not: lines fail slowly, and what is left is sent later', async () => {
-    const cwd = folder();
-    input(cwd, 200, chats);
+  /** A port that nothing listens on. */
+  async function freePort(): Promise<number> {
     const closed = createServer();
     await new Promise<void>((resolve) => closed.listen(0, '127.0.0.1', resolve));
     const address = closed.address();
     closed.close();
-    const port = typeof address === 'object' && address ? address.port : 0;
+    return typeof address === 'object' && address ? address.port : 0;
+  }
+
+  it('and is down for a while: the batch waits for it, and no line fails', async () => {
+    const cwd = folder();
+    input(cwd, 40, chats);
+    const port = await freePort();
+    const env = { ...credentials, SVC_BASE_URL: `http://127.0.0.1:${port}` };
+    const child = start(['chat', '--batch', 'in.jsonl', '-o', 'out.jsonl', '--retries', '0'], { cwd, env });
+    const result = finished(child);
+    await new Promise<void>((resolve) => {
+      child.stderr?.on('data', (chunk) => String(chunk).includes('the batch waits') && resolve());
+    });
+    const seen: string[] = [];
+    const server = createHttpServer((request, response) => {
+      request.setEncoding('utf8').on('data', (chunk) => seen.push(chunk));
+      request.on('end', () => answerJson(response, chats.reply));
+    });
+    server.listen(port, '127.0.0.1');
+    onTestFinished(() => void server.close());
+    const { code, stderr } = await result;
+    expect(code, stderr).toBe(0);
+    expect(stderr).toContain('40 lines: 40 done, 0 failed, 0 unknown, 0 not sent');
+    expect(seen).toHaveLength(40);
+  });
+
+  it('and stays down: the batch gives up after --max-outage, and its lines stay unsent', async () => {
+    const cwd = folder();
+    input(cwd, 40, chats);
+    const env = { ...credentials, SVC_BASE_URL: `http://127.0.0.1:${await freePort()}` };
+    const args = ['chat', '--batch', 'in.jsonl', '-o', 'out.jsonl', '--max-outage', '1s', '--retries', '0'];
+    const { code, stderr } = await run(args, { cwd, env });
+    expect(code, stderr).toBe(10);
+    expect(stderr).toContain('40 lines: 0 done, 0 failed, 0 unknown, 40 not sent');
+    expect(stderr).toContain('could not connect for');
+    expect(entriesIn(cwd)).toEqual([]);
+  });
+
+  it('and does not: lines fail slowly, and what is left is sent later', async () => {
+    const cwd = folder();
+    input(cwd, 200, chats);
+    const port = await freePort();
     const env = { ...credentials, SVC_BASE_URL: `http://127.0.0.1:${port}` };
     const args = ['chat', '--batch', 'in.jsonl', '-o', 'out.jsonl'];
     const { code, stderr } = await run([...args, '--fail-fast', '--retries', '1'], { cwd, env });
@@ -295,14 +337,34 @@ describe.runIf(hasTerminal)('on a terminal', () => {
   });
 });
 
-it('the reader of a pipe may have enough', async () => {
+it('a reader that leaves stops the batch, which reports what was sent and lost', async () => {
   const cwd = folder();
   input(cwd, 200);
-  const { url } = await countingServer(chats.keyOf, (_, response) => answerJson(response, chats.reply));
+  const { url, counts } = await countingServer(chats.keyOf, (_, response) => answerJson(response, chats.reply));
   const env = { ...credentials, SVC_BASE_URL: url };
   const child = start(['chat', '--batch', 'in.jsonl'], { cwd, env });
   const result = finished(child);
   child.stdout?.once('data', () => child.stdout?.destroy());
   const { code, stderr } = await result;
-  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect({ code, stderr }).toMatchObject({ code: 12, stderr: expect.stringContaining('its reader closed it') });
+  const [, sent, lost] = /(\d+) lines were sent, and (\d+) results were lost/.exec(stderr) ?? [];
+  expect(Number(sent)).toBe([...counts.values()].length);
+  expect(Number(sent)).toBeLessThan(200);
+  expect(Number(lost)).toBeGreaterThan(0);
+});
+
+it('a closed stdout is an error before anything is sent', async () => {
+  const cwd = folder();
+  input(cwd, 20);
+  const { url, counts } = await countingServer(chats.keyOf, (_, response) => answerJson(response, chats.reply));
+  const env = cleanEnv(cwd, { ...credentials, SVC_BASE_URL: url });
+  const inShell = (redirection: string) =>
+    finished(
+      spawn('sh', ['-c', `"${process.execPath}" "${program}" chat --batch in.jsonl ${redirection}`], { cwd, env }),
+    );
+  const { code, stderr } = await inShell('>&-');
+  expect({ code, stderr }).toMatchObject({ code: 12, stderr: expect.stringContaining('stdout is closed') });
+  expect(counts.size).toBe(0);
+  expect((await inShell('>/dev/null')).code).toBe(0);
+  expect(counts.size).toBe(20);
 });

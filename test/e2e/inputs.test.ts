@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { finished, run, start } from '../support/process.ts';
+import { finished, inShell, run, start } from '../support/process.ts';
 import { folder } from '../support/svc.ts';
 
 const FIFO_COMMANDS = [
@@ -84,3 +84,41 @@ it.each([['talk.json'], ['./link.json']])(
     });
   },
 );
+
+describe('stdin that flags leave alone', () => {
+  const UNREAD = 'stdin was not read because flags were given; add -f - to read it';
+  const inShellOf = (line: string) => inShell(line, { cwd: folder() });
+
+  it('is named by the error about missing fields', async () => {
+    const { code, stderr } = await inShellOf(`echo '{"project_id":"a/b"}' | svc feedback schema --since 1h --local`);
+    expect({ code, stderr }).toEqual({
+      code: 3,
+      stderr: `svc: the body is invalid; nothing was sent\n  --project-id: is required; SVC_PROJECT_ID or the profile can give it\n  ${UNREAD}\n`,
+    });
+  });
+
+  it('is one line on stderr, and a loop keeps its input', async () => {
+    const { code, stdout, stderr } = await inShellOf(
+      `printf 'a/b\nc/d\n' | while read p; do svc feedback schema --project-id "$p" --since 1h --local --json; done`,
+    );
+    expect({ code, stdout, stderr }).toEqual({
+      code: 0,
+      stdout: '{"paths":[]}\n{"paths":[]}\n',
+      stderr: `svc: ${UNREAD}\n`.repeat(2),
+    });
+  });
+
+  it.each([['< /dev/null'], ['< <(sleep 9)']])('is not mentioned with %s', async (redirect) => {
+    const { stderr } = await inShellOf(`svc feedback schema --project-id a/b --since 1h --local --json ${redirect}`);
+    expect(stderr).toBe('');
+  });
+
+  it('that is read and empty is named by the error', async () => {
+    const { code, stderr } = await inShellOf('svc chat --local < /dev/null');
+    expect({ code, stderr }).toEqual({
+      code: 3,
+      stderr:
+        'svc: the body is invalid; nothing was sent\n  stdin:1:1 messages: is required\n  stdin was empty; pipe a JSON object into svc, or use -f body.json\n',
+    });
+  });
+});

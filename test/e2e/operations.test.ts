@@ -52,7 +52,7 @@ describe('the built program against svc serve', () => {
     const setting = { env, cwd };
     const plain = await run(['chat', 'Name', 'a river'], setting);
     expect(plain.stdout).toMatch(/read: Name a river\nIt answers: [a-z ]+\.\n$/);
-    expect(plain.stderr).toBe('The last message has 3 words; the seed is 0.\n');
+    expect(plain.stderr).toBe('reasoning:\nThe last message has 3 words; the seed is 0.\n\n');
     const piped = await run(['chat', 'Summarise', '--json'], { ...setting, stdin: 'a text\n' });
     expect(JSON.parse(piped.stdout).choices[0].message.content).toContain('Summarise a text');
     const body = await run(['chat', '--json'], {

@@ -58,7 +58,7 @@ describe('a proxy that does not do its part is told as such, and nothing is sent
       const { code, stderr } = await through(proxy);
       expect({ code, stderr }).toEqual({
         code: 2,
-        stderr: expect.stringMatching(/^svc: HTTPS_PROXY is no address of an http or https proxy\n {2}write it like/),
+        stderr: expect.stringMatching(/^svc: HTTPS_PROXY is not the URL of an http or https proxy\n {2}use a URL like/),
       });
     }
   });

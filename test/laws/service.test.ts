@@ -1,6 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { createChunkMerger } from '../../src/client/chunk-merger.ts';
-import { createMemoryBudget } from '../../src/client/memory-budget.ts';
 import { createSchemaValidator } from '../../src/fields/schema-validator.ts';
 import { collectBody } from '../../src/http/collect-body.ts';
 import type { Response, Send } from '../../src/http/message.ts';
@@ -9,6 +7,8 @@ import { parseJson } from '../../src/json/parse-json.ts';
 import { type JsonValue, writeJson } from '../../src/json/write-json.ts';
 import { allOperations } from '../../src/operations/all-operations.ts';
 import type { Operation } from '../../src/operations/operation.ts';
+import { createChunkMerger } from '../../src/results/chunk-merger.ts';
+import { createMemoryBudget } from '../../src/results/memory-budget.ts';
 import { sampleBodies } from '../support/bodies.ts';
 import { localService } from '../support/service.ts';
 import { svc } from '../support/svc.ts';

@@ -39,14 +39,13 @@ const upward: readonly string[] = [
   'commands/operation/reject-batch-flags.ts -> cli',
   'commands/spec.ts -> cli',
   'results/show-response.ts -> client',
-  'results/show-stream.ts -> client',
 ];
 
 // The libraries that are heavy, each behind one door.
 const doors: { readonly [library: string]: string } = {
   'zod/mini': 'fields/schema-validator.ts',
   'undici/lib/dispatcher/client.js': 'http/http-connection.ts',
-  conf: 'config/update-profiles.ts',
+  conf: 'config/profile-conf.ts',
   ora: 'output/ora-spinner.ts',
   chalk: 'output/text-style.ts',
   libsql: 'local-service/store/open-store.ts',

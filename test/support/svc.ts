@@ -57,6 +57,7 @@ export async function svc(args: readonly string[], setting: Setting = {}): Promi
     node: process.versions.node,
     isRunning: (pid) => pid === process.pid,
     processStart: () => undefined,
+    isStdoutClosed: () => false,
     now: Date.now,
     elapsed: () => performance.now(),
     after: (milliseconds, action) => {

@@ -5,8 +5,8 @@ import { type BodyBase, type CommandInput, labeledStdin, nothingToSendFailure } 
 import { decodeUtf8Text, stripFinalNewline } from '../json-source.ts';
 
 /**
- * The prompt of a chat: its words, joined by what is piped in. Without words, piped text is the prompt, and JSON that
- * starts with `{` the body. Stdin is left alone where the messages are given another way, or a flag reads it.
+ * The prompt of a chat: its words and the piped text. Without words, piped text is the prompt, and JSON that starts with
+ * `{` the body. Stdin is not read where the messages come from elsewhere, or a flag reads it.
  */
 export async function readChatBase(
   input: CommandInput,
@@ -23,13 +23,16 @@ export async function readChatBase(
     return prompt;
   }
   const piped = await dependencies.inputs.readStdin();
-  if (words === undefined && looksLikeBody(piped)) return { whole: labeledStdin(piped) };
+  if (words === undefined && looksLikeBody(piped)) {
+    const isEmpty = piped.length === 0;
+    return { whole: labeledStdin(piped), stdinUse: isEmpty ? 'empty' : undefined };
+  }
   const text = pipedText(piped);
   if (words === undefined) return { prompt: text };
   return { prompt: text === '' ? words : `${words}\n\n${text}` };
 }
 
-// Nothing at all counts as a body, so that its lack of messages is told.
+// Empty input counts as a body, so that the error names its missing messages.
 function looksLikeBody(piped: Uint8Array): boolean {
   return (
     piped.length === 0 ||

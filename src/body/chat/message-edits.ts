@@ -7,7 +7,7 @@ import type { Edit, ValueOrigin } from '../edit.ts';
 import type { EditResult } from '../edit-result.ts';
 import type { JsonSource } from '../json-source.ts';
 
-/** What adds messages besides the flags. */
+/** Messages that do not come from flags. */
 export interface MessageSources {
   /** The prompt: words, piped text, or both. */
   readonly prompt: string | undefined;
@@ -22,9 +22,8 @@ interface Message {
 }
 
 /**
- * The list of messages that a chat's shorthands make, in the order system, developer, conversation, those of the body,
- * `--message`, prompt, prefill; a system or developer message that leads gives way to the one of the flag. No edit where
- * none of them is given.
+ * The messages that a chat's shorthands make, in the order system, developer, conversation, body, `--message`, prompt,
+ * prefill; `--system` and `--developer` replace a leading message of their role. No edit where none of them is given.
  */
 export function messageEdits(draft: Draft, flags: FlagValues, { prompt, conversation }: MessageSources): EditResult {
   const prefill = flagText(flags, 'prefill');
@@ -40,7 +39,7 @@ export function messageEdits(draft: Draft, flags: FlagValues, { prompt, conversa
   if (leading.length + trailing.length === 0 && !conversation) return { edits: [], issues: [] };
   const messagesNode = getMember(rootOf(draft.doc), 'messages');
   if (messagesNode && kindOf(messagesNode) !== 'list') {
-    const message = 'must be a list for messages to be added to it';
+    const message = 'must be an array, because flags add messages to it';
     return { edits: [], issues: [{ path: 'messages', at: locationInDraft(draft, ['messages']), message }] };
   }
   const existingMessages = [...conversationMessages(conversation), ...bodyMessages(draft, messagesNode)];
@@ -59,7 +58,7 @@ const continuationEdits: readonly Edit[] = [
   { path: ['add_generation_prompt'], text: 'false', origin: { label: '--prefill' } },
 ];
 
-// A conversation begins with what was said for the reply before: said again, it is said instead, not twice.
+// A conversation begins with the system message of its last turn; one given again replaces it.
 function withoutReplacedMessages(
   existingMessages: readonly Message[],
   leading: readonly Message[],
@@ -77,7 +76,7 @@ function optionalMessage(role: string, content: string | undefined, label: strin
 function parseMessageFlag(word: string): Message {
   const [, role, content] = /^([A-Za-z][\w-]*):(.*)$/s.exec(word) ?? [];
   if (role === undefined)
-    throw usageFailure(`--message cannot read ${JSON.stringify(word)}`, 'write role:text, such as user:Hello');
+    throw usageFailure(`--message: ${JSON.stringify(word)} has no role`, 'write role:text, such as user:Hello');
   return { text: writeJson({ role, content }), role, origin: { label: '--message' } };
 }
 

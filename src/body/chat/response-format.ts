@@ -23,7 +23,7 @@ export async function responseFormatEdit(word: string, dependencies: BodyDepende
 function schemaName({ doc, label }: JsonSource, word: string): string {
   const root = rootOf(doc);
   if (kindOf(root) !== 'object')
-    throw usageFailure('--json-schema needs a JSON Schema that is an object', 'write --json-schema @file');
+    throw usageFailure(`--json-schema: ${label} is not a JSON Schema object`, 'write --json-schema @file');
   const file = word.startsWith('@') ? basename(label).replace(/(?:\.schema)?\.json$/, '') : '';
   const name = firstStringMember(root, 'title') ?? file;
   return name.replace(/[^A-Za-z0-9_-]+/g, '_').slice(0, 64) || 'reply';

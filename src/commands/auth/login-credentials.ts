@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { createInputReader } from '../../body/input-reader.ts';
 import { decodeUtf8Text, stripFinalNewline } from '../../body/json-source.ts';
 import { basicAuthorization, bearerAuthorization } from '../../config/credentials/credential.ts';
@@ -6,11 +7,14 @@ import type { Profile } from '../../config/profile.ts';
 import { profileOrigins } from '../../config/select-profile.ts';
 import type { Context } from '../../context.ts';
 import { Failure, usageFailure } from '../../errors.ts';
+import { readInputFile } from '../../files/read-input.ts';
 import { type FlagValues, getBooleanFlag, getStringFlag } from '../../flag.ts';
 
+const MAX_SECRET_BYTES = 64 * 1024;
+
 /**
- * The credentials of a login, from stdin, files or hidden prompts, and the origins they belong to: those of the profile
- * now. Throws Failure where there are none, or none that can be sent.
+ * The credentials of a login, from stdin, files or hidden prompts, bound to the current origins of the profile. Throws
+ * Failure where there are none, or where they cannot be sent.
  */
 export async function readLoginCredentials(profile: Profile, flags: FlagValues, context: Context): Promise<Profile> {
   const [password, token] = [await readSecret('password', flags, context), await readSecret('token', flags, context)];
@@ -27,14 +31,15 @@ export async function readLoginCredentials(profile: Profile, flags: FlagValues, 
 
 async function promptForCredentials(profile: Profile, context: Context): Promise<Profile> {
   const { runtime } = context;
-  const hint = 'give --token-stdin, --token-file, or --username with --password-stdin or --password-file';
+  const hint = 'pass --token-stdin, --token-file, or --username with --password-stdin or --password-file';
   if (!runtime.stdin.isTTY)
-    throw new Failure('credentials', 'there is no terminal to ask on for credentials', { hint, applied: 'no' });
-  const username = await promptLine(runtime, 'User for feedback and calls (empty for none): ', '--username');
+    throw new Failure('credentials', 'cannot ask for credentials without a terminal', { hint, applied: 'no' });
+  const username = await promptLine(runtime, 'User name for feedback and calls (empty for none): ', '--username');
   const forTrace = username === '' ? {} : await basicCredentials(profile, username, undefined, context);
   const token = await promptSecret(runtime, 'Token for chat and training (empty for none): ', hint);
   const forChat = token === '' ? {} : bearerCredentials(profile, token);
-  if (username === '' && token === '') throw new Failure('credentials', 'there is nothing to store', { applied: 'no' });
+  if (username === '' && token === '')
+    throw new Failure('credentials', 'no credentials were entered', { applied: 'no' });
   return { ...forTrace, ...forChat };
 }
 
@@ -45,11 +50,10 @@ async function basicCredentials(
   { runtime }: Context,
 ): Promise<Profile> {
   const username = enteredUsername ?? profile.username;
-  if (!username) throw usageFailure('a password belongs to a user', 'give --username');
+  if (!username) throw usageFailure('a password needs a user name', 'add --username');
   const password =
     enteredPassword ??
-    (await promptSecret(runtime, `Password of ${username}: `, 'give --password-stdin or --password-file'));
-  if (password === '') throw new Failure('credentials', 'the password is empty', { applied: 'no' });
+    (await promptSecret(runtime, `Password of ${username}: `, 'pass --password-stdin or --password-file'));
   basicAuthorization(username, password);
   return { username, password, basic_origins: profileOrigins(profile, ['trace']) };
 }
@@ -70,10 +74,14 @@ async function readSecret(
     fromStdin &&
     (file !== undefined || (getBooleanFlag(flags, 'password-stdin') && getBooleanFlag(flags, 'token-stdin')))
   ) {
-    throw usageFailure('two secrets want the same place', 'give one of them by stdin and the other by file');
+    throw usageFailure('only one secret can be read from stdin', 'pass the other with --password-file or --token-file');
   }
   if (!fromStdin && file === undefined) return undefined;
   const path = file ?? '-';
-  const bytes = await createInputReader(runtime, signal, report.note).read(path);
-  return stripFinalNewline(decodeUtf8Text(path === '-' ? 'stdin' : path, bytes));
+  const label = path === '-' ? 'stdin' : path;
+  const bytes =
+    path === '-'
+      ? await createInputReader(runtime, signal, report.note).read(path)
+      : await readInputFile(resolve(runtime.cwd, path), path, { signal, maxBytes: MAX_SECRET_BYTES });
+  return stripFinalNewline(decodeUtf8Text(label, bytes));
 }

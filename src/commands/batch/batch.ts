@@ -9,6 +9,7 @@ import { compareInput } from '../../batch/compare-input.ts';
 import { createCustomIdTracker } from '../../batch/custom-ids.ts';
 import { readLineDefaults } from '../../batch/line-defaults.ts';
 import { createLineObservers } from '../../batch/line-observers.ts';
+import { createOutageMonitor } from '../../batch/outage.ts';
 import { openPriorResults, type PriorResults } from '../../batch/prior-results.ts';
 import { createRateLimiter } from '../../batch/rate-limiter.ts';
 import { createOrderedSlots, createUnorderedSlots } from '../../batch/result-order.ts';
@@ -27,7 +28,7 @@ import { openTransport } from '../../client/open-transport.ts';
 import { createRetryBudget } from '../../client/retry-budget.ts';
 import type { Invocation } from '../../command.ts';
 import type { Context } from '../../context.ts';
-import { usageFailure } from '../../errors.ts';
+import { Failure, usageFailure } from '../../errors.ts';
 import { uuidV7 } from '../../fields/uuid.ts';
 import { isReplaceable } from '../../files/file-replacement.ts';
 import { linkAbort } from '../../http/link-abort.ts';
@@ -45,7 +46,7 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
   keepHeapSmall();
   const { runtime, report, signal } = context;
   const { args, flags } = invocation;
-  const callSettings = await resolveCallSettings(operation, flags, runtime);
+  const callSettings = await resolveCallSettings(operation, flags, context);
   const { options, chosen, destination } = callSettings;
   const batchOptions = readBatchOptions(invocation, options);
   stdinClaim(operation, args, flags);
@@ -77,6 +78,11 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
   const { url } = destination;
   if (!url) throw missingBaseUrl();
   const identity = createBatchIdentity(operation, url, batchOptions.shard, defaults, settings);
+  if ((options.output === undefined || options.output === '-') && runtime.isStdoutClosed())
+    throw new Failure('local', 'stdout is closed, so nobody could read the results', {
+      hint: 'write them to a file with -o',
+      applied: 'no',
+    });
   const resultFile = await resolveResultFile(options.output, runtime.cwd);
   if (!resultFile && batchOptions.isResumed)
     throw usageFailure(
@@ -116,6 +122,9 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
       authorization,
       send: transport.send,
       rateLimiter: createRateLimiter(batchOptions.rateLimits, runtime, stopController.signal),
+      outage: createOutageMonitor(batchOptions.maxOutageMs, runtime, ({ message }) =>
+        report.note(`${message}; the batch waits and tries again with one line at a time`),
+      ),
       stopController,
       retryBudget: createRetryBudget(),
       maxRetries: callSettings.maxRetries,

@@ -25,7 +25,7 @@ interface FlushCounts {
  */
 export async function runCallFlush({ flags }: Invocation, context: Context): Promise<void> {
   const output = openResultOutput('record', flags, context);
-  const settings = await resolveCallSettings(callStartOperation, flags, context.runtime);
+  const settings = await resolveCallSettings(callStartOperation, flags, context);
   const target = traceTarget(settings.destination);
   const spooled = await readSpool(spoolDirectory(dataDirectory(context.runtime)));
   const mine = spooled.filter((call) => call.target === target);

@@ -102,7 +102,7 @@ function requireConsistentFlags(args: readonly string[], flags: FlagValues, { ru
 async function prepareCommand(words: readonly string[], flags: FlagValues, context: Context): Promise<TracedCommand> {
   const { runtime, report } = context;
   const { env } = runtime;
-  const settings = await resolveCallSettings(callStartOperation, flags, runtime);
+  const settings = await resolveCallSettings(callStartOperation, flags, context);
   const isExact = getBooleanFlag(flags, 'exact') === true;
   const isParentUsed = getBooleanFlag(flags, 'parent') !== false && !isExact;
   const parent = isParentUsed ? readTraceParent(env) : undefined;

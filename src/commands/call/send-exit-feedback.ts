@@ -37,6 +37,6 @@ export async function sendExitFeedback(
       payload,
     }),
   );
-  const settings = await resolveCallSettings(feedbackReplaceOperation, flags, context.runtime);
+  const settings = await resolveCallSettings(feedbackReplaceOperation, flags, context);
   await sendBody(feedbackReplaceOperation, body, { ...settings, options }, context, signal);
 }

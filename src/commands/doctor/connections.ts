@@ -24,7 +24,7 @@ export async function testConnections(
   const results = await Promise.all(
     origins.map(async (origin) => {
       const url = new URL(origin);
-      const route = await captureFinding(() => routeTo(url, certificateFiles, profile, context.runtime), findings);
+      const route = await captureFinding(() => routeTo(url, certificateFiles, profile, context), findings);
       if (!route) return [];
       const hosts = baseUrls.filter((address) => address.url.origin === origin).map(({ host }) => host);
       return [{ hosts, ...(await testConnection(url, route, context, findings)) }];

@@ -43,7 +43,7 @@ export async function probeService(
   );
   const { url, isLocal } = destination;
   if (!url) return undefined;
-  const route = isLocal ? undefined : await routeTo(url, certificateFiles, selectedProfile.profile, runtime);
+  const route = isLocal ? undefined : await routeTo(url, certificateFiles, selectedProfile.profile, context);
   const authorization = isLocal
     ? undefined
     : await resolveAuthorization(url, feedbackSchemaOperation, selectedProfile, false, runtime, signal);

@@ -29,7 +29,7 @@ export function runOperation(operation: Operation): RunCommand {
       return await runBatch(operation, invocation, context);
     }
     rejectBatchFlags(invocation.flags);
-    const callSettings = await resolveCallSettings(operation, invocation.flags, runtime);
+    const callSettings = await resolveCallSettings(operation, invocation.flags, context);
     const { options, chosen, destination } = callSettings;
     const file = getStringFlag(invocation.flags, 'conversation');
     const conversation =

@@ -43,7 +43,8 @@ export async function sendAndShow(sendOptions: SendOptions, context: Context): P
   // Before anything is sent: a result that cannot be written is better not requested.
   const sink = await openSink(options.output, stdout, runtime.cwd);
   const format = options.format ?? defaultFormat(operation.result.as, sink.writer.isTerminal);
-  const view: ResultView = { operation, format, sink, context };
+  const requestedChoices = requestedChoiceCount(rootOf(draft.doc));
+  const view: ResultView = { operation, format, sink, context, requestedChoices };
   const requestContext = createRequestContext(operation, draft);
   let transport: Transport | undefined;
   let response: Response | undefined;
@@ -62,7 +63,7 @@ export async function sendAndShow(sendOptions: SendOptions, context: Context): P
       retryBudget: createRetryBudget(),
     });
     response = outcome.response;
-    const document = await showOutcome(outcome, requestContext, view, conversation !== undefined);
+    const document = await showOutcome(outcome, view, conversation !== undefined);
     await conversation?.save(rootOf(draft.doc), getMember(completionChoices(rootOf(document))[0], 'message'));
     return document;
   } catch (error) {
@@ -85,14 +86,12 @@ function printingObserver(maxRetries: number, { report, startSpinner }: Context)
 
 async function showOutcome(
   { parsedResponse, chunks }: Outcome,
-  { draft }: RequestContext,
   view: ResultView,
   isDocumentNeeded: boolean,
 ): Promise<JsonDocument> {
   if (parsedResponse) return showResponse(parsedResponse, view);
-  const choices = requestedChoiceCount(rootOf(draft.doc));
   const { showStream } = await import('../../results/show-stream.ts');
-  return showStream(chunks, { choices, isDocumentNeeded }, view);
+  return showStream(chunks, isDocumentNeeded, view);
 }
 
 // Whatever goes wrong with the result, such as a full disk, the request was applied.

@@ -5,24 +5,25 @@ import { type AuthScheme, basicCredential, bearerCredential, type Credential } f
 import { readCommandSecret } from './credential-command.ts';
 import { readKeychainSecret } from './keychain.ts';
 
-/** Where a credential comes from. Nothing is run or opened before it is read. */
+/** Where a credential comes from. Nothing is run or opened before `read`. */
 export interface CredentialSource {
   readonly scheme: AuthScheme;
-  /** In words, for people. */
+  /** For messages, such as `profile "work"`. */
   readonly description: string;
-  /** Whom a password belongs to. */
+  /** The user of a password. */
   readonly username: string | undefined;
-  /** The origins it was given for and may be sent to; anywhere if undefined. */
+  /** The origins it belongs to; undefined for any. */
   readonly origins: readonly string[] | undefined;
-  /** Throws Failure `credentials` where there turns out to be none that can be used. */
-  readonly read: (runtime: Runtime, signal: AbortSignal) => Promise<Credential>;
+  /** Throws Failure `credentials` where it cannot be read within `limitMs` or cannot be sent. */
+  readonly read: ReadFromSource<Credential>;
 }
 
-type ReadSecret = (runtime: Runtime, signal: AbortSignal) => Promise<string>;
+type ReadFromSource<T> = (runtime: Runtime, signal: AbortSignal, limitMs?: number) => Promise<T>;
+type ReadSecret = ReadFromSource<string>;
 
 /**
- * The source of the credential for a scheme: the environment, else of the profile the command that prints it, else what is
- * stored; undefined for none. Throws Failure `credentials` for half of one.
+ * The source of the credential for a scheme: the environment, else the profile's credential_command, else the stored
+ * credential; undefined for none. Throws Failure `credentials` where only one of SVC_USERNAME and SVC_PASSWORD is set.
  */
 export function findCredentialSource(
   scheme: AuthScheme,
@@ -32,7 +33,7 @@ export function findCredentialSource(
   return environmentSource(scheme, env) ?? commandSource(scheme, selected) ?? profileSource(scheme, selected);
 }
 
-/** The source of the credential for an origin. Throws Failure `credentials` where there is none, or none for this origin. */
+/** The source of the credential for an origin. Throws Failure `credentials` where none is configured for this origin. */
 export function requireCredentialSource(
   scheme: AuthScheme,
   origin: string,
@@ -42,21 +43,25 @@ export function requireCredentialSource(
   const source = findCredentialSource(scheme, selected, env);
   const isBasic = scheme === 'basic';
   if (!source)
-    throw new Failure('credentials', `there is no ${isBasic ? 'user and password' : 'token'} for ${origin}`, {
-      hint: selected.profile.credential_command
-        ? `svc profile set ${selected.name} --username gives the command a user`
-        : `svc auth login, or set ${isBasic ? 'SVC_USERNAME and SVC_PASSWORD' : 'SVC_TOKEN'}`,
-      applied: 'no',
-    });
+    throw new Failure(
+      'credentials',
+      `no ${isBasic ? 'user name and password' : 'token'} for ${origin} (profile "${selected.name}")`,
+      {
+        hint: selected.profile.credential_command
+          ? `credential_command needs a user name: svc profile set ${selected.name} --username NAME`
+          : `run: svc auth login --profile ${selected.name}, or set ${isBasic ? 'SVC_USERNAME and SVC_PASSWORD' : 'SVC_TOKEN'}`,
+        applied: 'no',
+      },
+    );
   const { origins, description } = source;
   if (origins === undefined || origins.includes(origin)) return source;
   throw new Failure(
     'credentials',
-    `the ${isBasic ? 'password' : 'token'} of ${description} belongs to ${origins.join(', ') || 'no address'}, not to ${origin}`,
+    `the ${isBasic ? 'password' : 'token'} of ${description} belongs to ${origins.join(', ') || 'no base URL'}, not to ${origin}`,
     {
       hint: selected.profile.credential_command
-        ? 'svc profile set sets the command for this address'
-        : 'log in for this address with svc auth login',
+        ? `to use the command for this URL, run: svc profile set ${selected.name} --credential-command …`
+        : `to store one for this URL, run: svc auth login --profile ${selected.name} --base-url ${origin}`,
       applied: 'no',
     },
   );
@@ -82,7 +87,8 @@ function commandSource(scheme: AuthScheme, { name, profile }: SelectedProfile): 
   const { credential_command: command, username } = profile;
   if (!command || (scheme === 'basic' && username === undefined)) return undefined;
   const origins = profile[`${scheme}_command_origins`] ?? [];
-  const readSecret: ReadSecret = (runtime, signal) => readCommandSecret(command, scheme, runtime, signal);
+  const readSecret: ReadSecret = (runtime, signal, limitMs) =>
+    readCommandSecret(command, scheme, runtime, signal, limitMs);
   return createSource(scheme, `the credential_command of profile "${name}"`, username, origins, readSecret);
 }
 
@@ -112,8 +118,8 @@ function createSource(
     description,
     username: user,
     origins,
-    read: async (runtime, signal) => {
-      const secret = await readSecret(runtime, signal);
+    read: async (runtime, signal, limitMs) => {
+      const secret = await readSecret(runtime, signal, limitMs);
       return user === undefined ? bearerCredential(secret, description) : basicCredential(user, secret);
     },
   };

@@ -4,35 +4,60 @@ import { Secret } from './secret.ts';
 
 export type AuthScheme = 'basic' | 'bearer';
 
-/** What goes into the Authorization header, and the secrets in it, which no output may show. */
+/** The value of the Authorization header, and the secrets in it, which all output redacts. */
 export interface Credential {
   readonly authorization: Secret;
   readonly secrets: readonly string[];
 }
 
-/** The credential of a user and password. Throws Failure `credentials` for a `:` in the user. */
+/** The credential of a user and password. Throws as basicAuthorization does. */
 export function basicCredential(username: string, password: string): Credential {
   const authorization = basicAuthorization(username, password);
-  return { authorization: new Secret(authorization), secrets: [password, authorization.slice('Basic '.length)] };
+  return {
+    authorization: new Secret(authorization),
+    secrets: [...(password === '' ? [] : [password]), authorization.slice('Basic '.length)],
+  };
 }
 
-/** The credential of a token. Throws Failure `credentials` for one no header can carry; `source` names it. */
+/** The credential of a token; `source` names it in errors. Throws as bearerAuthorization does. */
 export function bearerCredential(token: string, source: string): Credential {
   return { authorization: new Secret(bearerAuthorization(token, source)), secrets: [token] };
 }
 
-/** The value of an Authorization header for Basic: base64 of UTF-8 `user:password`. Throws Failure for a `:` in the user. */
+/**
+ * The value of an Authorization header for Basic: base64 of UTF-8 `user:password`; the password may be empty. Throws Failure
+ * `credentials` for a `:` in the user name, and for control characters, which RFC 7617 forbids.
+ */
 export function basicAuthorization(username: string, password: string): string {
   if (username.includes(':')) {
-    throw new Failure('credentials', 'the user has a ":", which Basic authentication cannot carry', { applied: 'no' });
+    throw new Failure('credentials', 'the user name contains ":", which Basic authentication cannot carry', {
+      applied: 'no',
+    });
   }
+  for (const [what, text] of [
+    ['user name', username],
+    ['password', password],
+  ] as const)
+    if (hasControlCharacter(text))
+      throw new Failure('credentials', `the ${what} contains a control character, such as a line break`, {
+        hint: 'one final line break is removed; check the file or stdin for others',
+        applied: 'no',
+      });
   return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
 }
 
-/** The value of an Authorization header for Bearer. Throws Failure for a token that could end the header; `source` names it. */
+/** The value of an Authorization header for Bearer; `source` names the token. Throws Failure `credentials` for characters that a header cannot carry. */
 export function bearerAuthorization(token: string, source: string): string {
   if (/^[\x21-\x7e]+$/.test(token)) return `Bearer ${token}`;
-  throw new Failure('credentials', `the token in ${source} is empty or has characters that a header cannot carry`, {
-    applied: 'no',
-  });
+  throw new Failure(
+    'credentials',
+    `the token in ${source} is empty or contains characters that a header cannot carry`,
+    {
+      applied: 'no',
+    },
+  );
+}
+
+function hasControlCharacter(text: string): boolean {
+  return [...text].some((character) => character < ' ' || character === '\x7f');
 }

@@ -2,6 +2,7 @@ import { Buffer } from 'node:buffer';
 import { Failure } from '../../errors.ts';
 import type { Runtime } from '../../runtime.ts';
 import type { Profile } from '../profile.ts';
+import { withoutSecrets } from './credential-command.ts';
 import type { ProgramOutput } from './run-program.ts';
 
 const KEYCHAIN_TIMEOUT_MS = 3_000;
@@ -72,7 +73,7 @@ async function runKeychain(
   const { runProgram } = await import('./run-program.ts');
   const output = await runProgram({
     command: keychain,
-    env,
+    env: withoutSecrets(env),
     cwd,
     input: JSON.stringify(request),
     timeoutMs: KEYCHAIN_TIMEOUT_MS,

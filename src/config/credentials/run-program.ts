@@ -1,75 +1,82 @@
-import type { Buffer } from 'node:buffer';
-import { execFile } from 'node:child_process';
+import { Buffer } from 'node:buffer';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { describeFileError, errorCode } from '../../files/file-errors.ts';
 import type { Runtime } from '../../runtime.ts';
 
-/** A program to run, and what it may take. */
+/** A program to run, and its limits. */
 export interface ProgramOptions {
-  /** The program and its arguments, as they are: there is no shell. */
+  /** The program and its arguments, unchanged: there is no shell. */
   readonly command: readonly string[];
   readonly env: Runtime['env'];
   readonly cwd: string;
-  /** What it finds on stdin, which ends then. */
+  /** All of its stdin. */
   readonly input?: string;
-  /** Milliseconds. */
   readonly timeoutMs: number;
   readonly after: Runtime['after'];
-  /** Ends the program; what waits for it then throws the reason. */
+  /** Kills the program; the caller gets the signal's reason. */
   readonly signal: AbortSignal;
 }
 
-/** What a program printed, or in words why that does not count. */
+/** What a program printed, or why its output does not count. */
 export type ProgramOutput = { readonly bytes: Buffer } | { readonly why: string };
 
 const MAX_OUTPUT_BYTES = 64 * 1024;
 
-/** What a program prints on stdout, up to 64 KiB; what it says on stderr is not shown, for there may be secrets in it. */
-export async function runProgram({
-  command,
-  env,
-  cwd,
-  input = '',
-  timeoutMs,
-  after,
-  signal,
-}: ProgramOptions): Promise<ProgramOutput> {
-  const [program = '', ...args] = command;
-  const timeoutController = new AbortController();
-  const cancelTimeout = after(timeoutMs, () => timeoutController.abort());
+/**
+ * What a program prints on stdout, up to 64 KiB; its stderr is dropped, because it may hold secrets. Returns within the
+ * time limit even when a background process keeps stdout open.
+ */
+export async function runProgram({ timeoutMs, after, signal, ...options }: ProgramOptions): Promise<ProgramOutput> {
+  signal.throwIfAborted();
+  const [program = '', ...args] = options.command;
+  const { env, cwd, input = '' } = options;
+  const child = spawn(program, args, { env, cwd, stdio: ['pipe', 'pipe', 'ignore'], windowsHide: true });
+  let onAbort = (): void => {};
+  let cancelTimeout = (): void => {};
+  const stopped = new Promise<ProgramOutput>((resolve, reject) => {
+    cancelTimeout = after(timeoutMs, () => resolve({ why: timeoutReason(child, timeoutMs) }));
+    onAbort = () => reject(signal.reason);
+    signal.addEventListener('abort', onAbort, { once: true });
+  });
+  // A program may end without having read.
+  child.stdin.on('error', () => {}).end(input);
   try {
-    const bytes = await new Promise<Buffer>((done, failed) => {
-      const child = execFile(
-        program,
-        args,
-        {
-          env,
-          cwd,
-          encoding: 'buffer',
-          maxBuffer: MAX_OUTPUT_BYTES,
-          windowsHide: true,
-          killSignal: 'SIGKILL',
-          signal: AbortSignal.any([signal, timeoutController.signal]),
-        },
-        (error, stdout) => (error ? failed(error) : done(stdout)),
-      );
-      // A program may end without having read.
-      child.stdin?.on('error', () => {}).end(input);
-    });
-    return { bytes };
-  } catch (error) {
-    signal.throwIfAborted();
-    return {
-      why: timeoutController.signal.aborted ? `took longer than ${timeoutMs / 1000} s` : programErrorReason(error),
-    };
+    return await Promise.race([collectOutput(child, child.stdout), stopped]);
   } finally {
     cancelTimeout();
+    signal.removeEventListener('abort', onAbort);
+    child.kill('SIGKILL');
+    // A background process may hold the other ends for as long as it likes.
+    child.stdout.destroy();
+    child.stdin.destroy();
+    child.unref();
   }
 }
 
-function programErrorReason(error: unknown): string {
-  if (errorCode(error) === 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER') return 'printed more than 64 KiB';
-  if (errorCode(error) === 'ENOENT') return 'was not found';
-  if (errorCode(error) !== undefined) return `could not be started: ${describeFileError(error)}`;
-  const { code, signal }: { code?: unknown; signal?: unknown } = Object(error);
-  return signal ? `was ended by ${signal}` : `ended with exit code ${code}`;
+function collectOutput(child: ChildProcess, stdout: NodeJS.ReadableStream): Promise<ProgramOutput> {
+  return new Promise((resolve) => {
+    const chunks: Buffer[] = [];
+    let length = 0;
+    stdout.on('data', (chunk: Buffer) => {
+      chunks.push(chunk);
+      length += chunk.length;
+      if (length > MAX_OUTPUT_BYTES) resolve({ why: 'printed more than 64 KiB' });
+    });
+    child.once('error', (error) => resolve({ why: startErrorReason(error) }));
+    child.once('close', (code, signalName) => {
+      if (code === 0) resolve({ bytes: Buffer.concat(chunks) });
+      else resolve({ why: signalName ? `was ended by ${signalName}` : `ended with exit code ${code}` });
+    });
+  });
+}
+
+function timeoutReason({ exitCode }: ChildProcess, timeoutMs: number): string {
+  const limit = `${timeoutMs / 1000} s`;
+  return exitCode === null
+    ? `took longer than ${limit}`
+    : `ended, but a background process kept its stdout open for longer than ${limit}`;
+}
+
+function startErrorReason(error: unknown): string {
+  return errorCode(error) === 'ENOENT' ? 'was not found' : `could not be started: ${describeFileError(error)}`;
 }

@@ -1,21 +1,29 @@
 import type { Field, Fields } from '../fields/field.ts';
 import { getMember, itemsOf, type JsonNode, kindOf, membersOf, rawText, stringOf } from '../json/json-node.ts';
 import { RawJson, writeJson } from '../json/write-json.ts';
+import { contentPartsText, unreadableParts } from './chat-text.ts';
 import { createBoundedText, type MemoryBudget } from './memory-budget.ts';
 
-/** Puts the pieces of a streamed reply together into one object. */
+/** Merges the chunks of a streamed response into one object. */
 export interface ChunkMerger {
-  /** Takes a piece; once the room is used up, texts and lists take nothing more. */
+  /** Takes a chunk; once the budget is spent, strings and arrays take nothing more. */
   readonly addChunk: (chunk: JsonNode) => void;
-  /** The JSON text of what has been joined so far. Numbers are those of the pieces, digit for digit. */
+  /** The JSON text of all chunks so far. Numbers are those of the chunks, digit for digit. */
   readonly toJson: () => string;
 }
 
-/** A joiner that follows the joining rules of the fields; members nobody knows keep their last value, `skipped` ones go. */
+export interface ChunkMergerOptions {
+  /** Fields to leave out. */
+  readonly skippedFields?: readonly string[];
+  /** Called with a description of each value that cannot be merged with the others, and is left out. */
+  readonly onUnmerged?: ((description: string) => void) | undefined;
+}
+
+/** A merger that follows the merge rules of the fields; unknown fields keep their last value. */
 export function createChunkMerger(
   fields: Fields,
   budget: MemoryBudget,
-  skippedFields: readonly string[] = [],
+  { skippedFields = [], onUnmerged }: ChunkMergerOptions = {},
 ): ChunkMerger {
   const mergers = new Map<string, FieldMerger>();
   return {
@@ -23,7 +31,8 @@ export function createChunkMerger(
       for (const { key, value } of membersOf(chunk)) {
         const [name, field] = findField(key, fields);
         if (skippedFields.includes(key) || (name !== key && hasValue(chunk, name))) continue;
-        const merger = mergers.get(name) ?? (budget.tryReserve('') ? createFieldMerger(field, budget) : undefined);
+        const merger =
+          mergers.get(name) ?? (budget.tryReserve('') ? createFieldMerger(field, budget, onUnmerged) : undefined);
         if (!merger) continue;
         mergers.set(name, merger);
         merger.add(value);
@@ -53,19 +62,25 @@ function findField(key: string, fields: Fields): [name: string, field: Field | u
   return entry ?? [key, undefined];
 }
 
-function createFieldMerger(field: Field | undefined, budget: MemoryBudget): FieldMerger {
+function createFieldMerger(
+  field: Field | undefined,
+  budget: MemoryBudget,
+  onUnmerged: ChunkMergerOptions['onUnmerged'],
+): FieldMerger {
   switch (field?.join) {
     case 'first':
       return singleValueMerger(budget, (before) => before === undefined);
     case 'concatenate':
-      return stringMerger(budget);
+      return stringMerger(budget, 'null', onUnmerged);
+    case 'concatenate-or-empty':
+      return stringMerger(budget, '""', onUnmerged);
     case 'append':
       return arrayMerger(budget);
     case 'merge':
-      return field.type === 'object' ? objectMerger(field.fields ?? {}, budget) : singleValueMerger(budget);
+      return field.type === 'object' ? objectMerger(field.fields ?? {}, budget, onUnmerged) : singleValueMerger(budget);
     case 'by-index':
       return field.type === 'list' && field.of.type === 'object'
-        ? indexedMerger(field.of.fields ?? {}, budget)
+        ? indexedMerger(field.of.fields ?? {}, budget, onUnmerged)
         : singleValueMerger(budget);
     case 'default':
       return { add: () => {}, toJson: () => writeJson(field.default ?? null) };
@@ -89,16 +104,24 @@ function singleValueMerger(
   };
 }
 
-function stringMerger(budget: MemoryBudget): FieldMerger {
+// Content may also be an array of parts, of which those with text are joined (docs/contract.md).
+function stringMerger(
+  budget: MemoryBudget,
+  emptyJson: string,
+  onUnmerged: ChunkMergerOptions['onUnmerged'],
+): FieldMerger {
   const pieces = createBoundedText(budget);
   let hasString = false;
   return {
     add: (value) => {
-      if (kindOf(value) !== 'string') return;
+      const kind = kindOf(value);
+      if (kind === 'null') return;
+      if (kind === 'list') for (const type of unreadableParts(value)) onUnmerged?.(`a content part of type ${type}`);
+      else if (kind !== 'string') return onUnmerged?.(`${kind} where text was expected`);
       hasString = true;
-      pieces.add(stringOf(value));
+      pieces.add(kind === 'list' ? contentPartsText(value) : stringOf(value));
     },
-    toJson: () => (hasString ? JSON.stringify(pieces.join('')) : 'null'),
+    toJson: () => (hasString ? JSON.stringify(pieces.join('')) : emptyJson),
   };
 }
 
@@ -115,8 +138,8 @@ function arrayMerger(budget: MemoryBudget): FieldMerger {
   };
 }
 
-function objectMerger(fields: Fields, budget: MemoryBudget): FieldMerger {
-  const merger = createChunkMerger(fields, budget);
+function objectMerger(fields: Fields, budget: MemoryBudget, onUnmerged: ChunkMergerOptions['onUnmerged']): FieldMerger {
+  const merger = createChunkMerger(fields, budget, { onUnmerged });
   let hasObject = false;
   return {
     add: (value) => {
@@ -127,7 +150,11 @@ function objectMerger(fields: Fields, budget: MemoryBudget): FieldMerger {
   };
 }
 
-function indexedMerger(fields: Fields, budget: MemoryBudget): FieldMerger {
+function indexedMerger(
+  fields: Fields,
+  budget: MemoryBudget,
+  onUnmerged: ChunkMergerOptions['onUnmerged'],
+): FieldMerger {
   const elements = new Map<number, ChunkMerger>();
   // The index says which element a piece belongs to; where the element has no such member, it goes.
   const skippedFields = Object.hasOwn(fields, 'index') ? [] : ['index'];
@@ -138,7 +165,8 @@ function indexedMerger(fields: Fields, budget: MemoryBudget): FieldMerger {
         const index = getMember(item, 'index');
         const at = index && kindOf(index) === 'number' ? Number(rawText(index)) : position;
         const element =
-          elements.get(at) ?? (budget.tryReserve('') ? createChunkMerger(fields, budget, skippedFields) : undefined);
+          elements.get(at) ??
+          (budget.tryReserve('') ? createChunkMerger(fields, budget, { skippedFields, onUnmerged }) : undefined);
         if (element) elements.set(at, element);
         element?.addChunk(item);
         position += 1;

@@ -1,0 +1,50 @@
+import { close, constants, fstat, open, readFile } from 'node:fs';
+import { setImmediate } from 'node:timers/promises';
+import { promisify } from 'node:util';
+
+/**
+ * True when a file descriptor is a file that is not read to its end, or a pipe with data or at its end. Reads nothing, so
+ * that a loop around svc keeps its input. Only Linux tells; elsewhere the answer is false.
+ */
+export async function hasUnreadData(fd: number): Promise<boolean> {
+  try {
+    const stats = await promisify(fstat)(fd);
+    if (stats.isFile()) return stats.size > (await readOffset(fd));
+    return stats.isFIFO() && (await isReadable(fd));
+  } catch {
+    return false;
+  }
+}
+
+async function readOffset(fd: number): Promise<number> {
+  const info = await promisify(readFile)(`/proc/self/fdinfo/${fd}`, 'utf8');
+  return Number(/^pos:\s*(\d+)/m.exec(info)?.[1] ?? Number.POSITIVE_INFINITY);
+}
+
+// A read into an empty buffer fails with ENOBUFS as soon as there is something to read, and takes nothing. The pipe is
+// opened once more, because making the descriptor itself non-blocking would change it for all who share it.
+async function isReadable(fd: number): Promise<boolean> {
+  const { Socket } = await import('node:net');
+  const copy = await promisify(open)(`/proc/self/fd/${fd}`, constants.O_RDONLY | constants.O_NONBLOCK);
+  let isReady = false;
+  try {
+    const options = {
+      fd: copy,
+      readable: true,
+      writable: false,
+      onread: { buffer: Buffer.alloc(0), callback: () => true },
+    };
+    const socket = new Socket(options);
+    socket.on('error', () => {
+      isReady = true;
+    });
+    socket.resume();
+    // The first turn may begin after the poll of this one.
+    for (let turn = 0; turn < 3 && !isReady; turn++) await setImmediate();
+    socket.destroy();
+  } catch (error) {
+    await promisify(close)(copy);
+    throw error;
+  }
+  return isReady;
+}

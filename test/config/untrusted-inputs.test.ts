@@ -1,0 +1,100 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { folder, svc } from '../support/svc.ts';
+
+function fifo(directory: string, name: string): string {
+  const path = join(directory, name);
+  execFileSync('mkfifo', [path]);
+  return path;
+}
+
+const login = ['auth', 'login', '--base-url', 'https://svc.test'];
+
+describe('a FIFO without a writer', () => {
+  it('as --token-file ends with the signal', async () => {
+    const cwd = folder();
+    fifo(cwd, 'token');
+    const result = await svc([...login, '--token-file', 'token'], {
+      cwd,
+      runtime: {
+        onSignal: (listener) => {
+          const timer = setTimeout(() => Reflect.apply(listener, undefined, ['SIGINT']), 200);
+          return () => clearTimeout(timer);
+        },
+      },
+    });
+    expect(result.stderr).toContain('interrupted');
+  });
+
+  it('as --cacert ends with --timeout', async () => {
+    const cwd = folder();
+    fifo(cwd, 'ca.pem');
+    const request = ['chat', 'x', '--no-stdin', '--base-url', 'https://svc.test', '--timeout', '1s'];
+    const result = await svc([...request, '--cacert', 'ca.pem'], { cwd, env: { SVC_TOKEN: 't' } });
+    expect(result).toMatchObject({ code: 12, stdout: '' });
+    expect(result.stderr).toContain('cannot read ca.pem (--cacert): no data for 1 s');
+  });
+
+  it('as config.json is an error', async () => {
+    const cwd = folder();
+    mkdirSync(join(cwd, 'config'));
+    fifo(join(cwd, 'config'), 'config.json');
+    const result = await svc(['profile', 'list'], { cwd });
+    expect(result).toMatchObject({ code: 12, stdout: '' });
+    expect(result.stderr).toContain('it is not a regular file');
+  });
+});
+
+describe('a device without an end', () => {
+  it.each(['--token-file', '--password-file'])('as %s is an error', async (flag) => {
+    const result = await svc([...login, '--username', 'ada', flag, '/dev/zero']);
+    expect(result).toMatchObject({ code: 12, stdout: '' });
+    expect(result.stderr).toContain('/dev/zero');
+  });
+
+  it('as --cacert is an error', async () => {
+    const request = ['chat', 'x', '--no-stdin', '--base-url', 'https://svc.test', '--cacert', '/dev/zero'];
+    const result = await svc(request, { env: { SVC_TOKEN: 't' } });
+    expect(result).toMatchObject({ code: 12, stdout: '' });
+    expect(result.stderr).toContain('16 MiB');
+  });
+});
+
+describe('Basic credentials', () => {
+  it.each([
+    ['user name', 'a\nb', 'pw'],
+    ['user name', 'a\tb', 'pw'],
+    ['password', 'ada', 'p\nw'],
+    ['password', 'ada', 'p\u007fw'],
+  ])('with a control character in the %s are rejected', async (what, user, password) => {
+    const cwd = folder();
+    const stored = await svc([...login, '--username', user, '--password-stdin'], { cwd, stdin: password });
+    expect(stored.code).toBe(4);
+    expect(stored.stderr).toContain(`the ${what} contains a control character`);
+    const env = { SVC_USERNAME: user, SVC_PASSWORD: password };
+    const call = ['call', 'start', '--project-id', 'a/b', '--op-name', 'x', '--base-url', 'https://svc.test'];
+    expect(await svc(call, { env })).toMatchObject({ code: 4 });
+  });
+
+  it('may have an empty password', async () => {
+    const cwd = folder();
+    writeFileSync(join(cwd, 'pw'), '\n');
+    const stored = await svc([...login, '--username', 'ada', '--password-file', 'pw'], { cwd });
+    expect(stored.code).toBe(0);
+    const { credentials } = JSON.parse((await svc(['auth', 'status', '--json'], { cwd })).stdout);
+    expect(credentials).toMatchObject([{ scheme: 'basic', username: 'ada' }]);
+  });
+});
+
+describe('a base URL', () => {
+  it.each(['https://ex\nample.com', 'https://example.com\n', ' https://example.com', 'https://exam\tple.com/x'])(
+    'is rejected with whitespace or control characters: %j',
+    async (url) => {
+      const result = await svc(['profile', 'set', 'p', '--base-url', url]);
+      expect(result).toMatchObject({ code: 2, stdout: '' });
+      expect(result.stderr).toContain('is not a valid URL');
+    },
+  );
+});
