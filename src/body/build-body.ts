@@ -7,7 +7,7 @@ import { type AutofillGenerators, type AutofillSettings, createAutofill } from '
 import { readBodyBase } from './body-base.ts';
 import { invalidBodyFailure } from './body-check.ts';
 import type { BodyDependencies } from './body-dependencies.ts';
-import type { BodyBase, CommandInput } from './command-input.ts';
+import type { BodyBase, CommandInput, LabeledBytes } from './command-input.ts';
 import { createDraft, type Draft, setDraftFields } from './draft.ts';
 import { fieldEdits } from './field-edits.ts';
 import { parseFileArguments } from './file-arguments.ts';
@@ -44,7 +44,7 @@ export async function buildBody(
   const files = parseFileArguments(operation, args, flags);
   const fields = await fieldEdits(target, files.otherFlags, dependencies);
   const sets = setFlagEdits(target, getArrayFlag(flags, 'set'));
-  const source = parseBaseBody(base, target);
+  const source = await parseBaseBody(base, target);
   const isChanged = fields.edits.length + files.edits.length > 0;
   const earlyIssues = [
     ...(isIssue(source) ? [source] : isChanged ? source.editIssues : []),
@@ -70,10 +70,17 @@ export async function buildBody(
   return { draft, inputIssues: [...earlyIssues, ...shorthands.issues, ...setResult.issues] };
 }
 
-function parseBaseBody({ whole }: BodyBase, target: FlagTarget): ParsedBody | Issue {
+async function parseBaseBody({ whole }: BodyBase, target: FlagTarget): Promise<ParsedBody | Issue> {
   if (!whole) return { source: undefined, editIssues: [] };
-  const read = whole.issue ?? parseJsonSource(whole.label, whole.bytes);
+  const read = whole.issue ?? (await parseWholeBody(whole));
   return isIssue(read) ? read : toParsedBody({ ...read, position: whole.position ?? read.position }, target);
+}
+
+// Only a YAML body loads the library that reads it.
+async function parseWholeBody({ label, bytes }: LabeledBytes): Promise<JsonSource | Issue> {
+  if (!/\.ya?ml$/i.test(label)) return parseJsonSource(label, bytes);
+  const { parseYamlSource } = await import('./yaml-source.ts');
+  return parseYamlSource(label, bytes);
 }
 
 // New ids, made now.

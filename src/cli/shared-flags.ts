@@ -133,7 +133,7 @@ export function operationFlags(operation: Operation): Flag[] {
       takes: 'value',
       value: '<file>',
       group: BODY_GROUP,
-      summary: 'Body to send, as a JSON object; flags change it; - is stdin',
+      summary: 'Body to send, as a JSON object, or YAML in a .yaml file; flags change it; - is stdin',
     },
     {
       name: 'set',

@@ -44,6 +44,7 @@ const upward: readonly string[] = [
 // The libraries that are heavy, each behind one door.
 const doors: { readonly [library: string]: string } = {
   'zod/mini': 'fields/schema-validator.ts',
+  yaml: 'body/yaml-to-json.ts',
   'undici/lib/dispatcher/client.js': 'http/http-connection.ts',
   conf: 'config/profile-conf.ts',
   ora: 'output/ora-spinner.ts',

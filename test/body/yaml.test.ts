@@ -1,0 +1,110 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { stringify } from 'yaml';
+import { yamlToJson } from '../../src/body/yaml-to-json.ts';
+import { folder, type Result, svc } from '../support/svc.ts';
+
+async function dryRun(yaml: string | Uint8Array, ...flags: string[]): Promise<Result> {
+  const cwd = folder();
+  writeFileSync(join(cwd, 'body.yaml'), yaml);
+  return svc(['chat', '-f', 'body.yaml', '--dry-run', '-q', ...flags], { cwd });
+}
+
+describe('a YAML body', () => {
+  it('is sent as JSON in which numbers keep their text', async () => {
+    const yaml = `# a comment
+messages:
+  - {role: user, content: no}
+  - role: user
+    content: |
+      two
+      lines
+seed: 9007199254740993
+temperature: 1.0
+top_p: .5
+n: 0x10
+stop: [2026-01-01, ~, yes, '1', "é"]
+logit_bias: {42: -1, 1e400: 1e400}
+`;
+    expect((await dryRun(yaml)).stdout).toBe(
+      '{"messages":[{"role":"user","content":"no"},{"role":"user","content":"two\\nlines\\n"}],"seed":9007199254740993,' +
+        '"temperature":1.0,"top_p":0.5,"n":16,"stop":["2026-01-01",null,"yes","1","é"],"logit_bias":{"42":-1,"1e400":1e400}}',
+    );
+  });
+
+  it.each([
+    ['017', '17'],
+    ['+3', '3'],
+    ['-0.0', '-0.0'],
+    ['-.5e3', '-0.5e3'],
+    ['1.', '1'],
+    ['0o17', '15'],
+    ['12345678901234567890123', '12345678901234567890123'],
+    ['True', 'true'],
+    ['null', 'null'],
+    ['&a {b: 1}', '{"b":1}'],
+    ['[&a x, *a]', '["x","x"]'],
+    ['', 'null'],
+    ['!!str 5', '"5"'],
+  ])('%s is %s', (yaml, json) => {
+    expect(yamlToJson(yaml).json).toBe(json);
+  });
+
+  it('takes flags on top, and findings name line and column of the YAML file', async () => {
+    const yaml = 'messages:\n  - role: user\n    content: "é"\nseed: x\nn: 1.5\n';
+    const { code, stderr } = await dryRun(yaml, '--temperature', '0.5');
+    expect({ code, stderr }).toEqual({
+      code: 3,
+      stderr: `svc: the body is invalid in 2 places; nothing was sent
+  body.yaml:4:7 seed: must be an integer from -9223372036854776000 to 9223372036854776000 or null, not "x"
+  body.yaml:5:4 n: must be an integer or null, not 1.5
+`,
+    });
+    expect((await dryRun('messages: []\n', '--temperature', '0.5')).stdout).toBe('{"messages":[],"temperature":0.5}');
+  });
+
+  it.each<[string, string | Uint8Array, string]>([
+    [
+      '.nan',
+      'messages: []\ntemperature: .nan\n',
+      'body.yaml:2:14: not a YAML body: .nan is not JSON; use null or a number',
+    ],
+    ['.inf', 'temperature: -.inf\n', 'body.yaml:1:14: not a YAML body: -.inf is not JSON; use null or a number'],
+    [
+      '%YAML 1.1',
+      '%YAML 1.1\n---\nmessages: []\n',
+      'body.yaml:1:1: not a YAML body: %YAML 1.1; only YAML 1.2 is accepted',
+    ],
+    ['two documents', 'a: 1\n---\nb: 2\n', 'body.yaml:2:1: not a YAML body: several documents; a body is one'],
+    ['a key that is an array', 'messages: []\n? [a]\n: 1\n', 'body.yaml:2:3: not a YAML body: a key must be a string'],
+    ['a duplicate key', 'a: 1\na: 2\n', 'body.yaml:2:1: not a YAML body: Map keys must be unique'],
+    ['a tab', 'a:\n\t- 1\n', 'body.yaml:2:'],
+    ['an unknown alias', 'a: *b\n', 'body.yaml:1:4: not a YAML body: '],
+    ['an unknown tag', 'a: !foo b\n', 'body.yaml:1:4: not a YAML body: Unresolved tag: !foo'],
+    ['an alias in itself', 'a: &a [*a]\n', 'nested too deeply'],
+    ['an array', '- 1\n', 'body.yaml:1:1: must be an object, not an array'],
+    ['text that is not UTF-8', Buffer.from([0x61, 0x3a, 0x20, 0xff]), 'body.yaml: byte 3: not JSON: invalid UTF-8'],
+    [
+      'a bomb of aliases',
+      `a: &a [x,x,x,x,x,x,x,x,x,x]\n${[...'bcdefghijkl'].map((name, at) => `${name}: &${name} [${`*${'abcdefghijk'[at]},`.repeat(10)}]\n`).join('')}`,
+      'its aliases repeat too much',
+    ],
+    ['deep nesting', '['.repeat(100_000), 'not a YAML body: '],
+    ['a large file', `a: "${'x'.repeat(1024 * 1024)}"\n`, 'larger than 1 MiB; write large bodies as JSON'],
+  ])('%s is rejected with its place', async (_, yaml, message) => {
+    const { code, stderr, stdout } = await dryRun(yaml);
+    expect({ code, stdout }).toEqual({ code: 3, stdout: '' });
+    expect(stderr).toContain(message);
+  });
+
+  it('holds the value that an independent writer wrote', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        expect(JSON.parse(yamlToJson(stringify(value)).json)).toEqual(value);
+      }),
+      { numRuns: 500, seed: 1 },
+    );
+  });
+});
