@@ -13,6 +13,8 @@ export function noticesOf({ inputs }) {
 function notice(folder) {
   const { name, version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
   const file = readdirSync(folder).find((entry) => /^licen[cs]e/i.test(entry));
+  // Public domain: there is no copyright notice that would have to be kept.
+  if (!file && license === 'Unlicense') return `${name} ${version} (Unlicense, https://unlicense.org)\n`;
   if (!file) throw new Error(`${name} has no licence that could be shipped`);
   return `${name} ${version} (${license})\n\n${readFileSync(join(folder, file), 'utf8').trim()}\n`;
 }

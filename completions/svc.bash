@@ -196,7 +196,7 @@ _svc_command() {
     "serve")
       flags="--port --data --credentials --no-auth --upstream --max-body --log --drain --format --json --verbose -v --quiet -q --error-format --help -h"
       valued="--port --data --credentials --upstream --max-body --log --drain --format --error-format"
-      paths="--data --credentials"
+      paths="--credentials"
       ;;
     "batch merge")
       flags="--input --output -o --format --json --verbose -v --quiet -q --error-format --help -h"

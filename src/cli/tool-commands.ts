@@ -21,9 +21,9 @@ export const toolCommands: readonly Command[] = [
       {
         name: 'data',
         takes: 'value',
-        value: '<file>',
+        value: '<file|url>',
         group: 'Common',
-        summary: 'Database; in the data folder if absent',
+        summary: 'Database file, or postgres://user@host/database (default: svc.db in the data directory)',
       },
       {
         name: 'credentials',

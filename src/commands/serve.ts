@@ -1,9 +1,12 @@
+import { userInfo } from 'node:os';
 import { resolve } from 'node:path';
 import type { RunCommand } from '../command.ts';
 import { parseBaseUrl } from '../config/base-url.ts';
 import { dataDirectory } from '../config/directories.ts';
 import { parseByteSize } from '../config/parse-byte-size.ts';
 import { parseDurationMs } from '../config/parse-duration.ts';
+import { isPostgresUrl, type PostgresAddress, parsePostgresUrl } from '../config/postgres-address.ts';
+import { readPostgresPassword } from '../config/postgres-password.ts';
 import { routeTo } from '../config/route.ts';
 import { Failure, usageFailure } from '../errors.ts';
 import { type FlagValues, getBooleanFlag, getStringFlag } from '../flag.ts';
@@ -21,7 +24,12 @@ export const runServe: RunCommand = async ({ flags }, context) => {
   const { runtime, report, signal, extendShutdown } = context;
   const output = openResultOutput('report', flags, context);
   const options = readServeOptions(flags, runtime);
-  const { data, logFormat, drainMs } = options;
+  const { data, postgresAddress, logFormat, drainMs } = options;
+  const postgres = postgresAddress && {
+    address: postgresAddress,
+    password: await readPostgresPassword(postgresAddress, runtime, report.warn),
+  };
+  report.addSecrets([postgres?.password ?? ''].filter((password) => password !== ''));
   const upstream = await openUpstream(flags, runtime, signal);
   const authSetup =
     getBooleanFlag(flags, 'auth') === false
@@ -30,6 +38,7 @@ export const runServe: RunCommand = async ({ flags }, context) => {
   const service = await openLocalService(
     {
       databaseFile: data,
+      postgres,
       credentials: authSetup?.credentials,
       upstream: upstream?.answer,
       maxBodyBytes: options.maxBodyBytes,
@@ -44,7 +53,12 @@ export const runServe: RunCommand = async ({ flags }, context) => {
   const timeouts = { ...defaultListenTimeouts, closeMs: drainMs };
   extendShutdown(drainMs);
   const listener = await listenOnLoopback(service.send, options.port, runtime.after, timeouts);
-  const facts = { url: listener.url, pid: runtime.pid, data, credentials_file: authSetup?.file ?? null };
+  const facts = {
+    url: listener.url,
+    pid: runtime.pid,
+    data: postgres?.address.label ?? data,
+    credentials_file: authSetup?.file ?? null,
+  };
   await printResult({ ...resultOf(facts), text: () => [{ text: `${listener.url}\n` }] }, output);
   if (authSetup?.file) await report.note(`the credentials are in ${authSetup.file}`);
   if (!authSetup) await report.warn('every user of this machine can use the service (--no-auth)');
@@ -56,7 +70,9 @@ export const runServe: RunCommand = async ({ flags }, context) => {
 
 interface ServeOptions {
   readonly port: number;
+  /** The database file; with a database server, where it would be: the credentials are kept beside it. */
   readonly data: string;
+  readonly postgresAddress: PostgresAddress | undefined;
   readonly maxBodyBytes: number | undefined;
   readonly logFormat: RequestLogFormat;
   readonly drainMs: number;
@@ -64,11 +80,13 @@ interface ServeOptions {
 
 function readServeOptions(flags: FlagValues, runtime: Runtime): ServeOptions {
   const data = getStringFlag(flags, 'data');
+  const isUrl = data !== undefined && isPostgresUrl(data);
   const maxBody = getStringFlag(flags, 'max-body');
   const drain = getStringFlag(flags, 'drain');
   return {
     port: parsePort(getStringFlag(flags, 'port') ?? '0'),
-    data: data === undefined ? databaseFileIn(dataDirectory(runtime)) : resolve(runtime.cwd, data),
+    data: data === undefined || isUrl ? databaseFileIn(dataDirectory(runtime)) : resolve(runtime.cwd, data),
+    postgresAddress: isUrl ? parsePostgresUrl(data, '--data', runtime.env.PGUSER || userInfo().username) : undefined,
     maxBodyBytes: maxBody === undefined ? undefined : parseByteSize('--max-body', maxBody),
     logFormat: parseLogFormat(getStringFlag(flags, 'log') ?? 'off'),
     drainMs: drain === undefined ? defaultListenTimeouts.closeMs : parseDurationMs('--drain', drain),

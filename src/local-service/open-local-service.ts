@@ -1,4 +1,5 @@
 import { dirname, join } from 'node:path';
+import type { PostgresAddress } from '../config/postgres-address.ts';
 import { Failure } from '../errors.ts';
 import type { TrustOptions } from '../files/trusted-file.ts';
 import { collectBody } from '../http/collect-body.ts';
@@ -10,6 +11,7 @@ import { createLocalService } from './create-local-service.ts';
 import type { ServiceContext } from './service-context.ts';
 import { createEmbeddedStore } from './store/embedded-store.ts';
 import { openStore } from './store/open-store.ts';
+import type { ServiceStore } from './store/service-store.ts';
 import { deleteAbandonedTrajectories } from './store/trajectory-rows.ts';
 import type { Upstream } from './upstream.ts';
 
@@ -17,6 +19,8 @@ import type { Upstream } from './upstream.ts';
 export interface LocalServiceOptions {
   /** The database file. */
   readonly databaseFile: string;
+  /** The database server to use instead; the database file then only says where large bodies are staged. */
+  readonly postgres?: PostgresLogin | undefined;
   /** The credentials it accepts; without them it accepts every request. */
   readonly credentials?: AcceptedCredentials | undefined;
   readonly upstream?: Upstream | undefined;
@@ -26,6 +30,12 @@ export interface LocalServiceOptions {
   readonly onRequestEnd?: ServiceContext['onRequestEnd'];
   /** Checks whether the database file can be trusted. */
   readonly trust?: TrustOptions | undefined;
+}
+
+/** A PostgreSQL database and the password for it. */
+export interface PostgresLogin {
+  readonly address: PostgresAddress;
+  readonly password: string | undefined;
 }
 
 /** What the local service takes from its surroundings. */
@@ -48,17 +58,27 @@ export async function openLocalService(
     maxBodyBytes = Number.POSITIVE_INFINITY,
     onRequestEnd,
     trust,
+    postgres,
   }: LocalServiceOptions,
   { now, randomBytes, elapsed = now }: ServiceRuntime,
 ): Promise<Transport> {
-  const database = await openStore(databaseFile, trust);
-  await deleteAbandonedTrajectories(now(), database);
-  const store = createEmbeddedStore(database);
+  const store = postgres ? await openPostgres(postgres) : await openEmbedded(databaseFile, trust, now());
   const context = {
     ...{ store, maxBodyBytes, now, randomBytes, elapsed, onRequestEnd, upstream },
     directory: dirname(databaseFile),
   };
   return { send: createLocalService(context, credentials), close: store.close };
+}
+
+async function openEmbedded(path: string, trust: TrustOptions | undefined, now: number): Promise<ServiceStore> {
+  const database = await openStore(path, trust);
+  await deleteAbandonedTrajectories(now, database);
+  return createEmbeddedStore(database);
+}
+
+async function openPostgres({ address, password }: PostgresLogin): Promise<ServiceStore> {
+  const { openPostgresStore } = await import('./store/postgres/postgres-store.ts');
+  return openPostgresStore(address, password);
 }
 
 /** The local service within this process (`--local`). Its disk is the user's: a full one throws Failure `local`. */

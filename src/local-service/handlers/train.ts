@@ -80,7 +80,7 @@ async function storeJob(
     config: config && kindOf(config) !== 'null' ? rawText(config) : null,
     createdAt: now(),
   };
-  await store.saveJob(job, staging.trajectories(), signal);
+  await store.saveJob(job, staging.trajectories, signal);
   return id;
 }
 

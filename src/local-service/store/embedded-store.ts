@@ -44,12 +44,12 @@ function replaceFeedback(feedback: FeedbackRecord, database: Store): void {
 // The row of the job comes last, so that trajectories without one belong to a job that was not stored.
 async function saveJob(
   { id, modelId, config, createdAt }: JobRecord,
-  trajectories: Iterable<StagedTrajectory>,
+  trajectories: () => Iterable<StagedTrajectory>,
   signal: AbortSignal | undefined,
   database: Store,
 ): Promise<void> {
   try {
-    await saveTrajectories(id, trajectories, signal, database);
+    await saveTrajectories(id, trajectories(), signal, database);
     database.transaction(() =>
       database.run(
         'insert into jobs (id, model_id, experimental_config, created_at) values (?, ?, ?, ?)',

@@ -1,6 +1,6 @@
 import { yieldToEventLoop } from '../event-loop.ts';
 import type { Store } from './open-store.ts';
-import { StoreUnavailable } from './store-unavailable.ts';
+import { StoreError } from './store-error.ts';
 
 /**
  * Runs an action in a transaction that others share, completely or not at all; it is durable when the promise resolves.
@@ -54,7 +54,7 @@ function commitTogether(group: readonly PendingCommit[], store: Store): void {
     for (const notify of store.transaction(() => group.map(({ execute }) => execute()))) notify();
   } catch (error) {
     // With a transaction each, only the action that fails is rejected; an unavailable database rejects all of them.
-    if (group.length > 1 && !(error instanceof StoreUnavailable))
+    if (group.length > 1 && !(error instanceof StoreError))
       for (const pending of group) commitTogether([pending], store);
     else for (const { reject } of group) reject(error);
   }

@@ -6,13 +6,13 @@ import { describeFileError, errorCode } from '../../files/file-errors.ts';
 import { makeDirectory } from '../../files/make-directory.ts';
 import { requireTrustedFile, type TrustOptions } from '../../files/trusted-file.ts';
 import { migrateSchema } from './migrate.ts';
-import { StoreUnavailable } from './store-unavailable.ts';
+import { StoreError } from './store-error.ts';
 
 /** A value of a row. */
 export type SqlValue = string | number | bigint | Uint8Array | null;
 export type SqlRow = { readonly [column: string]: SqlValue };
 
-/** An embedded database. Several processes may have it open. Throws StoreUnavailable where it is locked or the disk is full. */
+/** An embedded database. Several processes may have it open. Throws StoreError where it is locked or the disk is full. */
 export interface Store {
   /** The rows of a query. */
   readonly all: (sql: string, ...values: SqlValue[]) => SqlRow[];
@@ -119,9 +119,9 @@ function rollBack(database: Database.Database): void {
 function toStoreError(error: unknown): unknown {
   switch (errorCode(error)) {
     case 'SQLITE_BUSY':
-      return new StoreUnavailable('busy', 'the database is locked by another process');
+      return new StoreError('busy', 'the database is locked by another process');
     case 'SQLITE_FULL':
-      return new StoreUnavailable('full', 'the disk of the database is full');
+      return new StoreError('full', 'the disk of the database is full');
     default:
       return error;
   }

@@ -43,7 +43,7 @@ export interface JobRecord {
 /**
  * Where the local service keeps what it is sent. Several services may share one. A write is durable when its promise
  * resolves, is stored completely or not at all, and is not stored once its signal is aborted: then it throws the
- * signal's reason. Throws StoreUnavailable where the store cannot be used right now.
+ * signal's reason. Throws StoreError where the store cannot be used right now.
  */
 export interface ServiceStore {
   /** Stores a call, or sets the members it names on the stored call with its id; returns the trace id. */
@@ -52,10 +52,10 @@ export interface ServiceStore {
   readonly replaceFeedback: (record: FeedbackRecord, signal: AbortSignal | undefined) => Promise<void>;
   /** The newest payload per trigger, as JSON texts. */
   readonly samplePayloads: (query: PayloadQuery) => Promise<readonly string[]>;
-  /** Stores a job with its trajectories, which are read in bounded memory. */
+  /** Stores a job with its trajectories, which are read in bounded memory, from their beginning at each call. */
   readonly saveJob: (
     job: JobRecord,
-    trajectories: Iterable<StagedTrajectory>,
+    trajectories: () => Iterable<StagedTrajectory>,
     signal: AbortSignal | undefined,
   ) => Promise<void>;
   /** Resolves when the store can be read and written. */

@@ -1,0 +1,60 @@
+import { usageFailure } from '../errors.ts';
+import { isLoopbackUrl } from '../http/proxy.ts';
+
+/** Where a PostgreSQL database is, and who connects to it. */
+export interface PostgresAddress {
+  /** A host name, or the directory of a Unix socket. */
+  readonly host: string;
+  readonly port: number;
+  readonly database: string;
+  readonly user: string;
+  /** How the connection is encrypted; `verify-full` checks the certificate of the server. */
+  readonly sslMode: 'disable' | 'require' | 'verify-full';
+  /** The URL for messages; it has no password. */
+  readonly label: string;
+}
+
+const DEFAULT_PORT = 5432;
+const SSL_MODES = ['disable', 'require', 'verify-full'] as const;
+
+/** True for text that is the URL of a PostgreSQL database. */
+export function isPostgresUrl(text: string): boolean {
+  return /^postgres(ql)?:\/\//.test(text);
+}
+
+/**
+ * Reads `postgres://[user@]host[:port]/database[?sslmode=…&host=/socket/directory]`. Connections to other machines are
+ * encrypted and verified unless `sslmode` says otherwise. Throws Failure `usage`, also for a password, without repeating it.
+ */
+export function parsePostgresUrl(text: string, sourceName: string, defaultUser: string): PostgresAddress {
+  if (/^\w+:\/\/[^/?#]*:[^/?#]*@/.test(text) || /[?&]password=/i.test(text))
+    throw usageFailure(`${sourceName}: the URL contains a password`, 'remove it and set PGPASSWORD or PGPASSFILE');
+  // URL has no default parsing of hosts for other schemes than http.
+  const parsable = text
+    .replace(/^postgres(ql)?:\/\/(?=[/?]|$)/, 'http://localhost')
+    .replace(/^postgres(ql)?:/, 'http:');
+  if (!URL.canParse(parsable))
+    throw usageFailure(
+      `${sourceName} is not a valid PostgreSQL URL`,
+      'write it like postgres://user@host:5432/database',
+    );
+  const url = new URL(parsable);
+  const host = url.searchParams.get('host') || url.hostname;
+  const user = decodeURIComponent(url.username) || defaultUser;
+  const port = Number(url.port || DEFAULT_PORT);
+  const database = decodeURIComponent(url.pathname.slice(1)) || user;
+  return {
+    ...{ host, port, user, database },
+    sslMode: readSslMode(url, host, sourceName),
+    label: `postgres://${user}@${host}:${port}/${database}`,
+  };
+}
+
+function readSslMode(url: URL, host: string, sourceName: string): PostgresAddress['sslMode'] {
+  const text = url.searchParams.get('sslmode');
+  const isLocal = host.startsWith('/') || isLoopbackUrl(url);
+  if (text === null) return isLocal ? 'disable' : 'verify-full';
+  const mode = SSL_MODES.find((one) => one === text);
+  if (mode) return mode;
+  throw usageFailure(`${sourceName}: sslmode cannot be ${JSON.stringify(text)}`, `use ${SSL_MODES.join(', ')}`);
+}

@@ -1,0 +1,65 @@
+import postgres from 'postgres';
+import type { PostgresAddress } from '../../../config/postgres-address.ts';
+import { toPostgresStoreError } from './postgres-errors.ts';
+
+/** A connection within a transaction, or outside of one. */
+export type PostgresClient = postgres.Sql | postgres.TransactionSql;
+
+/** A PostgreSQL database behind a small pool of connections. Throws StoreError. */
+export interface PostgresDatabase {
+  /** Runs statements outside of a transaction; statements that may run twice only. */
+  readonly query: <T>(action: (client: PostgresClient) => Promise<T>) => Promise<T>;
+  /** Runs an action in one transaction; it may run several times, of which only the last is kept. */
+  readonly transaction: <T>(action: (client: PostgresClient) => Promise<T>) => Promise<T>;
+  readonly close: () => Promise<void>;
+}
+
+const MAX_POOL_CONNECTIONS = 6;
+const CONNECT_TIMEOUT_SECONDS = 10;
+const RECONNECT_DELAY_SECONDS = 0.2;
+const CLOSE_TIMEOUT_SECONDS = 2;
+const MAX_TRANSACTION_ATTEMPTS = 5;
+
+/** Opens a pool; it connects at the first statement. */
+export function openPostgresDatabase(address: PostgresAddress, password: string | undefined): PostgresDatabase {
+  const { host, port, database, user, sslMode, label } = address;
+  const sql = postgres({
+    ...{ host, port, database, user, pass: password ?? '' },
+    ssl: sslMode === 'disable' ? false : sslMode,
+    max: MAX_POOL_CONNECTIONS,
+    connect_timeout: CONNECT_TIMEOUT_SECONDS,
+    backoff: () => RECONNECT_DELAY_SECONDS,
+    // A pooler in front of the database may give each transaction another connection.
+    prepare: false,
+    onnotice: () => {},
+    connection: { application_name: 'svc' },
+  });
+  const attempt = async <T>(run: () => Promise<T>): Promise<T> => {
+    for (let count = 1; ; count++) {
+      try {
+        return await run();
+      } catch (error) {
+        if (count === MAX_TRANSACTION_ATTEMPTS || !isSerializationFailure(error))
+          throw toPostgresStoreError(error, label);
+      }
+    }
+  };
+  return {
+    query: (action) => attempt(() => action(sql)),
+    transaction: (action) =>
+      attempt(async () => {
+        let result: { readonly value: Awaited<ReturnType<typeof action>> } | undefined;
+        await sql.begin(async (client) => {
+          result = { value: await action(client) };
+        });
+        if (!result) throw new Error('the transaction did not run');
+        return result.value;
+      }),
+    close: () => sql.end({ timeout: CLOSE_TIMEOUT_SECONDS }),
+  };
+}
+
+// Serialization failures and deadlocks: the database asks for the transaction again.
+function isSerializationFailure(error: unknown): boolean {
+  return error instanceof postgres.PostgresError && ['40001', '40P01'].includes(error.code);
+}

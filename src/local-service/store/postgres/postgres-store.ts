@@ -1,0 +1,41 @@
+import type { PostgresAddress } from '../../../config/postgres-address.ts';
+import { Failure } from '../../../errors.ts';
+import type { CallRecord, FeedbackRecord, ServiceStore } from '../service-store.ts';
+import { openPostgresDatabase } from './postgres-database.ts';
+import { migratePostgres } from './postgres-schema.ts';
+import { replaceFeedbackRecords } from './replace-feedback.ts';
+import { samplePostgresPayloads } from './sample-payloads.ts';
+import { saveCalls } from './save-calls.ts';
+import { savePostgresJob } from './save-job.ts';
+import { createSharedBatches } from './shared-batches.ts';
+
+/** Opens the store of the local service in a PostgreSQL database. Throws Failure `local` where it cannot be used. */
+export async function openPostgresStore(address: PostgresAddress, password: string | undefined): Promise<ServiceStore> {
+  const database = openPostgresDatabase(address, password);
+  try {
+    await migratePostgres(database, address.label);
+  } catch (error) {
+    await database.close();
+    if (error instanceof Failure) throw error;
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new Failure('local', reason.includes(address.label) ? reason : `cannot open ${address.label}: ${reason}`, {
+      hint: 'check that the database runs, and set PGPASSWORD or PGPASSFILE if it asks for a password',
+    });
+  }
+  const saveCall = createSharedBatches<CallRecord, string>({
+    write: (calls) => saveCalls(calls, database),
+    sizeOf: ({ start }) => start.length,
+  });
+  const replaceFeedback = createSharedBatches<FeedbackRecord, true>({
+    write: (records) => replaceFeedbackRecords(records, database),
+    sizeOf: ({ record, payload }) => record.length + payload.length,
+  });
+  return {
+    saveCall,
+    replaceFeedback: async (record, signal) => void (await replaceFeedback(record, signal)),
+    samplePayloads: (query) => samplePostgresPayloads(query, database),
+    saveJob: (job, trajectories, signal) => savePostgresJob(job, trajectories, signal, database),
+    checkHealth: async () => void (await database.query(async (client) => client`select 1`)),
+    close: database.close,
+  };
+}

@@ -1,0 +1,13 @@
+/** `full`: there is no space; `busy` and `lost`: a later attempt may succeed; `unsupported`: the store cannot hold the value. */
+export type StoreErrorReason = 'busy' | 'lost' | 'full' | 'unsupported';
+
+/** A write or read that the store could not do; nothing of a write was stored. */
+export class StoreError extends Error {
+  override readonly name = 'StoreError';
+  readonly reason: StoreErrorReason;
+
+  constructor(reason: StoreErrorReason, message: string) {
+    super(message);
+    this.reason = reason;
+  }
+}

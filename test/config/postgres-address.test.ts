@@ -1,0 +1,44 @@
+import { chmodSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { parsePostgresUrl } from '../../src/config/postgres-address.ts';
+import { run } from '../support/process.ts';
+import { folder } from '../support/svc.ts';
+
+describe('a PostgreSQL URL', () => {
+  it.each<[string, object]>([
+    ['postgres://ada@db.example:6000/svc', { host: 'db.example', port: 6000, user: 'ada', sslMode: 'verify-full' }],
+    ['postgresql://db.example', { user: 'me', database: 'me', port: 5432, sslMode: 'verify-full' }],
+    ['postgres://db.example/x?sslmode=require', { database: 'x', sslMode: 'require' }],
+    ['postgres://localhost/x', { host: 'localhost', sslMode: 'disable' }],
+    ['postgres:///x?host=/run/postgresql', { host: '/run/postgresql', database: 'x', sslMode: 'disable' }],
+    ['postgres://a%40b@[::1]:1/x%20y', { user: 'a@b', database: 'x y', port: 1 }],
+  ])('%s is understood', (text, expected) => {
+    expect(parsePostgresUrl(text, '--data', 'me')).toMatchObject(expected);
+  });
+
+  it.each([
+    'postgres://ada:s3cret-word@db/x',
+    'postgres://ada:s3cret-word@/x',
+    'postgres://db/x?user=a&password=s3cret-word',
+  ])('with a password is exit 2 and not repeated: %s', async (url) => {
+    const result = await run(['serve', '--data', url]);
+    expect(result).toMatchObject({ code: 2, stderr: expect.stringContaining('PGPASSFILE') });
+    expect(result.stderr).not.toContain('s3cret-word');
+  });
+
+  it.each([
+    [['--data', 'postgres://localhost:1/x'], 12, 'postgres://'],
+    [['--data', 'postgres://localhost/x?sslmode=maybe'], 2, 'sslmode'],
+    [['--data', 'postgres://['], 2, '--data'],
+  ])('%j is exit %i', async (args, code, text) => {
+    const file = join(folder(), 'pgpass');
+    writeFileSync(file, '*:*:*:*:pa\\:ss\n');
+    chmodSync(file, 0o600);
+    const env = { PGPASSFILE: file };
+    expect(await run(['serve', '--no-auth', ...args], { env })).toMatchObject({
+      code,
+      stderr: expect.stringContaining(text),
+    });
+  });
+});

@@ -1,0 +1,175 @@
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { parsePostgresUrl } from '../../src/config/postgres-address.ts';
+import { collectBody } from '../../src/http/collect-body.ts';
+import { type LocalServiceOptions, openLocalService } from '../../src/local-service/open-local-service.ts';
+import { noPostgres, type PostgresServer, postgresServer } from '../support/postgres.ts';
+import { folder } from '../support/svc.ts';
+
+const reason = noPostgres();
+if (reason) process.stderr.write(`skipped: the store in PostgreSQL: ${reason}\n`);
+
+let server: PostgresServer | undefined;
+beforeAll(async () => {
+  if (!reason) server = await postgresServer();
+}, 120_000);
+afterAll(() => server?.remove());
+
+const stores: readonly [string, () => Partial<LocalServiceOptions>][] = [
+  ['an embedded database', () => ({})],
+  [
+    'PostgreSQL',
+    () => ({
+      postgres: { address: parsePostgresUrl(server?.newDatabase() ?? '', '--data', 'svc'), password: undefined },
+    }),
+  ],
+];
+
+/** Sends bodies to a service on a store; a second one on the same store with `again`. */
+async function service(options: Partial<LocalServiceOptions>) {
+  let now = Date.UTC(2026, 0, 1);
+  const { send, close } = await openLocalService(
+    { databaseFile: join(folder(), 'svc.db'), ...options },
+    { now: () => (now += 1000), randomBytes },
+  );
+  onTestFinished(close);
+  return async (path: string, body: unknown): Promise<{ status: number; json: Record<string, unknown> }> => {
+    const response = await send({
+      method: 'POST',
+      url: `http://localhost${path}`,
+      headers: [['content-type', 'application/json']],
+      body: Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)),
+    });
+    return { status: response.status, json: JSON.parse((await collectBody(response.body, 1e9)).toString()) };
+  };
+}
+
+const feedback = (more: object) => ({
+  ...{ project_id: 'a/b', feedback_id: 'none', feedback_type: 't', svc_ref: 'svc:///a/b/object/n:v' },
+  ...more,
+});
+const call = (more: object) => ({
+  start: { project_id: 'a/b', op_name: 'x', started_at: '2026-01-01T00:00:00Z', attributes: {}, inputs: {}, ...more },
+});
+const callId = (at: number): string => `0199f3c0-5f3a-7c21-9b6e-${String(at).padStart(12, '0')}`;
+const trigger = (name: string): string => `svc:///a/b/object/${name}`;
+
+describe.each(stores)('a service on %s', (name, options) => {
+  it.runIf(name !== 'PostgreSQL' || !reason)('merges calls by id, alone and together', async () => {
+    const post = await service(options());
+    const [id, trace_id] = [callId(1), callId(2)];
+    expect((await post('/call/start', call({ id, trace_id }))).json).toEqual({ id, trace_id });
+    // Without a trace id the stored one stays; null counts as absent.
+    expect((await post('/call/start', call({ id, display_name: 'b' }))).json).toEqual({ id, trace_id });
+    const together = await Promise.all(
+      Array.from({ length: 300 }, (_, at) =>
+        post('/call/start', call({ id: callId(at % 150), display_name: `${at}` })),
+      ),
+    );
+    expect(new Set(together.map(({ status }) => status))).toEqual(new Set([200]));
+    const traces = new Map<unknown, Set<unknown>>();
+    for (const { json } of together) traces.set(json.id, (traces.get(json.id) ?? new Set()).add(json.trace_id));
+    expect([...traces.values()].map((ids) => ids.size)).toEqual(Array.from({ length: 150 }, () => 1));
+  });
+
+  it.runIf(name !== 'PostgreSQL' || !reason)(
+    'replaces feedback and samples the newest payload per trigger',
+    async () => {
+      const post = await service(options());
+      const paths = async (more: object = {}): Promise<unknown> =>
+        (await post('/feedback/payload_schema', { project_id: 'a/b', start: '2026-01-01T00:00:00Z', ...more })).json
+          .paths;
+      const first = await post('/feedback/replace', feedback({ payload: { a: 12_345 } }));
+      await post('/feedback/replace', feedback({ feedback_id: first.json.id, payload: { b: 1 } }));
+      expect(await paths()).toEqual([{ json_path: 'b', value_type: 'numeric' }]);
+      for (const [at, ref] of ['m:1', 'm:1', 'm:2', 'm-2:1', 'z:1'].entries())
+        await post('/feedback/replace', feedback({ trigger_ref: trigger(ref), payload: { [`p${at}`]: true } }));
+      const names = async (more: object): Promise<unknown[]> =>
+        ((await paths(more)) as { json_path: string }[]).map(({ json_path }) => json_path);
+      expect(await names({})).toEqual(['b', 'p1', 'p2', 'p3', 'p4']);
+      expect(await names({ trigger_ref: trigger('m:*') })).toEqual(['p1', 'p2']);
+      expect(await names({ trigger_ref: trigger('m:1') })).toEqual(['p1']);
+      expect(await names({ sample_limit: 2 })).toEqual(['p3', 'p4']);
+      expect(await names({ feedback_type: 'u' })).toEqual([]);
+      for (let at = 0; at < 40; at++)
+        await post('/feedback/replace', feedback({ trigger_ref: trigger('busy:1'), payload: { busy: at } }));
+      // The newest rows have one trigger only, so the index is searched trigger by trigger.
+      expect(await names({ sample_limit: 3 })).toEqual(['busy', 'p3', 'p4']);
+      expect(await names({ sample_limit: 9 })).toEqual(['b', 'busy', 'p1', 'p2', 'p3', 'p4']);
+    },
+  );
+
+  it.runIf(name !== 'PostgreSQL' || !reason)('keeps one record per id when many arrive at once', async () => {
+    const post = await service(options());
+    const all = await Promise.all(
+      Array.from({ length: 100 }, (_, at) =>
+        post(
+          '/feedback/replace',
+          feedback({ id: `f${at % 10}`, feedback_id: `f${(at + 1) % 10}`, payload: { x: at } }),
+        ),
+      ),
+    );
+    expect(new Set(all.map(({ status }) => status))).toEqual(new Set([200]));
+  });
+
+  it.runIf(name !== 'PostgreSQL' || !reason)('stores training jobs', async () => {
+    const post = await service(options());
+    const trajectories = Array.from({ length: 1200 }, (_, at) => ({ reward: at, logs: ['ä"\\'.repeat(300)] }));
+    const job = { model_id: callId(1), trajectory_groups: [{ trajectories }] };
+    expect(await post('/v1/preview/training-jobs', job)).toMatchObject({ json: { id: expect.stringMatching(/^0/) } });
+  });
+});
+
+describe.skipIf(reason)('a service on PostgreSQL', () => {
+  const open = (url: string) =>
+    service({ postgres: { address: parsePostgresUrl(url, '--data', 'svc'), password: undefined } });
+
+  it('shares its database with other services, started at the same time', async () => {
+    const url = server?.newDatabase() ?? '';
+    const posts = await Promise.all([open(url), open(url), open(url)]);
+    const ids = Array.from({ length: 200 }, (_, at) => callId(at));
+    const responses = await Promise.all(
+      ids.flatMap((id) => posts.map((post, at) => post('/call/start', call({ id, [`svc_run_id`]: `r${at}` })))),
+    );
+    expect(responses.every(({ status }) => status === 200)).toBe(true);
+    expect(server?.query(url, 'select count(*) from svc.calls')).toBe('200');
+    const feedbacks = posts.flatMap((post) =>
+      ids.map((id) => post('/feedback/replace', feedback({ id: id.slice(-2), feedback_id: id, payload: {} }))),
+    );
+    expect(new Set((await Promise.all(feedbacks)).map(({ status }) => status))).toEqual(new Set([200]));
+  });
+
+  it('responds 503 with nothing half-stored while the database is down, and recovers', async () => {
+    const url = server?.newDatabase() ?? '';
+    const post = await open(url);
+    const stored: string[] = [];
+    const save = async (at: number): Promise<number> => {
+      const { status } = await post('/call/start', call({ id: callId(at) }));
+      if (status === 200) stored.push(callId(at));
+      return status;
+    };
+    expect(await save(0)).toBe(200);
+    const during = Array.from({ length: 50 }, (_, at) => save(at + 1));
+    await server?.kill();
+    for (const status of await Promise.all(during)) expect([200, 503]).toContain(status);
+    expect(await save(100)).toBe(503);
+    const job = { model_id: callId(1), trajectory_groups: [{ trajectories: [{ reward: 1 }] }] };
+    expect((await post('/v1/preview/training-jobs', job)).status).toBe(503);
+    await server?.start();
+    let status = 503;
+    for (let at = 200; status === 503; at++) status = await save(at);
+    expect(status).toBe(200);
+    const rows = new Set(server?.query(url, 'select id from svc.calls').split('\n'));
+    expect(stored.filter((id) => !rows.has(id))).toEqual([]);
+    expect(server?.query(url, 'select count(*) from svc.jobs')).toBe('0');
+  }, 60_000);
+
+  it('refuses ids that PostgreSQL cannot hold, and stores the others of the batch', async () => {
+    const post = await open(server?.newDatabase() ?? '');
+    const responses = await Promise.all(
+      ['a', 'a\u0000b', 'c'].map((id) => post('/feedback/replace', feedback({ id, payload: {} }))),
+    );
+    expect(responses.map(({ status }) => status)).toEqual([200, 400, 200]);
+  });
+});
