@@ -37,10 +37,10 @@ export interface CallSettings {
 export async function resolveCallSettings(
   operation: Operation,
   flags: FlagValues,
-  { runtime, signal }: Pick<Context, 'runtime' | 'signal'>,
+  { runtime, signal, report }: Pick<Context, 'runtime' | 'signal' | 'report'>,
 ): Promise<CallSettings> {
   const options = readOperationOptions(operation, flags);
-  const chosen = await selectProfile(options.connectionFlags, runtime);
+  const chosen = await selectProfile(options.connectionFlags, { runtime, report });
   const destination = resolveDestination(operation, options.connectionFlags, chosen, runtime.env);
   const sources = { flags, env: runtime.env, selected: chosen };
   const timeoutMs = resolveTimeoutMs(sources, operation);

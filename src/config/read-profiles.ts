@@ -4,9 +4,12 @@ import { join } from 'node:path';
 import { Failure } from '../errors.ts';
 import { describeFileError, isNotFoundError } from '../files/file-errors.ts';
 import type { LockRuntime } from '../files/file-lock.ts';
+import { requireTrustedFile } from '../files/trusted-file.ts';
 import { JsonError } from '../json/json-error.ts';
 import { parseJson } from '../json/parse-json.ts';
 import { positionAt } from '../json/text-position.ts';
+import type { Reporter } from '../output/reporter.ts';
+import type { Runtime } from '../runtime.ts';
 import { configDirectory, type DirectoryContext } from './directories.ts';
 import type { ProfileStore } from './profile.ts';
 import { isProfileStore, isRecord, profileStoreError } from './profile-schema.ts';
@@ -19,11 +22,21 @@ export function profileStorePath(directory: string): string {
   return join(directory, 'config.json');
 }
 
-/** The stored profiles; none where there is no store. Throws Failure `local`, with the path, for an invalid store. */
-export async function readProfiles(runtime: DirectoryContext & LockRuntime): Promise<ProfileStore> {
+/** What reading the configuration takes; a store whose mode was too wide is a warning. */
+export interface ConfigContext {
+  readonly runtime: DirectoryContext & LockRuntime & Pick<Runtime, 'userId'>;
+  readonly report: Pick<Reporter, 'warn'>;
+}
+
+/**
+ * The stored profiles; none where there is no store. Throws Failure `local`, with the path, for an invalid store, and
+ * `guard` for a store that cannot be trusted (trusted-file.ts).
+ */
+export async function readProfiles({ runtime, report }: ConfigContext): Promise<ProfileStore> {
   const path = profileStorePath(configDirectory(runtime));
   await removeStaleFilesIfIdle(path, runtime);
   try {
+    await requireTrustedFile(path, { userId: runtime.userId, warn: report.warn });
     await requireRegularFile(path);
     const { openStoreFile } = await import('./profile-conf.ts');
     return checkStore(openStoreFile(path, (text) => parseStore(text, path)).read(), path);

@@ -2,7 +2,7 @@ import { usageFailure } from '../errors.ts';
 import type { Runtime } from '../runtime.ts';
 import { parseBaseUrl } from './base-url.ts';
 import { DEFAULT_PROFILE_NAME, LOCAL_PROFILE_NAME, type Profile, parseProfileName, profileNamed } from './profile.ts';
-import { readProfiles } from './read-profiles.ts';
+import { type ConfigContext, readProfiles } from './read-profiles.ts';
 
 /** What the command line says about where to and as whom; absent where it says nothing. */
 export interface ConnectionFlags {
@@ -28,19 +28,19 @@ export interface SelectedProfile {
  * The profile in use: `--local`, `--profile`, SVC_PROFILE, the one set by `svc profile use`, else "default". Throws
  * usage for a named profile that does not exist.
  */
-export async function selectProfile(flags: ConnectionFlags, runtime: Runtime): Promise<SelectedProfile> {
+export async function selectProfile(flags: ConnectionFlags, context: ConfigContext): Promise<SelectedProfile> {
   const [requestedName, requestedBy] = flags.isLocal
     ? [LOCAL_PROFILE_NAME, '--local']
     : flags.profile
       ? [flags.profile, '--profile']
-      : [runtime.env.SVC_PROFILE, 'SVC_PROFILE'];
+      : [context.runtime.env.SVC_PROFILE, 'SVC_PROFILE'];
   if (flags.isLocal && flags.profile && flags.profile !== LOCAL_PROFILE_NAME) {
     throw usageFailure('--local and --profile name two services', 'give one of them');
   }
   const local = { name: LOCAL_PROFILE_NAME, isLocal: true, profile: {} };
   // Named on the command line or in the environment it needs no store, not even one that can be read.
   if (requestedName === LOCAL_PROFILE_NAME) return { ...local, source: requestedBy };
-  const stored = await readProfiles(runtime);
+  const stored = await readProfiles(context);
   const name = requestedName || stored.current || DEFAULT_PROFILE_NAME;
   const source = requestedName ? requestedBy : stored.current ? 'svc profile use' : 'default';
   if (name === LOCAL_PROFILE_NAME) return { ...local, source };

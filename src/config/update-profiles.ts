@@ -1,12 +1,12 @@
 import { chmod, open, readdir, readFile, stat } from 'node:fs/promises';
 import { Failure } from '../errors.ts';
 import { describeFileError } from '../files/file-errors.ts';
-import { acquireLock, type LockRuntime } from '../files/file-lock.ts';
+import { acquireLock } from '../files/file-lock.ts';
 import { makeDirectory } from '../files/make-directory.ts';
 import { renameDurably, resolveSymlinks } from '../files/rename-durably.ts';
-import { configDirectory, type DirectoryContext } from './directories.ts';
+import { configDirectory } from './directories.ts';
 import type { ProfileStore } from './profile.ts';
-import { profileStorePath, readProfiles } from './read-profiles.ts';
+import { type ConfigContext, profileStorePath, readProfiles } from './read-profiles.ts';
 import { profileStagingPath, removeStaleFiles } from './stale-files.ts';
 
 const DIRECTORY_MODE = 0o700;
@@ -21,19 +21,20 @@ const STORE_LOCK_TIMEOUT_MS = 60_000;
  * `local` where the store is invalid or cannot be written; the old store is kept then.
  */
 export async function updateProfiles(
-  runtime: DirectoryContext & LockRuntime,
+  context: ConfigContext,
   update: (profiles: ProfileStore) => ProfileStore,
 ): Promise<void> {
+  const { runtime } = context;
   const directory = configDirectory(runtime);
   const path = profileStorePath(directory);
-  update(await readProfiles(runtime));
+  update(await readProfiles(context));
   const store = await withWriteFailure(path, async () => {
     await prepareDirectory(directory);
     return resolveSymlinks(path);
   });
   const unlock = await acquireLock(store, path, runtime, STORE_LOCK_TIMEOUT_MS);
   try {
-    const next = update(await readProfiles(runtime));
+    const next = update(await readProfiles(context));
     await withWriteFailure(path, () => saveStore(next, store));
   } finally {
     await unlock();

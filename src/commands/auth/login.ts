@@ -22,7 +22,7 @@ import { readLoginCredentials } from './login-credentials.ts';
 /** Stores credentials in a profile, bound to the origins it has now. Secrets come from stdin, a file or a hidden prompt. */
 export const runAuthLogin: RunCommand = async ({ flags }, context) => {
   const { runtime, report, signal } = context;
-  const stored = await readProfiles(runtime);
+  const stored = await readProfiles(context);
   const current = stored.current === LOCAL_PROFILE_NAME ? undefined : stored.current;
   const name = parseProfileName(
     getStringFlag(flags, 'profile') || runtime.env.SVC_PROFILE || current || DEFAULT_PROFILE_NAME,
@@ -34,7 +34,7 @@ export const runAuthLogin: RunCommand = async ({ flags }, context) => {
   let after: Profile = {};
   try {
     // On top of what is stored by then: others may have changed it while this one was asking.
-    await updateProfiles(runtime, ({ current: currentName = name, profiles, ...rest }) => {
+    await updateProfiles(context, ({ current: currentName = name, profiles, ...rest }) => {
       before = profileNamed({ profiles }, name);
       after = replaceCredentials(applyProfileChanges(before, settings), credentials);
       return { ...rest, current: currentName, profiles: { ...profiles, [name]: after } };

@@ -6,11 +6,12 @@ import { updateProfiles } from '../../config/update-profiles.ts';
 import { getStringFlag } from '../../flag.ts';
 
 /** Removes the credentials of a profile; its addresses and settings stay. */
-export const runAuthLogout: RunCommand = async ({ flags }, { runtime, report, signal }) => {
-  const { name } = await selectProfile({ profile: getStringFlag(flags, 'profile'), isLocal: false }, runtime);
+export const runAuthLogout: RunCommand = async ({ flags }, context) => {
+  const { runtime, report, signal } = context;
+  const { name } = await selectProfile({ profile: getStringFlag(flags, 'profile'), isLocal: false }, context);
   parseProfileName(name);
   let before: Profile = {};
-  await updateProfiles(runtime, (stored) => {
+  await updateProfiles(context, (stored) => {
     before = profileNamed(stored, name);
     const { username, password, token, password_key, token_key, basic_origins, bearer_origins, ...rest } = before;
     return hasCredentials(before) ? { ...stored, profiles: { ...stored.profiles, [name]: rest } } : stored;

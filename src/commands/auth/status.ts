@@ -11,7 +11,7 @@ import type { Runtime } from '../../runtime.ts';
 export const runAuthStatus: RunCommand = async ({ flags }, context) => {
   const { runtime } = context;
   const output = openResultOutput('report', flags, context);
-  const selectedProfile = await selectProfile({ profile: getStringFlag(flags, 'profile'), isLocal: false }, runtime);
+  const selectedProfile = await selectProfile({ profile: getStringFlag(flags, 'profile'), isLocal: false }, context);
   const { name, isLocal } = selectedProfile;
   const schemes: readonly AuthScheme[] = isLocal ? [] : ['basic', 'bearer'];
   const statuses = schemes.flatMap((scheme) => credentialStatus(scheme, selectedProfile, runtime.env));

@@ -36,8 +36,9 @@ async function collectReport(flags: FlagValues, context: Context): Promise<Docto
   const { runtime } = context;
   const findings: DoctorFinding[] = [];
   const options = readDoctorOptions(flags);
+  const report = { warn: async (message: string) => void findings.push({ message }) };
   const selectedProfile =
-    (await captureFinding(() => selectProfile(options.connectionFlagsFor('trace'), runtime), findings)) ??
+    (await captureFinding(() => selectProfile(options.connectionFlagsFor('trace'), { runtime, report }), findings)) ??
     unreadableProfile(flags, runtime.env);
   const project = await captureFinding(() => readProjectFile(runtime), findings);
   const sources = { flags, env: runtime.env, project, selected: selectedProfile };

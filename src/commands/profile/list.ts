@@ -7,7 +7,7 @@ import { openResultOutput, printResult, resultOf } from '../../results/print-res
 export const runProfileList: RunCommand = async ({ flags }, context) => {
   const output = openResultOutput('rows', flags, context);
   const { env } = context.runtime;
-  const stored = await readProfiles(context.runtime);
+  const stored = await readProfiles(context);
   const inUse = env.SVC_PROFILE || stored.current || DEFAULT_PROFILE_NAME;
   const rows = [...Object.keys(stored.profiles).sort(), LOCAL_PROFILE_NAME].map((name) => ({
     name,

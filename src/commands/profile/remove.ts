@@ -8,8 +8,9 @@ import { usageFailure } from '../../errors.ts';
 import { getBooleanFlag } from '../../flag.ts';
 
 /** Removes a profile with its credentials, after asking; without a terminal `--yes` must say so. */
-export const runProfileRemove: RunCommand = async ({ args: [name = ''], flags }, { runtime, report, signal }) => {
-  if (!Object.hasOwn((await readProfiles(runtime)).profiles, parseProfileName(name))) {
+export const runProfileRemove: RunCommand = async ({ args: [name = ''], flags }, context) => {
+  const { runtime, report, signal } = context;
+  if (!Object.hasOwn((await readProfiles(context)).profiles, parseProfileName(name))) {
     throw usageFailure(`there is no profile "${name}"`, 'svc profile list shows what there is');
   }
   if (!getBooleanFlag(flags, 'yes')) {
@@ -17,7 +18,7 @@ export const runProfileRemove: RunCommand = async ({ args: [name = ''], flags },
     if (!/^y(es)?$/i.test(answer.trim())) return report.note('nothing was removed');
   }
   let before: Profile = {};
-  await updateProfiles(runtime, ({ current, profiles, ...others }) => {
+  await updateProfiles(context, ({ current, profiles, ...others }) => {
     const { [name]: removed = {}, ...rest } = profiles;
     before = removed;
     return { ...others, ...(current === undefined || current === name ? {} : { current }), profiles: rest };

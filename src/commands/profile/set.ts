@@ -12,7 +12,8 @@ import { getArrayFlag } from '../../flag.ts';
 import type { Reporter } from '../../output/reporter.ts';
 
 /** Changes settings of a profile; an empty value removes one. Credentials stay, bound to the addresses they were given for. */
-export const runProfileSet: RunCommand = async ({ args: [typedName = ''], flags }, { runtime, report }) => {
+export const runProfileSet: RunCommand = async ({ args: [typedName = ''], flags }, context) => {
+  const { runtime, report } = context;
   const name = parseProfileName(typedName);
   const changes = readProfileChanges(flags, runtime.cwd);
   // An empty one among them removes what there was, as with any other setting.
@@ -20,7 +21,7 @@ export const runProfileSet: RunCommand = async ({ args: [typedName = ''], flags 
   if (Object.keys(changes).length === 0 && !flags.has('header'))
     throw usageFailure('there is nothing to set', 'svc profile set --help shows what there is');
   let after: Profile = {};
-  await updateProfiles(runtime, (stored) => {
+  await updateProfiles(context, (stored) => {
     const set = withCommand(applyProfileChanges(profileNamed(stored, name), changes), changes);
     after = flags.has('header') ? withHeaders(set, headers) : set;
     return { ...stored, profiles: { ...stored.profiles, [name]: after } };

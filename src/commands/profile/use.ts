@@ -4,8 +4,9 @@ import { updateProfiles } from '../../config/update-profiles.ts';
 import { usageFailure } from '../../errors.ts';
 
 /** Makes a profile the one that counts where none is named. */
-export const runProfileUse: RunCommand = async ({ args: [name = ''] }, { runtime, report }) => {
-  await updateProfiles(runtime, (stored) => {
+export const runProfileUse: RunCommand = async ({ args: [name = ''] }, context) => {
+  const { report } = context;
+  await updateProfiles(context, (stored) => {
     if (name !== LOCAL_PROFILE_NAME && !Object.hasOwn(stored.profiles, parseProfileName(name))) {
       throw usageFailure(`there is no profile "${name}"`, 'svc profile list shows what there is');
     }
