@@ -134,7 +134,7 @@ _svc_command() {
       arguments="<files>"
       ;;
     "call start")
-      flags="--attributes --inputs --op-name --project-id --started-at --display-name --id --otel-dump --parent-id --thread-id --trace-id --turn-id --svc-run-id --svc-run-step --svc-user-id --file -f --set --exact --strict --no-check --batch --concurrency --rate --resume --retry-unknown --accept-changes --max-outage --fail-fast --ordered --shard --profile --local --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --allow-http --format --json --output -o --dry-run --curl --verbose -v --quiet -q --error-format --help -h"
+      flags="--attributes --inputs --op-name --project-id --started-at --display-name --id --otel-dump --parent-id --thread-id --trace-id --turn-id --svc-run-id --svc-run-step --svc-user-id --file -f --set --exact --strict --no-check --no-parent --export --batch --concurrency --rate --resume --retry-unknown --accept-changes --max-outage --fail-fast --ordered --shard --profile --local --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --allow-http --format --json --output -o --dry-run --curl --verbose -v --quiet -q --error-format --help -h"
       valued="--attributes --inputs --op-name --project-id --started-at --display-name --id --otel-dump --parent-id --thread-id --trace-id --turn-id --svc-run-id --svc-run-step --svc-user-id --file -f --set --batch --concurrency --rate --max-outage --shard --profile --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --format --output -o --error-format"
       paths="--file -f --batch --cacert --cert --key --output -o"
       references="--attributes --inputs --otel-dump"

@@ -327,6 +327,8 @@ complete -c svc -n '__svc_is call start' -l set -x -d 'Set a field by its path: 
 complete -c svc -n '__svc_is call start' -l exact -d 'Send the body as given: add no field to it'
 complete -c svc -n '__svc_is call start' -l strict -d 'Treat warnings as errors'
 complete -c svc -n '__svc_is call start' -l no-check -d 'Treat errors in the body as warnings'
+complete -c svc -n '__svc_is call start' -l no-parent -d 'Ignore the parent call that TRACEPARENT names'
+complete -c svc -n '__svc_is call start' -l export -d 'Print export lines for eval, so that child processes continue the trace'
 complete -c svc -n '__svc_is call start' -l batch -r -F -d 'Send each line of a JSONL file, - is stdin'
 complete -c svc -n '__svc_is call start' -l concurrency -x -d 'Maximum concurrent requests'
 complete -c svc -n '__svc_is call start' -l rate -x -d 'Maximum rate: 20/s or 100/m'

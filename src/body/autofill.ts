@@ -14,6 +14,10 @@ export interface AutofillSetting {
 export interface AutofillSettings {
   readonly project: AutofillSetting;
   readonly model: AutofillSetting;
+  /** The ids of a new call in the trace of the environment, for a body that names neither trace nor parent. */
+  readonly trace?:
+    | { readonly callId: string; readonly traceId: string; readonly parentId: string | undefined }
+    | undefined;
 }
 
 /** Where new ids and the time come from. */
@@ -38,11 +42,13 @@ export function createAutofill({
     const object = nodeAtPath(rootOf(draft.doc), path);
     if (!object || kindOf(object) !== 'object') return [];
     const edits: Edit[] = [];
+    const isInTrace = ['trace_id', 'parent_id'].some((name) => getMember(object, name));
+    const trace = isInTrace ? undefined : settings.trace;
     for (const [name, { fill, fillUnless, excludes }] of autofillFields) {
       if (excludes && isTrue(getMember(object, name)) && !getMember(object, excludes))
         edits.push({ path: [...path, excludes], text: 'false', origin: { label: 'svc' } });
       if (!fill || getMember(object, name) || hasValue(object, fillUnless)) continue;
-      const text = autofillJson(name, fill, settings, filling);
+      const text = autofillJson(name, fill, { ...settings, trace }, filling);
       const label = fill === 'project' || fill === 'model' ? settings[fill].from : 'svc';
       if (text !== undefined) edits.push({ path: [...path, name], text, origin: { label } });
     }
@@ -59,12 +65,16 @@ function hasValue(object: JsonNode, name: string | undefined): boolean {
 function autofillJson(
   name: string,
   fill: NonNullable<Field['fill']>,
-  { project, model }: AutofillSettings,
+  { project, model, trace }: AutofillSettings,
   { now, newId }: AutofillGenerators,
 ): string | undefined {
   switch (fill) {
-    case 'uuid':
-      return JSON.stringify(newId(name));
+    case 'call-id':
+      return JSON.stringify(trace?.callId ?? newId(name));
+    case 'trace-id':
+      return JSON.stringify(trace?.traceId ?? newId(name));
+    case 'parent-id':
+      return trace?.parentId && JSON.stringify(trace.parentId);
     case 'now':
       return JSON.stringify(new Date(now()).toISOString());
     case 'empty':

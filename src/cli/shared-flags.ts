@@ -85,6 +85,22 @@ const streamFlags: readonly Flag[] = [
   },
 ];
 
+const traceFlags: readonly Flag[] = [
+  {
+    name: 'parent',
+    takes: 'off',
+    group: BODY_GROUP,
+    summary: 'Ignore the parent call that TRACEPARENT names',
+  },
+  {
+    name: 'export',
+    takes: 'switch',
+    group: OUTPUT_GROUP,
+    conflicts: ['json', 'format', 'batch', 'dry-run', 'curl'],
+    summary: 'Print export lines for eval, so that child processes continue the trace',
+  },
+];
+
 const sendingFlags: readonly Flag[] = [
   {
     name: 'output',
@@ -162,6 +178,7 @@ export function operationFlags(operation: Operation): Flag[] {
         ]
       : []),
     ...(typeof operation.arguments?.as === 'object' ? streamFlags : []),
+    ...(operation.continuesTrace ? traceFlags : []),
     ...batchFlags,
     ...serviceFlags(operation.host),
     ...resultFlags(operation.result.as),

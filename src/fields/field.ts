@@ -49,7 +49,7 @@ export interface Advice {
 }
 
 /** What svc adds to a field that the user left out; never under `--exact`. */
-export type AutofillKind = 'uuid' | 'now' | 'empty' | 'project' | 'model';
+export type AutofillKind = 'call-id' | 'trace-id' | 'parent-id' | 'now' | 'empty' | 'project' | 'model';
 
 /**
  * How the chunks of a streamed response become one value: the first or the last that is not null, arrays one after the

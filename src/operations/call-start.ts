@@ -68,7 +68,7 @@ export const callStartOperation = {
         display_name: { type: 'string', summary: 'Name to show for the call', sample: 'Answer a question' },
         id: {
           type: 'string',
-          fill: 'uuid',
+          fill: 'call-id',
           advice: { format: 'call-id' },
           common: true,
           summary: 'Id of the call; made here if absent',
@@ -82,6 +82,8 @@ export const callStartOperation = {
         },
         parent_id: {
           type: 'string',
+          fill: 'parent-id',
+          fillUnless: 'trace_id',
           advice: { format: 'call-id', wants: { member: 'trace_id', why: 'without it the call belongs to no trace' } },
           common: true,
           summary: 'Id of the call this one is part of; give its trace id as well',
@@ -90,7 +92,7 @@ export const callStartOperation = {
         thread_id: { type: 'string', summary: 'Id of the conversation the call belongs to', sample: 'thread-12' },
         trace_id: {
           type: 'string',
-          fill: 'uuid',
+          fill: 'trace-id',
           fillUnless: 'parent_id',
           advice: { format: 'trace-id' },
           common: true,
@@ -105,6 +107,7 @@ export const callStartOperation = {
     },
   },
   flagsFrom: 'start',
+  continuesTrace: true,
   reply: {
     id: { type: 'string', required: true, summary: 'Id of the call' },
     trace_id: { type: 'string', required: true, summary: 'Id of its trace' },

@@ -32,6 +32,8 @@ export interface Operation {
   readonly reply: Fields;
   /** The member of the reply without which it is no answer, and how it is shown on a terminal. */
   readonly result: { readonly member: string; readonly as: 'record' | 'rows' | 'chat' };
+  /** Ids that its body lacks continue the trace of the environment; `--export` prints them for child processes. */
+  readonly continuesTrace?: true;
   /** The answer can be a stream of events. */
   readonly streams?: true;
   /** Seconds for the whole exchange unless the user sets another limit; none without it. */

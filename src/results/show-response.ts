@@ -18,6 +18,8 @@ export interface ResultView {
   readonly context: Context;
   /** The number of choices that the body asks for. */
   readonly requestedChoices: number;
+  /** The text of the result, in place of that of its kind. */
+  readonly textOf?: ((doc: JsonDocument) => string) | undefined;
 }
 
 /** Prints a complete response and returns it. One that breaks the interface is printed as it came, and its Failure thrown. */
@@ -44,12 +46,12 @@ export function isChatText({ operation, format }: ResultView): boolean {
 /** Prints a whole response in its format. */
 export async function printDocument(
   doc: JsonDocument,
-  { operation, format, sink, context }: ResultView,
+  { operation, format, sink, context, textOf = chatTextOf(operation) }: ResultView,
 ): Promise<void> {
   const { result } = operation;
   const rowsField = result.as === 'rows' ? result.member : undefined;
   const emptyNote = result.as === 'rows' ? `the service returned no ${result.member}` : undefined;
-  const text = result.as === 'chat' ? (): StyledText[] => [{ text: chatText(rootOf(doc)) }] : undefined;
+  const text = textOf && ((): StyledText[] => [{ text: textOf(doc) }]);
   await printResult(
     { doc, rowsField, emptyNote, ...(text ? { text } : {}) },
     { format, writer: sink.writer, report: context.report },
@@ -63,6 +65,10 @@ export async function reportChatEnd(doc: JsonDocument, view: ResultView): Promis
   for (const note of completionNotes(rootOf(doc), view.requestedChoices)) await report.note(note);
   if (isChatText(view)) for (const note of omittedCallNotes(rootOf(doc))) await report.note(note);
   await report.detail(finishDetail(rootOf(doc)));
+}
+
+function chatTextOf({ result }: Operation): ResultView['textOf'] {
+  return result.as === 'chat' ? (doc) => chatText(rootOf(doc)) : undefined;
 }
 
 async function printInvalidResponse(bytes: Uint8Array, { writer, commit }: Sink): Promise<void> {

@@ -17,8 +17,8 @@ export interface TraceParent {
   readonly flags: string;
 }
 
-// A new trace is sampled.
-const SAMPLED_FLAGS = '01';
+/** The flags of a new trace: it is sampled. */
+export const SAMPLED_FLAGS = '01';
 
 /** The parent that TRACEPARENT names (W3C Trace Context); undefined if it is unset, invalid or all zero. */
 export function readTraceParent({ TRACEPARENT: text = '' }: Runtime['env']): TraceParent | undefined {

@@ -247,3 +247,47 @@ describe('the spool', () => {
     expect(JSON.parse(again.stdout)).toEqual({ sent: 0, remaining: 0, other_base_urls: 1 });
   });
 });
+
+describe('svc call start', () => {
+  const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';
+  const spanId = '00f067aa0ba902b7';
+  const env = { TRACEPARENT: `00-${traceId}-${spanId}-00` };
+  const dryRun = async (flags: readonly string[], variables: Record<string, string> = env) => {
+    const { stdout } = await run(['call', 'start', ...project, '--op-name', 'x', '--dry-run', ...flags], {
+      env: variables,
+    });
+    return JSON.parse(stdout).start;
+  };
+  const hex = /^[0-9a-f]{16}$/;
+  const uuid = /^[0-9a-f]{8}-/;
+
+  it('continues the trace of the environment', async () => {
+    const start = await dryRun([]);
+    expect(start).toMatchObject({ trace_id: traceId, parent_id: spanId });
+    expect(start.id).toMatch(hex);
+  });
+
+  it.each([
+    ['--no-parent', ['--no-parent'], env],
+    ['an id of a trace', ['--trace-id', traceId], env],
+    ['no parent', [], {}],
+    ['an invalid parent', [], { TRACEPARENT: 'no' }],
+  ])('has ids of its own with %s', async (_, flags, variables) => {
+    const start = await dryRun(flags, variables as Record<string, string>);
+    expect(start.parent_id).toBeUndefined();
+    expect(start.id).toMatch(uuid);
+  });
+
+  it('adds nothing with --exact', async () => {
+    expect(Object.keys(await dryRun(['--exact']))).toEqual(['op_name', 'project_id']);
+  });
+
+  it('exports its ids for child processes', async () => {
+    const { stdout } = await inShell(
+      'eval "$(svc call start --local --project-id a/b --op-name x --export)"; echo "$TRACEPARENT $SVC_CALL_ID $SVC_TRACE_ID"',
+    );
+    const [parent = '', call = '', trace = ''] = stdout.trim().split(' ');
+    expect(parent).toBe(`00-${trace}-${call}-01`);
+    expect([call, trace]).toEqual([expect.stringMatching(hex), expect.stringMatching(/^[0-9a-f]{32}$/)]);
+  });
+});

@@ -49,7 +49,9 @@ function fieldNotes(field: Field): string {
 }
 
 const fillNotes = {
-  uuid: 'Made here if absent, unless `--exact`',
+  'call-id': 'Default: a new id, unless `--exact`',
+  'trace-id': 'Default: the trace of `TRACEPARENT`, else a new id, unless `--exact`',
+  'parent-id': 'Default: the parent in `TRACEPARENT`, unless `--exact`',
   now: 'The time now if absent, unless `--exact`',
   empty: '`{}` if absent, unless `--exact`',
   project: 'From `SVC_PROJECT_ID` or the profile if absent, unless `--exact`',

@@ -17,10 +17,11 @@ import {
   recordedInputs,
   traceTarget,
 } from '../../trace/call-record.ts';
+import { readParent } from '../../trace/read-parent.ts';
 import { redactArguments, secretEnvironmentValues } from '../../trace/redact-arguments.ts';
 import { type ChildResult, runChild } from '../../trace/run-child.ts';
 import { removeSpooledCall, spoolCall, spoolDirectory } from '../../trace/spool.ts';
-import { createTraceContext, readTraceParent, traceEnvironment } from '../../trace/trace-context.ts';
+import { createTraceContext, traceEnvironment } from '../../trace/trace-context.ts';
 import { replaceProcess } from './replace-process.ts';
 import { sendExitFeedback } from './send-exit-feedback.ts';
 
@@ -105,9 +106,7 @@ async function prepareCommand(words: readonly string[], flags: FlagValues, conte
   const settings = await resolveCallSettings(callStartOperation, flags, context);
   const isExact = getBooleanFlag(flags, 'exact') === true;
   const isParentUsed = getBooleanFlag(flags, 'parent') !== false && !isExact;
-  const parent = isParentUsed ? readTraceParent(env) : undefined;
-  if (isParentUsed && env.TRACEPARENT && !parent)
-    await report.detail(`warning: TRACEPARENT is not valid and is ignored: ${JSON.stringify(env.TRACEPARENT)}`);
+  const parent = isParentUsed ? await readParent(env, report) : undefined;
   const trace = createTraceContext(parent, runtime);
   const autofill = await resolveAutofill({ ...settings.options, exact: false }, settings.chosen, runtime);
   const projectId = getStringFlag(flags, 'project-id') ?? autofill?.project.text;

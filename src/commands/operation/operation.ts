@@ -11,10 +11,13 @@ import { prepareRequest } from '../../client/prepared-request.ts';
 import type { Invocation, RunCommand } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
-import { getBooleanFlag, getStringFlag } from '../../flag.ts';
+import { type FlagValues, getBooleanFlag, getStringFlag } from '../../flag.ts';
 import { rootOf } from '../../json/json-node.ts';
 import type { Operation } from '../../operations/operation.ts';
 import { defaultFormat } from '../../results/output-format.ts';
+import { readParent } from '../../trace/read-parent.ts';
+import { createTraceContext, type TraceContext } from '../../trace/trace-context.ts';
+import { traceExports } from '../../trace/trace-exports.ts';
 import type { PreparedTraining } from '../train/training-request.ts';
 import { rejectBatchFlags } from './reject-batch-flags.ts';
 import { sendAndShow } from './send-and-show.ts';
@@ -45,8 +48,9 @@ export function runOperation(operation: Operation): RunCommand {
       if (!url) throw missingBaseUrl();
       // What can be given away once only cannot be sent again.
       const maxRetries = training?.isSingleUse ? 0 : callSettings.maxRetries;
+      const textOf = getBooleanFlag(invocation.flags, 'export') ? traceExports(runtime.env) : undefined;
       await sendAndShow(
-        { ...callSettings, maxRetries, prepared, url, conversation, observer: training?.observer },
+        { ...callSettings, maxRetries, prepared, url, conversation, observer: training?.observer, textOf },
         context,
       );
     } finally {
@@ -54,6 +58,17 @@ export function runOperation(operation: Operation): RunCommand {
       await conversation?.close();
     }
   };
+}
+
+// Without a parent and --export, ids are UUIDs.
+async function readTrace(
+  { continuesTrace }: Operation,
+  flags: FlagValues,
+  { runtime, report }: Context,
+): Promise<TraceContext | undefined> {
+  if (!continuesTrace) return undefined;
+  const parent = getBooleanFlag(flags, 'parent') === false ? undefined : await readParent(runtime.env, report);
+  return parent || getBooleanFlag(flags, 'export') ? createTraceContext(parent, runtime) : undefined;
 }
 
 // A body of trajectories may be larger than memory.
@@ -91,7 +106,8 @@ async function buildCheckedBody(
     randomBytes: runtime.randomBytes,
   };
   const commandInput = { operation, args, flags, stdinIsTerminal: runtime.stdin.isTTY === true };
-  const settings = await resolveAutofill(options, chosen, runtime);
+  const autofill = await resolveAutofill(options, chosen, runtime);
+  const settings = autofill && { ...autofill, trace: await readTrace(operation, flags, context) };
   const buildResult = await buildBody(commandInput, { settings, conversation: conversation?.source }, dependencies);
   const streamMode = chooseStreamMode(operation, options, stdout.isTerminal);
   const draft =

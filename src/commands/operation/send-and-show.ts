@@ -30,6 +30,8 @@ export interface SendOptions extends CallSettings {
   readonly url: URL;
   readonly conversation: Conversation | undefined;
   readonly observer: RequestObserver | undefined;
+  /** Prints this text instead of the response. */
+  readonly textOf?: ResultView['textOf'];
 }
 
 /** Sends a request, prints the response and returns it; a conversation is saved with it. Throws the Failure otherwise. */
@@ -42,9 +44,10 @@ export async function sendAndShow(sendOptions: SendOptions, context: Context): P
   report.addSecrets(requestSecrets(prepared));
   // Before anything is sent: a result that cannot be written is better not requested.
   const sink = await openSink(options.output, stdout, runtime.cwd);
-  const format = options.format ?? defaultFormat(operation.result.as, sink.writer.isTerminal);
+  const { textOf } = sendOptions;
+  const format = options.format ?? (textOf ? 'text' : defaultFormat(operation.result.as, sink.writer.isTerminal));
   const requestedChoices = requestedChoiceCount(rootOf(draft.doc));
-  const view: ResultView = { operation, format, sink, context, requestedChoices };
+  const view: ResultView = { operation, format, sink, context, requestedChoices, textOf };
   const requestContext = createRequestContext(operation, draft);
   let transport: Transport | undefined;
   let response: Response | undefined;
