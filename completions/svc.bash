@@ -180,7 +180,7 @@ _svc_command() {
       valued="--error-format"
       ;;
     "profile remove")
-      flags="--yes --verbose -v --quiet -q --error-format --help -h"
+      flags="--yes -y --verbose -v --quiet -q --error-format --help -h"
       valued="--error-format"
       ;;
     "train lint")

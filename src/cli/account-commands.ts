@@ -1,11 +1,20 @@
 import type { Command } from '../command.ts';
 import { type Setting, settingFlag, settings } from '../config/settings.ts';
 import type { Flag } from '../flag.ts';
-import { baseUrlFlags, profileFlag, reportFlags, resultFlags } from './shared-flags.ts';
+import { baseUrlFlags, profileFlag, reportFlags, reportFlagsExcept, resultFlags } from './shared-flags.ts';
 
-const yesFlag: Flag = { name: 'yes', takes: 'switch', group: 'Common', summary: 'Do not ask' };
+const yesFlag: Flag = {
+  name: 'yes',
+  short: 'y',
+  takes: 'switch',
+  group: 'Common',
+  summary: 'Do not ask for confirmation',
+};
 
-const selectedProfileFlag: Flag = { ...profileFlag, summary: 'Profile to use; "default" if none is in use' };
+const selectedProfileFlag: Flag = {
+  ...profileFlag,
+  summary: 'Profile to use (default: the one in use, else "default")',
+};
 
 const profileHeaderSummary = 'Header to send with every request; replaces the headers of the profile; repeatable';
 
@@ -15,13 +24,13 @@ const profileSettingFlags: readonly Flag[] = settings
   .map(({ name }) => settingFlag(name))
   .map((flag) => (flag.name === 'header' ? { ...flag, summary: profileHeaderSummary } : flag));
 
-/** The commands that say where requests go and as whom (PRODUCT.md section 4). */
+/** The commands about profiles and credentials (docs/contract.md). */
 export const accountCommands: readonly Command[] = [
   {
     words: ['auth', 'login'],
     summary: 'Store credentials in a profile',
     about:
-      'Credentials are asked for on a terminal, or read from stdin or a file. They are stored for the base addresses the profile has now, and are never sent to another origin.',
+      'Prompts for credentials on a terminal, or reads them from stdin or a file. They are stored for the current base URLs of the profile and never sent to another origin. Secrets are never accepted as arguments.',
     flags: [
       selectedProfileFlag,
       ...baseUrlFlags(['trace', 'chat', 'train']),
@@ -45,7 +54,7 @@ export const accountCommands: readonly Command[] = [
         name: 'keychain',
         takes: 'switch',
         group: 'Common',
-        summary: "Keep the secrets in the operating system's keychain, if there is one",
+        summary: "Store the secrets in the operating system's keychain, if available",
       },
       ...reportFlags,
     ],
@@ -64,46 +73,46 @@ export const accountCommands: readonly Command[] = [
   {
     words: ['auth', 'logout'],
     summary: 'Remove the credentials of a profile',
-    flags: [selectedProfileFlag, ...reportFlags],
-    examples: [{ why: 'Forget the credentials of a profile', args: 'auth logout --profile staging' }],
+    flags: [selectedProfileFlag, ...reportFlagsExcept('verbose')],
+    examples: [{ why: 'Remove the credentials of the profile staging', args: 'auth logout --profile staging' }],
     load: async () => (await import('../commands/auth/logout.ts')).runAuthLogout,
   },
   {
     words: ['auth', 'status'],
-    summary: 'Show which credentials there are, without showing them',
-    flags: [selectedProfileFlag, ...resultFlags('report'), ...reportFlags],
+    summary: 'Show which credentials are stored, without their values',
+    flags: [selectedProfileFlag, ...resultFlags('report'), ...reportFlagsExcept('verbose', 'quiet')],
     examples: [{ why: 'For a script', args: 'auth status --json' }],
     load: async () => (await import('../commands/auth/status.ts')).runAuthStatus,
   },
   {
     words: ['profile', 'list'],
     summary: 'List the profiles',
-    flags: [...resultFlags('rows'), ...reportFlags],
-    examples: [{ why: 'List them', args: 'profile list' }],
+    flags: [...resultFlags('rows'), ...reportFlagsExcept('verbose', 'quiet')],
+    examples: [{ why: 'List all profiles', args: 'profile list' }],
     load: async () => (await import('../commands/profile/list.ts')).runProfileList,
   },
   {
     words: ['profile', 'show'],
     summary: 'Show a profile without its secrets',
-    argument: { name: 'name', summary: 'The profile; the one in use if absent' },
-    flags: [...resultFlags('record'), ...reportFlags],
-    examples: [{ why: 'Show the one in use', args: 'profile show' }],
+    argument: { name: 'name', summary: 'The profile (default: the one in use)' },
+    flags: [...resultFlags('record'), ...reportFlagsExcept('verbose', 'quiet')],
+    examples: [{ why: 'Show the profile in use', args: 'profile show' }],
     load: async () => (await import('../commands/profile/show.ts')).runProfileShow,
   },
   {
     words: ['profile', 'set'],
-    summary: 'Change a profile, or make one',
+    summary: 'Change or create a profile',
     about:
-      "An empty value removes a setting: --model=, and -H '' all headers. A credential command runs for the addresses the profile has now, finds in SVC_CREDENTIAL whether basic or bearer is wanted, and has 10 s; it comes before stored credentials.",
+      "An empty value removes a setting: --model= removes the model, -H '' all headers. A credential command is bound to the current base URLs of the profile, finds basic or bearer in SVC_CREDENTIAL, must finish within 10 s, and takes precedence over stored credentials.",
     argument: { name: 'name', summary: 'The profile', isRequired: true },
-    flags: [...profileSettingFlags, ...reportFlags],
+    flags: [...profileSettingFlags, ...reportFlagsExcept('verbose')],
     examples: [
       {
-        why: 'Another service for chats',
+        why: 'Use another service for chats',
         args: 'profile set work --base-url https://api.example.com --chat-base-url http://127.0.0.1:8000',
       },
       {
-        why: 'A token from a password manager',
+        why: 'Get the token from a password manager',
         args: 'profile set work --base-url https://api.example.com --credential-command "/usr/bin/pass show svc"',
       },
     ],
@@ -111,9 +120,9 @@ export const accountCommands: readonly Command[] = [
   },
   {
     words: ['profile', 'use'],
-    summary: 'Choose the profile to use where none is named',
+    summary: 'Select the default profile',
     argument: { name: 'name', summary: 'The profile', isRequired: true },
-    flags: reportFlags,
+    flags: reportFlagsExcept('verbose'),
     examples: [{ why: 'Use the embedded service from now on', args: 'profile use local' }],
     load: async () => (await import('../commands/profile/use.ts')).runProfileUse,
   },
@@ -121,8 +130,8 @@ export const accountCommands: readonly Command[] = [
     words: ['profile', 'remove'],
     summary: 'Remove a profile and its credentials',
     argument: { name: 'name', summary: 'The profile', isRequired: true },
-    flags: [yesFlag, ...reportFlags],
-    examples: [{ why: 'Without being asked', args: 'profile remove staging --yes' }],
+    flags: [yesFlag, ...reportFlagsExcept('verbose')],
+    examples: [{ why: 'Without a prompt', args: 'profile remove staging --yes' }],
     load: async () => (await import('../commands/profile/remove.ts')).runProfileRemove,
   },
 ];

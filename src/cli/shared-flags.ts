@@ -21,10 +21,11 @@ export const reportFlags: readonly Flag[] = [
   settingFlag('error_format'),
 ];
 
-/** The same flags for commands that send nothing: accepted everywhere, listed only where they have an effect. */
-export const quietReportFlags: readonly Flag[] = reportFlags.map((flag) =>
-  flag.name === 'error-format' ? flag : { ...flag, isHidden: true },
-);
+/** The same flags, of which some have no effect on a command: it accepts them, and help does not list them. */
+export function reportFlagsExcept(...hidden: readonly ('verbose' | 'quiet')[]): Flag[] {
+  const names: readonly string[] = hidden;
+  return reportFlags.map((flag) => (names.includes(flag.name) ? { ...flag, isHidden: true } : flag));
+}
 
 /** The flags that select the format of a result, among those that its kind has. */
 export function resultFlags(kind: ResultKind): Flag[] {

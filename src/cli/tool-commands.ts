@@ -1,7 +1,15 @@
 import type { Command } from '../command.ts';
 import { allOperations } from '../operations/all-operations.ts';
 import { helpTopicNames } from './help-topic-names.ts';
-import { baseUrlFlags, certificateFlags, localFlag, profileFlag, reportFlags, resultFlags } from './shared-flags.ts';
+import {
+  baseUrlFlags,
+  certificateFlags,
+  localFlag,
+  profileFlag,
+  reportFlags,
+  reportFlagsExcept,
+  resultFlags,
+} from './shared-flags.ts';
 
 /** The commands around the operations. */
 export const toolCommands: readonly Command[] = [
@@ -9,14 +17,14 @@ export const toolCommands: readonly Command[] = [
     words: ['serve'],
     summary: 'Run the local service on a port',
     about:
-      'All five operations on an embedded database, for development, tests and CI. Credentials are SVC_USERNAME, SVC_PASSWORD and SVC_TOKEN, or those of a file, or made at start and written beside the data.',
+      'Serves all five operations from an embedded database, for development, tests and CI. Credentials come from SVC_USERNAME, SVC_PASSWORD and SVC_TOKEN or from a file; otherwise svc generates them and stores them next to the data.',
     flags: [
       {
         name: 'port',
         takes: 'value',
         value: '<n>',
         group: 'Common',
-        summary: 'Port on 127.0.0.1; 0, the default, takes a free one',
+        summary: 'Port on 127.0.0.1 (default: 0, a free port)',
       },
       {
         name: 'data',
@@ -32,13 +40,13 @@ export const toolCommands: readonly Command[] = [
         group: 'Common',
         summary: 'JSON file with username, password and token',
       },
-      { name: 'auth', takes: 'off', group: 'Common', summary: 'Take requests without credentials' },
+      { name: 'auth', takes: 'off', group: 'Common', summary: 'Accept requests without credentials' },
       {
         name: 'upstream',
         takes: 'value',
         value: '<url>',
         group: 'Common',
-        summary: 'Answer chats with this server (vLLM, llama.cpp, Ollama); its token is SVC_UPSTREAM_TOKEN',
+        summary: 'Forward chats to this server (vLLM, llama.cpp, Ollama); its token is SVC_UPSTREAM_TOKEN',
       },
       {
         name: 'max-body',
@@ -65,24 +73,24 @@ export const toolCommands: readonly Command[] = [
       ...reportFlags,
     ],
     examples: [
-      { why: 'On a free port, with data of its own', args: 'serve --data ./svc.db --json' },
+      { why: 'On a free port, with its own data', args: 'serve --data ./svc.db --json' },
       { why: 'In front of a model server', args: 'serve --port 8080 --upstream http://127.0.0.1:11434/v1' },
     ],
     load: async () => (await import('../commands/serve.ts')).runServe,
   },
   {
     words: ['batch', 'merge'],
-    summary: 'Put the results of sharded batches together',
+    summary: 'Combine the outputs of sharded batches',
     about:
-      'Takes the files that --batch wrote with -o, on as many machines as there were shards, and prints their results in the order of the lines, one each. Says which lines are missing.',
-    argument: { name: 'files', summary: 'Files of results', isRepeatable: true, isFile: true },
+      'Reads the files that --batch wrote with -o, one per shard, and prints one result per input line in input order. Missing lines are reported.',
+    argument: { name: 'files', summary: 'Output files of the shards', isRepeatable: true, isFile: true },
     flags: [
       {
         name: 'input',
         takes: 'value',
         value: '<file>',
         group: 'Common',
-        summary: 'The file of lines the batches were of, to see what is missing at its end',
+        summary: 'Input file of the batches, to detect missing lines at its end',
       },
       {
         name: 'output',
@@ -90,14 +98,14 @@ export const toolCommands: readonly Command[] = [
         takes: 'value',
         value: '<file>',
         group: 'Output',
-        summary: 'Write the results to a file',
+        summary: 'Write the results to a file; - is stdout',
       },
       ...resultFlags('lines'),
-      ...reportFlags,
+      ...reportFlagsExcept('verbose'),
     ],
     examples: [
       {
-        why: 'Two halves, and is anything missing',
+        why: 'Combine two shards and report missing lines',
         args: 'batch merge a.jsonl b.jsonl --input prompts.jsonl -o all.jsonl',
       },
     ],
@@ -105,7 +113,7 @@ export const toolCommands: readonly Command[] = [
   },
   {
     words: ['spec'],
-    summary: 'Print the JSON Schema of a body, and more',
+    summary: 'Print the JSON Schema of a body',
     argument: {
       name: 'command',
       summary: 'The operation: feedback replace, chat, ...',
@@ -113,24 +121,24 @@ export const toolCommands: readonly Command[] = [
       offers: [...new Set(allOperations.map(({ command: [first = ''] }) => first))],
     },
     flags: [
-      { name: 'reply', takes: 'switch', group: 'Common', summary: 'Schema of the reply' },
-      { name: 'skeleton', takes: 'switch', group: 'Common', summary: 'A body with every member, to fill in' },
-      { name: 'openapi', takes: 'switch', group: 'Common', summary: 'The whole interface as OpenAPI 3.1' },
+      { name: 'reply', takes: 'switch', group: 'Common', summary: 'Print the schema of the response' },
+      { name: 'skeleton', takes: 'switch', group: 'Common', summary: 'Print a sample body to fill in' },
+      { name: 'openapi', takes: 'switch', group: 'Common', summary: 'Print the whole interface as OpenAPI 3.1' },
       ...resultFlags('document'),
-      ...reportFlags,
+      ...reportFlagsExcept('verbose', 'quiet'),
     ],
     examples: [
       { why: 'The schema of a chat body', args: 'spec chat' },
       { why: 'A body to fill in', args: 'spec feedback replace --skeleton' },
-      { why: 'For other tools', args: 'spec --openapi' },
+      { why: 'An OpenAPI document for other tools', args: 'spec --openapi' },
     ],
     load: async () => (await import('../commands/spec.ts')).runSpec,
   },
   {
     words: ['doctor'],
-    summary: 'Show what is configured and whether the service can be reached',
+    summary: 'Show all settings and test the connection',
     about:
-      'Every setting with what gives it, the files svc uses, and a connection to each base address as far as TLS; no operation is called without --probe. Secrets are not shown, and no credential_command is run without --probe. Ends with 0 when all is well, also with warnings, else with the first of: 12 a file cannot be used, 2 a setting is wrong or there is no address, 13 something is insecure, 4 there are no credentials, 5 to 9 what came of the probe, 7 an address cannot be reached.',
+      'Shows every setting with its source, the files that svc uses, and connects to each base URL up to TLS. Only --probe calls an operation or runs a credential command. Secrets are redacted. Exits with 0 if there are no errors, otherwise with the first of: 12 (a file is unusable), 2 (a setting is invalid, or there is no base URL), 13 (insecure), 4 (no credentials), 5 to 9 (the probe failed), 7 (could not connect).',
     flags: [
       profileFlag,
       localFlag,
@@ -140,14 +148,14 @@ export const toolCommands: readonly Command[] = [
         name: 'probe',
         takes: 'switch',
         group: 'Common',
-        summary: 'Call feedback schema as well, which changes nothing',
+        summary: 'Also call feedback schema, which changes nothing',
       },
       ...resultFlags('report'),
       ...reportFlags,
     ],
     examples: [
-      { why: 'What counts here, and does it work', args: 'doctor' },
-      { why: 'Are the credentials good as well, for a script', args: 'doctor --profile work --probe --json' },
+      { why: 'Show the settings and test the connection', args: 'doctor' },
+      { why: 'Also test the credentials, for a script', args: 'doctor --profile work --probe --json' },
     ],
     load: async () => (await import('../commands/doctor/doctor.ts')).runDoctor,
   },
@@ -155,23 +163,23 @@ export const toolCommands: readonly Command[] = [
     words: ['completion'],
     summary: 'Print a completion script for a shell',
     about:
-      'bash: source <(svc completion bash). zsh: svc completion zsh > a folder of $fpath, named _svc. fish: svc completion fish | source.',
+      'bash: source <(svc completion bash). zsh: save the output as _svc in a directory of $fpath. fish: svc completion fish | source.',
     argument: { name: 'shell', summary: 'The shell', isRequired: true, choices: ['bash', 'zsh', 'fish', 'powershell'] },
-    flags: reportFlags,
-    examples: [{ why: 'For this bash', args: 'completion bash' }],
+    flags: reportFlagsExcept('verbose', 'quiet'),
+    examples: [{ why: 'Enable completion in this bash', args: 'completion bash' }],
     load: async () => (await import('../commands/completion.ts')).runCompletion,
   },
   {
     words: ['help'],
-    summary: 'Explain a command, exit-codes or environment',
+    summary: 'Show help for a command or topic',
     argument: {
       name: 'topic',
-      summary: 'A command, exit-codes or environment',
+      summary: 'A command or a topic',
       isRepeatable: true,
       offers: helpTopicNames,
     },
-    flags: reportFlags,
-    examples: [{ why: 'What the exit codes mean', args: 'help exit-codes' }],
+    flags: reportFlagsExcept('verbose', 'quiet'),
+    examples: [{ why: 'List the exit codes', args: 'help exit-codes' }],
     load: async () => (await import('../commands/help.ts')).runHelp,
   },
 ];

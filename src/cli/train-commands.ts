@@ -1,17 +1,17 @@
 import type { Command } from '../command.ts';
 import { lintKindNames } from '../train/lint/lint-kinds.ts';
-import { reportFlags, resultFlags } from './shared-flags.ts';
+import { reportFlagsExcept, resultFlags } from './shared-flags.ts';
 
-/** The commands around training jobs. Their second words are such only as the first word after `train`. */
+/** The commands about training jobs. `lint` and `log` are commands only as the first word after `train`. */
 export const trainCommands: readonly Command[] = [
   {
     words: ['train', 'lint'],
-    summary: 'Check trajectories for what cannot be trained on',
+    summary: 'Check trajectories without sending them',
     about:
-      'Sends nothing and needs no credentials. Tells of groups, trajectories, rewards and sizes, and finds what a service takes but nothing can be learned from; of each kind of finding the first hundred are told and all are counted. Minima and maxima of rewards are exact, means and spreads (standard deviations) are doubles. Ends with 3 where the files could not be sent as they are.',
+      'Needs no credentials. Reports groups, trajectories, rewards and sizes, and data that a service accepts although it contains no training signal. Prints the first hundred findings of each kind and counts all. Minimum and maximum of rewards are exact; mean and standard deviation are doubles. Exits with 3 if the files are not valid.',
     argument: {
       name: 'files',
-      summary: 'Trajectory groups: a JSON list, or JSONL with a group a line; - is stdin',
+      summary: 'Trajectory groups: a JSON array, or JSONL with one group per line; - is stdin',
       isRepeatable: true,
       isFile: true,
     },
@@ -22,14 +22,14 @@ export const trainCommands: readonly Command[] = [
         takes: 'value',
         value: '<file>',
         group: 'Common',
-        summary: 'A whole body; - is stdin',
+        summary: 'A whole training body; - is stdin',
       },
       {
         name: 'group-by',
         takes: 'value',
         value: '<path>',
         group: 'Common',
-        summary: 'Put trajectories into groups by the value at a path in each, such as metadata.task',
+        summary: 'Group trajectories by the value at this path, such as metadata.task',
       },
       {
         name: 'fail-on',
@@ -37,7 +37,7 @@ export const trainCommands: readonly Command[] = [
         value: '<kinds>',
         offers: ['any', ...lintKindNames],
         group: 'Common',
-        summary: `End with 13 if there are such findings: any, or of ${lintKindNames.join(', ')}; with commas between them`,
+        summary: `Exit with 13 on findings of these kinds, separated by commas: any, ${lintKindNames.join(', ')}`,
       },
       {
         name: 'annotations',
@@ -48,33 +48,33 @@ export const trainCommands: readonly Command[] = [
         summary: 'Also print each finding on stderr as a workflow command, which GitHub shows beside the line',
       },
       ...resultFlags('report'),
-      ...reportFlags,
+      ...reportFlagsExcept('verbose'),
     ],
     examples: [
-      { why: 'What would be trained on', args: 'train lint groups.jsonl' },
-      { why: 'In CI, before it is sent', args: 'train lint groups.jsonl --fail-on zero-variance,no-logprobs' },
-      { why: 'A trajectory a line, by task', args: 'train lint runs.jsonl --group-by metadata.task' },
+      { why: 'Summarize what would be trained on', args: 'train lint groups.jsonl' },
+      { why: 'In CI, before sending', args: 'train lint groups.jsonl --fail-on zero-variance,no-logprobs' },
+      { why: 'One trajectory per line, grouped by task', args: 'train lint runs.jsonl --group-by metadata.task' },
     ],
     load: async () => (await import('../commands/train/lint.ts')).runTrainLint,
   },
   {
     words: ['train', 'log'],
-    summary: 'List the training jobs that were sent from here',
+    summary: 'List the training jobs sent from here',
     about:
-      'Each job that svc train sent, or tried to: when, its id, the digest of its body, size, outcome and files, the newest last. As JSON all that is known, without a digit lost. A job whose outcome is unknown may have been applied.',
+      'Lists each job that svc train sent or tried to send, newest last: time, id, digest of the body, size, outcome and files. A job with an unknown outcome may have been applied.',
     flags: [
       {
         name: 'limit',
         takes: 'value',
         value: '<n>',
         group: 'Common',
-        summary: 'Only so many, the newest ones',
+        summary: 'Show only the newest n jobs',
       },
       ...resultFlags('rows'),
-      ...reportFlags,
+      ...reportFlagsExcept('verbose'),
     ],
     examples: [
-      { why: 'What was sent last', args: 'train log --limit 10' },
+      { why: 'Show the last jobs', args: 'train log --limit 10' },
       { why: 'For a script', args: 'train log --json' },
     ],
     load: async () => (await import('../commands/train/log.ts')).runTrainLog,

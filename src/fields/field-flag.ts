@@ -2,15 +2,15 @@ import type { Flag } from '../flag.ts';
 import { writeJson } from '../json/write-json.ts';
 import { type Field, flagName, type Shape } from './field.ts';
 
-/** The flag of a member of a body; what help says of it comes from the field. */
+/** The flag of a field of a body; its help comes from the field. */
 export function fieldFlag(name: string, field: Field): Flag {
   return {
     name: flagName(name),
     ...(field.short ? { short: field.short } : {}),
     takes: flagKind(field),
-    value: placeholder(field),
+    ...(field.type === 'boolean' ? {} : { value: placeholder(field) }),
     summary: [field.summary, ...summaryNotes(field)].join(' '),
-    group: field.required ? 'Required' : field.common ? 'Common' : 'More',
+    group: field.required ? 'Required' : field.common ? 'Common' : (field.topic ?? 'More'),
     ...(field.type === 'string' && field.oneOf ? { offers: field.oneOf } : {}),
   };
 }
@@ -20,7 +20,7 @@ function flagKind(shape: Shape): Flag['takes'] {
   return shape.type === 'list' && isScalar(shape.of) ? 'values' : 'value';
 }
 
-/** True for values a single word of a command line can hold; what is not shown in the interface counts as text. */
+/** True for values that fit one argument; a shape that the interface leaves open counts as text. */
 export function isScalar({ type }: Shape): boolean {
   return type === 'string' || type === 'integer' || type === 'number' || type === 'json';
 }
@@ -50,7 +50,7 @@ function placeholder(shape: Shape & { readonly secret?: true }): string {
 function summaryNotes(field: Field): string[] {
   const notes: string[] = [];
   if ('min' in field && field.min !== undefined && field.max !== undefined) notes.push(`${field.min} to ${field.max}`);
-  if (field.default !== undefined) notes.push(`default: ${writeJson(field.default)}`);
+  if (field.default !== undefined && field.type !== 'list') notes.push(`default: ${writeJson(field.default)}`);
   if (field.deprecated) notes.push(`deprecated: ${field.deprecated}`);
   return notes.length > 0 ? [`(${notes.join('; ')})`] : [];
 }

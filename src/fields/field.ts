@@ -78,6 +78,8 @@ export type Field = Shape & {
   readonly short?: string;
   /** One of the few that most requests use: help lists these first. */
   readonly common?: true;
+  /** The heading in help that lists its flag, unless it is required or common. */
+  readonly topic?: string;
   /** Only the service sets it: no flag, and a value from a client is an error. */
   readonly filledByService?: true;
   /** Never shown, and never accepted as an argument. */

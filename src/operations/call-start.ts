@@ -1,15 +1,15 @@
 import { BYTES_PER_MEBIBYTE, type Operation } from './operation.ts';
 
-// SERVERS.md: a request above 32 MiB is refused; larger fields of a row are silently replaced.
+// docs/servers.md: a request above 32 MiB is rejected; larger fields of a row are silently replaced.
 const MAX_BODY_BYTES = 32 * 1024 * 1024;
 const MAX_ROW_BYTES = 3.5 * 1024 * 1024;
 
-/** POST /call/start (INTERFACE.md): records the start of a traced call. The same id again is the same call. */
+/** POST /call/start (INTERFACE.md): records the start of a traced call. The same id is the same call. */
 export const callStartOperation = {
   command: ['call', 'start'],
   summary: 'Record the start of a traced call',
   about:
-    'Absent ids and the start time are made here and sent, so that they are known even if the answer is lost. Starting the same id again is harmless: it stays one call.',
+    'svc fills in missing ids and the start time, so that they are known even if the response is lost. Sending the same id again does not create a second call, so svc retries after transient failures.',
   path: '/call/start',
   auth: 'basic',
   host: 'trace',
@@ -23,7 +23,7 @@ export const callStartOperation = {
     start: {
       type: 'object',
       required: true,
-      summary: 'The call that starts',
+      summary: 'The call',
       advice: { bytes: MAX_BODY_BYTES },
       fields: {
         attributes: {
@@ -31,7 +31,7 @@ export const callStartOperation = {
           fill: 'empty',
           advice: { required: true, keeps: MAX_ROW_BYTES },
           common: true,
-          summary: 'Free-form facts about the call',
+          summary: 'Free-form attributes of the call',
           sample: { env: 'ci' },
         },
         inputs: {
@@ -39,14 +39,14 @@ export const callStartOperation = {
           fill: 'empty',
           advice: { required: true, keeps: MAX_ROW_BYTES },
           common: true,
-          summary: 'What the call was given, by name',
+          summary: 'Inputs of the call, by name',
           sample: { question: 'Where is my parcel?' },
         },
         op_name: {
           type: 'string',
           advice: { required: true, format: 'op-name' },
           common: true,
-          summary: 'Name of the operation that is called, or its op ref',
+          summary: 'Name of the called operation, or its op ref',
           sample: 'answer-question',
         },
         project_id: {
@@ -55,7 +55,7 @@ export const callStartOperation = {
           fill: 'project',
           advice: { required: true },
           common: true,
-          summary: 'Project of the call, as <entity>/<project>',
+          summary: 'Project of the call',
         },
         started_at: {
           type: 'string',
@@ -63,21 +63,21 @@ export const callStartOperation = {
           fill: 'now',
           advice: { required: true },
           common: true,
-          summary: 'When the call started; now if absent',
+          summary: 'Start of the call (default: now)',
         },
-        display_name: { type: 'string', summary: 'Name to show for the call', sample: 'Answer a question' },
+        display_name: { type: 'string', summary: 'Display name', sample: 'Answer a question' },
         id: {
           type: 'string',
           fill: 'call-id',
           advice: { format: 'call-id' },
           common: true,
-          summary: 'Id of the call; made here if absent',
+          summary: 'Id of the call (default: generated)',
           sample: '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05',
         },
         otel_dump: {
           type: 'object',
           advice: { keeps: MAX_ROW_BYTES },
-          summary: 'The OpenTelemetry span the call was made from',
+          summary: 'The OpenTelemetry span of the call',
           sample: { start_time_unix_nano: 1769851800123456789n },
         },
         parent_id: {
@@ -86,23 +86,23 @@ export const callStartOperation = {
           fillUnless: 'trace_id',
           advice: { format: 'call-id', wants: { member: 'trace_id', why: 'without it the call belongs to no trace' } },
           common: true,
-          summary: 'Id of the call this one is part of; give its trace id as well',
+          summary: 'Id of the parent call; set --trace-id too',
           sample: '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e04',
         },
-        thread_id: { type: 'string', summary: 'Id of the conversation the call belongs to', sample: 'thread-12' },
+        thread_id: { type: 'string', summary: 'Id of the conversation', sample: 'thread-12' },
         trace_id: {
           type: 'string',
           fill: 'trace-id',
           fillUnless: 'parent_id',
           advice: { format: 'trace-id' },
           common: true,
-          summary: 'Id of the trace; made here if absent and there is no parent',
+          summary: 'Id of the trace (default: generated, unless there is a parent)',
           sample: '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e06',
         },
         turn_id: { type: 'string', summary: 'Id of the turn within the conversation', sample: 'turn-3' },
-        svc_run_id: { type: 'string', summary: 'Id of the run the call was made in', sample: 'run-81' },
-        svc_run_step: { type: 'integer', summary: 'Step of that run', sample: 40 },
-        svc_user_id: { type: 'string', summary: 'User who made the call', sample: 'ada' },
+        svc_run_id: { type: 'string', summary: 'Id of the run', sample: 'run-81' },
+        svc_run_step: { type: 'integer', summary: 'Step of the run', sample: 40 },
+        svc_user_id: { type: 'string', summary: 'User of the call', sample: 'ada' },
       },
     },
   },
@@ -119,7 +119,7 @@ export const callStartOperation = {
       args: `call start --project-id acme/support-bot --op-name answer-question --inputs '{"question":"Where is my parcel?"}' --json`,
     },
     {
-      why: 'From a pipe, byte for byte',
+      why: 'From a pipe; the body is sent byte for byte',
       stdin: '{"start":{"project_id":"acme/support-bot","op_name":"answer"}}',
       args: 'call start',
     },

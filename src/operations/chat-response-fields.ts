@@ -3,14 +3,14 @@ import type { Field, Fields } from '../fields/field.ts';
 const tokenLogprobFields = {
   token: { type: 'string', summary: 'Text of the token' },
   logprob: { type: 'number', summary: 'Its log probability' },
-  bytes: { type: 'list', of: { type: 'integer' }, summary: 'Its bytes, which may be part of a character' },
+  bytes: { type: 'list', of: { type: 'integer' }, summary: 'Its bytes, which can be part of a character' },
 } as const satisfies Fields;
 
 const urlCitationFields = {
-  end_index: { type: 'integer', summary: 'Where the cited text ends' },
-  start_index: { type: 'integer', summary: 'Where it starts' },
+  end_index: { type: 'integer', summary: 'End of the cited text' },
+  start_index: { type: 'integer', summary: 'Start of the cited text' },
   title: { type: 'string', summary: 'Title of the page' },
-  url: { type: 'string', summary: 'Address of the page' },
+  url: { type: 'string', summary: 'URL of the page' },
 } as const satisfies Fields;
 
 const functionCallFields = {
@@ -19,34 +19,34 @@ const functionCallFields = {
 } as const satisfies Fields;
 
 const responseMessageFields = {
-  role: { type: 'string', join: 'first', summary: 'Who speaks' },
+  role: { type: 'string', join: 'first', summary: 'Role of the author' },
   content: { type: 'string', join: 'concatenate', summary: 'The text' },
   refusal: { type: 'string', join: 'concatenate', summary: 'Why the model refused' },
   annotations: {
     type: 'object',
     join: 'last',
-    summary: 'What the text refers to',
+    summary: 'References of the text',
     fields: {
-      type: { type: 'string', summary: 'Kind of annotation' },
+      type: { type: 'string', summary: 'Type of the annotation' },
       url_citation: { type: 'object', fields: urlCitationFields, summary: 'A cited page' },
     },
   },
   audio: {
     type: 'object',
     join: 'merge',
-    summary: 'The reply as sound',
+    summary: 'The response as audio',
     fields: {
-      id: { type: 'string', join: 'first', summary: 'Id of the sound' },
+      id: { type: 'string', join: 'first', summary: 'Id of the audio' },
       data: { type: 'string', join: 'concatenate', summary: 'Its bytes in base64' },
-      expires_at: { type: 'integer', join: 'last', summary: 'When it goes, in seconds since 1970' },
-      transcript: { type: 'string', join: 'concatenate', summary: 'What is said' },
+      expires_at: { type: 'integer', join: 'last', summary: 'Time of expiry, in seconds since 1970' },
+      transcript: { type: 'string', join: 'concatenate', summary: 'Transcript' },
     },
   },
   function_call: {
     type: 'object',
     join: 'merge',
     fields: functionCallFields,
-    summary: 'The called function, the old way',
+    summary: 'The called function (legacy form)',
   },
   tool_calls: {
     type: 'list',
@@ -57,7 +57,7 @@ const responseMessageFields = {
       fields: {
         function: { type: 'object', join: 'merge', fields: functionCallFields, summary: 'The called function' },
         id: { type: 'string', join: 'first', summary: 'Id of the call' },
-        type: { type: 'string', oneOf: ['function'], join: 'first', summary: 'Kind of tool' },
+        type: { type: 'string', oneOf: ['function'], join: 'first', summary: 'Type of the tool' },
       },
     },
   },
@@ -65,12 +65,12 @@ const responseMessageFields = {
     type: 'string',
     join: 'concatenate',
     aliases: ['reasoning_content'],
-    summary: 'What the model reasoned',
+    summary: 'The reasoning',
   },
 } as const satisfies Fields;
 
 const choiceFields = {
-  index: { type: 'integer', join: 'first', summary: 'Place among the choices' },
+  index: { type: 'integer', join: 'first', summary: 'Position among the choices' },
   message: {
     type: 'object',
     join: 'merge',
@@ -94,15 +94,15 @@ const choiceFields = {
             top_logprobs: {
               type: 'list',
               of: { type: 'object', fields: tokenLogprobFields },
-              summary: 'The likeliest tokens there',
+              summary: 'The most likely tokens at this position',
             },
           },
         },
       },
     },
   },
-  finish_reason: { type: 'string', join: 'last', summary: 'Why the reply ended: stop, length and others' },
-  stop_reason: { type: 'integer', join: 'last', summary: 'Token id that ended it' },
+  finish_reason: { type: 'string', join: 'last', summary: 'Why the response ended: stop, length and others' },
+  stop_reason: { type: 'integer', join: 'last', summary: 'Token id that ended the response' },
   token_ids: { type: 'list', of: { type: 'integer' }, join: 'append', summary: 'Ids of the generated tokens' },
 } as const satisfies Fields;
 
@@ -110,13 +110,13 @@ const tokenCountField = { type: 'integer', default: 0 } as const satisfies Omit<
 
 /** The chat completion (INTERFACE.md), and how the chunks of a streamed one join. */
 export const chatResponseFields = {
-  model: { type: 'string', required: true, join: 'first', summary: 'Model that answered' },
+  model: { type: 'string', required: true, join: 'first', summary: 'Model that responded' },
   choices: {
     type: 'list',
     required: true,
     join: 'by-index',
     of: { type: 'object', fields: choiceFields },
-    summary: 'The generated replies',
+    summary: 'The generated choices',
   },
   usage: {
     type: 'object',
@@ -125,11 +125,11 @@ export const chatResponseFields = {
     summary: 'Tokens used',
     fields: {
       prompt_tokens: { ...tokenCountField, summary: 'Tokens of the prompt' },
-      total_tokens: { ...tokenCountField, summary: 'All tokens' },
+      total_tokens: { ...tokenCountField, summary: 'Total tokens' },
       completion_tokens: { ...tokenCountField, summary: 'Generated tokens' },
       prompt_tokens_details: {
         type: 'object',
-        summary: 'Where the tokens of the prompt came from',
+        summary: 'Details of the prompt tokens',
         fields: { cached_tokens: { type: 'integer', summary: 'Tokens taken from the cache' } },
       },
     },

@@ -3,12 +3,12 @@ import { chatRequestFields } from './chat-request-fields.ts';
 import { chatResponseFields } from './chat-response-fields.ts';
 import { BYTES_PER_MEBIBYTE, type Operation } from './operation.ts';
 
-/** POST /v1/chat/completions (INTERFACE.md): a completion costs money each time it is asked for. */
+/** POST /v1/chat/completions (INTERFACE.md): each completion costs money. */
 export const chatOperation = {
   command: ['chat'],
   summary: 'Create a chat completion',
   about:
-    'The result is the text of the reply; --json gives the whole reply. Text piped in joins the prompt, or is the prompt where there is none; JSON piped in is the body.',
+    'Prints the text of the response; --json prints the whole response. Piped text is appended to the prompt, or is the prompt if there is none; piped JSON is the body.',
   path: '/v1/chat/completions',
   auth: 'bearer',
   host: 'chat',
@@ -20,7 +20,7 @@ export const chatOperation = {
   reply: chatResponseFields,
   result: { member: 'choices', as: 'chat' },
   streams: true,
-  arguments: { name: 'prompt', summary: 'Words of the prompt, joined by blanks', as: 'prompt' },
+  arguments: { name: 'prompt', summary: 'Words of the prompt, joined by spaces', as: 'prompt' },
   shorthands: {
     system: {
       kind: 'message',
@@ -28,19 +28,19 @@ export const chatOperation = {
       short: 's',
       value: '<text>',
       common: true,
-      summary: 'System message; replaces one that leads the conversation',
+      summary: 'System message; replaces a leading one',
     },
     developer: {
       kind: 'message',
       role: 'developer',
       value: '<text>',
-      summary: 'Developer message, the system message of newer reasoning models; replaces one that leads',
+      summary: 'Developer message, the system message of newer reasoning models; replaces a leading one',
     },
     message: {
       kind: 'role-message',
       value: '<role:text>',
       common: true,
-      summary: 'A message of any role; may be given again',
+      summary: 'Message of any role (repeatable)',
     },
     prefill: {
       kind: 'prefill',
@@ -52,20 +52,20 @@ export const chatOperation = {
       kind: 'conversation',
       value: '<file>',
       common: true,
-      summary: 'Go on with the conversation in this file and keep prompt and reply in it',
+      summary: 'Continue the conversation in this file; the prompt and the response are saved to it',
     },
     'json-schema': {
       kind: 'reply-schema',
       value: '<@file>',
       common: true,
-      summary: 'JSON Schema the reply must follow',
+      summary: 'JSON Schema of the response',
     },
   },
   examples: [
-    { why: 'Ask', args: 'chat -m svc-local "Name three rivers"' },
-    { why: 'Ask about a file', args: 'chat "Summarise this"', stdin: 'Parcels take two days.\n' },
-    { why: 'A reply that a script can read', args: 'chat "Where is my parcel?" --json-schema @answer.schema.json' },
-    { why: 'A whole body from a file, with another seed', args: 'chat -f chat.json --seed 9223372036854775807 --json' },
-    { why: 'In a loop that reads stdin itself', args: 'chat --no-stdin "Name a river" -q' },
+    { why: 'Ask a question', args: 'chat -m svc-local "Name three rivers"' },
+    { why: 'Ask about a file', args: 'chat "Summarize this"', stdin: 'Parcels take two days.\n' },
+    { why: 'JSON output for a script', args: 'chat "Where is my parcel?" --json-schema @answer.schema.json' },
+    { why: 'A body from a file, with another seed', args: 'chat -f chat.json --seed 9223372036854775807 --json' },
+    { why: 'In a loop that reads stdin', args: 'chat --no-stdin "Name a river" -q' },
   ],
 } as const satisfies Operation;

@@ -5,7 +5,7 @@ export const feedbackSchemaOperation = {
   command: ['feedback', 'schema'],
   summary: 'Discover the paths and types of feedback payloads',
   about:
-    'Lists the terminal JSON paths of payloads stored in a time window, with the type of the values found there. One payload is looked at per trigger ref.',
+    'Lists the terminal JSON paths of the payloads stored in a time window, with the types of their values. One payload per trigger ref is sampled.',
   path: '/feedback/payload_schema',
   auth: 'basic',
   host: 'trace',
@@ -19,14 +19,14 @@ export const feedbackSchemaOperation = {
       format: 'project-id',
       required: true,
       fill: 'project',
-      summary: 'Project to look in, as <entity>/<project>',
+      summary: 'Project to search',
     },
     start: {
       type: 'string',
       format: 'date-time',
       required: true,
       age: true,
-      summary: 'Start of the window in UTC, itself included',
+      summary: 'Start of the time window in UTC, inclusive: a date-time, or an age such as 7d',
     },
     end: {
       type: 'string',
@@ -34,7 +34,7 @@ export const feedbackSchemaOperation = {
       nullable: true,
       common: true,
       age: true,
-      summary: 'End of the window in UTC, itself left out; now if absent',
+      summary: 'End of the time window in UTC, exclusive: a date-time or an age (default: now)',
       sample: '2026-02-01T00:00:00Z',
     },
     feedback_type: {
@@ -50,13 +50,13 @@ export const feedbackSchemaOperation = {
       max: 5000,
       default: 2000,
       common: true,
-      summary: 'How many distinct trigger refs to sample at most, one payload each',
+      summary: 'Maximum number of distinct trigger refs to sample, one payload each',
     },
     trigger_ref: {
       type: 'string',
       nullable: true,
       common: true,
-      summary: 'Only feedback with this trigger ref; ending in :* it means all versions',
+      summary: 'Only feedback with this trigger ref; :* at the end matches all versions',
       sample: 'svc:///acme/support-bot/object/monitor:*',
     },
   },
@@ -68,8 +68,8 @@ export const feedbackSchemaOperation = {
       of: {
         type: 'object',
         fields: {
-          json_path: { type: 'string', summary: 'Path of a value, its keys joined by dots' },
-          value_type: { type: 'string', summary: 'Type of the values found there, such as numeric' },
+          json_path: { type: 'string', summary: 'Path of a value, keys joined by dots' },
+          value_type: { type: 'string', summary: 'Type of the values, such as numeric' },
         },
       },
     },
@@ -82,11 +82,11 @@ export const feedbackSchemaOperation = {
       member: 'start',
       value: '<age>',
       common: true,
-      summary: 'Start of the window as an age: 90s, 15m, 12h, 7d, 2w',
+      summary: 'Start of the time window as an age: 90s, 15m, 12h, 7d, 2w',
     },
   },
   examples: [
-    { why: 'What was fed back in the last week', args: 'feedback schema --project-id acme/support-bot --since 7d' },
+    { why: 'Feedback of the last week', args: 'feedback schema --project-id acme/support-bot --since 7d' },
     {
       why: 'All versions of one monitor',
       args: `feedback schema --project-id acme/support-bot --start 2026-01-01T00:00:00Z --trigger-ref 'svc:///acme/support-bot/object/monitor:*'`,

@@ -8,10 +8,10 @@ const experimentalConfigFields = {
   epsilon_high: { type: 'number', summary: 'Upper clip range of the policy ratio', sample: 0.28 },
   svc_k2_tau: { type: 'number', summary: 'Temperature of the k2 term', sample: 1 },
   learning_rate: { type: 'number', summary: 'Learning rate', sample: 0.00001 },
-  mask_prob_ratio: { type: 'boolean', summary: 'Mask tokens whose probability ratio is out of range' },
+  mask_prob_ratio: { type: 'boolean', summary: 'Mask tokens with a probability ratio out of range' },
   max_negative_advantage_importance_sampling_weight: {
     type: 'number',
-    summary: 'Cap of the importance weight where the advantage is negative',
+    summary: 'Maximum importance weight for negative advantages',
     sample: 5,
   },
   ppo: { type: 'boolean', summary: 'Use the PPO objective' },
@@ -19,12 +19,12 @@ const experimentalConfigFields = {
   scale_rewards: { type: 'boolean', summary: 'Scale rewards within a group' },
 } as const satisfies Fields;
 
-/** POST /v1/preview/training-jobs (INTERFACE.md): a repeat makes a second job. */
+/** POST /v1/preview/training-jobs (INTERFACE.md): a retry creates a second job. */
 export const trainOperation = {
   command: ['train'],
   summary: 'Create a reinforcement-learning training job',
   about:
-    'Trains a model on groups of trajectories, each with a reward. This operation is a preview and may change. A job is never sent twice: if the answer is lost, look before you run it again.',
+    'Trains a model on groups of trajectories, each with a reward. This operation is a preview: the service may change it. svc never sends a job twice; if the response is lost, check whether the job exists before running the command again.',
   path: '/v1/preview/training-jobs',
   auth: 'bearer',
   host: 'train',
@@ -44,20 +44,20 @@ export const trainOperation = {
       type: 'object',
       fields: experimentalConfigFields,
       common: true,
-      summary: 'Settings of the training algorithm; experimental',
+      summary: 'Settings of the training algorithm (experimental)',
     },
   },
   reply: { id: { type: 'string', format: 'uuid', required: true, summary: 'Id of the training job' } },
   result: { member: 'id', as: 'record' },
   arguments: {
     name: 'files',
-    summary: 'Trajectory groups: JSON lists, JSONL with a group a line, gzip, folders of them; - is stdin',
+    summary: 'Trajectory groups: JSON arrays, JSONL with one group per line, gzip, directories; - is stdin',
     as: { filesOf: 'trajectory_groups' },
   },
   examples: [
     { why: 'Train on a file of groups', args: 'train groups.jsonl --model-id 0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05' },
     {
-      why: 'A whole body from a file, with another learning rate',
+      why: 'A body from a file, with another learning rate',
       args: 'train -f job.json --set experimental_config.learning_rate:=0.00002',
     },
   ],

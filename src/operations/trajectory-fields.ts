@@ -1,33 +1,33 @@
 import type { Fields } from '../fields/field.ts';
 
 const toolFields = {
-  type: { type: 'string', summary: 'Kind of tool', sample: 'function' },
+  type: { type: 'string', summary: 'Type of the tool', sample: 'function' },
   function: {
     type: 'object',
-    summary: 'The function the tool is',
+    summary: 'The function',
     fields: {
-      name: { type: 'string', summary: 'Name the model calls it by', sample: 'lookup' },
-      description: { type: 'string', summary: 'What it does, for the model', sample: 'Looks up a parcel' },
+      name: { type: 'string', summary: 'Name that the model uses to call it', sample: 'lookup' },
+      description: { type: 'string', summary: 'Description for the model', sample: 'Looks up a parcel' },
       parameters: {
         type: 'object',
         summary: 'JSON Schema of its arguments',
         sample: { type: 'object', properties: {} },
       },
-      strict: { type: 'boolean', summary: 'Arguments must follow the schema exactly' },
+      strict: { type: 'boolean', summary: 'Require arguments to match the schema exactly' },
     },
   },
 } as const satisfies Fields;
 
-/** One run of a task and what it was worth (INTERFACE.md, training records). */
+/** One run of a task with its reward (INTERFACE.md, training records). */
 export const trajectoryFields = {
   additional_histories: {
     type: 'list',
     of: { type: 'json' },
-    summary: 'Further histories of the same run',
+    summary: 'Additional histories of the same run',
     sample: [],
   },
   final_policy_version: { type: 'integer', summary: 'Policy version at the end of the run', sample: 4 },
-  initial_policy_version: { type: 'integer', summary: 'Policy version at its start', sample: 4 },
+  initial_policy_version: { type: 'integer', summary: 'Policy version at the start of the run', sample: 4 },
   logs: { type: 'list', of: { type: 'json' }, summary: 'Log entries of the run', sample: ['looked up the parcel'] },
   messages_and_choices: {
     type: 'list',
@@ -35,14 +35,14 @@ export const trajectoryFields = {
     summary: 'Messages and model choices in order; choices carry token logprobs',
     sample: [{ role: 'user', content: 'Where is my parcel?' }],
   },
-  metadata: { type: 'object', summary: 'Free-form facts about the run', sample: { task: 'parcel' } },
+  metadata: { type: 'object', summary: 'Free-form metadata of the run', sample: { task: 'parcel' } },
   metrics: { type: 'object', summary: 'Measurements of the run by name', sample: { turns: 1 } },
-  reward: { type: 'number', summary: 'How good the run was', sample: 0.5 },
-  start_time: { type: 'string', format: 'date-time', summary: 'When the run started' },
+  reward: { type: 'number', summary: 'Reward of the run', sample: 0.5 },
+  start_time: { type: 'string', format: 'date-time', summary: 'Start of the run' },
   tools: {
     type: 'list',
     of: { type: 'object', open: true, fields: toolFields },
-    summary: 'Tools the model could call',
+    summary: 'Tools that the model could call',
   },
 } as const satisfies Fields;
 

@@ -150,7 +150,7 @@ function nullSection(command: Command): HelpSection[] {
   const [sample = ''] = Object.keys(fields).filter((name) => fields[name]?.nullable);
   return [
     {
-      heading: 'Null',
+      heading: 'Null values',
       paragraphs: [`To send null for a field, write --set ${sample}:=null. These accept it: ${names.join(', ')}.`],
     },
   ];

@@ -23,24 +23,24 @@ Operations:
 Credentials and profiles:
   auth login      Store credentials in a profile
   auth logout     Remove the credentials of a profile
-  auth status     Show which credentials there are, without showing them
+  auth status     Show which credentials are stored, without their values
   profile list    List the profiles
   profile show    Show a profile without its secrets
-  profile set     Change a profile, or make one
-  profile use     Choose the profile to use where none is named
+  profile set     Change or create a profile
+  profile use     Select the default profile
   profile remove  Remove a profile and its credentials
 
 Tools:
   call run     Run a command and record it as a traced call
   call flush   Send the calls that were kept on disk
-  train lint   Check trajectories for what cannot be trained on
-  train log    List the training jobs that were sent from here
+  train lint   Check trajectories without sending them
+  train log    List the training jobs sent from here
   serve        Run the local service on a port
-  batch merge  Put the results of sharded batches together
-  spec         Print the JSON Schema of a body, and more
-  doctor       Show what is configured and whether the service can be reached
+  batch merge  Combine the outputs of sharded batches
+  spec         Print the JSON Schema of a body
+  doctor       Show all settings and test the connection
   completion   Print a completion script for a shell
-  help         Explain a command, exit-codes or environment
+  help         Show help for a command or topic
 
 Flags:
   -h, --help     Show help: -h the most useful flags, --help all of them
@@ -59,10 +59,10 @@ Commands:
   chat        Create a chat completion
   train       Create a reinforcement-learning training job (preview)
   serve       Run the local service on a port
-  spec        Print the JSON Schema of a body, and more
-  doctor      Show what is configured and whether the service can be reached
+  spec        Print the JSON Schema of a body
+  doctor      Show all settings and test the connection
   completion  Print a completion script for a shell
-  help        Explain a command, exit-codes or environment
+  help        Show help for a command or topic
   feedback    Replace feedback and discover its schema
   call        Record traced calls
   batch       Work with the outputs of batches
