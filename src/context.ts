@@ -1,4 +1,4 @@
-import type { FailureFacts } from './errors.ts';
+import type { FailureFacts, InterruptedError } from './errors.ts';
 import type { Reporter } from './output/reporter.ts';
 import type { Writer } from './output/writer.ts';
 import type { Runtime } from './runtime.ts';
@@ -18,8 +18,8 @@ export interface Context {
   readonly onProgressFacts: (facts: () => FailureFacts) => void;
   /** From now on SIGINT, SIGTERM and SIGHUP do not end the command: it handles them itself. */
   readonly ignoreStopSignals: () => void;
-  /** Sets what the first Ctrl-C does instead of ending the command. */
-  readonly onInterrupt: (stop: () => void) => void;
+  /** Sets what the first SIGINT or SIGTERM does instead of ending the command. */
+  readonly onInterrupt: (stop: (reason: InterruptedError) => void) => void;
   /** Gives the command so many milliseconds more to end after a signal. */
   readonly extendShutdown: (milliseconds: number) => void;
 }

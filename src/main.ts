@@ -117,15 +117,15 @@ async function runUntilSignal(
   setMaxListeners(0, controller.signal);
   let shutdownTimeoutMs = SHUTDOWN_TIMEOUT_MS;
   let facts = (): FailureFacts => ({ applied: 'no' });
-  let pendingInterrupt: (() => void) | undefined;
+  let pendingInterrupt: ((reason: InterruptedError) => void) | undefined;
   let release = (): void => {};
   let cancelTimeout = (): void => {};
   const terminated = new Promise<never>((_, reject) => {
     release = onSignal((signal) => {
-      const interruptHandler = signal === 'SIGINT' ? pendingInterrupt : undefined;
+      const interruptHandler = signal === 'SIGHUP' ? undefined : pendingInterrupt;
       pendingInterrupt = undefined;
-      if (interruptHandler) return interruptHandler();
       const reason = new InterruptedError(signal);
+      if (interruptHandler) return interruptHandler(reason);
       const giveUp = (): void => reject(new Failure(reason.code, reason.message, facts()));
       if (controller.signal.aborted) return giveUp();
       controller.abort(reason);

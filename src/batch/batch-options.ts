@@ -3,6 +3,7 @@ import type { Invocation } from '../command.ts';
 import { parseDurationMs } from '../config/parse-duration.ts';
 import { usageFailure } from '../errors.ts';
 import { getBooleanFlag, getStringFlag } from '../flag.ts';
+import type { Runtime } from '../runtime.ts';
 import type { RateLimits } from './rate-limiter.ts';
 import { parseShard, type Shard } from './shard.ts';
 
@@ -29,6 +30,7 @@ const DEFAULT_MAX_OUTAGE_MS = 5 * 60_000;
 export function readBatchOptions(
   { args, flags }: Invocation,
   { previewFormat, format, output }: OperationOptions,
+  env: Runtime['env'],
 ): BatchOptions {
   const isFlagOn = (name: string): boolean => getBooleanFlag(flags, name) === true;
   if (flags.has('file'))
@@ -60,7 +62,7 @@ export function readBatchOptions(
       concurrency: parseConcurrency(getStringFlag(flags, 'concurrency')),
       rate: parseRate(getStringFlag(flags, 'rate')),
     },
-    shard: parseShard(getStringFlag(flags, 'shard')),
+    shard: readShard(getStringFlag(flags, 'shard'), env),
     isResumed: isFlagOn('resume'),
     canRetryUnknown: isFlagOn('retry-unknown'),
     canAcceptChanges: isFlagOn('accept-changes'),
@@ -68,6 +70,12 @@ export function readBatchOptions(
     isOrdered: isFlagOn('ordered'),
     maxOutageMs: isFlagOn('fail-fast') ? 0 : parseMaxOutage(getStringFlag(flags, 'max-outage')),
   };
+}
+
+function readShard(flag: string | undefined, env: Runtime['env']): Shard {
+  return flag === undefined
+    ? parseShard(env.SVC_SHARD || undefined, 'SVC_SHARD', env)
+    : parseShard(flag, '--shard', env);
 }
 
 function parseConcurrency(text: string | undefined): number {

@@ -12,26 +12,26 @@ export function formatBatchSummary(tally: BatchCounts, durationMs: number): stri
     `${failed} failed`,
     `${unknown} unknown`,
     `${unsent} not sent`,
-    ...(tally.emptyLines > 0 ? [`${tally.emptyLines} blank`] : []),
-    ...(tally.retries > 0 ? [`${tally.retries} repeats`] : []),
+    ...(tally.emptyLines > 0 ? [`${tally.emptyLines} empty`] : []),
+    ...(tally.retries > 0 ? [`${tally.retries} retries`] : []),
   ];
   const rate = Math.round((done + failed + unknown) / Math.max(seconds, 0.001));
   return `${totalLines(tally)} lines: ${sections.join(', ')} (${seconds.toFixed(1)} s, ${rate}/s)`;
 }
 
-/** How a batch ended. */
+/** The end of a batch. */
 export interface BatchEnding {
   readonly tally: BatchCounts;
   readonly summary: string;
-  /** Why no more lines were taken. */
+  /** Why svc stopped taking lines. */
   readonly stopReason: string | undefined;
-  /** Why those under way were ended. */
+  /** The signal that stopped the batch. */
   readonly abortReason: unknown;
-  /** It can be gone on with. */
+  /** The output is a checkpoint. */
   readonly isResumable: boolean;
 }
 
-/** The Failure that a batch is as a whole, or none where every line was answered. */
+/** The failure of a batch as a whole; undefined where every line succeeded. */
 export function batchFailure({
   tally,
   summary,
@@ -40,12 +40,7 @@ export function batchFailure({
   isResumable,
 }: BatchEnding): Failure | undefined {
   const { done, failed, unknown, unsent } = tally.byStatus;
-  const code: FailureCode =
-    abortReason instanceof InterruptedError
-      ? abortReason.code
-      : stopReason === 'interrupted'
-        ? 'interrupted'
-        : 'partial';
+  const code: FailureCode = abortReason instanceof InterruptedError ? abortReason.code : 'partial';
   if (code === 'partial' && failed + unknown + unsent === 0) return undefined;
   const isKnown = stopReason === undefined || stopReason === code;
   return new Failure(code, `${code === 'partial' ? '' : `${code}; `}${summary}${isKnown ? '' : `; ${stopReason}`}`, {
@@ -75,9 +70,9 @@ function unknownLinesHint({ unknownLines }: BatchCounts): string {
   return `lines that may have been applied: ${formatLineRanges([...unknownLines].sort((left, right) => left - right))}`;
 }
 
-function nextStepHint(hasUnknown: boolean, isJournal: boolean): string {
-  if (!isJournal) return 'with -o a batch can be gone on with';
+function nextStepHint(hasUnknown: boolean, isResumable: boolean): string {
+  if (!isResumable) return 'write the results to a file with -o, so that the batch can be resumed';
   return hasUnknown
     ? '--resume --retry-unknown sends them again'
-    : '--resume sends what is missing, and what failed and was not applied';
+    : '--resume sends lines without a result, and failed lines that were not applied';
 }

@@ -70,8 +70,12 @@ export async function runLines(input: BatchInput, options: BatchOptions, job: Ba
   const onAbort = (): void => stop(String(signal.reason.message));
   signal.addEventListener('abort', onAbort, { once: true });
   if (signal.aborted) onAbort();
-  context.onInterrupt(() => stop('interrupted'));
-  context.onProgressFacts(() => ({ applied: 'unknown', hint: '--resume goes on' }));
+  let interruption: InterruptedError | undefined;
+  context.onInterrupt((reason) => {
+    interruption = reason;
+    stop(reason.message);
+  });
+  context.onProgressFacts(() => ({ applied: 'unknown', hint: 'continue the run with --resume' }));
   let inputError: unknown;
   try {
     for await (const line of input.lines) {
@@ -101,7 +105,7 @@ export async function runLines(input: BatchInput, options: BatchOptions, job: Ba
     tally,
     summary,
     stopReason,
-    abortReason: signal.reason,
+    abortReason: signal.reason ?? interruption,
     isResumable: resultStore.isResumable,
   });
   if (failure) throw failure;

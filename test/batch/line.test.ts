@@ -56,18 +56,20 @@ describe('lines', () => {
 
 describe('shards', () => {
   it('together take every line once', () => {
-    const shards = [1, 2, 3].map((index) => parseShard(`${index}/3`));
+    const shards = [1, 2, 3].map((index) => parseShard(`${index}/3`, '--shard', {}));
     for (let line = 1; line <= 20; line += 1)
       expect(
         shards.filter((shard) => isInShard(line, shard)),
         String(line),
       ).toHaveLength(1);
-    expect([1, 2, 3, 12, 13, 23].filter((line) => isInShard(line, parseShard('3/10')))).toEqual([3, 13, 23]);
-    expect(isInShard(7, parseShard(undefined))).toBe(true);
+    expect([1, 2, 3, 12, 13, 23].filter((line) => isInShard(line, parseShard('3/10', '--shard', {})))).toEqual([
+      3, 13, 23,
+    ]);
+    expect(isInShard(7, parseShard(undefined, '--shard', {}))).toBe(true);
   });
 
   it.each(['0/3', '4/3', '3', '1/0', 'a/b', '1/3/5', '-1/3'])('%s names none', (text) => {
-    expect(() => parseShard(text)).toThrow('--shard cannot be');
+    expect(() => parseShard(text, '--shard', {})).toThrow('--shard cannot be');
   });
 });
 

@@ -77,7 +77,7 @@ describe('a batch', () => {
     );
     const { code, stdout, stderr } = await run(['-o', 'out.jsonl']);
     expect({ code, stdout }).toEqual({ code: 10, stdout: '' });
-    expect(stderr).toContain('23 lines: 20 done, 3 failed, 0 unknown, 0 not sent, 1 blank');
+    expect(stderr).toContain('23 lines: 20 done, 3 failed, 0 unknown, 0 not sent, 1 empty');
     const found = lines().sort(byLine);
     expect(found.map(({ line }) => line)).toEqual([...Array(20).keys()].map((at) => at + 1).concat(22, 23, 24));
     for (const { line, exit_code, reply, error } of found) {
@@ -261,7 +261,7 @@ describe('a batch', () => {
     });
     const { code, stderr } = await run(['-o', 'out.jsonl']);
     expect({ code, stderr }).toMatchObject({ code: 0 });
-    expect(stderr).toMatch(/60 lines: 60 done, 0 failed, 0 unknown, 0 not sent, 8 repeats/);
+    expect(stderr).toMatch(/60 lines: 60 done, 0 failed, 0 unknown, 0 not sent, 8 retries/);
     expect(most()).toBeLessThanOrEqual(8);
   });
 
@@ -377,7 +377,7 @@ describe('what was begun', () => {
     );
     const first = await run(['-o', 'out.jsonl']);
     expect(first.code).toBe(10);
-    expect(first.stderr).toContain('--resume sends what is missing, and what failed and was not applied');
+    expect(first.stderr).toContain('--resume sends lines without a result, and failed lines that were not applied');
     const again = await run(['-o', 'out.jsonl']);
     expect(again).toMatchObject({ code: 2, stdout: '' });
     expect(again.stderr).toContain('out.jsonl already exists\n  use --resume to continue');
@@ -455,11 +455,19 @@ describe('files that no batch has written', () => {
 
 describe('shards', () => {
   it('together answer every line once, and are merged', async () => {
-    const { run, counts, cwd, env } = await scene(many(23));
+    const { run, lines, counts, cwd, env } = await scene(many(23));
     for (const index of [1, 2, 3])
       expect((await run(['-o', `${index}.jsonl`, '--shard', `${index}/3`, '-q'])).code).toBe(0);
+    const scheduled = { ...env, SVC_SHARD: 'auto', CLOUD_RUN_TASK_INDEX: '1', CLOUD_RUN_TASK_COUNT: '3' };
+    expect((await run(['-o', 'out-{shard}.jsonl', '--resume'], { env: scheduled })).code).toBe(0);
+    expect(
+      lines('out-2-of-3.jsonl')
+        .map(({ line }) => line)
+        .sort(),
+    ).toEqual([11, 14, 17, 2, 20, 23, 5, 8]);
+    expect(await run(['-o', 'x'], { env: { ...env, SVC_SHARD: 'auto' } })).toMatchObject({ code: 2 });
     expect(counts.size).toBe(23);
-    expect([...counts.values()].every((count) => count === 1)).toBe(true);
+    expect([...counts.values()].filter((count) => count > 1)).toHaveLength(8);
     const merge = (...args: string[]) => svc(['batch', 'merge', ...args], { cwd, env });
     const whole = await merge('1.jsonl', '2.jsonl', '3.jsonl', '--input', 'in.jsonl');
     expect({ code: whole.code, stderr: whole.stderr }).toEqual({

@@ -82,7 +82,10 @@ describe('a batch that is asked to end', () => {
 
   const args = ['chat', '--batch', 'in.jsonl', '-o', 'out.jsonl', '--concurrency', '4'];
 
-  it('by Ctrl-C lets what is under way finish, and is gone on with later', async () => {
+  it.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ] as const)('by %s finishes the requests in flight, and is resumed later', async (signal, exit) => {
     const cwd = folder();
     input(cwd, 50);
     const { url, halts, release, counts } = await halting();
@@ -90,10 +93,10 @@ describe('a batch that is asked to end', () => {
     const child = start(args, { cwd, env });
     const result = finished(child);
     await halts;
-    child.kill('SIGINT');
+    child.kill(signal);
     release();
     const { code, stderr } = await result;
-    expect(code, stderr).toBe(130);
+    expect(code, stderr).toBe(exit);
     // Some answers may be there before the signal is taken, and make room for others.
     const [, done, unsent] = /50 lines: (\d+) done, 0 failed, 0 unknown, (\d+) not sent/.exec(stderr) ?? [];
     expect(Number(done) + Number(unsent)).toBe(50);
@@ -107,7 +110,8 @@ describe('a batch that is asked to end', () => {
 
   it.each([
     ['a second Ctrl-C', ['SIGINT', 'SIGINT'], 130],
-    ['SIGTERM', ['SIGTERM'], 143],
+    ['SIGTERM after Ctrl-C', ['SIGINT', 'SIGTERM'], 143],
+    ['a second SIGTERM', ['SIGTERM', 'SIGTERM'], 143],
   ] as const)('by %s stops at once, and says what may have been applied', async (_, signals, exit) => {
     const cwd = folder();
     input(cwd, 50);

@@ -15,7 +15,7 @@ import { createRateLimiter } from '../../batch/rate-limiter.ts';
 import { createOrderedSlots, createUnorderedSlots } from '../../batch/result-order.ts';
 import { createStreamStore, openResultStore } from '../../batch/result-store.ts';
 import { runLines } from '../../batch/run-lines.ts';
-import type { Shard } from '../../batch/shard.ts';
+import { fillShard, type Shard } from '../../batch/shard.ts';
 import { createWarningLimiter } from '../../batch/warning-limiter.ts';
 import { createAutofill } from '../../body/autofill.ts';
 import { createBodyCheck } from '../../body/body-check.ts';
@@ -48,7 +48,8 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
   const { args, flags } = invocation;
   const callSettings = await resolveCallSettings(operation, flags, context);
   const { options, chosen, destination } = callSettings;
-  const batchOptions = readBatchOptions(invocation, options);
+  const batchOptions = readBatchOptions(invocation, options, runtime.env);
+  const output = options.output && fillShard(options.output, batchOptions.shard);
   stdinClaim(operation, args, flags);
   const tools = {
     inputs: createInputReader(runtime, signal, report.note, callSettings.timeoutMs),
@@ -78,15 +79,15 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
   const { url } = destination;
   if (!url) throw missingBaseUrl();
   const identity = createBatchIdentity(operation, url, batchOptions.shard, defaults, settings);
-  if ((options.output === undefined || options.output === '-') && runtime.isStdoutClosed())
+  if ((output === undefined || output === '-') && runtime.isStdoutClosed())
     throw new Failure('local', 'stdout is closed, so nobody could read the results', {
       hint: 'write them to a file with -o',
       applied: 'no',
     });
-  const resultFile = await resolveResultFile(options.output, runtime.cwd);
+  const resultFile = await resolveResultFile(output, runtime.cwd);
   if (!resultFile && batchOptions.isResumed)
     throw usageFailure(
-      `--resume needs the output file of the earlier run, and ${options.output} is not a regular file`,
+      `--resume needs the output file of the earlier run, and ${output} is not a regular file`,
       'name that file with -o',
     );
   // The files are compared before a line or a credential is checked; nothing is written before there is a credential.
@@ -108,7 +109,7 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
   });
   const resultStore = prior
     ? await openResultStore(prior, removedLines)
-    : createStreamStore(newRunId, identity, await openSink(options.output, context.stdout, runtime.cwd));
+    : createStreamStore(newRunId, identity, await openSink(output, context.stdout, runtime.cwd));
   const { controller: stopController } = linkAbort([signal]);
   setMaxListeners(0, stopController.signal);
   const observerFor = await createLineObservers(operation, destination, flags, fileInput.label, context);
