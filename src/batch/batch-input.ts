@@ -1,9 +1,8 @@
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Readable } from 'node:stream';
-import { Failure } from '../errors.ts';
 import { openAnonymousFile } from '../files/anonymous-file.ts';
-import { describeFileError } from '../files/file-errors.ts';
+import { fileFailure } from '../files/file-errors.ts';
 import { openInputFile, unreadableInputFailure } from '../files/read-input.ts';
 import type { Runtime } from '../runtime.ts';
 import { type InputLine, splitLines } from './split-lines.ts';
@@ -79,7 +78,7 @@ async function copyStream(stream: Readable, directory: string, label: string): P
     for await (const chunk of stream) await handle.writeFile(chunk);
     return async () => handle.createReadStream({ start: 0, autoClose: false });
   } catch (error) {
-    throw new Failure('local', `cannot copy ${label} to compare it with earlier runs: ${describeFileError(error)}`);
+    throw fileFailure(`copy ${label} to compare it with earlier runs`, error);
   }
 }
 
@@ -88,6 +87,6 @@ async function readFileSize(path: string, displayPath: string): Promise<number |
     const { size } = await stat(path).then((found) => (found.isFile() ? found : { size: undefined }));
     return size;
   } catch (error) {
-    throw new Failure('local', `cannot read ${displayPath}: ${describeFileError(error)}`);
+    throw fileFailure(`read ${displayPath}`, error);
   }
 }

@@ -1,9 +1,8 @@
 import { Buffer } from 'node:buffer';
 import { writeSync } from 'node:fs';
 import { open } from 'node:fs/promises';
-import { Failure } from '../errors.ts';
 import { coalesceWrites } from '../files/coalesced-writes.ts';
-import { describeFileError } from '../files/file-errors.ts';
+import { withFileFailure } from '../files/file-errors.ts';
 import { CHECK_OFFSET_FROM_END, completionCheck, formatCheck } from './seal.ts';
 
 /** A file that result lines are appended to. Every function throws Failure `local`. */
@@ -70,15 +69,7 @@ async function readLastCheck(path: string): Promise<{ check: number | undefined;
 
 /** Turns the errors of the system into a Failure `local` that names the file as typed. */
 export function createFailureWrapper(displayPath: string): <T>(action: () => Promise<T>) => Promise<T> {
-  return async (action) => {
-    try {
-      return await action();
-    } catch (error) {
-      throw error instanceof Failure
-        ? error
-        : new Failure('local', `cannot write ${displayPath}: ${describeFileError(error)}`);
-    }
-  };
+  return (action) => withFileFailure(`write ${displayPath}`, action);
 }
 
 /** Appends bytes synchronously, which is faster than a write in the background. Throws what the system throws. */

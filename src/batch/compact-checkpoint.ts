@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { type FileHandle, open } from 'node:fs/promises';
 import { Failure } from '../errors.ts';
-import { describeFileError } from '../files/file-errors.ts';
+import { fileFailure } from '../files/file-errors.ts';
 import { openReplacement } from '../files/file-replacement.ts';
 import { createLineIndex, type LineIndex } from './line-index.ts';
 import { readCheckpoint } from './read-checkpoint.ts';
@@ -81,7 +81,7 @@ const WRITE_CHUNK_BYTES = 256 * 1024;
 
 async function openForReading({ path, displayPath }: CheckpointPath): Promise<FileHandle> {
   return open(path, 'r').catch((error: unknown) => {
-    throw new Failure('local', `cannot read ${displayPath}: ${describeFileError(error)}`);
+    throw fileFailure(`read ${displayPath}`, error);
   });
 }
 

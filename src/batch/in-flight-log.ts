@@ -4,7 +4,7 @@ import { open, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Failure } from '../errors.ts';
 import { coalesceWrites } from '../files/coalesced-writes.ts';
-import { describeFileError, isNotFoundError } from '../files/file-errors.ts';
+import { fileFailure, isNotFoundError } from '../files/file-errors.ts';
 import { syncDirectory } from '../files/rename-durably.ts';
 import { JsonError } from '../json/json-error.ts';
 import {
@@ -132,7 +132,7 @@ export async function readInFlightLog(
     if (isNotFoundError(error)) return undefined;
     if (error instanceof JsonError) throw invalidLogFailure(displayPath);
     if (error instanceof Failure) throw error;
-    throw new Failure('local', `cannot read ${displayPath}: ${describeFileError(error)}`);
+    throw fileFailure(`read ${displayPath}`, error);
   }
   return header && { ...header, lines, validBytes };
 }

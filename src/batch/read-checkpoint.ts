@@ -1,7 +1,7 @@
 import type { Buffer } from 'node:buffer';
 import { createReadStream } from 'node:fs';
 import { Failure } from '../errors.ts';
-import { describeFileError, isNotFoundError } from '../files/file-errors.ts';
+import { fileFailure, isNotFoundError } from '../files/file-errors.ts';
 import type { LineIndex } from './line-index.ts';
 import { parseResultEntry, type ResultEntry } from './result-entry.ts';
 import { CHECK_OFFSET_FROM_END, completionCheck, looksSealed, readSeal } from './seal.ts';
@@ -92,10 +92,7 @@ export async function readCheckpoint(
       isUnterminated = isTorn;
     }
   } catch (error) {
-    if (!isNotFoundError(error))
-      throw error instanceof Failure
-        ? error
-        : new Failure('local', `cannot read ${displayPath}: ${describeFileError(error)}`);
+    if (!isNotFoundError(error)) throw fileFailure(`read ${displayPath}`, error);
   }
   const [mismatch] = mismatches;
   const markedLines = mismatch && countMarkedLines(mismatch, lineCount);

@@ -2,9 +2,8 @@ import { Buffer } from 'node:buffer';
 import type { ParsedResponse } from '../client/read-response.ts';
 import type { AppliedState, Failure } from '../errors.ts';
 import { compactChunks } from '../json/format-json.ts';
-import { JsonError } from '../json/json-error.ts';
 import { firstStringMember, getMember, type JsonNode, kindOf, rawText, rootOf } from '../json/json-node.ts';
-import { parseJson } from '../json/parse-json.ts';
+import { parseJson, tryParseJson } from '../json/parse-json.ts';
 import { writeJson } from '../json/write-json.ts';
 import { failureFields } from '../output/failure-text.ts';
 
@@ -70,15 +69,6 @@ function toSingleLine(bytes: Buffer): Buffer {
 
 function formatResponse(bytes: Buffer): string {
   return tryParseJson(bytes) ? toSingleLine(bytes).toString() : writeJson(bytes.toString());
-}
-
-function tryParseJson(bytes: Uint8Array): JsonNode | undefined {
-  try {
-    return rootOf(parseJson(bytes));
-  } catch (error) {
-    if (error instanceof JsonError) return undefined;
-    throw error;
-  }
 }
 
 function integerMember(node: JsonNode | undefined, name: string): number | undefined {

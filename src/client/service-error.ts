@@ -1,7 +1,6 @@
-import { JsonError } from '../json/json-error.ts';
-import { getMember, itemsOf, type JsonNode, kindOf, rawText, rootOf, stringOf } from '../json/json-node.ts';
+import { getMember, itemsOf, type JsonNode, kindOf, rawText, stringOf } from '../json/json-node.ts';
 import type { JsonPath } from '../json/json-path.ts';
-import { parseJson } from '../json/parse-json.ts';
+import { tryParseJson } from '../json/parse-json.ts';
 
 /** What a service said about a failure: its words, and the places in the body it named. */
 export interface ServiceError {
@@ -41,15 +40,6 @@ function parseIssue(entry: JsonNode): { path: JsonPath; message: string }[] {
     kindOf(step) === 'number' ? Number(rawText(step)) : stringOf(step),
   );
   return [{ path: steps[0] === 'body' ? steps.slice(1) : steps, message: stringOf(message) }];
-}
-
-function tryParseJson(bytes: Uint8Array): JsonNode | undefined {
-  try {
-    return rootOf(parseJson(bytes));
-  } catch (error) {
-    if (error instanceof JsonError) return undefined;
-    throw error;
-  }
 }
 
 function nonJsonMessage(bytes: Uint8Array): string | undefined {

@@ -1,7 +1,7 @@
 import { lstat, readFile, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { Failure, usageFailure } from '../errors.ts';
-import { describeFileError } from '../files/file-errors.ts';
+import { type Failure, usageFailure } from '../errors.ts';
+import { fileFailure } from '../files/file-errors.ts';
 import type { Runtime } from '../runtime.ts';
 import { isRecord } from './profile-schema.ts';
 import { settings } from './settings.ts';
@@ -63,7 +63,7 @@ async function readProjectText(path: string): Promise<string> {
     if (stats.size > MAX_PROJECT_FILE_BYTES) throw new Error('it is larger than 64 KiB');
     return await readFile(path, 'utf8');
   } catch (error) {
-    throw new Failure('local', `cannot read ${path}: ${describeFileError(error)}`, { hint: HINT, applied: 'no' });
+    throw fileFailure(`read ${path}`, error, { hint: HINT, applied: 'no' });
   }
 }
 

@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Failure } from '../errors.ts';
-import { describeFileError, isNotFoundError } from '../files/file-errors.ts';
+import { fileFailure, isNotFoundError } from '../files/file-errors.ts';
 import type { LockRuntime } from '../files/file-lock.ts';
 import { requireTrustedFile } from '../files/trusted-file.ts';
 import { JsonError } from '../json/json-error.ts';
@@ -43,7 +43,7 @@ export async function readProfiles({ runtime, report }: ConfigContext): Promise<
   } catch (error) {
     if (isNotFoundError(error)) return { profiles: {} };
     if (error instanceof Failure) throw error;
-    throw new Failure('local', `cannot read the profiles in ${path}: ${describeFileError(error)}`);
+    throw fileFailure(`read the profiles in ${path}`, error);
   }
 }
 

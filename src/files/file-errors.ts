@@ -1,12 +1,28 @@
 import { stat } from 'node:fs/promises';
+import { Failure, type FailureFacts } from '../errors.ts';
 
-/** Why a file could not be used, in words. */
+/** Failure `local`: what cannot be done with which file (`read body.json`), and why. A Failure stays what it is. */
+export function fileFailure(action: string, error: unknown, facts: FailureFacts = {}): Failure {
+  if (error instanceof Failure) return error;
+  return new Failure('local', `cannot ${action}: ${describeFileError(error)}`, facts);
+}
+
+/** Runs an action on a file; throws fileFailure where it throws. */
+export async function withFileFailure<T>(action: string, run: () => Promise<T>, facts: FailureFacts = {}): Promise<T> {
+  try {
+    return await run();
+  } catch (error) {
+    throw fileFailure(action, error, facts);
+  }
+}
+
+/** Why a file could not be used, as half a sentence. */
 export function describeFileError(error: unknown): string {
   const code = errorCode(error);
   return (code && messagesByCode[code]) ?? (error instanceof Error ? error.message : String(error));
 }
 
-/** True for the error of a file or folder that is not there. */
+/** True for the error of a file or directory that does not exist. */
 export function isNotFoundError(error: unknown): boolean {
   const code = errorCode(error);
   return code === 'ENOENT' || code === 'ENOTDIR';
@@ -17,7 +33,7 @@ export function errorCode(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 }
 
-/** True where there is something at a path, of whatever kind. */
+/** True if a path exists, whatever it is. */
 export async function pathExists(path: string): Promise<boolean> {
   return stat(path).then(
     () => true,

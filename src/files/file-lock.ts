@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import { link, readFile, rm, writeFile } from 'node:fs/promises';
 import { Failure, type FailureCode } from '../errors.ts';
 import type { Runtime } from '../runtime.ts';
-import { describeFileError, errorCode, isNotFoundError } from './file-errors.ts';
+import { errorCode, isNotFoundError, withFileFailure } from './file-errors.ts';
 
 /** A lock that is held; calling it lets go. */
 export type Unlock = () => Promise<void>;
@@ -45,10 +45,10 @@ export async function acquireLock(
 ): Promise<Unlock> {
   const file = `${path}.lock`;
   const deadline = runtime.elapsed() + timeoutMs;
-  return describeLockFailure(displayPath, async () => {
+  return withFileFailure(`lock ${displayPath}`, async () => {
     for (;;) {
       const attempt = await tryLock(file, runtime);
-      if (attempt === 'taken') return () => describeLockFailure(displayPath, () => rm(file, { force: true }));
+      if (attempt === 'taken') return () => withFileFailure(`lock ${displayPath}`, () => rm(file, { force: true }));
       if (attempt === 'free') continue;
       if (isStale(attempt.holder, runtime)) await removeStaleLock(file, attempt.holder, runtime);
       else if (runtime.elapsed() >= deadline) throw lockHeldFailure(displayPath, attempt.holder, runtime, code);
@@ -136,14 +136,4 @@ function lockHeldFailure(
 function waitToRetry({ after, randomBytes }: LockRuntime): Promise<void> {
   const [jitter = 0] = randomBytes(1);
   return new Promise((resolve) => after(LOCK_POLL_MS * (1 + jitter / 256), resolve));
-}
-
-async function describeLockFailure<T>(displayPath: string, action: () => Promise<T>): Promise<T> {
-  try {
-    return await action();
-  } catch (error) {
-    throw error instanceof Failure
-      ? error
-      : new Failure('local', `cannot lock ${displayPath}: ${describeFileError(error)}`);
-  }
 }

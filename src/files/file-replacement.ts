@@ -1,7 +1,6 @@
 import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { Failure } from '../errors.ts';
-import { describeFileError, errorCode, isNotFoundError } from './file-errors.ts';
+import { errorCode, fileFailure, isNotFoundError, withFileFailure } from './file-errors.ts';
 import { renameDurably, resolveSymlinks } from './rename-durably.ts';
 
 /** A file being written under another name, so that nobody ever sees half of it. One that is not committed is to be abandoned. */
@@ -20,7 +19,7 @@ export interface FileReplacement {
  * of it throws Failure `local` with the path as typed. `mode` is that of a new file; an old one keeps its own.
  */
 export async function openReplacement(path: string, displayPath: string, mode = 0o666): Promise<FileReplacement> {
-  return describeWriteFailure(displayPath, async () => {
+  return withFileFailure(`write ${displayPath}`, async () => {
     const existing = await stat(path).catch((error: unknown) => {
       if (isNotFoundError(error)) return undefined;
       throw error;
@@ -33,20 +32,20 @@ export async function openReplacement(path: string, displayPath: string, mode = 
     if (existing) await handle.chmod(existing.mode & 0o777).catch(() => {});
     return {
       isTerminal: false,
-      write: (bytes) => describeWriteFailure(displayPath, async () => void (await handle.writeFile(bytes))),
+      write: (bytes) => withFileFailure(`write ${displayPath}`, async () => void (await handle.writeFile(bytes))),
       commit: () =>
-        describeWriteFailure(displayPath, async () => {
+        withFileFailure(`write ${displayPath}`, async () => {
           await handle.sync();
           await handle.close();
           await renameDurably(temporary, target);
         }),
       abandon: async (kept) => {
         await handle.close().catch(() => {});
-        if (kept === undefined) return describeWriteFailure(displayPath, () => rm(temporary, { force: true }));
+        if (kept === undefined) return withFileFailure(`write ${displayPath}`, () => rm(temporary, { force: true }));
         await rename(temporary, kept).catch((error: unknown) => {
           // A commit that failed last of all, at making the name last, has nothing left to keep.
           if (isNotFoundError(error)) return;
-          throw new Failure('local', `cannot write ${kept}: ${describeFileError(error)}`, {
+          throw fileFailure(`write ${kept}`, error, {
             hint: `what there is of it is in ${temporary}`,
           });
         });
@@ -99,16 +98,8 @@ async function openDirectWriter(path: string, displayPath: string): Promise<File
   const handle = await open(path, 'w');
   return {
     isTerminal: isatty(handle.fd),
-    write: (bytes) => describeWriteFailure(displayPath, async () => void (await handle.writeFile(bytes))),
-    commit: () => describeWriteFailure(displayPath, () => handle.close()),
+    write: (bytes) => withFileFailure(`write ${displayPath}`, async () => void (await handle.writeFile(bytes))),
+    commit: () => withFileFailure(`write ${displayPath}`, () => handle.close()),
     abandon: () => handle.close(),
   };
-}
-
-async function describeWriteFailure<T>(displayPath: string, action: () => Promise<T>): Promise<T> {
-  try {
-    return await action();
-  } catch (error) {
-    throw new Failure('local', `cannot write ${displayPath}: ${describeFileError(error)}`);
-  }
 }

@@ -2,7 +2,7 @@ import { close, constants, createReadStream, fstat, open } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { promisify } from 'node:util';
 import { Failure, InterruptedError } from '../errors.ts';
-import { describeFileError } from './file-errors.ts';
+import { fileFailure } from './file-errors.ts';
 
 /** An input that is open for reading: destroy the stream to close it. */
 export interface OpenInput {
@@ -88,7 +88,7 @@ export async function collectInput(
 /** The failure of an input; one that is a Failure, or a request to end the process, stays as it is. */
 export function unreadableInputFailure(displayPath: string, error: unknown): unknown {
   if (error instanceof Failure || error instanceof InterruptedError) return error;
-  return new Failure('local', `cannot read ${displayPath}: ${describeFileError(error)}`);
+  return fileFailure(`read ${displayPath}`, error);
 }
 
 const FIRST_BUFFER_BYTES = 64 * 1024;

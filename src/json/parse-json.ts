@@ -1,5 +1,6 @@
 import { Buffer, isUtf8 } from 'node:buffer';
 import { JsonError } from './json-error.ts';
+import { type JsonNode, rootOf } from './json-node.ts';
 import { scanLiteral, scanNumber, scanString } from './scan-token.ts';
 import { trailingCommaError, unexpectedByteError } from './syntax-errors.ts';
 import { Tape, type TapeBuffer } from './tape.ts';
@@ -38,6 +39,16 @@ export function parseJson(input: Uint8Array | string, maxValues = MAX_TAPE_ENTRI
   const end = skipWhitespace(bytes, readValue(bytes, skipWhitespace(bytes, 0), tape));
   if (end < bytes.length) throw unexpectedByteError(bytes, end, 'after the end of the value');
   return { bytes, tape: tape.finish() };
+}
+
+/** The outermost value of some bytes, as parseJson reads them; undefined where they are not JSON. */
+export function tryParseJson(bytes: Uint8Array): JsonNode | undefined {
+  try {
+    return rootOf(parseJson(bytes));
+  } catch (error) {
+    if (error instanceof JsonError) return undefined;
+    throw error;
+  }
 }
 
 /**

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { basicAuthorization } from '../config/credentials/credential.ts';
 import { Failure, usageFailure } from '../errors.ts';
-import { describeFileError, isNotFoundError } from '../files/file-errors.ts';
+import { fileFailure, isNotFoundError } from '../files/file-errors.ts';
 import { writeFileAtomically } from '../files/file-replacement.ts';
 import { makeDirectory } from '../files/make-directory.ts';
 import { requireTrustedFile, type TrustOptions } from '../files/trusted-file.ts';
@@ -59,7 +59,7 @@ export async function loadServiceCredentials(
 
 async function readCredentials(file: string): Promise<AcceptedCredentials> {
   const bytes = await readFile(file).catch((cause: unknown) => {
-    throw Object.assign(new Failure('local', `cannot read the credentials in ${file}: ${describeFileError(cause)}`), {
+    throw Object.assign(fileFailure(`read the credentials in ${file}`, cause), {
       cause,
     });
   });

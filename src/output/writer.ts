@@ -1,6 +1,5 @@
 import { Buffer } from 'node:buffer';
-import { Failure } from '../errors.ts';
-import { describeFileError } from '../files/file-errors.ts';
+import { fileFailure } from '../files/file-errors.ts';
 import type { OutputStream } from '../runtime.ts';
 import { createByteEscapeFilter } from './escape-controls.ts';
 import type { TextStyle } from './text-style.ts';
@@ -76,5 +75,5 @@ function writeToStream(stream: OutputStream, bytes: string | Uint8Array, name: s
 function writeError(error: Error, name: string): Error {
   const code = 'code' in error ? error.code : undefined;
   if (code === 'EPIPE' || code === 'ERR_STREAM_DESTROYED') return new ClosedPipeError();
-  return new Failure('local', `cannot write ${name}: ${describeFileError(error)}`);
+  return fileFailure(`write ${name}`, error);
 }

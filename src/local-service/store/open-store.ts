@@ -2,7 +2,7 @@ import { open, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import Database from 'libsql';
 import { Failure } from '../../errors.ts';
-import { describeFileError, errorCode } from '../../files/file-errors.ts';
+import { errorCode, fileFailure } from '../../files/file-errors.ts';
 import { makeDirectory } from '../../files/make-directory.ts';
 import { requireTrustedFile, type TrustOptions } from '../../files/trusted-file.ts';
 import { migrateSchema } from './migrate.ts';
@@ -48,7 +48,7 @@ export async function openStore(path: string, trust?: TrustOptions): Promise<Sto
     return prepareStore(new Database(path, { timeout: BUSY_TIMEOUT_MS }), path, isChecked);
   } catch (error) {
     if (error instanceof Failure) throw error;
-    throw new Failure('local', `cannot open the data in ${path}: ${describeFileError(error)}`);
+    throw fileFailure(`open the data in ${path}`, error);
   }
 }
 

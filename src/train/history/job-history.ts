@@ -1,8 +1,8 @@
 import { Buffer } from 'node:buffer';
 import { type FileHandle, open, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { Failure } from '../../errors.ts';
-import { describeFileError, isNotFoundError } from '../../files/file-errors.ts';
+import type { Failure } from '../../errors.ts';
+import { fileFailure, isNotFoundError } from '../../files/file-errors.ts';
 import { acquireLock, type LockRuntime } from '../../files/file-lock.ts';
 import { makeDirectory } from '../../files/make-directory.ts';
 import { syncDirectory } from '../../files/rename-durably.ts';
@@ -83,7 +83,7 @@ async function withWriteFailure<T>(path: string, action: () => Promise<T>): Prom
 }
 
 function jobHistoryFailure(how: string, path: string, error: unknown): Failure {
-  return new Failure('local', `cannot ${how} the ledger of training jobs, ${path}: ${describeFileError(error)}`, {
+  return fileFailure(`${how} the ledger of training jobs, ${path}`, error, {
     hint: 'SVC_DATA_DIR names another folder for it',
     applied: 'no',
   });

@@ -1,8 +1,7 @@
 import type { Buffer } from 'node:buffer';
 import { Failure } from '../../errors.ts';
-import { JsonError } from '../../json/json-error.ts';
-import { firstStringMember, type JsonNode, rootOf } from '../../json/json-node.ts';
-import { parseJson } from '../../json/parse-json.ts';
+import { firstStringMember, type JsonNode } from '../../json/json-node.ts';
+import { tryParseJson } from '../../json/parse-json.ts';
 
 /** A job in a ledger: the line it was started with, and the last one that says what became of it. */
 export interface TrainingJobRecord {
@@ -20,7 +19,7 @@ const LINE_END = 0x0a;
 export function parseJobRecords(bytes: Buffer, path: string): TrainingJobRecord[] {
   const records = new Map<string, TrainingJobRecord>();
   for (const { line, number } of splitLines(bytes.subarray(0, completeLength(bytes)))) {
-    const node = parseRecord(line);
+    const node = tryParseJson(line);
     const key = firstStringMember(node, 'entry') ?? '';
     const isStart = firstStringMember(node, 'started_at') !== undefined;
     const start = isStart ? node : records.get(key)?.start;
@@ -33,7 +32,7 @@ export function parseJobRecords(bytes: Buffer, path: string): TrainingJobRecord[
 /** How many bytes of a ledger are lines; a last one without its end is one where it is JSON. */
 export function completeLength(bytes: Buffer): number {
   const end = bytes.lastIndexOf(LINE_END) + 1;
-  return parseRecord(bytes.subarray(end)) ? bytes.length : end;
+  return tryParseJson(bytes.subarray(end)) ? bytes.length : end;
 }
 
 function* splitLines(bytes: Buffer): Generator<{ line: Buffer; number: number }> {
@@ -42,15 +41,6 @@ function* splitLines(bytes: Buffer): Generator<{ line: Buffer; number: number }>
     const end = found === -1 ? bytes.length : found;
     yield { line: bytes.subarray(at, end), number };
     at = end + 1;
-  }
-}
-
-function parseRecord(line: Buffer): JsonNode | undefined {
-  try {
-    return rootOf(parseJson(line));
-  } catch (error) {
-    if (error instanceof JsonError) return undefined;
-    throw error;
   }
 }
 

@@ -1,6 +1,6 @@
 import { pipeline, Readable, type Transform } from 'node:stream';
 import { Failure } from '../../errors.ts';
-import { describeFileError } from '../../files/file-errors.ts';
+import { fileFailure } from '../../files/file-errors.ts';
 
 export type Compression = 'gzip' | 'zstd';
 
@@ -23,7 +23,7 @@ export async function* decompressChunks(
     yield* decompressed;
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && /^(Z_|ZSTD_|ERR_)/.test(String(error.code)))) throw error;
-    throw new Failure('local', `cannot read ${label}: it is broken ${compression}: ${describeFileError(error)}`, {
+    throw fileFailure(`read ${label}: it is broken ${compression}`, error, {
       applied: 'no',
     });
   }

@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import { readdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { Failure } from '../../errors.ts';
-import { describeFileError } from '../../files/file-errors.ts';
+import { fileFailure } from '../../files/file-errors.ts';
 
 /** The files that some paths name: of a folder its `*.json`, `*.jsonl` and `*.gz`, in bytewise order. Throws Failure `local`. */
 export async function expandDirectories(paths: readonly string[], cwd: string): Promise<string[]> {
@@ -16,7 +16,7 @@ export async function expandDirectories(paths: readonly string[], cwd: string): 
 
 async function listDataFiles(path: string, cwd: string): Promise<string[]> {
   const entries = await readdir(resolve(cwd, path), { withFileTypes: true }).catch((error: unknown) => {
-    throw new Failure('local', `cannot read ${path}: ${describeFileError(error)}`);
+    throw fileFailure(`read ${path}`, error);
   });
   const names = entries
     .filter((one) => !one.isDirectory() && /\.(json|jsonl|gz)$/.test(one.name))

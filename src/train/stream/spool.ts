@@ -1,7 +1,6 @@
 import type { FileHandle } from 'node:fs/promises';
-import { Failure } from '../../errors.ts';
 import { openAnonymousFile } from '../../files/anonymous-file.ts';
-import { describeFileError } from '../../files/file-errors.ts';
+import { fileFailure } from '../../files/file-errors.ts';
 import { readByteRange, type TextSource } from './text-source.ts';
 
 /** Where what can be read once only is copied to, so that it can be read again. */
@@ -27,7 +26,7 @@ export function createSpool(directory: string): Spool {
         usedBytes += bytesWritten;
       }
     } catch (error) {
-      throw new Failure('local', `cannot keep a copy of ${label} in ${directory}: ${describeFileError(error)}`, {
+      throw fileFailure(`keep a copy of ${label} in ${directory}`, error, {
         hint: '--no-spool sends it as it comes; SVC_DATA_DIR names another folder',
         applied: 'no',
       });

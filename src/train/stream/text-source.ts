@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { type FileHandle, open } from 'node:fs/promises';
 import { Failure } from '../../errors.ts';
-import { describeFileError } from '../../files/file-errors.ts';
+import { fileFailure } from '../../files/file-errors.ts';
 
 /** A text with trajectories that can be read: once as it comes, and where it is on the disk, again. */
 export interface TextSource {
@@ -79,7 +79,7 @@ export async function* readByteRange(
 
 /** The failure of a file that cannot be read. */
 export function unreadableFileFailure(label: string, error: unknown): Failure {
-  return new Failure('local', `cannot read ${label}: ${describeFileError(error)}`, { applied: 'no' });
+  return fileFailure(`read ${label}`, error, { applied: 'no' });
 }
 
 /** The failure of a file that is no longer what was checked. */
