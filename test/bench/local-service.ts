@@ -18,10 +18,14 @@ export async function localService(root: string, records: number): Promise<Local
   const folder = mkdtempSync(join(tmpdir(), 'svc-bench-data-'));
   const data = join(folder, 'svc.db');
   await fill(data, records);
-  const child = spawn(process.execPath, [join(root, 'bin/svc.js'), 'serve', '--no-auth', '--data', data], {
-    env: { PATH: process.env.PATH ?? '', HOME: folder },
-    stdio: ['ignore', 'pipe', 'ignore'],
-  });
+  const child = spawn(
+    process.execPath,
+    [join(root, 'bin/svc.js'), 'serve', '--no-auth', '--format', 'text', '--data', data],
+    {
+      env: { PATH: process.env.PATH ?? '', HOME: folder },
+      stdio: ['ignore', 'pipe', 'ignore'],
+    },
+  );
   const [line] = await once(child.stdout, 'data');
   const close = async (): Promise<void> => {
     const closed = once(child, 'close');
