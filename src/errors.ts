@@ -57,6 +57,10 @@ export interface Issue {
 
 /** What is known about a failure beyond its message; the members of the JSON error of the same names. */
 export interface FailureFacts {
+  /** The URL of the request. */
+  readonly url?: string | undefined;
+  /** The headers of the response about rate limits. */
+  readonly rateLimit?: { readonly [name: string]: string } | undefined;
   /** The message without what the service said about itself, for a line on a retry. */
   readonly summary?: string | undefined;
   readonly hint?: string | undefined;

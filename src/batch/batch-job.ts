@@ -1,5 +1,6 @@
 import type { BodyCheck } from '../body/body-check.ts';
 import type { Authorization, Destination } from '../client/destination.ts';
+import type { RequestTarget } from '../client/request-context.ts';
 import type { RetryBudget } from '../client/retry-budget.ts';
 import type { Context } from '../context.ts';
 import type { Issue } from '../errors.ts';
@@ -26,6 +27,7 @@ export interface LineChecks {
 export interface BatchJob extends LineChecks {
   readonly url: URL;
   readonly destination: Destination;
+  readonly target: RequestTarget;
   /** Headers of the command line. */
   readonly flagHeaders: Headers;
   readonly authorization: Authorization | undefined;

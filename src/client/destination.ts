@@ -1,5 +1,5 @@
 import { joinUrl } from '../config/base-url.ts';
-import { requireCredentialSource } from '../config/credentials/credential-source.ts';
+import { type CredentialSource, requireCredentialSource } from '../config/credentials/credential-source.ts';
 import type { Secret } from '../config/credentials/secret.ts';
 import { type ConnectionFlags, resolveBaseUrl, type SelectedProfile } from '../config/select-profile.ts';
 import { Failure, usageFailure } from '../errors.ts';
@@ -8,26 +8,28 @@ import { isLoopbackUrl } from '../http/proxy.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { Runtime } from '../runtime.ts';
 
-/** Where a request goes. */
+/** The URL a request goes to, with its headers from the profile. */
 export interface Destination {
-  /** Absolute; undefined where no base address is known, which only a dry run may ignore. */
+  /** Absolute; undefined if no base URL is set, which only a dry run accepts. */
   readonly url: URL | undefined;
-  /** Headers of the profile, if they belong to this origin. */
+  /** Headers of the profile that belong to this origin. */
   readonly profileHeaders: Headers;
-  /** The embedded service answers. */
+  /** The embedded service responds. */
   readonly isLocal: boolean;
 }
 
-/** As whom a request goes. */
+/** The credential of a request. */
 export interface Authorization {
   readonly value: Secret;
+  /** Its source, for messages: `user "api" from profile "work"`. */
+  readonly description: string;
   readonly secrets: readonly string[];
 }
 
-// The embedded service has no address; this one is never connected to.
+// The embedded service has no URL; svc never connects to this one.
 const LOCAL_ORIGIN = 'http://localhost';
 
-/** Where an operation's request goes, by flags, environment and profile. Throws usage for addresses that are none. */
+/** Where the request of an operation goes, by flags, environment and profile. Throws usage for invalid URLs. */
 export function resolveDestination(
   { host, path }: Operation,
   connection: ConnectionFlags,
@@ -36,7 +38,7 @@ export function resolveDestination(
 ): Destination {
   if (selected.isLocal) {
     if (connection.baseUrl || connection.hostUrl)
-      throw usageFailure('--local and a base address name two services', 'give one of them');
+      throw usageFailure('--local and --base-url name two services', 'use one of them');
     return { url: new URL(LOCAL_ORIGIN + path), profileHeaders: [], isLocal: true };
   }
   const base = resolveBaseUrl(host, connection, env, selected.profile);
@@ -49,17 +51,17 @@ export function resolveDestination(
   };
 }
 
-/** The failure of having nowhere to send to. */
+/** The failure of a request without a base URL. */
 export function missingBaseUrl(): Failure {
   return usageFailure(
-    'there is no base address',
-    'svc auth login --base-url <url> stores one; --local uses the embedded service',
+    'no base URL is set',
+    'run: svc auth login --base-url <url>, or add --local to use the embedded service',
   );
 }
 
 /**
- * The credential for a destination. Throws Failure `credentials` where there is none, and `guard` where it would leave
- * the machine over plain http, unless that is allowed; before that nothing is run to get it.
+ * The credential for a destination. Throws Failure `credentials` if there is none, and `guard` if it would leave the
+ * machine over plain http, unless that is allowed; then no program is run to get it.
  */
 export async function resolveAuthorization(
   url: URL,
@@ -72,11 +74,15 @@ export async function resolveAuthorization(
 ): Promise<Authorization> {
   const source = requireCredentialSource(operation.auth, url.origin, selected, runtime.env);
   if (url.protocol === 'http:' && !isLoopbackUrl(url) && !allowHttp) {
-    throw new Failure('guard', `${url.origin} is plain http, where anybody on the way can read the credential`, {
-      hint: 'use https, or --allow-http if the network is yours',
+    throw new Failure('guard', `${url.origin} is plain http: anyone on the network could read the credential`, {
+      hint: 'use https, or add --allow-http if you trust the network',
       applied: 'no',
     });
   }
   const { authorization, secrets } = await source.read(runtime, signal, limitMs);
-  return { value: authorization, secrets };
+  return { value: authorization, secrets, description: describeSource(source) };
+}
+
+function describeSource({ username, description }: CredentialSource): string {
+  return `${username === undefined ? 'the token' : `user ${JSON.stringify(username)}`} from ${description}`;
 }

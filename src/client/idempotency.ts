@@ -3,7 +3,7 @@ import { type JsonPath, nodeAtPath } from '../json/json-path.ts';
 import { flagTarget } from '../operations/flag-target.ts';
 import type { Operation } from '../operations/operation.ts';
 
-/** What repeating a request with this body would do; a keyed operation without its key makes a second record. */
+/** The effect of sending this body again; a keyed operation without its key makes a second record. */
 export function requestEffect(operation: Operation, body: JsonNode): Operation['effect'] {
   const { effect, key = [] } = operation;
   if (effect !== 'keyed') return effect;
@@ -11,28 +11,28 @@ export function requestEffect(operation: Operation, body: JsonNode): Operation['
   return key.every((name) => idAtPath(body, [...path, name]) !== undefined) ? 'keyed' : 'once';
 }
 
-/** The ids in a body by which one can tell later whether it was applied. */
+/** The ids in a body by which a user can find out later whether it was applied. */
 export function recordIds({ ids = {} }: Operation, body: JsonNode): { readonly [what: string]: string } {
   const entries = Object.entries(ids).map(([what, path]) => [what, idAtPath(body, path)] as const);
   return Object.fromEntries(entries.flatMap(([what, id]) => (id === undefined ? [] : [[what, id] as const])));
 }
 
-/** True where the same request may come twice and nothing more happens than with one. */
+/** True if a request is safe to retry: sending it twice has the effect of sending it once. */
 export function isIdempotent(effect: Operation['effect']): boolean {
   return effect === 'read' || effect === 'keyed';
 }
 
-/** What running the same command again would mean, in plain words. */
+/** What running the same command again would do, in plain words. */
 export function retryAdvice(effect: Operation['effect']): string {
   switch (effect) {
     case 'read':
-      return 'nothing is changed by it, so run it again';
+      return 'the request changes nothing: run the command again';
     case 'keyed':
-      return 'it may have been applied; running it again with other ids could apply it twice, with the same ids it does no harm';
+      return 'running it again with the same ids is safe; with other ids it could be applied twice';
     case 'paid':
-      return 'it may have been answered; running it again could be charged twice';
+      return 'running it again could be charged twice';
     case 'once':
-      return 'it may have been applied; running it again could apply it twice';
+      return 'running it again could apply it twice';
   }
 }
 

@@ -2,6 +2,7 @@ import { Buffer } from 'node:buffer';
 import { Failure, type FailureFacts, InterruptedError } from '../errors.ts';
 import { collectBody, UnusableBodyError } from '../http/collect-body.ts';
 import { getHeader, type Response } from '../http/message.ts';
+import { rateLimitHeaders } from '../http/rate-limit-headers.ts';
 import { responseRequestId } from '../http/verbose-log.ts';
 import { JsonError } from '../json/json-error.ts';
 import { getMember, kindOf, rootOf } from '../json/json-node.ts';
@@ -10,26 +11,25 @@ import { exchangeErrorReason, failureFromError } from './failure.ts';
 import { retryAdvice } from './idempotency.ts';
 import type { RequestContext } from './request-context.ts';
 
-// The most bytes of an answer that are held.
 const MAX_RESPONSE_BYTES = 32 * 1024 * 1024;
 
-// The most values and keys in it: a text of small ones needs more memory for its index than for itself.
+// Many small values need more memory for their index than for their text.
 const MAX_RESPONSE_VALUES = 1_500_000;
 
-/** A complete answer: its bytes, and either the JSON they are or why they are no answer of the interface. */
+/** A complete response: its bytes, and its JSON or the failure of a response that breaks the interface. */
 export interface ParsedResponse {
   readonly bytes: Buffer;
   readonly doc: JsonDocument | undefined;
   readonly failure: Failure | undefined;
 }
 
-/** Reads the whole body of a 2xx answer. Throws the Failure it is when the body does not come completely. */
+/** Reads the whole body of a 2xx response. Throws a Failure if it does not arrive completely. */
 export async function readResponse(response: Response, context: RequestContext): Promise<ParsedResponse> {
   const bytes = await readResponseBytes(response, context);
   const doc = parseResponseJson(bytes);
   if (doc instanceof JsonError) {
     const failure = invalidResponseFailure(
-      `the answer is not JSON that can be read: ${doc.message}`,
+      bytes.length === 0 ? 'the response is empty' : `the response is not valid JSON: ${doc.message}`,
       response,
       context,
     );
@@ -39,10 +39,10 @@ export async function readResponse(response: Response, context: RequestContext):
   const isObject = kindOf(rootOf(doc)) === 'object';
   if (isObject && getMember(rootOf(doc), resultField)) return { bytes, doc, failure: undefined };
   const problem = isObject ? `has no "${resultField}"` : 'is not an object';
-  return { bytes, doc, failure: invalidResponseFailure(`the answer ${problem}`, response, context) };
+  return { bytes, doc, failure: invalidResponseFailure(`the response ${problem}`, response, context) };
 }
 
-/** The failure of an answer that broke the interface: the request was applied all the same. */
+/** The failure of a response that breaks the interface: the request was applied all the same. */
 export function invalidResponseFailure(
   message: string,
   response: Response,
@@ -53,7 +53,7 @@ export function invalidResponseFailure(
 }
 
 /**
- * The failure of an answer that cannot be read to its end. `cut` says what it means once something of it has come; before
+ * The failure of a response that cannot be read to its end. `cutMessage` is for one of which a part has arrived; before
  * that the outcome is as unknown as without a status.
  */
 export function failureFromBodyError(
@@ -66,15 +66,26 @@ export function failureFromBodyError(
   if (error instanceof Failure || cutMessage === undefined) return failureFromError(error, context);
   if (error instanceof InterruptedError) {
     const facts = { ...successFacts(response, context), hint: retryAdvice(context.effect) };
-    return new Failure(error.code, `${error.message}; the answer had begun`, facts);
+    return new Failure(error.code, `${error.message}; the response had started`, facts);
   }
   return invalidResponseFailure(`${cutMessage}: ${exchangeErrorReason(error)}`, response, context, true);
 }
 
-/** What is known of a request once a 2xx status has come: it was applied, whatever happens to its answer. */
-export function successFacts({ status, headers }: Response, { ids, progress }: RequestContext): FailureFacts {
+/** What is known of a request after a 2xx status: it was applied, whatever happens to its response. */
+export function successFacts({ status, headers }: Response, context: RequestContext): FailureFacts {
+  const { ids, progress, target } = context;
   const { phase, sentBytes: bytesSent, attempts } = progress;
-  return { status, requestId: responseRequestId(headers), applied: 'yes', phase, bytesSent, attempts, ids };
+  return {
+    url: target.url.href,
+    status,
+    requestId: responseRequestId(headers),
+    rateLimit: rateLimitHeaders(headers),
+    applied: 'yes',
+    phase,
+    bytesSent,
+    attempts,
+    ids,
+  };
 }
 
 async function readResponseBytes(response: Response, context: RequestContext): Promise<Buffer> {
@@ -99,7 +110,7 @@ async function readResponseBytes(response: Response, context: RequestContext): P
       error,
       response,
       context,
-      receivedBytes === 0 ? undefined : `the answer was cut after ${receivedBytes} bytes`,
+      receivedBytes === 0 ? undefined : `the response was cut after ${receivedBytes} bytes`,
     );
   }
 }

@@ -2,10 +2,11 @@ import { getHeader, type Request, type Response, type Send } from '../http/messa
 import { peekBody } from '../http/peek-body.ts';
 import { formatTransfer } from '../output/transfer-text.ts';
 import type { Runtime } from '../runtime.ts';
-import { failureFromError, failureFromStatus } from './failure.ts';
+import { failureFromError } from './failure.ts';
 import { failureFromBodyError, type ParsedResponse, readResponse } from './read-response.ts';
 import type { RequestContext } from './request-context.ts';
 import type { RequestObserver } from './request-observer.ts';
+import { failureFromStatus } from './status-failure.ts';
 
 /** The response to a successful attempt: complete, or a stream of events that is not read yet. */
 export interface AttemptResult {
@@ -62,9 +63,9 @@ function progressText({ body }: Request, { progress }: RequestContext, elapsedMs
 }
 
 // A server may stream unasked, send plain JSON in spite of `stream: true` (docs/servers.md), or label either as the
-// other. The first byte decides where it is clear: `{` of JSON, `data:` or `:` of an event.
+// other. The first byte decides where it is clear: `{` of JSON, `data:` or `:` of an event. An empty body is not a stream.
 function isEventStream({ headers }: Response, firstByte: number | undefined): boolean {
-  if (firstByte === 0x7b) return false;
+  if (firstByte === undefined || firstByte === 0x7b) return false;
   if (firstByte === 0x64 || firstByte === 0x3a) return true;
   return getHeader(headers, 'content-type')?.toLowerCase().startsWith('text/event-stream') ?? false;
 }

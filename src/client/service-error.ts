@@ -2,23 +2,34 @@ import { getMember, itemsOf, type JsonNode, kindOf, rawText, stringOf } from '..
 import type { JsonPath } from '../json/json-path.ts';
 import { tryParseJson } from '../json/parse-json.ts';
 
-/** What a service said about a failure: its words, and the places in the body it named. */
+/** The message of a service about a failure, and the fields of the body that it names. */
 export interface ServiceError {
   readonly message: string | undefined;
   readonly issues: readonly { readonly path: JsonPath; readonly message: string }[];
 }
 
-/** The most bytes of an error body that are read; some servers echo the whole request. */
+/** Bytes of an error body that are read; some servers echo the whole request. */
 export const MAX_ERROR_BYTES = 64 * 1024;
 
-/** Reads an error body in any of the shapes of SERVERS.md; what is not JSON is shown as the text it is. */
+/** Reads an error body in any of the shapes of docs/servers.md; other text is the message as it is. */
 export function parseServiceError(bytes: Uint8Array): ServiceError {
   const root = tryParseJson(bytes);
   if (!root) return { message: nonJsonMessage(bytes), issues: [] };
   const detail = getMember(root, 'detail');
   const issues = detail && kindOf(detail) === 'list' ? Array.from(itemsOf(detail)).flatMap(parseIssue) : [];
   if (issues.length > 0) return { message: undefined, issues };
-  return { message: findMessage(root) ?? rawText(root), issues };
+  const message = findMessage(root) ?? rawText(root);
+  const path = parseParam(root);
+  return path ? { message: undefined, issues: [{ path, message }] } : { message, issues };
+}
+
+// The field that an OpenAI-shaped error names: `max_tokens`, `messages[0].content`, `messages.0.content`.
+function parseParam(root: JsonNode): JsonPath | undefined {
+  const error = getMember(root, 'error');
+  const param = getMember(error && kindOf(error) === 'object' ? error : root, 'param');
+  const text = param && kindOf(param) === 'string' ? stringOf(param) : '';
+  if (!/^[A-Za-z_]\w*(\.\w+|\[\d+\])*$/.test(text)) return undefined;
+  return (text.match(/\w+/g) ?? []).map((step) => (/^\d+$/.test(step) ? Number(step) : step));
 }
 
 // In the order of preference; an `error` that is an object is looked into.

@@ -7,27 +7,26 @@ import { parseJson } from '../json/parse-json.ts';
 import { classifyStatus } from './classify-status.ts';
 import { failureFromError } from './failure.ts';
 import { failureFromBodyError, invalidResponseFailure } from './read-response.ts';
-import type { RequestContext } from './request-context.ts';
+import { type RequestContext, serviceName } from './request-context.ts';
 import { parseServiceError } from './service-error.ts';
 
 export interface StreamChunkOptions {
   /** How many choices must finish before the stream may end. */
   readonly choices: number;
-  /** Calls back after so many milliseconds; the result takes the order back. */
+  /** Like setTimeout; returns a function that cancels it. */
   readonly after: (milliseconds: number, action: () => void) => () => void;
   /** Ends the exchange. */
   readonly stop: () => void;
 }
 
-// Some servers keep the connection open after the last finish reason (SERVERS.md); usage may still come.
+// Some servers keep the connection open after the last finish reason (docs/servers.md); usage may still come.
 const STREAM_GRACE_MS = 2000;
 
-// The most values and keys in one of them.
 const MAX_CHUNK_VALUES = 1_000_000;
 
 /**
- * The chunks of a streamed chat completion. Throws the Failure it is when the stream carries an error, is cut, or ends
- * before every choice has its finish reason: `[DONE]` alone is no success.
+ * The chunks of a streamed chat completion. Throws a Failure if the stream carries an error, is cut, or ends before every
+ * choice has its finish reason: `[DONE]` alone does not mean success.
  */
 export async function* readStreamChunks(
   response: Response,
@@ -88,7 +87,7 @@ function parseChunk(data: string, response: Response, context: RequestContext, h
   return chunk;
 }
 
-// Any of the shapes of SERVERS.md; what has neither choices nor words is a chunk nobody knows.
+// In any of the shapes of docs/servers.md.
 function isErrorChunk(chunk: JsonNode): boolean {
   const error = getMember(chunk, 'error');
   const object = getMember(chunk, 'object');
@@ -107,12 +106,16 @@ function failureFromEvent(chunk: JsonNode, response: Response, context: RequestC
   const statusClass = status === undefined ? undefined : classifyStatus(status, false);
   const { message = 'no reason given' } = parseServiceError(chunk.doc.bytes);
   const { facts } = invalidResponseFailure('', response, context);
-  return new Failure(statusClass?.code ?? 'answer', `the service broke off: ${message}`, {
-    ...facts,
-    status: status ?? facts.status,
-    // What has been answered in part was applied, whatever the code of the error says.
-    applied: statusClass?.code && !hasBegun ? statusClass.applied : 'yes',
-  });
+  return new Failure(
+    statusClass?.code ?? 'answer',
+    `${serviceName(context.target)} ended the stream with an error: ${message}`,
+    {
+      ...facts,
+      status: status ?? facts.status,
+      // After the first chunk the request was applied, whatever the code of the error is.
+      applied: statusClass?.code && !hasBegun ? statusClass.applied : 'yes',
+    },
+  );
 }
 
 function finishedChoices(chunk: JsonNode): string[] {

@@ -60,7 +60,11 @@ function mostLikelyApplied(earlier: Failure | undefined, last: Failure): Failure
   const facts = { ...earlier.facts, attempts: last.facts.attempts };
   // Who asked the process to end is told that first.
   if (signalOfFailure(last.code)) return new Failure(last.code, `${last.code}; before that: ${earlier.message}`, facts);
-  return new Failure(earlier.code, `${earlier.message}; then: ${last.message}`, facts);
+  return new Failure(
+    earlier.code,
+    `${earlier.message}; the last attempt: ${last.facts.summary ?? last.message}`,
+    facts,
+  );
 }
 
 function interruptionFailure({ code, message }: InterruptedError, attempts: number): Failure {

@@ -1,17 +1,16 @@
 import { Buffer } from 'node:buffer';
 
-/** An answer came that cannot be taken: longer than what can be held, or in an encoding that cannot be read. */
+/** A response that svc cannot read: longer than its limit, or in an unknown encoding. */
 export class UnusableBodyError extends Error {
-  override readonly name = 'Unusable';
+  override readonly name = 'UnusableBodyError';
 }
 
-// Room for a body of unknown length. Of what is set aside only the pages that are written to take memory, while growing
-// step by step would hold it twice.
+// For a body of unknown length. Only pages that are written take memory, while growing step by step would hold the body twice.
 const INITIAL_BUFFER_BYTES = 32 * 1024 * 1024;
 
 /**
- * All bytes of a body; with `expected`, its length, they are held once only. Throws Unusable beyond `most` bytes, and
- * what the connection throws where it is cut.
+ * All bytes of a body. With its length in `expectedBytes` they are held only once. Throws UnusableBodyError beyond
+ * `maxBytes`, and what the connection throws where it is cut.
  */
 export async function collectBody(
   body: AsyncIterable<Uint8Array>,
@@ -22,7 +21,7 @@ export async function collectBody(
   let length = 0;
   for await (const chunk of body) {
     const needed = length + chunk.length;
-    if (needed > maxBytes) throw new UnusableBodyError(`the answer has more than ${maxBytes} bytes`);
+    if (needed > maxBytes) throw new UnusableBodyError(`the response has more than ${maxBytes} bytes`);
     if (needed > bytes.length)
       bytes = growBuffer(bytes, length, Math.min(maxBytes, Math.max(needed, bytes.length * 2)));
     bytes.set(chunk, length);
@@ -37,7 +36,7 @@ function growBuffer(bytes: Buffer, length: number, size: number): Buffer {
   return larger;
 }
 
-/** The first bytes of a body, at most `most` of them; a body that is cut ends where it was cut. */
+/** The first bytes of a body, at most `maxBytes`; a body that is cut ends where it was cut. */
 export async function collectBodyStart(body: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   let length = 0;
@@ -48,7 +47,7 @@ export async function collectBodyStart(body: AsyncIterable<Uint8Array>, maxBytes
       if (length >= maxBytes) break;
     }
   } catch {
-    // What has arrived of an error message is better than none.
+    // A partial error message is better than none.
   }
   return Buffer.concat(chunks).subarray(0, maxBytes);
 }

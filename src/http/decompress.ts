@@ -2,13 +2,13 @@ import { pipeline, Readable, type Transform } from 'node:stream';
 import { UnusableBodyError } from './collect-body.ts';
 import { getHeader, type Middleware } from './message.ts';
 
-// What is not harmful at any ratio, and the ratio that no honest text of some length has.
+// Small bodies are harmless at any ratio; no honest text of some length has this one.
 const RATIO_EXEMPT_BYTES = 8 * 1024 * 1024;
 const MAX_INFLATION_RATIO = 200;
 
 /**
- * Decodes answers that come compressed although nobody asked for it, as they arrive. Throws Unusable while one is read
- * that is in another encoding, broken, or inflates more than 200-fold.
+ * Decompresses responses as they arrive, although svc does not ask for compression. Reading one throws
+ * UnusableBodyError if it is in another encoding, broken, or inflates more than 200-fold.
  */
 export const withDecompression: Middleware = (next) => async (request) => {
   const response = await next(request);
@@ -28,21 +28,21 @@ async function* decompressBody(body: AsyncIterable<Uint8Array>, encoding: string
       yield chunk;
     }
   };
-  // Errors come out of the last stream; the callback is there because pipeline wants one.
+  // Errors come out of the last stream; pipeline requires a callback.
   const inflated: AsyncIterable<Uint8Array> = pipeline(Readable.from(countCompressed()), decompressor, () => {});
   try {
     for await (const chunk of inflated) {
       inflatedBytes += chunk.length;
       if (inflatedBytes > RATIO_EXEMPT_BYTES && inflatedBytes > compressedBytes * MAX_INFLATION_RATIO)
         throw new UnusableBodyError(
-          `the answer inflates more than ${MAX_INFLATION_RATIO}-fold (${compressedBytes} bytes to ${inflatedBytes} and more)`,
+          `the response inflates more than ${MAX_INFLATION_RATIO}-fold (${compressedBytes} bytes to ${inflatedBytes} and more)`,
         );
       yield chunk;
     }
   } catch (error) {
     const isEncodingError =
       error instanceof Error && 'code' in error && /^(Z_|ERR_BROTLI|ERR__)/.test(String(error.code));
-    throw isEncodingError ? new UnusableBodyError(`the answer is no valid ${encoding}: ${error.message}`) : error;
+    throw isEncodingError ? new UnusableBodyError(`the response is not valid ${encoding}: ${error.message}`) : error;
   }
 }
 
@@ -57,6 +57,6 @@ async function createDecompressor(encoding: string): Promise<Transform> {
     case 'br':
       return createBrotliDecompress();
     default:
-      throw new UnusableBodyError(`the answer is encoded as ${encoding}, which nobody asked for`);
+      throw new UnusableBodyError(`the response is encoded as ${encoding}, which svc did not ask for`);
   }
 }

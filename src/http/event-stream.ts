@@ -1,12 +1,12 @@
 import { createParser } from 'eventsource-parser';
 import { UnusableBodyError } from './collect-body.ts';
 
-// The most characters of one event, which is held until its end.
+// An event is held until its end.
 const MAX_EVENT_CHARS = 8 * 1024 * 1024;
 
 /**
  * The data of each event of a `text/event-stream` (comments are skipped), as it arrives. Throws what the connection
- * throws where it is cut, and Unusable for an event that does not end.
+ * throws where it is cut, and UnusableBodyError for an event that is too long.
  */
 export async function* readEventStream(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const ready: string[] = [];

@@ -1,7 +1,7 @@
-/** A proxy did not do its part, so nothing reached the service. The message names the proxy without its password. */
+/** A proxy failed, so nothing reached the service. The message names the proxy without its password. */
 export class ProxyError extends Error {
-  override readonly name = 'ProxyFailure';
-  /** It will be the same at once. */
+  override readonly name = 'ProxyError';
+  /** An immediate retry would fail again. */
   readonly isPermanent: boolean;
 
   constructor(proxy: URL, reason: string, isLasting: boolean) {

@@ -5,7 +5,7 @@ import { describeNetworkError, isPermanentError } from './network-errors.ts';
 import { portOf, proxyAuthorization } from './proxy.ts';
 import { ProxyError } from './proxy-error.ts';
 
-/** A connection to a proxy, and for https through it to the host of an address. Throws ProxyFailure. */
+/** A connection to a proxy, and for https through it to the host of a URL. Throws ProxyError. */
 export async function connectThroughProxy(
   proxy: URL,
   url: URL,
@@ -17,7 +17,7 @@ export async function connectThroughProxy(
     return url.protocol === 'https:' ? await openTunnel(socket, proxy, url, signal) : socket;
   } catch (error) {
     if (signal.aborted || error instanceof ProxyError) throw error;
-    throw new ProxyError(proxy, `could not be used: ${describeNetworkError(error)}`, isPermanentError(error));
+    throw new ProxyError(proxy, `failed: ${describeNetworkError(error)}`, isPermanentError(error));
   }
 }
 
@@ -40,6 +40,11 @@ async function openTunnel(socket: Socket, proxy: URL, url: URL, signal: AbortSig
 }
 
 function proxyRefusal(proxy: URL, status: number, text: string): ProxyError {
-  if (status === 407) return new ProxyError(proxy, 'wants a user and a password (407): http://user:password@...', true);
-  return new ProxyError(proxy, `did not connect to the service (${`${status} ${text}`.trim()})`, status < 500);
+  if (status === 407)
+    return new ProxyError(
+      proxy,
+      'requires a user and password (407); write its URL as http://user:password@host',
+      true,
+    );
+  return new ProxyError(proxy, `refused to connect to the service (${`${status} ${text}`.trim()})`, status < 500);
 }

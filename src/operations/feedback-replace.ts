@@ -17,7 +17,7 @@ export const feedbackReplaceOperation = {
   effect: 'keyed',
   key: ['id'],
   limit: 120,
-  ids: { feedback: ['id'], replaced: ['feedback_id'] },
+  ids: { feedback: ['id'], feedback_to_replace: ['feedback_id'] },
   body: {
     feedback_id: {
       type: 'string',

@@ -6,14 +6,22 @@ const MAX_MESSAGE_CHARS = 900;
 
 /** A failure as lines for people, each text of it passed through `clean`. */
 export function failureText({ message, facts }: Failure, redact: (text: string) => string): string {
-  const { hint, issues = [], ids = {} } = facts;
+  const { hint, issues = [], ids = {}, requestId, applied } = facts;
   const lines = [`svc: ${redactAndTruncate(message, redact)}`];
   for (const { at, path, message: text } of issues)
     lines.push(`  ${redactAndTruncate(locationText(at, path), redact)}: ${redactAndTruncate(text, redact)}`);
-  for (const [name, id] of Object.entries(ids)) lines.push(`  ${name}: ${redact(id)}`);
-  if (facts.applied === 'yes') lines.push('  the request was applied');
+  if (requestId) lines.push(`  request id: ${redactAndTruncate(requestId, redact)}`);
+  // Nobody shall read an id as a success.
+  const suffix = applied === 'unknown' ? ', if applied' : '';
+  for (const [name, id] of Object.entries(ids)) lines.push(`  ${idLabel(name)}${suffix}: ${redact(id)}`);
+  if (applied === 'yes') lines.push('  the request was applied');
   if (hint) lines.push(`  ${redact(hint)}`);
   return `${lines.join('\n')}\n`;
+}
+
+// `request` is the field request_id of a body; the id that the service gave is another one.
+function idLabel(name: string): string {
+  return name === 'request' ? 'request_id' : name.replaceAll('_', ' ');
 }
 
 /** A failure as one JSON object (PRODUCT.md section 6), each text of it passed through `clean`. */
@@ -27,27 +35,38 @@ export function failureFields(
   redact: (text: string) => string,
 ): { readonly [name: string]: JsonValue | undefined } {
   const { message, code, exitCode, facts } = failure;
-  const { hint, status, requestId, applied = 'no', phase, bytesSent, attempts = 0, ids = {}, issues = [] } = facts;
+  const { hint, status, url, requestId, applied = 'no', phase, bytesSent, attempts = 0 } = facts;
+  const { ids = {}, rateLimit = {}, issues = [] } = facts;
   const { retry } = exitCodes[code];
   return {
+    schema_version: 1,
     code,
     message: redactAndTruncate(message, redact),
     hint: hint === undefined ? undefined : redact(hint),
     exit_code: exitCode,
     status,
+    url: url === undefined ? undefined : redact(url),
     request_id: requestId === undefined ? undefined : redactAndTruncate(requestId, redact),
     retryable: applied !== 'yes' && (retry === 'yes' || retry === 'later'),
     applied,
     phase,
     bytes_sent: bytesSent,
     attempts,
-    ids: Object.fromEntries(Object.entries(ids).map(([name, id]) => [name, redact(id)])),
+    ids: redactValues(ids, redact),
+    rate_limit: facts.rateLimit && redactValues(rateLimit, redact),
     issues: issues.map(({ path, at, message: text }) => ({
       path: redactAndTruncate(path, redact),
       at: redactAndTruncate(at, redact),
       message: redactAndTruncate(text, redact),
     })),
   };
+}
+
+function redactValues(
+  values: { readonly [name: string]: string },
+  redact: (text: string) => string,
+): { readonly [name: string]: string } {
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, redactAndTruncate(value, redact)]));
 }
 
 /** An issue on one line: where, and what. */

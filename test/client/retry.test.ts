@@ -8,7 +8,12 @@ import { Failure, type FailureFacts, InterruptedError } from '../../src/errors.t
 import { retryAfterMs } from '../../src/http/retry-after.ts';
 import { feedbackSchemaOperation } from '../../src/operations/feedback-schema.ts';
 
-const sent = createRequestContext(feedbackSchemaOperation, createDraft(undefined, '{}'));
+const sent = createRequestContext(feedbackSchemaOperation, createDraft(undefined, '{}'), {
+  url: new URL('http://127.0.0.1:1/feedback/payload_schema'),
+  isLocal: false,
+  profile: 'default',
+  credential: undefined,
+});
 const failing = (code: 'failed' | 'limited' | 'unknown' | 'unreachable', facts: FailureFacts): Failure =>
   new Failure(code, code, { status: code === 'unreachable' ? undefined : 503, phase: 'all', attempts: 1, ...facts });
 const busy = failing('limited', { applied: 'no' });

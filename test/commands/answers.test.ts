@@ -76,8 +76,8 @@ describe('a reply', () => {
   });
 
   it.each([
-    ['not json', /is not JSON/],
-    ['', /is not JSON/],
+    ['not json', /is not valid JSON/],
+    ['', /is empty/],
     ['[1]', /is not an object/],
     ['{"ID":1}', /has no "id"/],
   ])('that is no answer (%j) is printed, exit 11, applied', async (body, message) => {
@@ -108,7 +108,7 @@ describe('a reply', () => {
     });
     const lost = await start({ pieces: [new Error('reset')] });
     expect(lost).toMatchObject({ code: 8, stdout: '' });
-    expect(lost.stderr).toContain('with the same ids it does no harm');
+    expect(lost.stderr).toContain('running it again with the same ids is safe');
   });
 });
 
@@ -133,27 +133,33 @@ describe('rows', () => {
 describe('a status says what became of the request', () => {
   it.each<[number, Headers, number, string, string]>([
     [301, [['Location', 'https://other.test/']], 5, 'no', 'redirects to https://other.test/'],
-    [400, [], 5, 'no', 'refused'],
-    [401, [], 4, 'no', 'credentials'],
-    [402, [], 5, 'no', 'refused'],
-    [403, [], 4, 'no', 'credentials'],
-    [404, [], 5, 'no', 'refused'],
-    [408, [], 9, 'no', 'busy'],
-    [409, [], 5, 'no', 'refused'],
-    [413, [], 5, 'no', 'refused'],
-    [421, [], 9, 'no', 'busy'],
-    [422, [], 5, 'no', 'refused'],
-    [425, [], 9, 'no', 'busy'],
-    [429, [['Retry-After', '7']], 9, 'no', 'the service asks to wait 7 s: try again after '],
-    [500, [], 6, 'unknown', 'failed'],
-    [501, [], 6, 'unknown', 'failed'],
-    [502, [], 8, 'unknown', 'gateway'],
-    [503, [], 6, 'unknown', 'failed'],
-    [503, [['Retry-After', '1']], 9, 'no', 'busy'],
-    [504, [], 8, 'unknown', 'gateway'],
-    [520, [], 8, 'unknown', 'gateway'],
-    [524, [], 8, 'unknown', 'gateway'],
-    [599, [], 6, 'unknown', 'failed'],
+    [400, [], 5, 'no', 'https://svc.test returned 400: because'],
+    [
+      401,
+      [],
+      4,
+      'no',
+      'https://svc.test rejected user "api" from SVC_USERNAME and SVC_PASSWORD (profile "default"): 401',
+    ],
+    [402, [], 5, 'no', 'https://svc.test returned 402: because'],
+    [403, [], 4, 'no', 'https://svc.test denies permission to user "api" from'],
+    [404, [], 5, 'no', 'https://svc.test returned 404: because'],
+    [408, [], 9, 'no', 'https://svc.test returned 408: because'],
+    [409, [], 5, 'no', 'https://svc.test returned 409: because'],
+    [413, [], 5, 'no', 'https://svc.test returned 413: because'],
+    [421, [], 9, 'no', 'https://svc.test returned 421: because'],
+    [422, [], 5, 'no', 'https://svc.test returned 422: because'],
+    [425, [], 9, 'no', 'https://svc.test returned 425: because'],
+    [429, [['Retry-After', '7']], 9, 'no', 'the service asks to wait 7 s: run the command again after '],
+    [500, [], 6, 'unknown', 'https://svc.test returned 500; the request may have been applied: because'],
+    [501, [], 6, 'unknown', 'https://svc.test returned 501; the request may have been applied: because'],
+    [502, [], 8, 'unknown', 'https://svc.test returned 502; the request may have been applied: because'],
+    [503, [], 6, 'unknown', 'https://svc.test returned 503; the request may have been applied: because'],
+    [503, [['Retry-After', '1']], 9, 'no', 'https://svc.test returned 503: because'],
+    [504, [], 8, 'unknown', 'https://svc.test returned 504; the request may have been applied: because'],
+    [520, [], 8, 'unknown', 'https://svc.test returned 520; the request may have been applied: because'],
+    [524, [], 8, 'unknown', 'https://svc.test returned 524; the request may have been applied: because'],
+    [599, [], 6, 'unknown', 'https://svc.test returned 599; the request may have been applied: because'],
   ])('%i %j is exit %i, applied %s', async (status, headers, code, applied, message) => {
     const answer = {
       status,
@@ -163,7 +169,15 @@ describe('a status says what became of the request', () => {
     const result = await start(answer, '--error-format', 'json');
     expect({ code: result.code, stdout: result.stdout }).toEqual({ code, stdout: '' });
     const { error } = JSON.parse(result.stderr);
-    expect(error).toMatchObject({ status, applied, request_id: 'r-1', exit_code: code, attempts: 1 });
+    expect(error).toMatchObject({
+      schema_version: 1,
+      status,
+      url: 'https://svc.test/call/start',
+      applied,
+      request_id: 'r-1',
+      exit_code: code,
+      attempts: 1,
+    });
     expect(`${error.message} ${error.hint}`).toContain(message);
     expect(Object.keys(error.ids)).toEqual(applied === 'unknown' ? ['call', 'trace'] : []);
   });
@@ -182,12 +196,12 @@ describe('errors of a service are understood in every shape', () => {
     ['{"other":1}', '{"other":1}'],
   ])('%s', async (body, wanted) => {
     expect((await start({ status: 400, pieces: [body] })).stderr).toBe(
-      `svc: the service refused it (400): ${wanted}\n`,
+      `svc: https://svc.test returned 400: ${wanted}\n`,
     );
   });
 
   it('an empty one', async () => {
-    expect((await start({ status: 400, pieces: [] })).stderr).toBe('svc: the service refused it (400)\n');
+    expect((await start({ status: 400, pieces: [] })).stderr).toBe('svc: https://svc.test returned 400\n');
   });
 
   it('a list of details is mapped back to where the values came from', async () => {
@@ -195,7 +209,7 @@ describe('errors of a service are understood in every shape', () => {
       '{"detail":[{"loc":["body","start","op_name"],"msg":"too short","type":"x"},{"loc":["body","start","inputs","q",0],"msg":"bad","type":"y"}]}';
     const { stderr } = await start({ status: 422, pieces: [detail] }, '--inputs', '{"q": ["z"]}');
     expect(stderr).toBe(
-      'svc: the service refused it (422)\n  --op-name start.op_name: too short\n  --inputs:1:8 start.inputs.q[0]: bad\n',
+      'svc: https://svc.test returned 422\n  --op-name start.op_name: too short\n  --inputs:1:8 start.inputs.q[0]: bad\n',
     );
   });
 
@@ -205,6 +219,43 @@ describe('errors of a service are understood in every shape', () => {
     expect(stderr).toContain('\\x1b[2J\\u202e [hidden]');
     expect(stderr).not.toMatch(/pass-word-1/);
     expect(stderr.length).toBeLessThan(1000);
+  });
+
+  it('that is unknown labels the ids, and prints the request id', async () => {
+    const flags = [
+      '--project-id',
+      'a/b',
+      '--feedback-id',
+      'fb-1',
+      '--feedback-type',
+      'x',
+      '--payload',
+      '{}',
+      '--no-check',
+    ];
+    const answer = { status: 502, statusText: 'Bad Gateway', headers: [['X-Request-Id', 'r-1']] as const, pieces: [] };
+    const { code, stderr } = await svc(['feedback', 'replace', ...flags], { env, send: sending(answer) });
+    expect(code).toBe(8);
+    expect(stderr.split('\n').filter((line) => !line.includes('warning'))).toEqual([
+      'svc: https://svc.test returned 502 Bad Gateway; the request may have been applied',
+      '  request id: r-1',
+      '  feedback to replace, if applied: fb-1',
+      '  running it again could apply it twice',
+      '',
+    ]);
+  });
+
+  it('that names a parameter is mapped to its flag', async () => {
+    const body = '{"error":{"message":"too large","type":"BadRequestError","param":"max_tokens","code":400}}';
+    const flags = ['--no-stdin', '-m', 'm', '--max-tokens', '9', '--no-check'];
+    const { stderr } = await svc(['chat', 'x', ...flags], { env, send: sending({ status: 400, pieces: [body] }) });
+    expect(stderr).toContain('svc: https://svc.test returned 400\n  --max-tokens max_tokens: too large\n');
+  });
+
+  it('of rate limits comes with the headers about them', async () => {
+    const headers = [['X-RateLimit-Remaining', '0'] as const, ['Retry-After', '90'] as const];
+    const { stderr } = await start({ status: 429, headers, pieces: [] }, '--error-format', 'json');
+    expect(JSON.parse(stderr).error.rate_limit).toEqual({ 'x-ratelimit-remaining': '0', 'retry-after': '90' });
   });
 
   it('is read no further than it is worth', async () => {
@@ -326,22 +377,34 @@ describe('a streamed chat', () => {
       stream(text('a'), event('{"error":{"message":"overloaded"}}'), done),
       11,
       'a\n',
-      /broke off: overloaded/,
+      /ended the stream with an error: overloaded/,
     ],
     [
       'one with a code',
       stream(text('a'), event('{"error":{"message":"m","code":429}}'), done),
       9,
       'a\n',
-      /broke off: m/,
+      /ended the stream with an error: m/,
     ],
-    ['one with a status of a gateway', stream(event('{"error":{"message":"m","code":502}}')), 8, '', /broke off/],
-    ['a flat one', stream(event('{"object":"error","message":"m","code":401}')), 4, '', /broke off: m/],
+    [
+      'one with a status of a gateway',
+      stream(event('{"error":{"message":"m","code":502}}')),
+      8,
+      '',
+      /ended the stream with an error/,
+    ],
+    [
+      'a flat one',
+      stream(event('{"object":"error","message":"m","code":401}')),
+      4,
+      '',
+      /ended the stream with an error: m/,
+    ],
     ['[DONE] without a finish reason', stream(text('a'), done), 11, 'a\n', /without a finish reason/],
     ['the end without a finish reason', stream(text('a')), 11, 'a\n', /without a finish reason/],
     ['a cut', stream(text('a'), new Error('reset')), 11, 'a\n', /stream was cut: reset/],
-    ['a cut before the first event', stream(': ping\n\n', new Error('reset')), 8, '', /no answer came: reset/],
-    ['nothing at all', stream(), 8, '', /ended before its first event/],
+    ['a cut before the first event', stream(': ping\n\n', new Error('reset')), 8, '', /no response came: reset/],
+    ['nothing at all', stream(), 11, '', /the response is empty/],
     ['an event that is not JSON', stream(text('a'), event('{"a":')), 11, 'a\n', /not JSON/],
     ['one of two choices missing', stream(text('a'), finish('stop', 0), done), 0, 'a\n', /^$/],
   ])('%s', async (_, answer, code, stdout, message) => {

@@ -127,7 +127,7 @@ describe('svc doctor', () => {
   const bound = { token: 'tok-en-1', bearer_origins: ['https://old.test'] };
 
   it.each<[string, number, string | RegExp, { flags?: string[]; env?: Env; cwd?: () => string }]>([
-    ['an empty home', 2, 'there is no base address', {}],
+    ['an empty home', 2, 'no base URL is set', {}],
     ['an address that is none', 2, 'SVC_BASE_URL: "svc" is not a valid URL', { env: { SVC_BASE_URL: 'svc' } }],
     ['a profile that is not there', 2, /there is no profile "none"/, { flags: ['--profile', 'none'] }],
     [
@@ -165,13 +165,13 @@ describe('svc doctor', () => {
     [
       'nobody there',
       7,
-      'http://127.0.0.1:9 could not be reached: nothing listens there (connection refused)',
+      'http://127.0.0.1:9 could not be reached: connection refused',
       { env: credentials, cwd: () => home(here) },
     ],
     [
       'a host of no name',
       7,
-      'https://a.invalid could not be reached: there is no host of that name',
+      'https://a.invalid could not be reached: host not found',
       { env: { ...credentials, SVC_BASE_URL: 'https://a.invalid' } },
     ],
     [
@@ -283,10 +283,10 @@ describe('svc doctor', () => {
       env: credentials,
     });
     expect(code).toBe(7);
-    expect(stderr).toBe('svc: http://127.0.0.1:9 could not be reached: nothing listens there (connection refused)\n');
+    expect(stderr).toBe('svc: http://127.0.0.1:9 could not be reached: connection refused\n');
     expect(stdout).toMatch(/^Settings\n {2}profile {2,}default {2,}default\n/);
     expect(stdout).toMatch(
-      /\nConnections\n {2}http:\/\/127\.0\.0\.1:9 {2}failed {2}nothing listens there \(connection refused\), for trace, chat, train\n\nWarnings\n {2}http:\/\/127\.0\.0\.1:9 could not be reached: .*\n$/,
+      /\nConnections\n {2}http:\/\/127\.0\.0\.1:9 {2}failed {2}connection refused, for trace, chat, train\n\nWarnings\n {2}http:\/\/127\.0\.0\.1:9 could not be reached: .*\n$/,
     );
   });
 
@@ -403,7 +403,7 @@ describe('svc doctor over TLS', () => {
     );
     expect({ code, warnings }).toEqual({
       code: 7,
-      warnings: [expect.stringContaining('the certificate of the server is for another host')],
+      warnings: [expect.stringContaining('the server certificate is for another host')],
     });
   });
 });

@@ -513,7 +513,9 @@ describe('the base address', () => {
     const result = await svc(['call', 'start'], { stdin: 'not read' });
     expect(result).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('svc auth login --base-url <url> stores one; --local uses the embedded service'),
+      stderr: expect.stringContaining(
+        'run: svc auth login --base-url <url>, or add --local to use the embedded service',
+      ),
     });
   });
 });

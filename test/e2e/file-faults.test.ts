@@ -69,8 +69,8 @@ describe('being asked to end', () => {
   it.each([
     ['SIGINT', ['chat', 'hi', '-m', 'm'], 'could be charged twice'],
     ['SIGTERM', ['chat', 'hi', '-m', 'm'], 'could be charged twice'],
-    ['SIGINT', [...call, '--retries', '3'], 'with the same ids it does no harm'],
-    ['SIGTERM', [...call, '--retries', '3'], 'with the same ids it does no harm'],
+    ['SIGINT', [...call, '--retries', '3'], 'with the same ids is safe'],
+    ['SIGTERM', [...call, '--retries', '3'], 'with the same ids is safe'],
   ] as const)('%s while it waits for an answer, with a file as stdin: %s', async (signal, args, advice) => {
     let arrived = (): void => {};
     const when = new Promise<void>((resolve) => {

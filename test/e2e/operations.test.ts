@@ -127,8 +127,11 @@ describe('the built program against svc serve', () => {
 
 describe('without a network', () => {
   it.each([
-    ['http://127.0.0.1:9', /nothing listens there/],
-    ['https://name.invalid', /no host of that name|could not be looked up/],
+    [
+      'http://127.0.0.1:9',
+      /could not connect to http:\/\/127\.0\.0\.1:9: connection refused\n {2}check --base-url, or run: svc doctor --profile default/,
+    ],
+    ['https://name.invalid', /host not found|name resolution failed/],
   ])('%s is exit 7, not applied', async (base, message) => {
     const env = { SVC_BASE_URL: base, SVC_TOKEN: 'tok-en-1' };
     const { code, stdout, stderr } = await run(['chat', 'x'], { env });

@@ -18,21 +18,23 @@ async function through(proxy: string, base = 'https://svc.test', flags: readonly
 
 describe('a proxy that does not do its part is told as such, and nothing is sent', () => {
   it.each<[string, number, string]>([
-    ['407 Proxy Authentication Required', 1, 'wants a user and a password (407)'],
-    ['403 Forbidden', 1, 'did not connect to the service (403 Forbidden)'],
-    ['502 Bad Gateway', 2, 'did not connect to the service (502 Bad Gateway)'],
-    ['503', 2, 'did not connect to the service (503)'],
-    ['nonsense', 2, 'could not be used: '],
+    ['407 Proxy Authentication Required', 1, 'requires a user and password (407)'],
+    ['403 Forbidden', 1, 'refused to connect to the service (403 Forbidden)'],
+    ['502 Bad Gateway', 2, 'refused to connect to the service (502 Bad Gateway)'],
+    ['503', 2, 'refused to connect to the service (503)'],
+    ['nonsense', 2, 'failed: '],
   ])('CONNECT is answered with %s', async (answer, attempts, why) => {
     const proxy = await connectProxy(answer);
     const { code, stderr } = await through(`http://user:pr0xy-pass@127.0.0.1:${proxy.port}`);
     const last = stderr
       .trim()
       .split('\n')
-      .find((line) => !line.includes('trying again'));
+      .find((line) => !line.includes('retrying'));
     expect({ code, last }).toMatchObject({
       code: 7,
-      last: expect.stringContaining(`svc: the service could not be reached: the proxy 127.0.0.1:${proxy.port} ${why}`),
+      last: expect.stringContaining(
+        `svc: could not connect to https://svc.test: the proxy 127.0.0.1:${proxy.port} ${why}`,
+      ),
     });
     expect(stderr).not.toContain('pr0xy-pass');
     expect(proxy.seen).toHaveLength(attempts);
@@ -41,13 +43,9 @@ describe('a proxy that does not do its part is told as such, and nothing is sent
   });
 
   it.each([
-    ['https://svc.test', 'http://127.0.0.1:9', 'the proxy 127.0.0.1:9 could not be used: nothing listens there'],
-    ['http://svc.test', '127.0.0.1:9', 'the proxy 127.0.0.1:9 could not be used: nothing listens there'],
-    [
-      'https://svc.test',
-      'http://proxy.invalid:1',
-      'the proxy proxy.invalid:1 could not be used: there is no host of that',
-    ],
+    ['https://svc.test', 'http://127.0.0.1:9', 'the proxy 127.0.0.1:9 failed: connection refused'],
+    ['http://svc.test', '127.0.0.1:9', 'the proxy 127.0.0.1:9 failed: connection refused'],
+    ['https://svc.test', 'http://proxy.invalid:1', 'the proxy proxy.invalid:1 failed: host not found'],
   ])('%s through %s', async (base, proxy, why) => {
     const { code, stderr } = await through(proxy, base);
     expect({ code, stderr }).toEqual({ code: 7, stderr: expect.stringContaining(why) });

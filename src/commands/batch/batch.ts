@@ -25,6 +25,7 @@ import { authorizeRequest } from '../../client/authorize-request.ts';
 import { resolveAutofill, resolveCallSettings } from '../../client/call-settings.ts';
 import { missingBaseUrl } from '../../client/destination.ts';
 import { openTransport } from '../../client/open-transport.ts';
+import { createRequestTarget } from '../../client/request-context.ts';
 import { createRetryBudget } from '../../client/retry-budget.ts';
 import type { Invocation } from '../../command.ts';
 import type { Context } from '../../context.ts';
@@ -119,6 +120,7 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
       ...lineChecksFor(resultStore.runId),
       url,
       destination,
+      target: createRequestTarget(destination.url, chosen, authorization),
       flagHeaders: options.headers,
       authorization,
       send: transport.send,

@@ -3,7 +3,7 @@ import { resolveAuthorization, resolveDestination } from '../../client/destinati
 import { exchange } from '../../client/exchange.ts';
 import { openTransport } from '../../client/open-transport.ts';
 import { prepareRequest } from '../../client/prepared-request.ts';
-import { createRequestContext } from '../../client/request-context.ts';
+import { createRequestContext, createRequestTarget } from '../../client/request-context.ts';
 import { createRetryBudget } from '../../client/retry-budget.ts';
 import { resolveSetting, type SettingSources } from '../../config/resolve-setting.ts';
 import { routeTo } from '../../config/route.ts';
@@ -55,6 +55,8 @@ export async function probeService(
   const transport = await openTransport(route, { runtime, report });
   const draft = createDraft(undefined, createProbeBody(project_id, runtime.now()));
   const request = { ...prepareRequest(feedbackSchemaOperation, draft, destination), url, authorization };
+  const target = createRequestTarget(url, selectedProfile, authorization);
+  const requestContext = createRequestContext(feedbackSchemaOperation, draft, target);
   const result = (status: number | null): ProbeResult => ({
     project_id,
     status,
@@ -62,7 +64,7 @@ export async function probeService(
   });
   try {
     const observer = report.isVerbose ? { onTrace: report.detail } : {};
-    const { response } = await exchange(request, createRequestContext(feedbackSchemaOperation, draft), observer, {
+    const { response } = await exchange(request, requestContext, observer, {
       send: transport.send,
       runtime,
       signal,

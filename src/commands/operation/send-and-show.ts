@@ -7,7 +7,7 @@ import { factsWithoutResponse } from '../../client/failure.ts';
 import { openTransport } from '../../client/open-transport.ts';
 import { type PreparedRequest, requestSecrets } from '../../client/prepared-request.ts';
 import { successFacts } from '../../client/read-response.ts';
-import { createRequestContext, type RequestContext } from '../../client/request-context.ts';
+import { createRequestContext, createRequestTarget, type RequestContext } from '../../client/request-context.ts';
 import type { RequestObserver } from '../../client/request-observer.ts';
 import { createRetryBudget } from '../../client/retry-budget.ts';
 import { formatRetryMessage } from '../../client/retry-delay.ts';
@@ -48,7 +48,8 @@ export async function sendAndShow(sendOptions: SendOptions, context: Context): P
   const format = options.format ?? (textOf ? 'text' : defaultFormat(operation.result.as, sink.writer.isTerminal));
   const requestedChoices = requestedChoiceCount(rootOf(draft.doc));
   const view: ResultView = { operation, format, sink, context, requestedChoices, textOf };
-  const requestContext = createRequestContext(operation, draft);
+  const target = createRequestTarget(url, sendOptions.chosen, authorization);
+  const requestContext = createRequestContext(operation, draft, target);
   let transport: Transport | undefined;
   let response: Response | undefined;
   context.onProgressFacts(() =>

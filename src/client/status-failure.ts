@@ -1,0 +1,100 @@
+import { locationInDraft } from '../body/draft.ts';
+import { Failure, type FailureCode } from '../errors.ts';
+import { collectBodyStart } from '../http/collect-body.ts';
+import { getHeader, type Response } from '../http/message.ts';
+import { rateLimitHeaders } from '../http/rate-limit-headers.ts';
+import { retryAfterMs } from '../http/retry-after.ts';
+import { responseRequestId } from '../http/verbose-log.ts';
+import { formatJsonPath, type JsonPath } from '../json/json-path.ts';
+import { classifyStatus } from './classify-status.ts';
+import { mayBeApplied } from './failure.ts';
+import { retryAdvice } from './idempotency.ts';
+import { type RequestContext, serviceName } from './request-context.ts';
+import { MAX_ERROR_BYTES, parseServiceError } from './service-error.ts';
+
+/** The failure of a response whose status is not 2xx, with what the service says about it. `now` is in milliseconds since 1970. */
+export async function failureFromStatus(response: Response, context: RequestContext, now: number): Promise<Failure> {
+  const { status, statusText, headers } = response;
+  const { phase, sentBytes: bytesSent, attempts } = context.progress;
+  const waitMs = retryAfterMs(headers, now);
+  const { code = 'refused', applied } = classifyStatus(status, getHeader(headers, 'retry-after') !== undefined);
+  const serviceError = parseServiceError(await collectBodyStart(response.body, MAX_ERROR_BYTES));
+  const location = status >= 300 && status < 400 ? getHeader(headers, 'location') : undefined;
+  const statusLine = `${status} ${statusText}`.trim();
+  const summary = statusSummary(status, statusLine, location, context);
+  const suffix =
+    applied === 'unknown' && context.effect !== 'read'
+      ? `;${mayBeApplied(context).replace(' and', ' the request')}`
+      : '';
+  const detail = location ? undefined : withoutStatus(serviceError.message, statusText, statusLine);
+  return new Failure(code, `${summary}${suffix}${detail ? `: ${detail}` : ''}`, {
+    summary,
+    url: context.target.url.href,
+    status,
+    requestId: responseRequestId(headers),
+    applied,
+    phase,
+    bytesSent,
+    attempts,
+    retryAfter: waitMs,
+    rateLimit: rateLimitHeaders(headers),
+    // A used up quota does not come back in a minute (docs/servers.md).
+    isPermanent: code === 'limited' && /quota/i.test(serviceError.message ?? ''),
+    ids: applied === 'unknown' ? context.ids : {},
+    issues: serviceError.issues.map(({ path, message }) => ({
+      path: formatJsonPath(path),
+      at: isBodyPath(path, context) ? locationInDraft(context.draft, path) : '',
+      message,
+    })),
+    hint: location
+      ? 'if that is the service, use its URL as the base URL (--base-url)'
+      : statusHint(code, status, context, waitMs === undefined ? undefined : { waitMs, now }),
+  });
+}
+
+function statusSummary(
+  status: number,
+  statusLine: string,
+  location: string | undefined,
+  { target }: RequestContext,
+): string {
+  const service = serviceName(target);
+  const { credential = 'the request without credentials', profile } = target;
+  const who = credential.includes('profile "') || target.isLocal ? credential : `${credential} (profile "${profile}")`;
+  if (status === 401) return `${service} rejected ${who}: ${statusLine}`;
+  if (status === 403) return `${service} denies permission to ${who}: ${statusLine}`;
+  if (location) return `${service} redirects to ${location} (${statusLine}), and svc does not follow redirects`;
+  return `${service} returned ${statusLine}`;
+}
+
+// Many services repeat the words of the status.
+function withoutStatus(message: string | undefined, statusText: string, statusLine: string): string | undefined {
+  return message === undefined || [statusText, statusLine].includes(message.trim()) ? undefined : message;
+}
+
+// A service may also name headers, queries, or fields that only it knows.
+function isBodyPath([first]: JsonPath, { operation }: RequestContext): boolean {
+  return typeof first === 'string' && Object.hasOwn(operation.body, first);
+}
+
+function statusHint(
+  code: FailureCode,
+  status: number,
+  { effect, target: { profile } }: RequestContext,
+  requestedWait: { waitMs: number; now: number } | undefined,
+): string | undefined {
+  if (status === 403) return 'ask for permission on the service, or use another --profile or --project-id';
+  if (code === 'credentials')
+    return `to store other credentials, run: svc auth login --profile ${profile}; to see which are used: svc auth status`;
+  if (code === 'limited')
+    return requestedWait ? retryAfterHint(requestedWait.waitMs, requestedWait.now) : 'run the command again later';
+  return code === 'failed' || code === 'unknown' ? retryAdvice(effect) : undefined;
+}
+
+// The latest time a Date can hold; a server may ask for any wait.
+const MAX_DATE_MS = 8.64e15;
+
+function retryAfterHint(waitMs: number, now: number): string {
+  const then = new Date(Math.min(now + waitMs, MAX_DATE_MS)).toISOString().replace(/\.\d+Z$/, 'Z');
+  return `the service asks to wait ${Math.ceil(waitMs / 1000)} s: run the command again after ${then}`;
+}

@@ -1,0 +1,13 @@
+import type { Headers } from './message.ts';
+
+// A server may send any number of headers.
+const MAX_RATE_LIMIT_HEADERS = 20;
+
+/** The headers of a response about rate limits, by their lower-case names; undefined if it has none. */
+export function rateLimitHeaders(headers: Headers): { readonly [name: string]: string } | undefined {
+  const found = headers
+    .map(([name, value]) => [name.toLowerCase(), value] as const)
+    .filter(([name]) => /^(x-)?ratelimit|^retry-after/.test(name))
+    .slice(0, MAX_RATE_LIMIT_HEADERS);
+  return found.length === 0 ? undefined : Object.fromEntries(found);
+}
