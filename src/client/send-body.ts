@@ -9,7 +9,7 @@ import { missingBaseUrl } from './destination.ts';
 import { exchange, type Outcome } from './exchange.ts';
 import { openTransport } from './open-transport.ts';
 import { prepareRequest } from './prepared-request.ts';
-import { createRequestContext } from './request-context.ts';
+import { createRequestContext, createRequestTarget } from './request-context.ts';
 import { createRetryBudget } from './retry-budget.ts';
 
 /**
@@ -23,7 +23,7 @@ export async function sendBody(
   { runtime, report }: Pick<Context, 'runtime' | 'report'>,
   signal: AbortSignal,
 ): Promise<Outcome> {
-  const { destination, options, route, timeoutMs, maxRetries } = settings;
+  const { destination, options, chosen, route, timeoutMs, maxRetries } = settings;
   const { url } = destination;
   if (!url) throw missingBaseUrl();
   const deadline = createDeadline(timeoutMs, runtime);
@@ -33,14 +33,19 @@ export async function sendBody(
   const transport = await openTransport(route, { runtime, report });
   try {
     const observer = report.isVerbose ? { onTrace: report.detail } : {};
-    return await exchange(request, createRequestContext(operation, draft), observer, {
-      send: transport.send,
-      runtime,
-      signal,
-      startDeadline: () => deadline,
-      maxRetries,
-      retryBudget: createRetryBudget(),
-    });
+    return await exchange(
+      request,
+      createRequestContext(operation, draft, createRequestTarget(url, chosen, authorization)),
+      observer,
+      {
+        send: transport.send,
+        runtime,
+        signal,
+        startDeadline: () => deadline,
+        maxRetries,
+        retryBudget: createRetryBudget(),
+      },
+    );
   } finally {
     await transport.close();
   }

@@ -233,11 +233,11 @@ describe('errors of a service are understood in every shape', () => {
       '{}',
       '--no-check',
     ];
-    const answer = { status: 502, statusText: 'Bad Gateway', headers: [['X-Request-Id', 'r-1']] as const, pieces: [] };
+    const answer = { status: 502, headers: [['X-Request-Id', 'r-1']] as const, pieces: [] };
     const { code, stderr } = await svc(['feedback', 'replace', ...flags], { env, send: sending(answer) });
     expect(code).toBe(8);
     expect(stderr.split('\n').filter((line) => !line.includes('warning'))).toEqual([
-      'svc: https://svc.test returned 502 Bad Gateway; the request may have been applied',
+      'svc: https://svc.test returned 502; the request may have been applied',
       '  request id: r-1',
       '  feedback to replace, if applied: fb-1',
       '  running it again could apply it twice',

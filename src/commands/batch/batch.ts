@@ -120,7 +120,7 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
       ...lineChecksFor(resultStore.runId),
       url,
       destination,
-      target: createRequestTarget(destination.url, chosen, authorization),
+      target: createRequestTarget(url, chosen, authorization),
       flagHeaders: options.headers,
       authorization,
       send: transport.send,
