@@ -220,7 +220,7 @@ _svc_command() {
       arguments="bash zsh fish powershell"
       ;;
     "help")
-      flags="--verbose -v --quiet -q --error-format --help -h"
+      flags="--json --skill --verbose -v --quiet -q --error-format --help -h"
       valued="--error-format"
       arguments="feedback chat train call auth profile serve batch spec doctor completion help bodies exit-codes environment formatting profiles retries training tracing local-service"
       ;;

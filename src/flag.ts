@@ -13,6 +13,8 @@ export interface Flag {
   readonly summary: string;
   /** The heading in help that lists it. */
   readonly group: string;
+  /** The default, as text. */
+  readonly default?: string;
   /** The only legal values; any other is exit 2. */
   readonly choices?: readonly string[];
   /** Values that completion offers although others are legal. */

@@ -178,7 +178,17 @@ export const toolCommands: readonly Command[] = [
       isRepeatable: true,
       offers: helpTopicNames,
     },
-    flags: reportFlagsExcept('verbose', 'quiet'),
+    flags: [
+      {
+        name: 'json',
+        takes: 'switch',
+        group: 'Output',
+        conflicts: ['skill'],
+        summary: 'Print the whole command tree as JSON: flags, types, defaults, examples, exit codes',
+      },
+      { name: 'skill', takes: 'switch', group: 'Output', summary: 'Print a skill file for agents' },
+      ...reportFlagsExcept('verbose', 'quiet'),
+    ],
     examples: [{ why: 'List the exit codes', args: 'help exit-codes' }],
     load: async () => (await import('../commands/help.ts')).runHelp,
   },

@@ -1,13 +1,14 @@
 import { allCommands } from '../cli/all-commands.ts';
 import { helpText } from '../cli/docs/group-help.ts';
+import { helpAsJson, helpAsSkill } from '../cli/docs/help-json.ts';
 import { renderHelp } from '../cli/docs/help-page.ts';
 import { helpTopics } from '../cli/docs/help-topics.ts';
 import { helpTopicNames } from '../cli/help-topic-names.ts';
 import type { HelpRequest } from '../cli/parse-command-line.ts';
 import type { RunCommand } from '../command.ts';
-import type { Context } from '../context.ts';
 import { usageFailure } from '../errors.ts';
 import { closestMatch } from '../fields/closest-match.ts';
+import { getBooleanFlag } from '../flag.ts';
 import { pageText } from '../output/pager.ts';
 import type { Writer } from '../output/writer.ts';
 import type { Runtime } from '../runtime.ts';
@@ -16,7 +17,10 @@ const MIN_COLUMNS = 40;
 const MAX_COLUMNS = 100;
 
 /** Shows the help of a command, of a group of commands, or of a topic. */
-export const runHelp: RunCommand = async ({ args }, { runtime, stdout }: Pick<Context, 'runtime' | 'stdout'>) => {
+export const runHelp: RunCommand = async ({ args, flags }, context) => {
+  const { runtime, stdout } = context;
+  if (getBooleanFlag(flags, 'skill')) return printWhole(helpAsSkill(), stdout);
+  if (getBooleanFlag(flags, 'json')) return printWhole(`${JSON.stringify(helpAsJson(), null, 2)}\n`, stdout);
   const [name = ''] = args;
   const topic = args.length === 1 ? helpTopicNames.find((one) => one === name) : undefined;
   if (topic) return showPage(renderHelp(helpTopics[topic](), helpColumns(runtime, stdout)), runtime, stdout);
@@ -30,6 +34,11 @@ export async function showHelp(request: HelpRequest, runtime: Runtime, stdout: W
   const text = helpText(request, helpColumns(runtime, stdout));
   if (request.isFull) return showPage(text, runtime, stdout);
   await writeStyled(text, stdout);
+}
+
+async function printWhole(text: string, stdout: Writer): Promise<void> {
+  await stdout.write(text);
+  await stdout.end();
 }
 
 async function showPage(text: string, { env, cwd }: Runtime, stdout: Writer): Promise<void> {

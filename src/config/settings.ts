@@ -115,6 +115,7 @@ export function settingFlag(name: SettingName): Flag {
     takes: kind === 'headers' ? 'values' : 'value',
     value: value ?? (choices ? `<${choices.join('|')}>` : placeholders[kind]),
     ...(choices ? { choices } : {}),
+    ...(fallback === undefined ? {} : { default: fallback }),
     summary: fallback === undefined ? setting.summary : `${setting.summary} (default: ${fallback})`,
     group: isProject ? 'Common' : flag === 'all' ? 'Output' : flag === 'batches' ? 'Batch' : 'Service',
   };

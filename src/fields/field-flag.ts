@@ -11,6 +11,7 @@ export function fieldFlag(name: string, field: Field): Flag {
     ...(field.type === 'boolean' ? {} : { value: placeholder(field) }),
     summary: [field.summary, ...summaryNotes(field)].join(' '),
     group: field.required ? 'Required' : field.common ? 'Common' : (field.topic ?? 'More'),
+    ...(field.default === undefined ? {} : { default: writeJson(field.default) }),
     ...(field.type === 'string' && field.oneOf ? { offers: field.oneOf } : {}),
   };
 }

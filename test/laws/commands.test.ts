@@ -245,6 +245,33 @@ function plainWords(text: string): string[] {
   return text.split(/\s+/).filter((word) => word !== '\\' && word !== '#');
 }
 
+describe('help for programs', () => {
+  it('--json has every command with every flag, and every exit code', async () => {
+    const { code, stdout } = await svc(['help', '--json']);
+    expect(code).toBe(0);
+    const { commands, exit_codes, schema_version } = JSON.parse(stdout);
+    expect(schema_version).toBe(1);
+    expect(commands.map(({ command }: { command: string }) => command)).toEqual(named.map(({ name }) => `svc ${name}`));
+    expect(exit_codes.map(({ code: exit }: { code: number }) => exit)).toEqual(contract.map(([exit]) => exit));
+    const chat = commands.find(({ command }: { command: string }) => command === 'svc chat');
+    expect(chat.flags).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ flag: '--seed', type: 'integer' }),
+        expect.objectContaining({ flag: '--echo', negation: '--no-echo', type: 'boolean', default: 'false' }),
+        expect.objectContaining({ flag: '--stop', repeatable: true }),
+        expect.objectContaining({ flag: '--model', short: '-m' }),
+      ]),
+    );
+  });
+
+  it('--skill prints a skill file that names every command', async () => {
+    const { code, stdout } = await svc(['help', '--skill']);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^---\nname: svc\ndescription: .+\n---\n/);
+    for (const { name } of named) expect(stdout).toContain(`svc ${name}`);
+  });
+});
+
 describe('the command line', () => {
   it.each([
     { line: '--profile local chat hi', same: 'chat hi --profile local' },

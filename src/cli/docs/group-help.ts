@@ -27,7 +27,8 @@ export function rootHelpModule(): string {
   ].join('\n');
 }
 
-const introduction =
+/** What svc is, in two sentences. */
+export const introduction =
   'Command-line client for a service of five operations: feedback, call tracing, chat completions and training jobs. Bodies come from flags, JSON files and pipes.';
 
 const startSection: HelpSection = {

@@ -21,14 +21,21 @@ export function fullHelp(command: Command, columns: number): string {
       { paragraphs: [`${command.summary}.`, ...(command.about ? [command.about] : [])] },
       usageSection(command),
       examplesSection(command.examples, columns, true),
-      ...subcommandSection(command),
-      ...argumentSection(command),
-      ...flagSections(command),
-      ...nullSection(command),
+      ...commandSections(command),
       learnMoreSection(command),
     ],
     columns,
   );
+}
+
+/** What help lists for a command: its subcommands, arguments and flags, and the fields that accept null. */
+export function commandSections(command: Command): HelpSection[] {
+  return [
+    ...subcommandSection(command),
+    ...argumentSection(command),
+    ...flagSections(command),
+    ...nullSection(command),
+  ];
 }
 
 /** The help of a command in at most 24 lines of at most 80 characters: usage, two examples, the most useful flags. */

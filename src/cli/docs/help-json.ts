@@ -1,0 +1,132 @@
+import type { Command } from '../../command.ts';
+import { exitCodes } from '../../errors.ts';
+import type { Flag } from '../../flag.ts';
+import { allOperations } from '../../operations/all-operations.ts';
+import { version } from '../../version.ts';
+import { allCommands } from '../all-commands.ts';
+import { environmentVariables } from './environment-variables.ts';
+import { introduction } from './group-help.ts';
+import { exampleLine, flagTerm, usageSection } from './help-text.ts';
+
+/** The whole command tree as data for programs and agents: flags, types, defaults, examples and exit codes. */
+export function helpAsJson() {
+  return {
+    schema_version: 1,
+    name: 'svc',
+    version,
+    summary: introduction,
+    commands: allCommands.map(commandAsJson),
+    exit_codes: Object.values(exitCodes).map(({ code, meaning, retry }) => ({ code, meaning, run_again: retry })),
+    environment: environmentVariables.map(([name, summary]) => ({ name, summary })),
+  };
+}
+
+function commandAsJson(command: Command) {
+  const { words, summary, about, argument, flags, examples } = command;
+  const operation = allOperations.find(({ command: path }) => path === words);
+  return {
+    command: `svc ${words.join(' ')}`,
+    summary,
+    ...(about ? { description: about } : {}),
+    usage: usageSection(command).code?.[0] ?? '',
+    ...(operation ? { request: `POST ${operation.path}` } : {}),
+    ...(argument
+      ? {
+          argument: {
+            name: argument.name,
+            summary: argument.summary,
+            required: argument.isRequired === true,
+            repeatable: argument.isRepeatable === true,
+            ...(argument.choices ? { choices: argument.choices } : {}),
+          },
+        }
+      : {}),
+    flags: flags.filter(({ isHidden }) => !isHidden).map(flagAsJson),
+    examples: examples.map((example) => ({ summary: example.why, command: exampleLine(example) })),
+  };
+}
+
+function flagAsJson(flag: Flag) {
+  const { name, short, takes, value, summary, group, choices, conflicts } = flag;
+  return {
+    flag: takes === 'off' ? `--no-${name}` : `--${name}`,
+    ...(short ? { short: `-${short}` } : {}),
+    ...(takes === 'boolean' ? { negation: `--no-${name}` } : {}),
+    type: valueType(flag),
+    ...(value ? { value } : {}),
+    ...(takes === 'values' ? { repeatable: true } : {}),
+    ...(group === 'Required' ? { required: true } : {}),
+    ...(choices ? { choices } : {}),
+    ...(flag.default === undefined ? {} : { default: flag.default }),
+    ...(conflicts ? { conflicts: conflicts.map((form) => `--${form}`) } : {}),
+    summary,
+  };
+}
+
+function valueType({ takes, value = '' }: Flag): string {
+  if (takes === 'switch' || takes === 'boolean' || takes === 'off') return 'boolean';
+  const types: { readonly [placeholder: string]: string } = {
+    '<n>': 'integer',
+    '<x>': 'number',
+    '<json>': 'json',
+    '<file>': 'file',
+    '<time>': 'string',
+  };
+  return types[value] ?? 'string';
+}
+
+/** A skill file for agents: what svc does, when to use which command, and how to read its results. */
+export function helpAsSkill(): string {
+  const operations = allCommands.filter(({ words }) => allOperations.some(({ command }) => command === words));
+  const others = allCommands.filter((command) => !operations.includes(command));
+  const flags = ['--dry-run', '--json', '--local', '--set', '--error-format', '--no-stdin'];
+  const known = operations.flatMap((command) => command.flags);
+  return [
+    '---',
+    'name: svc',
+    'description: Send feedback, discover feedback schemas, create chat completions and training jobs, and record traced calls with the svc command-line client.',
+    '---',
+    '',
+    '# svc',
+    '',
+    introduction,
+    '',
+    '## Operations',
+    '',
+    ...operations.flatMap((command) => [
+      `### svc ${command.words.join(' ')}`,
+      '',
+      [`${command.summary}.`, command.about ?? ''].join(' ').trim(),
+      '',
+      ...requiredLine(command),
+      '```sh',
+      ...command.examples.map(exampleLine),
+      '```',
+      '',
+    ]),
+    '## Other commands',
+    '',
+    ...others.map(({ words, summary }) => `- \`svc ${words.join(' ')}\`: ${summary}`),
+    '',
+    '## Flags that help agents',
+    '',
+    ...flags.flatMap((name) => {
+      const flag = known.find((one) => `--${one.takes === 'off' ? 'no-' : ''}${one.name}` === name);
+      return flag ? [`- \`${flagTerm(flag)}\`: ${flag.summary}`] : [];
+    }),
+    '',
+    '## Exit codes',
+    '',
+    ...Object.values(exitCodes).map(
+      ({ code, meaning, retry }) => `- ${code}: ${meaning}${retry ? ` (run again: ${retry})` : ''}`,
+    ),
+    '',
+    'Run `svc help --json` for every flag with its type, and `svc spec <command>` for the JSON Schema of a body.',
+    '',
+  ].join('\n');
+}
+
+function requiredLine({ flags }: Command): string[] {
+  const required = flags.filter(({ group }) => group === 'Required').map((flag) => `\`${flagTerm(flag)}\``);
+  return required.length === 0 ? [] : [`Required: ${required.join(', ')}.`, ''];
+}

@@ -1,0 +1,124 @@
+import type { Command } from '../../command.ts';
+import { exitCodes } from '../../errors.ts';
+import { version } from '../../version.ts';
+import { allCommands } from '../all-commands.ts';
+import { argumentTerm } from '../parse-command-line.ts';
+import { environmentVariables } from './environment-variables.ts';
+import { introduction } from './group-help.ts';
+import type { HelpSection } from './help-page.ts';
+import { commandSections, exampleLine } from './help-text.ts';
+import { helpTopics } from './help-topics.ts';
+
+/** The manual pages, by file name: `svc.1`, and one for each command, such as `svc-chat.1`. */
+export const manPages: readonly { readonly file: string; readonly text: () => string }[] = [
+  { file: 'svc.1', text: rootPage },
+  ...allCommands.map((command) => ({ file: `${pageName(command)}.1`, text: () => commandPage(command) })),
+];
+
+function pageName({ words }: Command): string {
+  return ['svc', ...words].join('-');
+}
+
+function rootPage(): string {
+  return [
+    ...head('svc', 'command-line client for feedback, call tracing, chat completions and training jobs'),
+    ...section('SYNOPSIS', ['.B svc', '.I command', '[flags]']),
+    ...section('DESCRIPTION', [escapeText(introduction)]),
+    ...section(
+      'COMMANDS',
+      allCommands.flatMap((command) => tagged(`\\fBsvc ${escapeText(command.words.join(' '))}\\fR`, command.summary)),
+    ),
+    ...Object.entries(helpTopics).flatMap(([name, sections]) =>
+      name === 'exit-codes' || name === 'environment'
+        ? []
+        : section(name.toUpperCase().replaceAll('-', ' '), sections().flatMap(helpSection)),
+    ),
+    ...exitStatus(),
+    ...section(
+      'ENVIRONMENT',
+      environmentVariables.flatMap(([name, purpose]) => tagged(`\\fB${escapeText(name)}\\fR`, purpose)),
+    ),
+    ...seeAlso(allCommands.map(pageName)),
+  ].join('\n');
+}
+
+function commandPage(command: Command): string {
+  const { summary, about, words, examples } = command;
+  return [
+    ...head(pageName(command), summary),
+    ...section('SYNOPSIS', [`.B svc ${escapeText(words.join(' '))}`, ...synopsis(command)]),
+    ...section('DESCRIPTION', [`${escapeText(summary)}.`, ...(about ? ['.PP', escapeText(about)] : [])]),
+    ...section(
+      'EXAMPLES',
+      examples.flatMap((example) => [`${escapeText(example.why)}:`, '.PP', ...code([exampleLine(example)])]),
+    ),
+    ...section('OPTIONS', commandSections(command).flatMap(helpSection)),
+    ...exitStatus(),
+    ...seeAlso(['svc']),
+  ].join('\n');
+}
+
+function synopsis({ argument, flags }: Command): string[] {
+  return [
+    ...(flags.length > 0 ? ['[flags]'] : []),
+    ...(argument ? [`\\fI${escapeText(argumentTerm(argument))}\\fR`] : []),
+  ];
+}
+
+function head(name: string, summary: string): string[] {
+  return [
+    '.\\" Generated from the definitions by npm run generate.',
+    `.TH ${escapeText(name.toUpperCase())} 1 "" "svc ${version}" "svc manual"`,
+    '.nh',
+    '.ad l',
+    '.SH NAME',
+    `${escapeText(name)} \\- ${escapeText(summary)}`,
+  ];
+}
+
+function section(title: string, lines: readonly string[]): string[] {
+  return [`.SH ${title}`, ...lines];
+}
+
+function helpSection({ heading, paragraphs = [], entries = [], code: lines = [] }: HelpSection): string[] {
+  return [
+    ...(heading ? [`.SS ${escapeText(heading)}`] : []),
+    ...paragraphs.flatMap((text, at) => [...(at > 0 || !heading ? ['.PP'] : []), escapeText(text)]),
+    ...entries.flatMap(({ term, summary }) => tagged(`\\fB${escapeText(term)}\\fR`, summary)),
+    ...(lines.length > 0 ? code(lines) : []),
+  ];
+}
+
+function tagged(term: string, text: string): string[] {
+  return ['.TP', term, escapeText(text)];
+}
+
+function code(lines: readonly string[]): string[] {
+  return ['.RS 4', '.nf', ...lines.map(escapeText), '.fi', '.RE', '.PP'];
+}
+
+function exitStatus(): string[] {
+  const rows = Object.values(exitCodes);
+  return section(
+    'EXIT STATUS',
+    rows.flatMap(({ code: exit, meaning, retry }) =>
+      tagged(`\\fB${exit}\\fR`, retry ? `${meaning}. Run again: ${retry}.` : `${meaning}.`),
+    ),
+  );
+}
+
+function seeAlso(names: readonly string[]): string[] {
+  return [...section('SEE ALSO', [names.map((name) => `\\fB${escapeText(name)}\\fR(1)`).join(', ')]), ''];
+}
+
+// A line that starts with a dot or a quote would be a request; ASCII signs stay what they are in every output.
+function escapeText(text: string): string {
+  return text
+    .replaceAll('\\', '\\e')
+    .replaceAll('-', '\\-')
+    .replaceAll("'", '\\(aq')
+    .replaceAll('`', '\\(ga')
+    .replaceAll('^', '\\(ha')
+    .replaceAll('~', '\\(ti')
+    .replace(/^\./, '\\&.');
+}

@@ -1,0 +1,41 @@
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { manPages } from '../../src/cli/docs/man-pages.ts';
+import { folder } from '../support/svc.ts';
+
+const docs = new URL('../../docs/man/', import.meta.url).pathname;
+const hasMan = spawnSync('man', ['--version']).status === 0;
+
+describe('the manual pages', () => {
+  it('are all installed by npm', () => {
+    const { man } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+    expect(man, 'list the pages of docs/man in package.json').toEqual(
+      manPages.map(({ file }) => `docs/man/${file}`).sort(),
+    );
+  });
+
+  it.skipIf(!hasMan).each(manPages)('man shows $file without warnings', ({ file }) => {
+    const args = ['--warnings=all', '--local-file', '--encoding=UTF-8', join(docs, file)];
+    const { status, stdout, stderr } = spawnSync('man', args, {
+      env: { ...process.env, MANWIDTH: '80', MANPAGER: 'cat', LC_ALL: 'C.UTF-8' },
+      encoding: 'utf8',
+    });
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+    expect(stdout).toContain('EXIT STATUS');
+  });
+
+  it.skipIf(!hasMan)('man finds svc-chat by name, with its flags and examples as typed', () => {
+    const home = folder();
+    mkdirSync(join(home, 'man1'));
+    symlinkSync(join(docs, 'svc-chat.1'), join(home, 'man1', 'svc-chat.1'));
+    const { stdout } = spawnSync('man', ['svc-chat'], {
+      env: { ...process.env, MANPATH: home, MANWIDTH: '80', MANPAGER: 'cat', LC_ALL: 'C.UTF-8' },
+      encoding: 'utf8',
+    });
+    expect(stdout).toMatch(/^NAME\n {7}svc-chat - Create a chat completion$/m);
+    expect(stdout).toContain("printf 'Parcels take two days.\\n' | svc chat");
+    expect(stdout).toMatch(/^ +--\[no-\]echo$/m);
+  });
+});
