@@ -205,8 +205,9 @@ _svc_command() {
       arguments="<files>"
       ;;
     "spec")
-      flags="--reply --skeleton --openapi --format --json --verbose -v --quiet -q --error-format --help -h"
-      valued="--format --error-format"
+      flags="--response --reply --skeleton --openapi --format --json --feedback-id --feedback-type --payload --project-id --svc-ref --annotation-ref --call-ref --creator --id --queue-id --runnable-ref --trigger-ref --keep-id --start --end --sample-limit --since --messages --model --frequency-penalty --logit-bias --logprobs --no-logprobs --top-logprobs --max-tokens --max-completion-tokens --n --presence-penalty --response-format --seed --stop --stream --no-stream --stream-options --temperature --top-p --tools --tool-choice --reasoning-effort --include-reasoning --no-include-reasoning --parallel-tool-calls --no-parallel-tool-calls --user --use-beam-search --no-use-beam-search --top-k --min-p --repetition-penalty --length-penalty --stop-token-ids --include-stop-str-in-output --no-include-stop-str-in-output --ignore-eos --no-ignore-eos --min-tokens --skip-special-tokens --no-skip-special-tokens --spaces-between-special-tokens --no-spaces-between-special-tokens --truncate-prompt-tokens --prompt-logprobs --allowed-token-ids --bad-words --echo --no-echo --add-generation-prompt --no-add-generation-prompt --continue-final-message --no-continue-final-message --add-special-tokens --no-add-special-tokens --documents --chat-template --chat-template-kwargs --mm-processor-kwargs --structured-outputs --priority --request-id --return-tokens-as-token-ids --no-return-tokens-as-token-ids --return-token-ids --no-return-token-ids --cache-salt --kv-transfer-params --svc-xargs --repetition-detection --system --developer --message --prefill --json-schema --model-id --trajectory-groups --experimental-config --attributes --inputs --op-name --started-at --display-name --otel-dump --parent-id --thread-id --trace-id --turn-id --svc-run-id --svc-run-step --svc-user-id --set --verbose -v --quiet -q --error-format --help -h"
+      valued="--format --feedback-id --feedback-type --payload --project-id --svc-ref --annotation-ref --call-ref --creator --id --queue-id --runnable-ref --trigger-ref --start --end --sample-limit --since --messages --model --frequency-penalty --logit-bias --top-logprobs --max-tokens --max-completion-tokens --n --presence-penalty --response-format --seed --stop --stream-options --temperature --top-p --tools --tool-choice --reasoning-effort --user --top-k --min-p --repetition-penalty --length-penalty --stop-token-ids --min-tokens --truncate-prompt-tokens --prompt-logprobs --allowed-token-ids --bad-words --documents --chat-template --chat-template-kwargs --mm-processor-kwargs --structured-outputs --priority --request-id --cache-salt --kv-transfer-params --svc-xargs --repetition-detection --system --developer --message --prefill --json-schema --model-id --trajectory-groups --experimental-config --attributes --inputs --op-name --started-at --display-name --otel-dump --parent-id --thread-id --trace-id --turn-id --svc-run-id --svc-run-step --svc-user-id --set --error-format"
+      references="--payload --messages --logit-bias --response-format --stream-options --tools --documents --chat-template-kwargs --mm-processor-kwargs --structured-outputs --cache-salt --kv-transfer-params --svc-xargs --repetition-detection --json-schema --trajectory-groups --experimental-config --attributes --inputs --otel-dump"
       arguments="feedback chat train call"
       ;;
     "doctor")
@@ -231,8 +232,8 @@ _svc_choices() {
     "feedback replace --format" | "train --format" | "call start --format" | "call flush --format" | "profile show --format") choices="json jsonl yaml table text" ;;
     "feedback replace --error-format" | "feedback schema --error-format" | "chat --error-format" | "train --error-format" | "call start --error-format" | "call run --error-format" | "call flush --error-format" | "auth login --error-format" | "auth logout --error-format" | "auth status --error-format" | "profile list --error-format" | "profile show --error-format" | "profile set --error-format" | "profile use --error-format" | "profile remove --error-format" | "train lint --error-format" | "train log --error-format" | "serve --error-format" | "batch merge --error-format" | "spec --error-format" | "doctor --error-format" | "completion --error-format" | "help --error-format") choices="text json" ;;
     "feedback schema --format" | "profile list --format" | "train log --format") choices="json jsonl yaml table csv tsv text" ;;
-    "chat --tool-choice") choices="none" ;;
-    "chat --reasoning-effort") choices="low medium high" ;;
+    "chat --tool-choice" | "spec --tool-choice") choices="none" ;;
+    "chat --reasoning-effort" | "spec --reasoning-effort") choices="low medium high" ;;
     "chat --format" | "auth status --format" | "train lint --format" | "serve --format" | "doctor --format") choices="json jsonl yaml text" ;;
     "call run --inputs") choices="none name argv" ;;
     "call run --spool") choices="only" ;;
@@ -240,6 +241,7 @@ _svc_choices() {
     "train lint --fail-on") choices="any zero-variance rounded-variance single-trajectory empty-group missing-reward nan huge-reward no-logprobs token-text policy-order mixed-tools" ;;
     "train lint --annotations") choices="github" ;;
     "batch merge --format") choices="jsonl" ;;
+    "spec --skeleton") choices="all" ;;
     "spec --format") choices="json jsonl yaml" ;;
   esac
 }

@@ -48,7 +48,10 @@ export function locationInDraft(draft: Draft, path: JsonPath): string {
 
 /** The origin of the value at a path, or of the nearest value around it. */
 export function originInDraft({ base, edits }: Draft, path: JsonPath): ValueOrigin {
-  const edit = edits.findLast((one) => isPathWithin(path, one.path));
+  const edit =
+    edits.findLast((one) => isPathWithin(path, one.path)) ??
+    // An object that only edits inside it created.
+    (base ? undefined : edits.findLast((one) => path.length > 0 && isPathWithin(one.path, path)));
   if (!edit)
     return base
       ? nestedOrigin({ label: base.label, source: base }, path)

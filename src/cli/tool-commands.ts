@@ -1,5 +1,7 @@
 import type { Command } from '../command.ts';
+import type { Flag } from '../flag.ts';
 import { allOperations } from '../operations/all-operations.ts';
+import { bodyFlags } from './body-flags.ts';
 import { helpTopicNames } from './help-topic-names.ts';
 import {
   baseUrlFlags,
@@ -113,23 +115,41 @@ export const toolCommands: readonly Command[] = [
   },
   {
     words: ['spec'],
-    summary: 'Print the JSON Schema of a body',
+    summary: 'Print the JSON Schema, a skeleton, or the OpenAPI document',
     argument: {
       name: 'command',
       summary: 'The operation: feedback replace, chat, ...',
       isRepeatable: true,
       offers: [...new Set(allOperations.map(({ command: [first = ''] }) => first))],
     },
-    flags: [
-      { name: 'reply', takes: 'switch', group: 'Common', summary: 'Print the schema of the response' },
-      { name: 'skeleton', takes: 'switch', group: 'Common', summary: 'Print a sample body to fill in' },
-      { name: 'openapi', takes: 'switch', group: 'Common', summary: 'Print the whole interface as OpenAPI 3.1' },
-      ...resultFlags('document'),
-      ...reportFlagsExcept('verbose', 'quiet'),
-    ],
+    // Made when they are asked for: help and other commands need none of them.
+    get flags(): readonly Flag[] {
+      return [
+        { name: 'response', takes: 'switch', group: 'Common', summary: 'Print the schema of the response' },
+        { name: 'reply', takes: 'switch', group: 'Common', summary: 'The same as --response', isHidden: true },
+        {
+          name: 'skeleton',
+          takes: 'optional',
+          value: '<all>',
+          choices: ['all'],
+          group: 'Common',
+          summary: 'Print the smallest valid body, with the fields of flags; =all: every field, commented, as YAML',
+        },
+        {
+          name: 'openapi',
+          takes: 'switch',
+          group: 'Common',
+          summary: 'Print all operations as an OpenAPI 3.1 document',
+        },
+        ...resultFlags('document'),
+        ...skeletonFlags(),
+        ...reportFlagsExcept('verbose', 'quiet'),
+      ];
+    },
     examples: [
       { why: 'The schema of a chat body', args: 'spec chat' },
-      { why: 'A body to fill in', args: 'spec feedback replace --skeleton' },
+      { why: 'A body to fill in', args: 'spec feedback replace --skeleton --project-id acme/support-bot' },
+      { why: 'Every field, with comments', args: 'spec chat --skeleton=all' },
       { why: 'An OpenAPI document for other tools', args: 'spec --openapi' },
     ],
     load: async () => (await import('../commands/spec.ts')).runSpec,
@@ -193,3 +213,14 @@ export const toolCommands: readonly Command[] = [
     load: async () => (await import('../commands/help.ts')).runHelp,
   },
 ];
+
+// The flags of all bodies, which fill a skeleton in; those of one name mean the same.
+function skeletonFlags(): Flag[] {
+  const flags = allOperations.flatMap(bodyFlags).filter(({ name }) => name !== 'conversation');
+  const set: Flag = { name: 'set', takes: 'values', value: '<path=text>', group: 'Body', summary: 'Set a field' };
+  const byName = new Map([...flags, set].map((flag) => [flag.name, flag]));
+  return Array.from(byName.values(), ({ short: _short, conflicts: _conflicts, ...flag }) => ({
+    ...flag,
+    isHidden: true,
+  }));
+}

@@ -1,36 +1,62 @@
+import { buildSkeleton } from '../body/build-skeleton.ts';
+import { createInputReader } from '../body/input-reader.ts';
+import { commentedSkeleton } from '../cli/docs/commented-skeleton.ts';
 import { openApiDocument } from '../cli/docs/openapi.ts';
 import type { RunCommand } from '../command.ts';
+import type { Context } from '../context.ts';
 import { usageFailure } from '../errors.ts';
 import { objectSchema } from '../fields/json-schema.ts';
 import { bodySkeleton } from '../fields/sample.ts';
-import { getBooleanFlag } from '../flag.ts';
+import { type FlagValues, getStringFlag } from '../flag.ts';
 import type { JsonValue } from '../json/write-json.ts';
 import { allOperations } from '../operations/all-operations.ts';
 import type { Operation } from '../operations/operation.ts';
-import { openResultOutput, printResult, resultOf } from '../results/print-result.ts';
+import { requestedFormat } from '../results/output-format.ts';
+import { openResultOutput, printResult, type ResultOutput, resultOf } from '../results/print-result.ts';
 
-/** Prints what the definitions say: the schema of a body or reply, a body to fill in, or the whole interface. */
+const VIEWS = ['response', 'reply', 'skeleton', 'openapi'] as const;
+
+/** Prints the JSON Schema of a body or response, a skeleton of a body, or the OpenAPI document of all operations. */
 export const runSpec: RunCommand = async ({ args, flags }, context) => {
   const output = openResultOutput('document', flags, context);
-  const selectedFlags = ['reply', 'skeleton', 'openapi'].filter((name) => getBooleanFlag(flags, name));
-  if (selectedFlags.length > 1)
-    throw usageFailure(`--${selectedFlags.join(' and --')} are different things`, 'give one of them');
-  const document =
-    selectedFlags[0] === 'openapi'
-      ? createOpenApiDocument(args)
-      : createOperationSpec(findOperation(args), selectedFlags[0]);
-  await printResult({ ...resultOf(document), isIndented: true }, output);
+  const views = VIEWS.filter((name) => flags.has(name)).map((name) => (name === 'reply' ? 'response' : name));
+  if (new Set(views).size > 1)
+    throw usageFailure(`--${views.join(' and --')} cannot be combined`, 'remove all but one of them');
+  const [view] = views;
+  if (view === 'openapi') await printResult({ ...resultOf(createOpenApiDocument(args)), isIndented: true }, output);
+  else if (view === 'skeleton') await printSkeleton(findOperation(args), flags, output, context);
+  else await printResult({ ...resultOf(operationSchema(findOperation(args), view)), isIndented: true }, output);
   await context.stdout.end();
 };
 
+async function printSkeleton(
+  operation: Operation,
+  flags: FlagValues,
+  output: ResultOutput,
+  { runtime, report, signal, stdout }: Context,
+): Promise<void> {
+  if (getStringFlag(flags, 'skeleton') === 'all') {
+    // A body of trajectories is read in a stream, and only as JSON.
+    const isYaml = requestedFormat('document', flags) === undefined && typeof operation.arguments?.as !== 'object';
+    if (isYaml) await stdout.write(commentedSkeleton(operation));
+    else await printResult({ ...resultOf(bodySkeleton(operation.body)), isIndented: true }, output);
+    return;
+  }
+  const { doc } = await buildSkeleton(operation, flags, {
+    inputs: createInputReader(runtime, signal, report.note),
+    now: runtime.now,
+    randomBytes: runtime.randomBytes,
+  });
+  await printResult({ doc, isIndented: true }, output);
+}
+
 function createOpenApiDocument(args: readonly string[]): JsonValue {
-  if (args.length > 0) throw usageFailure('--openapi is about all operations', 'leave out the command');
+  if (args.length > 0) throw usageFailure('--openapi covers all operations', 'remove the name of the operation');
   return openApiDocument(allOperations);
 }
 
-function createOperationSpec(operation: Operation, selectedFlag: string | undefined): JsonValue {
-  if (selectedFlag === 'skeleton') return bodySkeleton(operation.body);
-  const [title, fields] = selectedFlag === 'reply' ? ['reply', operation.reply] : ['body', operation.body];
+function operationSchema(operation: Operation, view: 'response' | undefined): JsonValue {
+  const [title, fields] = view === 'response' ? ['response', operation.reply] : ['body', operation.body];
   return {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     title: `${title} of svc ${operation.command.join(' ')}`,
@@ -45,7 +71,7 @@ function findOperation(args: readonly string[]): Operation {
   if (operation) return operation;
   const names = allOperations.map(({ command }) => command.join(' ')).join(', ');
   throw usageFailure(
-    name === '' ? 'the name of an operation is missing' : `there is no operation ${JSON.stringify(name)}`,
-    `there are: ${names}`,
+    name === '' ? 'the name of an operation is missing' : `${JSON.stringify(name)} is not an operation`,
+    `choose one of: ${names}`,
   );
 }

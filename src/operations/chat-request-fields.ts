@@ -32,6 +32,7 @@ export const chatRequestFields = {
     of: { type: 'object', open: true, fields: messageFields },
     required: true,
     summary: 'Instructions and conversation, as a JSON array; not needed with a prompt',
+    sample: [{ role: 'user', content: 'Where is my parcel?' }],
   },
   model: {
     type: 'string',

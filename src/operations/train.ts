@@ -39,6 +39,14 @@ export const trainOperation = {
       of: { type: 'object', fields: trajectoryGroupFields },
       required: true,
       summary: 'The groups to train on',
+      sample: [
+        {
+          trajectories: [
+            { messages_and_choices: [{ role: 'user', content: 'Where is my parcel?' }], reward: 1 },
+            { messages_and_choices: [{ role: 'user', content: 'Where is my parcel?' }], reward: 0 },
+          ],
+        },
+      ],
     },
     experimental_config: {
       type: 'object',

@@ -1,8 +1,10 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, it } from 'vitest';
 import { allOperations } from '../../src/operations/all-operations.ts';
-import { svc } from '../support/svc.ts';
+import { folder, svc } from '../support/svc.ts';
 
 const names = allOperations.map((operation) => ({
   operation,
@@ -14,6 +16,7 @@ describe('svc spec', () => {
   it.each(names)('$name: a schema that a validator takes, of body and reply', async ({ operation, words }) => {
     for (const [flags, fields] of [
       [[], operation.body],
+      [['--response'], operation.reply],
       [['--reply'], operation.reply],
     ] as const) {
       const { code, stdout } = await svc(['spec', ...words, ...flags]);
@@ -38,17 +41,47 @@ describe('svc spec', () => {
   });
 
   it.each(names)(
-    '$name --skeleton: a body with every field, the required ones first, that passes',
+    '$name --skeleton: the smallest body, without a warning and accepted by the local service',
     async ({ operation, words }) => {
       const { stdout } = await svc(['spec', ...words, '--skeleton']);
-      const skeleton = JSON.parse(stdout);
-      const settable = Object.entries(operation.body).filter(([, field]) => !field.filledByService);
-      const required = settable.filter(([, field]) => field.required).map(([name]) => name);
-      expect(Object.keys(skeleton).sort()).toEqual(settable.map(([name]) => name).sort());
-      expect(Object.keys(skeleton).slice(0, required.length)).toEqual(required);
-      expect((await svc([...words, '-f', '-', '--dry-run', '--exact'], { stdin: stdout })).code).toBe(0);
+      const required = Object.keys(operation.body).filter((name) => operation.body[name]?.required);
+      expect(Object.keys(JSON.parse(stdout))).toEqual(required);
+      const sent = await svc([...words, '--local', '--strict', '--exact', '--json'], { stdin: stdout });
+      expect({ code: sent.code, stderr: sent.stderr }).toEqual({ code: 0, stderr: '' });
     },
   );
+
+  it.each(names)('$name --skeleton=all: every field, and accepted as it is', async ({ operation, words }) => {
+    const { stdout } = await svc(['spec', ...words, '--skeleton=all']);
+    for (const [name, { filledByService }] of Object.entries(operation.body))
+      expect([name, new RegExp(`^(?:# )?[ "]*${name}"?:`, 'm').test(stdout)]).toEqual([name, !filledByService]);
+    if (operation.command[0] === 'train') return;
+    const cwd = folder();
+    writeFileSync(join(cwd, 'body.yaml'), stdout);
+    const sent = await svc([...words, '-f', 'body.yaml', '--local', '--strict', '--exact', '--json'], { cwd });
+    expect({ code: sent.code, stderr: sent.stderr }).toEqual({ code: 0, stderr: '' });
+    // Without the signs of comments it is a body as well.
+    writeFileSync(join(cwd, 'body.yaml'), stdout.replace(/^( *)# (?=\S+: |\S+:$|[ -])/gm, '$1'));
+    expect((await svc([...words, '-f', 'body.yaml', '--dry-run', '--exact', '-q'], { cwd })).code).toBe(0);
+  });
+
+  it('--skeleton with flags: their fields in it', async () => {
+    const { stdout } = await svc([
+      ...['spec', 'chat', '--skeleton', '--temperature', '0.50', '--system', 'Be brief', '--set', 'n:=2'],
+    ]);
+    expect(JSON.parse(stdout)).toEqual({
+      messages: [{ role: 'system', content: 'Be brief' }, expect.objectContaining({ role: 'user' })],
+      temperature: 0.5,
+      n: 2,
+    });
+    expect(stdout).toContain('0.50');
+    const call = await svc(['spec', 'call', 'start', '--skeleton', '--op-name', 'x']);
+    expect(JSON.parse(call.stdout).start.op_name).toBe('x');
+    expect(await svc(['spec', 'chat', '--skeleton', '--seed', 'x'])).toMatchObject({
+      code: 3,
+      stderr: expect.stringContaining('--seed: must be an integer'),
+    });
+  });
 
   it('--openapi: the whole interface, valid by an independent validator', async () => {
     const { code, stdout } = await svc(['spec', '--openapi']);

@@ -37,7 +37,7 @@ Tools:
   train log    List the training jobs sent from here
   serve        Run the local service on a port
   batch merge  Combine the outputs of sharded batches
-  spec         Print the JSON Schema of a body
+  spec         Print the JSON Schema, a skeleton, or the OpenAPI document
   doctor       Show all settings and test the connection
   completion   Print a completion script for a shell
   help         Show help for a command or topic
@@ -59,7 +59,7 @@ Commands:
   chat        Create a chat completion
   train       Create a reinforcement-learning training job (preview)
   serve       Run the local service on a port
-  spec        Print the JSON Schema of a body
+  spec        Print the JSON Schema, a skeleton, or the OpenAPI document
   doctor      Show all settings and test the connection
   completion  Print a completion script for a shell
   help        Show help for a command or topic
