@@ -150,8 +150,8 @@ _svc_command() {
       paths="--cacert --cert --key"
       ;;
     "auth login")
-      flags="--profile --base-url --trace-base-url --chat-base-url --train-base-url --username --password-stdin --password-file --token-stdin --token-file --keychain --verbose -v --quiet -q --error-format --help -h"
-      valued="--profile --base-url --trace-base-url --chat-base-url --train-base-url --username --password-file --token-file --error-format"
+      flags="--profile --base-url --trace-base-url --chat-base-url --train-base-url --username --password-stdin --password-file --token-stdin --token-file --keychain --no-verify --project-id --verbose -v --quiet -q --error-format --help -h"
+      valued="--profile --base-url --trace-base-url --chat-base-url --train-base-url --username --password-file --token-file --project-id --error-format"
       paths="--password-file --token-file"
       ;;
     "auth logout")

@@ -414,6 +414,8 @@ complete -c svc -n '__svc_is auth login' -l password-file -r -F -d 'Read the pas
 complete -c svc -n '__svc_is auth login' -l token-stdin -d 'Read the token for chat and training from stdin'
 complete -c svc -n '__svc_is auth login' -l token-file -r -F -d 'Read the token from a file'
 complete -c svc -n '__svc_is auth login' -l keychain -d 'Store the secrets in the operating system\'s keychain, if available'
+complete -c svc -n '__svc_is auth login' -l no-verify -d 'Store the credentials without verifying them'
+complete -c svc -n '__svc_is auth login' -l project-id -x -d 'Project of bodies that name none'
 complete -c svc -n '__svc_is auth login' -s v -l verbose -d 'Show requests and responses'
 complete -c svc -n '__svc_is auth login' -s q -l quiet -d 'Print errors only'
 complete -c svc -n '__svc_is auth login' -l error-format -x -a 'text json' -d 'Format of messages on stderr'

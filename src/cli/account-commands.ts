@@ -30,7 +30,7 @@ export const accountCommands: readonly Command[] = [
     words: ['auth', 'login'],
     summary: 'Store credentials in a profile',
     about:
-      'Prompts for credentials on a terminal, or reads them from stdin or a file. They are stored for the current base URLs of the profile and never sent to another origin. Secrets are never accepted as arguments.',
+      'Prompts for credentials on a terminal, or reads them from stdin or a file; secrets are never accepted as arguments. A password is verified with feedback schema if a project is known, and is not stored if the service rejects it. A token is not verified: that would cost money or change something. Credentials belong to the current base URLs of the profile and are never sent to another origin.',
     flags: [
       selectedProfileFlag,
       ...baseUrlFlags(['trace', 'chat', 'train']),
@@ -56,6 +56,8 @@ export const accountCommands: readonly Command[] = [
         group: 'Common',
         summary: "Store the secrets in the operating system's keychain, if available",
       },
+      { name: 'verify', takes: 'off', group: 'Common', summary: 'Store the credentials without verifying them' },
+      settingFlag('project_id'),
       ...reportFlags,
     ],
     examples: [

@@ -144,7 +144,9 @@ describe('a credential_command', () => {
   it('comes after the environment and before what is stored, which login says', async () => {
     const cwd = await home('printf from-command');
     const login = await svc(['auth', 'login', '--token-stdin'], { cwd, stdin: 'from-store' });
-    expect(login.stderr).toContain('the credential_command of "default" comes before what is stored');
+    expect(login.stderr).toContain(
+      'credential_command of profile "default" takes precedence over the stored credentials',
+    );
     expect((await sent(chat, cwd)).authorization).toBe('Bearer from-command');
     const env = { SVC_CONFIG_DIR: join(cwd, 'config'), SVC_TOKEN: 'from-env' };
     expect((await sent(chat, cwd, { env })).authorization).toBe('Bearer from-env');

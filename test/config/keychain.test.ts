@@ -94,7 +94,9 @@ describe('auth login --keychain', () => {
     const result = await run([...login, '--username', 'ada', '--password-file', 'pw'], cwd, mode);
     expect(result.code).toBe(0);
     const warnings = result.stderr.split('\n').filter((line) => line.includes('warning'));
-    expect(warnings).toEqual([`svc: warning: the secret goes into the profile, a file for your eyes only: ${why}`]);
+    expect(warnings).toEqual([
+      `svc: warning: the secret is stored in the profile file (mode 0600), not in the keychain: ${why}`,
+    ]);
     expect(profileIn(cwd)).toMatchObject({ password: 'pass-word-1', token: 'tok-en-1' });
     expect((await sent(cwd, mode)).authorization).toBe('Bearer tok-en-1');
   });

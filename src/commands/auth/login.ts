@@ -18,8 +18,12 @@ import { updateProfiles } from '../../config/update-profiles.ts';
 import type { Context } from '../../context.ts';
 import { getBooleanFlag, getStringFlag } from '../../flag.ts';
 import { readLoginCredentials } from './login-credentials.ts';
+import { verifyCredentials } from './verify-credentials.ts';
 
-/** Stores credentials in a profile, bound to the origins it has now. Secrets come from stdin, a file or a hidden prompt. */
+/**
+ * Verifies credentials where a harmless request can, and stores them in a profile, bound to its current origins. Secrets
+ * come from stdin, a file or a hidden prompt. Throws Failure `credentials` for what the service rejects.
+ */
 export const runAuthLogin: RunCommand = async ({ flags }, context) => {
   const { runtime, report, signal } = context;
   const stored = await readProfiles(context);
@@ -29,11 +33,15 @@ export const runAuthLogin: RunCommand = async ({ flags }, context) => {
   );
   const settings = await withBaseUrl(profileNamed(stored, name), readProfileChanges(flags, runtime.cwd), context);
   const entered = await readLoginCredentials(applyProfileChanges(profileNamed(stored, name), settings), flags, context);
+  if (getBooleanFlag(flags, 'verify') !== false) {
+    const verifiable = replaceCredentials(applyProfileChanges(profileNamed(stored, name), settings), entered);
+    await verifyCredentials(name, verifiable, entered, context);
+  }
   const credentials = getBooleanFlag(flags, 'keychain') ? await moveToKeychain(entered, name, context) : entered;
   let before: Profile = {};
   let after: Profile = {};
   try {
-    // On top of what is stored by then: others may have changed it while this one was asking.
+    // The profile as it is by then: another svc may have changed it in the meantime.
     await updateProfiles(context, ({ current: currentName = name, profiles, ...rest }) => {
       before = profileNamed({ profiles }, name);
       after = replaceCredentials(applyProfileChanges(before, settings), credentials);
@@ -45,24 +53,26 @@ export const runAuthLogin: RunCommand = async ({ flags }, context) => {
   }
   for (const warning of await removeFromKeychain(before, after, runtime, signal)) await report.warn(warning);
   for (const warning of originMismatchWarnings(name, after)) await report.warn(warning);
-  if (after.credential_command) await report.warn(`the credential_command of "${name}" comes before what is stored`);
-  await report.note(`stored in the profile "${name}" in ${profileStorePath(configDirectory(runtime))}`);
+  if (after.credential_command)
+    await report.warn(`credential_command of profile "${name}" takes precedence over the stored credentials`);
+  await report.note(`stored in profile "${name}" in ${profileStorePath(configDirectory(runtime))}`);
 };
 
 async function withBaseUrl(profile: Profile, settings: ProfileChanges, { runtime }: Context): Promise<ProfileChanges> {
   if (profileOrigins(applyProfileChanges(profile, settings), ['trace', 'chat', 'train']).length > 0) return settings;
-  const base_url = (await promptLine(runtime, 'Base address: ', '--base-url')).trim();
-  parseBaseUrl(base_url, 'the base address');
+  const base_url = (await promptLine(runtime, 'Base URL: ', '--base-url')).trim();
+  parseBaseUrl(base_url, 'base URL');
   return { ...settings, base_url };
 }
 
 async function moveToKeychain(entered: Profile, name: string, { runtime, report, signal }: Context): Promise<Profile> {
   const { credentials, why } = await storeInKeychain(entered, name, runtime, signal);
-  if (why !== undefined) await report.warn(`the secret goes into the profile, a file for your eyes only: ${why}`);
+  if (why !== undefined)
+    await report.warn(`the secret is stored in the profile file (mode 0600), not in the keychain: ${why}`);
   return credentials;
 }
 
-// A secret that comes takes the place of the one of its kind, wherever that was.
+// A new secret replaces the one of its kind, in the profile or in the keychain.
 function replaceCredentials(profile: Profile, credentials: Profile): Profile {
   const { password, password_key, ...withoutPassword } = profile;
   const withoutReplaced = credentials.basic_origins ? withoutPassword : profile;

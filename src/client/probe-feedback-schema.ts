@@ -1,0 +1,65 @@
+import { createDraft } from '../body/draft.ts';
+import type { SelectedProfile } from '../config/select-profile.ts';
+import type { Context } from '../context.ts';
+import { createDeadline } from '../http/deadline.ts';
+import type { Route } from '../http/open-socket.ts';
+import { proxySecrets } from '../http/proxy.ts';
+import { writeJson } from '../json/write-json.ts';
+import { feedbackSchemaOperation } from '../operations/feedback-schema.ts';
+import type { Authorization, Destination } from './destination.ts';
+import { exchange } from './exchange.ts';
+import { openTransport } from './open-transport.ts';
+import { prepareRequest } from './prepared-request.ts';
+import { createRequestContext, createRequestTarget } from './request-context.ts';
+import { createRetryBudget } from './retry-budget.ts';
+
+/** Where the probe goes, as whom, and about which project. */
+export interface ProbeTarget {
+  readonly destination: Destination;
+  readonly url: URL;
+  readonly route: Route | undefined;
+  readonly selected: SelectedProfile;
+  readonly authorization: Authorization | undefined;
+  readonly projectId: string;
+}
+
+const PROBE_TIMEOUT_MS = 30_000;
+const PROBE_WINDOW_MS = 60_000;
+
+/**
+ * Requests the schema of one feedback payload of the last minute, which changes nothing and costs nothing, and returns
+ * the status of the response. Throws the Failure of anything but a valid response, within 30 s and without retries.
+ */
+export async function probeFeedbackSchema(
+  { destination, url, route, selected, authorization, projectId }: ProbeTarget,
+  { runtime, report, signal }: Pick<Context, 'runtime' | 'report' | 'signal'>,
+): Promise<number> {
+  report.addSecrets([...(authorization?.secrets ?? []), ...(route?.proxy ? proxySecrets(route.proxy) : [])]);
+  const transport = await openTransport(route, { runtime, report });
+  const draft = createDraft(undefined, createProbeBody(projectId, runtime.now()));
+  const request = { ...prepareRequest(feedbackSchemaOperation, draft, destination), url, authorization };
+  const requestContext = createRequestContext(
+    feedbackSchemaOperation,
+    draft,
+    createRequestTarget(url, selected, authorization),
+  );
+  try {
+    const observer = report.isVerbose ? { onTrace: report.detail } : {};
+    const { response } = await exchange(request, requestContext, observer, {
+      send: transport.send,
+      runtime,
+      signal,
+      startDeadline: () => createDeadline(PROBE_TIMEOUT_MS, runtime),
+      maxRetries: 0,
+      retryBudget: createRetryBudget(),
+    });
+    return response.status;
+  } finally {
+    await transport.close();
+  }
+}
+
+function createProbeBody(project_id: string, now: number): string {
+  const [start, end] = [now - PROBE_WINDOW_MS, now].map((time) => new Date(time).toISOString());
+  return writeJson({ project_id, start, end, sample_limit: 1 });
+}
