@@ -7,6 +7,12 @@ import type { Runtime } from '../runtime.ts';
 import type { RateLimits } from './rate-limiter.ts';
 import { parseShard, type Shard } from './shard.ts';
 
+/** A limit of failures. */
+export interface MaxFailures {
+  readonly limit: number;
+  readonly isPercentage: boolean;
+}
+
 /** The flags of a batch. */
 export interface BatchOptions {
   /** The file of lines as typed; `-` is stdin. */
@@ -17,6 +23,8 @@ export interface BatchOptions {
   readonly canRetryUnknown: boolean;
   readonly canAcceptChanges: boolean;
   readonly isFailFast: boolean;
+  /** How many lines may fail: a number, or a percentage of the lines so far. */
+  readonly maxFailures: MaxFailures | undefined;
   readonly isOrdered: boolean;
   /** How long lines wait for a service that cannot be connected to; 0 where they fail at once. */
   readonly maxOutageMs: number;
@@ -67,6 +75,7 @@ export function readBatchOptions(
     canRetryUnknown: isFlagOn('retry-unknown'),
     canAcceptChanges: isFlagOn('accept-changes'),
     isFailFast: isFlagOn('fail-fast'),
+    maxFailures: parseMaxFailures(getStringFlag(flags, 'max-failures')),
     isOrdered: isFlagOn('ordered'),
     maxOutageMs: isFlagOn('fail-fast') ? 0 : parseMaxOutage(getStringFlag(flags, 'max-outage')),
   };
@@ -85,6 +94,14 @@ function parseConcurrency(text: string | undefined): number {
     `--concurrency cannot be ${JSON.stringify(text)}`,
     `use a number from 1 to ${MAX_CONCURRENT_REQUESTS}`,
   );
+}
+
+function parseMaxFailures(text: string | undefined): MaxFailures | undefined {
+  if (text === undefined) return undefined;
+  const [, limit, percent] = /^(\d{1,9}|\d{1,3}\.\d{1,3}(?=%))(%?)$/.exec(text) ?? [];
+  if (limit === undefined || (percent && Number(limit) > 100))
+    throw usageFailure(`--max-failures cannot be ${JSON.stringify(text)}`, 'use a number such as 10, or 5%');
+  return { limit: Number(limit), isPercentage: percent === '%' };
 }
 
 function parseMaxOutage(text: string | undefined): number {

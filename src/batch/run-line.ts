@@ -3,6 +3,7 @@ import { prepareRequest, requestSecrets } from '../client/prepared-request.ts';
 import { createRequestContext, type RequestContext } from '../client/request-context.ts';
 import type { RequestObserver } from '../client/request-observer.ts';
 import { type AppliedState, Failure, signalOfFailure, toFailure } from '../errors.ts';
+import { type JsonNode, rootOf } from '../json/json-node.ts';
 import { writeJson } from '../json/write-json.ts';
 import { createRedactor } from '../output/redact.ts';
 import type { BatchJob } from './batch-job.ts';
@@ -19,6 +20,10 @@ import type { InputLine } from './split-lines.ts';
 export interface LineResult extends LineState {
   readonly failure: Failure | undefined;
   readonly attempts: number;
+  /** Milliseconds from sending to the end of the response. */
+  readonly milliseconds: number;
+  readonly httpStatus: number | undefined;
+  readonly response: JsonNode | undefined;
 }
 
 /**
@@ -37,7 +42,7 @@ export async function runLine(line: InputLine, slot: ResultSlot, job: BatchJob):
   const recordUnsent = async (failure: Failure, id = customId): Promise<LineResult> => {
     const outcome = { line: line.number, id, attempts: 0, milliseconds: 0 };
     await put(formatFailureEntry(outcome, failure, job.context.report.redact));
-    return { ...classifyLine(failure.exitCode, failure.facts.applied), failure, attempts: 0 };
+    return { ...classifyLine(failure.exitCode, failure.facts.applied), failure, ...NOT_SENT };
   };
   if (draft instanceof Failure) {
     if (earlierEntry && earlierEntry.applied !== 'no') return keepEarlierResult(earlierEntry, slot);
@@ -75,17 +80,26 @@ export async function runLine(line: InputLine, slot: ResultSlot, job: BatchJob):
     if (isMarkedInFlight && inFlight === undefined) await resultStore.clearInFlight(line.number);
     if (earlierEntry && earlierEntry.applied !== 'no') return keepEarlierResult(earlierEntry, slot);
     await slot.put(undefined);
-    return { status: 'unsent', isUnresolved: false, failure, attempts };
+    return { status: 'unsent', isUnresolved: false, failure, ...NOT_SENT, attempts };
   }
   const outcome = { line: line.number, id, attempts, milliseconds: runtime.elapsed() - startedAt };
   if (!failure && parsedResponse) await put(formatSuccessEntry(outcome, sendResult.status, parsedResponse));
   else if (failure) await put(formatFailureEntry(outcome, failure, redactorFor(requestContext, job), parsedResponse));
-  return { ...classifyLine(failure?.exitCode ?? 0, failure?.facts.applied), failure, attempts };
+  return {
+    ...classifyLine(failure?.exitCode ?? 0, failure?.facts.applied),
+    failure,
+    attempts,
+    milliseconds: Math.round(outcome.milliseconds),
+    httpStatus: failure ? failure.facts.status : sendResult.status,
+    response: parsedResponse?.doc && rootOf(parsedResponse.doc),
+  };
 }
+
+const NOT_SENT = { attempts: 0, milliseconds: 0, httpStatus: undefined, response: undefined };
 
 async function keepEarlierResult(earlierEntry: IndexedEntry, slot: ResultSlot): Promise<LineResult> {
   await slot.put(undefined);
-  return { ...classifyLine(earlierEntry.exitCode, earlierEntry.applied), failure: undefined, attempts: 0 };
+  return { ...classifyLine(earlierEntry.exitCode, earlierEntry.applied), failure: undefined, ...NOT_SENT };
 }
 
 function lostResponseFailure(requestContext?: RequestContext): Failure {

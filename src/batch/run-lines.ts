@@ -1,11 +1,13 @@
 import { InterruptedError, toFailure } from '../errors.ts';
-import { countLine, createBatchCounts } from './batch-counts.ts';
+import { countLine, createBatchCounts, totalLines } from './batch-counts.ts';
 import type { BatchInput } from './batch-input.ts';
 import type { BatchJob } from './batch-job.ts';
-import type { BatchOptions } from './batch-options.ts';
+import type { BatchOptions, MaxFailures } from './batch-options.ts';
 import { formatBatchProgress } from './batch-progress.ts';
+import { addResult, createBatchStatistics } from './batch-statistics.ts';
 import { batchFailure, formatBatchSummary, lostResultsFailure } from './batch-summary.ts';
 import { createConcurrencyLimit } from './concurrency-limit.ts';
+import { statisticsLines } from './report-text.ts';
 import type { ResultSlot } from './result-order.ts';
 import { type LineResult, runLine } from './run-line.ts';
 import { isInShard } from './shard.ts';
@@ -29,14 +31,19 @@ export async function runLines(input: BatchInput, options: BatchOptions, job: Ba
   const startedAt = runtime.elapsed();
   let stopReason: string | undefined;
   let storeError: unknown;
+  let failureCount = 0;
+  const statistics = createBatchStatistics();
   const stop = (reason: string): void => {
     stopReason ??= reason;
     job.stopController.abort(new InterruptedError('SIGINT'));
     // What is left of a file is counted; nobody knows when a pipe will end.
     if (input.totalBytes === undefined) input.stop();
   };
-  const stopIfNeeded = ({ failure }: LineResult): void => {
+  const stopIfNeeded = ({ failure, status }: LineResult): void => {
     if (failure && options.isFailFast) stop('a line failed (--fail-fast)');
+    if (failure && status !== 'unsent') failureCount += 1;
+    if (exceedsMaxFailures(failureCount, totalLines(tally) - tally.byStatus.unsent, options.maxFailures))
+      stop(`${failureCount} lines failed (--max-failures)`);
     const retryAfterMs = failure?.facts.retryAfter ?? 0;
     if (retryAfterMs > MAX_BATCH_WAIT_MS) stop(`the service asks to wait ${Math.ceil(retryAfterMs / 1000)} s`);
   };
@@ -51,6 +58,7 @@ export async function runLines(input: BatchInput, options: BatchOptions, job: Ba
       const result = await runLine(line, { put }, job);
       tally.retries += Math.max(0, result.attempts - 1);
       countLine(tally, line.number, result.status);
+      addResult(statistics, { line: line.number, message: result.failure?.message, ...result });
       if (result.isUnresolved) tally.unresolvedLines += 1;
       stopIfNeeded(result);
       const outageReason = job.outage.stopReason();
@@ -101,6 +109,7 @@ export async function runLines(input: BatchInput, options: BatchOptions, job: Ba
     await context.report.note(summary);
     throw storeError === undefined ? toFailure(inputError) : lostResultsFailure(storeError, tally);
   }
+  for (const text of statisticsLines(statistics)) await context.report.note(text);
   const failure = batchFailure({
     tally,
     summary,
@@ -110,4 +119,14 @@ export async function runLines(input: BatchInput, options: BatchOptions, job: Ba
   });
   if (failure) throw failure;
   await context.report.note(summary);
+}
+
+// A percentage of few lines says little.
+const MIN_LINES_FOR_PERCENTAGE = 20;
+
+function exceedsMaxFailures(failed: number, lines: number, maxFailures: MaxFailures | undefined): boolean {
+  if (!maxFailures || failed === 0) return false;
+  const { limit, isPercentage } = maxFailures;
+  if (!isPercentage) return failed > limit;
+  return lines >= MIN_LINES_FOR_PERCENTAGE && (failed / lines) * 100 > limit;
 }

@@ -9,6 +9,7 @@ import { Failure } from '../errors.ts';
 import { createDeadline } from '../http/deadline.ts';
 import type { Response } from '../http/message.ts';
 import type { JsonNode } from '../json/json-node.ts';
+import { parseJson } from '../json/parse-json.ts';
 import { createChunkMerger } from '../results/chunk-merger.ts';
 import { createMemoryBudget } from '../results/memory-budget.ts';
 import type { BatchJob } from './batch-job.ts';
@@ -18,7 +19,7 @@ import type { RateLimiterPermit } from './rate-limiter.ts';
 /** The result of a line that was sent. */
 export interface SendLineResult {
   readonly status: number;
-  readonly parsedResponse: Pick<ParsedResponse, 'bytes'> | undefined;
+  readonly parsedResponse: Pick<ParsedResponse, 'bytes' | 'doc'> | undefined;
   readonly failure: Failure | undefined;
 }
 
@@ -112,7 +113,8 @@ async function mergeStream(
     if (!(error instanceof Failure)) throw error;
     failure = error;
   }
-  return { status: response.status, parsedResponse: { bytes: Buffer.from(merged.toJson()) }, failure };
+  const bytes = Buffer.from(merged.toJson());
+  return { status: response.status, parsedResponse: { bytes, doc: parseJson(bytes) }, failure };
 }
 
 // A line that waits for its turn was not sent in this run.

@@ -52,6 +52,13 @@ export const batchFlags: readonly Flag[] = [
     summary: 'How long to wait while no connection can be made; 0 fails lines at once (default: 5m)',
   },
   { name: 'fail-fast', takes: 'switch', group: BATCH_GROUP, summary: 'Stop taking lines after the first failure' },
+  {
+    name: 'max-failures',
+    takes: 'value',
+    value: '<n|n%>',
+    group: BATCH_GROUP,
+    summary: 'Stop taking lines after more failures than n, or than n% of at least 20 lines',
+  },
   { name: 'ordered', takes: 'switch', group: BATCH_GROUP, summary: 'Write the results in the order of the lines' },
   settingFlag('shard'),
 ];

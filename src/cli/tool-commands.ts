@@ -114,6 +114,26 @@ export const toolCommands: readonly Command[] = [
     load: async () => (await import('../commands/batch/merge.ts')).runBatchMerge,
   },
   {
+    words: ['batch', 'report'],
+    summary: 'Summarize the output of a batch',
+    about:
+      'Reads output files of --batch and prints counts, failures by cause, token sums and latency; on a terminal with histograms.',
+    argument: { name: 'files', summary: 'Output files', isRepeatable: true, isFile: true },
+    flags: [
+      {
+        name: 'html',
+        takes: 'value',
+        value: '<file>',
+        group: 'Output',
+        summary: 'Also write a page with charts, which needs no other files',
+      },
+      ...resultFlags('report'),
+      ...reportFlags,
+    ],
+    examples: [{ why: 'A page to look at on any device', args: 'batch report out.jsonl --html report.html' }],
+    load: async () => (await import('../commands/batch/report.ts')).runBatchReport,
+  },
+  {
     words: ['spec'],
     summary: 'Print the JSON Schema, a skeleton, or the OpenAPI document',
     argument: {

@@ -541,7 +541,7 @@ describe('a command line that is wrong', () => {
   it.each<[string, number, RegExp, string[]]>([
     ['a file that is not there', 12, /cannot read none.jsonl/, ['--batch', 'none.jsonl']],
     ['a folder', 12, /cannot read \.: it is a folder/, ['--batch', '.']],
-    ['no credentials', 4, /there is no token/, ['-o', 'out.jsonl']],
+    ['no credentials', 4, /no token/, ['-o', 'out.jsonl']],
     ['a default that cannot be read', 3, /--seed/, ['--seed', 'x']],
   ])('%s', async (_, expected, message, args) => {
     const { run, cwd, env } = await scene(many(2));

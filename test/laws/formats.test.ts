@@ -25,6 +25,7 @@ const runs: { readonly [command: string]: readonly string[] } = {
   'train lint': ['train', 'lint', 'groups.json'],
   'train log': ['train', 'log'],
   'batch merge': ['batch', 'merge', 'results.jsonl'],
+  'batch report': ['batch', 'report', 'results.jsonl'],
   spec: ['spec', 'chat'],
   doctor: ['doctor', '--local'],
   'call flush': ['call', 'flush', '--local'],

@@ -31,16 +31,17 @@ Credentials and profiles:
   profile remove  Remove a profile and its credentials
 
 Tools:
-  call run     Run a command and record it as a traced call
-  call flush   Send the calls that were kept on disk
-  train lint   Check trajectories without sending them
-  train log    List the training jobs sent from here
-  serve        Run the local service on a port
-  batch merge  Combine the outputs of sharded batches
-  spec         Print the JSON Schema, a skeleton, or the OpenAPI document
-  doctor       Show all settings and test the connection
-  completion   Print a completion script for a shell
-  help         Show help for a command or topic
+  call run      Run a command and record it as a traced call
+  call flush    Send the calls that were kept on disk
+  train lint    Check trajectories without sending them
+  train log     List the training jobs sent from here
+  serve         Run the local service on a port
+  batch merge   Combine the outputs of sharded batches
+  batch report  Summarize the output of a batch
+  spec          Print the JSON Schema, a skeleton, or the OpenAPI document
+  doctor        Show all settings and test the connection
+  completion    Print a completion script for a shell
+  help          Show help for a command or topic
 
 Flags:
   -h, --help     Show help: -h the most useful flags, --help all of them

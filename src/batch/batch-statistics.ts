@@ -1,0 +1,98 @@
+import { getMember, type JsonNode, kindOf, rawText } from '../json/json-node.ts';
+import type { LineStatus } from './batch-counts.ts';
+import { createDistribution, type Distribution } from './distribution.ts';
+
+/** A result, as far as statistics need it. */
+export interface ResultFacts {
+  readonly line: number;
+  readonly status: LineStatus;
+  readonly httpStatus: number | undefined;
+  /** The message of a failure. */
+  readonly message: string | undefined;
+  readonly attempts: number;
+  readonly milliseconds: number;
+  /** The response as far as it is JSON. */
+  readonly response: JsonNode | undefined;
+}
+
+/** Failures with the same cause. */
+export interface FailureCause {
+  readonly cause: string;
+  count: number;
+  /** The first lines. */
+  readonly lines: number[];
+}
+
+/** Figures over the results of a batch, in bounded memory. */
+export interface BatchStatistics {
+  readonly byStatus: Record<LineStatus, number>;
+  /** Attempts after the first. */
+  retries: number;
+  readonly causes: Map<string, FailureCause>;
+  /** Milliseconds of the lines that were sent. */
+  readonly latency: Distribution;
+  readonly promptTokens: Distribution;
+  readonly completionTokens: Distribution;
+}
+
+const MAX_CAUSES = 50;
+const MAX_CAUSE_LINES = 10;
+const MAX_CAUSE_CHARS = 160;
+const OTHER_CAUSES = 'other causes';
+
+/** Statistics without results. */
+export function createBatchStatistics(): BatchStatistics {
+  return {
+    byStatus: { done: 0, failed: 0, unknown: 0, unsent: 0 },
+    retries: 0,
+    causes: new Map(),
+    latency: createDistribution(),
+    promptTokens: createDistribution(),
+    completionTokens: createDistribution(),
+  };
+}
+
+/** Adds a result. */
+export function addResult(statistics: BatchStatistics, facts: ResultFacts): void {
+  const { status, httpStatus, message, attempts, milliseconds, response } = facts;
+  statistics.byStatus[status] += 1;
+  statistics.retries += Math.max(0, attempts - 1);
+  if (attempts > 0) statistics.latency.add(milliseconds);
+  addTokens(statistics.promptTokens, response, 'prompt_tokens');
+  addTokens(statistics.completionTokens, response, 'completion_tokens');
+  if (message !== undefined && status !== 'unsent') addCause(statistics.causes, causeText(message, httpStatus), facts);
+}
+
+/** Causes with their counts and first lines, the most frequent first. */
+export function sortedCauses({ causes }: BatchStatistics): FailureCause[] {
+  return [...causes.values()].sort((left, right) => right.count - left.count);
+}
+
+// Ids, numbers and quoted values differ from line to line, the cause does not.
+function causeText(message: string, httpStatus: number | undefined): string {
+  const general = message
+    .replace(/https?:\/\/\S+?(?=[:,;]?\s|$)/g, 'the service')
+    .replace(/"[^"]*"/g, '"…"')
+    .replace(/\b(?=\w*\d)[\w-]{8,}\b/g, '…')
+    .replace(/\d+(\.\d+)?/g, '#');
+  const text = general.length > MAX_CAUSE_CHARS ? `${general.slice(0, MAX_CAUSE_CHARS)}…` : general;
+  return httpStatus === undefined ? text : `HTTP ${httpStatus}: ${text}`;
+}
+
+function addCause(causes: Map<string, FailureCause>, text: string, { line }: ResultFacts): void {
+  const key = causes.has(text) || causes.size < MAX_CAUSES ? text : OTHER_CAUSES;
+  const cause = causes.get(key) ?? { cause: key, count: 0, lines: [] };
+  causes.set(key, cause);
+  cause.count += 1;
+  if (cause.lines.length < MAX_CAUSE_LINES) cause.lines.push(line);
+}
+
+function addTokens(distribution: Distribution, response: JsonNode | undefined, name: string): void {
+  const value = response && kindOf(response) === 'object' ? getMember(usageOf(response), name) : undefined;
+  if (value && kindOf(value) === 'number') distribution.add(Math.max(0, Number(rawText(value))));
+}
+
+function usageOf(response: JsonNode): JsonNode | undefined {
+  const usage = getMember(response, 'usage');
+  return usage && kindOf(usage) === 'object' ? usage : undefined;
+}

@@ -1,0 +1,97 @@
+import type { JsonValue } from '../json/write-json.ts';
+import { type BatchStatistics, type FailureCause, sortedCauses } from './batch-statistics.ts';
+import type { Distribution } from './distribution.ts';
+import { formatLineRanges } from './line-ranges.ts';
+
+const MAX_SHOWN_CAUSES = 5;
+const BAR_COUNT = 12;
+
+/** Failures by cause, token sums and latency of a batch: the lines after its counts. */
+export function statisticsLines(statistics: BatchStatistics): string[] {
+  const { latency, promptTokens, completionTokens } = statistics;
+  const causes = sortedCauses(statistics);
+  return [
+    ...causes.slice(0, MAX_SHOWN_CAUSES).map(causeLine),
+    ...(causes.length > MAX_SHOWN_CAUSES ? [`and ${causes.length - MAX_SHOWN_CAUSES} more causes`] : []),
+    ...(promptTokens.count() + completionTokens.count() > 0
+      ? [`tokens: ${formatCount(promptTokens.sum())} in, ${formatCount(completionTokens.sum())} out`]
+      : []),
+    ...(latency.count() > 0 ? [`latency: ${latencyText(latency)}`] : []),
+  ];
+}
+
+/** The counts of a batch in one line. */
+export function countsLine({ byStatus: { done, failed, unknown }, retries }: BatchStatistics): string {
+  const retriesText = retries > 0 ? `, ${formatCount(retries)} retries` : '';
+  return `${formatCount(done + failed + unknown)} lines: ${formatCount(done)} done, ${formatCount(failed)} failed, ${formatCount(unknown)} unknown${retriesText}`;
+}
+
+/** The report for a terminal of so many columns, with histograms. */
+export function reportText(statistics: BatchStatistics, columns: number): string {
+  const histograms = distributions(statistics).flatMap(({ title, unit, distribution }) =>
+    distribution.count() === 0 ? [] : ['', title, ...histogramLines(distribution, unit, columns)],
+  );
+  return `${[countsLine(statistics), ...statisticsLines(statistics).map((line) => `  ${line}`), ...histograms].join('\n')}\n`;
+}
+
+/** The report as JSON. */
+export function reportJson(statistics: BatchStatistics): { readonly [name: string]: JsonValue } {
+  const { byStatus, retries, latency, promptTokens, completionTokens } = statistics;
+  const { done, failed, unknown } = byStatus;
+  return {
+    lines: done + failed + unknown,
+    done,
+    failed,
+    unknown,
+    retries,
+    failures: sortedCauses(statistics).map(({ cause, count, lines }) => ({ cause, count, first_lines: lines })),
+    tokens: { prompt: promptTokens.sum(), completion: completionTokens.sum() },
+    latency_ms: Object.fromEntries([
+      ...percentiles.map((percent) => [`p${percent}`, latency.percentile(percent)]),
+      ['max', latency.max()],
+    ]),
+  };
+}
+
+/** The distributions of a report with their titles and units. */
+export function distributions({ latency, promptTokens, completionTokens }: BatchStatistics): readonly {
+  readonly title: string;
+  readonly unit: string;
+  readonly distribution: Distribution;
+}[] {
+  return [
+    { title: 'Latency', unit: 'ms', distribution: latency },
+    { title: 'Prompt tokens per line', unit: '', distribution: promptTokens },
+    { title: 'Completion tokens per line', unit: '', distribution: completionTokens },
+  ];
+}
+
+/** Percentiles and maximum of a latency. */
+export function latencyText(latency: Distribution): string {
+  const [median = 0, p90 = 0, p99 = 0] = percentiles.map(latency.percentile);
+  return `median ${median} ms, 90% ${p90} ms, 99% ${p99} ms, maximum ${latency.max()} ms`;
+}
+
+const percentiles = [50, 90, 99];
+
+function causeLine({ cause, count, lines }: FailureCause): string {
+  const more = count > lines.length ? ', …' : '';
+  return `${formatCount(count)} × ${cause} (${lines.length === 1 ? 'line' : 'lines'} ${formatLineRanges([...lines].sort((left, right) => left - right))}${more})`;
+}
+
+function histogramLines(distribution: Distribution, unit: string, columns: number): string[] {
+  const bars = distribution.bars(BAR_COUNT);
+  const highest = Math.max(...bars.map(({ count }) => count));
+  const labels = bars.map(({ from, to }) => `${from}-${to - 1}${unit && ` ${unit}`}`);
+  const labelWidth = Math.max(...labels.map((label) => label.length));
+  const countWidth = formatCount(highest).length;
+  const barWidth = Math.max(8, Math.min(60, columns - labelWidth - countWidth - 6));
+  return bars.map(({ count }, at) => {
+    const bar = '█'.repeat(count === 0 ? 0 : Math.max(1, Math.round((count / highest) * barWidth)));
+    return `  ${(labels[at] ?? '').padStart(labelWidth)}  ${formatCount(count).padStart(countWidth)} ${bar}`.trimEnd();
+  });
+}
+
+function formatCount(count: number): string {
+  return String(count).replace(/\B(?=(\d{3})+$)/g, ',');
+}

@@ -1,0 +1,49 @@
+import { resolve } from 'node:path';
+import { addResult, type BatchStatistics, createBatchStatistics } from '../../batch/batch-statistics.ts';
+import { createLineIndex, type IndexedEntry } from '../../batch/line-index.ts';
+import { classifyLine } from '../../batch/line-status.ts';
+import { readCheckpoint } from '../../batch/read-checkpoint.ts';
+import { readResultLines } from '../../batch/read-result-lines.ts';
+import { reportHtml } from '../../batch/report-html.ts';
+import { reportJson, reportText } from '../../batch/report-text.ts';
+import type { Invocation } from '../../command.ts';
+import type { Context } from '../../context.ts';
+import { Failure, usageFailure } from '../../errors.ts';
+import { pathExists } from '../../files/file-errors.ts';
+import { writeFileAtomically } from '../../files/file-replacement.ts';
+import { getStringFlag } from '../../flag.ts';
+import { openResultOutput, printResult, resultOf } from '../../results/print-result.ts';
+
+/** Summarizes the outputs of batches. Throws usage without files, and Failure `local` for one that is not an output. */
+export async function runBatchReport({ args, flags }: Invocation, context: Context): Promise<void> {
+  const { runtime, stdout, report } = context;
+  const output = openResultOutput('report', flags, context);
+  if (args.length === 0)
+    throw usageFailure('batch report needs the output of a batch', 'run: svc batch report out.jsonl');
+  const statistics = createBatchStatistics();
+  for (const displayPath of args) await addFile(statistics, resolve(runtime.cwd, displayPath), displayPath);
+  const htmlPath = getStringFlag(flags, 'html');
+  if (htmlPath !== undefined) {
+    await writeFileAtomically(resolve(runtime.cwd, htmlPath), htmlPath, reportHtml(statistics, args));
+    await report.note(`wrote ${htmlPath}`);
+  }
+  const text = (): { text: string }[] => [{ text: reportText(statistics, stdout.columns) }];
+  await printResult({ ...resultOf(reportJson(statistics)), text }, output);
+  await stdout.end();
+}
+
+// Of several results of a line the checkpoint knows which one counts.
+async function addFile(statistics: BatchStatistics, path: string, displayPath: string): Promise<void> {
+  if (!(await pathExists(path)))
+    throw new Failure('local', `cannot read ${displayPath}: there is no such file or directory`, {
+      hint: 'check the path',
+    });
+  const lineIndex = createLineIndex();
+  await readCheckpoint(path, displayPath, 0, lineIndex);
+  for await (const { offset, line, ...facts } of readResultLines(path, displayPath)) {
+    const entry: IndexedEntry | undefined = lineIndex.get(line);
+    if (entry?.offset !== offset) continue;
+    const { status } = classifyLine(entry.exitCode, entry.applied);
+    addResult(statistics, { line, status, ...facts });
+  }
+}

@@ -1,0 +1,132 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { createDistribution } from '../../src/batch/distribution.ts';
+import { answerJson, countingServer } from '../support/counting-server.ts';
+import { folder, svc } from '../support/svc.ts';
+
+const chat = (content: string) => `${JSON.stringify({ messages: [{ role: 'user', content }] })}\n`;
+
+/** The output of 30 chats: every tenth is rejected, each with a text of its own. */
+async function finishedBatch(more: readonly string[] = []) {
+  const cwd = folder();
+  const { url, counts } = await countingServer(
+    (body) => JSON.parse(body).messages.at(-1).content,
+    ({ key }, response) => {
+      if (Number(key) % 10 === 0)
+        return answerJson(response, { detail: `request 01a1fd65-c7c7-7d58-${key} has a <b>bad</b> "${key}"` }, 400);
+      answerJson(response, {
+        model: 'm',
+        choices: [{ index: 0, message: { content: 'x' }, finish_reason: 'stop' }],
+        usage: { prompt_tokens: 10, completion_tokens: Number(key), total_tokens: 0 },
+      });
+    },
+  );
+  writeFileSync(join(cwd, 'in.jsonl'), Array.from({ length: 30 }, (_, at) => chat(`${at + 1}`)).join(''));
+  const env = { SVC_TOKEN: 'tok-en-1', SVC_BASE_URL: url };
+  const args = ['chat', '--batch', 'in.jsonl', '-o', 'out.jsonl', '--concurrency', '1', ...more];
+  const result = await svc(args, { cwd, env });
+  return { cwd, counts, result };
+}
+
+describe('the summary of a batch', () => {
+  it('groups failures by cause, sums tokens, and gives the latency', async () => {
+    const { result } = await finishedBatch();
+    expect(result.code).toBe(10);
+    expect(result.stderr).toContain('30 lines: 27 done, 3 failed, 0 unknown, 0 not sent');
+    expect(result.stderr).toMatch(/3 × HTTP 400: .* \(lines 10, 20, 30\)/);
+    expect(result.stderr).toContain('tokens: 270 in, 405 out');
+    expect(result.stderr).toMatch(/latency: median \d+ ms, 90% \d+ ms, 99% \d+ ms, maximum \d+ ms/);
+  });
+});
+
+describe('--max-failures', () => {
+  it.each([
+    ['1', 20, '2 lines failed (--max-failures)'],
+    ['0', 10, '1 lines failed (--max-failures)'],
+    ['9%', 20, '2 lines failed (--max-failures)'],
+  ])('%s stops taking lines', async (limit, line, message) => {
+    const { result, counts } = await finishedBatch(['--max-failures', limit]);
+    expect(result.code).toBe(10);
+    expect(result.stderr).toContain(message);
+    expect(counts.has(`${line}`)).toBe(true);
+    expect(counts.size).toBeLessThan(line + 3);
+  });
+
+  it('10% lets three of thirty fail, and what is not a limit is refused', async () => {
+    expect((await finishedBatch(['--max-failures', '10%'])).counts.size).toBe(30);
+    for (const limit of ['x', '-1', '101%', '1.5'])
+      expect((await finishedBatch(['--max-failures', limit])).result.code, limit).toBe(2);
+  });
+});
+
+describe('svc batch report', () => {
+  it('prints the figures as JSON when piped, and histograms on a terminal', async () => {
+    const { cwd } = await finishedBatch();
+    const piped = await svc(['batch', 'report', 'out.jsonl'], { cwd });
+    expect(piped.code, piped.stderr).toBe(0);
+    expect(JSON.parse(piped.stdout)).toMatchObject({
+      lines: 30,
+      done: 27,
+      failed: 3,
+      unknown: 0,
+      failures: [{ count: 3, first_lines: [10, 20, 30] }],
+      tokens: { prompt: 270, completion: 405 },
+    });
+    const { stdout } = await svc(['batch', 'report', 'out.jsonl'], { cwd, terminal: true });
+    expect(stdout).toContain('30 lines: 27 done, 3 failed, 0 unknown');
+    expect(stdout).toMatch(/Latency\n(\s+\d+-\d+ ms +\d+ ?█*\n)+/);
+    expect(stdout).toMatch(/Completion tokens per line\n(\s+\d+-\d+ +\d+ █+\n)+/);
+  });
+
+  it('counts each line once, over several files, and refuses other files', async () => {
+    const [one, two] = [await finishedBatch(), await finishedBatch()];
+    writeFileSync(join(one.cwd, 'two.jsonl'), readFileSync(join(two.cwd, 'out.jsonl')));
+    const report = await svc(['batch', 'report', 'out.jsonl', 'two.jsonl'], { cwd: one.cwd });
+    expect(JSON.parse(report.stdout)).toMatchObject({ lines: 60, done: 54 });
+    expect((await svc(['batch', 'report', 'in.jsonl'], { cwd: one.cwd })).code).toBe(12);
+    expect((await svc(['batch', 'report', 'none.jsonl'], { cwd: one.cwd })).code).toBe(12);
+    expect((await svc(['batch', 'report'], { cwd: one.cwd })).code).toBe(2);
+  });
+
+  it.skipIf(!existsSync('/usr/bin/chromium'))(
+    'writes a page that is read on a phone, in light and dark, without other files',
+    async () => {
+      const { cwd } = await finishedBatch();
+      const { code, stderr } = await svc(['batch', 'report', 'out.jsonl', '--html', 'report.html'], { cwd });
+      expect(code, stderr).toBe(0);
+      const html = readFileSync(join(cwd, 'report.html'), 'utf8');
+      expect(html).not.toContain('<b>bad');
+      expect(html).not.toMatch(/(src|href)=/);
+      const { chromium } = await import('playwright-core');
+      const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] });
+      onTestFinished(() => browser.close());
+      const backgrounds = new Set<string>();
+      for (const colorScheme of ['light', 'dark'] as const) {
+        const page = await browser.newPage({ viewport: { width: 360, height: 740 }, colorScheme });
+        const problems: string[] = [];
+        page.on('console', (message) => problems.push(message.text()));
+        page.on('request', (request) => request.url().startsWith('file:') || problems.push(request.url()));
+        await page.goto(`file://${join(cwd, 'report.html')}`);
+        expect(problems).toEqual([]);
+        expect(await page.locator('svg[role=img]').count()).toBe(3);
+        expect(await page.locator('dd').first().textContent()).toBe('30');
+        expect(await page.locator('html').evaluate((root) => root.scrollWidth)).toBeLessThanOrEqual(360);
+        backgrounds.add(String(await page.evaluate('getComputedStyle(document.body).backgroundColor')));
+      }
+      expect(backgrounds.size).toBe(2);
+    },
+    60_000,
+  );
+});
+
+describe('a distribution', () => {
+  it('gives percentiles within 2 %, and bars that add up', () => {
+    const distribution = createDistribution();
+    for (let value = 1; value <= 10_000; value += 1) distribution.add(value);
+    for (const percent of [1, 50, 90, 99, 100])
+      expect(Math.abs(distribution.percentile(percent) / (percent * 100) - 1), `${percent}`).toBeLessThan(0.02);
+    expect(distribution.bars(12).reduce((sum, { count }) => sum + count, 0)).toBe(10_000);
+    expect(createDistribution().percentile(50)).toBe(0);
+  });
+});
