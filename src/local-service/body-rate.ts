@@ -1,16 +1,14 @@
 import type { IncomingMessage } from 'node:http';
 import type { StartTimer } from '../http/time-limits.ts';
 import { expectsContinue } from './incoming-request.ts';
-
-/** The least bytes per second of a body, on average over a period. */
-export const MIN_BODY_BYTES_PER_SECOND = 1024;
+import { serviceLimits } from './limits.ts';
 
 /**
  * Closes the connection of a request whose body arrives more slowly than the minimum rate over a whole period. Periods
  * in which the service itself does not read the body do not count. The function it returns stops the watch.
  */
 export function watchBodyRate(request: IncomingMessage, periodMs: number, after: StartTimer): () => void {
-  const minBytes = (MIN_BODY_BYTES_PER_SECOND * periodMs) / 1000;
+  const minBytes = (serviceLimits.minBodyBytesPerSecond * periodMs) / 1000;
   let lastBytes = request.socket.bytesRead;
   const check = (): void => {
     if (request.complete || request.destroyed) return;

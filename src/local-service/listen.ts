@@ -6,6 +6,7 @@ import type { Send } from '../http/message.ts';
 import type { StartTimer } from '../http/time-limits.ts';
 import { watchBodyRate } from './body-rate.ts';
 import { forbiddenReason, receiveRequest } from './incoming-request.ts';
+import { serviceLimits } from './limits.ts';
 import { writeResponse } from './outgoing-response.ts';
 import { jsonResponse } from './responses.ts';
 
@@ -31,10 +32,11 @@ export interface ListenTimeouts {
 }
 
 /** The limits of `svc serve`, which its reference lists. */
-export const defaultListenTimeouts: ListenTimeouts = { headMs: 10_000, bodyMs: 60_000, closeMs: 5000 };
-
-/** Further connections are refused. */
-export const MAX_CONNECTIONS = 1024;
+export const defaultListenTimeouts: ListenTimeouts = {
+  headMs: serviceLimits.headMs,
+  bodyMs: serviceLimits.bodyMs,
+  closeMs: serviceLimits.drainMs,
+};
 
 // For the error events of streams that are still open after the limit.
 const LAST_WRITES_MS = 250;
@@ -55,7 +57,7 @@ export async function listenOnLoopback(
     headersTimeout: timeouts.headMs,
     connectionsCheckingInterval: Math.min(timeouts.headMs, 5000),
   });
-  server.maxConnections = MAX_CONNECTIONS;
+  server.maxConnections = serviceLimits.connections;
   const shutdown = new AbortController();
   // Every request in flight adds listeners.
   setMaxListeners(0, shutdown.signal);

@@ -8,6 +8,7 @@ import { allCommands } from '../all-commands.ts';
 import { environmentVariables } from './environment-variables.ts';
 import { fieldTable } from './field-table.ts';
 import { exampleLine } from './help-text.ts';
+import { localServiceSection } from './local-service-reference.ts';
 import { markdownTable } from './markdown-table.ts';
 
 /** The reference documentation, as Markdown: every command, flag, member, exit code and variable. */
@@ -25,6 +26,7 @@ export function referenceMarkdown(): string {
       ['variable', 'purpose'],
       environmentVariables.map(([name, purpose]) => [`\`${name}\``, purpose]),
     )}`,
+    localServiceSection(),
     localModelSection(),
     '',
   ].join('\n\n');

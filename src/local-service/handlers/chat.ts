@@ -3,18 +3,12 @@ import { JsonError } from '../../json/json-error.ts';
 import { getMember, type JsonNode, kindOf, rawText } from '../../json/json-node.ts';
 import { compareNumberLiterals } from '../../json/number-literal.ts';
 import { HttpError } from '../http-error.ts';
+import { serviceLimits } from '../limits.ts';
 import { chatCompletion, chatCompletionChunks } from '../model/chat-completion.ts';
 import { type ModelRequest, readModelRequest } from '../model/model-request.ts';
 import { tokenizeText } from '../model/tokenizer.ts';
 import { eventStreamResponse, jsonResponse } from '../responses.ts';
 import type { OperationHandler } from '../service-context.ts';
-
-// What one process will make at most; a model server has bounds of its own.
-const MAX_CHOICES = 128;
-const MAX_MIN_TOKENS = 32_768;
-const MAX_TOP_LOGPROBS = 100;
-// Looks at tokens, over all choices.
-const MAX_TOKEN_VISITS = 2_000_000;
 
 /** Answers a chat with the built-in model, streamed or not. */
 export const handleChat: OperationHandler = (body, { signal }, { now, randomBytes }) => {
@@ -39,11 +33,12 @@ function readLimitedRequest(body: JsonNode): ModelRequest {
     throw error;
   }
   const { choiceCount, minTokens, logprobs, promptLogprobs = 0 } = request;
-  if (choiceCount > MAX_CHOICES) throw new HttpError(400, `n may be at most ${MAX_CHOICES} here`);
-  if (minTokens > MAX_MIN_TOKENS) throw new HttpError(400, `min_tokens may be at most ${MAX_MIN_TOKENS} here`);
-  if (Math.max(logprobs?.top ?? 0, promptLogprobs) > MAX_TOP_LOGPROBS)
-    throw new HttpError(400, `top_logprobs and prompt_logprobs may be at most ${MAX_TOP_LOGPROBS} here`);
-  if (countTokenVisits(request) > MAX_TOKEN_VISITS)
+  if (choiceCount > serviceLimits.choices) throw new HttpError(400, `n may be at most ${serviceLimits.choices} here`);
+  if (minTokens > serviceLimits.minTokens)
+    throw new HttpError(400, `min_tokens may be at most ${serviceLimits.minTokens} here`);
+  if (Math.max(logprobs?.top ?? 0, promptLogprobs) > serviceLimits.topLogprobs)
+    throw new HttpError(400, `top_logprobs and prompt_logprobs may be at most ${serviceLimits.topLogprobs} here`);
+  if (countTokenVisits(request) > serviceLimits.tokenVisits)
     throw new HttpError(400, 'n, tokens, logprobs and stops together are more than the built-in model makes');
   return request;
 }

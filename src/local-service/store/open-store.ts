@@ -5,6 +5,7 @@ import { Failure } from '../../errors.ts';
 import { errorCode, fileFailure } from '../../files/file-errors.ts';
 import { makeDirectory } from '../../files/make-directory.ts';
 import { requireTrustedFile, type TrustOptions } from '../../files/trusted-file.ts';
+import { serviceLimits } from '../limits.ts';
 import { migrateSchema } from './migrate.ts';
 import { StoreError } from './store-error.ts';
 
@@ -31,9 +32,6 @@ export interface Store {
 // How long one process waits for another that is writing.
 const BUSY_TIMEOUT_MS = 10_000;
 
-// The check reads the whole database: of 32 MiB in less than 0.2 s.
-const MAX_CHECKED_BYTES = 32 * 1024 * 1024;
-
 /**
  * Opens the database in a file, creating it (0600, in a 0700 directory) where it does not exist. Throws Failure `local`
  * where it cannot be opened, is corrupt or is not a database of svc; then nothing in it has changed. With `trust`,
@@ -44,7 +42,7 @@ export async function openStore(path: string, trust?: TrustOptions): Promise<Sto
     await makeDirectory(dirname(path), 0o700);
     if (trust) await requireTrustedFile(path, trust);
     await (await open(path, 'a', 0o600)).close();
-    const isChecked = (await stat(path)).size <= MAX_CHECKED_BYTES;
+    const isChecked = (await stat(path)).size <= serviceLimits.checkedDatabaseBytes;
     return prepareStore(new Database(path, { timeout: BUSY_TIMEOUT_MS }), path, isChecked);
   } catch (error) {
     if (error instanceof Failure) throw error;
