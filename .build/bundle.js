@@ -1,5 +1,6 @@
 // Makes dist/: what bin/svc.js loads, the libraries included, in few files. docs/decisions/0018 says why it is as it is.
-import { rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { brotliCompressSync, constants } from 'node:zlib';
 import { build } from 'esbuild';
 import { layered } from './layers.js';
 import { noticesOf } from './notices.js';
@@ -35,5 +36,12 @@ await build({
   target: 'node20.18',
   logLevel: 'warning',
 });
+// A quarter of its size; a filter decompresses it.
+writeFileSync(
+  `${dist}/jq.wasm.br`,
+  brotliCompressSync(readFileSync('node_modules/jq-wasm/dist/build/jq.wasm'), {
+    params: { [constants.BROTLI_PARAM_LGWIN]: 24 },
+  }),
+);
 writeFileSync(`${dist}/meta.json`, JSON.stringify(metafile));
 writeFileSync(`${dist}/notices.txt`, noticesOf(metafile));

@@ -110,32 +110,32 @@ _svc_second() {
 _svc_command() {
   case $1 in
     "feedback replace")
-      flags="--feedback-id --feedback-type --payload --project-id --svc-ref --annotation-ref --call-ref --creator --id --queue-id --runnable-ref --trigger-ref --keep-id --file -f --set --exact --strict --no-check --batch --concurrency --rate --resume --retry-unknown --accept-changes --max-outage --fail-fast --max-failures --ordered --shard --profile --local --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --allow-http --format --json --output -o --dry-run --curl --verbose -v --quiet -q --error-format --help -h"
-      valued="--feedback-id --feedback-type --payload --project-id --svc-ref --annotation-ref --call-ref --creator --id --queue-id --runnable-ref --trigger-ref --file -f --set --batch --concurrency --rate --max-outage --max-failures --shard --profile --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --format --output -o --error-format"
+      flags="--feedback-id --feedback-type --payload --project-id --svc-ref --annotation-ref --call-ref --creator --id --queue-id --runnable-ref --trigger-ref --keep-id --file -f --set --exact --strict --no-check --batch --concurrency --rate --resume --retry-unknown --accept-changes --max-outage --fail-fast --max-failures --ordered --shard --profile --local --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --allow-http --format --json --jq --output -o --dry-run --curl --verbose -v --quiet -q --error-format --help -h"
+      valued="--feedback-id --feedback-type --payload --project-id --svc-ref --annotation-ref --call-ref --creator --id --queue-id --runnable-ref --trigger-ref --file -f --set --batch --concurrency --rate --max-outage --max-failures --shard --profile --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --format --jq --output -o --error-format"
       paths="--file -f --batch --cacert --cert --key --output -o"
       references="--payload"
       ;;
     "feedback schema")
-      flags="--project-id --start --end --feedback-type --sample-limit --trigger-ref --since --file -f --set --exact --strict --no-check --batch --concurrency --rate --resume --retry-unknown --accept-changes --max-outage --fail-fast --max-failures --ordered --shard --profile --local --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --allow-http --format --json --output -o --dry-run --curl --verbose -v --quiet -q --error-format --help -h"
-      valued="--project-id --start --end --feedback-type --sample-limit --trigger-ref --since --file -f --set --batch --concurrency --rate --max-outage --max-failures --shard --profile --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --format --output -o --error-format"
+      flags="--project-id --start --end --feedback-type --sample-limit --trigger-ref --since --file -f --set --exact --strict --no-check --batch --concurrency --rate --resume --retry-unknown --accept-changes --max-outage --fail-fast --max-failures --ordered --shard --profile --local --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --allow-http --format --json --jq --output -o --dry-run --curl --verbose -v --quiet -q --error-format --help -h"
+      valued="--project-id --start --end --feedback-type --sample-limit --trigger-ref --since --file -f --set --batch --concurrency --rate --max-outage --max-failures --shard --profile --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --format --jq --output -o --error-format"
       paths="--file -f --batch --cacert --cert --key --output -o"
       ;;
     "chat")
-      flags="--messages --model -m --frequency-penalty --logit-bias --logprobs --no-logprobs --top-logprobs --max-tokens --max-completion-tokens --n --presence-penalty --response-format --seed --stop --stream --no-stream --stream-options --temperature --top-p --tools --tool-choice --reasoning-effort --include-reasoning --no-include-reasoning --parallel-tool-calls --no-parallel-tool-calls --user --use-beam-search --no-use-beam-search --top-k --min-p --repetition-penalty --length-penalty --stop-token-ids --include-stop-str-in-output --no-include-stop-str-in-output --ignore-eos --no-ignore-eos --min-tokens --skip-special-tokens --no-skip-special-tokens --spaces-between-special-tokens --no-spaces-between-special-tokens --truncate-prompt-tokens --prompt-logprobs --allowed-token-ids --bad-words --echo --no-echo --add-generation-prompt --no-add-generation-prompt --continue-final-message --no-continue-final-message --add-special-tokens --no-add-special-tokens --documents --chat-template --chat-template-kwargs --mm-processor-kwargs --structured-outputs --priority --request-id --return-tokens-as-token-ids --no-return-tokens-as-token-ids --return-token-ids --no-return-token-ids --cache-salt --kv-transfer-params --svc-xargs --repetition-detection --system -s --developer --message --prefill --conversation --json-schema --file -f --set --exact --strict --no-check --no-stdin --batch --concurrency --rate --resume --retry-unknown --accept-changes --max-outage --fail-fast --max-failures --ordered --shard --profile --local --base-url --chat-base-url --header -H --timeout --retries --cacert --cert --key --allow-http --format --json --output -o --dry-run --curl --verbose -v --quiet -q --error-format --help -h"
-      valued="--messages --model -m --frequency-penalty --logit-bias --top-logprobs --max-tokens --max-completion-tokens --n --presence-penalty --response-format --seed --stop --stream-options --temperature --top-p --tools --tool-choice --reasoning-effort --user --top-k --min-p --repetition-penalty --length-penalty --stop-token-ids --min-tokens --truncate-prompt-tokens --prompt-logprobs --allowed-token-ids --bad-words --documents --chat-template --chat-template-kwargs --mm-processor-kwargs --structured-outputs --priority --request-id --cache-salt --kv-transfer-params --svc-xargs --repetition-detection --system -s --developer --message --prefill --conversation --json-schema --file -f --set --batch --concurrency --rate --max-outage --max-failures --shard --profile --base-url --chat-base-url --header -H --timeout --retries --cacert --cert --key --format --output -o --error-format"
+      flags="--messages --model -m --frequency-penalty --logit-bias --logprobs --no-logprobs --top-logprobs --max-tokens --max-completion-tokens --n --presence-penalty --response-format --seed --stop --stream --no-stream --stream-options --temperature --top-p --tools --tool-choice --reasoning-effort --include-reasoning --no-include-reasoning --parallel-tool-calls --no-parallel-tool-calls --user --use-beam-search --no-use-beam-search --top-k --min-p --repetition-penalty --length-penalty --stop-token-ids --include-stop-str-in-output --no-include-stop-str-in-output --ignore-eos --no-ignore-eos --min-tokens --skip-special-tokens --no-skip-special-tokens --spaces-between-special-tokens --no-spaces-between-special-tokens --truncate-prompt-tokens --prompt-logprobs --allowed-token-ids --bad-words --echo --no-echo --add-generation-prompt --no-add-generation-prompt --continue-final-message --no-continue-final-message --add-special-tokens --no-add-special-tokens --documents --chat-template --chat-template-kwargs --mm-processor-kwargs --structured-outputs --priority --request-id --return-tokens-as-token-ids --no-return-tokens-as-token-ids --return-token-ids --no-return-token-ids --cache-salt --kv-transfer-params --svc-xargs --repetition-detection --system -s --developer --message --prefill --conversation --json-schema --file -f --set --exact --strict --no-check --no-stdin --batch --concurrency --rate --resume --retry-unknown --accept-changes --max-outage --fail-fast --max-failures --ordered --shard --profile --local --base-url --chat-base-url --header -H --timeout --retries --cacert --cert --key --allow-http --format --json --jq --output -o --dry-run --curl --verbose -v --quiet -q --error-format --help -h"
+      valued="--messages --model -m --frequency-penalty --logit-bias --top-logprobs --max-tokens --max-completion-tokens --n --presence-penalty --response-format --seed --stop --stream-options --temperature --top-p --tools --tool-choice --reasoning-effort --user --top-k --min-p --repetition-penalty --length-penalty --stop-token-ids --min-tokens --truncate-prompt-tokens --prompt-logprobs --allowed-token-ids --bad-words --documents --chat-template --chat-template-kwargs --mm-processor-kwargs --structured-outputs --priority --request-id --cache-salt --kv-transfer-params --svc-xargs --repetition-detection --system -s --developer --message --prefill --conversation --json-schema --file -f --set --batch --concurrency --rate --max-outage --max-failures --shard --profile --base-url --chat-base-url --header -H --timeout --retries --cacert --cert --key --format --jq --output -o --error-format"
       paths="--conversation --file -f --batch --cacert --cert --key --output -o"
       references="--messages --logit-bias --response-format --stream-options --tools --documents --chat-template-kwargs --mm-processor-kwargs --structured-outputs --cache-salt --kv-transfer-params --svc-xargs --repetition-detection --json-schema"
       ;;
     "train")
-      flags="--model-id --trajectory-groups --experimental-config --file -f --set --exact --strict --no-check --group-by --no-spool --allow-duplicate --batch --concurrency --rate --resume --retry-unknown --accept-changes --max-outage --fail-fast --max-failures --ordered --shard --profile --local --base-url --train-base-url --header -H --timeout --retries --cacert --cert --key --allow-http --format --json --output -o --dry-run --curl --verbose -v --quiet -q --error-format --help -h"
-      valued="--model-id --trajectory-groups --experimental-config --file -f --set --group-by --batch --concurrency --rate --max-outage --max-failures --shard --profile --base-url --train-base-url --header -H --timeout --retries --cacert --cert --key --format --output -o --error-format"
+      flags="--model-id --trajectory-groups --experimental-config --file -f --set --exact --strict --no-check --group-by --no-spool --allow-duplicate --batch --concurrency --rate --resume --retry-unknown --accept-changes --max-outage --fail-fast --max-failures --ordered --shard --profile --local --base-url --train-base-url --header -H --timeout --retries --cacert --cert --key --allow-http --format --json --jq --output -o --dry-run --curl --verbose -v --quiet -q --error-format --help -h"
+      valued="--model-id --trajectory-groups --experimental-config --file -f --set --group-by --batch --concurrency --rate --max-outage --max-failures --shard --profile --base-url --train-base-url --header -H --timeout --retries --cacert --cert --key --format --jq --output -o --error-format"
       paths="--file -f --batch --cacert --cert --key --output -o"
       references="--trajectory-groups --experimental-config"
       arguments="<files>"
       ;;
     "call start")
-      flags="--attributes --inputs --op-name --project-id --started-at --display-name --id --otel-dump --parent-id --thread-id --trace-id --turn-id --svc-run-id --svc-run-step --svc-user-id --file -f --set --exact --strict --no-check --no-parent --export --batch --concurrency --rate --resume --retry-unknown --accept-changes --max-outage --fail-fast --max-failures --ordered --shard --profile --local --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --allow-http --format --json --output -o --dry-run --curl --verbose -v --quiet -q --error-format --help -h"
-      valued="--attributes --inputs --op-name --project-id --started-at --display-name --id --otel-dump --parent-id --thread-id --trace-id --turn-id --svc-run-id --svc-run-step --svc-user-id --file -f --set --batch --concurrency --rate --max-outage --max-failures --shard --profile --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --format --output -o --error-format"
+      flags="--attributes --inputs --op-name --project-id --started-at --display-name --id --otel-dump --parent-id --thread-id --trace-id --turn-id --svc-run-id --svc-run-step --svc-user-id --file -f --set --exact --strict --no-check --no-parent --export --batch --concurrency --rate --resume --retry-unknown --accept-changes --max-outage --fail-fast --max-failures --ordered --shard --profile --local --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --allow-http --format --json --jq --output -o --dry-run --curl --verbose -v --quiet -q --error-format --help -h"
+      valued="--attributes --inputs --op-name --project-id --started-at --display-name --id --otel-dump --parent-id --thread-id --trace-id --turn-id --svc-run-id --svc-run-step --svc-user-id --file -f --set --batch --concurrency --rate --max-outage --max-failures --shard --profile --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --format --jq --output -o --error-format"
       paths="--file -f --batch --cacert --cert --key --output -o"
       references="--attributes --inputs --otel-dump"
       ;;
@@ -145,8 +145,8 @@ _svc_command() {
       paths="--log-file --cacert --cert --key"
       ;;
     "call flush")
-      flags="--profile --local --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --allow-http --format --json --verbose -v --quiet -q --error-format --help -h"
-      valued="--profile --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --format --error-format"
+      flags="--profile --local --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --allow-http --format --json --jq --verbose -v --quiet -q --error-format --help -h"
+      valued="--profile --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --format --jq --error-format"
       paths="--cacert --cert --key"
       ;;
     "auth login")
@@ -159,16 +159,16 @@ _svc_command() {
       valued="--profile --error-format"
       ;;
     "auth status")
-      flags="--profile --format --json --verbose -v --quiet -q --error-format --help -h"
-      valued="--profile --format --error-format"
+      flags="--profile --format --json --jq --verbose -v --quiet -q --error-format --help -h"
+      valued="--profile --format --jq --error-format"
       ;;
     "profile list")
-      flags="--format --json --verbose -v --quiet -q --error-format --help -h"
-      valued="--format --error-format"
+      flags="--format --json --jq --verbose -v --quiet -q --error-format --help -h"
+      valued="--format --jq --error-format"
       ;;
     "profile show")
-      flags="--format --json --verbose -v --quiet -q --error-format --help -h"
-      valued="--format --error-format"
+      flags="--format --json --jq --verbose -v --quiet -q --error-format --help -h"
+      valued="--format --jq --error-format"
       ;;
     "profile set")
       flags="--base-url --trace-base-url --chat-base-url --train-base-url --username --credential-command --header -H --project-id --model -m --timeout --retries --history --cacert --verbose -v --quiet -q --error-format --help -h"
@@ -184,41 +184,41 @@ _svc_command() {
       valued="--error-format"
       ;;
     "train lint")
-      flags="--file -f --group-by --fail-on --annotations --format --json --verbose -v --quiet -q --error-format --help -h"
-      valued="--file -f --group-by --fail-on --annotations --format --error-format"
+      flags="--file -f --group-by --fail-on --annotations --format --json --jq --verbose -v --quiet -q --error-format --help -h"
+      valued="--file -f --group-by --fail-on --annotations --format --jq --error-format"
       paths="--file -f"
       arguments="<files>"
       ;;
     "train log")
-      flags="--limit --format --json --verbose -v --quiet -q --error-format --help -h"
-      valued="--limit --format --error-format"
+      flags="--limit --format --json --jq --verbose -v --quiet -q --error-format --help -h"
+      valued="--limit --format --jq --error-format"
       ;;
     "serve")
-      flags="--port --data --credentials --no-auth --upstream --max-body --log --drain --format --json --verbose -v --quiet -q --error-format --help -h"
-      valued="--port --data --credentials --upstream --max-body --log --drain --format --error-format"
+      flags="--port --data --credentials --no-auth --upstream --max-body --log --drain --format --json --jq --verbose -v --quiet -q --error-format --help -h"
+      valued="--port --data --credentials --upstream --max-body --log --drain --format --jq --error-format"
       paths="--credentials"
       ;;
     "batch merge")
-      flags="--input --output -o --format --json --verbose -v --quiet -q --error-format --help -h"
-      valued="--input --output -o --format --error-format"
+      flags="--input --output -o --format --json --jq --verbose -v --quiet -q --error-format --help -h"
+      valued="--input --output -o --format --jq --error-format"
       paths="--input --output -o"
       arguments="<files>"
       ;;
     "batch report")
-      flags="--html --format --json --verbose -v --quiet -q --error-format --help -h"
-      valued="--html --format --error-format"
+      flags="--html --format --json --jq --verbose -v --quiet -q --error-format --help -h"
+      valued="--html --format --jq --error-format"
       paths="--html"
       arguments="<files>"
       ;;
     "spec")
-      flags="--response --reply --skeleton --openapi --format --json --feedback-id --feedback-type --payload --project-id --svc-ref --annotation-ref --call-ref --creator --id --queue-id --runnable-ref --trigger-ref --keep-id --start --end --sample-limit --since --messages --model --frequency-penalty --logit-bias --logprobs --no-logprobs --top-logprobs --max-tokens --max-completion-tokens --n --presence-penalty --response-format --seed --stop --stream --no-stream --stream-options --temperature --top-p --tools --tool-choice --reasoning-effort --include-reasoning --no-include-reasoning --parallel-tool-calls --no-parallel-tool-calls --user --use-beam-search --no-use-beam-search --top-k --min-p --repetition-penalty --length-penalty --stop-token-ids --include-stop-str-in-output --no-include-stop-str-in-output --ignore-eos --no-ignore-eos --min-tokens --skip-special-tokens --no-skip-special-tokens --spaces-between-special-tokens --no-spaces-between-special-tokens --truncate-prompt-tokens --prompt-logprobs --allowed-token-ids --bad-words --echo --no-echo --add-generation-prompt --no-add-generation-prompt --continue-final-message --no-continue-final-message --add-special-tokens --no-add-special-tokens --documents --chat-template --chat-template-kwargs --mm-processor-kwargs --structured-outputs --priority --request-id --return-tokens-as-token-ids --no-return-tokens-as-token-ids --return-token-ids --no-return-token-ids --cache-salt --kv-transfer-params --svc-xargs --repetition-detection --system --developer --message --prefill --json-schema --model-id --trajectory-groups --experimental-config --attributes --inputs --op-name --started-at --display-name --otel-dump --parent-id --thread-id --trace-id --turn-id --svc-run-id --svc-run-step --svc-user-id --set --verbose -v --quiet -q --error-format --help -h"
-      valued="--format --feedback-id --feedback-type --payload --project-id --svc-ref --annotation-ref --call-ref --creator --id --queue-id --runnable-ref --trigger-ref --start --end --sample-limit --since --messages --model --frequency-penalty --logit-bias --top-logprobs --max-tokens --max-completion-tokens --n --presence-penalty --response-format --seed --stop --stream-options --temperature --top-p --tools --tool-choice --reasoning-effort --user --top-k --min-p --repetition-penalty --length-penalty --stop-token-ids --min-tokens --truncate-prompt-tokens --prompt-logprobs --allowed-token-ids --bad-words --documents --chat-template --chat-template-kwargs --mm-processor-kwargs --structured-outputs --priority --request-id --cache-salt --kv-transfer-params --svc-xargs --repetition-detection --system --developer --message --prefill --json-schema --model-id --trajectory-groups --experimental-config --attributes --inputs --op-name --started-at --display-name --otel-dump --parent-id --thread-id --trace-id --turn-id --svc-run-id --svc-run-step --svc-user-id --set --error-format"
+      flags="--response --reply --skeleton --openapi --format --json --jq --feedback-id --feedback-type --payload --project-id --svc-ref --annotation-ref --call-ref --creator --id --queue-id --runnable-ref --trigger-ref --keep-id --start --end --sample-limit --since --messages --model --frequency-penalty --logit-bias --logprobs --no-logprobs --top-logprobs --max-tokens --max-completion-tokens --n --presence-penalty --response-format --seed --stop --stream --no-stream --stream-options --temperature --top-p --tools --tool-choice --reasoning-effort --include-reasoning --no-include-reasoning --parallel-tool-calls --no-parallel-tool-calls --user --use-beam-search --no-use-beam-search --top-k --min-p --repetition-penalty --length-penalty --stop-token-ids --include-stop-str-in-output --no-include-stop-str-in-output --ignore-eos --no-ignore-eos --min-tokens --skip-special-tokens --no-skip-special-tokens --spaces-between-special-tokens --no-spaces-between-special-tokens --truncate-prompt-tokens --prompt-logprobs --allowed-token-ids --bad-words --echo --no-echo --add-generation-prompt --no-add-generation-prompt --continue-final-message --no-continue-final-message --add-special-tokens --no-add-special-tokens --documents --chat-template --chat-template-kwargs --mm-processor-kwargs --structured-outputs --priority --request-id --return-tokens-as-token-ids --no-return-tokens-as-token-ids --return-token-ids --no-return-token-ids --cache-salt --kv-transfer-params --svc-xargs --repetition-detection --system --developer --message --prefill --json-schema --model-id --trajectory-groups --experimental-config --attributes --inputs --op-name --started-at --display-name --otel-dump --parent-id --thread-id --trace-id --turn-id --svc-run-id --svc-run-step --svc-user-id --set --verbose -v --quiet -q --error-format --help -h"
+      valued="--format --jq --feedback-id --feedback-type --payload --project-id --svc-ref --annotation-ref --call-ref --creator --id --queue-id --runnable-ref --trigger-ref --start --end --sample-limit --since --messages --model --frequency-penalty --logit-bias --top-logprobs --max-tokens --max-completion-tokens --n --presence-penalty --response-format --seed --stop --stream-options --temperature --top-p --tools --tool-choice --reasoning-effort --user --top-k --min-p --repetition-penalty --length-penalty --stop-token-ids --min-tokens --truncate-prompt-tokens --prompt-logprobs --allowed-token-ids --bad-words --documents --chat-template --chat-template-kwargs --mm-processor-kwargs --structured-outputs --priority --request-id --cache-salt --kv-transfer-params --svc-xargs --repetition-detection --system --developer --message --prefill --json-schema --model-id --trajectory-groups --experimental-config --attributes --inputs --op-name --started-at --display-name --otel-dump --parent-id --thread-id --trace-id --turn-id --svc-run-id --svc-run-step --svc-user-id --set --error-format"
       references="--payload --messages --logit-bias --response-format --stream-options --tools --documents --chat-template-kwargs --mm-processor-kwargs --structured-outputs --cache-salt --kv-transfer-params --svc-xargs --repetition-detection --json-schema --trajectory-groups --experimental-config --attributes --inputs --otel-dump"
       arguments="feedback chat train call"
       ;;
     "doctor")
-      flags="--profile --local --base-url --trace-base-url --chat-base-url --train-base-url --cacert --cert --key --probe --format --json --verbose -v --quiet -q --error-format --help -h"
-      valued="--profile --base-url --trace-base-url --chat-base-url --train-base-url --cacert --cert --key --format --error-format"
+      flags="--profile --local --base-url --trace-base-url --chat-base-url --train-base-url --cacert --cert --key --probe --format --json --jq --verbose -v --quiet -q --error-format --help -h"
+      valued="--profile --base-url --trace-base-url --chat-base-url --train-base-url --cacert --cert --key --format --jq --error-format"
       paths="--cacert --cert --key"
       ;;
     "completion")

@@ -20,6 +20,8 @@ export interface Context {
   readonly ignoreStopSignals: () => void;
   /** Sets what the first SIGINT or SIGTERM does instead of ending the command. */
   readonly onInterrupt: (stop: (reason: InterruptedError) => void) => void;
+  /** Runs what blocks the event loop; a signal ends the process at once meanwhile. */
+  readonly suspendSignals: <Result>(action: () => Result) => Result;
   /** Gives the command so many milliseconds more to end after a signal. */
   readonly extendShutdown: (milliseconds: number) => void;
 }

@@ -1,9 +1,16 @@
 import { setMaxListeners } from 'node:events';
-import { checkArgumentEncoding } from './cli/check-encoding.ts';
 import { parseCommandLine } from './cli/parse-command-line.ts';
 import type { ProcessEnd, RunCommand } from './command.ts';
 import type { Context } from './context.ts';
-import { Failure, type FailureFacts, InterruptedError, signalOfFailure, toFailure, usageFailure } from './errors.ts';
+import {
+  Failure,
+  type FailureFacts,
+  InterruptedError,
+  type StopSignal,
+  signalOfFailure,
+  toFailure,
+  usageFailure,
+} from './errors.ts';
 import { getBooleanFlag, getStringFlag } from './flag.ts';
 import { canUseColor } from './output/color.ts';
 import { startDelayedSpinner } from './output/delayed-spinner.ts';
@@ -45,7 +52,6 @@ export async function main(runtime: Runtime): Promise<ProcessEnd> {
     secrets,
   });
   try {
-    const encodingWarning = checkArgumentEncoding(argv, runtime.readCommandLine ?? (() => undefined));
     const parsed = parseCommandLine(argv);
     if ('isVersion' in parsed) return await printVersion(stdout);
     if ('help' in parsed) {
@@ -57,7 +63,6 @@ export async function main(runtime: Runtime): Promise<ProcessEnd> {
     const isQuiet = getBooleanFlag(flags, 'quiet') === true;
     const isJson = resolveErrorFormat(getStringFlag(flags, 'error-format'), env) === 'json';
     report = createReporter(stderr, { isJson, isQuiet, isVerbose: getBooleanFlag(flags, 'verbose') === true, secrets });
-    if (encodingWarning) await report.note(`warning: ${encodingWarning}`);
     const runCommand = await command.load();
     const end = await runUntilSignal(runtime, (handlers) =>
       runCommand(parsed.invocation, {
@@ -112,7 +117,10 @@ function resolveErrorFormat(flag: string | undefined, { SVC_ERROR_FORMAT }: Runt
 async function runUntilSignal(
   { onSignal, after }: Runtime,
   run: (
-    handlers: Pick<Context, 'signal' | 'onProgressFacts' | 'onInterrupt' | 'extendShutdown' | 'ignoreStopSignals'>,
+    handlers: Pick<
+      Context,
+      'signal' | 'onProgressFacts' | 'onInterrupt' | 'extendShutdown' | 'ignoreStopSignals' | 'suspendSignals'
+    >,
   ) => ReturnType<RunCommand>,
 ): Promise<ProcessEnd | undefined> {
   const controller = new AbortController();
@@ -123,23 +131,42 @@ async function runUntilSignal(
   let pendingInterrupt: ((reason: InterruptedError) => void) | undefined;
   let release = (): void => {};
   let cancelTimeout = (): void => {};
+  let listen = (): void => {};
   const terminated = new Promise<never>((_, reject) => {
-    release = onSignal((signal) => {
+    const listener = (signal: StopSignal): void => {
       const interruptHandler = signal === 'SIGHUP' ? undefined : pendingInterrupt;
       pendingInterrupt = undefined;
       const reason = new InterruptedError(signal);
-      if (interruptHandler) return interruptHandler(reason);
+      if (interruptHandler) {
+        interruptHandler(reason);
+        return;
+      }
       const giveUp = (): void => reject(new Failure(reason.code, reason.message, facts()));
-      if (controller.signal.aborted) return giveUp();
+      if (controller.signal.aborted) {
+        giveUp();
+        return;
+      }
       controller.abort(reason);
       cancelTimeout = after(shutdownTimeoutMs, giveUp);
-    });
+    };
+    listen = () => {
+      release = onSignal(listener);
+    };
+    listen();
   });
   const onProgressFacts: Context['onProgressFacts'] = (getFacts) => {
     facts = getFacts;
   };
   const extendShutdown: Context['extendShutdown'] = (milliseconds) => {
     shutdownTimeoutMs = SHUTDOWN_TIMEOUT_MS + milliseconds;
+  };
+  const suspendSignals: Context['suspendSignals'] = (action) => {
+    release();
+    try {
+      return action();
+    } finally {
+      listen();
+    }
   };
   const onInterrupt: Context['onInterrupt'] = (first) => {
     pendingInterrupt = first;
@@ -151,6 +178,7 @@ async function runUntilSignal(
         onProgressFacts,
         onInterrupt,
         extendShutdown,
+        suspendSignals,
         ignoreStopSignals: () => release(),
       }),
       terminated,

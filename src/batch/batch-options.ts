@@ -37,7 +37,7 @@ const DEFAULT_MAX_OUTAGE_MS = 5 * 60_000;
 /** Reads the flags of a batch. Throws usage for flags that contradict --batch or each other. */
 export function readBatchOptions(
   { args, flags }: Invocation,
-  { previewFormat, format, output }: OperationOptions,
+  { previewFormat, output }: OperationOptions,
   env: Runtime['env'],
 ): BatchOptions {
   const isFlagOn = (name: string): boolean => getBooleanFlag(flags, name) === true;
@@ -52,11 +52,6 @@ export function readBatchOptions(
     throw usageFailure(
       '--curl prints one request and cannot be combined with --batch',
       'use --dry-run to check the lines',
-    );
-  if (format !== undefined && format !== 'jsonl' && previewFormat === undefined)
-    throw usageFailure(
-      `--batch prints one line of JSON for each input line, which is not ${format}`,
-      'remove --format and --json, or use --format jsonl',
     );
   if (isFlagOn('resume') && (output === undefined || output === '-'))
     throw usageFailure('--resume needs the output file of the earlier run, not stdout', 'name that file with -o');

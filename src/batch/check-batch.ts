@@ -41,7 +41,7 @@ export async function checkBatch(
     }
   }
   await lineChecks.customIds.finish();
-  await printResult(resultOf(counts), { format, writer: stdout, report });
+  await printResult(resultOf(counts), { format, filter: undefined, writer: stdout, report });
   await stdout.end();
   if (counts.bad > 0)
     throw new Failure('body', `${counts.bad} of ${counts.lines} lines are wrong; nothing was sent`, { applied: 'no' });

@@ -40,6 +40,13 @@ export function resultFlags(kind: ResultKind): Flag[] {
       summary: `Format of the result: ${formats.join(', ')}`,
     },
     { name: 'json', takes: 'switch', group: OUTPUT_GROUP, summary: 'Same as --format json' },
+    {
+      name: 'jq',
+      takes: 'value',
+      value: '<filter>',
+      group: OUTPUT_GROUP,
+      summary: 'Filter the JSON with jq; strings print raw',
+    },
   ];
 }
 

@@ -33,6 +33,9 @@ export function readOperationOptions({ host, result }: Operation, flags: FlagVal
     throw usageFailure('--strict and --no-check contradict each other', 'give one of them');
   if (isFlagOn('dry-run') && isFlagOn('curl'))
     throw usageFailure('--dry-run and --curl are two ways to send nothing', 'give one of them');
+  const isPreview = isFlagOn('dry-run') || isFlagOn('curl');
+  if (isPreview && flags.has('jq'))
+    throw usageFailure('--jq filters a result, and --dry-run and --curl send nothing', 'remove --jq');
   return {
     connectionFlags: {
       profile: getStringFlag(flags, 'profile'),
@@ -47,7 +50,7 @@ export function readOperationOptions({ host, result }: Operation, flags: FlagVal
     strict: isFlagOn('strict'),
     noCheck,
     previewFormat: isFlagOn('dry-run') ? 'dry-run' : isFlagOn('curl') ? 'curl' : undefined,
-    format: requestedFormat(result.as, flags),
+    format: requestedFormat(flags.has('batch') && !isPreview ? 'lines' : result.as, flags),
     output: getStringFlag(flags, 'output'),
   };
 }

@@ -22,7 +22,7 @@ import type { Runtime } from '../runtime.ts';
 /** Runs the local service on a port until a signal ends it, which is a success. */
 export const runServe: RunCommand = async ({ flags }, context) => {
   const { runtime, report, signal, extendShutdown } = context;
-  const output = openResultOutput('report', flags, context);
+  const output = await openResultOutput('report', flags, context);
   const options = readServeOptions(flags, runtime);
   const { data, postgresAddress, logFormat, drainMs } = options;
   const postgres = postgresAddress && {

@@ -18,7 +18,7 @@ const VIEWS = ['response', 'reply', 'skeleton', 'openapi'] as const;
 
 /** Prints the JSON Schema of a body or response, a skeleton of a body, or the OpenAPI document of all operations. */
 export const runSpec: RunCommand = async ({ args, flags }, context) => {
-  const output = openResultOutput('document', flags, context);
+  const output = await openResultOutput('document', flags, context);
   const views = VIEWS.filter((name) => flags.has(name)).map((name) => (name === 'reply' ? 'response' : name));
   if (new Set(views).size > 1)
     throw usageFailure(`--${views.join(' and --')} cannot be combined`, 'remove all but one of them');

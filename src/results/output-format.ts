@@ -39,14 +39,20 @@ export function defaultFormat(kind: ResultKind, isTerminal: boolean): OutputForm
 /** The format that flags ask for, if any. Throws usage as `chooseFormat` does. */
 export function requestedFormat(kind: ResultKind, flags: FlagValues): OutputFormat | undefined {
   const { formats }: ResultFormats = resultKinds[kind];
-  const requested = readFormatFlags(flags);
+  const requested = readFormatFlags(flags) ?? (flags.has('jq') ? formats.find(isJsonFormat) : undefined);
   if (requested === undefined) return undefined;
+  if (flags.has('jq') && !isJsonFormat(requested))
+    throw usageFailure(`--jq and --format ${requested} contradict each other`, 'remove one of them');
   const format = formats.find((candidate) => candidate === requested);
   if (format) return format;
   throw usageFailure(
     `${getStringFlag(flags, 'format') === undefined ? '--json' : `--format ${requested}`} does not apply to this result`,
     `choose one of: ${formats.join(', ')}`,
   );
+}
+
+function isJsonFormat(format: string): boolean {
+  return format === 'json' || format === 'jsonl';
 }
 
 function readFormatFlags(flags: FlagValues): string | undefined {

@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts';
-import type { FlagValues } from '../flag.ts';
+import { type FlagValues, getStringFlag } from '../flag.ts';
 import { compactChunks, indentChunks } from '../json/format-json.ts';
 import { getMember, itemsOf, type JsonNode, kindOf, rootOf } from '../json/json-node.ts';
 import { type JsonDocument, parseJson } from '../json/parse-json.ts';
@@ -18,6 +18,7 @@ import {
   tsvLines,
 } from './format-rows.ts';
 import { yamlChunks } from './format-yaml.ts';
+import type { JqFilter } from './jq-filter.ts';
 import { chooseFormat, type OutputFormat, type ResultKind } from './output-format.ts';
 
 /** A part of a text, with how it looks where there is color. */
@@ -45,13 +46,27 @@ export interface PrintableResult {
 /** How and where a result is printed; known before anything is sent. */
 export interface ResultOutput {
   readonly format: OutputFormat;
+  readonly filter: JqFilter | undefined;
   readonly writer: Writer;
   readonly report: Reporter;
 }
 
-/** The output of a command that prints on stdout. Throws usage for a format that the kind of result does not have. */
-export function openResultOutput(kind: ResultKind, flags: FlagValues, { stdout, report }: Context): ResultOutput {
-  return { format: chooseFormat(kind, flags, stdout.isTerminal), writer: stdout, report };
+/**
+ * The output of a command that prints on stdout. Throws usage for a format that the kind of result does not have, and
+ * for an invalid filter.
+ */
+export async function openResultOutput(kind: ResultKind, flags: FlagValues, context: Context): Promise<ResultOutput> {
+  const { stdout, report } = context;
+  const format = chooseFormat(kind, flags, stdout.isTerminal);
+  return { format, filter: await openResultFilter(flags, context), writer: stdout, report };
+}
+
+/** The compiled filter of `--jq`, if there is one. Throws usage for an invalid filter. */
+export async function openResultFilter(flags: FlagValues, context: Context): Promise<JqFilter | undefined> {
+  const filter = getStringFlag(flags, 'jq');
+  if (filter === undefined) return undefined;
+  const { compileJqFilter } = await import('./jq-filter.ts');
+  return compileJqFilter(filter, context);
 }
 
 /** A result made of values of our own. */
@@ -60,7 +75,9 @@ export function resultOf(value: JsonValue): PrintableResult {
 }
 
 /** Prints a result in its format, with a line break at its end. This is the one way for a result to be printed. */
-export async function printResult(result: PrintableResult, { format, writer, report }: ResultOutput): Promise<void> {
+export async function printResult(result: PrintableResult, output: ResultOutput): Promise<void> {
+  const { format, filter, writer, report } = output;
+  if (filter) return printFiltered(result, filter, output);
   const pieces = formatResult(result, format, writer);
   for (const piece of pieces) {
     if (typeof piece === 'string' || piece instanceof Uint8Array) await writer.write(piece);
@@ -68,6 +85,18 @@ export async function printResult(result: PrintableResult, { format, writer, rep
   }
   const isForPeople = writer.isTerminal && (format === 'table' || format === 'text');
   if (isForPeople && result.emptyNote && isEmpty(result)) await report.note(result.emptyNote);
+}
+
+// What comes before an error is printed, as jq does.
+async function printFiltered(
+  result: PrintableResult,
+  filter: JqFilter,
+  { format, writer }: ResultOutput,
+): Promise<void> {
+  const input = format === 'jsonl' ? Array.from(jsonLines(recordsOf(result))).join('') : result.doc.bytes.toString();
+  const { text, failure } = filter.apply(input);
+  await writer.write(text);
+  if (failure) throw failure;
 }
 
 function formatResult(

@@ -6,6 +6,7 @@ import type { Operation } from '../operations/operation.ts';
 import type { Sink } from '../output/sink.ts';
 import { completionNotes, finishDetail, omittedCallNotes } from './chat-notes.ts';
 import { chatText, choicesByIndex, reasoningText } from './chat-text.ts';
+import type { JqFilter } from './jq-filter.ts';
 import type { OutputFormat } from './output-format.ts';
 import { printResult, type StyledText } from './print-result.ts';
 import { responseWarnings } from './response-warnings.ts';
@@ -14,6 +15,7 @@ import { responseWarnings } from './response-warnings.ts';
 export interface ResultView {
   readonly operation: Operation;
   readonly format: OutputFormat;
+  readonly filter: JqFilter | undefined;
   readonly sink: Sink;
   readonly context: Context;
   /** The number of choices that the body asks for. */
@@ -46,7 +48,7 @@ export function isChatText({ operation, format }: ResultView): boolean {
 /** Prints a whole response in its format. */
 export async function printDocument(
   doc: JsonDocument,
-  { operation, format, sink, context, textOf = chatTextOf(operation) }: ResultView,
+  { operation, format, filter, sink, context, textOf = chatTextOf(operation) }: ResultView,
 ): Promise<void> {
   const { result } = operation;
   const rowsField = result.as === 'rows' ? result.member : undefined;
@@ -54,7 +56,7 @@ export async function printDocument(
   const text = textOf && ((): StyledText[] => [{ text: textOf(doc) }]);
   await printResult(
     { doc, rowsField, emptyNote, ...(text ? { text } : {}) },
-    { format, writer: sink.writer, report: context.report },
+    { format, filter, writer: sink.writer, report: context.report },
   );
 }
 

@@ -2,7 +2,9 @@ import { Failure } from '../errors.ts';
 import { compactJson } from '../json/format-json.ts';
 import { type JsonNode, rootOf } from '../json/json-node.ts';
 import { type JsonDocument, parseJson } from '../json/parse-json.ts';
+import type { Writer } from '../output/writer.ts';
 import { createChunkMerger } from './chunk-merger.ts';
+import type { JqFilter } from './jq-filter.ts';
 import { createLiveTextPrinter, type LiveTextPrinter } from './live-text.ts';
 import { createMemoryBudget } from './memory-budget.ts';
 import { isChatText, printDocument, type ResultView, reportChatEnd } from './show-response.ts';
@@ -19,7 +21,8 @@ export async function showStream(
   isDocumentNeeded: boolean,
   view: ResultView,
 ): Promise<JsonDocument> {
-  const { operation, format, sink, requestedChoices, context } = view;
+  const { operation, format, filter, sink, requestedChoices, context } = view;
+  const { write } = sink.writer;
   const memoryBudget = createMemoryBudget(MAX_STREAM_BYTES);
   const unmerged = new Set<string>();
   const onUnmerged = (description: string): void => void unmerged.add(description);
@@ -36,7 +39,8 @@ export async function showStream(
           hint: 'use --format jsonl, or text, to print it as it arrives',
         });
       if (livePrinter) await livePrinter.show(chunk);
-      else if (format === 'jsonl') await sink.writer.write(`${compactJson(chunk.doc)}\n`);
+      else if (format === 'jsonl' && filter) await printFilteredChunk(chunk.doc, filter, write);
+      else if (format === 'jsonl') await write(`${compactJson(chunk.doc)}\n`);
     }
   } catch (error) {
     // The failure of the stream is the one to report, also where the rest of it cannot be written.
@@ -56,6 +60,12 @@ export async function showStream(
       );
     }
   return doc;
+}
+
+async function printFilteredChunk({ bytes }: JsonDocument, filter: JqFilter, write: Writer['write']): Promise<void> {
+  const { text, failure } = filter.apply(bytes.toString());
+  await write(text);
+  if (failure) throw failure;
 }
 
 async function showRemainder(

@@ -49,6 +49,7 @@ const doors: { readonly [library: string]: string } = {
   conf: 'config/profile-conf.ts',
   ora: 'output/ora-spinner.ts',
   chalk: 'output/text-style.ts',
+  'jq-wasm': 'results/jq-engine.ts',
   libsql: 'local-service/store/open-store.ts',
   read: 'config/credentials/prompt.ts',
   'eventsource-parser': 'http/event-stream.ts',

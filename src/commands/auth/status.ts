@@ -10,7 +10,7 @@ import type { Runtime } from '../../runtime.ts';
 /** Shows which credentials would be used, where they come from and where they may go. Throws Failure `credentials` for none. */
 export const runAuthStatus: RunCommand = async ({ flags }, context) => {
   const { runtime } = context;
-  const output = openResultOutput('report', flags, context);
+  const output = await openResultOutput('report', flags, context);
   const selectedProfile = await selectProfile({ profile: getStringFlag(flags, 'profile'), isLocal: false }, context);
   const { name, isLocal } = selectedProfile;
   const schemes: readonly AuthScheme[] = isLocal ? [] : ['basic', 'bearer'];

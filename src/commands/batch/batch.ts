@@ -35,8 +35,10 @@ import { isReplaceable } from '../../files/file-replacement.ts';
 import { linkAbort } from '../../http/link-abort.ts';
 import { flagTarget } from '../../operations/flag-target.ts';
 import type { Operation } from '../../operations/operation.ts';
-import { openSink } from '../../output/sink.ts';
+import { openSink, type Sink } from '../../output/sink.ts';
+import { filteredSink, type JqFilter } from '../../results/jq-filter.ts';
 import { chooseFormat } from '../../results/output-format.ts';
+import { openResultFilter } from '../../results/print-result.ts';
 import { keepHeapSmall } from '../../train/stream/small-heap.ts';
 
 /**
@@ -50,6 +52,7 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
   const callSettings = await resolveCallSettings(operation, flags, context);
   const { options, chosen, destination } = callSettings;
   const batchOptions = readBatchOptions(invocation, options, runtime.env);
+  const filter = await openResultFilter(flags, context);
   const output = options.output && fillShard(options.output, batchOptions.shard);
   stdinClaim(operation, args, flags);
   const tools = {
@@ -86,6 +89,8 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
       applied: 'no',
     });
   const resultFile = await resolveResultFile(output, runtime.cwd);
+  if (resultFile && filter)
+    throw usageFailure(`--jq would filter ${output}, the checkpoint of the batch`, 'remove --jq, or -o');
   if (!resultFile && batchOptions.isResumed)
     throw usageFailure(
       `--resume needs the output file of the earlier run, and ${output} is not a regular file`,
@@ -110,7 +115,7 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
   });
   const resultStore = prior
     ? await openResultStore(prior, removedLines)
-    : createStreamStore(newRunId, identity, await openSink(output, context.stdout, runtime.cwd));
+    : createStreamStore(newRunId, identity, await openStreamSink(output, filter, context));
   const { controller: stopController } = linkAbort([signal]);
   setMaxListeners(0, stopController.signal);
   const observerFor = await createLineObservers(operation, destination, flags, fileInput.label, context);
@@ -161,4 +166,13 @@ async function resolveResultFile(output: string | undefined, cwd: string): Promi
   if (output === undefined || output === '-') return undefined;
   const path = resolve(cwd, output);
   return (await isReplaceable(path)) ? { path, displayPath: output } : undefined;
+}
+
+async function openStreamSink(
+  output: string | undefined,
+  filter: JqFilter | undefined,
+  { stdout, runtime }: Context,
+): Promise<Sink> {
+  const sink = await openSink(output, stdout, runtime.cwd);
+  return filter ? filteredSink(sink, filter, { applied: 'yes' }) : sink;
 }

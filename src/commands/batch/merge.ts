@@ -12,15 +12,19 @@ import { Failure, usageFailure } from '../../errors.ts';
 import { pathExists } from '../../files/file-errors.ts';
 import { getStringFlag } from '../../flag.ts';
 import { openSink } from '../../output/sink.ts';
+import { filteredSink, type JqFilter } from '../../results/jq-filter.ts';
 import { chooseFormat } from '../../results/output-format.ts';
+import { openResultFilter } from '../../results/print-result.ts';
 import type { Runtime } from '../../runtime.ts';
 
 /**
  * Puts the results of several batches together, in the order of their lines, and says what is missing. Throws Failure
  * `partial` where lines are missing or were not answered, after all that is there was written.
  */
-export async function runBatchMerge({ args, flags }: Invocation, { runtime, stdout, report }: Context): Promise<void> {
+export async function runBatchMerge({ args, flags }: Invocation, context: Context): Promise<void> {
+  const { runtime, stdout, report } = context;
   chooseFormat('lines', flags, stdout.isTerminal);
+  const filter = await openResultFilter(flags, context);
   if (args.length === 0)
     throw usageFailure('there is nothing to merge', 'svc batch merge a.jsonl b.jsonl -o all.jsonl');
   const lineIndex = createLineIndex();
@@ -32,7 +36,7 @@ export async function runBatchMerge({ args, flags }: Invocation, { runtime, stdo
       await report.warn(`the batch of ${displayPath} is not complete; continue it with --resume`);
     await readCheckpoint(path, displayPath, at, lineIndex);
   }
-  await writeMergedResults(lineIndex, checkpoints, getStringFlag(flags, 'output'), { runtime, stdout });
+  await writeMergedResults(lineIndex, checkpoints, getStringFlag(flags, 'output'), filter, context);
   const missingLines = await findMissingLines(lineIndex, getStringFlag(flags, 'input'), runtime);
   const { summary, isComplete } = summarizeMerge(lineIndex, missingLines);
   if (isComplete) return report.note(summary);
@@ -46,9 +50,11 @@ async function writeMergedResults(
   lineIndex: LineIndex,
   checkpoints: readonly CheckpointPath[],
   output: string | undefined,
+  filter: JqFilter | undefined,
   { runtime, stdout }: Pick<Context, 'runtime' | 'stdout'>,
 ): Promise<void> {
-  const sink = await openSink(output, stdout, runtime.cwd);
+  const plainSink = await openSink(output, stdout, runtime.cwd);
+  const sink = filter ? filteredSink(plainSink, filter) : plainSink;
   try {
     await writeEntriesInOrder(lineIndex, checkpoints, sink.writer.write);
     await sink.commit();

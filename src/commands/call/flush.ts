@@ -24,7 +24,7 @@ interface FlushCounts {
  * Failure after all calls were tried; calls that were not confirmed stay in the spool.
  */
 export async function runCallFlush({ flags }: Invocation, context: Context): Promise<void> {
-  const output = openResultOutput('record', flags, context);
+  const output = await openResultOutput('record', flags, context);
   const settings = await resolveCallSettings(callStartOperation, flags, context);
   const target = traceTarget(settings.destination);
   const spooled = await readSpool(spoolDirectory(dataDirectory(context.runtime)));

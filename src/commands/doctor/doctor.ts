@@ -23,7 +23,7 @@ import { listSettings } from './settings.ts';
  * of what it finds as a Failure.
  */
 export const runDoctor: RunCommand = async ({ flags }, context) => {
-  const output = openResultOutput('report', flags, context);
+  const output = await openResultOutput('report', flags, context);
   const doctorReport = await collectReport(flags, context);
   const text = (): StyledText[] => formatDoctorReport(doctorReport);
   await printResult({ ...resultOf(reportToJson(doctorReport)), text }, output);

@@ -15,6 +15,7 @@ import { type FlagValues, getBooleanFlag, getStringFlag } from '../../flag.ts';
 import { rootOf } from '../../json/json-node.ts';
 import type { Operation } from '../../operations/operation.ts';
 import { defaultFormat } from '../../results/output-format.ts';
+import { openResultFilter } from '../../results/print-result.ts';
 import { readParent } from '../../trace/read-parent.ts';
 import { createTraceContext, type TraceContext } from '../../trace/trace-context.ts';
 import { traceExports } from '../../trace/trace-exports.ts';
@@ -34,6 +35,7 @@ export function runOperation(operation: Operation): RunCommand {
     rejectBatchFlags(invocation.flags);
     const callSettings = await resolveCallSettings(operation, invocation.flags, context);
     const { options, chosen, destination } = callSettings;
+    const filter = await openResultFilter(invocation.flags, context);
     const file = getStringFlag(invocation.flags, 'conversation');
     const conversation =
       file === undefined ? undefined : await openConversation(file, options.output, runtime, context.signal);
@@ -50,7 +52,7 @@ export function runOperation(operation: Operation): RunCommand {
       const maxRetries = training?.isSingleUse ? 0 : callSettings.maxRetries;
       const textOf = getBooleanFlag(invocation.flags, 'export') ? traceExports(runtime.env) : undefined;
       await sendAndShow(
-        { ...callSettings, maxRetries, prepared, url, conversation, observer: training?.observer, textOf },
+        { ...callSettings, maxRetries, prepared, url, conversation, observer: training?.observer, filter, textOf },
         context,
       );
     } finally {

@@ -21,6 +21,7 @@ import type { JsonDocument } from '../../json/parse-json.ts';
 import { openSink } from '../../output/sink.ts';
 import { ClosedPipeError } from '../../output/writer.ts';
 import { completionChoices } from '../../results/chat-text.ts';
+import type { JqFilter } from '../../results/jq-filter.ts';
 import { defaultFormat } from '../../results/output-format.ts';
 import { type ResultView, showResponse } from '../../results/show-response.ts';
 
@@ -32,6 +33,7 @@ export interface SendOptions extends CallSettings {
   readonly observer: RequestObserver | undefined;
   /** Prints this text instead of the response. */
   readonly textOf?: ResultView['textOf'];
+  readonly filter: JqFilter | undefined;
 }
 
 /** Sends a request, prints the response and returns it; a conversation is saved with it. Throws the Failure otherwise. */
@@ -44,10 +46,10 @@ export async function sendAndShow(sendOptions: SendOptions, context: Context): P
   report.addSecrets(requestSecrets(prepared));
   // Before anything is sent: a result that cannot be written is better not requested.
   const sink = await openSink(options.output, stdout, runtime.cwd);
-  const { textOf } = sendOptions;
+  const { textOf, filter } = sendOptions;
   const format = options.format ?? (textOf ? 'text' : defaultFormat(operation.result.as, sink.writer.isTerminal));
   const requestedChoices = requestedChoiceCount(rootOf(draft.doc));
-  const view: ResultView = { operation, format, sink, context, requestedChoices, textOf };
+  const view: ResultView = { operation, format, filter, sink, context, requestedChoices, textOf };
   const target = createRequestTarget(url, sendOptions.chosen, authorization);
   const requestContext = createRequestContext(operation, draft, target);
   let transport: Transport | undefined;

@@ -5,7 +5,7 @@ import { openResultOutput, printResult, resultOf } from '../../results/print-res
 
 /** Lists the profiles, the built-in one last; the one in use is marked. */
 export const runProfileList: RunCommand = async ({ flags }, context) => {
-  const output = openResultOutput('rows', flags, context);
+  const output = await openResultOutput('rows', flags, context);
   const { env } = context.runtime;
   const stored = await readProfiles(context);
   const inUse = env.SVC_PROFILE || stored.current || DEFAULT_PROFILE_NAME;

@@ -7,7 +7,7 @@ import { openResultOutput, printResult, resultOf } from '../../results/print-res
 
 /** Shows what a profile holds, every secret as `[hidden]`. */
 export const runProfileShow: RunCommand = async ({ args, flags }, context) => {
-  const output = openResultOutput('record', flags, context);
+  const output = await openResultOutput('record', flags, context);
   const { name, profile } = await selectProfile({ profile: args[0], isLocal: false }, context);
   await printResult(resultOf({ name, ...redactProfile(profile) }), output);
   await context.stdout.end();

@@ -18,7 +18,7 @@ import { createTrajectorySources } from './trajectory-sources.ts';
  */
 export const runTrainLint: RunCommand = async ({ args, flags }, context) => {
   const { stdout, report } = context;
-  const output = openResultOutput('report', flags, context);
+  const output = await openResultOutput('report', flags, context);
   const fatal = parseFailOn(getArrayFlag(flags, 'fail-on'));
   const path = parseGroupBy(getStringFlag(flags, 'group-by'));
   const isAnnotated = getStringFlag(flags, 'annotations') === 'github';

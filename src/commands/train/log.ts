@@ -26,7 +26,7 @@ interface ListedJob {
 /** Lists the training jobs that were sent from here, the newest last: a table on a terminal, JSON elsewhere. */
 export const runTrainLog: RunCommand = async ({ flags }, context) => {
   const { runtime } = context;
-  const output = openResultOutput('rows', flags, context);
+  const output = await openResultOutput('rows', flags, context);
   const limit = parseLimit(getStringFlag(flags, 'limit'));
   const records = await readJobHistory(jobHistoryFile(dataDirectory(runtime)));
   const jobs = records.slice(-limit).map((record) => ({ record, status: jobStatus(record, runtime) }));

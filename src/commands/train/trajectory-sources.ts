@@ -1,8 +1,6 @@
 import { readStdinChunks, readStdinChunksWithNotice } from '../../body/input-reader.ts';
 import { dataDirectory } from '../../config/directories.ts';
 import type { Context } from '../../context.ts';
-import { Failure } from '../../errors.ts';
-import { closestMatch } from '../../fields/closest-match.ts';
 import { expandDirectories } from '../../train/stream/expand-directories.ts';
 import { openTextSource } from '../../train/stream/open-text-source.ts';
 import { createSpool } from '../../train/stream/spool.ts';
@@ -32,11 +30,7 @@ export function createTrajectorySources({ runtime, signal, report }: Context, is
     open,
     openAll: async (paths) => {
       const sources: TextSource[] = [];
-      try {
-        for (const path of await expandDirectories(paths, runtime.cwd)) sources.push(await open(path));
-      } catch (error) {
-        throw withCommandHint(error, paths[0]);
-      }
+      for (const path of await expandDirectories(paths, runtime.cwd)) sources.push(await open(path));
       return sources;
     },
     close: async () => {
@@ -44,11 +38,4 @@ export function createTrajectorySources({ runtime, signal, report }: Context, is
       await spool?.close();
     },
   };
-}
-
-// `svc train lnt x` takes lnt as a file: only a file that cannot be read shows that a command was meant.
-function withCommandHint(error: unknown, path = ''): unknown {
-  const suggestion = closestMatch(path, ['lint', 'log']);
-  if (!(error instanceof Failure) || !suggestion || !error.message.includes(path)) return error;
-  return new Failure(error.code, error.message, { hint: `did you mean: svc train ${suggestion}`, ...error.facts });
 }

@@ -1,0 +1,85 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { finished, run, start } from '../support/process.ts';
+import { httpAnswer, rawServer } from '../support/raw-server.ts';
+import { folder } from '../support/svc.ts';
+
+const response = '{"id":"i","trace_id":"t","n":9007199254740993,"f":1.0}';
+const call = ['call', 'start', '--project-id', 'a/b', '--op-name', 'x'];
+const account = { SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1', SVC_TOKEN: 'tok-en-1' };
+
+describe('--jq', () => {
+  it('filters the result of an operation with every digit, and prints strings raw', async () => {
+    const server = await rawServer((socket) => socket.end(httpAnswer(response)));
+    const { code, stdout } = await run([...call, '--jq', '.n, .f, .id'], {
+      env: { ...account, SVC_BASE_URL: server.url },
+    });
+    expect({ code, stdout }).toEqual({ code: 0, stdout: '9007199254740993\n1.0\ni\n' });
+  });
+
+  it('is compiled before anything is sent, and its error at run time says that the request was applied', async () => {
+    let requests = 0;
+    const server = await rawServer((socket) => {
+      requests += 1;
+      socket.end(httpAnswer(response));
+    });
+    const env = { ...account, SVC_BASE_URL: server.url };
+    expect(await run([...call, '--jq', '.n |'], { env })).toMatchObject({ code: 2, stdout: '' });
+    expect(requests).toBe(0);
+    const failed = await run([...call, '--jq', '.id, (.n | keys)', '--error-format', 'json'], { env });
+    expect(failed).toMatchObject({ code: 11, stdout: 'i\n' });
+    expect(JSON.parse(failed.stderr).error).toMatchObject({
+      applied: 'yes',
+      message: expect.stringMatching(/has no keys/),
+    });
+  });
+
+  it.each([
+    [['profile', 'list'], '.[].name', 'local\n'],
+    [['profile', 'show', 'local'], '.name', 'local\n'],
+    [['auth', 'status', '--profile', 'local'], '.credentials | length', '0\n'],
+    [['train', 'log'], 'length', '0\n'],
+    [['doctor', '--local'], '.settings[0].name', 'profile\n'],
+    [['spec', 'call', 'start'], '.properties | keys[]', 'start\n'],
+    [['train', 'lint', 'groups.json'], '.groups', '1\n'],
+    [['batch', 'merge', 'results.jsonl'], '.line', '1\n2\n'],
+    [['feedback', 'schema', '--local', '--project-id', 'a/b', '--since', '1d'], '.paths', '[]\n'],
+    [['chat', '--local', '--batch', 'lines.jsonl', '--ordered'], '[.line, .exit_code]', '[1,0]\n[2,0]\n'],
+    [['chat', '--local', '--batch', 'lines.jsonl', '--dry-run'], undefined, /"lines":2/],
+    [['chat', 'hi', '--local', '--stream'], '.choices[0].finish_reason', 'stop\n'],
+    [['chat', 'hi', '--local', '--format', 'jsonl'], '.choices[]?.finish_reason // empty', 'stop\n'],
+  ] as const)('works with svc %j', async (args, filter, expected) => {
+    const cwd = folder();
+    const entry = (line: number) =>
+      `{"line":${line},"id":null,"status":200,"exit_code":0,"applied":"yes","reply":{},"attempts":1,"ms":1}\n`;
+    writeFileSync(join(cwd, 'groups.json'), '[{"trajectories":[{"messages":[],"reward":1}]}]');
+    writeFileSync(join(cwd, 'results.jsonl'), entry(1) + entry(2));
+    writeFileSync(join(cwd, 'lines.jsonl'), '{"messages":[{"role":"user","content":"a"}]}\n'.repeat(2));
+    const { code, stdout, stderr } = await run([...args, ...(filter ? ['--jq', filter] : [])], { cwd });
+    expect({ code, stdout }, stderr).toEqual({
+      code: 0,
+      stdout: typeof expected === 'string' ? expected : expect.stringMatching(expected),
+    });
+  });
+
+  it.each([
+    ['another format', ['--format', 'yaml'], /--jq and --format yaml contradict/],
+    ['--dry-run', ['--dry-run'], /--jq filters a result/],
+    ['a checkpoint', ['--batch', 'lines.jsonl', '-o', 'out.jsonl'], /checkpoint/],
+  ])('with %s is exit 2', async (_, flags, message) => {
+    const cwd = folder();
+    writeFileSync(join(cwd, 'lines.jsonl'), '{}\n');
+    const prompt = flags[0] === '--batch' ? [] : ['hi'];
+    const { code, stdout, stderr } = await run(['chat', ...prompt, '--local', '--jq', '.', ...flags], { cwd });
+    expect({ code, stdout, stderr }).toEqual({ code: 2, stdout: '', stderr: expect.stringMatching(message) });
+  });
+
+  it('ends at once by a signal, also while a filter runs for ever', async () => {
+    const child = start(['profile', 'list', '--jq', '"begun" | debug | def f: f; f', '-v']);
+    const ended = finished(child);
+    const interrupt = setInterval(() => child.kill('SIGINT'), 500);
+    expect(await ended).toMatchObject({ signal: 'SIGINT' });
+    clearInterval(interrupt);
+  });
+});
