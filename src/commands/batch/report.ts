@@ -17,7 +17,7 @@ import { openResultOutput, printResult, resultOf } from '../../results/print-res
 /** Summarizes the outputs of batches. Throws usage without files, and Failure `local` for one that is not an output. */
 export async function runBatchReport({ args, flags }: Invocation, context: Context): Promise<void> {
   const { runtime, stdout, report } = context;
-  const output = openResultOutput('report', flags, context);
+  const output = await openResultOutput('report', flags, context);
   if (args.length === 0)
     throw usageFailure('batch report needs the output of a batch', 'run: svc batch report out.jsonl');
   const statistics = createBatchStatistics();
