@@ -53,7 +53,10 @@ export async function resolveCallSettings(
   const route =
     isLocal || options.previewFormat || !url
       ? undefined
-      : await routeTo(url, options.certificateFiles, chosen.profile, { runtime, signal, timeoutMs });
+      : {
+          ...(await routeTo(url, options.certificateFiles, chosen.profile, { runtime, signal, timeoutMs })),
+          isPlainHttpAllowed: options.allowHttp,
+        };
   return { options, chosen, destination, route, timeoutMs, maxRetries };
 }
 

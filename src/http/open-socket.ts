@@ -1,24 +1,47 @@
 import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
+import { connect, isIP, type Socket } from 'node:net';
+import { Failure } from '../errors.ts';
 import { deferWriteErrors } from './defer-write-errors.ts';
-import { portOf } from './proxy.ts';
+import { isLoopbackUrl, portOf } from './proxy.ts';
 import type { TlsSettings } from './tls.ts';
 
-/** How the host of an address is reached. */
+/** The way to the host of a URL. */
 export interface Route {
-  /** What stands between; http or https. */
+  /** Its URL is http or https. */
   readonly proxy?: URL | undefined;
   readonly tls: TlsSettings;
+  /** Credentials may leave the machine over plain http (`--allow-http`). */
+  readonly isPlainHttpAllowed?: boolean | undefined;
 }
 
 /**
- * A connection over which requests to an address can be sent: to the proxy where there is one, through it where the
- * address says https, with TLS then. It ends with the signal. Throws ProxyFailure where the proxy is to blame, else
- * what the network or TLS say.
+ * A connection for requests to a URL: to the proxy if there is one, through it and with TLS for https. The signal ends
+ * it. Throws ProxyError for failures of the proxy, Failure `guard` as requireLoopbackPeer does, else what the network or
+ * TLS throw.
  */
-export async function openSocket(url: URL, { proxy, tls }: Route, signal: AbortSignal): Promise<Socket> {
+export async function openSocket(
+  url: URL,
+  { proxy, tls, isPlainHttpAllowed }: Route,
+  signal: AbortSignal,
+): Promise<Socket> {
   const socket = proxy ? await openThroughProxy(proxy, url, tls, signal) : await openDirectly(url, signal);
+  if (!proxy && !isPlainHttpAllowed) requireLoopbackPeer(url, socket);
   return deferWriteErrors(url.protocol === 'https:' ? await openTls(socket, url, tls, signal) : socket);
+}
+
+/** Throws Failure `guard` and closes the connection where plain http to a loopback name leads to another machine. */
+export function requireLoopbackPeer(url: URL, socket: Pick<Socket, 'remoteAddress' | 'destroy'>): void {
+  const address = socket.remoteAddress?.replace(/^::ffff:/, '') ?? '';
+  if (url.protocol !== 'http:' || !isLoopbackUrl(url) || address === '::1' || /^127\./.test(address)) return;
+  socket.destroy();
+  throw new Failure(
+    'guard',
+    `${url.origin} is plain http, and ${url.hostname} resolves to ${address}, not to loopback`,
+    {
+      hint: 'use https, or add --allow-http if you trust the network',
+      applied: 'no',
+    },
+  );
 }
 
 async function openThroughProxy(proxy: URL, url: URL, tls: TlsSettings, signal: AbortSignal): Promise<Socket> {
@@ -33,9 +56,15 @@ async function openTls(socket: Socket, url: URL, tls: TlsSettings, signal: Abort
 
 async function openDirectly(url: URL, signal: AbortSignal): Promise<Socket> {
   signal.throwIfAborted();
-  const socket = connect({ host: url.hostname.replace(/^\[|\]$/g, ''), port: portOf(url) }).setNoDelay(true);
+  const host = url.hostname.replace(/^\[|\]$/g, '');
+  const { createLookup } = isIP(host) ? { createLookup: undefined } : await import('./resolve-host.ts');
+  const socket = connect({
+    host,
+    port: portOf(url),
+    ...(createLookup ? { lookup: createLookup(signal) } : {}),
+  }).setNoDelay(true);
   signal.addEventListener('abort', () => socket.destroy(), { once: true });
   await once(socket, 'connect', { signal });
-  // Errors before somebody takes the connection over are seen when it is used.
+  // An error before the connection is used shows when it is used.
   return socket.on('error', () => {});
 }

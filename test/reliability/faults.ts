@@ -71,7 +71,6 @@ export const cases: readonly Case[] = [
     sends: [`HTTP/1.1 200 OK\r\n${json}Transfer-Encoding: chunked\r\n\r\nzz\r\n`],
     ends: 'fin',
   }),
-  ...lost('an unasked 100', { at: 'request', sends: [`HTTP/1.1 100 Continue\r\n\r\n${whole('200 OK')}`], ends: 'fin' }),
   cut('half the length promised', `HTTP/1.1 200 OK\r\n${json}Content-Length: 999\r\n\r\n${reply}`, 'fin'),
   cut('half the length promised, reset', `HTTP/1.1 200 OK\r\n${json}Content-Length: 999\r\n\r\n${reply}`, 'reset'),
   cut('no last chunk', `HTTP/1.1 200 OK\r\n${json}Transfer-Encoding: chunked\r\n\r\n5\r\n{"id"\r\n`, 'fin'),

@@ -1,0 +1,49 @@
+import { type LookupAddress, lookup } from 'node:dns';
+import { isIP, type LookupFunction } from 'node:net';
+
+// glibc and musl ship it; elsewhere Node resolves names itself.
+const GETENT = '/usr/bin/getent';
+
+/**
+ * Resolves host names so that the signal ends it. Node resolves them in a thread that nothing can end, and the exit of
+ * the process waits for it: a DNS server that drops packets would hold up every time limit. `getent` asks the same
+ * sources in a process that can be killed.
+ */
+export function createLookup(signal: AbortSignal): LookupFunction {
+  return (hostname, options, callback) => {
+    // Names of this machine come from a file.
+    if (isLocalName(hostname)) return lookup(hostname, options, callback);
+    runGetent(hostname, signal).then(
+      (addresses) => {
+        const [first] = addresses;
+        if (signal.aborted) callback(toError(signal.reason), '');
+        // Node says why there is no address; it takes no longer than it took getent.
+        else if (!first) lookup(hostname, options, callback);
+        else if (options.all) callback(null, addresses);
+        else callback(null, first.address, first.family);
+      },
+      () => lookup(hostname, options, callback),
+    );
+  };
+}
+
+function isLocalName(hostname: string): boolean {
+  return hostname === 'localhost' || hostname.endsWith('.localhost') || hostname.startsWith('-');
+}
+
+// The addresses that `getent` finds; none where it fails or does not exist.
+async function runGetent(hostname: string, signal: AbortSignal): Promise<LookupAddress[]> {
+  const { execFile } = await import('node:child_process');
+  const output = await new Promise<string>((resolve) => {
+    execFile(GETENT, ['ahosts', hostname], { signal, killSignal: 'SIGKILL' }, (_, stdout) => resolve(stdout));
+  });
+  const addresses = output.split('\n').flatMap((line) => {
+    const [, address = ''] = /^(\S+)\s+STREAM\b/.exec(line) ?? [];
+    return isIP(address) === 0 ? [] : [{ address, family: isIP(address) }];
+  });
+  return addresses;
+}
+
+function toError(reason: unknown): Error {
+  return reason instanceof Error ? reason : new Error(String(reason));
+}
