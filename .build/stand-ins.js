@@ -2,8 +2,8 @@ import { builtinModules, createRequire } from 'node:module';
 
 // What libraries import and never use as svc uses them.
 const unused = [
-  // Schemas for a store; ours has none.
-  { path: /^ajv(-formats)?(\/|$)/, importer: /\/conf\// },
+  // Schemas, migrations and watching of a store; ours has none.
+  { path: /^(ajv(-formats)?|semver|debounce-fn|env-paths|node:crypto)(\/|$)/, importer: /\/conf\// },
   // Commands that are programs of their own.
   { path: /^node:child_process$/, importer: /\/commander\// },
   // HTTP/2, bodies that are forms, and Node's client, of which undici wants a default and a class to compare with.
