@@ -51,6 +51,7 @@ const doors: { readonly [library: string]: string } = {
   chalk: 'output/text-style.ts',
   'jq-wasm': 'results/jq-engine.ts',
   libsql: 'local-service/store/open-store.ts',
+  postgres: 'local-service/store/postgres/postgres-database.ts',
   read: 'config/credentials/prompt.ts',
   'eventsource-parser': 'http/event-stream.ts',
 };

@@ -1,0 +1,69 @@
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { uuidV7 } from '../../src/fields/uuid.ts';
+import { createEmbeddedStore } from '../../src/local-service/store/embedded-store.ts';
+import { openStore } from '../../src/local-service/store/open-store.ts';
+import type { StagedTrajectory } from '../../src/local-service/store/staging-file.ts';
+import { deleteAbandonedTrajectories, saveTrajectories } from '../../src/local-service/store/trajectory-rows.ts';
+import { folder } from '../support/svc.ts';
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+const now = Date.UTC(2026, 5, 1);
+const newId = (time: number): string => uuidV7(time, new Uint8Array(10));
+
+function* trajectories(count: number, bytes: number): Generator<StagedTrajectory> {
+  for (let index = 0; index < count; index++) yield { group: 0, index, bytes: new Uint8Array(bytes) };
+}
+
+async function database() {
+  const store = await openStore(join(folder(), 'svc.db'));
+  onTestFinished(store.close);
+  let largest = 0;
+  const counted: typeof store = {
+    ...store,
+    transaction: (action) => {
+      const before = Number(store.first('select count(*) as n from trajectories')?.n);
+      const result = store.transaction(action);
+      largest = Math.max(largest, Number(store.first('select count(*) as n from trajectories')?.n) - before);
+      return result;
+    },
+  };
+  const count = (id: string): unknown => store.first('select count(*) as n from trajectories where job_id = ?', id)?.n;
+  return { store, counted, count, largestTransaction: () => largest };
+}
+
+describe('the trajectories of a job', () => {
+  it('are stored in transactions of bounded size, and the job after them', async () => {
+    const { counted, count, store, largestTransaction } = await database();
+    const id = newId(now);
+    const job = { id, modelId: 'm', config: null, createdAt: now };
+    await createEmbeddedStore(counted).saveJob(job, () => trajectories(40, 256 * 1024), undefined);
+    expect(count(id)).toBe(40);
+    expect(store.first('select id from jobs')).toMatchObject({ id });
+    expect(largestTransaction()).toBeLessThanOrEqual(8);
+  });
+
+  it('are removed where the job is aborted', async () => {
+    const { store, count } = await database();
+    const controller = new AbortController();
+    const id = newId(now);
+    const aborting = function* (): Generator<StagedTrajectory> {
+      for (const one of trajectories(40, 256 * 1024)) {
+        if (one.index === 20) controller.abort(new Error('enough'));
+        yield one;
+      }
+    };
+    const job = { id, modelId: 'm', config: null, createdAt: now };
+    await expect(createEmbeddedStore(store).saveJob(job, aborting, controller.signal)).rejects.toThrow('enough');
+    expect([count(id), store.all('select id from jobs')]).toEqual([0, []]);
+  });
+
+  it('are removed later where the service was killed, but not while another one may be storing them', async () => {
+    const { store, count } = await database();
+    const [old, recent, complete] = [newId(now - 2 * DAY_MS), newId(now - 1000), newId(now - 3 * DAY_MS)];
+    for (const id of [old, recent, complete]) await saveTrajectories(id, trajectories(5000, 10), undefined, store);
+    store.run("insert into jobs values (?, 'm', null, 1)", complete);
+    await deleteAbandonedTrajectories(now, store);
+    expect([old, recent, complete].map(count)).toEqual([0, 5000, 5000]);
+  });
+});
