@@ -18,7 +18,7 @@ _svc() {
   local word=${given[last]} second="" own="" flag="" only="" count=0 argument="" quote="" lead=""
   local flags="" valued="" paths="" references="" arguments="" choices=""
   if ((last == 1)); then
-    if [[ $word == -* ]]; then _svc_offer "--help --version"; else _svc_offer "feedback chat train call auth profile serve batch spec doctor completion help"; fi
+    if [[ $word == -* ]]; then _svc_offer "--help --version"; else _svc_offer "feedback chat train call auth profile serve batch spec doctor completion help mcp"; fi
     return
   fi
   _svc_second "$command"
@@ -229,14 +229,19 @@ _svc_command() {
     "help")
       flags="--json --skill --verbose -v --quiet -q --error-format --help -h"
       valued="--error-format"
-      arguments="feedback chat train call auth profile serve batch spec doctor completion help bodies exit-codes environment formatting profiles retries training tracing local-service"
+      arguments="feedback chat train call auth profile serve batch spec doctor completion help mcp bodies exit-codes environment formatting profiles retries training tracing local-service"
+      ;;
+    "mcp")
+      flags="--allow --profile --local --base-url --trace-base-url --chat-base-url --train-base-url --header -H --timeout --retries --cacert --cert --key --allow-http --verbose -v --quiet -q --error-format --help -h"
+      valued="--allow --profile --base-url --trace-base-url --chat-base-url --train-base-url --header -H --timeout --retries --cacert --cert --key --error-format"
+      paths="--cacert --cert --key"
       ;;
   esac
 }
 _svc_choices() {
   case $1 in
     "feedback replace --format" | "train --format" | "call start --format" | "call flush --format" | "profile show --format") choices="json jsonl yaml table text" ;;
-    "feedback replace --error-format" | "feedback schema --error-format" | "chat --error-format" | "train --error-format" | "call start --error-format" | "call run --error-format" | "call flush --error-format" | "auth login --error-format" | "auth logout --error-format" | "auth status --error-format" | "profile list --error-format" | "profile show --error-format" | "profile set --error-format" | "profile use --error-format" | "profile remove --error-format" | "train lint --error-format" | "train log --error-format" | "serve --error-format" | "batch merge --error-format" | "batch report --error-format" | "spec --error-format" | "doctor --error-format" | "completion --error-format" | "help --error-format") choices="text json" ;;
+    "feedback replace --error-format" | "feedback schema --error-format" | "chat --error-format" | "train --error-format" | "call start --error-format" | "call run --error-format" | "call flush --error-format" | "auth login --error-format" | "auth logout --error-format" | "auth status --error-format" | "profile list --error-format" | "profile show --error-format" | "profile set --error-format" | "profile use --error-format" | "profile remove --error-format" | "train lint --error-format" | "train log --error-format" | "serve --error-format" | "batch merge --error-format" | "batch report --error-format" | "spec --error-format" | "doctor --error-format" | "completion --error-format" | "help --error-format" | "mcp --error-format") choices="text json" ;;
     "feedback schema --format" | "profile list --format" | "train log --format") choices="json jsonl yaml table csv tsv text" ;;
     "chat --tool-choice" | "spec --tool-choice") choices="none" ;;
     "chat --reasoning-effort" | "spec --reasoning-effort") choices="low medium high" ;;
@@ -249,6 +254,7 @@ _svc_choices() {
     "batch merge --format") choices="jsonl" ;;
     "spec --skeleton") choices="all" ;;
     "spec --format") choices="json jsonl yaml" ;;
+    "mcp --allow") choices="call_start feedback_replace train" ;;
   esac
 }
 complete -F _svc svc

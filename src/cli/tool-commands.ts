@@ -11,6 +11,7 @@ import {
   reportFlags,
   reportFlagsExcept,
   resultFlags,
+  serviceFlags,
 } from './shared-flags.ts';
 
 /** The commands around the operations. */
@@ -231,6 +232,26 @@ export const toolCommands: readonly Command[] = [
     ],
     examples: [{ why: 'List the exit codes', args: 'help exit-codes' }],
     load: async () => (await import('../commands/help.ts')).runHelp,
+  },
+  {
+    words: ['mcp'],
+    summary: 'Serve the operations as tools for agents (Model Context Protocol)',
+    about:
+      'Speaks MCP over stdin and stdout, in every revision from 2024-11-05 to 2026-07-28. Tools that write are offered only if --allow names them.',
+    flags: [
+      {
+        name: 'allow',
+        takes: 'values',
+        value: '<tools>',
+        offers: ['call_start', 'feedback_replace', 'train'],
+        group: 'Common',
+        summary: 'Also offer these tools: call_start, feedback_replace, train; repeatable, or separated by commas',
+      },
+      ...serviceFlags('trace', 'chat', 'train'),
+      ...reportFlags,
+    ],
+    examples: [{ why: 'With the local service', args: 'mcp --local --allow call_start,feedback_replace' }],
+    load: async () => (await import('../commands/mcp/mcp.ts')).runMcp,
   },
 ];
 

@@ -1,5 +1,5 @@
 import type { Buffer } from 'node:buffer';
-import { createDraft } from '../body/draft.ts';
+import { createDraft, type Draft } from '../body/draft.ts';
 import type { Context } from '../context.ts';
 import { createDeadline } from '../http/deadline.ts';
 import type { Operation } from '../operations/operation.ts';
@@ -10,33 +10,47 @@ import { exchange, type Outcome } from './exchange.ts';
 import { openTransport } from './open-transport.ts';
 import { prepareRequest } from './prepared-request.ts';
 import { createRequestContext, createRequestTarget } from './request-context.ts';
+import type { RequestObserver } from './request-observer.ts';
 import { createRetryBudget } from './retry-budget.ts';
 
-/**
- * Sends a body that svc made itself and returns the outcome, printing nothing but the trace of `--verbose`. The signal
- * ends it. Throws what `exchange` throws, and the Failure of missing credentials.
- */
-export async function sendBody(
+/** Sends a body that svc made itself; see sendDraft. */
+export function sendBody(
   operation: Operation,
   body: Buffer,
   settings: CallSettings,
+  context: Pick<Context, 'runtime' | 'report'>,
+  signal: AbortSignal,
+): Promise<Outcome> {
+  return sendDraft(operation, createDraft(undefined, body.toString()), settings, context, signal);
+}
+
+/**
+ * Sends a body over a connection of its own and returns the outcome, printing nothing but the trace of `--verbose`. The
+ * connection of a stream is closed by the end of the process. The signal ends the exchange. Throws what `exchange`
+ * throws, and the Failure of missing credentials.
+ */
+export async function sendDraft(
+  operation: Operation,
+  draft: Draft,
+  settings: CallSettings,
   { runtime, report }: Pick<Context, 'runtime' | 'report'>,
   signal: AbortSignal,
+  observer: RequestObserver = {},
 ): Promise<Outcome> {
   const { destination, options, chosen, route, timeoutMs, maxRetries } = settings;
   const { url } = destination;
   if (!url) throw missingBaseUrl();
   const deadline = createDeadline(timeoutMs, runtime);
   const authorization = await authorizeRequest(operation, url, settings, { runtime, report, signal });
-  const draft = createDraft(undefined, body.toString());
   const request = { ...prepareRequest(operation, draft, destination, options.headers), url, authorization };
   const transport = await openTransport(route, { runtime, report });
+  let isStream = false;
   try {
-    const observer = report.isVerbose ? { onTrace: report.detail } : {};
-    return await exchange(
+    const trace = report.isVerbose ? { onTrace: report.detail } : {};
+    const outcome = await exchange(
       request,
       createRequestContext(operation, draft, createRequestTarget(url, chosen, authorization)),
-      observer,
+      { ...trace, ...observer },
       {
         send: transport.send,
         runtime,
@@ -46,7 +60,9 @@ export async function sendBody(
         retryBudget: createRetryBudget(),
       },
     );
+    isStream = outcome.chunks !== undefined;
+    return outcome;
   } finally {
-    await transport.close();
+    if (!isStream) await transport.close();
   }
 }

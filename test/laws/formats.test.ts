@@ -31,7 +31,7 @@ const runs: { readonly [command: string]: readonly string[] } = {
   'call flush': ['call', 'flush', '--local'],
 };
 const silent = ['auth login', 'auth logout', 'profile set', 'profile use', 'profile remove'];
-const texts = ['completion', 'help', 'call run'];
+const texts = ['completion', 'help', 'call run', 'mcp'];
 
 function home(): string {
   const cwd = folder();

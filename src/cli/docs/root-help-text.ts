@@ -42,6 +42,8 @@ Tools:
   doctor        Show all settings and test the connection
   completion    Print a completion script for a shell
   help          Show help for a command or topic
+  mcp           Serve the operations as tools for agents (Model Context
+                Protocol)
 
 Flags:
   -h, --help     Show help: -h the most useful flags, --help all of them
@@ -64,6 +66,7 @@ Commands:
   doctor      Show all settings and test the connection
   completion  Print a completion script for a shell
   help        Show help for a command or topic
+  mcp         Serve the operations as tools for agents (Model Context Protocol)
   feedback    Replace feedback and discover its schema
   call        Record traced calls
   batch       Work with the outputs of batches

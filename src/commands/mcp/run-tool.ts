@@ -1,0 +1,108 @@
+import { Buffer } from 'node:buffer';
+import { buildBody } from '../../body/build-body.ts';
+import type { InputReader } from '../../body/input-reader.ts';
+import { resolveAutofill, resolveCallSettings } from '../../client/call-settings.ts';
+import { enforceChecks } from '../../client/enforce-checks.ts';
+import type { Outcome } from '../../client/exchange.ts';
+import { sendDraft } from '../../client/send-body.ts';
+import type { Context } from '../../context.ts';
+import { Failure, toFailure } from '../../errors.ts';
+import type { FlagValues } from '../../flag.ts';
+import { compactJson } from '../../json/format-json.ts';
+import { parseJson } from '../../json/parse-json.ts';
+import { type JsonValue, RawJson } from '../../json/write-json.ts';
+import type { Operation } from '../../operations/operation.ts';
+import { failureJson } from '../../output/failure-text.ts';
+import { createChunkMerger } from '../../results/chunk-merger.ts';
+import { createMemoryBudget } from '../../results/memory-budget.ts';
+import { createTraceContext, readTraceParent } from '../../trace/trace-context.ts';
+import { createLineObserver } from '../train/line-observer.ts';
+import type { RunTool } from './mcp-server.ts';
+
+// A larger response would fill the context of a model.
+const MAX_RESULT_BYTES = 64_000;
+
+const MAX_STREAM_BYTES = 8 * 1024 * 1024;
+
+/** Creates the function that runs a tool: it checks, sends and returns as the command of the operation does. */
+export function createToolRunner(flags: FlagValues, context: Context): RunTool {
+  return async ({ operation }, call, signal) => {
+    try {
+      const bothSignals = AbortSignal.any([signal, context.signal]);
+      const json = await runOperationTool(operation, call.arguments, call.traceParent, flags, context, bothSignals);
+      return successResult(json);
+    } catch (error) {
+      const json = failureJson(toFailure(error), context.report.redact);
+      return { content: [{ type: 'text', text: json }], isError: true };
+    }
+  };
+}
+
+async function runOperationTool(
+  operation: Operation,
+  args: string,
+  traceParent: string | undefined,
+  flags: FlagValues,
+  context: Context,
+  signal: AbortSignal,
+): Promise<string> {
+  const { runtime, report } = context;
+  const settings = await resolveCallSettings(operation, flags, context);
+  const autofill = await resolveAutofill(settings.options, settings.chosen, runtime);
+  const parent = operation.continuesTrace ? readTraceParent({ TRACEPARENT: traceParent }) : undefined;
+  const trace = parent && createTraceContext(parent, runtime);
+  const { draft, inputIssues } = await buildBody(
+    { operation, args: [], flags: new Map([['file', 'arguments']]), stdinIsTerminal: true },
+    { settings: autofill && { ...autofill, trace }, conversation: undefined },
+    { inputs: readerOf(Buffer.from(args)), now: runtime.now, randomBytes: runtime.randomBytes },
+  );
+  await enforceChecks(draft, operation, inputIssues, settings.options, report);
+  const observer =
+    typeof operation.arguments?.as === 'object'
+      ? createLineObserver(settings.destination, false, 'mcp', context)(draft)
+      : {};
+  return responseJson(await sendDraft(operation, draft, settings, context, signal, observer), operation);
+}
+
+// The arguments of the call are the only input; nothing else of the machine can be read through it.
+function readerOf(bytes: Buffer): InputReader {
+  const refuse = async (): Promise<never> => {
+    throw new Failure('usage', 'a tool call reads no files');
+  };
+  return {
+    read: refuse,
+    readStdin: refuse,
+    hasUnreadStdin: async () => false,
+    whole: async () => ({ label: 'arguments', bytes }),
+  };
+}
+
+async function responseJson({ parsedResponse, chunks }: Outcome, { reply }: Operation): Promise<string> {
+  if (parsedResponse) {
+    if (parsedResponse.failure || !parsedResponse.doc) throw parsedResponse.failure;
+    return compactJson(parsedResponse.doc);
+  }
+  const budget = createMemoryBudget(MAX_STREAM_BYTES);
+  const merger = createChunkMerger(reply, budget);
+  for await (const chunk of chunks) merger.addChunk(chunk);
+  if (!budget.isWithinLimit()) throw new Failure('answer', `the stream has more than ${MAX_STREAM_BYTES} bytes`);
+  return compactJson(parseJson(merger.toJson()));
+}
+
+function successResult(json: string): { [name: string]: JsonValue } {
+  const bytes = Buffer.byteLength(json);
+  if (bytes <= MAX_RESULT_BYTES)
+    return { content: [{ type: 'text', text: json }], structuredContent: new RawJson(json) };
+  const note = `The response has ${bytes} bytes; these are the first ${MAX_RESULT_BYTES}. The request was applied.`;
+  const start = Buffer.from(json)
+    .subarray(0, MAX_RESULT_BYTES)
+    .toString()
+    .replace(/\ufffd+$/, '');
+  return {
+    content: [
+      { type: 'text', text: note },
+      { type: 'text', text: start },
+    ],
+    isError: true,
+  };
+}

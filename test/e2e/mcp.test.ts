@@ -1,0 +1,212 @@
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { describe, expect, it } from 'vitest';
+import { run, start } from '../support/process.ts';
+import { rawServer } from '../support/raw-server.ts';
+import { folder } from '../support/svc.ts';
+
+type Message = {
+  readonly id?: unknown;
+  readonly result?: Record<string, unknown>;
+  readonly error?: Record<string, unknown>;
+};
+
+/** Sends messages to `svc mcp`, closes its stdin, and returns the lines of its stdout. */
+async function exchange(messages: readonly unknown[], flags: readonly string[] = ['--local']): Promise<string[]> {
+  const stdin = messages.map((message) => (typeof message === 'string' ? message : JSON.stringify(message))).join('\n');
+  const { stdout, code } = await run(['mcp', ...flags], { stdin: `${stdin}\n` });
+  expect(code).toBe(0);
+  return stdout.trimEnd().split('\n').filter(Boolean);
+}
+
+async function ask(message: unknown, flags?: readonly string[]): Promise<Message> {
+  const [line = ''] = await exchange([message], flags);
+  return JSON.parse(line);
+}
+
+const request = (method: string, params: unknown = {}, id: unknown = 1) => ({ jsonrpc: '2.0', id, method, params });
+const call = (name: string, args: unknown, id = 1) => request('tools/call', { name, arguments: args }, id);
+const stateless = {
+  _meta: { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {} },
+};
+const chat = { messages: [{ role: 'user', content: 'hi' }] };
+
+describe('the handshake', () => {
+  it.each([
+    ['2024-11-05', '2024-11-05'],
+    ['2025-03-26', '2025-03-26'],
+    ['2025-06-18', '2025-06-18'],
+    ['2025-11-25', '2025-11-25'],
+    ['1999-01-01', '2025-11-25'],
+  ])('asked for %s agrees on %s', async (protocolVersion, agreed) => {
+    const { result } = await ask(request('initialize', { protocolVersion }));
+    expect(result).toMatchObject({ protocolVersion: agreed, capabilities: { tools: {} }, serverInfo: { name: 'svc' } });
+  });
+
+  it('is not needed by a client that names its version in each request', async () => {
+    const { result } = await ask(request('server/discover', stateless));
+    expect(result).toMatchObject({
+      resultType: 'complete',
+      supportedVersions: expect.arrayContaining(['2026-07-28']),
+      cacheScope: 'private',
+    });
+    const list = await ask(request('tools/list', stateless));
+    expect(list.result).toMatchObject({ resultType: 'complete', ttlMs: expect.any(Number), cacheScope: 'private' });
+  });
+
+  it('rejects a version that does not exist, and names those that do', async () => {
+    const { error } = await ask(
+      request('tools/list', { _meta: { 'io.modelcontextprotocol/protocolVersion': '2030-01-01' } }),
+    );
+    expect(error).toMatchObject({ code: -32022, data: { supported: ['2026-07-28'], requested: '2030-01-01' } });
+  });
+});
+
+describe('tools', () => {
+  const names = async (flags: readonly string[]): Promise<string[]> => {
+    const { result } = await ask(request('tools/list'), flags);
+    return ((result?.tools ?? []) as { name: string }[]).map(({ name }) => name);
+  };
+
+  it('that write are listed only if they are allowed, in a fixed order', async () => {
+    expect(await names(['--local'])).toEqual(['feedback_schema', 'chat']);
+    expect(await names(['--local', '--allow', 'train,call_start', '--allow', 'feedback_replace'])).toEqual([
+      'feedback_schema',
+      'chat',
+      'call_start',
+      'feedback_replace',
+      'train',
+    ]);
+  });
+
+  it('that are not allowed cannot be called', async () => {
+    const { error } = await ask(call('call_start', { start: {} }));
+    expect(error).toMatchObject({ code: -32602, message: 'unknown tool "call_start"' });
+  });
+
+  it('of an unknown name are rejected before anything is served', async () => {
+    const { code, stderr } = await run(['mcp', '--local', '--allow', 'all']);
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringContaining('choose from: feedback_schema, chat, call_start, feedback_replace, train'),
+    ]);
+  });
+
+  it('return the response as text and as structured content', async () => {
+    const { result } = await ask(call('chat', chat));
+    const [{ text } = { text: '' }] = (result?.content ?? []) as { text: string }[];
+    expect(JSON.parse(text)).toEqual(result?.structuredContent);
+    expect(result?.structuredContent).toMatchObject({ object: 'chat.completion' });
+  });
+
+  it('join a stream into one response', async () => {
+    const { result } = await ask(call('chat', { ...chat, stream: true }));
+    expect(result?.structuredContent).toMatchObject({
+      object: 'chat.completion',
+      choices: [{ finish_reason: 'stop' }],
+    });
+  });
+
+  it('return failures as the error object of svc', async () => {
+    const { result } = await ask(call('chat', { messages: 1 }));
+    const [{ text } = { text: '' }] = (result?.content ?? []) as { text: string }[];
+    expect(result?.isError).toBe(true);
+    expect(JSON.parse(text).error).toMatchObject({
+      code: 'body',
+      exit_code: 3,
+      applied: 'no',
+      issues: [{ path: 'messages' }],
+    });
+  });
+
+  it('refuse the same training job twice', async () => {
+    const job = {
+      model_id: '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05',
+      trajectory_groups: [{ trajectories: [{ reward: 1 }] }],
+    };
+    const lines = await exchange([call('train', job, 1)], ['--local', '--allow', 'train']);
+    expect(lines[0]).toContain('"structuredContent"');
+    const cwd = folder();
+    const twice = async () => {
+      const { stdout } = await run(['mcp', '--local', '--allow', 'train'], {
+        cwd,
+        stdin: `${JSON.stringify(call('train', job))}\n`,
+      });
+      return stdout;
+    };
+    expect(await twice()).toContain('structuredContent');
+    expect(await twice()).toContain('\\"code\\":\\"guard\\"');
+  });
+
+  it('keep every digit of ids, arguments and responses', async () => {
+    const server = await rawServer((socket) => {
+      socket.end(
+        'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n{"paths":[],"n":12345678901234567890}',
+      );
+    });
+    const cwd = folder();
+    const { stdout } = await run(['mcp', '--base-url', server.url], {
+      cwd,
+      env: { SVC_USERNAME: 'u', SVC_PASSWORD: 'pass-word' },
+      stdin:
+        '{"jsonrpc":"2.0","id":98765432109876543210,"method":"tools/call","params":{"name":"feedback_schema","arguments":{"project_id":"a/b","start":"2026-01-01T00:00:00Z","x":11111111111111111111}}}\n',
+    });
+    expect(stdout).toContain('"id":98765432109876543210');
+    expect(stdout).toContain('"structuredContent":{"paths":[],"n":12345678901234567890}');
+    expect(server.received.map(String).join('')).toContain('"x":11111111111111111111');
+  });
+
+  it('make a call a child of the trace that the client names', async () => {
+    const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+    const params = {
+      name: 'call_start',
+      arguments: { start: { project_id: 'a/b', op_name: 'x' } },
+      _meta: { traceparent },
+    };
+    const { result } = await ask(request('tools/call', params), ['--local', '--allow', 'call_start']);
+    expect(result?.structuredContent).toMatchObject({ trace_id: '4bf92f3577b34da6a3ce929d0e0e4736' });
+  });
+});
+
+describe('messages', () => {
+  it.each([
+    ['that are not JSON', '{bad', { id: null, error: { code: -32700 } }],
+    ['without a method', { jsonrpc: '2.0', id: 7 }, { id: 7, error: { code: -32600 } }],
+    ['that are not objects', '7', { id: null, error: { code: -32600 } }],
+    ['with an unknown method', request('resources/list'), { id: 1, error: { code: -32601 } }],
+    ['to check the connection', request('ping'), { id: 1, result: {} }],
+  ])('%s are answered', async (_, message, expected) => {
+    expect(await ask(message)).toMatchObject(expected);
+  });
+
+  it('that are notifications have no response', async () => {
+    expect(
+      await exchange([{ jsonrpc: '2.0', method: 'notifications/initialized' }, request('ping', {}, 'a')]),
+    ).toHaveLength(1);
+  });
+
+  it('can come in an array', async () => {
+    const [line = ''] = await exchange([[request('ping', {}, 1), request('ping', {}, 2)]]);
+    expect(JSON.parse(line)).toHaveLength(2);
+  });
+
+  it('can cancel a call, which then has no response', async () => {
+    let arrived = (): void => {};
+    const hasArrived = new Promise<void>((resolve) => {
+      arrived = resolve;
+    });
+    const server = await rawServer(() => arrived());
+    const child = start(['mcp', '--base-url', server.url], { env: { SVC_TOKEN: 'tok-en-1' } });
+    const lines = createInterface({ input: child.stdout ?? process.stdin });
+    child.stdin?.write(`${JSON.stringify(call('chat', chat, 5))}\n`);
+    await hasArrived;
+    child.stdin?.write(
+      `${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 5 } })}\n`,
+    );
+    child.stdin?.end(`${JSON.stringify(request('ping', {}, 6))}\n`);
+    const received: string[] = [];
+    lines.on('line', (line) => received.push(line));
+    await once(child, 'close');
+    expect(received.map((line) => JSON.parse(line).id)).toEqual([6]);
+  });
+});
