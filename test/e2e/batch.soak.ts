@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { figure } from '../support/figure.ts';
 import { calls, chats, killed } from './batch.ts';
+import { attackCheckpoints } from './checkpoint-attacks.ts';
 
 it.each([
   ['chats', chats],
@@ -9,4 +10,10 @@ it.each([
   const outcome = await killed(kind, 10_000, 200, Math.random);
   figure(`${name}: ${JSON.stringify(outcome)}`);
   expect(outcome).toMatchObject({ lost: 0, undeclared: 0 });
+});
+
+it('1,000 attacks on checkpoints: nothing sent twice, no result on a wrong line', async () => {
+  const outcome = await attackCheckpoints(1000, Math.random);
+  figure(`attacks: ${JSON.stringify(outcome)}`);
+  expect(outcome).toMatchObject({ sentTwice: 0, onWrongLine: 0, unexpected: 0 });
 });

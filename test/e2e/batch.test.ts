@@ -13,6 +13,7 @@ import { noStrace, withFault } from '../support/strace.ts';
 import { folder } from '../support/svc.ts';
 import { hasTerminal, runOnTerminal } from '../support/terminal.ts';
 import { calls, chats, killed } from './batch.ts';
+import { attackCheckpoints } from './checkpoint-attacks.ts';
 
 const credentials = { SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1', SVC_TOKEN: 'tok-en-1' };
 
@@ -55,6 +56,12 @@ describe('a batch that is killed', () => {
     expect(outcome).toMatchObject({ lost: 0, undeclared: 0 });
     expect(outcome.kills).toBeGreaterThan(5);
   });
+});
+
+it('checkpoints that are attacked send nothing twice and keep results on their lines', async () => {
+  const outcome = await attackCheckpoints(40, chance(11));
+  expect(outcome).toMatchObject({ sentTwice: 0, onWrongLine: 0, unexpected: 0 });
+  expect(outcome.refused).toBeGreaterThan(10);
 });
 
 describe('a batch that is asked to end', () => {
