@@ -13,17 +13,17 @@ import type { RateLimiter } from './rate-limiter.ts';
 import type { ResultSlotFactory } from './result-order.ts';
 import type { ResultStore } from './result-store.ts';
 
-/** What all lines of a batch are checked with. */
+/** The checks of all lines of a batch. */
 export interface LineChecks {
   readonly draftOptions: LineDraftOptions;
-  /** What to call the file of lines. */
+  /** What to call the input in messages. */
   readonly label: string;
   readonly check: BodyCheck;
   readonly onWarning: (warning: Issue) => Promise<void>;
   readonly customIds: CustomIdTracker;
 }
 
-/** What all lines of a batch are sent with. */
+/** Everything that sends the lines of a batch. */
 export interface BatchJob extends LineChecks {
   readonly url: URL;
   readonly destination: Destination;
@@ -34,16 +34,16 @@ export interface BatchJob extends LineChecks {
   readonly send: Send;
   readonly rateLimiter: RateLimiter;
   readonly outage: OutageMonitor;
-  /** Aborted when nothing more is to leave; what is under way goes on. */
+  /** Aborted to stop taking lines; requests in flight continue. */
   readonly stopController: AbortController;
   readonly retryBudget: RetryBudget;
-  /** The most repeats of a line. */
+  /** Maximum retries per line. */
   readonly maxRetries: number;
-  /** Milliseconds for a line. */
+  /** Time limit per line in milliseconds. */
   readonly timeoutMs: number | undefined;
   readonly resultStore: ResultStore;
   readonly observerFor: LineObservers;
-  /** Lines that may have been applied are sent again. */
+  /** Lines with unknown outcome are sent. */
   readonly canRetryUnknown: boolean;
   readonly openSlot: ResultSlotFactory;
   readonly context: Context;

@@ -1,17 +1,17 @@
 import { type BatchCounts, totalLines } from './batch-counts.ts';
 
-/** How a batch goes, for a terminal: what is done, how fast, how much is left. */
+/** The state of a running batch. */
 export interface BatchProgress {
   readonly tally: BatchCounts;
-  /** Bytes of the input; unknown for a pipe. */
+  /** Size of the input; unknown for a pipe. */
   readonly totalBytes: number | undefined;
-  /** How many requests may be under way now. */
+  /** Requests that may be in flight now. */
   readonly currentLimit: () => number;
-  /** Milliseconds since it began. */
+  /** Milliseconds since the start. */
   readonly elapsed: () => number;
 }
 
-/** A line about how a batch goes. What is left is judged by the bytes that were read. */
+/** The progress line of a batch; the time left is estimated from the bytes read. */
 export function formatBatchProgress({ tally, totalBytes, currentLimit, elapsed }: BatchProgress): string {
   const { done, failed, unknown } = tally.byStatus;
   const seconds = Math.max(elapsed(), 1) / 1000;

@@ -12,8 +12,8 @@ import { isInShard } from './shard.ts';
 import { isEmptyLine } from './split-lines.ts';
 
 /**
- * Checks every line of a batch and sends nothing: the counts go to stdout, what is wrong with each line to stderr. Throws
- * Failure `body` where lines are wrong.
+ * Checks every line of a batch and sends nothing: counts are printed on stdout, errors on stderr. Throws Failure `body`
+ * where lines are invalid.
  */
 export async function checkBatch(
   input: BatchInput,
@@ -44,5 +44,7 @@ export async function checkBatch(
   await printResult(resultOf(counts), { format, filter: undefined, writer: stdout, report });
   await stdout.end();
   if (counts.bad > 0)
-    throw new Failure('body', `${counts.bad} of ${counts.lines} lines are wrong; nothing was sent`, { applied: 'no' });
+    throw new Failure('body', `${counts.bad} of ${counts.lines} lines are invalid; nothing was sent`, {
+      applied: 'no',
+    });
 }

@@ -1,12 +1,12 @@
-/** Work that goes on at the same time, of which there is never more than so much. */
+/** Runs tasks concurrently, up to a limit. */
 export interface ConcurrencyLimit {
-  /** Starts a piece of work when there is room for it; done when it has begun. */
+  /** Waits until a task may run, and starts it. */
   readonly start: (work: () => Promise<void>) => Promise<void>;
-  /** Waits until none goes on. */
+  /** Waits until no task runs. */
   readonly waitForAll: () => Promise<void>;
 }
 
-/** Room for so many pieces of work, which must not throw. */
+/** A limit of `maxTasks` tasks, which must not throw. */
 export function createConcurrencyLimit(maxTasks: number): ConcurrencyLimit {
   let activeCount = 0;
   let notifyWaiter = (): void => {};

@@ -24,19 +24,19 @@ import { flagTarget } from '../operations/flag-target.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { Shorthand } from '../operations/shorthand.ts';
 
-/** What the flags of a batch say for lines that do not say it themselves. */
+/** The flags of a batch as defaults for fields that a line lacks. */
 export interface LineDefaults {
-  /** Members of the object that flags fill. */
+  /** Fields of the object that flags fill. */
   readonly fieldEdits: readonly Edit[];
-  /** Flags whose effect depends on the line: messages put before or after its own, a member copied from another. */
+  /** Flags whose effect depends on the line: messages before or after its own, a field copied from another. */
   readonly perLineFlags: FlagValues;
 }
 
 const noMessages = { prompt: undefined, conversation: undefined };
 
 /**
- * Reads the flags of a batch once. Throws usage for those that make no sense for many bodies, and Failure `body` for
- * values that cannot be read.
+ * Reads the flags of a batch once. Throws usage for flags that belong to one body, and Failure `body` for values that
+ * cannot be read.
  */
 export async function readLineDefaults(
   operation: Operation,
@@ -65,7 +65,7 @@ export async function readLineDefaults(
   };
 }
 
-/** The draft of a line with the defaults for what it leaves out, member by member: what the line says stays. */
+/** The draft of a line with defaults for missing fields; existing fields stay. */
 export async function applyLineDefaults(
   draft: Draft,
   operation: Operation,

@@ -14,7 +14,7 @@ import { applyLineDefaults, type LineDefaults } from './line-defaults.ts';
 export interface LineDraftOptions {
   readonly operation: Operation;
   readonly defaults: LineDefaults;
-  /** What svc adds where a body says nothing; absent for `--exact`. */
+  /** Values for fields that svc fills in; undefined for `--exact`. */
   readonly settings: AutofillSettings | undefined;
   readonly fill: ReturnType<typeof createAutofill>;
   /** The id of the run, a UUID. */

@@ -5,10 +5,10 @@ import type { Context } from '../context.ts';
 import { type FlagValues, getBooleanFlag } from '../flag.ts';
 import type { Operation } from '../operations/operation.ts';
 
-/** Gives the body of a line whoever lets it leave and is told what became of it; none where lines need none. */
+/** Makes the observer of a line from its body; undefined where lines need none. */
 export type LineObservers = (draft: Draft) => RequestObserver | undefined;
 
-/** The guards of a batch: training jobs of lines stand in the ledger like all others; `label` names the file of lines. */
+/** The observers of a batch: training jobs of lines are recorded in the job history; `label` names the input. */
 export async function createLineObservers(
   operation: Operation,
   destination: Destination,

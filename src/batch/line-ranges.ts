@@ -1,7 +1,7 @@
-// More than anybody reads.
+// Nobody reads more.
 const MAX_RANGES = 20;
 
-/** Line numbers, in ascending order, as people write them: `3, 7-12`; of very many ranges the first, and how many more there are. */
+/** Ascending line numbers as ranges: `3, 7-12`; of many ranges the first 20, and how many more there are. */
 export function formatLineRanges(lines: Iterable<number>): string {
   const ranges: [first: number, last: number][] = [];
   for (const line of lines) {

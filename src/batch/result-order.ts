@@ -1,18 +1,18 @@
-/** The place of one result among all. */
+/** The position of one result in the output. */
 export interface ResultSlot {
-  /** Writes the result, or nothing, when it is its turn; done when it was written. Once it has failed, nothing more is written. */
+  /** Writes the result, or nothing, when it is its turn. After a failed write nothing more is written. */
   readonly put: (result: Uint8Array | undefined) => Promise<void>;
 }
 
-/** Gives each result its place, in the order in which places are asked for. */
+/** Opens slots in the order of the results. */
 export type ResultSlotFactory = () => ResultSlot;
 
-/** Results as they come. */
+/** Results in the order of the responses. */
 export function createUnorderedSlots(write: (result: Uint8Array) => Promise<void>): ResultSlotFactory {
   return () => ({ put: async (result) => result && write(result) });
 }
 
-/** Results in the order of their places; those that come early are held. `write` has to keep the order it is called in. */
+/** Results in the order of their slots; early ones are held. `write` has to keep the order of its calls. */
 export function createOrderedSlots(write: (result: Uint8Array) => Promise<void>): ResultSlotFactory {
   const pendingWrites = new Map<number, () => void>();
   let slotCount = 0;
@@ -23,7 +23,7 @@ export function createOrderedSlots(write: (result: Uint8Array) => Promise<void>)
     return {
       put: (result) =>
         new Promise((resolve, reject) => {
-          // It has had its turn.
+          // Its turn is over.
           if (index < nextSlot) return resolve();
           pendingWrites.set(index, () => void (result ? write(result) : Promise.resolve()).then(resolve, reject));
           for (let writeNext = pendingWrites.get(nextSlot); writeNext; writeNext = pendingWrites.get(nextSlot)) {

@@ -16,7 +16,7 @@ import type { ResultSlot } from './result-order.ts';
 import { type SendLineResult, sendLine } from './send-line.ts';
 import type { InputLine } from './split-lines.ts';
 
-/** What became of a line. */
+/** The result of a line. */
 export interface LineResult extends LineState {
   readonly failure: Failure | undefined;
   readonly attempts: number;
@@ -27,8 +27,8 @@ export interface LineResult extends LineState {
 }
 
 /**
- * Sends a line, unless its outcome is known already or it may not be sent again, and puts what came of it in its place.
- * Throws what the results throw.
+ * Sends a line, unless an earlier run has its outcome or it must not be sent twice, and stores the result. Throws the
+ * errors of the result store.
  */
 export async function runLine(line: InputLine, slot: ResultSlot, job: BatchJob): Promise<LineResult> {
   const { resultStore } = job;

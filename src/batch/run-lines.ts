@@ -13,14 +13,14 @@ import { type LineResult, runLine } from './run-line.ts';
 import { isInShard } from './shard.ts';
 import { type InputLine, isEmptyLine } from './split-lines.ts';
 
-// Lines that are being made, wait for another try or for their place, besides those under way.
+// Lines that are being prepared, wait for a retry or for their slot, besides those in flight.
 const LINES_PER_REQUEST = 4;
 const ORDERED_LINES_PER_REQUEST = 16;
 
-// Above this the service is not short for a moment: the rest is better sent later.
+// A longer Retry-After stops the batch: the rest is better sent later.
 const MAX_BATCH_WAIT_MS = 60_000;
 
-/** Runs all lines of an input. Throws the Failure the whole is, after all that could be recorded was. */
+/** Runs all lines of an input. Throws the Failure of the batch as a whole, after every result is recorded. */
 export async function runLines(input: BatchInput, options: BatchOptions, job: BatchJob): Promise<void> {
   const { context, resultStore, openSlot } = job;
   const { runtime, signal } = context;
@@ -36,14 +36,14 @@ export async function runLines(input: BatchInput, options: BatchOptions, job: Ba
   const stop = (reason: string): void => {
     stopReason ??= reason;
     job.stopController.abort(new InterruptedError('SIGINT'));
-    // What is left of a file is counted; nobody knows when a pipe will end.
+    // The rest of a file is counted; a pipe may never end.
     if (input.totalBytes === undefined) input.stop();
   };
   const stopIfNeeded = ({ failure, status }: LineResult): void => {
     if (failure && options.isFailFast) stop('a line failed (--fail-fast)');
     if (failure && status !== 'unsent') failureCount += 1;
     if (exceedsMaxFailures(failureCount, totalLines(tally) - tally.byStatus.unsent, options.maxFailures))
-      stop(`${failureCount} lines failed (--max-failures)`);
+      stop(`${failureCount} ${failureCount === 1 ? 'line' : 'lines'} failed (--max-failures)`);
     const retryAfterMs = failure?.facts.retryAfter ?? 0;
     if (retryAfterMs > MAX_BATCH_WAIT_MS) stop(`the service asks to wait ${Math.ceil(retryAfterMs / 1000)} s`);
   };

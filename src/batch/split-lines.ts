@@ -1,22 +1,22 @@
 import { Buffer } from 'node:buffer';
 
-/** A line of a file of lines, without its end. */
+/** A line of a text, without its line feed. */
 export interface InputLine {
-  /** Counted from 1. */
+  /** The first line is 1. */
   readonly number: number;
-  /** Where it begins in the file, in bytes. */
+  /** Its offset in the text, in bytes. */
   readonly offset: number;
-  /** Bytes it takes, with its end. */
+  /** Its length in bytes, with its line feed. */
   readonly length: number;
-  /** Nothing where it is longer than what is held. */
+  /** Undefined for a line above the limit. */
   readonly bytes: Buffer | undefined;
-  /** It is the last one, and its end is missing. */
+  /** The last line, without a line feed. */
   readonly isTorn: boolean;
 }
 
 const NEWLINE_BYTE = 0x0a;
 
-/** The lines of a text, one at a time, however long it is. Of a line longer than `most` bytes only the length is told. */
+/** The lines of a text of any length; the bytes of a line above `maxLineBytes` are not kept. */
 export async function* splitLines(chunks: AsyncIterable<Uint8Array>, maxLineBytes: number): AsyncGenerator<InputLine> {
   let pendingChunks: Uint8Array[] = [];
   let offset = 0;
@@ -51,7 +51,7 @@ export async function* splitLines(chunks: AsyncIterable<Uint8Array>, maxLineByte
   if (length > 0) yield finishLine(Buffer.alloc(0), true);
 }
 
-/** True for a line with nothing but blanks in it. */
+/** True for a line of white space only. */
 export function isEmptyLine({ bytes }: InputLine): boolean {
   return bytes?.every((byte) => byte === 0x20 || byte === 0x09 || byte === 0x0d) ?? false;
 }

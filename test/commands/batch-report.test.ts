@@ -43,7 +43,7 @@ describe('the summary of a batch', () => {
 describe('--max-failures', () => {
   it.each([
     ['1', 20, '2 lines failed (--max-failures)'],
-    ['0', 10, '1 lines failed (--max-failures)'],
+    ['0', 10, '1 line failed (--max-failures)'],
     ['9%', 20, '2 lines failed (--max-failures)'],
   ])('%s stops taking lines', async (limit, line, message) => {
     const { result, counts } = await finishedBatch(['--max-failures', limit]);

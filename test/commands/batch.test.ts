@@ -493,7 +493,7 @@ describe('a dry run', () => {
     const { code, stdout, stderr } = await run(['--dry-run', '--concurrency', '2'], { env: {} });
     expect(code).toBe(3);
     expect(JSON.parse(stdout)).toEqual({ lines: 4, good: 1, bad: 3, bytes: 45 });
-    expect(stderr).toContain('3 of 4 lines are wrong; nothing was sent');
+    expect(stderr).toContain('3 of 4 lines are invalid; nothing was sent');
     expect(stderr).toContain('in.jsonl:2:50 n: must be an integer or null, not "x"');
     expect(stderr).toContain('in.jsonl:4:1: must be an object, not an array');
     expect(stderr).toContain('in.jsonl:5:15: not JSON');

@@ -18,15 +18,15 @@ import { openResultFilter } from '../../results/print-result.ts';
 import type { Runtime } from '../../runtime.ts';
 
 /**
- * Puts the results of several batches together, in the order of their lines, and says what is missing. Throws Failure
- * `partial` where lines are missing or were not answered, after all that is there was written.
+ * Combines the results of sharded batches in the order of their lines, and reports missing lines. Throws Failure
+ * `partial` where lines are missing or have no success, after writing all results.
  */
 export async function runBatchMerge({ args, flags }: Invocation, context: Context): Promise<void> {
   const { runtime, stdout, report } = context;
   chooseFormat('lines', flags, stdout.isTerminal);
   const filter = await openResultFilter(flags, context);
   if (args.length === 0)
-    throw usageFailure('there is nothing to merge', 'svc batch merge a.jsonl b.jsonl -o all.jsonl');
+    throw usageFailure('batch merge needs output files', 'run: svc batch merge a.jsonl b.jsonl -o all.jsonl');
   const lineIndex = createLineIndex();
   const checkpoints = args.map((displayPath) => ({ path: resolve(runtime.cwd, displayPath), displayPath }));
   for (const [at, { path, displayPath }] of checkpoints.entries()) {
@@ -42,7 +42,7 @@ export async function runBatchMerge({ args, flags }: Invocation, context: Contex
   if (isComplete) return report.note(summary);
   throw new Failure('partial', summary, {
     applied: 'unknown',
-    hint: 'svc ... --batch --resume with the file of a shard sends what it lacks',
+    hint: 'run the batch of that shard again with --resume',
   });
 }
 
@@ -64,7 +64,7 @@ async function writeMergedResults(
   }
 }
 
-// Of the lines of the input; without it, of all up to the last that is there.
+// Without the input, the lines up to the last result count.
 async function findMissingLines(lineIndex: LineIndex, input: string | undefined, runtime: Runtime): Promise<number[]> {
   const missing: number[] = [];
   if (input === undefined) {
@@ -76,7 +76,7 @@ async function findMissingLines(lineIndex: LineIndex, input: string | undefined,
   return missing;
 }
 
-// Only what is longer than this may be blank to its end.
+// A longer line is not empty.
 const MAX_EMPTY_LINE_BYTES = 1024;
 
 function summarizeMerge(lineIndex: LineIndex, missing: readonly number[]): { summary: string; isComplete: boolean } {
