@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { allCommands, commandGroups } from '../../src/cli/all-commands.ts';
@@ -244,6 +244,16 @@ function isUnbreakable(line: string): boolean {
 function plainWords(text: string): string[] {
   return text.split(/\s+/).filter((word) => word !== '\\' && word !== '#');
 }
+
+describe('the reference', () => {
+  it.each(named)('names every flag of svc $name in its form, once or as a shared flag', ({ command }) => {
+    const text = readFileSync(new URL('../../docs/reference.md', import.meta.url), 'utf8');
+    for (const flag of command.flags.filter(({ isHidden }) => !isHidden)) {
+      expect(text).toContain(`| \`${flagTerm(flag).replaceAll('|', '\\|')}\` |`);
+      if (flag.takes === 'boolean') expect(flagTerm(flag)).not.toContain('<');
+    }
+  });
+});
 
 describe('help for programs', () => {
   it('--json has every command with every flag, and every exit code', async () => {

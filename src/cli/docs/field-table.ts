@@ -3,9 +3,9 @@ import { stringFormats } from '../../fields/string-formats.ts';
 import { writeJson } from '../../json/write-json.ts';
 import { markdownTable } from './markdown-table.ts';
 
-/** The members of a record and of all records in it, as a Markdown table. */
+/** The fields of an object and of all objects in it, as a Markdown table. */
 export function fieldTable(fields: Fields): string {
-  return markdownTable(['member', 'type', 'notes'], fieldRows(fields, ''));
+  return markdownTable(['field', 'type', 'notes'], fieldRows(fields, ''));
 }
 
 function fieldRows(fields: Fields, prefix: string): string[][] {
@@ -26,7 +26,7 @@ function typeText(shape: Shape): string {
 }
 
 function typeName(shape: Shape): string {
-  if (shape.type === 'list') return shape.of.type === 'json' ? 'list' : `list of ${typeText(shape.of)}`;
+  if (shape.type === 'list') return shape.of.type === 'json' ? 'array' : `array of ${typeText(shape.of)}`;
   if (shape.type === 'either') return shape.of.map(typeText).join(' or ');
   return shape.type === 'json' ? 'any JSON' : shape.type;
 }
@@ -52,7 +52,7 @@ const fillNotes = {
   'call-id': 'Default: a new id, unless `--exact`',
   'trace-id': 'Default: the trace of `TRACEPARENT`, else a new id, unless `--exact`',
   'parent-id': 'Default: the parent in `TRACEPARENT`, unless `--exact`',
-  now: 'The time now if absent, unless `--exact`',
+  now: 'The current time if absent, unless `--exact`',
   empty: '`{}` if absent, unless `--exact`',
   project: 'From `SVC_PROJECT_ID` or the profile if absent, unless `--exact`',
   model: 'From `SVC_MODEL` or the profile if absent, unless `--exact`',

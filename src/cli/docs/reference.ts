@@ -1,22 +1,28 @@
-import type { Argument, Command } from '../../command.ts';
+import type { Command } from '../../command.ts';
+import { type Setting, settings } from '../../config/settings.ts';
 import { exitCodes } from '../../errors.ts';
 import type { Flag } from '../../flag.ts';
 import { simulatedFields, unenforcedConstraints } from '../../local-service/model/simulated-fields.ts';
 import { allOperations } from '../../operations/all-operations.ts';
 import type { Operation } from '../../operations/operation.ts';
 import { allCommands } from '../all-commands.ts';
+import { argumentTerm } from '../parse-command-line.ts';
 import { environmentVariables } from './environment-variables.ts';
 import { fieldTable } from './field-table.ts';
-import { exampleLine } from './help-text.ts';
+import { exampleLine, flagTerm } from './help-text.ts';
 import { localServiceSection } from './local-service-reference.ts';
 import { markdownTable } from './markdown-table.ts';
 
-/** The reference documentation, as Markdown: every command, flag, member, exit code and variable. */
+// A flag that at least this many commands have is described once.
+const MIN_SHARING_COMMANDS = 3;
+
+/** The reference documentation, as Markdown: every command, flag, field, exit code, variable and file format. */
 export function referenceMarkdown(): string {
   return [
     '# svc reference',
-    'Generated from the definitions by `npm run generate`; what `svc help` shows comes from the same place.',
+    'Generated from the definitions by `npm run generate`, as are `svc help` and the manual pages.',
     `## Commands\n\n${allCommands.map(({ words }) => `- [svc ${words.join(' ')}](#svc-${words.join('-')})`).join('\n')}`,
+    sharedFlagsSection(),
     ...allCommands.map(commandSection),
     `## Exit codes\n\n${markdownTable(
       ['exit', 'meaning', 'run again?'],
@@ -26,6 +32,7 @@ export function referenceMarkdown(): string {
       ['variable', 'purpose'],
       environmentVariables.map(([name, purpose]) => [`\`${name}\``, purpose]),
     )}`,
+    ...fileSections(),
     localServiceSection(),
     localModelSection(),
     '',
@@ -41,15 +48,81 @@ function commandSection(command: Command): string {
     ...(command.about ? [command.about] : []),
     `    ${name} [flags]${command.argument ? ` ${argumentTerm(command.argument)}` : ''}`,
     ...(command.argument ? [`\`${command.argument.name}\`: ${command.argument.summary}.`] : []),
-    '### Flags',
-    markdownTable(
-      ['flag', 'meaning'],
-      command.flags.map((flag) => [`\`${flagTerm(flag)}\``, flag.summary]),
-    ),
+    ...flagsSection(command),
     ...(operation ? operationSections(operation) : []),
     '### Examples',
     command.examples.map((example) => `${example.why}:\n\n    ${exampleLine(example)}`).join('\n\n'),
   ].join('\n\n');
+}
+
+function listedFlags({ flags }: Command): readonly Flag[] {
+  return flags.filter(({ isHidden }) => !isHidden);
+}
+
+function isShared(flag: Flag): boolean {
+  return commandsWith(flag).length >= MIN_SHARING_COMMANDS;
+}
+
+function commandsWith(flag: Flag): readonly Command[] {
+  return allCommands.filter((command) => listedFlags(command).some((other) => isSameFlag(other, flag)));
+}
+
+function isSameFlag(left: Flag, right: Flag): boolean {
+  return left.summary === right.summary && flagTerm(left) === flagTerm(right);
+}
+
+function sharedFlagsSection(): string {
+  const flags = allCommands.flatMap(listedFlags).filter(isShared);
+  const distinct = flags.filter((flag, at) => flags.findIndex((other) => isSameFlag(other, flag)) === at);
+  return `## Shared flags\n\nFlags that several commands have. Those about the service and the output may come before the command.\n\n${flagTable(distinct)}`;
+}
+
+function flagsSection(command: Command): string[] {
+  const own = listedFlags(command).filter((flag) => !isShared(flag));
+  const shared = listedFlags(command).filter(isShared);
+  return [
+    '### Flags',
+    ...(own.length > 0 ? [flagTable(own)] : []),
+    ...(shared.length > 0
+      ? [
+          `[Shared flags](#shared-flags): ${shared.map(({ name, takes }) => `\`--${takes === 'off' ? 'no-' : ''}${name}\``).join(', ')}.`,
+        ]
+      : []),
+  ];
+}
+
+function flagTable(flags: readonly Flag[]): string {
+  return markdownTable(
+    ['flag', 'meaning'],
+    flags.map((flag) => [`\`${flagTerm(flag)}\``, flag.summary]),
+  );
+}
+
+function fileSections(): string[] {
+  const stored: readonly Setting[] = settings.filter((setting: Setting) => setting.isStored);
+  return [
+    '## Batch result lines\n\n`--batch` writes one JSON object per input line.',
+    markdownTable(
+      ['field', 'meaning'],
+      [
+        ['`line`', 'Number of the input line, from 1'],
+        ['`id`', 'The `custom_id` of the line, or the id in its body; null without one'],
+        ['`status`', 'HTTP status; null if there was no response'],
+        ['`exit_code`', 'Exit code of the request, see [exit codes](#exit-codes)'],
+        ['`applied`', '`yes`, `no` or `unknown`'],
+        ['`reply`', 'The response, with every digit; text if it is not JSON'],
+        ['`error`', 'The error object, as with `--error-format json`'],
+        ['`attempts`', 'Number of attempts'],
+        ['`ms`', 'Duration in milliseconds, retries included'],
+      ],
+    ),
+    '## Checkpoint files\n\nThe output file of a batch (`-o FILE`) is its checkpoint. `FILE.inflight` records each request before svc sends it, and what the batch belongs to: operation, base URL, shard, flags and a digest per input line. It is removed when the run is complete. Keep both files together to continue a run with `--resume`.',
+    '## Profile file\n\n`config.json` in `SVC_CONFIG_DIR` (default: `svc` in the configuration directory of the user), mode 0600: an object with `current`, the name of the default profile, and `profiles`, an object with one object per profile. Change it with `svc profile` and `svc auth`.',
+    markdownTable(
+      ['key', 'meaning'],
+      stored.map(({ name, summary }) => [`\`${name}\``, summary]),
+    ),
+  ];
 }
 
 function operationSections(operation: Operation): string[] {
@@ -63,7 +136,7 @@ function operationSections(operation: Operation): string[] {
     '### Request',
     `POST \`${path}\`, ${scheme} authentication, ${time}.${preview ? ' A preview: the service may change it.' : ''}`,
     fieldTable(operation.body),
-    '### Reply',
+    '### Response',
     fieldTable(operation.reply),
   ];
 }
@@ -74,19 +147,9 @@ function localModelSection(): string {
   );
   return [
     '## The built-in model of the local service',
-    'It answers deterministically from the messages and the seed, under the name `svc-local`. It takes these members without simulating what they do:',
+    'It answers deterministically from the messages and the seed, under the name `svc-local`. It accepts these fields without simulating their effect:',
     [...ignored, ...unenforcedConstraints.map((name) => `structured_outputs.${name}`)]
       .map((name) => `\`${name}\``)
       .join(', '),
   ].join('\n\n');
-}
-
-function argumentTerm({ name, isRepeatable, isRequired }: Argument): string {
-  const term = isRepeatable ? `${name}...` : name;
-  return isRequired ? `<${term}>` : `[${term}]`;
-}
-
-function flagTerm({ name, short, takes, value }: Flag): string {
-  const long = takes === 'boolean' ? `--[no-]${name}` : takes === 'off' ? `--no-${name}` : `--${name}`;
-  return `${short ? `-${short}, ` : ''}${long}${value ? ` ${value}` : ''}`;
 }
