@@ -4,12 +4,12 @@ import { errorCode } from './file-errors.ts';
 import { makeDirectory } from './make-directory.ts';
 
 /**
- * Opens a new file for its owner only that has no name, in a folder that is made (0700) where it is not there: whatever
- * ends the process, nothing of the file stays. Throws what the system throws.
+ * Opens a new file without a name (0600) in a directory, which is created (0700) if needed: the file is gone when the process
+ * ends, however it ends. Throws system errors.
  */
 export async function openAnonymousFile(directory: string): Promise<FileHandle> {
   await makeDirectory(directory, 0o700);
-  // The first name that is free, which nobody else can have: so no chance is needed.
+  // The first free name; `wx` makes sure that no other process has it.
   for (let count = 1; ; count++) {
     const path = join(directory, `.spool.${count}`);
     try {

@@ -1,8 +1,8 @@
 import { Buffer } from 'node:buffer';
 
 /**
- * A writer that many may use at once: what is given in one turn of the event loop, or while a write is under way, goes
- * together. Each promise is settled as the write is that took its bytes. `write` is never called twice at the same time.
+ * A writer for concurrent callers: bytes given in one turn of the event loop, or during a write, are written together. Each
+ * promise settles with the write of its bytes. `write` is never called concurrently.
  */
 export function coalesceWrites(write: (bytes: Buffer) => Promise<void>): (bytes: Uint8Array) => Promise<void> {
   let queued: Uint8Array[] = [];

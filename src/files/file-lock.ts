@@ -4,7 +4,7 @@ import { Failure, type FailureCode } from '../errors.ts';
 import type { Runtime } from '../runtime.ts';
 import { errorCode, isNotFoundError, withFileFailure } from './file-errors.ts';
 
-/** A lock that is held; calling it lets go. */
+/** Releases a lock. */
 export type Unlock = () => Promise<void>;
 
 /** What a lock needs from the runtime. */
@@ -22,10 +22,10 @@ interface LockHolder {
   readonly start: string | undefined;
 }
 
-// Short enough to take turns quickly, with chance in it so that many who wait do not keep step.
+// Short, so that waiting processes take turns quickly; jitter keeps them apart.
 const LOCK_POLL_MS = 10;
 
-// What file systems without hard links say to one.
+// Errors of file systems without hard links.
 const LINK_UNSUPPORTED_CODES = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'];
 
 /** A lock that was taken, was let go of in this moment, or is held, by somebody who may not be known. */
@@ -73,7 +73,7 @@ async function tryLock(file: string, { pid, host, processStart, randomBytes }: L
   }
 }
 
-// A link appears with its content at once, so a lock is never seen without its holder.
+// A link appears together with its content, so a lock file is never empty.
 async function createWithContent(file: string, text: string, temporary: string): Promise<void> {
   await writeFile(temporary, text, { flag: 'wx', mode: 0o600 });
   try {

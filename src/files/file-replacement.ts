@@ -3,14 +3,14 @@ import { basename, dirname, join } from 'node:path';
 import { errorCode, fileFailure, isNotFoundError, withFileFailure } from './file-errors.ts';
 import { renameDurably, resolveSymlinks } from './rename-durably.ts';
 
-/** A file being written under another name, so that nobody ever sees half of it. One that is not committed is to be abandoned. */
+/** A file being written under a temporary name, so that no reader sees half of it. Call `commit` or `abandon`. */
 export interface FileReplacement {
-  /** What is written goes straight to a terminal. */
+  /** Writes go straight to a terminal. */
   readonly isTerminal: boolean;
   readonly write: (bytes: string | Uint8Array) => Promise<void>;
-  /** Puts the new file in the place of the old one, durably. Where that fails the old one stays, and the new one waits for `abandon`. */
+  /** Replaces the old file durably. If that fails, the old file stays; then call `abandon`. */
   readonly commit: () => Promise<void>;
-  /** Leaves the old file as it was; what was written is kept under `path`, or removed without one. */
+  /** Keeps the old file; moves the new one to `path`, or removes it without one. */
   readonly abandon: (path?: string) => Promise<void>;
 }
 
@@ -25,7 +25,7 @@ export async function openReplacement(path: string, displayPath: string, mode = 
       throw error;
     });
     if (existing && !existing.isFile()) return openDirectWriter(path, displayPath);
-    // The target of a link is replaced, not the link.
+    // Replace the target of a symbolic link, not the link.
     const target = await resolveSymlinks(path);
     const { handle, temporary } = await openTemporaryFile(target, existing ? 0o600 : mode);
     // Not at opening, where the umask has a say; where a file system knows no modes the file stays for its owner only.
@@ -46,7 +46,7 @@ export async function openReplacement(path: string, displayPath: string, mode = 
           // A commit that failed last of all, at making the name last, has nothing left to keep.
           if (isNotFoundError(error)) return;
           throw fileFailure(`write ${kept}`, error, {
-            hint: `what there is of it is in ${temporary}`,
+            hint: `the partial output is in ${temporary}`,
           });
         });
       },
@@ -54,7 +54,7 @@ export async function openReplacement(path: string, displayPath: string, mode = 
   });
 }
 
-/** True for a path where a file is or can be, and no device or pipe. */
+/** True if a path is a regular file or directory, or does not exist. */
 export async function isReplaceable(path: string): Promise<boolean> {
   return stat(path).then(
     (found) => found.isFile() || found.isDirectory(),
@@ -74,13 +74,13 @@ export async function writeFileAtomically(
     await file.write(text);
     await file.commit();
   } catch (error) {
-    // The first failure is the one to tell.
+    // Report the first failure.
     await file.abandon().catch(() => {});
     throw error;
   }
 }
 
-// The first name that is free, which nobody else can have: so no chance is needed.
+// The first free name; `wx` makes sure that no other process has it.
 async function openTemporaryFile(target: string, mode: number): Promise<{ handle: FileHandle; temporary: string }> {
   for (let count = 1; ; count++) {
     const temporary = join(dirname(target), `.${basename(target)}.${count}.tmp`);
@@ -93,7 +93,7 @@ async function openTemporaryFile(target: string, mode: number): Promise<{ handle
 }
 
 async function openDirectWriter(path: string, displayPath: string): Promise<FileReplacement> {
-  // Loaded where there is no regular file only.
+  // Loaded only for devices and pipes.
   const { isatty } = await import('node:tty');
   const handle = await open(path, 'w');
   return {

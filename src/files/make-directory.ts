@@ -3,8 +3,8 @@ import { dirname } from 'node:path';
 import { errorCode } from './file-errors.ts';
 
 /**
- * Makes a folder and those around it, and says whether it was not there. Throws what the system says. Node's own way of
- * making several never ends where the system says that a folder does not exist in one that does, as /proc does.
+ * Creates a directory and its parents; returns false if it already existed. Throws system errors. Node's recursive mkdir never
+ * returns where the system reports ENOENT in an existing directory, as /proc does.
  */
 export async function makeDirectory(path: string, mode: number): Promise<boolean> {
   try {
@@ -16,7 +16,7 @@ export async function makeDirectory(path: string, mode: number): Promise<boolean
   }
   await makeDirectory(dirname(path), mode);
   await mkdir(path, { mode }).catch((error: unknown) => {
-    // Another process may have been as quick.
+    // Another process may have created it meanwhile.
     if (errorCode(error) !== 'EEXIST') throw error;
   });
   return true;

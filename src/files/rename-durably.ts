@@ -2,16 +2,16 @@ import { open, readlink, realpath, rename } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { errorCode, isNotFoundError } from './file-errors.ts';
 
-// What systems say that cannot sync a folder; there is nothing more to be done then.
+// Errors of systems that cannot sync a directory.
 const SYNC_UNSUPPORTED_CODES = ['EINVAL', 'EPERM', 'EISDIR', 'ENOTSUP'];
 
-/** Gives a file another name, replacing what has it, so that the name lasts even if the power fails. Throws what the system throws. */
+/** Renames a file, replacing the target, so that the new name survives a power failure. Throws system errors. */
 export async function renameDurably(from: string, to: string): Promise<void> {
   await rename(from, to);
   await syncDirectory(dirname(to));
 }
 
-/** Makes the names in a folder last even if the power fails, where the system can. Throws what the system throws. */
+/** Syncs a directory, where the system supports it, so that its entries survive a power failure. Throws system errors. */
 export async function syncDirectory(path: string): Promise<void> {
   try {
     const directory = await open(path, 'r');
@@ -21,7 +21,7 @@ export async function syncDirectory(path: string): Promise<void> {
   }
 }
 
-/** Where a path leads through symbolic links, even if nothing is there yet. */
+/** The target of a path through symbolic links, even if the target does not exist. */
 export async function resolveSymlinks(path: string): Promise<string> {
   try {
     return await realpath(path);

@@ -97,7 +97,7 @@ describe('the same job again', () => {
     const { stdout, stderr } = await run(train);
     expect(stdout).toBe('');
     expect(stderr).toBe(
-      `svc: the same job was sent at ${when} and was applied; nothing was sent\n  job: ${id}\n  svc train log shows it; --allow-duplicate sends it all the same\n`,
+      `svc: the same job was sent at ${when} and was applied; nothing was sent\n  job: ${id}\n  svc train log lists it; to send it again: --allow-duplicate\n`,
     );
     const { error } = JSON.parse((await run([...train, '--error-format', 'json'])).stderr);
     expect(error).toMatchObject({ code: 'guard', exit_code: 13, applied: 'no', ids: { job: id } });
@@ -187,7 +187,7 @@ describe('the ledger of svc train', () => {
     const { code, stderr } = await run(train);
     expect({ code, stderr }).toEqual({
       code: 12,
-      stderr: expect.stringMatching(/^svc: cannot write the ledger .*: it is a folder\n {2}SVC_DATA_DIR names/),
+      stderr: expect.stringMatching(/^svc: cannot write the job history .*: it is a folder\n {2}set SVC_DATA_DIR to/),
     });
     expect(recorded).toEqual([]);
   });
@@ -210,7 +210,7 @@ describe('the ledger of svc train', () => {
     expect({ code, stdout, stderr }).toEqual({
       code: 0,
       stdout: `{"id":"${id}"}\n`,
-      stderr: expect.stringMatching(/^svc: warning: what became of the job is not in the ledger, .*it is a folder/),
+      stderr: expect.stringMatching(/^svc: warning: could not record the outcome of the job, .*it is a folder/),
     });
   });
 });

@@ -81,9 +81,9 @@ describe('svc train lint', () => {
 
   it('is text for eyes on a terminal', async () => {
     const { stdout } = await lint(['equal.jsonl'], { terminal: true });
-    expect(stdout).toMatch(/^groups +2, of which 1 can teach nothing$/m);
+    expect(stdout).toMatch(/^groups +2 \(1 without a training signal\)$/m);
     expect(stdout).toMatch(/^trajectories +4; per group 2$/m);
-    expect(stdout).toMatch(/^rewards +mean 0.75, spread 0.433013 \(within groups 0.25\), min 0, max 1$/m);
+    expect(stdout).toMatch(/^rewards +mean 0.75, standard deviation 0.433013 \(within groups 0.25\), min 0, max 1$/m);
     expect(stdout).toMatch(/^ {2}0 +█{14} 1\n(.*\n)+ {2}1 +█{40} 3$/m);
     expect(stdout).toMatch(/^zero-variance, once: all rewards .*\n {2}equal.jsonl:1:1 trajectory_groups\[0\]: all 2/m);
     expect(stdout).not.toMatch(/^nan/m);

@@ -78,7 +78,7 @@ describe('svc train log', () => {
   });
 
   it.each([
-    ['--limit 0', ['--limit', '0'], 2, /--limit cannot be "0"/],
+    ['--limit 0', ['--limit', '0'], 2, /--limit: "0" is not a positive integer/],
     ['a word', ['x'], 2, /too many arguments|expected 0 arguments/i],
   ])('with %s is a wrong command line', async (_, args, code, says) => {
     const { stderr, ...rest } = await svc(['train', 'log', ...args]);
@@ -87,7 +87,10 @@ describe('svc train log', () => {
 
   it('says which line of the ledger is none', async () => {
     const { code, stderr } = await svc(['train', 'log'], { cwd: home(`${text}{}\n`) });
-    expect({ code, stderr }).toEqual({ code: 12, stderr: expect.stringMatching(/training-jobs.jsonl:5 is no entry/) });
+    expect({ code, stderr }).toEqual({
+      code: 12,
+      stderr: expect.stringMatching(/training-jobs.jsonl:5: not a valid record/),
+    });
   });
 });
 
@@ -107,6 +110,6 @@ describe('log is a command only as the first word after train', () => {
   it('and help of train names it', async () => {
     const { stdout } = await svc(['train', '--help']);
     expect(stdout).toMatch(/^Commands:\n {2}svc train lint +Check .*\n {2}svc train log +List the training jobs/m);
-    expect((await svc(['help', 'train', 'log'])).stdout).toMatch(/^Usage: svc train log/);
+    expect((await svc(['help', 'train', 'log'])).stdout).toMatch(/^Usage:\n {2}svc train log/m);
   });
 });

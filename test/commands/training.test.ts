@@ -192,7 +192,7 @@ describe('what is not sent', () => {
       'a group that has none',
       ['bare.jsonl', '--group-by', 'metadata.task'],
       3,
-      /bare\.jsonl:1:1: has no metadata\.task/,
+      /bare\.jsonl:1:1: has no metadata\.task to group by/,
     ],
     [
       'groups to be grouped',
@@ -204,7 +204,7 @@ describe('what is not sent', () => {
       'strangers without a copy',
       ['-', '--no-spool', '--group-by', 'metadata.task'],
       3,
-      /stdin:3:1: its group, "b", is over/,
+      /stdin:3:1: its group, "b", has already ended/,
       lines.join('\n'),
     ],
     [
@@ -223,18 +223,18 @@ describe('what is not sent', () => {
       2,
       /--set cannot change trajectories/,
     ],
-    ['a path that is none', ['runs.jsonl', '--group-by', '[]'], 2, /--group-by cannot read "\[\]"/],
+    ['a path that is none', ['runs.jsonl', '--group-by', '[]'], 2, /--group-by: "\[\]"/],
     [
       'grouping of nothing',
       ['-f', 'job.json', '--group-by', 'a'],
       2,
-      /--group-by is for files with a trajectory a line/,
+      /--group-by needs files with one trajectory per line/,
     ],
     [
       'changes without a copy',
       ['-f', '-', '--no-spool', '--set', 'x=1'],
       2,
-      /with --no-spool stdin goes as it is/,
+      /with --no-spool, stdin is sent unchanged/,
       '{}',
     ],
   ])('%s', async (_, args, code, says, stdin) => {

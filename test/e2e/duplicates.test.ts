@@ -54,7 +54,7 @@ describe('a job that is under way', () => {
     expect(await outcomes(cwd)).toEqual(['unknown']);
     expect(await run(train, { cwd, env })).toMatchObject({
       code: 13,
-      stderr: expect.stringMatching(/whether it was applied is not known.*\n.*look at the service first/),
+      stderr: expect.stringMatching(/and may have been applied.*\n.*check the service first/),
     });
     expect(server.received).toHaveLength(1);
   });

@@ -85,7 +85,7 @@ describe('a replaced file', () => {
     await kept.abandon(`${path}.partial`);
     await expect(stuck.abandon(join(cwd, 'folder'))).rejects.toMatchObject({
       code: 'local',
-      facts: { hint: `what there is of it is in ${join(cwd, '.f.3.tmp')}` },
+      facts: { hint: `the partial output is in ${join(cwd, '.f.3.tmp')}` },
     });
     expect(readdirSync(cwd).sort()).toEqual(['.f.3.tmp', 'f', 'f.partial', 'folder']);
     expect(readFileSync(`${path}.partial`, 'utf8')).toBe('text');

@@ -2,14 +2,14 @@ import type { Context } from '../../context.ts';
 import { formatTransfer } from '../../output/transfer-text.ts';
 import type { CheckedContent } from '../../train/stream/checked-content.ts';
 
-/** Reading for the first time, as it is shown on a terminal. */
+/** The progress of the first read, shown on a terminal. */
 export interface CheckProgress {
-  /** Says how many bytes have passed. Throws where the process was asked to end. */
+  /** Updates the number of bytes read. Throws if the process was asked to end. */
   readonly onBytes: (bytes: number) => void;
   readonly end: () => void;
 }
 
-/** Begins to show how far the checks of some trajectories have come. */
+/** Shows the progress of the checks. */
 export function showCheckProgress(
   { content, checks }: CheckedContent,
   { runtime, signal, startSpinner }: Context,

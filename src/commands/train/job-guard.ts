@@ -7,15 +7,15 @@ import { jobHistoryFile } from '../../train/history/job-history.ts';
 import type { TrainingFacts } from '../../train/history/training-facts.ts';
 import type { JobOutcome } from '../../train/history/training-job.ts';
 
-/** Stands between a training job and the service, so that the same job is not sent twice by mistake. */
+/** Prevents the same training job from being sent twice by mistake. */
 export interface JobGuard {
-  /** Lets a job leave. Throws Failure `guard` where the same job was sent before, and `local` where nobody can tell. */
+  /** Records a job before it is sent. Throws Failure `guard` if the same job was sent before, and `local` if svc cannot know. */
   readonly begin: (facts: TrainingFacts) => Promise<void>;
-  /** Keeps what became of the job, if it was let go. Where that fails the user is warned: the job is what matters. */
+  /** Records the outcome of a job that was sent. A failure is a warning, because the job itself is done. */
   readonly end: (outcome: JobOutcome) => Promise<void>;
 }
 
-/** The guard of one command, on the ledger in the data folder. */
+/** The guard of one command, on the job history in the data directory. */
 export function createJobGuard(
   { url, isLocal }: Destination,
   allowsDuplicate: boolean,
@@ -35,7 +35,7 @@ export function createJobGuard(
     end: async (outcome) => {
       await recordOutcome?.(outcome).catch((error: unknown) =>
         report.warn(
-          `what became of the job is not in the ledger, so the same job will be refused: ${toFailure(error).message}`,
+          `could not record the outcome of the job, so svc will refuse to send it again: ${toFailure(error).message}`,
         ),
       );
     },

@@ -6,7 +6,7 @@ import { countTrajectories, createTrainingFacts } from '../../train/history/trai
 import { digestBytes } from '../../train/stream/digest-bytes.ts';
 import { createJobGuard } from './job-guard.ts';
 
-/** Guards training jobs that are lines of a file, each by itself: they stand in the ledger like all others. */
+/** Guards each line of a batch as a training job of its own, in the same job history. */
 export function createLineObserver(
   destination: Destination,
   allowsDuplicate: boolean,

@@ -23,7 +23,7 @@ interface ListedJob {
   readonly status: JobStatus;
 }
 
-/** Lists the training jobs that were sent from here, the newest last: a table on a terminal, JSON elsewhere. */
+/** Lists the training jobs sent from this machine, newest last. */
 export const runTrainLog: RunCommand = async ({ flags }, context) => {
   const { runtime } = context;
   const output = await openResultOutput('rows', flags, context);
@@ -39,11 +39,11 @@ export const runTrainLog: RunCommand = async ({ flags }, context) => {
 function parseLimit(text: string | undefined): number {
   if (text === undefined) return Number.POSITIVE_INFINITY;
   if (!/^[1-9]\d{0,8}$/.test(text))
-    throw usageFailure(`--limit cannot be ${JSON.stringify(text)}`, 'write a number from 1 on');
+    throw usageFailure(`--limit: ${JSON.stringify(text)} is not a positive integer`, 'for example --limit 10');
   return Number(text);
 }
 
-// Every member as the ledger has it, those of the outcome last.
+// Every field as recorded, those of the outcome last.
 function jobToJson({ record: { start, end }, status }: ListedJob): JsonValue {
   const fields = [start, end].flatMap((node) => (node ? Array.from(membersOf(node)) : []));
   const known = fields.flatMap(({ key, value }) =>
@@ -62,7 +62,7 @@ function jobToRow({ record: { start, end }, status }: ListedJob): string[] {
     (firstStringMember(start, 'digest') ?? '').slice(0, 12),
     sizeColumn(getMember(start, 'bytes')),
     status,
-    // A name may have a line end in it.
+    // A file name may contain a line feed.
     files.join(' ').replace(/\s/g, ' '),
   ];
 }

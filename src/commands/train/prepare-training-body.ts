@@ -12,10 +12,10 @@ import { singlePassBody } from './single-pass-body.ts';
 import type { TrainingInput } from './training-input.ts';
 import type { PreparedTraining, TrainingRequest } from './training-request.ts';
 
-// A body like that of any other operation, which is held while it is sent.
+// A body up to this size is held in memory, like that of any other operation.
 const MAX_BUFFERED_BODY_BYTES = 256 * 1024;
 
-/** What is sent of a job that was gathered, after it was checked, or to be checked while it is sent. Throws Failure `body` where it is wrong. */
+/** Checks a training job and returns its body; input that can be read only once is checked while it is sent. Throws Failure `body`. */
 export async function prepareTrainingBody(
   { built, trajectories, trainingBody, files }: TrainingInput,
   request: TrainingRequest,

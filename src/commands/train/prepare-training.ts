@@ -7,9 +7,9 @@ import type { PreparedTraining, TrainingRequest } from './training-request.ts';
 import { createTrajectorySources } from './trajectory-sources.ts';
 
 /**
- * Makes the body of a training job, in memory for one trajectory. Its files are read twice: now they are checked, counted
- * and hashed, and again when the body is asked for. Under `--no-spool` what can be read once only is checked while it is
- * sent, and the end is withheld until then. Throws Failure: usage, `local` for files, `body`.
+ * Prepares the body of a training job; memory is bounded by one trajectory. Files are read twice: now to check, count and hash
+ * them, and again when the body is sent. With `--no-spool`, input that can be read only once is checked while it is sent,
+ * and its end is withheld until the checks pass. Throws Failure: usage, `local` for files, `body`.
  */
 export async function prepareTraining(request: TrainingRequest, context: Context): Promise<PreparedTraining> {
   keepHeapSmall();

@@ -13,8 +13,8 @@ import type { TrainingInput } from './training-input.ts';
 import type { TrainingRequest } from './training-request.ts';
 
 /**
- * The body of trajectories that can be read once only, sent as they come. Its end is given away when everything has
- * passed the checks and the guard; else the Failure is thrown, and the request is not complete.
+ * The body of trajectories that can be read only once, sent as they are read. Its end is sent after everything has passed
+ * the checks and the guard; otherwise the Failure is thrown, and the request stays incomplete.
  */
 export function singlePassBody(
   {
@@ -55,7 +55,7 @@ export function singlePassBody(
   };
 }
 
-// The checks say that nothing was sent, which is true of all bodies but this one.
+// The checks report that nothing was sent, which is true for all bodies but this one.
 function canceledUploadFailure(error: unknown): unknown {
   if (!(error instanceof Failure)) return error;
   const message = error.message.replace(/; nothing was sent$/, '; svc canceled the upload, and nothing was applied');

@@ -12,17 +12,17 @@ import type { TextSource } from '../../train/stream/text-source.ts';
 import type { TrajectoryChecks } from '../../train/stream/trajectory-checks.ts';
 import { showCheckProgress } from './check-progress.ts';
 
-/** A whole body of a training job, read for the first time unless that can be done once only. */
+/** A whole body of a training job, read for the first time unless it can be read only once. */
 export interface TrainingBody {
-  /** What of it is no trajectory, for making a draft of it. */
+  /** All of it but the trajectories, for the draft. */
   readonly envelope: LabeledBytes;
   readonly content: BodyContent;
   readonly checks: TrajectoryChecks;
-  /** What all of it measures, if it was read. */
+  /** The digest of all of it, if it was read. */
   readonly bodyDigest: BodyDigest | undefined;
 }
 
-/** Reads a whole body for the first time. Throws usage where flags would change one that can be read once only. */
+/** Reads a whole body for the first time. Throws usage if flags would change one that can be read only once. */
 export async function readTrainingBody(
   source: TextSource,
   { operation, args, flags }: CommandInput,
@@ -32,7 +32,7 @@ export async function readTrainingBody(
   if (source.isSinglePass) {
     if (args.length > 0 || hasBodyFlags(operation, flags))
       throw usageFailure(
-        `with --no-spool ${source.label} goes as it is`,
+        `with --no-spool, ${source.label} is sent unchanged`,
         'leave out --no-spool, or the flags that change it',
       );
     return { envelope: { label: source.label, bytes: Buffer.from('{}') }, content, checks, bodyDigest: undefined };
@@ -49,7 +49,7 @@ export async function readTrainingBody(
   return { envelope: labeledEnvelope(source.label, content, checks), content, checks, bodyDigest: fullDigest };
 }
 
-/** The body without its trajectories, which can be read when all of it has passed. */
+/** The body without its trajectories, once all of it was read. */
 export function labeledEnvelope(label: string, content: BodyContent, checks: TrajectoryChecks): LabeledBytes {
   const { bytes, locationAt } = content.envelope();
   const [structureError] = checks.structureErrors();

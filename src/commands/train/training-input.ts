@@ -7,17 +7,17 @@ import type { TrainingFlags } from './training-flags.ts';
 import type { TrainingRequest } from './training-request.ts';
 import type { TrajectorySources } from './trajectory-sources.ts';
 
-/** A draft without its trajectories, and where they come from, if they are not in it. */
+/** A draft, and the trajectories that are not in it. */
 export interface TrainingInput {
   readonly built: BuiltBody;
   readonly trajectories: CheckedContent | undefined;
-  /** They come from the body of `-f` or stdin. */
+  /** The body of `-f` or stdin, if the trajectories are in it. */
   readonly trainingBody: TrainingBody | undefined;
-  /** What was named on the command line, for telling later what was sent. */
+  /** The files of the command line, for the job history. */
   readonly files: readonly string[];
 }
 
-/** Makes the draft of a training job and opens its files; a whole body that can be read again has been read. Throws as buildBody and openSource do. */
+/** Builds the draft of a training job and opens its files; reads a whole body that can be read again. Throws as buildBody and openTextSource do. */
 export async function gatherTrainingInput(
   { input, buildOptions }: TrainingRequest,
   flags: TrainingFlags,

@@ -6,25 +6,25 @@ import type { RequestObserver } from '../../client/request-observer.ts';
 import type { RequestBody } from '../../http/message.ts';
 import type { JobGuard } from './job-guard.ts';
 
-/** What a training job is made of. */
+/** The input of a training job. */
 export interface TrainingRequest {
   readonly input: CommandInput;
   readonly buildOptions: BuildOptions;
   readonly strictness: Strictness;
-  /** It is shown only: what is shown is complete or nothing, whatever `--no-spool` says. */
+  /** The body is printed, not sent: then `--no-spool` has no effect. */
   readonly isPreview: boolean;
-  /** Asked when all is known of a job that is sent, before it is complete at the service; what it throws ends it. */
+  /** Called before the body is complete at the service; an error cancels the request. */
   readonly guard: JobGuard;
 }
 
-/** A training job that was checked, or that is checked while it is sent. */
+/** A training job that was checked, or is checked while it is sent. */
 export interface PreparedTraining {
   readonly draft: Draft;
-  /** The body with its trajectories; absent where the draft is all of it. */
+  /** The body with its trajectories; undefined if the draft is all of it. */
   readonly body?: RequestBody;
-  /** The body can be given away once. */
+  /** The body can be sent only once. */
   readonly isSingleUse?: boolean;
-  /** To be told when the job leaves, and what became of it. */
+  /** Called before the job is sent, and with its outcome. */
   readonly observer: RequestObserver;
   readonly close: () => Promise<void>;
 }

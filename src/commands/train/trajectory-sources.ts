@@ -6,16 +6,16 @@ import { openTextSource } from '../../train/stream/open-text-source.ts';
 import { createSpool } from '../../train/stream/spool.ts';
 import type { TextSource } from '../../train/stream/text-source.ts';
 
-/** The texts with trajectories that one command reads. */
+/** Opens and closes the input files of a command. */
 export interface TrajectorySources {
-  /** A file, or stdin for `-` and where nothing is named. */
+  /** Opens a file; stdin for `-` or without a path. */
   readonly open: (path?: string) => Promise<TextSource>;
-  /** Some files and what is in some folders. */
+  /** Opens files, and the files of directories. */
   readonly openAll: (paths: readonly string[]) => Promise<readonly TextSource[]>;
   readonly close: () => Promise<void>;
 }
 
-/** No sources yet; `isSpooled`: what can be read once only is copied to the data folder. All of it throws Failure `local`. */
+/** `isSpooled`: input that can be read only once is copied to the data directory. All functions throw Failure `local`. */
 export function createTrajectorySources({ runtime, signal, report }: Context, isSpooled: boolean): TrajectorySources {
   const spool = isSpooled ? createSpool(dataDirectory(runtime)) : undefined;
   const opened: TextSource[] = [];

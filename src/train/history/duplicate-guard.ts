@@ -8,16 +8,16 @@ import type { TrainingJobRecord } from './job-records.ts';
 import { type JobStatus, jobStatus } from './job-status.ts';
 import { formatEndLine, formatStartLine, type JobOutcome, type JobSender, type TrainingJob } from './training-job.ts';
 
-/** What the guard needs of the world. */
+/** What the guard needs of the runtime. */
 export type DuplicateGuardContext = LockRuntime & Pick<Runtime, 'now'>;
 
-/** Tells the ledger what became of a job that was begun. Throws Failure `local` where it cannot be written. */
+/** Adds the outcome of a job to the history. Throws Failure `local` if it cannot be written. */
 export type RecordOutcome = (outcome: JobOutcome) => Promise<void>;
 
 /**
- * Enters a job in a ledger, durably, so that it may leave. Throws Failure `guard` where the same job was applied before,
- * may have been, or is under way, unless duplicates are allowed; one that was refused or did not leave is no reason.
- * Of many processes that ask at once for the same job only one may send it.
+ * Records a job durably before it is sent. Throws Failure `guard` if the same job was applied before, may have been, or is
+ * in flight, unless duplicates are allowed; a job that was rejected or never sent does not count. Of many processes that
+ * ask at once for the same job, only one may send it.
  */
 export async function recordJobStart(
   job: TrainingJob,
@@ -36,7 +36,7 @@ export async function recordJobStart(
     withJobHistory(path, context, ({ appendLine }) => appendLine(formatEndLine(outcome, sender, now())));
 }
 
-// Of several the last is told, which is the one a user remembers.
+// The last of several, which is the one a user remembers.
 function duplicateFailure(
   job: TrainingJob,
   records: readonly TrainingJobRecord[],
@@ -47,7 +47,7 @@ function duplicateFailure(
   const id = firstStringMember(earlier.end, 'id');
   const { message, hint } = describeDuplicate(earlier, jobStatus(earlier, context));
   return new Failure('guard', `${message}; nothing was sent`, {
-    hint: `${hint}--allow-duplicate sends it all the same`,
+    hint: `${hint}to send it again: --allow-duplicate`,
     applied: 'no',
     ids: id === undefined ? {} : { job: id },
   });
@@ -69,11 +69,11 @@ function describeDuplicate(
   const pid = getMember(start, 'pid');
   const who = `process ${pid && rawText(pid)} on ${firstStringMember(start, 'host')}`;
   if (status === 'applied')
-    return { message: `the same job was sent at ${when} and was applied`, hint: 'svc train log shows it; ' };
+    return { message: `the same job was sent at ${when} and was applied`, hint: 'svc train log lists it; ' };
   if (status === 'under-way')
-    return { message: `the same job is under way since ${when}, in ${who}`, hint: 'wait for it; ' };
+    return { message: `the same job is in flight since ${when}, in ${who}`, hint: 'wait for it, or ' };
   return {
-    message: `the same job was sent at ${when} by ${who}, and whether it was applied is not known`,
-    hint: 'look at the service first; ',
+    message: `the same job was sent at ${when} by ${who}, and may have been applied`,
+    hint: 'check the service first; ',
   };
 }

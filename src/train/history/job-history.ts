@@ -8,22 +8,22 @@ import { makeDirectory } from '../../files/make-directory.ts';
 import { syncDirectory } from '../../files/rename-durably.ts';
 import { completeLength, parseJobRecords, type TrainingJobRecord } from './job-records.ts';
 
-/** A ledger while nobody else can write to it. */
+/** The job history while no other process can write to it. */
 export interface OpenJobHistory {
   readonly records: readonly TrainingJobRecord[];
-  /** Adds a line, once; it lasts when this returns, even if the power fails. Where that fails the ledger is as it was. */
+  /** Appends a line durably, once. If that fails, the file is unchanged. */
   readonly appendLine: (line: string) => Promise<void>;
 }
 
-// Who holds the lock writes one line; a disk may be slow, and many processes may wait.
+// The holder writes one line; a disk may be slow, and many processes may wait.
 const LOCK_TIMEOUT_MS = 30_000;
 
-/** The ledger of training jobs in a data folder. */
+/** The path of the job history in a data directory. */
 export function jobHistoryFile(directory: string): string {
   return join(directory, 'training-jobs.jsonl');
 }
 
-/** The jobs in a ledger, the oldest first; none where there is no ledger yet. Throws Failure `local` where it cannot be read. */
+/** The recorded jobs, oldest first; none if the file does not exist. Throws Failure `local` if it cannot be read. */
 export async function readJobHistory(path: string): Promise<TrainingJobRecord[]> {
   const bytes = await readFile(path).catch((error: unknown) => {
     if (isNotFoundError(error)) return Buffer.alloc(0);
@@ -33,13 +33,13 @@ export async function readJobHistory(path: string): Promise<TrainingJobRecord[]>
 }
 
 /**
- * Opens a ledger while no other process can, making it (0600, in a 0700 folder) where it is not there and mending a last
- * line that was torn. Throws Failure `local` where that is not possible.
+ * Opens the history under its lock, creates it (0600, in a 0700 directory) if it does not exist, and repairs a last line
+ * that is incomplete. Throws Failure `local` if that is not possible.
  */
 export async function withJobHistory<T>(
   path: string,
   context: LockRuntime,
-  action: (ledger: OpenJobHistory) => Promise<T>,
+  action: (history: OpenJobHistory) => Promise<T>,
 ): Promise<T> {
   await withWriteFailure(path, () => makeDirectory(dirname(path), 0o700));
   const unlock = await acquireLock(path, path, context, LOCK_TIMEOUT_MS);
@@ -83,8 +83,8 @@ async function withWriteFailure<T>(path: string, action: () => Promise<T>): Prom
 }
 
 function jobHistoryFailure(how: string, path: string, error: unknown): Failure {
-  return fileFailure(`${how} the ledger of training jobs, ${path}`, error, {
-    hint: 'SVC_DATA_DIR names another folder for it',
+  return fileFailure(`${how} the job history ${path}`, error, {
+    hint: 'set SVC_DATA_DIR to another directory',
     applied: 'no',
   });
 }

@@ -3,7 +3,7 @@ import { Failure } from '../../errors.ts';
 import { firstStringMember, type JsonNode } from '../../json/json-node.ts';
 import { tryParseJson } from '../../json/parse-json.ts';
 
-/** A job in a ledger: the line it was started with, and the last one that says what became of it. */
+/** A recorded job: the line written before it was sent, and the last line with its outcome. */
 export interface TrainingJobRecord {
   readonly start: JsonNode;
   readonly end: JsonNode | undefined;
@@ -12,9 +12,9 @@ export interface TrainingJobRecord {
 const LINE_END = 0x0a;
 
 /**
- * The jobs in the text of a ledger, the oldest first. A last line that is torn, as a process that is killed leaves it,
- * says nothing: what it would have said had not happened yet, or has no known outcome. Throws Failure `local` for any
- * other line that is no entry, because then nobody can tell what was sent.
+ * The jobs in the text of a job history, oldest first. An incomplete last line, as a killed process leaves it, is ignored:
+ * its event had not happened yet, or has no known outcome. Throws Failure `local` for any other invalid line, because then
+ * svc cannot know what was sent.
  */
 export function parseJobRecords(bytes: Buffer, path: string): TrainingJobRecord[] {
   const records = new Map<string, TrainingJobRecord>();
@@ -29,7 +29,7 @@ export function parseJobRecords(bytes: Buffer, path: string): TrainingJobRecord[
   return [...records.values()];
 }
 
-/** How many bytes of a ledger are lines; a last one without its end is one where it is JSON. */
+/** How many bytes of a job history are complete lines; a last line without a line feed counts if it is JSON. */
 export function completeLength(bytes: Buffer): number {
   const end = bytes.lastIndexOf(LINE_END) + 1;
   return tryParseJson(bytes.subarray(end)) ? bytes.length : end;
@@ -45,8 +45,8 @@ function* splitLines(bytes: Buffer): Generator<{ line: Buffer; number: number }>
 }
 
 function invalidRecordFailure(path: string, line: number): Failure {
-  return new Failure('local', `${path}:${line} is no entry of a training job, so nobody can tell what was sent`, {
-    hint: 'mend that line; or move the file away, and svc knows of no earlier job',
+  return new Failure('local', `${path}:${line}: not a valid record of a training job, so earlier jobs are unknown`, {
+    hint: 'fix that line, or move the file away to start without earlier jobs',
     applied: 'no',
   });
 }

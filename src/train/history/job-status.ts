@@ -2,10 +2,10 @@ import { firstStringMember, getMember, rawText } from '../../json/json-node.ts';
 import type { Runtime } from '../../runtime.ts';
 import type { TrainingJobRecord } from './job-records.ts';
 
-/** What is known of a job. `under-way`: it has no outcome yet, and the process that sends it is running here. */
+/** The outcome of a job. `under-way`: none yet, and the process that sends it is running on this machine. */
 export type JobStatus = 'applied' | 'not-applied' | 'unknown' | 'under-way';
 
-/** What is known of a job as far as this machine can tell. What began and has neither outcome nor process may have been applied. */
+/** The outcome of a job as far as this machine knows. A job without an outcome and without a process may have been applied. */
 export function jobStatus(
   { start, end }: TrainingJobRecord,
   { host, isRunning }: Pick<Runtime, 'host' | 'isRunning'>,

@@ -3,7 +3,7 @@ import { firstStringMember, getMember, itemsOf, type JsonNode, rootOf } from '..
 import type { BodyDigest } from '../stream/body-digest.ts';
 import type { TrainingJob } from './training-job.ts';
 
-/** What a training job is, before it is given away. */
+/** What identifies a training job, before it is sent. */
 export type TrainingFacts = Omit<TrainingJob, 'target'>;
 
 /** How many groups and trajectories there are. */
@@ -12,7 +12,7 @@ export interface TrajectoryCounts {
   readonly trajectoryCount: () => number;
 }
 
-/** The facts of a body that measures so much and of which the draft is all but the trajectories that are counted. */
+/** The facts of a body with this digest; the draft holds everything but the counted trajectories. */
 export function createTrainingFacts(
   bodyDigest: BodyDigest,
   { doc }: Draft,
@@ -23,7 +23,7 @@ export function createTrainingFacts(
   return { ...bodyDigest, model, files, groups: counts.groupCount(), trajectories: counts.trajectoryCount() };
 }
 
-/** Counts the trajectories in a draft that is all of a body. */
+/** Counts the trajectories in a draft that holds the whole body. */
 export function countTrajectories({ doc }: Draft): TrajectoryCounts {
   const groups = arrayItems(rootOf(doc), 'trajectory_groups');
   const sizes = groups.map((group) => arrayItems(group, 'trajectories').length);

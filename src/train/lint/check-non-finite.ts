@@ -4,16 +4,16 @@ import type { TrajectoryChecks } from '../stream/trajectory-checks.ts';
 import type { TrajectoryEvent } from '../stream/trajectory-event.ts';
 import { replaceNonFiniteNumbers } from './non-finite-numbers.ts';
 
-/** A trajectory that was judged, as it is on its way. */
+/** A checked trajectory. */
 export interface CheckedTrajectory {
   readonly root: JsonNode;
-  /** The offsets of what is no number in it; there it reads as 0. */
+  /** The offsets of NaN and Infinity in it, which read as 0. */
   readonly nonFiniteOffsets: readonly number[];
-  /** Why it is no JSON all the same. */
+  /** Why it is not valid JSON. */
   readonly syntaxError: InvalidTextError | undefined;
 }
 
-/** Has a trajectory judged, also one that is no JSON only because of NaN or Infinity in it. Throws UnreadableText for others. */
+/** Checks a trajectory, even if NaN or Infinity make it invalid JSON. Throws InvalidTextError for other invalid JSON. */
 export function checkAllowingNonFinite(
   event: TrajectoryEvent & { readonly kind: 'trajectory' },
   label: string,

@@ -2,19 +2,19 @@ import type { TextLocation } from '../stream/text-location.ts';
 import type { LintKind } from './lint-kinds.ts';
 import { addReward, classifyVariance, createRewardStats, type RewardStats } from './reward-stats.ts';
 
-/** What is known of a group so far; small, because there may be many at a time. */
+/** Statistics of a group so far; small, because many groups may be open at a time. */
 export interface GroupStats {
   readonly index: number;
   readonly label: string;
   readonly location: TextLocation;
   count: number;
   readonly rewards: RewardStats;
-  /** Those of its first trajectory. */
+  /** The hash of the tools of its first trajectory. */
   tools: string;
   hasMixedTools: boolean;
 }
 
-/** A group of which no trajectory has come; `index` is its place among all groups. */
+/** An empty group; `index` is its position among all groups, from 0. */
 export function createGroupStats(index: number, label: string, location: TextLocation): GroupStats {
   return { index, label, location, count: 0, rewards: createRewardStats(), tools: '', hasMixedTools: false };
 }
@@ -27,11 +27,12 @@ export function addTrajectory(group: GroupStats, reward: string | undefined, too
   if (reward !== undefined) addReward(group.rewards, reward);
 }
 
-/** What there is to say about a group that is complete. */
+/** The findings of a complete group. */
 export function groupFindings({ count, rewards, hasMixedTools }: GroupStats): [kind: LintKind, message: string][] {
   const findings: [LintKind, string][] = [];
   if (count === 0) findings.push(['empty-group', 'has no trajectories']);
-  if (count === 1) findings.push(['single-trajectory', 'has one trajectory, and nothing to compare it with']);
+  if (count === 1)
+    findings.push(['single-trajectory', 'has only one trajectory, so there is nothing to compare it with']);
   if (rewards.count > 1) {
     const rewardVariance = classifyVariance(rewards);
     const { count: rewardCount, min, max } = rewards;
@@ -43,7 +44,7 @@ export function groupFindings({ count, rewards, hasMixedTools }: GroupStats): [k
         `all ${rewardCount} rewards are the same double, from ${truncateNumber(min)} to ${truncateNumber(max)}`,
       ]);
   }
-  if (hasMixedTools) findings.push(['mixed-tools', 'its trajectories had different tools']);
+  if (hasMixedTools) findings.push(['mixed-tools', 'its trajectories have different tools']);
   return findings;
 }
 

@@ -1,27 +1,27 @@
-/** How many values lie from a bound, which counts, to another, which does not. */
+/** How many values are at least `from` and less than `to`. */
 export interface HistogramBin {
   readonly from: number;
   readonly to: number;
   readonly count: number;
 }
 
-/** Counts values in bars whose widths are a power of two; it holds few bars, however many values there are. */
+/** Counts values in bins whose width is a power of two; memory does not grow with the number of values. */
 export interface Histogram {
   readonly add: (value: number) => void;
-  /** Neighbouring bars from the least value to the greatest, at most `most` of them. */
+  /** Adjacent bins from the minimum to the maximum, at most `maxBins`. */
   readonly bins: (maxBins: number) => HistogramBin[];
 }
 
-// Narrow enough for any reward; wider ones come by themselves.
+// Narrow enough for any reward; bins widen as needed.
 const MIN_BIN_WIDTH = 2 ** -40;
 const MAX_BIN_COUNT = 1024;
 
-/** A histogram without values. The same values in any order make the same bars. */
+/** An empty histogram. The order of values does not change the bins. */
 export function createHistogram(): Histogram {
   let binned: BinnedCounts = { width: MIN_BIN_WIDTH, counts: new Map<number, number>() };
   return {
     add: (value) => {
-      // A bar further from zero than that could not be told from its neighbour.
+      // Beyond this index, doubles cannot distinguish adjacent bins.
       while (!Number.isSafeInteger(binIndex(value, binned))) binned = doubleBinWidth(binned);
       const at = binIndex(value, binned);
       binned.counts.set(at, (binned.counts.get(at) ?? 0) + 1);
@@ -45,7 +45,7 @@ interface BinnedCounts {
   readonly counts: Map<number, number>;
 }
 
-// The least numbers below zero would be rounded to it.
+// A tiny negative value would round to bin 0.
 function binIndex(value: number, { width }: BinnedCounts): number {
   const at = Math.floor(value / width);
   return at === 0 && value < 0 ? -1 : at;

@@ -1,21 +1,21 @@
-/** A trajectory, where it is and how many bytes it has. */
+/** A trajectory with its location and size. */
 export interface SizedTrajectory {
   readonly at: string;
   readonly path: string;
   readonly bytes: number;
 }
 
-// Enough to see whether one stands out.
+// Enough to spot an outlier.
 const MAX_LARGEST_TRAJECTORIES = 5;
 
-/** The largest of some trajectories, the largest first; of equals those that came first. */
+/** The largest trajectories, largest first; of equal sizes, the earlier first. */
 export interface LargestTrajectories {
   readonly all: readonly SizedTrajectory[];
-  /** `tell` is asked only for one that is among them. */
+  /** Calls `describe` only for a trajectory that is among them. */
   readonly add: (bytes: number, describe: () => Omit<SizedTrajectory, 'bytes'>) => void;
 }
 
-/** The largest of none. */
+/** An empty list. */
 export function createLargestTrajectories(): LargestTrajectories {
   const all: SizedTrajectory[] = [];
   return {

@@ -1,7 +1,7 @@
 import type { JsonPath } from '../../json/json-path.ts';
 import type { LintKind } from './lint-kinds.ts';
 
-/** Something that is likely a mistake, and where. */
+/** A likely mistake and its location. */
 export interface LintFinding {
   readonly kind: LintKind;
   /** `groups.jsonl:12:7`. */
@@ -11,22 +11,22 @@ export interface LintFinding {
   readonly message: string;
 }
 
-/** Says what was found in a trajectory: at which offset of its text, and at which path inside it. */
+/** Reports a finding in a trajectory, with the offset in its text and the path inside it. */
 export type FindingCallback = (kind: LintKind, offset: number, path: JsonPath, message: string) => void;
 
-/** Gathers findings: of each kind the first hundred, and how many there are. */
+/** Collects findings: the first 100 of each kind, and how many there are. */
 export interface LintFindings {
-  /** `tell` is asked only for what will be told. */
+  /** Calls `describe` only for findings that are kept. */
   readonly add: (kind: LintKind, describe: () => Omit<LintFinding, 'kind'>) => void;
-  /** Those of a kind that are told, in the order they were found. */
+  /** The kept findings of a kind, in the order they were found. */
   readonly examplesOf: (kind: LintKind) => readonly LintFinding[];
   readonly count: (kind: LintKind) => number;
 }
 
-// Of each kind: enough to see what is wrong.
+// Enough to see what is wrong.
 const MAX_EXAMPLES_PER_KIND = 100;
 
-/** Findings of which there are none yet. */
+/** An empty collection. */
 export function createLintFindings(): LintFindings {
   const findingsByKind = new Map<LintKind, { count: number; readonly examples: LintFinding[] }>();
   return {

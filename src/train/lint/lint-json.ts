@@ -4,7 +4,7 @@ import { MAX_HISTOGRAM_BINS } from './lint-text.ts';
 import type { LintResult } from './linter.ts';
 import { standardDeviation } from './reward-stats.ts';
 
-/** What was found, as one JSON object; the extremes of rewards as they are written, so that no digit is lost. */
+/** The result of lint as one JSON object; minimum and maximum rewards keep every digit. */
 export function lintJson({ summary, structureErrors, contractFindings }: LintResult): JsonValue {
   const { bytes, groups, trajectories, untrainableGroups, rewards, largest, findings } = summary;
   return {

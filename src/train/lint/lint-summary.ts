@@ -4,17 +4,17 @@ import { createLargestTrajectories, type LargestTrajectories } from './largest-t
 import { createLintFindings, type LintFindings } from './lint-findings.ts';
 import { addReward, createRewardStats, type RewardStats, standardDeviation } from './reward-stats.ts';
 
-/** What is known of all groups together; it stays small however many there are. */
+/** Statistics of all groups; memory does not grow with their number. */
 export interface LintSummary {
   bytes: number;
   groups: number;
   trajectories: number;
-  /** How many trajectories the smallest and the largest group have. */
+  /** Trajectories in the smallest and in the largest group. */
   minPerGroup: number;
   maxPerGroup: number;
-  /** Groups that nothing can be learned from: fewer than two rewards, or all the same. */
+  /** Groups without a training signal: fewer than two rewards, or all equal. */
   untrainableGroups: number;
-  /** The spreads within groups, added up. */
+  /** Sum of the standard deviations within groups. */
   deviationSum: number;
   readonly rewards: RewardStats;
   readonly histogram: Histogram;
@@ -22,7 +22,7 @@ export interface LintSummary {
   readonly findings: LintFindings;
 }
 
-/** The summary of nothing. */
+/** An empty summary. */
 export function createLintSummary(): LintSummary {
   return {
     ...{
@@ -41,14 +41,14 @@ export function createLintSummary(): LintSummary {
   };
 }
 
-/** Counts the reward of a trajectory. */
+/** Adds the reward of a trajectory. */
 export function countReward({ rewards, histogram }: LintSummary, reward: string): void {
   addReward(rewards, reward);
   const value = Number(reward);
   if (Number.isFinite(value)) histogram.add(value);
 }
 
-/** Counts a group that is complete, and says what is wrong with it. `at` and `path` are where it begins. */
+/** Adds a complete group and its findings. `at` and `path` are its location. */
 export function countGroup(summary: LintSummary, group: GroupStats, at: string, path: string): void {
   summary.minPerGroup = Math.min(summary.minPerGroup, group.count);
   summary.maxPerGroup = Math.max(summary.maxPerGroup, group.count);

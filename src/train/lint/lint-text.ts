@@ -7,21 +7,21 @@ import type { LintSummary } from './lint-summary.ts';
 import type { LintResult } from './linter.ts';
 import { standardDeviation } from './reward-stats.ts';
 
-/** The most bars of a histogram. */
+/** Maximum number of bins printed. */
 export const MAX_HISTOGRAM_BINS = 12;
 
-// Of each kind; the rest is for --json.
+// Per kind; --json has more.
 const MAX_FINDINGS_SHOWN = 5;
 
-// Characters of the longest bar.
+// Length of the longest bar.
 const MAX_BAR_CHARS = 40;
 
-/** What was found, for people: what there is of trajectories, and of each kind of finding the first few. */
+/** The result of lint for people: statistics, and the first few findings of each kind. */
 export function lintText({ summary }: LintResult): string {
   const { bytes, groups, untrainableGroups } = summary;
   const facts = [
     ['size', formatBinaryBytes(bytes)],
-    ['groups', untrainableGroups === 0 ? `${groups}` : `${groups}, of which ${untrainableGroups} can teach nothing`],
+    ['groups', untrainableGroups === 0 ? `${groups}` : `${groups} (${untrainableGroups} without a training signal)`],
     ['trajectories', trajectoriesText(summary)],
     ['rewards', rewardsText(summary)],
   ];
@@ -46,7 +46,7 @@ function trajectoriesText({ groups, trajectories, minPerGroup, maxPerGroup }: Li
 function rewardsText({ groups, rewards, deviationSum }: LintSummary): string {
   const { count, mean, min, max } = rewards;
   if (count === 0) return 'none';
-  const deviation = `spread ${shortNumber(standardDeviation(rewards))} (within groups ${shortNumber(deviationSum / groups)})`;
+  const deviation = `standard deviation ${shortNumber(standardDeviation(rewards))} (within groups ${shortNumber(deviationSum / groups)})`;
   return `mean ${shortNumber(mean)}, ${deviation}, min ${min}, max ${max}`;
 }
 
@@ -55,7 +55,7 @@ function histogramText(bins: readonly HistogramBin[]): string {
   return alignColumns(
     bins.map(({ from, count }) => [
       `  ${shortNumber(from)}`,
-      // What there is of is seen, however little.
+      // Round up, so that one value is visible.
       `${'█'.repeat(Math.ceil((count / highest) * MAX_BAR_CHARS))} ${count}`.trimStart(),
     ]),
   );
@@ -65,7 +65,7 @@ function findingsText(kind: LintKind, findings: LintFindings): string {
   const count = findings.count(kind);
   const examples = findings.examplesOf(kind).slice(0, MAX_FINDINGS_SHOWN);
   const lines = examples.map(({ at, path, message }) => `  ${at} ${path}: ${message}\n`);
-  const more = count > examples.length ? `  and ${count - examples.length} more (--json tells the first 100)\n` : '';
+  const more = count > examples.length ? `  and ${count - examples.length} more (--json lists the first 100)\n` : '';
   return sectionText(`${kind}, ${count} times: ${lintKinds[kind]}`.replace(' 1 times', ' once'), lines.join('') + more);
 }
 

@@ -11,7 +11,7 @@ import {
 import type { JsonPath } from '../../json/json-path.ts';
 import type { FindingCallback } from './lint-findings.ts';
 
-/** Remarks of a trajectory that no choice has logprobs, or that tokens in them are not `token_id:<n>` (SERVERS.md). */
+/** Reports a trajectory whose choices have no logprobs, or whose tokens are not `token_id:<n>` (docs/servers.md). */
 export function lintTokens(trajectory: JsonNode, onFinding: FindingCallback): void {
   let tokens = 0;
   let textTokens = 0;
@@ -41,7 +41,7 @@ export function lintTokens(trajectory: JsonNode, onFinding: FindingCallback): vo
   );
 }
 
-// Those of further histories are trained on as well.
+// Trainers also use the additional histories.
 function* tokenArrays(trajectory: JsonNode): Generator<{ list: JsonNode; path: JsonPath }> {
   yield* historyTokenArrays(trajectory, []);
   const more = getMember(trajectory, 'additional_histories');
@@ -56,7 +56,7 @@ function* historyTokenArrays(history: JsonNode, path: JsonPath): Generator<{ lis
   const messages = getMember(history, 'messages_and_choices');
   let at = 0;
   for (const item of messages ? itemsOf(messages) : []) {
-    // A message has a role of its own; a choice has a message.
+    // A message has a role; a choice has a message.
     const list = getMember(item, 'message') && getMember(getMember(item, 'logprobs'), 'content');
     if (list && kindOf(list) === 'list')
       yield { list, path: [...path, 'messages_and_choices', at, 'logprobs', 'content'] };
@@ -84,7 +84,7 @@ function isTokenId(token: JsonNode): boolean {
 const MAX_TOKEN_CHARS = 40;
 
 function quoteToken(token: JsonNode): string {
-  if (kindOf(token) !== 'string') return 'what is no string';
+  if (kindOf(token) !== 'string') return 'a value that is not a string';
   const text = stringOf(token);
   return JSON.stringify(text.length > MAX_TOKEN_CHARS ? `${text.slice(0, MAX_TOKEN_CHARS)}…` : text);
 }

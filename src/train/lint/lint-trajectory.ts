@@ -3,7 +3,7 @@ import { compareNumberLiterals } from '../../json/number-literal.ts';
 import type { FindingCallback } from './lint-findings.ts';
 import { lintTokens } from './lint-tokens.ts';
 
-/** The reward of a trajectory as it is written, if it is a number; what is wrong with it and the rest is remarked. */
+/** Reports the findings of a trajectory; returns its reward as written, if it is a number. */
 export function lintTrajectory(
   trajectory: JsonNode,
   nonFiniteOffsets: readonly number[],
@@ -20,7 +20,8 @@ export function lintTrajectory(
   if (!reward || kindOf(reward) === 'null') onFinding('missing-reward', startOffset(trajectory), [], 'has no reward');
   if (!isNumber || kindOf(reward) !== 'number') return undefined;
   const text = rawText(reward);
-  if (!Number.isFinite(Number(text))) onFinding('huge-reward', startOffset(reward), ['reward'], 'is beyond a double');
+  if (!Number.isFinite(Number(text)))
+    onFinding('huge-reward', startOffset(reward), ['reward'], 'exceeds the range of a double');
   return text;
 }
 
@@ -35,6 +36,6 @@ function lintPolicyOrder(trajectory: JsonNode, onFinding: FindingCallback): void
       'policy-order',
       startOffset(initial),
       ['initial_policy_version'],
-      `is ${before}, newer than the final one, ${after}`,
+      `is ${before}, newer than final_policy_version ${after}`,
     );
 }

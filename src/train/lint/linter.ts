@@ -17,26 +17,26 @@ import { lintTrajectory } from './lint-trajectory.ts';
 import { createOpenGroups } from './open-groups.ts';
 import { createToolsHasher } from './tools-hash.ts';
 
-/** Looks at trajectories text by text, as they pass; it holds one at a time, and a little of each group that is open. */
+/** Checks trajectories as they stream by; it holds one at a time, and a few statistics of each open group. */
 export interface Linter {
-  /** Takes all pieces of a text; `label` is what to call it. */
+  /** Reads all chunks of a text; `label` is its name in messages. */
   readonly read: (label: string, chunks: AsyncIterable<Uint8Array>, form: TextForm) => Promise<void>;
-  /** What was found, once all texts were read. */
+  /** The result, once all texts were read. */
   readonly finish: () => LintResult;
 }
 
-/** What was found in some texts, and what the checks say of them, which are those of sending. */
+/** The findings of some texts, and the findings of the checks that `svc train` makes. */
 export interface LintResult {
   readonly summary: LintSummary;
-  /** Why they could not be sent, however little is checked. */
+  /** Why the texts cannot be sent, even with --no-check. */
   readonly structureErrors: readonly ReportedFinding<Issue>[];
   /** Errors and warnings of the interface. */
   readonly contractFindings: readonly ReportedFinding<Issue>[];
-  /** What to do about them, where there is more to say than what they are. */
+  /** How to fix the structure errors, if svc knows. */
   readonly hint: string | undefined;
 }
 
-/** Starts to look; with a path, trajectories without a group are put into groups by the value there. */
+/** Starts a linter; with a path, trajectories are grouped by the value there. */
 export function createLinter(path: JsonPath | undefined): Linter {
   const grouping = path && createGrouping(path, false);
   const checks = createTrajectoryChecks(createBodyInspector, grouping);
@@ -97,7 +97,7 @@ export function createLinter(path: JsonPath | undefined): Linter {
       } catch (error) {
         if (!(error instanceof InvalidTextError)) throw error;
         checks.addReadError(error, label, '');
-        // Of a group that broke off nobody knows the rest.
+        // The rest of an incomplete group is unknown.
         if (!grouping) groups.discardAll();
       }
     },

@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import { JsonError } from '../../json/json-error.ts';
 import { scanString } from '../../json/scan-token.ts';
 
-/** A text in which zeros stand for what is no number, and the offsets where they stand. */
+/** A text with zeros in place of NaN and Infinity, and their offsets. */
 export interface FixedText {
   readonly bytes: Buffer;
   readonly offsets: readonly number[];
@@ -12,8 +12,8 @@ const QUOTE = 0x22;
 const nonFiniteLiterals = ['-Infinity', 'Infinity', 'NaN'].map((word) => Buffer.from(word));
 
 /**
- * Puts a zero in the place of each NaN, Infinity and -Infinity, which Python writes into JSON and no other reader
- * takes, so that the rest of the text can be read. All offsets stay what they are. Undefined where there is none.
+ * Replaces each NaN, Infinity and -Infinity, which Python writes into JSON, with a zero, so that the rest of the text can be
+ * parsed. All offsets stay the same. Undefined if there is none.
  */
 export function replaceNonFiniteNumbers(text: Buffer): FixedText | undefined {
   const offsets = Array.from(findNonFiniteNumbers(text));
@@ -41,7 +41,7 @@ function stringEnd(text: Buffer, at: number): number {
   try {
     return scanString(text, at);
   } catch (error) {
-    // The rest is no JSON for another reason.
+    // The rest is invalid for another reason.
     if (error instanceof JsonError) return text.length;
     throw error;
   }

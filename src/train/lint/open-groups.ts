@@ -3,17 +3,17 @@ import { formatLocation, formatTrajectoryPath } from './format-location.ts';
 import { createGroupStats, type GroupStats } from './group-stats.ts';
 import { countGroup, type LintSummary } from './lint-summary.ts';
 
-/** The groups that are not over: the one that passes, or, where trajectories are put into groups, all of them. */
+/** The groups that may still get trajectories: the current one, or all with `--group-by`. */
 export interface OpenGroups {
-  /** The group of a number; where it is not open yet it begins at that place. */
+  /** The group with an index; if it is not open, it starts at that location. */
   readonly getOrOpen: (index: number, label: string, location: TextLocation) => GroupStats;
-  /** Counts all of them: they are over. */
+  /** Adds all open groups to the summary. */
   readonly closeAll: () => void;
-  /** Forgets all of them: what there is of them says nothing. */
+  /** Drops all open groups, because they are incomplete. */
   readonly discardAll: () => void;
 }
 
-/** No groups yet; those that are over are counted in the summary. */
+/** No open groups; closed ones are added to the summary. */
 export function createOpenGroups(summary: LintSummary): OpenGroups {
   const groupsByIndex = new Map<number, GroupStats>();
   return {

@@ -1,9 +1,8 @@
 import { compareNumberLiterals } from '../../json/number-literal.ts';
 
 /**
- * What is known of some rewards. `least` and `greatest` are exact, as they are written: compared digit by digit, never
- * as doubles. `mean` and `squares` (of the distances from it, summed) are doubles, good to about 15 digits, of the
- * `finite` rewards that a double can hold.
+ * Statistics of rewards. `min` and `max` are exact, as written, compared digit by digit. `mean` and `squaredDeviations` (a
+ * sum) are doubles over the `finiteCount` rewards within the range of a double.
  */
 export interface RewardStats {
   count: number;
@@ -14,12 +13,12 @@ export interface RewardStats {
   squaredDeviations: number;
 }
 
-/** Rewards of which there are none yet. */
+/** Statistics of no rewards. */
 export function createRewardStats(): RewardStats {
   return { count: 0, min: '', max: '', finiteCount: 0, mean: 0, squaredDeviations: 0 };
 }
 
-/** Adds a reward as it is written. */
+/** Adds a reward as written. */
 export function addReward(rewards: RewardStats, text: string): void {
   rewards.count += 1;
   if (rewards.count === 1) {
@@ -32,18 +31,18 @@ export function addReward(rewards: RewardStats, text: string): void {
   const value = Number(text);
   if (!Number.isFinite(value)) return;
   rewards.finiteCount += 1;
-  // Welford's way, in which close rewards far from zero do not cancel out.
+  // Welford's algorithm, which stays accurate for close rewards far from zero.
   const deviation = value - rewards.mean;
   rewards.mean += deviation / rewards.finiteCount;
   rewards.squaredDeviations += deviation * (value - rewards.mean);
 }
 
-/** The standard deviation of rewards, of all of them and not of a sample; a double. */
+/** The population standard deviation, a double. */
 export function standardDeviation({ finiteCount, squaredDeviations }: RewardStats): number {
   return finiteCount === 0 ? 0 : Math.sqrt(squaredDeviations / finiteCount);
 }
 
-/** How far apart rewards are: `equal` to the last digit, `rounded` where they are so only as doubles, or different. */
+/** `equal`: all rewards are equal to the last digit; `rounded`: equal as doubles only. */
 export function classifyVariance({ min, max }: RewardStats): 'equal' | 'rounded' | 'different' {
   if (min === max || compareNumberLiterals(min, max) === 0) return 'equal';
   return Number(min) === Number(max) ? 'rounded' : 'different';

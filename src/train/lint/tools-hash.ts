@@ -3,9 +3,9 @@ import { createHash } from 'node:crypto';
 import { compactChunks } from '../../json/format-json.ts';
 import { getMember, itemsOf, type JsonNode, kindOf, rawBytes } from '../../json/json-node.ts';
 
-/** Tells the tools of trajectories apart: the same text for the same tools, but for blanks; none, null and an empty list are the same. */
+/** A hash of the tools of a trajectory, whitespace aside; the empty string for none, null and an empty array. */
 export function createToolsHasher(): (trajectory: JsonNode) => string {
-  // Most trajectories of a file have the tools of the one before.
+  // Most trajectories of a file have the same tools as the one before.
   let previous: { readonly bytes: Buffer | undefined; readonly name: string } = { bytes: undefined, name: '' };
   return (trajectory) => {
     const tools = getMember(trajectory, 'tools');

@@ -2,7 +2,7 @@ import type { Buffer } from 'node:buffer';
 import { kindOf, membersOf, rootOf, startOffset } from '../../json/json-node.ts';
 import type { JsonDocument } from '../../json/parse-json.ts';
 
-/** A body whose lists of groups are still empty, cut where they are to be filled: one part more than there are lists. */
+/** Splits a body at its empty group arrays, where the groups go: one part more than there are arrays. */
 export function splitAtGroupArrays({ bytes, tape }: JsonDocument): readonly Buffer[] {
   const parts: Buffer[] = [];
   let start = 0;
@@ -15,7 +15,7 @@ export function splitAtGroupArrays({ bytes, tape }: JsonDocument): readonly Buff
   return [...parts, bytes.subarray(start)];
 }
 
-/** The body with its lists filled. */
+/** The body with its group arrays filled in. */
 export async function* assembleBody(
   parts: readonly Uint8Array[],
   readArray: (number: number) => AsyncIterable<Uint8Array>,

@@ -4,13 +4,13 @@ import { readCheckedChunks } from './select-chunks.ts';
 import type { TextSource } from './text-source.ts';
 import { chunkLifetimeFor, type TrajectoryContent } from './trajectory-content.ts';
 
-/** A whole body, and what of it is no trajectory. */
+/** The trajectories of a whole body, and the rest of it. */
 export interface BodyContent extends TrajectoryContent {
-  /** Known once everything was read; without any text in the source it is empty. */
+  /** Everything but the groups, once all was read; empty if the source is empty. */
   readonly envelope: () => Envelope;
 }
 
-/** The groups of a whole body as they stand in it, with everything between them. `first` yields all of the body. */
+/** The groups of a whole body. `readFirst` yields the complete body. */
 export function bodyContent(source: TextSource): BodyContent {
   const parts: TextPart[] = [];
   return {

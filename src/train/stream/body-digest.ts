@@ -2,13 +2,13 @@ import { createHash } from 'node:crypto';
 import { InvalidTextError } from './invalid-text-error.ts';
 import { changedFileFailure } from './text-source.ts';
 
-/** How much a body is, and the SHA-256 of it in hexadecimal digits. */
+/** The size of a body, and its SHA-256 in hexadecimal. */
 export interface BodyDigest {
   readonly bytes: number;
   readonly digest: string;
 }
 
-/** Measures bytes that pass, to their end. `told` is told how many have passed. */
+/** Reads all chunks and returns their digest; `onBytes` gets the number of bytes so far. */
 export async function digestChunks(
   chunks: AsyncIterable<Uint8Array>,
   onBytes: (bytes: number) => void,
@@ -24,8 +24,8 @@ export async function digestChunks(
 }
 
 /**
- * The same bytes, the last of them only when `end` has agreed to what they measure: until then a body is not complete,
- * and nothing is applied.
+ * The same chunks, but the last one only after `onDigest` has accepted the digest: until then the body is incomplete, and
+ * the service applies nothing.
  */
 export async function* withholdLastChunk(
   chunks: AsyncIterable<Uint8Array>,
@@ -45,7 +45,7 @@ export async function* withholdLastChunk(
   if (last) yield last;
 }
 
-/** The bytes that were measured, once more. Throws Failure `local` before the last of them where they are others now. */
+/** The same chunks. Throws Failure `local` before the last one if their digest differs. */
 export function requireSameDigest(
   chunks: AsyncIterable<Uint8Array>,
   { bytes, digest }: BodyDigest,
@@ -56,7 +56,7 @@ export function requireSameDigest(
   });
 }
 
-// What can no longer be read as it was, or is longer by now, was changed as well.
+// A file that is longer or no longer valid was changed, too.
 async function* requireMaxBytes(
   chunks: AsyncIterable<Uint8Array>,
   maxBytes: number,

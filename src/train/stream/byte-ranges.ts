@@ -1,22 +1,22 @@
-/** Where trajectories of one group stand next to each other: in which source, from which offset to which. */
+/** Adjacent trajectories of one group: the index of their source, and their offsets. */
 export interface ByteRange {
   readonly source: number;
   readonly start: number;
   readonly end: number;
 }
 
-/** Where the trajectories of each group stand, in the order they came: 28 bytes for each run of neighbours. */
+/** The byte ranges of each group in order; a range takes 28 bytes of memory. */
 export interface GroupRanges {
-  /** Adds a trajectory; `isNext`: nothing but blanks is between it and the one that was added before. */
+  /** Adds a trajectory; `isAdjacent`: only whitespace separates it from the one added before. */
   readonly add: (group: number, range: ByteRange, isAdjacent: boolean) => void;
   readonly rangesOf: (group: number) => Generator<ByteRange>;
 }
 
 const NO_INDEX = -1;
 
-/** No runs yet. */
+/** No ranges. */
 export function createGroupRanges(): GroupRanges {
-  // Of each run its bounds, its source, and the run that follows it in its group; of each group its first and last run.
+  // For each range: its bounds, its source and the next range of its group. For each group: its first and last range.
   let bounds = new Float64Array(2048);
   let links = new Int32Array(2048);
   let ends = new Int32Array(2048);
@@ -33,7 +33,7 @@ export function createGroupRanges(): GroupRanges {
       ends = ensureCapacity(ends, group, (length) => new Int32Array(length));
       bounds.set([start, end], rangeCount * 2);
       links.set([source, NO_INDEX], rangeCount * 2);
-      // Runs are counted from 1 here, because an array is full of zeros.
+      // Ranges count from 1 here, because a new array is filled with zeros.
       if (ends[group * 2] === 0) ends[group * 2] = rangeCount + 1;
       else links[((ends[group * 2 + 1] ?? 0) - 1) * 2 + 1] = rangeCount;
       rangeCount += 1;

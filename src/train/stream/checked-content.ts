@@ -14,7 +14,7 @@ export interface CheckedContent<T extends TrajectoryContent = TrajectoryContent>
   readonly checks: TrajectoryChecks;
 }
 
-/** The groups in some files; with a path the trajectories in them, grouped by the value there. */
+/** The groups in some files; with a path, the trajectories in them, grouped by the value there. */
 export function checkedFilesContent(sources: readonly TextSource[], path: JsonPath | undefined): CheckedContent {
   const grouping =
     path &&

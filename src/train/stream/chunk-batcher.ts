@@ -1,18 +1,18 @@
 import { Buffer } from 'node:buffer';
 
-/** How long the bytes of a piece stay what they are: for good, or until the next one is asked for. */
+/** How long the bytes of a chunk stay valid: forever (`lasting`), or until the next chunk is requested (`passing`). */
 export type ChunkLifetime = 'lasting' | 'passing';
 
-// Small pieces cost more to hand over than to copy, large ones more to hold.
+// Small chunks cost more to pass on than to copy, large ones take more memory.
 const BATCH_CHUNK_BYTES = 64 * 1024;
 
-/** Makes pieces of a good size of others, which are passing. */
+/** Combines small `passing` chunks into larger ones. */
 export type ChunkBatcher = (chunks: Iterable<Uint8Array>) => Generator<Uint8Array>;
 
-/** A batch whose pieces are lasting, or passing like those they are made of. */
+/** A batcher whose chunks have this lifetime. */
 export function createChunkBatcher(lifetime: ChunkLifetime): ChunkBatcher {
   let buffer = Buffer.alloc(0);
-  // What of the room was handed out, and what is filled.
+  // How much of the buffer was yielded, and how much is filled.
   let flushedBytes = 0;
   let filledBytes = 0;
   const flush = function* (): Generator<Uint8Array> {
@@ -44,7 +44,7 @@ export function createChunkBatcher(lifetime: ChunkLifetime): ChunkBatcher {
   };
 }
 
-/** Pieces that stay what they are, of pieces that do not. */
+/** Copies of `passing` chunks, which last. */
 export async function* copyChunks(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   for await (const chunk of chunks) yield Buffer.from(chunk);
 }

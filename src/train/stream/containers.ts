@@ -12,12 +12,12 @@ const QUOTE = 0x22;
 const CLOSE_ARRAY = 0x5d;
 const CLOSE_OBJECT = 0x7d;
 
-/** Where the text of a group or body that has not passed yet begins. */
+/** Where the text of a group or body starts that was not emitted yet. */
 export interface PendingText {
   location: TextLocation;
 }
 
-/** Reads a list, element by element. Without a text around it the brackets and all between the elements are dropped. */
+/** Reads an array, element by element. Without `text`, drops the brackets and separators. */
 export function* readArray(
   cursor: Cursor,
   text: PendingText | undefined,
@@ -40,7 +40,7 @@ export function* readArray(
   cursor.at += 1;
 }
 
-/** Reads an object, member by member: `value` is to read that of each. */
+/** Reads an object; calls `readValue` for the value of each field. */
 export function* readObject(
   cursor: Cursor,
   readValue: (name: string, first: number) => EventGenerator,
@@ -77,7 +77,7 @@ function* readKey(cursor: Cursor): EventGenerator<string> {
   return name.includes('\\') ? stringOf(rootOf(parseTextAt(bytes, location))) : name;
 }
 
-/** What of the text is between a place and the cursor. */
+/** The bytes from a location to the cursor. */
 export function bytesSince({ bytes, baseOffset, at }: Cursor, { offset }: TextLocation): Buffer {
   return bytes.subarray(offset - baseOffset, at);
 }

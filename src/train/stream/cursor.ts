@@ -4,18 +4,18 @@ import type { TapeBuffer } from '../../json/tape.ts';
 import { InvalidTextError } from './invalid-text-error.ts';
 import type { TextLocation } from './text-location.ts';
 
-/** Where one is in a text of which only a part is here at any time. Offsets are those of that part. */
+/** The position in a text of which only a part is in memory. Offsets are relative to that part. */
 export interface Cursor extends SkipState {
   bytes: Buffer;
   /** The first byte that is still needed. */
   keepFrom: number;
-  /** How many bytes of the text came before those that are here. */
+  /** How many bytes of the text came before `bytes`. */
   baseOffset: number;
-  /** How many bytes of this line, before `at`, are no first bytes of a character. */
+  /** UTF-8 continuation bytes of this line before `at`. */
   continuationBytes: number;
   /** No more bytes will come. */
   isEnded: boolean;
-  /** What `bytes` is the beginning of: the rest has room for more. */
+  /** `bytes` is the start of this buffer. */
   buffer: Buffer;
   /** Bytes of the trajectory before the next one: of most files all have about the same. */
   lastTrajectoryBytes: number;
@@ -26,7 +26,7 @@ export interface Cursor extends SkipState {
 // The index of a document counts in 32-bit numbers.
 const MAX_VALUE_BYTES = 2 ** 31 - 1;
 
-/** A cursor at the start of a text of which nothing has come. */
+/** A cursor at the start of a text, before its first chunk. */
 export function createCursor(): Cursor {
   const none = Buffer.alloc(0);
   const crossing = { at: 0, depth: 0, inString: false, lines: 0, lineStart: 0 };
@@ -44,8 +44,8 @@ export function createCursor(): Cursor {
 }
 
 /**
- * Adds a copy of a piece and lets go of what is not needed any more: its place is used again. Throws UnreadableText where
- * a value is longer than can be held.
+ * Appends a copy of a chunk, and reuses the memory before `keepFrom`. Throws InvalidTextError if a value is too long to
+ * hold.
  */
 export function appendChunk(cursor: Cursor, chunk: Uint8Array): void {
   const { bytes, keepFrom } = cursor;
@@ -53,7 +53,7 @@ export function appendChunk(cursor: Cursor, chunk: Uint8Array): void {
   const neededBytes = retained.length + chunk.length;
   if (neededBytes > MAX_VALUE_BYTES)
     throw new InvalidTextError(`one value has more than ${MAX_VALUE_BYTES} bytes`, cursorLocation(cursor));
-  // Twice what is there, so that a long value is moved a few times only, however many pieces it comes in.
+  // Twice the size, so that a long value is moved only a few times.
   const larger =
     neededBytes > cursor.buffer.length ? Buffer.allocUnsafeSlow(Math.min(MAX_VALUE_BYTES, 2 * neededBytes)) : undefined;
   const buffer = larger ?? cursor.buffer;
@@ -69,12 +69,12 @@ export function appendChunk(cursor: Cursor, chunk: Uint8Array): void {
   cursor.lineStart -= keepFrom;
 }
 
-/** The place of the next byte. */
+/** The location of the next byte. */
 export function cursorLocation({ baseOffset, at, lines, lineStart, continuationBytes }: Cursor): TextLocation {
   return { offset: baseOffset + at, line: lines + 1, column: at - lineStart - continuationBytes + 1 };
 }
 
-/** Counts the characters of what was passed over since `start`, so that columns stay right. */
+/** Counts the continuation bytes since `start`, so that columns count characters. */
 export function countContinuationBytes(cursor: Cursor, start: number): void {
   if (cursor.lineStart > start) cursor.continuationBytes = 0;
   const passed = cursor.bytes.subarray(Math.max(start, cursor.lineStart), cursor.at);

@@ -3,25 +3,25 @@ import type { JsonDocument } from '../../json/parse-json.ts';
 import { parseTextPart } from './invalid-text-error.ts';
 import { locationInside, type TextLocation } from './text-location.ts';
 
-/** A group or a body with its lists empty: what of it is no trajectory. */
+/** A group or a body with its arrays empty: all of it but the trajectories. */
 export interface Envelope {
   readonly bytes: Buffer;
-  /** Where an offset in it stands in the text it was taken from. */
+  /** The location of an offset in the original text. */
   readonly locationAt: (offset: number) => TextLocation;
 }
 
-/** A text that passed. */
+/** A part of a text with its location. */
 export interface TextPart {
   readonly bytes: Buffer;
   readonly location: TextLocation;
 }
 
-/** A copy of a text that passed, for keeping. */
+/** A copy of a part, which lasts. */
 export function copyTextPart({ bytes, location }: TextPart): TextPart {
   return { bytes: Buffer.from(bytes), location };
 }
 
-/** The shell that the texts of a group or body make, in order. */
+/** The envelope made of the parts of a group or body, in order. */
 export function createEnvelope(parts: readonly TextPart[]): Envelope {
   const [only] = parts;
   const bytes = parts.length === 1 && only ? only.bytes : Buffer.concat(parts.map((part) => part.bytes));
@@ -39,7 +39,7 @@ export function createEnvelope(parts: readonly TextPart[]): Envelope {
   };
 }
 
-/** The document of a shell. Throws UnreadableText where it is none. */
+/** Parses an envelope. Throws InvalidTextError if it is not valid JSON. */
 export function parseEnvelope({ bytes, locationAt }: Envelope): JsonDocument {
   return parseTextPart(bytes, locationAt);
 }

@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { Failure } from '../../errors.ts';
 import { fileFailure } from '../../files/file-errors.ts';
 
-/** The files that some paths name: of a folder its `*.json`, `*.jsonl` and `*.gz`, in bytewise order. Throws Failure `local`. */
+/** Replaces each directory with its `*.json`, `*.jsonl` and `*.gz` files in bytewise order. Throws Failure `local`. */
 export async function expandDirectories(paths: readonly string[], cwd: string): Promise<string[]> {
   const files: string[] = [];
   for (const path of paths) {
@@ -23,7 +23,7 @@ async function listDataFiles(path: string, cwd: string): Promise<string[]> {
     .map(({ name }) => name);
   if (names.length === 0)
     throw new Failure('local', `there is nothing to send in ${path}`, {
-      hint: 'of a folder, its *.json, *.jsonl and *.gz are sent',
+      hint: 'svc sends the *.json, *.jsonl and *.gz files of a directory',
     });
   return names
     .sort((left, right) => Buffer.compare(Buffer.from(left), Buffer.from(right)))

@@ -4,7 +4,7 @@ import { type ChunkSelector, readCheckedChunks, readSelectedChunks } from './sel
 import type { TextSource } from './text-source.ts';
 import { chunkLifetimeFor, type TrajectoryContent } from './trajectory-content.ts';
 
-/** The groups of some files, one after the other, each byte for byte as it is written. */
+/** The groups of some files in order, each byte for byte. */
 export function filesContent(sources: readonly TextSource[]): TrajectoryContent {
   const lifetime = chunkLifetimeFor(sources);
   return {
@@ -24,7 +24,7 @@ export function filesContent(sources: readonly TextSource[]): TrajectoryContent 
 
 const comma = Buffer.from(',');
 
-/** What is taken of groups for a list of them: all of each, and commas between them. */
+/** Selects all bytes of each group, with commas between them. */
 export function createElementSelector(): ChunkSelector {
   let isFirst = true;
   return (event) => {

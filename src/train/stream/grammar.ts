@@ -22,12 +22,12 @@ const LINE_FEED = 0x0a;
 
 type TrajectoryContainer = Extract<TrajectoryEvent, { kind: 'trajectory' }>['container'];
 
-/** Reads values that follow each other, to the end of the text: groups, trajectories that are alone, and lists of them. */
+/** Reads consecutive values to the end of the text: groups, single trajectories, and arrays of them. */
 export function readGroupEvents(cursor: Cursor): EventGenerator {
   return readElements(cursor, (container) => readGroupOrTrajectory(cursor, container));
 }
 
-/** Reads the same without looking into any of them. */
+/** Reads the same values without looking inside them. */
 export function readElementEvents(cursor: Cursor): EventGenerator {
   return readElements(cursor, function* () {
     const location = cursorLocation(cursor);
@@ -50,13 +50,12 @@ function* readElements(
   }
 }
 
-/** Reads a whole body: an object, whose groups may stand anywhere in it. */
+/** Reads a whole body: an object with its groups anywhere in it. */
 export function* readBodyEvents(cursor: Cursor): EventGenerator {
   const pendingText = { location: cursorLocation(cursor) };
   const first = yield* nextToken(cursor, 'held');
   const location = cursorLocation(cursor);
-  if (first === END_OF_TEXT)
-    throw invalidJsonError(new JsonError('there is no JSON here, the text is empty', 0), location);
+  if (first === END_OF_TEXT) throw invalidJsonError(new JsonError('the text is empty', 0), location);
   if (first !== OPEN_OBJECT) {
     yield* advancePastValue(cursor);
     throw new InvalidTextError(
@@ -85,7 +84,7 @@ function* readGroup(cursor: Cursor): EventGenerator {
   yield { kind: 'end' };
 }
 
-// Which of the two it is shows only where its trajectories begin; until then it is held.
+// The field `trajectories` tells a group from a trajectory; until then nothing is emitted.
 function* readGroupOrTrajectory(cursor: Cursor, container: TrajectoryContainer): EventGenerator {
   const location = cursorLocation(cursor);
   const pendingText = { location };

@@ -12,8 +12,8 @@ const groupOpen = Buffer.from('{"trajectories":[');
 const groupClose = Buffer.from(']}');
 
 /**
- * Groups made of trajectories that stand alone in some files, each trajectory byte for byte as it is written. Where a
- * source can be read once only they are put together as they come.
+ * Groups made of the single trajectories in some files, each trajectory byte for byte. If a source can be read only once,
+ * groups are assembled in the order of the input.
  */
 export function groupedContent(sources: readonly TextSource[], grouping: Grouping): TrajectoryContent {
   const ranges = createGroupRanges();
@@ -61,7 +61,7 @@ function createOrderedSelector(grouping: Grouping): ChunkSelector {
   };
 }
 
-// Neighbours in a list have a comma between them, so each of them is a run of its own.
+// Elements of an array have a comma between them, so each is a range of its own.
 function createIndexingSelector(ranges: GroupRanges, source: number, grouping: Grouping): ChunkSelector {
   let isAdjacent = false;
   return (event) => {

@@ -1,18 +1,18 @@
 import { type JsonNode, kindOf, rawText, stringOf } from '../../json/json-node.ts';
 import { formatJsonPath, type JsonPath, nodeAtPath } from '../../json/json-path.ts';
 
-/** Puts trajectories that stand alone into groups: those with the same value at a path, in the order of the first of each. */
+/** Groups single trajectories by the value at a path, in the order in which the values first appear. */
 export interface Grouping {
-  /** The group of a trajectory and its place in it, both from 0; or why it has none. */
+  /** The index of the group and of the trajectory in it, from 0; or the reason why it has no group. */
   readonly assignGroup: (trajectory: JsonNode) => { readonly group: number; readonly at: number } | string;
-  /** The group of the trajectory that was asked about last; none, if it has none. */
+  /** The group of the last trajectory; undefined if it has none. */
   readonly lastGroup: () => number | undefined;
   readonly groupCount: () => number;
 }
 
 /**
- * Groups by the value at a path. `onlyNeighbours`: a group is over when another begins, because what was sent cannot be
- * added to.
+ * Groups by the value at a path. `isAdjacentOnly`: a group ends where another starts, because a group that was sent cannot
+ * be extended.
  */
 export function createGrouping(path: JsonPath, isAdjacentOnly: boolean): Grouping {
   const groups = new Map<string, { readonly group: number; count: number }>();
@@ -22,11 +22,11 @@ export function createGrouping(path: JsonPath, isAdjacentOnly: boolean): Groupin
     assignGroup: (trajectory) => {
       lastGroup = undefined;
       const value = nodeAtPath(trajectory, path);
-      if (!value) return `has no ${formatJsonPath(path)}, by which it would be grouped`;
+      if (!value) return `has no ${formatJsonPath(path)} to group by`;
       const key = kindOf(value) === 'string' ? `"${stringOf(value)}` : rawText(value);
       const group = groups.get(key) ?? { group: groups.size, count: 0 };
       if (isAdjacentOnly && group.count > 0 && key !== lastKey)
-        return `its group, ${rawText(value)}, is over; sort by ${formatJsonPath(path)}, or leave out --no-spool`;
+        return `its group, ${rawText(value)}, has already ended; sort by ${formatJsonPath(path)}, or leave out --no-spool`;
       groups.set(key, group);
       lastKey = key;
       lastGroup = group.group;

@@ -4,7 +4,7 @@ import { type JsonDocument, parseJson } from '../../json/parse-json.ts';
 import type { TapeBuffer } from '../../json/tape.ts';
 import { locationInside, type TextLocation } from './text-location.ts';
 
-/** What was found wrong with a text, where: not JSON, or not of the form it should have. */
+/** A text that is not valid JSON or does not have the expected structure, with the location. */
 export class InvalidTextError extends Error {
   override readonly name = 'InvalidTextError';
   readonly location: TextLocation;
@@ -14,14 +14,14 @@ export class InvalidTextError extends Error {
     this.location = location;
   }
 
-  /** `body.json:12:7`, the place in a text of that name; of bytes that are no text, which byte it is. */
+  /** `body.json:12:7`; for invalid UTF-8, the byte offset. */
   locationIn(label: string): string {
     const { offset, line, column } = this.location;
     return this.message.endsWith('invalid UTF-8') ? `${label}: byte ${offset}` : `${label}:${line}:${column}`;
   }
 }
 
-/** The document that a part of a text is. Throws UnreadableText where it is none; `placeAt` tells the places of its offsets. */
+/** Parses a part of a text. Throws InvalidTextError with the location that `locationAt` returns. */
 export function parseTextPart(
   bytes: Buffer,
   locationAt: (offset: number) => TextLocation,
@@ -34,12 +34,12 @@ export function parseTextPart(
   }
 }
 
-/** The document of a part of a text that begins at a place; in a room, until the next is put there. */
+/** Parses a part of a text that starts at `start`. With a tape buffer, the document is valid until its next use. */
 export function parseTextAt(bytes: Buffer, start: TextLocation, tapeBuffer?: TapeBuffer): JsonDocument {
   return parseTextPart(bytes, (offset) => locationInside(bytes, start, offset), tapeBuffer);
 }
 
-/** An error of JSON at its place. */
+/** A JSON error at a location. */
 export function invalidJsonError({ message }: JsonError, location: TextLocation): InvalidTextError {
   return new InvalidTextError(`not JSON: ${message}`, location);
 }

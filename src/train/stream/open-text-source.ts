@@ -7,18 +7,18 @@ import { decompressChunks, detectCompression } from './decompress.ts';
 import type { Spool } from './spool.ts';
 import { createFileSource, type TextSource, unreadableFileFailure } from './text-source.ts';
 
-/** What opening sources needs from the world. */
+/** What opening a source needs. */
 export interface TextSourceOptions {
   readonly cwd: string;
   /** All of stdin, once. */
   readonly stdin: () => AsyncIterable<Uint8Array>;
-  /** For what can be read once only; undefined where it shall be read once only. */
+  /** Copies input that can be read only once; undefined with --no-spool. */
   readonly spool: Spool | undefined;
 }
 
 /**
- * Finds out what a path is, `-` being stdin. What is no regular file, and what is compressed, is copied as it is read for
- * the first time. Throws Failure `local` where it cannot be read.
+ * Opens a path; `-` is stdin. Pipes, devices and compressed files are copied to the spool while they are first read. Throws
+ * Failure `local` if the path cannot be read.
  */
 export async function openTextSource(path: string, { cwd, stdin, spool }: TextSourceOptions): Promise<TextSource> {
   if (path === '-') return singlePassSource(() => decompressIfNeeded(stdin(), 'stdin'), 'stdin', spool);
@@ -29,7 +29,7 @@ export async function openTextSource(path: string, { cwd, stdin, spool }: TextSo
   let isHandedOver = false;
   try {
     const stat = await handle.stat();
-    if (stat.isDirectory()) throw new Failure('local', `cannot read ${path}: it is a folder`);
+    if (stat.isDirectory()) throw new Failure('local', `cannot read ${path}: it is a directory`);
     if (!stat.isFile()) {
       isHandedOver = true;
       return singlePassSource(() => decompressIfNeeded(readHandle(handle), path), path, spool);
@@ -55,7 +55,7 @@ function singlePassSource(
 ): TextSource {
   if (spool) return spool.spoolSource(readChunks, label);
   const readAgain = (): never => {
-    throw new Failure('local', `${label} can be read once only`, { applied: 'no' });
+    throw new Failure('local', `${label} can be read only once`, { applied: 'no' });
   };
   const doNothing = async (): Promise<void> => {};
   return {
@@ -69,12 +69,12 @@ function singlePassSource(
   };
 }
 
-// A pipe or a device is not opened twice: its writer would see the end of it.
+// A pipe must not be opened twice: its writer would see it closed.
 async function* readHandle(handle: FileHandle): AsyncGenerator<Uint8Array> {
   yield* handle.createReadStream();
 }
 
-// The first bytes decide, wherever the text comes from.
+// The first bytes tell whether the input is compressed.
 async function* decompressIfNeeded(chunks: AsyncIterable<Uint8Array>, label: string): AsyncGenerator<Uint8Array> {
   const rest = chunks[Symbol.asyncIterator]();
   let start = Buffer.alloc(0);

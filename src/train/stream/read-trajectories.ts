@@ -7,10 +7,9 @@ import type { EventGenerator } from './tokens.ts';
 import type { TextForm, TrajectoryEvent } from './trajectory-event.ts';
 
 /**
- * Reads a text piece by piece, in memory for one trajectory or one other member of a group or body, never for a group or
- * a file. Each step brings what has passed with one piece, to be taken before the next step: its bytes are overwritten
- * then. Whether the trajectories and the text around them are JSON is for who takes them
- * (`documentAt`, `documentOf`); throws UnreadableText where anything else is wrong.
+ * Reads a text chunk by chunk; memory is bounded by one trajectory, or one other field of a group or body. Each step yields
+ * the events of one chunk; their bytes are valid until the next step. The consumer parses trajectories and texts
+ * (`parseTextAt`, `parseEnvelope`); other errors throw InvalidTextError.
  */
 export async function* readTrajectories(
   chunks: AsyncIterable<Uint8Array>,

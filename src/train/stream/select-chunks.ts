@@ -5,12 +5,12 @@ import type { TextSource } from './text-source.ts';
 import type { TrajectoryChecks } from './trajectory-checks.ts';
 import type { TextForm, TrajectoryEvent } from './trajectory-event.ts';
 
-/** What becomes of something that passes: the bytes of it that are sent. */
+/** The bytes of an event that are sent. */
 export type ChunkSelector = (event: TrajectoryEvent) => readonly Uint8Array[];
 
 /**
- * Reads a source for the first time, has the checks see all that passes, and yields what is taken of it. Where it cannot
- * be read to its end the checks are told.
+ * Reads a source for the first time, passes every event to the checks, and yields the selected bytes. A syntax error is
+ * reported to the checks, and ends the source.
  */
 export async function* readCheckedChunks(
   source: TextSource,
@@ -32,7 +32,7 @@ export async function* readCheckedChunks(
   }
 }
 
-/** Reads a text and yields what is taken of it, in pieces of a good size. Throws as readTrajectories does. */
+/** Reads a text and yields the selected bytes in batches. Throws as readTrajectories does. */
 export async function* readSelectedChunks(
   text: AsyncIterable<Uint8Array>,
   form: TextForm,

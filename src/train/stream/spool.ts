@@ -27,7 +27,7 @@ export function createSpool(directory: string): Spool {
       }
     } catch (error) {
       throw fileFailure(`keep a copy of ${label} in ${directory}`, error, {
-        hint: '--no-spool sends it as it comes; SVC_DATA_DIR names another folder',
+        hint: 'use --no-spool to send it without a copy, or set SVC_DATA_DIR to another directory',
         applied: 'no',
       });
     }

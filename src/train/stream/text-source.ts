@@ -3,27 +3,27 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { Failure } from '../../errors.ts';
 import { fileFailure } from '../../files/file-errors.ts';
 
-/** A text with trajectories that can be read: once as it comes, and where it is on the disk, again. */
+/** A text with trajectories: read once, and again if it is a file or a copy. */
 export interface TextSource {
-  /** What messages call it: the file as typed, or stdin. */
+  /** Its name in messages: the file as typed, or stdin. */
   readonly label: string;
-  /** Bytes, where they are known before the text is read. */
+  /** Bytes, if known before the text is read. */
   readonly size: number | undefined;
-  /** It can be read once only. */
+  /** It can be read only once. */
   readonly isSinglePass: boolean;
-  /** All of it, for the first time, in passing pieces. Throws Failure `local` where it cannot be read. */
+  /** The whole text, for the first time, in `passing` chunks. Throws Failure `local` if it cannot be read. */
   readonly readFirst: () => AsyncIterable<Uint8Array>;
-  /** From one offset to another, after the first time, in passing pieces; without them all of it. Throws Failure `local` where it is shorter by now. */
+  /** A range of bytes, or the whole text, after the first time, in `passing` chunks. Throws Failure `local` if it became shorter. */
   readonly readAgain: (start?: number, end?: number) => AsyncIterable<Uint8Array>;
-  /** Throws Failure `local` where a file was changed since it was opened, as far as its size and time tell. */
+  /** Throws Failure `local` if the size, modification time or inode of a file changed since it was opened. */
   readonly verifyUnchanged: () => Promise<void>;
   readonly close: () => Promise<void>;
 }
 
-/** The source that a regular file is. It is open only while it is read, so that there may be any number of them. */
+/** A regular file as a source. It is open only while it is read, so there may be any number of them. */
 export async function createFileSource(path: string, label: string, handleAtOpen: FileHandle): Promise<TextSource> {
   const { size, mtimeMs, ino } = await handleAtOpen.stat();
-  // Parts are read again and again; so what they are read from stays open.
+  // Many ranges are read again, so their handle stays open.
   let heldHandle: FileHandle | undefined;
   const openHandle = (): Promise<FileHandle> =>
     open(path).catch((error: unknown) => {
@@ -56,10 +56,10 @@ export async function createFileSource(path: string, label: string, handleAtOpen
   };
 }
 
-// Large enough that reading costs little, small enough that many of them fit into memory.
+// Large enough that few trajectories are cut, small enough for memory.
 const READ_CHUNK_BYTES = 1024 * 1024;
 
-/** The bytes of a file from one offset to another, in passing pieces. Throws Failure `local`, also where the file is shorter. */
+/** A range of bytes of a file in `passing` chunks. Throws Failure `local`, also if the file is shorter. */
 export async function* readByteRange(
   handle: FileHandle,
   start: number,
@@ -82,10 +82,10 @@ export function unreadableFileFailure(label: string, error: unknown): Failure {
   return fileFailure(`read ${label}`, error, { applied: 'no' });
 }
 
-/** The failure of a file that is no longer what was checked. */
+/** The failure of a file that changed after it was checked. */
 export function changedFileFailure(label: string): Failure {
   return new Failure('local', `${label} was changed after it was checked; nothing was applied`, {
-    hint: 'run it again when nobody writes to it',
+    hint: 'run the command again when no other process writes to the file',
     applied: 'no',
   });
 }

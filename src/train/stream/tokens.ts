@@ -8,16 +8,16 @@ import { InvalidTextError, invalidJsonError } from './invalid-text-error.ts';
 import { locationInside, type TextLocation } from './text-location.ts';
 import type { TrajectoryEvent } from './trajectory-event.ts';
 
-/** A step of reading: what passes, or undefined where there are no more bytes to go on with. Its result is a byte, or END. */
+/** Yields events, or undefined where it needs the next chunk; returns a byte or END_OF_TEXT. */
 export type EventGenerator<T = void> = Generator<TrajectoryEvent | undefined, T, void>;
 
-/** In place of a byte: the text is over. */
+/** The end of the text, in place of a byte. */
 export const END_OF_TEXT = -1;
 
-/** What becomes of blanks and commas: they stand between elements and pass, are dropped, or belong to what is held. */
+/** How whitespace and commas are treated: emitted between elements, dropped, or kept with the pending text. */
 export type SeparatorMode = 'between' | 'dropped' | 'held';
 
-/** Goes to the next byte that is no blank, and tells it. */
+/** Skips whitespace and returns the next byte. */
 export function* nextToken(cursor: Cursor, separators: SeparatorMode): EventGenerator<number> {
   for (;;) {
     const { bytes } = cursor;
@@ -35,9 +35,9 @@ export function* nextToken(cursor: Cursor, separators: SeparatorMode): EventGene
   }
 }
 
-/** Lets go of what was passed over since the last time. */
+/** Emits the bytes since the last call. */
 export function* emitConsumed(cursor: Cursor, as: SeparatorMode | 'text', location?: TextLocation): EventGenerator {
-  // In a string one may be behind the end, at what is escaped by the last byte.
+  // Inside a string, the cursor may be one byte beyond the end, after a backslash.
   const end = Math.min(cursor.at, cursor.bytes.length);
   if (as === 'held' || cursor.keepFrom === end) return;
   const bytes = cursor.bytes.subarray(cursor.keepFrom, end);
@@ -46,13 +46,13 @@ export function* emitConsumed(cursor: Cursor, as: SeparatorMode | 'text', locati
   else if (as === 'between') yield { kind: 'between', bytes };
 }
 
-// Where a value is longer than this, what has come of it is read: it may have no end because something in it is wrong.
+// A longer value is parsed before it is complete: an error in it may hide its end.
 const EARLY_CHECK_BYTES = 8 * 1024 * 1024;
 
-// An error this near to the last byte may be no error once there are more.
+// An error this close to the last byte may disappear with the next chunk.
 const UNCERTAIN_TAIL_BYTES = 16;
 
-/** Goes to the end of the value that begins at the next byte. */
+/** Skips the value that starts at the next byte. */
 export function* advancePastValue(cursor: Cursor): EventGenerator {
   const location = cursorLocation(cursor);
   const start = (): number => location.offset - cursor.baseOffset;
@@ -73,7 +73,7 @@ export function* advancePastValue(cursor: Cursor): EventGenerator {
   countContinuationBytes(cursor, start());
 }
 
-/** Goes to the end of the value that begins at the next byte, and lets go of it as it comes. */
+/** Skips the value that starts at the next byte and emits it chunk by chunk. */
 export function* emitValue(cursor: Cursor, location: TextLocation): EventGenerator {
   const isDelimited = enterValue(cursor);
   while (!(isDelimited ? skipValue(cursor.bytes, cursor) : advancePastScalar(cursor))) {
@@ -86,7 +86,7 @@ export function* emitValue(cursor: Cursor, location: TextLocation): EventGenerat
   yield* emitConsumed(cursor, 'text', location);
 }
 
-/** Throws that the next byte cannot stand there. */
+/** Throws InvalidTextError for the next byte. */
 export function* throwUnexpected(cursor: Cursor, where: string): EventGenerator<never> {
   // A character may have four bytes.
   while (!cursor.isEnded && cursor.bytes.length - cursor.at < 4) yield undefined;
@@ -94,7 +94,7 @@ export function* throwUnexpected(cursor: Cursor, where: string): EventGenerator<
   throw invalidJsonError(unexpectedByteError(rest, 0, where), cursorLocation(cursor));
 }
 
-// True at a string, an object or a list, which end where something closes them.
+// True for strings, objects and arrays, which have a closing byte.
 function enterValue(cursor: Cursor): boolean {
   const first = cursor.bytes[cursor.at];
   cursor.depth = 0;
@@ -102,7 +102,7 @@ function enterValue(cursor: Cursor): boolean {
   return first === 0x22 || first === 0x7b || first === 0x5b;
 }
 
-// Numbers and words end before what can follow a value; whether they are any is for parseJson to tell.
+// Numbers and literals end before a separator; parseJson validates them.
 function advancePastScalar(cursor: Cursor): boolean {
   const { bytes } = cursor;
   for (; cursor.at < bytes.length; cursor.at += 1) {

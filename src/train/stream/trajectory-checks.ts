@@ -10,31 +10,31 @@ import { type InvalidTextError, parseTextAt } from './invalid-text-error.ts';
 import { locationInside, type TextLocation } from './text-location.ts';
 import type { TrajectoryEvent } from './trajectory-event.ts';
 
-/** The judge of trajectories on their way: the same as of whole bodies, for each by itself. */
+/** Checks of streamed trajectories: the same as for whole bodies, one trajectory at a time. */
 export interface TrajectoryChecks {
-  /** Judges what passes of a text of that name. Throws UnreadableText where it is not JSON. */
+  /** Checks an event of the text named `label`. Throws InvalidTextError if it is not valid JSON. */
   readonly checkEvent: (event: TrajectoryEvent, label: string) => void;
-  /** The same for a trajectory, and the value that it is. */
+  /** The same for a trajectory; returns its value. */
   readonly checkTrajectory: (event: TrajectoryEvent & { kind: 'trajectory' }, label: string) => JsonNode;
-  /** Keeps why a text, which is that member of the body, could not be read to its end. */
+  /** Records why the text of a body field could not be read to its end. */
   readonly addReadError: (error: InvalidTextError, label: string, field: string) => void;
   readonly groupCount: () => number;
   readonly trajectoryCount: () => number;
-  /** Errors and warnings of the interface. */
+  /** Errors and warnings of the contract. */
   readonly findings: () => ReportedFinding<Issue>[];
-  /** What is no group of trajectories at all, however little is checked. */
+  /** Values that are not groups of trajectories: errors even with --no-check. */
   readonly structureErrors: () => ReportedFinding<Issue>[];
-  /** What to do about that, where there is more to say than what it is. */
+  /** How to fix the structure errors, if svc knows. */
   readonly hint: () => string | undefined;
 }
 
-/** Remarks of a part of the body. */
+/** Creates a function that finds issues in a part of the body. */
 type ValidatorFactory = (fields: Fields) => (root: JsonNode) => PendingFinding[];
 
-// What is said of a trajectory, or of anything else, that stands where a group should.
+// For a trajectory, or any other value, in place of a group.
 const NOT_A_GROUP_MESSAGE = 'must be a group: an object with trajectories';
 
-/** Checks of nothing yet. With a grouping trajectories may stand without a group, and must not stand in one. */
+/** Starts the checks. With a grouping, trajectories must not be in groups. */
 export function createTrajectoryChecks(
   createValidator: ValidatorFactory,
   grouping: Grouping | undefined,
@@ -47,7 +47,7 @@ export function createTrajectoryChecks(
   let trajectoryCount = 0;
   let indexInGroup = 0;
   let ungroupedCount = 0;
-  // The texts of the group that is open; what stands outside of groups belongs to the body.
+  // The texts of the current group; texts outside of groups belong to the body.
   let groupParts: TextPart[] | undefined;
 
   const addFindings = (
