@@ -1,7 +1,7 @@
 import type { Profile } from './profile.ts';
 import { profileOrigins, type ServiceHost } from './select-profile.ts';
 
-/** Warnings about credentials of a profile that were given for other addresses than it has now. */
+/** Warnings about credentials of a profile that belong to other origins than those of its current base URLs. */
 export function originMismatchWarnings(name: string, profile: Profile): string[] {
   const {
     credential_command: command,
@@ -21,13 +21,13 @@ export function originMismatchWarnings(name: string, profile: Profile): string[]
     ...(token !== undefined && hasMismatch(bearerOrigins, ['chat', 'train']) ? ['token'] : []),
   ].map(
     (secretName) =>
-      `the ${secretName} of "${name}" was given for another address and is not sent to this one; svc auth login --profile ${name} gives a new one`,
+      `the ${secretName} of profile "${name}" belongs to another base URL and is not sent to this one; to store one for it, run: svc auth login --profile ${name}`,
   );
   const hasCommandMismatch =
     hasMismatch(basicCommandOrigins, ['trace']) || hasMismatch(bearerCommandOrigins, ['chat', 'train']);
   if (command === undefined || !hasCommandMismatch) return warnings;
   return [
     ...warnings,
-    `the credential_command of "${name}" was set for another address and is not run for this one; set it again`,
+    `credential_command of profile "${name}" belongs to another base URL and is not run for this one; to use it, set it again: svc profile set ${name} --credential-command …`,
   ];
 }

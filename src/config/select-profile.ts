@@ -35,7 +35,7 @@ export async function selectProfile(flags: ConnectionFlags, context: ConfigConte
       ? [flags.profile, '--profile']
       : [context.runtime.env.SVC_PROFILE, 'SVC_PROFILE'];
   if (flags.isLocal && flags.profile && flags.profile !== LOCAL_PROFILE_NAME) {
-    throw usageFailure('--local and --profile name two services', 'give one of them');
+    throw usageFailure('--local and --profile contradict each other', 'remove one of them');
   }
   const local = { name: LOCAL_PROFILE_NAME, isLocal: true, profile: {} };
   // Named on the command line or in the environment it needs no store, not even one that can be read.
@@ -46,10 +46,10 @@ export async function selectProfile(flags: ConnectionFlags, context: ConfigConte
   if (name === LOCAL_PROFILE_NAME) return { ...local, source };
   if (requestedName && !Object.hasOwn(stored.profiles, parseProfileName(requestedName))) {
     const names = Object.keys(stored.profiles);
-    const known = names.length > 0 ? `there are: ${names.join(', ')}` : 'there are none yet';
+    const known = names.length > 0 ? `known profiles: ${names.join(', ')}` : 'no profiles yet';
     throw usageFailure(
-      `there is no profile "${requestedName}"; ${known}`,
-      `svc auth login --profile ${requestedName} makes it`,
+      `profile "${requestedName}" does not exist (${known})`,
+      `to create it, run: svc auth login --profile ${requestedName}`,
     );
   }
   return { name, source, isLocal: false, profile: profileNamed(stored, name) };

@@ -129,7 +129,7 @@ describe('svc doctor', () => {
   it.each<[string, number, string | RegExp, { flags?: string[]; env?: Env; cwd?: () => string }]>([
     ['an empty home', 2, 'no base URL is set', {}],
     ['an address that is none', 2, 'SVC_BASE_URL: "svc" is not a valid URL', { env: { SVC_BASE_URL: 'svc' } }],
-    ['a profile that is not there', 2, /there is no profile "none"/, { flags: ['--profile', 'none'] }],
+    ['a profile that is not there', 2, /profile "none" does not exist/, { flags: ['--profile', 'none'] }],
     [
       'a time that is none',
       2,

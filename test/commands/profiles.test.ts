@@ -112,7 +112,9 @@ describe('svc auth', () => {
     const cwd = folder();
     await svc(['auth', 'login', '--base-url', 'https://old.test', '--token-stdin'], { cwd, stdin: 'tok-en-1' });
     const moved = await svc(['profile', 'set', 'default', '--base-url', 'https://new.test'], { cwd });
-    expect(moved.stderr).toContain('the token of "default" was given for another address and is not sent to this one');
+    expect(moved.stderr).toContain(
+      'the token of profile "default" belongs to another base URL and is not sent to this one',
+    );
     const { send, recorded } = network();
     const refused = await svc(chat, { cwd, send });
     expect(refused).toMatchObject({
@@ -439,7 +441,7 @@ describe('the store', () => {
     );
     const login = await svc(['auth', 'login', '--token-stdin'], { cwd, stdin });
     // The token was given for the address of before, and stays there.
-    expect(login.stderr).toContain('the token of "default" was given for another address');
+    expect(login.stderr).toContain('the token of profile "default" belongs to another base URL');
     expect(stored(cwd).profiles.default).toEqual({
       base_url: 'https://b.test',
       model: 'm',

@@ -159,7 +159,7 @@ describe('a credential_command', () => {
     expect((await sent([...chat, '--base-url', 'https://svc.test'], cwd)).code).toBe(0);
     expect((await sent([...call, '--base-url', 'https://chat.test'], cwd)).code).toBe(4);
     const moved = await svc(['profile', 'set', 'default', '--chat-base-url', 'https://new.test'], { cwd });
-    expect(moved.stderr).toContain('the credential_command of "default" was set for another address');
+    expect(moved.stderr).toContain('credential_command of profile "default" belongs to another base URL');
     expect((await sent(chat, cwd)).code).toBe(4);
     expect((await sent(call, cwd)).code).toBe(0);
   });

@@ -11,7 +11,7 @@ import { getBooleanFlag } from '../../flag.ts';
 export const runProfileRemove: RunCommand = async ({ args: [name = ''], flags }, context) => {
   const { runtime, report, signal } = context;
   if (!Object.hasOwn((await readProfiles(context)).profiles, parseProfileName(name))) {
-    throw usageFailure(`there is no profile "${name}"`, 'svc profile list shows what there is');
+    throw usageFailure(`profile "${name}" does not exist`, 'for the list of profiles, run: svc profile list');
   }
   if (!getBooleanFlag(flags, 'yes')) {
     const answer = await promptLine(runtime, `Remove the profile "${name}" and its credentials? [y/N] `, '--yes');

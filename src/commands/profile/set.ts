@@ -11,15 +11,15 @@ import { describeFileError } from '../../files/file-errors.ts';
 import { getArrayFlag } from '../../flag.ts';
 import type { Reporter } from '../../output/reporter.ts';
 
-/** Changes settings of a profile; an empty value removes one. Credentials stay, bound to the addresses they were given for. */
+/** Changes settings of a profile; an empty value removes one. Credentials stay bound to the origins they belong to. */
 export const runProfileSet: RunCommand = async ({ args: [typedName = ''], flags }, context) => {
   const { runtime, report } = context;
   const name = parseProfileName(typedName);
   const changes = readProfileChanges(flags, runtime.cwd);
-  // An empty one among them removes what there was, as with any other setting.
+  // An empty header removes all headers, as an empty value removes any other setting.
   const headers = Object.fromEntries(parseHeaderFlags(getArrayFlag(flags, 'header').filter((word) => word !== '')));
   if (Object.keys(changes).length === 0 && !flags.has('header'))
-    throw usageFailure('there is nothing to set', 'svc profile set --help shows what there is');
+    throw usageFailure('no setting given', 'for the list of settings, run: svc profile set --help');
   let after: Profile = {};
   await updateProfiles(context, (stored) => {
     const set = withCommand(applyProfileChanges(profileNamed(stored, name), changes), changes);
@@ -38,7 +38,7 @@ function withHeaders(
   return { ...profile, headers, header_origins: requireOrigins(profile, 'headers belong', ['trace', 'chat', 'train']) };
 }
 
-// As a stored password belongs to the trace service and a token to the others, so does what the command prints.
+// The command prints the password of the trace service and the token of the others, as stored credentials are bound.
 function withCommand(profile: Profile, { credential_command: change }: ProfileChanges): Profile {
   if (change === undefined) return profile;
   const { basic_command_origins, bearer_command_origins, ...rest } = profile;
@@ -54,7 +54,7 @@ function withCommand(profile: Profile, { credential_command: change }: ProfileCh
 function requireOrigins(profile: Profile, subject: string, hosts: readonly ServiceHost[]): string[] {
   const origins = profileOrigins(profile, hosts);
   if (origins.length > 0) return origins;
-  throw usageFailure(`${subject} to an address, and the profile has none`, 'give --base-url as well');
+  throw usageFailure(`${subject} to a base URL, and the profile has none`, 'add --base-url');
 }
 
 async function warnIfUnreadable(path: string, report: Reporter): Promise<void> {

@@ -8,7 +8,7 @@ export const runProfileUse: RunCommand = async ({ args: [name = ''] }, context) 
   const { report } = context;
   await updateProfiles(context, (stored) => {
     if (name !== LOCAL_PROFILE_NAME && !Object.hasOwn(stored.profiles, parseProfileName(name))) {
-      throw usageFailure(`there is no profile "${name}"`, 'svc profile list shows what there is');
+      throw usageFailure(`profile "${name}" does not exist`, 'for the list of profiles, run: svc profile list');
     }
     return { ...stored, current: name };
   });
