@@ -69,6 +69,8 @@ export type MergeRule =
 /** One field of a body or response: what flags, help, checks, schemas, completions and the local service derive from. */
 export type Field = Shape & {
   readonly summary: string;
+  /** The summary without words about svc itself, for the OpenAPI document. */
+  readonly serviceSummary?: string;
   readonly required?: true;
   /** The service's value when the field is absent; shown, never sent. */
   readonly default?: JsonValue;

@@ -1,14 +1,17 @@
-import type { JsonValue } from '../json/write-json.ts';
+import { type JsonValue, writeJson } from '../json/write-json.ts';
 import type { Field, Fields, Shape } from './field.ts';
-import { stringFormats } from './string-formats.ts';
+import { type StringFormat, stringFormats } from './string-formats.ts';
+
+/** What a schema is for. */
+export type SchemaPurpose = 'validation' | 'openapi-body' | 'openapi-response';
 
 type JsonSchemaObject = { readonly [key: string]: JsonValue | undefined };
 
 /**
- * The JSON Schema (2020-12) of an object with these members. It and the validator give the same verdicts: forms of
- * strings are `pattern`s, because readers of schemas disagree about `format`.
+ * The JSON Schema (2020-12) of an object with these fields. It and the validator agree: formats of strings are `pattern`s,
+ * because validators disagree about `format`. For an OpenAPI document it has formats and examples as well.
  */
-export function objectSchema(fields: Fields): JsonSchemaObject {
+export function objectSchema(fields: Fields, purpose: SchemaPurpose = 'validation'): JsonSchemaObject {
   const required = Object.keys(fields).filter((name) => fields[name]?.required);
   const exclusions = Object.entries(fields).flatMap(([name, { excludes }]) =>
     excludes
@@ -17,7 +20,7 @@ export function objectSchema(fields: Fields): JsonSchemaObject {
   );
   return {
     type: 'object',
-    properties: Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, fieldSchema(field)])),
+    properties: Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, fieldSchema(field, purpose)])),
     required: required.length > 0 ? required : undefined,
     allOf: exclusions.length > 0 ? exclusions : undefined,
   };
@@ -25,23 +28,32 @@ export function objectSchema(fields: Fields): JsonSchemaObject {
 
 const trueSchema = { const: true };
 
-function fieldSchema(field: Field): JsonSchemaObject {
+function fieldSchema(field: Field, purpose: SchemaPurpose): JsonSchemaObject {
+  const { sample } = field;
+  const isOpenApi = purpose !== 'validation';
   return {
-    description: field.summary,
-    ...(field.filledByService ? { type: 'null', readOnly: true } : shapeSchema(field)),
-    default: field.default,
+    description: isOpenApi ? serviceDescription(field) : field.summary,
+    ...(field.filledByService ? { type: 'null', readOnly: true } : shapeSchema(field, purpose)),
+    // Generators of types make every field with a default a required one.
+    default: isOpenApi ? undefined : field.default,
+    ...(isOpenApi && sample !== undefined ? { examples: [sample] } : {}),
     deprecated: field.deprecated ? true : undefined,
   };
 }
 
-function shapeSchema(shape: Shape): JsonSchemaObject {
+function serviceDescription({ summary, serviceSummary = summary, default: value }: Field): string {
+  return value === undefined ? serviceSummary : `${serviceSummary} (default: ${writeJson(value)})`;
+}
+
+function shapeSchema(shape: Shape, purpose: SchemaPurpose): JsonSchemaObject {
   const type = (name: string): JsonValue => (shape.nullable ? [name, 'null'] : name);
+  const schemaOf = (inner: Shape): JsonSchemaObject => shapeSchema(inner, purpose);
   switch (shape.type) {
     case 'string':
       return {
         type: type('string'),
         enum: shape.oneOf && (shape.nullable ? [...shape.oneOf, null] : shape.oneOf),
-        pattern: shape.format && stringFormats[shape.format].pattern,
+        ...(shape.format ? formatSchema(shape.format, purpose) : {}),
       };
     case 'number':
     case 'integer':
@@ -49,15 +61,26 @@ function shapeSchema(shape: Shape): JsonSchemaObject {
     case 'boolean':
       return { type: type('boolean') };
     case 'list':
-      return { type: type('array'), items: shapeSchema(shape.of) };
-    case 'object':
-      if (shape.fields) return { ...objectSchema(shape.fields), type: type('object') };
-      return { type: type('object'), additionalProperties: shape.values && shapeSchema(shape.values) };
+      return { type: type('array'), items: schemaOf(shape.of) };
+    case 'object': {
+      const values = shape.values ? schemaOf(shape.values) : shape.open || !shape.fields ? true : undefined;
+      const object = shape.fields ? objectSchema(shape.fields, purpose) : {};
+      return { ...object, type: type('object'), additionalProperties: values };
+    }
     case 'either': {
-      const options = shape.of.map(shapeSchema);
+      const options = shape.of.map(schemaOf);
       return { anyOf: shape.nullable ? [...options, { type: 'null' }] : options };
     }
     case 'json':
       return {};
   }
+}
+
+function formatSchema(format: StringFormat, purpose: SchemaPurpose): JsonSchemaObject {
+  const { pattern, sample } = stringFormats[format];
+  if (purpose === 'validation') return { pattern };
+  const isStandard = format === 'date-time' || format === 'uuid';
+  if (!isStandard) return { pattern, examples: [sample] };
+  // Mock servers that make up a response cannot follow a pattern and a format at once.
+  return { ...(purpose === 'openapi-body' ? { pattern } : {}), format, examples: [sample] };
 }

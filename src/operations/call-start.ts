@@ -64,6 +64,7 @@ export const callStartOperation = {
           advice: { required: true },
           common: true,
           summary: 'Start of the call (default: now)',
+          serviceSummary: 'Start of the call',
         },
         display_name: { type: 'string', summary: 'Display name', sample: 'Answer a question' },
         id: {
@@ -72,6 +73,7 @@ export const callStartOperation = {
           advice: { format: 'call-id' },
           common: true,
           summary: 'Id of the call (default: generated)',
+          serviceSummary: 'Id of the call',
           sample: '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05',
         },
         otel_dump: {
@@ -87,6 +89,7 @@ export const callStartOperation = {
           advice: { format: 'call-id', wants: { member: 'trace_id', why: 'without it the call belongs to no trace' } },
           common: true,
           summary: 'Id of the parent call; set --trace-id too',
+          serviceSummary: 'Id of the parent call; set trace_id too',
           sample: '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e04',
         },
         thread_id: { type: 'string', summary: 'Id of the conversation', sample: 'thread-12' },
@@ -97,6 +100,7 @@ export const callStartOperation = {
           advice: { format: 'trace-id' },
           common: true,
           summary: 'Id of the trace (default: generated, unless there is a parent)',
+          serviceSummary: 'Id of the trace',
           sample: '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e06',
         },
         turn_id: { type: 'string', summary: 'Id of the turn within the conversation', sample: 'turn-3' },

@@ -45,6 +45,7 @@ export const chatEngineFields = {
     of: { type: 'integer' },
     default: [],
     summary: 'Token id that ends the response (repeatable)',
+    serviceSummary: 'Token ids that end the response',
   },
   include_stop_str_in_output: {
     topic: 'Response',
@@ -93,6 +94,7 @@ export const chatEngineFields = {
     nullable: true,
     advice: { conflicts: ['stream'] },
     summary: 'Number of most likely tokens to return at each position of the prompt; not with --stream',
+    serviceSummary: 'Number of most likely tokens to return at each position of the prompt; not with stream',
     sample: 1,
   },
   allowed_token_ids: {
@@ -101,6 +103,7 @@ export const chatEngineFields = {
     nullable: true,
     of: { type: 'integer' },
     summary: 'Token id that may be generated; all others are excluded (repeatable)',
+    serviceSummary: 'Token ids that may be generated; all others are excluded',
     sample: [42, 43],
   },
   bad_words: {
@@ -108,6 +111,7 @@ export const chatEngineFields = {
     type: 'list',
     of: { type: 'string' },
     summary: 'Word that must not be generated (repeatable)',
+    serviceSummary: 'Words that must not be generated',
     sample: ['parcel'],
   },
   echo: {
@@ -128,6 +132,7 @@ export const chatEngineFields = {
     default: false,
     excludes: 'add_generation_prompt',
     summary: 'Continue the last message instead of answering it; needs --no-add-generation-prompt; see --prefill',
+    serviceSummary: 'Continue the last message instead of answering it; needs add_generation_prompt false',
   },
   add_special_tokens: {
     topic: 'Templates',
@@ -186,6 +191,7 @@ export const chatEngineFields = {
     type: 'boolean',
     nullable: true,
     summary: 'With --logprobs: write tokens as token_id:<id>',
+    serviceSummary: 'With logprobs: write tokens as token_id:<id>',
     sample: true,
   },
   return_token_ids: {
@@ -202,6 +208,7 @@ export const chatEngineFields = {
     secret: true,
     advice: { notEmpty: true },
     summary: 'Salt of the prefix cache, a secret: random, @file or @- (stdin)',
+    serviceSummary: 'Salt of the prefix cache: random, secret and long',
     sample: 'replace-with-43-random-base64-characters',
   },
   kv_transfer_params: {

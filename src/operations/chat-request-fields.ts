@@ -32,6 +32,7 @@ export const chatRequestFields = {
     of: { type: 'object', open: true, fields: messageFields },
     required: true,
     summary: 'Instructions and conversation, as a JSON array; not needed with a prompt',
+    serviceSummary: 'Instructions and conversation',
     sample: [{ role: 'user', content: 'Where is my parcel?' }],
   },
   model: {
@@ -71,6 +72,7 @@ export const chatRequestFields = {
     default: 0,
     advice: { needs: 'logprobs' },
     summary: 'Number of most likely tokens to return at each position; needs --logprobs',
+    serviceSummary: 'Number of most likely tokens to return at each position; needs logprobs',
   },
   max_tokens: {
     topic: 'Sampling',
@@ -109,6 +111,7 @@ export const chatRequestFields = {
     type: 'object',
     open: true,
     summary: 'Format of the response; --json-schema is shorter',
+    serviceSummary: 'Format of the response',
     fields: {
       type: { type: 'json', summary: 'Type of the format, such as json_schema', sample: 'json_schema' },
       json_schema: {
@@ -139,6 +142,7 @@ export const chatRequestFields = {
     default: [],
     common: true,
     summary: 'Text that ends the response (repeatable)',
+    serviceSummary: 'Texts that end the response',
     sample: ['###'],
   },
   stream: {
@@ -153,6 +157,7 @@ export const chatRequestFields = {
     type: 'object',
     advice: { needs: 'stream' },
     summary: 'Options of the stream; needs --stream',
+    serviceSummary: 'Options of the stream; needs stream',
     fields: {
       include_usage: { type: 'boolean', summary: 'End the stream with a chunk of token usage', sample: true },
       continuous_usage_stats: { type: 'boolean', default: false, summary: 'Report token usage in every chunk' },

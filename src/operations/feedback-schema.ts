@@ -27,6 +27,7 @@ export const feedbackSchemaOperation = {
       required: true,
       age: true,
       summary: 'Start of the time window in UTC, inclusive: a date-time, or an age such as 7d',
+      serviceSummary: 'Start of the time window in UTC, inclusive',
     },
     end: {
       type: 'string',
@@ -35,6 +36,7 @@ export const feedbackSchemaOperation = {
       common: true,
       age: true,
       summary: 'End of the time window in UTC, exclusive: a date-time or an age (default: now)',
+      serviceSummary: 'End of the time window in UTC, exclusive (default: now)',
       sample: '2026-02-01T00:00:00Z',
     },
     feedback_type: {

@@ -1,4 +1,5 @@
 import { objectSchema } from '../../fields/json-schema.ts';
+import { minimalBody } from '../../fields/sample.ts';
 import type { JsonValue } from '../../json/write-json.ts';
 import type { Operation } from '../../operations/operation.ts';
 import { version } from '../../version.ts';
@@ -9,20 +10,24 @@ export function openApiDocument(operations: readonly Operation[]): JsonValue {
     openapi: '3.1.0',
     info: {
       title: 'Feedback, call tracing, chat completions and training jobs',
-      description:
-        'The service svc is a client of. Status codes of success and shapes of errors are not part of the interface.',
+      description: 'The success status codes and the shapes of errors are not part of the interface.',
       version,
+      license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [
-      { url: '{base_url}', variables: { base_url: { default: 'http://localhost', description: 'Base address' } } },
+      {
+        url: '{base_url}',
+        description: 'The base URL of the service',
+        variables: { base_url: { default: 'http://127.0.0.1:8080' } },
+      },
     ],
     paths: Object.fromEntries(operations.map((operation) => [operation.path, { post: pathItem(operation) }])),
     components: {
       securitySchemes: { basic: { type: 'http', scheme: 'basic' }, bearer: { type: 'http', scheme: 'bearer' } },
       schemas: Object.fromEntries(
         operations.flatMap((operation) => [
-          [bodySchemaName(operation), { ...objectSchema(operation.body) }],
-          [responseSchemaName(operation), { ...objectSchema(operation.reply) }],
+          [bodySchemaName(operation), { ...objectSchema(operation.body, 'openapi-body') }],
+          [responseSchemaName(operation), { ...objectSchema(operation.reply, 'openapi-response') }],
         ]),
       ),
     },
@@ -41,15 +46,21 @@ function pathItem(operation: Operation): JsonValue {
   return {
     operationId: camelCase(operation),
     summary: operation.summary,
-    description: operation.about,
+    description: operation.preview ? `${operation.summary}. A preview: it may change.` : operation.summary,
     'x-preview': operation.preview,
     security: [{ [operation.auth]: [] }],
     requestBody: {
       required: true,
-      content: { 'application/json': { schema: schemaReference(bodySchemaName(operation)) } },
+      content: {
+        'application/json': {
+          schema: schemaReference(bodySchemaName(operation)),
+          example: minimalBody(operation.body),
+        },
+      },
     },
     responses: {
-      '2XX': { description: 'The operation was applied', content: content },
+      '200': { description: 'The operation was applied', content: content },
+      '4XX': { description: 'The request was rejected; nothing was applied' },
       default: { description: 'An error; its shape is not part of the interface' },
     },
   };
@@ -64,7 +75,7 @@ function bodySchemaName(operation: Operation): string {
 }
 
 function responseSchemaName(operation: Operation): string {
-  return `${capitalize(camelCase(operation))}Reply`;
+  return `${capitalize(camelCase(operation))}Response`;
 }
 
 function camelCase({ command: [first = '', ...rest] }: Operation): string {
