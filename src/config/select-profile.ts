@@ -9,7 +9,7 @@ export interface ConnectionFlags {
   readonly profile?: string | undefined;
   readonly isLocal: boolean;
   readonly baseUrl?: string | undefined;
-  /** The address for this operation's host only. */
+  /** The base URL of the operation's host only. */
   readonly hostUrl?: string | undefined;
 }
 
@@ -56,8 +56,8 @@ export async function selectProfile(flags: ConnectionFlags, context: ConfigConte
 }
 
 /**
- * The base address of a host, checked, or undefined where none is set. Source before specificity (PRODUCT.md
- * section 4): flags, environment, profile; in each the host's own address before the general one.
+ * The base URL of a host, checked; undefined where none is set. Source before specificity (docs/contract.md): flags,
+ * environment, profile; in each the base URL of the host before the general one.
  */
 export function resolveBaseUrl(
   host: ServiceHost,
@@ -69,7 +69,7 @@ export function resolveBaseUrl(
   return source && text ? parseBaseUrl(text, source) : undefined;
 }
 
-/** What names the base address of a host, and the text it gives, unchecked. */
+/** The base URL of a host, unchecked, and its source. */
 export function findBaseUrl(
   host: ServiceHost,
   flags: ConnectionFlags,
@@ -89,7 +89,7 @@ export function findBaseUrl(
   return source && text ? { source, text } : undefined;
 }
 
-/** The origins a profile's own addresses lead to, for the hosts given. */
+/** The origins of a profile's base URLs, for the given hosts. */
 export function profileOrigins(profile: Profile, hosts: readonly ServiceHost[]): string[] {
   const urls = hosts.map((host) => resolveBaseUrl(host, { isLocal: false }, {}, profile));
   return [...new Set(urls.flatMap((url) => (url ? [url.origin] : [])))];
