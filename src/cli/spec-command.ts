@@ -1,0 +1,59 @@
+import type { Command } from '../command.ts';
+import type { Flag } from '../flag.ts';
+import { allOperations } from '../operations/all-operations.ts';
+import { bodyFlags } from './body-flags.ts';
+import { reportFlagsExcept, resultFlags } from './shared-flags.ts';
+
+/** The command that prints schemas, skeletons and the OpenAPI document. */
+export const specCommand: Command = {
+  words: ['spec'],
+  summary: 'Print the JSON Schema, a skeleton, or the OpenAPI document',
+  argument: {
+    name: 'command',
+    summary: 'The operation: feedback replace, chat, ...',
+    isRepeatable: true,
+    offers: [...new Set(allOperations.map(({ command: [first = ''] }) => first))],
+  },
+  // Made when they are asked for: help and other commands need none of them.
+  get flags(): readonly Flag[] {
+    return [
+      { name: 'response', takes: 'switch', group: 'Common', summary: 'Print the schema of the response' },
+      { name: 'reply', takes: 'switch', group: 'Common', summary: 'The same as --response', isHidden: true },
+      {
+        name: 'skeleton',
+        takes: 'optional',
+        value: '<all>',
+        choices: ['all'],
+        group: 'Common',
+        summary: 'Print the smallest valid body, with the fields of flags; =all: every field, commented, as YAML',
+      },
+      {
+        name: 'openapi',
+        takes: 'switch',
+        group: 'Common',
+        summary: 'Print all operations as an OpenAPI 3.1 document',
+      },
+      ...resultFlags('document'),
+      ...skeletonFlags(),
+      ...reportFlagsExcept('verbose', 'quiet'),
+    ];
+  },
+  examples: [
+    { why: 'The schema of a chat body', args: 'spec chat' },
+    { why: 'A body to fill in', args: 'spec feedback replace --skeleton --project-id acme/support-bot' },
+    { why: 'Every field, with comments', args: 'spec chat --skeleton=all' },
+    { why: 'An OpenAPI document for other tools', args: 'spec --openapi' },
+  ],
+  load: async () => (await import('../commands/spec.ts')).runSpec,
+};
+
+// The flags of all bodies, which fill a skeleton in; those of one name mean the same.
+function skeletonFlags(): Flag[] {
+  const flags = allOperations.flatMap(bodyFlags).filter(({ name }) => name !== 'conversation');
+  const set: Flag = { name: 'set', takes: 'values', value: '<path=text>', group: 'Body', summary: 'Set a field' };
+  const byName = new Map([...flags, set].map((flag) => [flag.name, flag]));
+  return Array.from(byName.values(), ({ short: _short, conflicts: _conflicts, ...flag }) => ({
+    ...flag,
+    isHidden: true,
+  }));
+}
