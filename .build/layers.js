@@ -9,6 +9,7 @@ const layers = {
   run: { files: ['main.ts'], after: [] },
   request: {
     files: [
+      'files/has-unread-data.ts',
       'commands/operation/operation.ts',
       'fields/body-validator.ts',
       'fields/schema-validator.ts',

@@ -52,16 +52,16 @@ const budgets: readonly (readonly [args: readonly string[], files: number, kB: n
   [
     [['--version'], 1, 4, []],
     [['--help'], 1, 4, []],
-    [['chat', '--help'], 5, 150, ['commander']],
-    [['help', 'environment'], 5, 150, ['commander']],
-    [['completion', 'bash'], 5, 150, ['commander']],
-    [['spec', 'chat'], 5, 260, request],
+    [['chat', '--help'], 5, 170, ['commander']],
+    [['help', 'environment'], 5, 170, ['commander']],
+    [['completion', 'bash'], 5, 170, ['commander']],
+    [['spec', 'chat'], 6, 260, request],
     [['profile', 'list'], 5, 260, request],
     [['chat', 'x', '--dry-run'], 5, 260, request],
-    [['call', 'start', '--project-id', 'a/b', '--op-name', 'x'], 7, 490, [...request, 'undici']],
-    [['chat', 'x'], 7, 490, [...request, 'undici']],
-    [['chat', 'x', '--stream'], 9, 500, [...request, 'eventsource-parser', 'undici']],
-    [['chat', 'x', '--local', '-q'], 11, 320, [...request, 'detect-libc', 'libsql', '@neon-rs/load']],
+    [['call', 'start', '--project-id', 'a/b', '--op-name', 'x'], 8, 490, [...request, 'undici']],
+    [['chat', 'x'], 8, 490, [...request, 'undici']],
+    [['chat', 'x', '--stream'], 10, 500, [...request, 'eventsource-parser', 'undici']],
+    [['chat', 'x', '--local', '-q'], 12, 320, [...request, 'detect-libc', 'libsql', '@neon-rs/load']],
   ];
 
 describe('what is loaded', () => {

@@ -16,7 +16,7 @@ const files = ['a file.json', 'groups.jsonl', 'sub'];
 const references = files.map((file) => `@${file}`);
 const first = topLevelWords().map(([word]) => word);
 const trainWords = subcommandWords('train').map(([word]) => word);
-const formats = ['json', 'jsonl', 'text', 'table'];
+const formats = ['json', 'jsonl', 'yaml', 'text'];
 
 /** A line, and the words it may end with. */
 export type Case = readonly [line: string, offers: readonly string[]];
