@@ -82,7 +82,7 @@ export interface FailureFacts {
   readonly issues?: readonly Issue[] | undefined;
 }
 
-/** A failure that is told to the user. Thrown anywhere, caught once in main, printed once; its code decides the exit. */
+/** A failure that svc reports to the user. Thrown anywhere, caught once in main, printed once; its code decides the exit. */
 export class Failure extends Error {
   override readonly name = 'Failure';
   readonly code: FailureCode;

@@ -3,7 +3,7 @@ import { ClosedPipeError } from '../output/writer.ts';
 import { type BatchCounts, totalLines } from './batch-counts.ts';
 import { formatLineRanges } from './line-ranges.ts';
 
-/** What became of all lines of a batch, in one line. */
+/** The outcome of all lines of a batch, in one line. */
 export function formatBatchSummary(tally: BatchCounts, durationMs: number): string {
   const { done, failed, unknown, unsent } = tally.byStatus;
   const seconds = durationMs / 1000;

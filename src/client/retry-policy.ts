@@ -2,7 +2,7 @@ import type { Failure } from '../errors.ts';
 import type { Operation } from '../operations/operation.ts';
 import { isIdempotent } from './idempotency.ts';
 
-// Longer than this is no passing shortage (SERVERS.md): the user is told when to come back instead.
+// A longer wait is not a transient shortage (docs/servers.md): svc reports when to retry instead.
 const MAX_RETRY_AFTER_MS = 60_000;
 
 // The bound below which the first wait is drawn doubles with every repeat, up to the largest.

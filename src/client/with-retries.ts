@@ -58,7 +58,7 @@ function mostLikelyApplied(earlier: Failure | undefined, last: Failure): Failure
   const earlierApplied = earlier?.facts.applied ?? 'no';
   if (!earlier || appliedRank[earlierApplied] <= appliedRank[last.facts.applied ?? 'no']) return last;
   const facts = { ...earlier.facts, attempts: last.facts.attempts };
-  // Who asked the process to end is told that first.
+  // A request to end the process is reported first.
   if (signalOfFailure(last.code)) return new Failure(last.code, `${last.code}; before that: ${earlier.message}`, facts);
   return new Failure(
     earlier.code,

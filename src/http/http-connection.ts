@@ -94,7 +94,7 @@ function dispatchRequest(
 ): PendingExchange {
   const { method, headers, body, onBodySent } = request;
   const length: Headers = body.length === undefined ? [] : [['Content-Length', String(body.length)]];
-  // A proxy that is no tunnel is told the whole address, and is the one to read its credential.
+  // A forwarding proxy gets the whole URL, and reads its own credential.
   const plainProxy = url.protocol === 'http:' ? proxy : undefined;
   const authorization = plainProxy && proxyAuthorization(plainProxy);
   const extra: Headers = authorization ? [['Proxy-Authorization', authorization]] : [];

@@ -79,7 +79,7 @@ function startTotalTimer({ remainingMs }: Deadline, startTimer: StartTimer, acti
   return delayMs === Number.POSITIVE_INFINITY ? () => {} : startTimer(delayMs, action);
 }
 
-// An upload that goes on is no silence, however long it takes.
+// An upload that makes progress is not silent, however long it takes.
 function observeUpload(body: Exclude<RequestBody, Uint8Array>, onUploadChunk: () => void): RequestBody {
   return {
     length: body.length,

@@ -3,7 +3,7 @@ import { endOffset, type JsonNode, rootOf, startOffset } from './json-node.ts';
 import type { JsonDocument } from './parse-json.ts';
 import { scanString } from './scan-token.ts';
 
-/** The document on one line: blanks between tokens removed, every token as it was written. */
+/** The document on one line: whitespace between tokens removed, every token as it was written. */
 export function compactJson(doc: JsonDocument): string {
   return Array.from(compactChunks(rootOf(doc))).join('');
 }
@@ -21,7 +21,7 @@ export function indentJson(doc: JsonDocument): string {
   return Array.from(indentChunks(rootOf(doc))).join('');
 }
 
-/** A value indented like that, piece by piece: with its blanks it may be many times as long as it was. */
+/** A value indented like that, piece by piece: with whitespace it may be many times as long as it was. */
 export function indentChunks(node: JsonNode): Generator<string> {
   return formatTokens(node, (depth) => `\n${'  '.repeat(Math.min(depth, MAX_INDENT_LEVELS))}`, ': ');
 }

@@ -33,7 +33,7 @@ const CLOSE_OBJECT = 0x7d;
  */
 export function parseJson(input: Uint8Array | string, maxValues = MAX_TAPE_ENTRIES, buffer?: TapeBuffer): JsonDocument {
   const bytes = typeof input === 'string' ? Buffer.from(input) : decodeUtf8(input);
-  if (skipWhitespace(bytes, 0) === bytes.length) throw new JsonError('there is no JSON here, the text is empty', 0);
+  if (skipWhitespace(bytes, 0) === bytes.length) throw new JsonError('the text is empty', 0);
   // An index that exists is large enough, or grows.
   const tape = new Tape(buffer?.entries ? 0 : estimateValueCount(bytes), maxValues, buffer);
   const end = skipWhitespace(bytes, readValue(bytes, skipWhitespace(bytes, 0), tape));

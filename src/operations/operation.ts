@@ -9,10 +9,10 @@ export interface Operation {
   readonly summary: string;
   /** What help says below the summary. */
   readonly about?: string;
-  /** Relative to the base address; the method is always POST. */
+  /** Relative to the base URL; the method is always POST. */
   readonly path: `/${string}`;
   readonly auth: 'basic' | 'bearer';
-  /** Which of the three base addresses it goes to. */
+  /** Which of the three base URLs it is sent to. */
   readonly host: OperationHost;
   /** Bytes of a body that servers take at most (SERVERS.md). */
   readonly largestBody: number;

@@ -15,7 +15,7 @@ export interface Reporter {
   readonly line: (text: string) => Promise<void>;
   /** How it goes in detail; only under `--verbose`. */
   readonly detail: (message: string) => Promise<void>;
-  /** True under `--verbose`: details are told. */
+  /** True under `--verbose`: details are printed. */
   readonly isVerbose: boolean;
   /** The last word of a run that failed. */
   readonly failure: (failure: Failure) => Promise<void>;

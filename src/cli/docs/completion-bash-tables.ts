@@ -17,7 +17,7 @@ export function bashLookupFunctions(): string {
   ].join('\n');
 }
 
-/** Words that have no blanks in them, as one word. */
+/** Words without spaces, joined into one word. */
 export function joinWords(words: readonly (readonly [word: string, summary: string])[]): string {
   return words.map(([word]) => word).join(' ');
 }

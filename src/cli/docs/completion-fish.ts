@@ -64,7 +64,7 @@ function helperFunctions(): string[] {
   ];
 }
 
-// Only where words are arguments do the words have to be told from the values of flags.
+// Only where words are arguments must they be distinguished from the values of flags.
 function valueFlags(): string[] {
   const flags = allCommands.filter((command) => argumentWords(command)?.length).flatMap(completableFlags);
   return [

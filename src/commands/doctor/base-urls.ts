@@ -4,13 +4,13 @@ import type { Runtime } from '../../runtime.ts';
 import { captureFinding, type DoctorFinding } from './doctor-finding.ts';
 import type { DoctorOptions } from './doctor-report.ts';
 
-/** The base address of a kind of operations. */
+/** The base URL of a kind of operations. */
 export interface HostBaseUrl {
   readonly host: ServiceHost;
   readonly url: URL;
 }
 
-/** The base addresses that are set; one that is none becomes a finding, and so does it where there is not a single one. */
+/** The base URLs that are set; an invalid one is a finding, and so is having none. */
 export async function resolveBaseUrls(
   { connectionFlagsFor }: DoctorOptions,
   { isLocal, profile }: SelectedProfile,

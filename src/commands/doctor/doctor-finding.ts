@@ -7,7 +7,7 @@ export interface DoctorFinding {
   readonly code?: FailureCode;
 }
 
-// What has to be mended first stands first: nothing can be reached with settings that are wrong.
+// What to fix first comes first: nothing can be reached with invalid settings.
 const codePriority: readonly FailureCode[] = [
   'local',
   'usage',

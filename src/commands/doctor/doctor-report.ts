@@ -18,7 +18,7 @@ export interface FileState {
   readonly mode: string | null;
 }
 
-/** An attempt to connect to the origin of base addresses. */
+/** An attempt to connect to the origin of base URLs. */
 export interface ConnectionResult {
   readonly address: string;
   readonly hosts: readonly ServiceHost[];
@@ -49,7 +49,7 @@ export interface DoctorReport {
 
 /** What the command line asks about. */
 export interface DoctorOptions {
-  /** The base address of one host in the form of the operations that go to it. */
+  /** The base URL of one host in the form of the operations that go to it. */
   readonly connectionFlagsFor: (host: ServiceHost) => ConnectionFlags;
   readonly certificateFiles: CertificateFiles;
 }

@@ -72,7 +72,7 @@ function readDoctorOptions(flags: FlagValues): DoctorOptions {
   };
 }
 
-// A profile that cannot be read is told of; the rest is examined as if it were empty.
+// A profile that cannot be read is reported; the rest is examined as if it were empty.
 function unreadableProfile(flags: FlagValues, env: Context['runtime']['env']): SelectedProfile {
   const name = getStringFlag(flags, 'profile') || env.SVC_PROFILE || DEFAULT_PROFILE_NAME;
   return { name, source: 'could not be read', isLocal: false, profile: {} };

@@ -48,7 +48,7 @@ export async function inspectFiles(
 }
 
 async function statOrUndefined(path: string): Promise<Stats | undefined> {
-  // What keeps a file from being looked at is told by whatever reads it.
+  // The code that reads a file reports why it cannot be read.
   return stat(path).catch(() => undefined);
 }
 

@@ -111,8 +111,8 @@ const wrong: readonly { name: string; form?: TextForm; text: string; says: strin
   { name: 'no value', text: '{"a":}', says: '1:6 (5) not JSON: unexpected "}" where a value should be' },
   { name: 'a bracket too many', text: '{}\n}', says: '2:1 (3) not JSON: unexpected "}" where a value should be' },
   { name: 'two bodies', form: 'body', text: '{}\n{}', says: '2:1 (3) not JSON: unexpected "{" after the end' },
-  { name: 'no body', form: 'body', text: ' ', says: '1:2 (1) not JSON: there is no JSON here' },
-  { name: 'a list for a body', form: 'body', text: ' [1]', says: '1:2 (1) must be an object, not a list' },
+  { name: 'no body', form: 'body', text: ' ', says: '1:2 (1) not JSON: the text is empty' },
+  { name: 'a list for a body', form: 'body', text: ' [1]', says: '1:2 (1) must be an object, not an array' },
   { name: 'a word for a body', form: 'body', text: 'nul', says: '1:4 (3) not JSON: the text ends too early' },
   {
     name: 'a body for groups',

@@ -14,7 +14,7 @@ export interface KeywordContext {
   readonly isValid: (value: JsonNode, schema: JsonNode) => boolean;
 }
 
-/** True when the value keeps to a keyword. Throws Unsure where that cannot be told. */
+/** True when the value keeps to a keyword. Throws if that cannot be decided. */
 export type KeywordCheck = (scope: KeywordContext) => boolean;
 
 // A schema that refers to itself about the same value would never end.

@@ -6,7 +6,7 @@ import type { SchemaReader } from './schema-reader.ts';
 export interface ValueGenerator {
   readonly reader: SchemaReader;
   readonly spend: SpendSteps;
-  /** Notes the keyword that a value could not be made for; the first one is told. */
+  /** Notes the keyword that a value could not be made for; the first one is reported. */
   readonly reportConflict: (keyword: string) => void;
   /** JSON texts of values that keep to all of some schemas, the smallest first. */
   readonly valuesFor: (schemas: readonly JsonNode[], depth: number) => Generator<string>;
