@@ -10,15 +10,21 @@ import type { ParsedResponse } from './read-response.ts';
 import type { RequestContext } from './request-context.ts';
 import type { RequestObserver } from './request-observer.ts';
 import { outcomeOfFailure, outcomeOfResponse } from './request-outcome.ts';
+import { suspectResponseWarnings } from './response-warnings.ts';
 import type { RetryBudget } from './retry-budget.ts';
 import { abortableDelay, randomFraction } from './retry-delay.ts';
 import { type AttemptResult, sendOnce } from './send-once.ts';
 import { withRetries } from './with-retries.ts';
 
 /** A successful exchange: a complete response, or the chunks of a stream, which can be read once. */
-export type Outcome =
-  | { readonly response: Response; readonly parsedResponse: ParsedResponse; readonly chunks: undefined }
-  | { readonly response: Response; readonly parsedResponse: undefined; readonly chunks: AsyncIterable<JsonNode> };
+export type Outcome = {
+  readonly response: Response;
+  /** Signs that the response is for another request, or for a part of this one. */
+  readonly warnings: readonly string[];
+} & (
+  | { readonly parsedResponse: ParsedResponse; readonly chunks: undefined }
+  | { readonly parsedResponse: undefined; readonly chunks: AsyncIterable<JsonNode> }
+);
 
 /** The limits of an exchange, and what it is sent over. */
 export interface ExchangeOptions {
@@ -83,12 +89,13 @@ export async function exchange(
   });
   await observer.onOutcome?.(outcomeOfResponse(attemptResult, requestContext));
   const { response, parsedResponse } = attemptResult;
-  if (parsedResponse) return { response, parsedResponse, chunks: undefined };
+  const warnings = suspectResponseWarnings(attemptResult, requestContext);
+  if (parsedResponse) return { response, warnings, parsedResponse, chunks: undefined };
   const { readStreamChunks } = await import('./stream-chunks.ts');
   const chunks = readStreamChunks(response, requestContext, {
     choices: requestedChoiceCount(rootOf(requestContext.draft.doc)),
     after: runtime.after,
     stop: () => streamController?.abort(),
   });
-  return { response, parsedResponse: undefined, chunks };
+  return { response, warnings, parsedResponse: undefined, chunks };
 }

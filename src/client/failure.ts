@@ -1,5 +1,6 @@
 import { Failure, type FailureFacts, InterruptedError } from '../errors.ts';
 import { describeNetworkError, isPermanentError, networkErrorHint } from '../http/network-errors.ts';
+import { rootCause } from '../http/root-cause.ts';
 import { TimeLimitError } from '../http/time-limits.ts';
 import { retryAdvice } from './idempotency.ts';
 import { type RequestContext, serviceName } from './request-context.ts';
@@ -14,6 +15,12 @@ export function failureFromError(error: unknown, context: RequestContext): Failu
     const facts = { ...factsWithoutResponse(context), isPermanent: true };
     return new Failure(error.code, `${error.message}; ${outcome}`, facts);
   }
+  if (isMemoryFailure(error))
+    return new Failure('local', 'there is not enough memory to load the HTTP parser (WebAssembly)', {
+      ...factsWithoutResponse(context),
+      isPermanent: true,
+      hint: 'raise the limit on virtual memory: ulimit -v unlimited',
+    });
   const service = serviceName(context.target);
   const reason = exchangeErrorReason(error);
   const facts: FailureFacts = { ...factsWithoutResponse(context), isPermanent: isPermanentError(error) };
@@ -35,6 +42,11 @@ export function failureFromError(error: unknown, context: RequestContext): Failu
     summary: phase === 'nothing' ? `${what} (${reason})` : `${what}: ${reason}`,
     hint: connectionHint(error, context),
   });
+}
+
+// WebAssembly reserves gigabytes of addresses, which a limit may not allow.
+function isMemoryFailure(error: unknown): boolean {
+  return error instanceof Error && /WebAssembly/.test(rootCause(error).message);
 }
 
 /** What is known of a request without a response. */

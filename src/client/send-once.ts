@@ -12,6 +12,8 @@ import { failureFromStatus } from './status-failure.ts';
 export interface AttemptResult {
   readonly response: Response;
   readonly parsedResponse: ParsedResponse | undefined;
+  /** A warning that the response came before the whole body was sent. */
+  readonly early: string | undefined;
 }
 
 /** Sends a request once and reads the response, unless it is a stream. Throws the Failure of the attempt. */
@@ -26,13 +28,15 @@ export async function sendOnce(
   const onEnd = observer.onAttempt?.(() => progressText(request, requestContext, elapsed() - startedAt));
   try {
     const received = await sendForSuccess(send, request, requestContext, now);
+    const early = earlyWarning(request, requestContext);
     if (!requestContext.operation.streams)
-      return { response: received, parsedResponse: await readResponse(received, requestContext) };
+      return { response: received, parsedResponse: await readResponse(received, requestContext), early };
     const { firstByte, response } = await peekBody(received).catch((error: unknown) => {
       throw failureFromBodyError(error, received, requestContext, undefined);
     });
     return {
       response,
+      early,
       parsedResponse: isEventStream(response, firstByte) ? undefined : await readResponse(response, requestContext),
     };
   } finally {
@@ -54,6 +58,13 @@ async function sendForSuccess(
   }
   if (response.status >= 200 && response.status < 300) return response;
   throw await failureFromStatus(response, context, now());
+}
+
+// A success that comes in the middle of an upload may cover only a part of it.
+function earlyWarning({ body }: Request, { progress: { phase, sentBytes } }: RequestContext): string | undefined {
+  if (phase === 'all') return undefined;
+  const total = body.length === undefined ? '' : ` of ${body.length}`;
+  return `the service responded after ${sentBytes}${total} bytes of the body were sent; it may have applied only a part`;
 }
 
 // A long upload shows how far it is.

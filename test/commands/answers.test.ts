@@ -59,7 +59,6 @@ describe('a reply', () => {
     expect(await start({ pieces: [body.slice(0, 9), body.slice(9)] })).toMatchObject({
       code: 0,
       stdout: `${body}\n`,
-      stderr: '',
     });
     expect((await start({ pieces: [`${body}\n`] })).stdout).toBe(`${body}\n`);
     expect((await start({ pieces: [body] }, '--format', 'jsonl')).stdout).toBe(
@@ -91,7 +90,20 @@ describe('a reply', () => {
 
   it('that is otherwise unexpected is a warning', async () => {
     const result = await start({ pieces: ['{"id":"1","new":1}'] });
-    expect(result).toMatchObject({ code: 0, stderr: 'svc: warning: unexpected response: trace_id is required\n' });
+    expect(result.code).toBe(0);
+    expect(result.stderr).toMatch(/^svc: warning: unexpected response: trace_id is required$/m);
+  });
+
+  it('with other ids than those that were sent is a warning, and with --strict exit 11', async () => {
+    const id = '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05';
+    const other = { pieces: [`{"id":"other","trace_id":"${id}"}`] };
+    const message = `the response has id "other", but "${id}" was sent; it may be for another request`;
+    const result = await start(other, '--id', id, '--trace-id', id);
+    expect(result).toMatchObject({ code: 0, stderr: `svc: warning: ${message}\n` });
+    const strict = await start(other, '--id', id, '--trace-id', id, '--strict');
+    expect(strict).toMatchObject({ code: 11, stdout: expect.stringContaining('other') });
+    expect(strict.stderr).toContain(`svc: ${message}\n`);
+    expect(strict.stderr).toContain('  the request was applied\n');
   });
 
   it('draws a warning only where a user can act on it', async () => {

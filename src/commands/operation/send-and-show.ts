@@ -70,6 +70,10 @@ export async function sendAndShow(sendOptions: SendOptions, context: Context): P
     });
     response = outcome.response;
     const document = await showOutcome(outcome, view, conversation !== undefined);
+    for (const warning of outcome.warnings) {
+      if (options.strict) throw new Failure('answer', warning, successFacts(response, requestContext));
+      await report.warn(warning);
+    }
     await conversation?.save(rootOf(draft.doc), getMember(completionChoices(rootOf(document))[0], 'message'));
     return document;
   } catch (error) {
