@@ -110,130 +110,130 @@ _svc_second() {
 _svc_command() {
   case $1 in
     "feedback replace")
-      flags="--feedback-id --feedback-type --payload --project-id --svc-ref --annotation-ref --call-ref --creator --id --queue-id --runnable-ref --trigger-ref --keep-id --file -f --set --exact --strict --no-check --batch --concurrency --rate --resume --retry-unknown --accept-changes --max-outage --fail-fast --max-failures --ordered --shard --profile --local --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --allow-http --format --json --jq --output -o --dry-run --curl --verbose -v --quiet -q --error-format --help -h"
-      valued="--feedback-id --feedback-type --payload --project-id --svc-ref --annotation-ref --call-ref --creator --id --queue-id --runnable-ref --trigger-ref --file -f --set --batch --concurrency --rate --max-outage --max-failures --shard --profile --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --format --jq --output -o --error-format"
+      flags="--feedback-id --feedback-type --payload --project-id --svc-ref --annotation-ref --call-ref --creator --id --queue-id --runnable-ref --trigger-ref --keep-id --file -f --set --exact --strict --no-check --batch --concurrency --rate --resume --retry-unknown --accept-changes --max-outage --fail-fast --max-failures --ordered --shard --profile --local --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --allow-http --format --json --jq --output -o --dry-run --curl --verbose -v --quiet -q --error-format --color --help -h"
+      valued="--feedback-id --feedback-type --payload --project-id --svc-ref --annotation-ref --call-ref --creator --id --queue-id --runnable-ref --trigger-ref --file -f --set --batch --concurrency --rate --max-outage --max-failures --shard --profile --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --format --jq --output -o --error-format --color"
       paths="--file -f --batch --cacert --cert --key --output -o"
       references="--payload"
       ;;
     "feedback schema")
-      flags="--project-id --start --end --feedback-type --sample-limit --trigger-ref --since --file -f --set --exact --strict --no-check --batch --concurrency --rate --resume --retry-unknown --accept-changes --max-outage --fail-fast --max-failures --ordered --shard --profile --local --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --allow-http --format --json --jq --output -o --dry-run --curl --verbose -v --quiet -q --error-format --help -h"
-      valued="--project-id --start --end --feedback-type --sample-limit --trigger-ref --since --file -f --set --batch --concurrency --rate --max-outage --max-failures --shard --profile --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --format --jq --output -o --error-format"
+      flags="--project-id --start --end --feedback-type --sample-limit --trigger-ref --since --file -f --set --exact --strict --no-check --batch --concurrency --rate --resume --retry-unknown --accept-changes --max-outage --fail-fast --max-failures --ordered --shard --profile --local --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --allow-http --format --json --jq --output -o --dry-run --curl --verbose -v --quiet -q --error-format --color --help -h"
+      valued="--project-id --start --end --feedback-type --sample-limit --trigger-ref --since --file -f --set --batch --concurrency --rate --max-outage --max-failures --shard --profile --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --format --jq --output -o --error-format --color"
       paths="--file -f --batch --cacert --cert --key --output -o"
       ;;
     "chat")
-      flags="--messages --model -m --frequency-penalty --logit-bias --logprobs --no-logprobs --top-logprobs --max-tokens --max-completion-tokens --n --presence-penalty --response-format --seed --stop --stream --no-stream --stream-options --temperature --top-p --tools --tool-choice --reasoning-effort --include-reasoning --no-include-reasoning --parallel-tool-calls --no-parallel-tool-calls --user --use-beam-search --no-use-beam-search --top-k --min-p --repetition-penalty --length-penalty --stop-token-ids --include-stop-str-in-output --no-include-stop-str-in-output --ignore-eos --no-ignore-eos --min-tokens --skip-special-tokens --no-skip-special-tokens --spaces-between-special-tokens --no-spaces-between-special-tokens --truncate-prompt-tokens --prompt-logprobs --allowed-token-ids --bad-words --echo --no-echo --add-generation-prompt --no-add-generation-prompt --continue-final-message --no-continue-final-message --add-special-tokens --no-add-special-tokens --documents --chat-template --chat-template-kwargs --mm-processor-kwargs --structured-outputs --priority --request-id --return-tokens-as-token-ids --no-return-tokens-as-token-ids --return-token-ids --no-return-token-ids --cache-salt --kv-transfer-params --svc-xargs --repetition-detection --system -s --developer --message --prefill --conversation --json-schema --file -f --set --exact --strict --no-check --no-stdin --batch --concurrency --rate --resume --retry-unknown --accept-changes --max-outage --fail-fast --max-failures --ordered --shard --profile --local --base-url --chat-base-url --header -H --timeout --retries --cacert --cert --key --allow-http --format --json --jq --output -o --dry-run --curl --verbose -v --quiet -q --error-format --help -h"
-      valued="--messages --model -m --frequency-penalty --logit-bias --top-logprobs --max-tokens --max-completion-tokens --n --presence-penalty --response-format --seed --stop --stream-options --temperature --top-p --tools --tool-choice --reasoning-effort --user --top-k --min-p --repetition-penalty --length-penalty --stop-token-ids --min-tokens --truncate-prompt-tokens --prompt-logprobs --allowed-token-ids --bad-words --documents --chat-template --chat-template-kwargs --mm-processor-kwargs --structured-outputs --priority --request-id --cache-salt --kv-transfer-params --svc-xargs --repetition-detection --system -s --developer --message --prefill --conversation --json-schema --file -f --set --batch --concurrency --rate --max-outage --max-failures --shard --profile --base-url --chat-base-url --header -H --timeout --retries --cacert --cert --key --format --jq --output -o --error-format"
+      flags="--messages --model -m --frequency-penalty --logit-bias --logprobs --no-logprobs --top-logprobs --max-tokens --max-completion-tokens --n --presence-penalty --response-format --seed --stop --stream --no-stream --stream-options --temperature --top-p --tools --tool-choice --reasoning-effort --include-reasoning --no-include-reasoning --parallel-tool-calls --no-parallel-tool-calls --user --use-beam-search --no-use-beam-search --top-k --min-p --repetition-penalty --length-penalty --stop-token-ids --include-stop-str-in-output --no-include-stop-str-in-output --ignore-eos --no-ignore-eos --min-tokens --skip-special-tokens --no-skip-special-tokens --spaces-between-special-tokens --no-spaces-between-special-tokens --truncate-prompt-tokens --prompt-logprobs --allowed-token-ids --bad-words --echo --no-echo --add-generation-prompt --no-add-generation-prompt --continue-final-message --no-continue-final-message --add-special-tokens --no-add-special-tokens --documents --chat-template --chat-template-kwargs --mm-processor-kwargs --structured-outputs --priority --request-id --return-tokens-as-token-ids --no-return-tokens-as-token-ids --return-token-ids --no-return-token-ids --cache-salt --kv-transfer-params --svc-xargs --repetition-detection --system -s --developer --message --prefill --conversation --json-schema --file -f --set --exact --strict --no-check --no-stdin --batch --concurrency --rate --resume --retry-unknown --accept-changes --max-outage --fail-fast --max-failures --ordered --shard --profile --local --base-url --chat-base-url --header -H --timeout --retries --cacert --cert --key --allow-http --format --json --jq --output -o --dry-run --curl --verbose -v --quiet -q --error-format --color --help -h"
+      valued="--messages --model -m --frequency-penalty --logit-bias --top-logprobs --max-tokens --max-completion-tokens --n --presence-penalty --response-format --seed --stop --stream-options --temperature --top-p --tools --tool-choice --reasoning-effort --user --top-k --min-p --repetition-penalty --length-penalty --stop-token-ids --min-tokens --truncate-prompt-tokens --prompt-logprobs --allowed-token-ids --bad-words --documents --chat-template --chat-template-kwargs --mm-processor-kwargs --structured-outputs --priority --request-id --cache-salt --kv-transfer-params --svc-xargs --repetition-detection --system -s --developer --message --prefill --conversation --json-schema --file -f --set --batch --concurrency --rate --max-outage --max-failures --shard --profile --base-url --chat-base-url --header -H --timeout --retries --cacert --cert --key --format --jq --output -o --error-format --color"
       paths="--conversation --file -f --batch --cacert --cert --key --output -o"
       references="--messages --logit-bias --response-format --stream-options --tools --documents --chat-template-kwargs --mm-processor-kwargs --structured-outputs --cache-salt --kv-transfer-params --svc-xargs --repetition-detection --json-schema"
       ;;
     "train")
-      flags="--model-id --trajectory-groups --experimental-config --file -f --set --exact --strict --no-check --group-by --no-spool --allow-duplicate --batch --concurrency --rate --resume --retry-unknown --accept-changes --max-outage --fail-fast --max-failures --ordered --shard --profile --local --base-url --train-base-url --header -H --timeout --retries --cacert --cert --key --allow-http --format --json --jq --output -o --dry-run --curl --verbose -v --quiet -q --error-format --help -h"
-      valued="--model-id --trajectory-groups --experimental-config --file -f --set --group-by --batch --concurrency --rate --max-outage --max-failures --shard --profile --base-url --train-base-url --header -H --timeout --retries --cacert --cert --key --format --jq --output -o --error-format"
+      flags="--model-id --trajectory-groups --experimental-config --file -f --set --exact --strict --no-check --group-by --no-spool --allow-duplicate --batch --concurrency --rate --resume --retry-unknown --accept-changes --max-outage --fail-fast --max-failures --ordered --shard --profile --local --base-url --train-base-url --header -H --timeout --retries --cacert --cert --key --allow-http --format --json --jq --output -o --dry-run --curl --verbose -v --quiet -q --error-format --color --help -h"
+      valued="--model-id --trajectory-groups --experimental-config --file -f --set --group-by --batch --concurrency --rate --max-outage --max-failures --shard --profile --base-url --train-base-url --header -H --timeout --retries --cacert --cert --key --format --jq --output -o --error-format --color"
       paths="--file -f --batch --cacert --cert --key --output -o"
       references="--trajectory-groups --experimental-config"
       arguments="<files>"
       ;;
     "call start")
-      flags="--attributes --inputs --op-name --project-id --started-at --display-name --id --otel-dump --parent-id --thread-id --trace-id --turn-id --svc-run-id --svc-run-step --svc-user-id --file -f --set --exact --strict --no-check --no-parent --export --batch --concurrency --rate --resume --retry-unknown --accept-changes --max-outage --fail-fast --max-failures --ordered --shard --profile --local --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --allow-http --format --json --jq --output -o --dry-run --curl --verbose -v --quiet -q --error-format --help -h"
-      valued="--attributes --inputs --op-name --project-id --started-at --display-name --id --otel-dump --parent-id --thread-id --trace-id --turn-id --svc-run-id --svc-run-step --svc-user-id --file -f --set --batch --concurrency --rate --max-outage --max-failures --shard --profile --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --format --jq --output -o --error-format"
+      flags="--attributes --inputs --op-name --project-id --started-at --display-name --id --otel-dump --parent-id --thread-id --trace-id --turn-id --svc-run-id --svc-run-step --svc-user-id --file -f --set --exact --strict --no-check --no-parent --export --batch --concurrency --rate --resume --retry-unknown --accept-changes --max-outage --fail-fast --max-failures --ordered --shard --profile --local --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --allow-http --format --json --jq --output -o --dry-run --curl --verbose -v --quiet -q --error-format --color --help -h"
+      valued="--attributes --inputs --op-name --project-id --started-at --display-name --id --otel-dump --parent-id --thread-id --trace-id --turn-id --svc-run-id --svc-run-step --svc-user-id --file -f --set --batch --concurrency --rate --max-outage --max-failures --shard --profile --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --format --jq --output -o --error-format --color"
       paths="--file -f --batch --cacert --cert --key --output -o"
       references="--attributes --inputs --otel-dump"
       ;;
     "call run")
-      flags="--project-id --op-name --require --grace --inputs --env --no-parent --exact --log-file --exit-feedback --spool --replace --profile --local --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --allow-http --verbose -v --quiet -q --error-format --help -h"
-      valued="--project-id --op-name --grace --inputs --env --log-file --profile --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --error-format"
+      flags="--project-id --op-name --require --grace --inputs --env --no-parent --exact --log-file --exit-feedback --spool --replace --profile --local --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --allow-http --verbose -v --quiet -q --error-format --color --help -h"
+      valued="--project-id --op-name --grace --inputs --env --log-file --profile --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --error-format --color"
       paths="--log-file --cacert --cert --key"
       ;;
     "call flush")
-      flags="--profile --local --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --allow-http --format --json --jq --verbose -v --quiet -q --error-format --help -h"
-      valued="--profile --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --format --jq --error-format"
+      flags="--profile --local --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --allow-http --format --json --jq --verbose -v --quiet -q --error-format --color --help -h"
+      valued="--profile --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --format --jq --error-format --color"
       paths="--cacert --cert --key"
       ;;
     "auth login")
-      flags="--profile --base-url --trace-base-url --chat-base-url --train-base-url --username --password-stdin --password-file --token-stdin --token-file --keychain --no-verify --project-id --verbose -v --quiet -q --error-format --help -h"
-      valued="--profile --base-url --trace-base-url --chat-base-url --train-base-url --username --password-file --token-file --project-id --error-format"
+      flags="--profile --base-url --trace-base-url --chat-base-url --train-base-url --username --password-stdin --password-file --token-stdin --token-file --keychain --no-verify --project-id --verbose -v --quiet -q --error-format --color --help -h"
+      valued="--profile --base-url --trace-base-url --chat-base-url --train-base-url --username --password-file --token-file --project-id --error-format --color"
       paths="--password-file --token-file"
       ;;
     "auth logout")
-      flags="--profile --verbose -v --quiet -q --error-format --help -h"
-      valued="--profile --error-format"
+      flags="--profile --verbose -v --quiet -q --error-format --color --help -h"
+      valued="--profile --error-format --color"
       ;;
     "auth status")
-      flags="--profile --format --json --jq --verbose -v --quiet -q --error-format --help -h"
-      valued="--profile --format --jq --error-format"
+      flags="--profile --format --json --jq --verbose -v --quiet -q --error-format --color --help -h"
+      valued="--profile --format --jq --error-format --color"
       ;;
     "profile list")
-      flags="--format --json --jq --verbose -v --quiet -q --error-format --help -h"
-      valued="--format --jq --error-format"
+      flags="--format --json --jq --verbose -v --quiet -q --error-format --color --help -h"
+      valued="--format --jq --error-format --color"
       ;;
     "profile show")
-      flags="--format --json --jq --verbose -v --quiet -q --error-format --help -h"
-      valued="--format --jq --error-format"
+      flags="--format --json --jq --verbose -v --quiet -q --error-format --color --help -h"
+      valued="--format --jq --error-format --color"
       ;;
     "profile set")
-      flags="--base-url --trace-base-url --chat-base-url --train-base-url --username --credential-command --header -H --project-id --model -m --timeout --retries --history --cacert --verbose -v --quiet -q --error-format --help -h"
-      valued="--base-url --trace-base-url --chat-base-url --train-base-url --username --credential-command --header -H --project-id --model -m --timeout --retries --history --cacert --error-format"
+      flags="--base-url --trace-base-url --chat-base-url --train-base-url --username --credential-command --header -H --project-id --model -m --timeout --retries --history --cacert --verbose -v --quiet -q --error-format --color --help -h"
+      valued="--base-url --trace-base-url --chat-base-url --train-base-url --username --credential-command --header -H --project-id --model -m --timeout --retries --history --cacert --error-format --color"
       paths="--cacert"
       ;;
     "profile use")
-      flags="--verbose -v --quiet -q --error-format --help -h"
-      valued="--error-format"
+      flags="--verbose -v --quiet -q --error-format --color --help -h"
+      valued="--error-format --color"
       ;;
     "profile remove")
-      flags="--yes -y --verbose -v --quiet -q --error-format --help -h"
-      valued="--error-format"
+      flags="--yes -y --verbose -v --quiet -q --error-format --color --help -h"
+      valued="--error-format --color"
       ;;
     "train lint")
-      flags="--file -f --group-by --fail-on --annotations --format --json --jq --verbose -v --quiet -q --error-format --help -h"
-      valued="--file -f --group-by --fail-on --annotations --format --jq --error-format"
+      flags="--file -f --group-by --fail-on --annotations --format --json --jq --verbose -v --quiet -q --error-format --color --help -h"
+      valued="--file -f --group-by --fail-on --annotations --format --jq --error-format --color"
       paths="--file -f"
       arguments="<files>"
       ;;
     "train log")
-      flags="--limit --format --json --jq --verbose -v --quiet -q --error-format --help -h"
-      valued="--limit --format --jq --error-format"
+      flags="--limit --format --json --jq --verbose -v --quiet -q --error-format --color --help -h"
+      valued="--limit --format --jq --error-format --color"
       ;;
     "serve")
-      flags="--port --data --credentials --no-auth --upstream --max-body --log --drain --format --json --jq --verbose -v --quiet -q --error-format --help -h"
-      valued="--port --data --credentials --upstream --max-body --log --drain --format --jq --error-format"
+      flags="--port --data --credentials --no-auth --upstream --max-body --log --drain --format --json --jq --verbose -v --quiet -q --error-format --color --help -h"
+      valued="--port --data --credentials --upstream --max-body --log --drain --format --jq --error-format --color"
       paths="--credentials"
       ;;
     "batch merge")
-      flags="--input --output -o --format --json --jq --verbose -v --quiet -q --error-format --help -h"
-      valued="--input --output -o --format --jq --error-format"
+      flags="--input --output -o --format --json --jq --verbose -v --quiet -q --error-format --color --help -h"
+      valued="--input --output -o --format --jq --error-format --color"
       paths="--input --output -o"
       arguments="<files>"
       ;;
     "batch report")
-      flags="--html --format --json --jq --verbose -v --quiet -q --error-format --help -h"
-      valued="--html --format --jq --error-format"
+      flags="--html --format --json --jq --verbose -v --quiet -q --error-format --color --help -h"
+      valued="--html --format --jq --error-format --color"
       paths="--html"
       arguments="<files>"
       ;;
     "spec")
-      flags="--response --reply --skeleton --openapi --format --json --jq --feedback-id --feedback-type --payload --project-id --svc-ref --annotation-ref --call-ref --creator --id --queue-id --runnable-ref --trigger-ref --keep-id --start --end --sample-limit --since --messages --model --frequency-penalty --logit-bias --logprobs --no-logprobs --top-logprobs --max-tokens --max-completion-tokens --n --presence-penalty --response-format --seed --stop --stream --no-stream --stream-options --temperature --top-p --tools --tool-choice --reasoning-effort --include-reasoning --no-include-reasoning --parallel-tool-calls --no-parallel-tool-calls --user --use-beam-search --no-use-beam-search --top-k --min-p --repetition-penalty --length-penalty --stop-token-ids --include-stop-str-in-output --no-include-stop-str-in-output --ignore-eos --no-ignore-eos --min-tokens --skip-special-tokens --no-skip-special-tokens --spaces-between-special-tokens --no-spaces-between-special-tokens --truncate-prompt-tokens --prompt-logprobs --allowed-token-ids --bad-words --echo --no-echo --add-generation-prompt --no-add-generation-prompt --continue-final-message --no-continue-final-message --add-special-tokens --no-add-special-tokens --documents --chat-template --chat-template-kwargs --mm-processor-kwargs --structured-outputs --priority --request-id --return-tokens-as-token-ids --no-return-tokens-as-token-ids --return-token-ids --no-return-token-ids --cache-salt --kv-transfer-params --svc-xargs --repetition-detection --system --developer --message --prefill --json-schema --model-id --trajectory-groups --experimental-config --attributes --inputs --op-name --started-at --display-name --otel-dump --parent-id --thread-id --trace-id --turn-id --svc-run-id --svc-run-step --svc-user-id --set --verbose -v --quiet -q --error-format --help -h"
-      valued="--format --jq --feedback-id --feedback-type --payload --project-id --svc-ref --annotation-ref --call-ref --creator --id --queue-id --runnable-ref --trigger-ref --start --end --sample-limit --since --messages --model --frequency-penalty --logit-bias --top-logprobs --max-tokens --max-completion-tokens --n --presence-penalty --response-format --seed --stop --stream-options --temperature --top-p --tools --tool-choice --reasoning-effort --user --top-k --min-p --repetition-penalty --length-penalty --stop-token-ids --min-tokens --truncate-prompt-tokens --prompt-logprobs --allowed-token-ids --bad-words --documents --chat-template --chat-template-kwargs --mm-processor-kwargs --structured-outputs --priority --request-id --cache-salt --kv-transfer-params --svc-xargs --repetition-detection --system --developer --message --prefill --json-schema --model-id --trajectory-groups --experimental-config --attributes --inputs --op-name --started-at --display-name --otel-dump --parent-id --thread-id --trace-id --turn-id --svc-run-id --svc-run-step --svc-user-id --set --error-format"
+      flags="--response --reply --skeleton --openapi --format --json --jq --feedback-id --feedback-type --payload --project-id --svc-ref --annotation-ref --call-ref --creator --id --queue-id --runnable-ref --trigger-ref --keep-id --start --end --sample-limit --since --messages --model --frequency-penalty --logit-bias --logprobs --no-logprobs --top-logprobs --max-tokens --max-completion-tokens --n --presence-penalty --response-format --seed --stop --stream --no-stream --stream-options --temperature --top-p --tools --tool-choice --reasoning-effort --include-reasoning --no-include-reasoning --parallel-tool-calls --no-parallel-tool-calls --user --use-beam-search --no-use-beam-search --top-k --min-p --repetition-penalty --length-penalty --stop-token-ids --include-stop-str-in-output --no-include-stop-str-in-output --ignore-eos --no-ignore-eos --min-tokens --skip-special-tokens --no-skip-special-tokens --spaces-between-special-tokens --no-spaces-between-special-tokens --truncate-prompt-tokens --prompt-logprobs --allowed-token-ids --bad-words --echo --no-echo --add-generation-prompt --no-add-generation-prompt --continue-final-message --no-continue-final-message --add-special-tokens --no-add-special-tokens --documents --chat-template --chat-template-kwargs --mm-processor-kwargs --structured-outputs --priority --request-id --return-tokens-as-token-ids --no-return-tokens-as-token-ids --return-token-ids --no-return-token-ids --cache-salt --kv-transfer-params --svc-xargs --repetition-detection --system --developer --message --prefill --json-schema --model-id --trajectory-groups --experimental-config --attributes --inputs --op-name --started-at --display-name --otel-dump --parent-id --thread-id --trace-id --turn-id --svc-run-id --svc-run-step --svc-user-id --set --verbose -v --quiet -q --error-format --color --help -h"
+      valued="--format --jq --feedback-id --feedback-type --payload --project-id --svc-ref --annotation-ref --call-ref --creator --id --queue-id --runnable-ref --trigger-ref --start --end --sample-limit --since --messages --model --frequency-penalty --logit-bias --top-logprobs --max-tokens --max-completion-tokens --n --presence-penalty --response-format --seed --stop --stream-options --temperature --top-p --tools --tool-choice --reasoning-effort --user --top-k --min-p --repetition-penalty --length-penalty --stop-token-ids --min-tokens --truncate-prompt-tokens --prompt-logprobs --allowed-token-ids --bad-words --documents --chat-template --chat-template-kwargs --mm-processor-kwargs --structured-outputs --priority --request-id --cache-salt --kv-transfer-params --svc-xargs --repetition-detection --system --developer --message --prefill --json-schema --model-id --trajectory-groups --experimental-config --attributes --inputs --op-name --started-at --display-name --otel-dump --parent-id --thread-id --trace-id --turn-id --svc-run-id --svc-run-step --svc-user-id --set --error-format --color"
       references="--payload --messages --logit-bias --response-format --stream-options --tools --documents --chat-template-kwargs --mm-processor-kwargs --structured-outputs --cache-salt --kv-transfer-params --svc-xargs --repetition-detection --json-schema --trajectory-groups --experimental-config --attributes --inputs --otel-dump"
       arguments="feedback chat train call"
       ;;
     "doctor")
-      flags="--profile --local --base-url --trace-base-url --chat-base-url --train-base-url --cacert --cert --key --probe --format --json --jq --verbose -v --quiet -q --error-format --help -h"
-      valued="--profile --base-url --trace-base-url --chat-base-url --train-base-url --cacert --cert --key --format --jq --error-format"
+      flags="--profile --local --base-url --trace-base-url --chat-base-url --train-base-url --cacert --cert --key --probe --format --json --jq --verbose -v --quiet -q --error-format --color --help -h"
+      valued="--profile --base-url --trace-base-url --chat-base-url --train-base-url --cacert --cert --key --format --jq --error-format --color"
       paths="--cacert --cert --key"
       ;;
     "completion")
-      flags="--verbose -v --quiet -q --error-format --help -h"
-      valued="--error-format"
+      flags="--verbose -v --quiet -q --error-format --color --help -h"
+      valued="--error-format --color"
       arguments="bash zsh fish powershell"
       ;;
     "help")
-      flags="--json --skill --verbose -v --quiet -q --error-format --help -h"
-      valued="--error-format"
+      flags="--json --skill --verbose -v --quiet -q --error-format --color --help -h"
+      valued="--error-format --color"
       arguments="feedback chat train call auth profile serve batch spec doctor completion help mcp bodies exit-codes environment formatting profiles retries training tracing local-service"
       ;;
     "mcp")
-      flags="--allow --profile --local --base-url --trace-base-url --chat-base-url --train-base-url --header -H --timeout --retries --cacert --cert --key --allow-http --verbose -v --quiet -q --error-format --help -h"
-      valued="--allow --profile --base-url --trace-base-url --chat-base-url --train-base-url --header -H --timeout --retries --cacert --cert --key --error-format"
+      flags="--allow --profile --local --base-url --trace-base-url --chat-base-url --train-base-url --header -H --timeout --retries --cacert --cert --key --allow-http --verbose -v --quiet -q --error-format --color --help -h"
+      valued="--allow --profile --base-url --trace-base-url --chat-base-url --train-base-url --header -H --timeout --retries --cacert --cert --key --error-format --color"
       paths="--cacert --cert --key"
       ;;
   esac
@@ -242,6 +242,7 @@ _svc_choices() {
   case $1 in
     "feedback replace --format" | "train --format" | "call start --format" | "call flush --format" | "profile show --format") choices="json jsonl yaml table text" ;;
     "feedback replace --error-format" | "feedback schema --error-format" | "chat --error-format" | "train --error-format" | "call start --error-format" | "call run --error-format" | "call flush --error-format" | "auth login --error-format" | "auth logout --error-format" | "auth status --error-format" | "profile list --error-format" | "profile show --error-format" | "profile set --error-format" | "profile use --error-format" | "profile remove --error-format" | "train lint --error-format" | "train log --error-format" | "serve --error-format" | "batch merge --error-format" | "batch report --error-format" | "spec --error-format" | "doctor --error-format" | "completion --error-format" | "help --error-format" | "mcp --error-format") choices="text json" ;;
+    "feedback replace --color" | "feedback schema --color" | "chat --color" | "train --color" | "call start --color" | "call run --color" | "call flush --color" | "auth login --color" | "auth logout --color" | "auth status --color" | "profile list --color" | "profile show --color" | "profile set --color" | "profile use --color" | "profile remove --color" | "train lint --color" | "train log --color" | "serve --color" | "batch merge --color" | "batch report --color" | "spec --color" | "doctor --color" | "completion --color" | "help --color" | "mcp --color") choices="auto always never" ;;
     "feedback schema --format" | "profile list --format" | "train log --format") choices="json jsonl yaml table csv tsv text" ;;
     "chat --tool-choice" | "spec --tool-choice") choices="none" ;;
     "chat --reasoning-effort" | "spec --reasoning-effort") choices="low medium high" ;;

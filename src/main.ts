@@ -28,14 +28,19 @@ const SHUTDOWN_TIMEOUT_MS = 2000;
  */
 export async function main(runtime: Runtime): Promise<ProcessEnd> {
   const { stdout: out, stderr: err, env, argv } = runtime;
-  const stdout = createStreamWriter(out, { name: 'stdout', hasColor: canUseColor(out, env) });
+  const colorMode = colorModeOf(argv);
+  const stdout = createStreamWriter(out, { name: 'stdout', hasColor: canUseColor(out, env, colorMode) });
   let clearSpinner = (): void => {};
   const spin: Context['startSpinner'] = (text) => {
     const { clear, stop } = startDelayedSpinner(runtime, text);
     clearSpinner = clear;
     return stop;
   };
-  const plainStderr = createStreamWriter(err, { name: 'stderr', hasColor: canUseColor(err, env), isStderr: true });
+  const plainStderr = createStreamWriter(err, {
+    name: 'stderr',
+    hasColor: canUseColor(err, env, colorMode),
+    isStderr: true,
+  });
   const stderr: Writer = {
     ...plainStderr,
     write: (text, style) => {
@@ -97,6 +102,13 @@ async function reportFailure(error: unknown, report: Reporter): Promise<ProcessE
 async function withSourceStack({ code, message, facts }: Failure): Promise<Failure> {
   const { withSourceLocations } = await import('./output/source-locations.ts');
   return new Failure(code, await withSourceLocations(message), facts);
+}
+
+// Read from the words directly, as the format of errors is.
+function colorModeOf(argv: readonly string[]): string | undefined {
+  const at = argv.findLastIndex((word) => /^--color(=|$)/.test(word));
+  if (at === -1) return undefined;
+  return argv[at]?.includes('=') ? argv[at]?.split('=')[1] : argv[at + 1];
 }
 
 // Read from the words directly: the errors of an invalid command line have a format too.

@@ -19,6 +19,14 @@ export const reportFlags: readonly Flag[] = [
   },
   { name: 'quiet', short: 'q', takes: 'switch', group: OUTPUT_GROUP, summary: 'Print errors only' },
   settingFlag('error_format'),
+  {
+    name: 'color',
+    takes: 'value',
+    value: '<when>',
+    choices: ['auto', 'always', 'never'],
+    group: OUTPUT_GROUP,
+    summary: 'Color: auto, always or never (default: auto)',
+  },
 ];
 
 /** The same flags, of which some have no effect on a command: it accepts them, and help does not list them. */

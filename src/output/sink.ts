@@ -17,7 +17,8 @@ export async function openSink(output: string | undefined, stdout: Writer, cwd: 
     return { writer: stdout, commit: () => stdout.end(), abandon: () => stdout.end() };
   }
   const path = resolve(cwd, output);
-  const file = await openReplacement(path, output);
+  // A result may hold secrets; an existing file keeps its mode.
+  const file = await openReplacement(path, output, 0o600);
   const filter = file.isTerminal ? createByteEscapeFilter() : undefined;
   let isEmpty = true;
   let isFinished = false;

@@ -48,9 +48,8 @@ export function createStreamWriter(stream: OutputStream, { name, isStderr = fals
     hasColor,
     columns: stream.columns || 80,
     write: async (text, style) => {
-      if (!filter) return send(text);
-      const escaped = filter.push(text);
-      return send(style && hasColor ? await styleText(escaped, style) : escaped);
+      const escaped = filter ? filter.push(text) : text;
+      return send(style && hasColor && typeof escaped === 'string' ? await styleText(escaped, style) : escaped);
     },
     end: async () => {
       if (filter) await send(filter.flush());

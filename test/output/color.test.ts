@@ -1,6 +1,7 @@
 import { Writable } from 'node:stream';
 import { expect, it } from 'vitest';
 import { canUseColor } from '../../src/output/color.ts';
+import { run } from '../support/process.ts';
 
 it.each([
   [true, {}, true],
@@ -16,4 +17,11 @@ it.each([
   [false, { CLICOLOR: '1' }, false],
 ])('a terminal (%s) with %o has color: %s', (isTTY, env, expected) => {
   expect(canUseColor(Object.assign(new Writable(), { isTTY }), env)).toBe(expected);
+});
+
+it('--color comes before the environment and the terminal', async () => {
+  expect(canUseColor(Object.assign(new Writable(), { isTTY: false }), { NO_COLOR: '1' }, 'always')).toBe(true);
+  expect(canUseColor(Object.assign(new Writable(), { isTTY: true }), { CLICOLOR_FORCE: '1' }, 'never')).toBe(false);
+  expect((await run(['train', 'log', '--limit', 'x', '--color', 'always'])).stderr).toMatch(/^\x1b\[31msvc: /);
+  expect((await run(['train', 'log', '--limit', 'x', '--color=sometimes'])).code).toBe(2);
 });
