@@ -115,6 +115,8 @@ export async function readInFlightLog(
       MAX_RECORD_BYTES,
     )) {
       // A record that was torn when the process died was not durable: its line was not sent.
+      // No torn record has a byte after its end: the line feed of this one was changed.
+      if (isTorn && bytes && isRecordIntact(bytes.subarray(0, -1))) throw damagedLogFailure(displayPath, number);
       if (isTorn) break;
       if (bytes && isRecordIntact(bytes) === false) throw damagedLogFailure(displayPath, number);
       const record = bytes && rootOf(parseJson(bytes));

@@ -68,7 +68,11 @@ export async function readCheckpoint(
       MAX_ENTRY_BYTES,
     )) {
       const entry = bytes && (isTorn ? parseResultEntry(bytes) : parseEntryHead(bytes));
-      if (isTorn && !entry && isPartialEntry(bytes)) break;
+      if (isTorn && !entry && isPartialEntry(bytes)) {
+        // A torn line never has a byte after its end: its line feed was changed.
+        if (bytes && readSeal(bytes.subarray(0, -1))) throw damagedEntryFailure(displayPath, number);
+        break;
+      }
       if (!bytes || !entry) throw invalidEntryFailure(displayPath, number);
       if (entry.line > MAX_LINES) throw lineLimitFailure(displayPath, number);
       const seal = readSeal(bytes);

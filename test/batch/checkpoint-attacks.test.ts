@@ -236,7 +236,7 @@ describe('a checkpoint file', () => {
     for (const name of ['out.jsonl', 'out.jsonl.inflight']) {
       const path = join(cwd, name);
       const whole = readFileSync(path);
-      for (let at = 0; at < whole.length - 1; at += 7) {
+      for (let at = (whole.length - 1) % 7; at < whole.length; at += 7) {
         const flipped = Buffer.from(whole);
         flipped[at] = (flipped[at] ?? 0) ^ (1 << (at % 8));
         writeFileSync(path, flipped);

@@ -50,7 +50,8 @@ const attacks: readonly ((scene: Scene) => void)[] = [
   // Flips a bit of the output or its log, deletes or swaps result lines.
   ({ cwd, pick }) => flipBit(join(cwd, 'out.jsonl'), pick),
   ({ cwd, pick }) => flipBit(join(cwd, 'out.jsonl.inflight'), pick),
-  ({ cwd, pick }) => editOutput(cwd, (results) => results.filter((_, at) => at !== pick(results.length))),
+  // With every result and the log gone, nothing of the checkpoint would be left.
+  ({ cwd, pick }) => editOutput(cwd, (results) => results.toSpliced(pick(results.length), results.length > 1 ? 1 : 0)),
   ({ cwd }) => editOutput(cwd, (results) => [...results].reverse()),
 ];
 
