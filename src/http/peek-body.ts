@@ -7,6 +7,9 @@ export interface PeekedResponse {
   readonly response: Response;
 }
 
+// Space, tab, line feed, carriage return: the whitespace of JSON and of event streams.
+const WHITESPACE_BYTES = [0x20, 0x09, 0x0a, 0x0d];
+
 // Whitespace before a body means nothing; some servers send it to keep the connection alive.
 const MAX_LEADING_SPACE_BYTES = 64 * 1024 * 1024;
 
@@ -30,7 +33,7 @@ export async function peekBody(response: Response): Promise<PeekedResponse> {
 }
 
 function firstNonSpaceByte(chunk: Uint8Array): number | undefined {
-  return chunk.find((byte) => byte > 0x20);
+  return chunk.find((byte) => !WHITESPACE_BYTES.includes(byte));
 }
 
 async function* prependChunk(chunk: Uint8Array, rest: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
