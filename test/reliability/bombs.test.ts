@@ -114,7 +114,7 @@ const bombs: readonly Bomb[] = [
       Buffer.from('":1}'),
     ]),
     code: 0,
-    says: /^$/,
+    says: /^svc: the service returned 0 of 1 requested choices\n$/,
   },
   {
     name: 'a byte at a time',
@@ -166,7 +166,7 @@ const bombs: readonly Bomb[] = [
     head: events,
     again: chunk('x'.repeat(65_536)),
     code: 11,
-    says: /the stream is longer than what can be held/,
+    says: /the stream exceeds the 8388608 bytes that svc holds/,
   },
   {
     name: 'single letters without end, put together',
@@ -174,7 +174,7 @@ const bombs: readonly Bomb[] = [
     head: events,
     again: chunk('x').repeat(100),
     code: 11,
-    says: /the stream is longer than what can be held/,
+    says: /the stream exceeds the 8388608 bytes that svc holds/,
   },
   {
     name: 'choices without end',
