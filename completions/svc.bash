@@ -194,9 +194,9 @@ _svc_command() {
       valued="--limit --format --jq --error-format --color"
       ;;
     "serve")
-      flags="--port --data --credentials --no-auth --upstream --max-body --log --drain --format --json --jq --verbose -v --quiet -q --error-format --color --help -h"
-      valued="--port --data --credentials --upstream --max-body --log --drain --format --jq --error-format --color"
-      paths="--credentials"
+      flags="--port --data --credentials --no-auth --upstream --max-body --log --drain --fault --record --replay --format --json --jq --verbose -v --quiet -q --error-format --color --help -h"
+      valued="--port --data --credentials --upstream --max-body --log --drain --fault --record --replay --format --jq --error-format --color"
+      paths="--credentials --record --replay"
       ;;
     "batch merge")
       flags="--input --output -o --format --json --jq --verbose -v --quiet -q --error-format --color --help -h"

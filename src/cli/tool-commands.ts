@@ -70,11 +70,38 @@ export const toolCommands: readonly Command[] = [
         group: 'Common',
         summary: 'Time for requests in flight after SIGTERM (default: 5s)',
       },
+      {
+        name: 'fault',
+        takes: 'values',
+        value: '<rule>',
+        group: 'Testing',
+        summary:
+          'Inject failures, such as operation=chat,every=3,status=503,retry-after=2; also delay=0.2s, cut=<bytes>, reset=before|after, rate=5/10s, first=<n>, header=<name:value>, chance=0.2,seed=1 (repeatable)',
+      },
+      {
+        name: 'record',
+        takes: 'value',
+        value: '<file>',
+        group: 'Testing',
+        summary: 'Record requests and responses as HAR 1.2, without credentials',
+      },
+      {
+        name: 'replay',
+        takes: 'value',
+        value: '<file>',
+        group: 'Testing',
+        summary: 'Answer from a HAR file; exits with 13 at the end if a request was not in it',
+        conflicts: ['record', 'fault', 'upstream', 'data'],
+      },
       ...resultFlags('report'),
       ...reportFlags,
     ],
     examples: [
       { why: 'On a free port, with its own data', args: 'serve --data ./svc.db --json' },
+      {
+        why: 'Every third chat is rate limited',
+        args: 'serve --fault operation=chat,every=3,status=429,retry-after=1',
+      },
       { why: 'In front of a model server', args: 'serve --port 8080 --upstream http://127.0.0.1:11434/v1' },
     ],
     load: async () => (await import('../commands/serve.ts')).runServe,

@@ -9,13 +9,20 @@ import { isPostgresUrl, type PostgresAddress, parsePostgresUrl } from '../config
 import { readPostgresPassword } from '../config/postgres-password.ts';
 import { routeTo } from '../config/route.ts';
 import { Failure, usageFailure } from '../errors.ts';
-import { type FlagValues, getBooleanFlag, getStringFlag } from '../flag.ts';
+import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag } from '../flag.ts';
 import { isLoopbackUrl } from '../http/proxy.ts';
+import type { Transport } from '../http/transport.ts';
+import { parseFaultRule } from '../local-service/fault-rule.ts';
+import { type FaultClock, withFaults } from '../local-service/inject-faults.ts';
 import { defaultListenTimeouts, listenOnLoopback } from '../local-service/listen.ts';
-import { databaseFileIn, openLocalService } from '../local-service/open-local-service.ts';
+import { databaseFileIn, type LocalServiceOptions, openLocalService } from '../local-service/open-local-service.ts';
+import { openHarRecorder } from '../local-service/record-har.ts';
+import { openHarReplay } from '../local-service/replay-har.ts';
 import { type RequestLogFormat, requestLogLine } from '../local-service/request-log.ts';
 import { loadServiceCredentials } from '../local-service/service-credentials.ts';
 import { createUpstream, type Upstream } from '../local-service/upstream.ts';
+import { allOperations } from '../operations/all-operations.ts';
+import { secretForms } from '../output/secret-forms.ts';
 import { openResultOutput, printResult, resultOf } from '../results/print-result.ts';
 import type { Runtime } from '../runtime.ts';
 
@@ -35,13 +42,15 @@ export const runServe: RunCommand = async ({ flags }, context) => {
     getBooleanFlag(flags, 'auth') === false
       ? undefined
       : await loadServiceCredentials(getStringFlag(flags, 'credentials'), data, runtime, report.warn);
-  const service = await openLocalService(
+  const service = await openServeService(
+    flags,
     {
       databaseFile: data,
       postgres,
       credentials: authSetup?.credentials,
       upstream: upstream?.answer,
       maxBodyBytes: options.maxBodyBytes,
+      faults: faultsOf(flags, runtime),
       trust: { userId: runtime.userId, warn: report.warn },
       onRequestEnd:
         logFormat === 'off'
@@ -64,9 +73,34 @@ export const runServe: RunCommand = async ({ flags }, context) => {
   if (!authSetup) await report.warn('every user of this machine can use the service (--no-auth)');
   await waitForAbort(signal);
   await listener.close();
-  await service.close();
   await upstream?.close();
+  // Last, because it may report what went wrong.
+  await service.close();
 };
+
+function faultsOf(flags: FlagValues, clock: FaultClock): LocalServiceOptions['faults'] {
+  const rules = getArrayFlag(flags, 'fault').map(parseFaultRule);
+  return rules.length > 0 ? withFaults(rules, clock) : undefined;
+}
+
+// The service, a recording of another, or the service while it is recorded.
+async function openServeService(flags: FlagValues, options: LocalServiceOptions, runtime: Runtime): Promise<Transport> {
+  const [replayFile, recordFile] = [getStringFlag(flags, 'replay'), getStringFlag(flags, 'record')];
+  if (replayFile !== undefined) {
+    const { send, requireAllRecorded } = await openHarReplay(resolve(runtime.cwd, replayFile), options.credentials);
+    return { send, close: async () => requireAllRecorded() };
+  }
+  const paths = new Set<string>(['/v1/models', ...allOperations.map(({ path }) => path)]);
+  const { password, token } = options.credentials ?? {};
+  const secrets = [password, token].flatMap((secret) => (secret ? secretForms(secret) : []));
+  const recorder =
+    recordFile === undefined
+      ? undefined
+      : await openHarRecorder(resolve(runtime.cwd, recordFile), (path) => paths.has(path), secrets, runtime);
+  const service = await openLocalService(options, runtime);
+  if (!recorder) return service;
+  return { send: recorder.record(service.send), close: () => service.close().finally(recorder.close) };
+}
 
 interface ServeOptions {
   readonly port: number;

@@ -43,7 +43,7 @@ export function createLocalService(context: ServiceContext, credentials: Accepte
       metrics.end(summary);
       context.onRequestEnd?.(summary);
     };
-  }, context.elapsed)(send);
+  }, context.elapsed)(context.faults?.(send) ?? send);
 }
 
 const statusPaths = { models: '/v1/models', health: '/healthz', metrics: '/metrics' } as const;

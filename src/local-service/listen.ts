@@ -6,6 +6,7 @@ import type { Send } from '../http/message.ts';
 import type { StartTimer } from '../http/time-limits.ts';
 import { watchBodyRate } from './body-rate.ts';
 import { forbiddenReason, receiveRequest } from './incoming-request.ts';
+import { ConnectionResetError } from './inject-faults.ts';
 import { serviceLimits } from './limits.ts';
 import { writeResponse } from './outgoing-response.ts';
 import { jsonResponse } from './responses.ts';
@@ -72,8 +73,9 @@ export async function listenOnLoopback(
     });
     request.setTimeout(timeouts.bodyMs);
     request.once('end', () => request.setTimeout(0));
-    handleConnection(send, request, response, shutdown.signal).catch(() => {
-      if (!response.writableEnded) response.destroy();
+    handleConnection(send, request, response, shutdown.signal).catch((error) => {
+      if (error instanceof ConnectionResetError) request.socket.resetAndDestroy();
+      else if (!response.writableEnded) response.destroy();
     });
   };
   // A client that expects 100 Continue gets it when its body is read.

@@ -28,6 +28,7 @@ export interface LocalServiceOptions {
   readonly maxBodyBytes?: number | undefined;
   /** Is called with every request that has ended. */
   readonly onRequestEnd?: ServiceContext['onRequestEnd'];
+  readonly faults?: ServiceContext['faults'];
   /** Checks whether the database file can be trusted. */
   readonly trust?: TrustOptions | undefined;
 }
@@ -57,6 +58,7 @@ export async function openLocalService(
     upstream,
     maxBodyBytes = Number.POSITIVE_INFINITY,
     onRequestEnd,
+    faults,
     trust,
     postgres,
   }: LocalServiceOptions,
@@ -64,7 +66,7 @@ export async function openLocalService(
 ): Promise<Transport> {
   const store = postgres ? await openPostgres(postgres) : await openEmbedded(databaseFile, trust, now());
   const context = {
-    ...{ store, maxBodyBytes, now, randomBytes, elapsed, onRequestEnd, upstream },
+    ...{ store, maxBodyBytes, now, randomBytes, elapsed, onRequestEnd, faults, upstream },
     directory: dirname(databaseFile),
   };
   return { send: createLocalService(context, credentials), close: store.close };

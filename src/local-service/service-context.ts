@@ -1,5 +1,5 @@
 import type { Finding } from '../fields/finding.ts';
-import type { Response } from '../http/message.ts';
+import type { Middleware, Response } from '../http/message.ts';
 import type { JsonNode } from '../json/json-node.ts';
 import type { RequestSummary } from './request-summary.ts';
 import type { ServiceStore } from './store/service-store.ts';
@@ -19,6 +19,8 @@ export interface ServiceContext {
   readonly elapsed: () => number;
   /** Is called with every request that has ended. */
   readonly onRequestEnd?: ((summary: RequestSummary) => void) | undefined;
+  /** Injected faults. */
+  readonly faults?: Middleware | undefined;
   /** Answers chats instead of the built-in model. */
   readonly upstream: Upstream | undefined;
 }

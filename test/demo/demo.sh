@@ -7,7 +7,9 @@ svc() { node ../../bin/svc.js "$@"; }
 # Everything the demo stores goes with it.
 home=$(mktemp -d)
 trap 'rm -rf "$home"' EXIT
-export SVC_CONFIG_DIR=$home/config SVC_DATA_DIR=$home/data SVC_PROFILE=local
+export SVC_CONFIG_DIR=$home/config SVC_DATA_DIR=$home/data
+# Against the service of SVC_BASE_URL if it is set.
+[ -n "${SVC_BASE_URL:-}" ] || export SVC_PROFILE=local
 
 show() {
   printf '\n$ svc'

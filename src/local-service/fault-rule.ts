@@ -1,0 +1,117 @@
+import { parseDurationMs } from '../config/parse-duration.ts';
+import { usageFailure } from '../errors.ts';
+import type { Headers } from '../http/message.ts';
+import { getHeader } from '../http/message.ts';
+import { allOperations } from '../operations/all-operations.ts';
+
+/** A rule of `--fault`: which requests it matches, and what happens to them. */
+export interface FaultRule {
+  /** The path of the operation; undefined for all operations. */
+  readonly path: string | undefined;
+  readonly header: { readonly name: string; readonly value: string | undefined } | undefined;
+  /** Of the matching requests every nth, only the first ones, and a share of them. */
+  readonly every: number;
+  readonly first: number;
+  readonly chance: number;
+  readonly seed: string;
+  /** A maximum number of requests per period; only requests above it are affected. */
+  readonly rate: { readonly count: number; readonly periodMs: number } | undefined;
+  readonly status: number | undefined;
+  readonly retryAfter: string | undefined;
+  readonly delayMs: number;
+  /** The number of body bytes after which the response is cut. */
+  readonly cutBytes: number | undefined;
+  readonly reset: 'before' | 'after' | undefined;
+}
+
+const EXAMPLE = 'for example operation=chat,every=3,status=503,retry-after=2';
+const RATE_LIMITED_STATUS = 429;
+
+/** Parses a rule such as `operation=chat,every=3,status=503,retry-after=2`. Throws Failure `usage`. */
+export function parseFaultRule(text: string): FaultRule {
+  const fields = new Map<string, string>();
+  for (const part of text.split(',')) {
+    const [, name = '', value = ''] = /^\s*([^=\s]*)\s*(?:=(.*))?$/s.exec(part) ?? [];
+    if (!faultKeys.includes(name) || value === '' || fields.has(name))
+      throw faultFailure(part, `use each of these once: ${faultKeys.map((key) => `${key}=`).join(' ')}; ${EXAMPLE}`);
+    fields.set(name, value);
+  }
+  const number = (name: string, pattern: RegExp): number | undefined => {
+    const value = fields.get(name);
+    if (value !== undefined && !pattern.test(value))
+      throw faultFailure(`${name}=${value}`, faultHints[name] ?? EXAMPLE);
+    return value === undefined ? undefined : Number(value);
+  };
+  const [, count, period = ''] = /^([1-9]\d*)\/(.+)$/.exec(fields.get('rate') ?? '') ?? [];
+  if (fields.has('rate') && count === undefined)
+    throw faultFailure(`rate=${fields.get('rate')}`, 'for example rate=5/10s');
+  const rate =
+    count === undefined ? undefined : { count: Number(count), periodMs: parseDurationMs('--fault rate', period) };
+  const reset = fields.get('reset');
+  if (reset !== undefined && reset !== 'before' && reset !== 'after')
+    throw faultFailure(`reset=${reset}`, 'use reset=before or reset=after');
+  number('retry-after', /^\d+$/);
+  const rule: FaultRule = {
+    path: operationPath(fields.get('operation')),
+    header: parseHeader(fields.get('header')),
+    every: number('every', /^[1-9]\d*$/) ?? 1,
+    first: number('first', /^[1-9]\d*$/) ?? Number.POSITIVE_INFINITY,
+    chance: number('chance', /^(0?\.\d+|0|1)$/) ?? 1,
+    seed: fields.get('seed') ?? '0',
+    rate,
+    status: number('status', /^[45]\d\d$/) ?? (rate ? RATE_LIMITED_STATUS : undefined),
+    retryAfter: fields.get('retry-after'),
+    delayMs: fields.has('delay') ? parseDurationMs('--fault delay', fields.get('delay') ?? '') : 0,
+    cutBytes: number('cut', /^\d+$/),
+    reset,
+  };
+  const effects = [rule.status, rule.cutBytes, rule.reset].filter((effect) => effect !== undefined).length;
+  if (effects > 1) throw faultFailure(text, 'a rule has one of status, cut and reset; give --fault again for another');
+  if (effects === 0 && rule.delayMs === 0) throw faultFailure(text, `add status=, delay=, cut= or reset=; ${EXAMPLE}`);
+  return rule;
+}
+
+/** True for requests that a rule is about, before they are counted. */
+export function matchesFaultRule({ path, header }: FaultRule, requestPath: string, headers: Headers): boolean {
+  if (path !== undefined && path !== requestPath) return false;
+  if (!header) return true;
+  const value = getHeader(headers, header.name);
+  return header.value === undefined ? value !== undefined : value === header.value;
+}
+
+const faultHints: { readonly [key: string]: string } = {
+  operation: `use one of: ${allOperations.map(operationName).join(' ')}`,
+  header: 'a header name, or name:value',
+  every: 'every nth matching request: a number from 1',
+  first: 'only the first n matching requests: a number from 1',
+  chance: 'a share of the matching requests: a number from 0 to 1',
+  seed: 'any text; the same seed chooses the same requests',
+  rate: 'for example rate=5/10s',
+  status: 'a status from 400 to 599',
+  'retry-after': 'a number of seconds',
+  delay: 'for example delay=0.2s',
+  cut: 'a number of bytes of the response body',
+  reset: 'use reset=before or reset=after',
+};
+const faultKeys = Object.keys(faultHints);
+
+function operationName({ command }: { readonly command: readonly string[] }): string {
+  return command.join('-');
+}
+
+function operationPath(name: string | undefined): string | undefined {
+  if (name === undefined) return undefined;
+  const operation = allOperations.find((candidate) => candidate.path === name || operationName(candidate) === name);
+  if (!operation) throw faultFailure(`operation=${name}`, faultHints.operation ?? EXAMPLE);
+  return operation.path;
+}
+
+function parseHeader(text: string | undefined): FaultRule['header'] {
+  if (text === undefined) return undefined;
+  const [, name = '', value] = /^([^:]+)(?::\s*(.*))?$/s.exec(text) ?? [];
+  return { name, value };
+}
+
+function faultFailure(part: string, hint: string): Error {
+  return usageFailure(`--fault cannot contain ${JSON.stringify(part)}`, hint);
+}

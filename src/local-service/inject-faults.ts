@@ -1,0 +1,103 @@
+import { createHash } from 'node:crypto';
+import type { Middleware, Response } from '../http/message.ts';
+import type { StartTimer } from '../http/time-limits.ts';
+import { allOperations } from '../operations/all-operations.ts';
+import { yieldToEventLoop } from './event-loop.ts';
+import { type FaultRule, matchesFaultRule } from './fault-rule.ts';
+import { HttpError, httpErrorResponse } from './http-error.ts';
+
+/** Thrown instead of a response: the connection is reset, as by a server that crashes. */
+export class ConnectionResetError extends Error {
+  override readonly name = 'ConnectionResetError';
+}
+
+/** What fault rules need of their surroundings. */
+export interface FaultClock {
+  readonly after: StartTimer;
+  /** Milliseconds on a monotonic clock. */
+  readonly elapsed: () => number;
+}
+
+interface RuleState {
+  matched: number;
+  windowStart: number;
+  windowCount: number;
+}
+
+/**
+ * Injects faults into the operations (`--fault`). The first rule that applies to a request decides; each rule counts the
+ * requests that match it. The same rules and requests in the same order give the same faults, except for rates.
+ */
+export function withFaults(rules: readonly FaultRule[], clock: FaultClock): Middleware {
+  const states = rules.map((): RuleState => ({ matched: 0, windowStart: Number.NEGATIVE_INFINITY, windowCount: 0 }));
+  return (next) => async (request) => {
+    const path = new URL(request.url).pathname;
+    const operation = allOperations.find((candidate) => candidate.path === path);
+    if (!operation) return next(request);
+    let chosen: { readonly rule: FaultRule; readonly retryAfter: string | undefined } | undefined;
+    for (const [at, rule] of rules.entries()) {
+      const state = states[at];
+      if (!state || !matchesFaultRule(rule, path, request.headers)) continue;
+      state.matched += 1;
+      const retryAfter = applies(rule, state, clock.elapsed());
+      if (retryAfter && !chosen) chosen = { rule, retryAfter: rule.retryAfter ?? retryAfter.seconds };
+    }
+    if (!chosen) return next(request);
+    const { rule, retryAfter } = chosen;
+    if (rule.delayMs > 0) await delay(rule.delayMs, request.signal, clock.after);
+    if (rule.reset === 'before') throw new ConnectionResetError('reset by --fault before the request was applied');
+    if (rule.status !== undefined) {
+      const headers = retryAfter === undefined ? [] : [['Retry-After', retryAfter] as const];
+      return httpErrorResponse(new HttpError(rule.status, 'injected by --fault', headers), operation.errors);
+    }
+    const response = await next(request);
+    if (rule.reset === 'after') throw new ConnectionResetError('reset by --fault after the request was applied');
+    return rule.cutBytes === undefined ? response : { ...response, body: cutBody(response.body, rule.cutBytes) };
+  };
+}
+
+// Undefined for a request that the rule spares, else the seconds until its rate allows the next one.
+function applies(rule: FaultRule, state: RuleState, now: number): { readonly seconds: string | undefined } | undefined {
+  const { every, first, chance, seed, rate } = rule;
+  if (state.matched % every !== 0 || state.matched > first) return undefined;
+  if (chance < 1 && randomShare(`${seed}:${state.matched}`) >= chance) return undefined;
+  if (!rate) return { seconds: undefined };
+  if (now >= state.windowStart + rate.periodMs) {
+    state.windowStart = now;
+    state.windowCount = 0;
+  }
+  state.windowCount += 1;
+  if (state.windowCount <= rate.count) return undefined;
+  return { seconds: String(Math.max(1, Math.ceil((state.windowStart + rate.periodMs - now) / 1000))) };
+}
+
+// From 0 to below 1, the same for the same text on every machine.
+function randomShare(text: string): number {
+  return createHash('sha256').update(text).digest().readUInt32BE(0) / 2 ** 32;
+}
+
+function delay(milliseconds: number, signal: AbortSignal | undefined, after: StartTimer): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => {
+      cancel();
+      reject(signal?.reason);
+    };
+    const cancel = after(milliseconds, () => {
+      signal?.removeEventListener('abort', onAbort);
+      resolve();
+    });
+    signal?.addEventListener('abort', onAbort, { once: true });
+  });
+}
+
+async function* cutBody(body: Response['body'], maxBytes: number): AsyncGenerator<Uint8Array> {
+  let remaining = maxBytes;
+  for await (const chunk of body) {
+    yield chunk.subarray(0, remaining);
+    remaining -= chunk.length;
+    if (remaining > 0) continue;
+    // What was written leaves before the connection ends.
+    await yieldToEventLoop(undefined);
+    throw new Error(`cut by --fault after ${maxBytes} bytes`);
+  }
+}

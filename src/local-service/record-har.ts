@@ -1,0 +1,132 @@
+import { Buffer } from 'node:buffer';
+import { open } from 'node:fs/promises';
+import { fileFailure } from '../files/file-errors.ts';
+import type { Middleware, Request, Response } from '../http/message.ts';
+import { bodyChunks } from '../http/request-progress.ts';
+import { writeJson } from '../json/write-json.ts';
+import type { Runtime } from '../runtime.ts';
+import { version } from '../version.ts';
+import { harEntry } from './har-entry.ts';
+import { redactText } from './redact-chunks.ts';
+
+/** Records exchanges to a file; `close` throws Failure `local` where something could not be written. */
+export interface HarRecorder {
+  readonly record: Middleware;
+  readonly close: () => Promise<void>;
+}
+
+/** A longer body is recorded up to here. */
+export const MAX_RECORDED_BODY_BYTES = 16 * 1024 * 1024;
+const FILE_END = '\n]}}\n';
+
+/**
+ * Records every exchange that passes through as an entry of a new HAR 1.2 file (0600), which is complete after each one.
+ * Throws Failure `local` where the file exists or cannot be created.
+ */
+export async function openHarRecorder(
+  path: string,
+  isRecorded: (path: string) => boolean,
+  secrets: readonly string[],
+  { now, elapsed }: Pick<Runtime, 'now' | 'elapsed'>,
+): Promise<HarRecorder> {
+  const file = await open(path, 'wx', 0o600).catch((error) => {
+    throw fileFailure(`create ${path}`, error, { hint: 'choose another file for --record' });
+  });
+  const head = writeJson({ version: '1.2', creator: { name: 'svc', version }, pages: [] }).slice(0, -1);
+  let end = 0;
+  let entries = 0;
+  let failure: unknown;
+  const append = async (text: string): Promise<void> => {
+    await file.write(`${text}${FILE_END}`, end);
+    end += Buffer.byteLength(text);
+  };
+  let writing = append(`{"log":${head},"entries":[`);
+  const write = (text: string): Promise<void> => {
+    writing = writing
+      .then(() => append(`${entries++ === 0 ? '\n' : ',\n'}${redactText(text, secrets)}`))
+      .catch((error) => {
+        failure ??= error;
+      });
+    return writing;
+  };
+  await writing;
+  return {
+    record: (next) => async (request) => {
+      const { pathname } = new URL(request.url);
+      if (!isRecorded(pathname)) return next(request);
+      const [startedAt, start] = [now(), elapsed()];
+      const sent = createBodyCopy();
+      const end = (response: Pick<Response, 'status' | 'headers'>, body: Buffer): Promise<void> =>
+        write(
+          writeJson(
+            harEntry({
+              ...{ startedAt, durationMs: elapsed() - start, method: request.method, path: pathname },
+              ...{ requestHeaders: request.headers, requestBody: sent.bytes() },
+              ...{ status: response.status, responseHeaders: response.headers, responseBody: body },
+            }),
+          ),
+        );
+      try {
+        const response = await next({ ...request, body: copiedBody(request, sent.add) });
+        return { ...response, body: recordedBody(response, end) };
+      } catch (error) {
+        await end({ status: 0, headers: [] }, Buffer.alloc(0));
+        throw error;
+      }
+    },
+    close: async () => {
+      await writing;
+      await file.close();
+      if (failure) throw fileFailure(`write ${path}`, failure);
+    },
+  };
+}
+
+async function* recordedBody(
+  response: Response,
+  onEnd: (response: Response, body: Buffer) => Promise<void>,
+): AsyncGenerator<Uint8Array> {
+  const copy = createBodyCopy();
+  try {
+    for await (const chunk of response.body) {
+      copy.add(chunk);
+      yield chunk;
+    }
+  } finally {
+    await onEnd(response, copy.bytes());
+  }
+}
+
+function copiedBody({ body }: Request, add: (chunk: Uint8Array) => void): Request['body'] {
+  return {
+    length: body instanceof Uint8Array ? body.length : body.length,
+    chunks: () => tapChunks(bodyChunks(body), add),
+  };
+}
+
+/** The same chunks, each also given to a function. */
+export async function* tapChunks(
+  chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  onChunk: (chunk: Uint8Array) => void,
+): AsyncGenerator<Uint8Array> {
+  for await (const chunk of chunks) {
+    onChunk(chunk);
+    yield chunk;
+  }
+}
+
+/** Copies the bytes of a body up to a limit. */
+export function createBodyCopy(maxBytes = MAX_RECORDED_BODY_BYTES): {
+  readonly add: (chunk: Uint8Array) => void;
+  readonly bytes: () => Buffer;
+} {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  return {
+    add: (chunk) => {
+      if (length < maxBytes) chunks.push(Buffer.from(chunk.subarray(0, maxBytes - length)));
+      length += chunk.length;
+    },
+    bytes: () => Buffer.concat(chunks),
+  };
+}

@@ -1,0 +1,142 @@
+import { Buffer } from 'node:buffer';
+import { readFile } from 'node:fs/promises';
+import { Failure } from '../errors.ts';
+import { fileFailure } from '../files/file-errors.ts';
+import { getHeader, type Headers, type Send } from '../http/message.ts';
+import { bodyChunks } from '../http/request-progress.ts';
+import { getMember, itemsOf, type JsonNode, kindOf, rawText, rootOf, stringOf } from '../json/json-node.ts';
+import { parseJson } from '../json/parse-json.ts';
+import { allOperations } from '../operations/all-operations.ts';
+import { type AcceptedCredentials, authenticateRequest } from './authenticate-request.ts';
+import { exchangeKey, generatedValues } from './har-entry.ts';
+import { HttpError, httpErrorResponse } from './http-error.ts';
+import { ConnectionResetError } from './inject-faults.ts';
+import { createBodyCopy } from './record-har.ts';
+import { textResponse } from './responses.ts';
+
+/** Answers from a recording. */
+export interface HarReplay {
+  readonly send: Send;
+  /** Throws Failure `guard` that lists requests that were not recorded. */
+  readonly requireAllRecorded: () => void;
+}
+
+interface ReplayedEntry {
+  readonly requestValues: readonly string[];
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: Buffer;
+}
+
+const MAX_LISTED_REQUESTS = 5;
+const NO_BODY = Buffer.alloc(0);
+
+/**
+ * Answers requests from a HAR file: each with the next response recorded for its method, path and body, the last one
+ * again when there are no more. Ids and times may differ from the recording: the response then has those of the request.
+ * Throws Failure `local` for a file that is not HAR.
+ */
+export async function openHarReplay(path: string, credentials: AcceptedCredentials | undefined): Promise<HarReplay> {
+  const queues = await readEntries(path);
+  const missing = new Map<string, number>();
+  const respond: Send = async (request) => {
+    const { pathname } = new URL(request.url);
+    const operation = allOperations.find((candidate) => candidate.path === pathname);
+    if (pathname === '/healthz') return textResponse(200, Buffer.from('{"status":"ok"}'), 'application/json');
+    try {
+      const scheme = operation?.auth ?? 'bearer';
+      if (credentials) authenticateRequest(scheme, getHeader(request.headers, 'authorization'), credentials);
+      const body = createBodyCopy();
+      for await (const chunk of bodyChunks(request.body)) body.add(chunk);
+      const text = body.bytes().toString();
+      const queue = queues.get(exchangeKey(request.method, pathname, text));
+      const entry = queue && queue.length > 1 ? queue.shift() : queue?.[0];
+      if (entry) return replayedResponse(entry, text);
+      const name = `${request.method} ${pathname}`;
+      missing.set(name, (missing.get(name) ?? 0) + 1);
+      throw new HttpError(404, `${name} with this body is not in the recording`);
+    } catch (error) {
+      if (error instanceof HttpError) return httpErrorResponse(error, operation?.errors);
+      throw error;
+    }
+  };
+  return {
+    send: (request) => {
+      request.onBodySent?.();
+      return respond(request);
+    },
+    requireAllRecorded: () => {
+      if (missing.size === 0) return;
+      const count = Array.from(missing.values()).reduce((sum, each) => sum + each, 0);
+      const names = Array.from(missing, ([name, times]) => `${name} (${times})`).slice(0, MAX_LISTED_REQUESTS);
+      const subject = count === 1 ? '1 request was' : `${count} requests were`;
+      throw new Failure('guard', `${subject} not in ${path}: ${names.join(', ')}`, {
+        hint: 'record again with svc serve --record',
+      });
+    },
+  };
+}
+
+function replayedResponse({ requestValues, status, headers, body }: ReplayedEntry, request: string) {
+  if (status === 0) throw new ConnectionResetError('the recorded request got no response');
+  const actual = generatedValues(request);
+  let text = body.toString('latin1');
+  for (const [at, value] of requestValues.entries()) text = text.replaceAll(value, actual[at] ?? value);
+  const { headers: added, ...response } = textResponse(
+    status,
+    Buffer.from(text, 'latin1'),
+    getHeader(headers, 'content-type') ?? 'application/json',
+  );
+  return { ...response, headers: [...headers.filter(([name]) => !isBodyHeader(name)), ...added] };
+}
+
+function isBodyHeader(name: string): boolean {
+  return /^(content-(type|length|encoding)|transfer-encoding|connection|keep-alive|date)$/i.test(name);
+}
+
+async function readEntries(path: string): Promise<Map<string, ReplayedEntry[]>> {
+  const bytes = await readFile(path).catch((error) => {
+    throw fileFailure(`read ${path}`, error);
+  });
+  const queues = new Map<string, ReplayedEntry[]>();
+  try {
+    const entries = member(rootOf(parseJson(bytes)), 'log', 'entries');
+    if (!entries || kindOf(entries) !== 'list') throw new Error('it has no log.entries');
+    for (const entry of itemsOf(entries)) {
+      const url = textOf(member(entry, 'request', 'url'));
+      const body = contentOf(member(entry, 'request', 'postData')).toString();
+      const key = exchangeKey(textOf(member(entry, 'request', 'method')), new URL(url).pathname, body);
+      const status = member(entry, 'response', 'status');
+      const queue = queues.get(key) ?? [];
+      queues.set(key, queue);
+      queue.push({
+        requestValues: generatedValues(body),
+        status: status ? Number(rawText(status)) : 0,
+        headers: headersOf(member(entry, 'response', 'headers')),
+        body: contentOf(member(entry, 'response', 'content')),
+      });
+    }
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new Failure('local', `${path} is not a HAR file: ${reason}`, { hint: 'record one with svc serve --record' });
+  }
+  return queues;
+}
+
+function member(node: JsonNode | undefined, ...names: readonly string[]): JsonNode | undefined {
+  return names.reduce<JsonNode | undefined>((at, name) => at && getMember(at, name), node);
+}
+
+function textOf(node: JsonNode | undefined): string {
+  return node && kindOf(node) === 'string' ? stringOf(node) : '';
+}
+
+function contentOf(node: JsonNode | undefined): Buffer {
+  if (!node) return NO_BODY;
+  return Buffer.from(textOf(member(node, 'text')), textOf(member(node, 'encoding')) === 'base64' ? 'base64' : 'utf8');
+}
+
+function headersOf(node: JsonNode | undefined): Headers {
+  if (!node || kindOf(node) !== 'list') return [];
+  return Array.from(itemsOf(node), (one) => [textOf(member(one, 'name')), textOf(member(one, 'value'))] as const);
+}

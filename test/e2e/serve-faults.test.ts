@@ -1,0 +1,161 @@
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { parseFaultRule } from '../../src/local-service/fault-rule.ts';
+import { withFaults } from '../../src/local-service/inject-faults.ts';
+import { finished, inShell, run, serve } from '../support/process.ts';
+import { answering } from '../support/service.ts';
+import { folder } from '../support/svc.ts';
+
+const feedback =
+  '{"project_id":"a/b","feedback_id":"none","feedback_type":"t","svc_ref":"svc:///a/b/object/n:v","payload":{}}';
+const chat = 'svc chat hi --quiet';
+const call = 'svc call start --project-id a/b --op-name x';
+
+describe("a user's script against svc serve --fault", () => {
+  it.each<[name: string, rules: string[], script: string, code: number, applied: string | undefined]>([
+    ['a storm of 503 that ends', ['operation=chat,first=2,status=503,retry-after=0'], chat, 0, undefined],
+    ['an endless storm of 503', ['status=503,retry-after=0'], `${chat} --retries 1`, 9, 'no'],
+    ['503 without Retry-After', ['status=503'], chat, 6, 'unknown'],
+    ['500', ['status=500'], chat, 6, 'unknown'],
+    ['a gateway', ['status=502'], `${call} --retries 0`, 8, 'unknown'],
+    ['a rate limit', ['status=429,retry-after=3600'], chat, 9, 'no'],
+    ['wrong credentials', ['status=401'], chat, 4, 'no'],
+    ['a cut response', ['operation=chat,cut=40'], chat, 11, 'yes'],
+    ['a cut stream', ['operation=chat,cut=400'], `${chat} --stream`, 11, 'yes'],
+    ['a reset after applying', ['reset=after'], chat, 8, 'unknown'],
+    ['a reset before applying', ['reset=before'], chat, 8, 'unknown'],
+    ['a reset that a retry survives', ['first=1,reset=after'], call, 0, undefined],
+    ['a header that no request has', ['header=x-chaos:on,status=500'], chat, 0, undefined],
+    ['a header of this request', ['header=X-Chaos:on,status=500'], `${chat} -H 'X-Chaos: on'`, 6, 'unknown'],
+    ['another operation', ['operation=train,status=500'], chat, 0, undefined],
+    ['a delay', ['delay=1h'], `${chat} --timeout 1s`, 8, 'unknown'],
+  ])('%s', async (_, rules, script, code, applied) => {
+    const { env } = await serve(rules.flatMap((rule) => ['--fault', rule]));
+    const result = await inShell(`${script} --error-format json`, { env });
+    expect(result, result.stderr).toMatchObject({ code });
+    const last = result.stderr.trim().split('\n').at(-1) ?? '';
+    if (applied) expect(JSON.parse(last)).toMatchObject({ error: { exit_code: code, applied } });
+  });
+
+  it('applies what it resets after applying, and nothing that it resets before', async () => {
+    const cwd = folder();
+    for (const [when, count] of [
+      ['after', 1],
+      ['before', 0],
+    ] as const) {
+      const data = join(cwd, `${when}.db`);
+      const { env } = await serve(['--data', data, '--fault', `operation=feedback-replace,reset=${when}`]);
+      expect(await run(['feedback', 'replace'], { env, stdin: feedback.replace('{}', '{"a":1}') })).toMatchObject({
+        code: 8,
+      });
+      const schema = await run(['feedback', 'schema', '--project-id', 'a/b', '--since', '1h', '--json'], { env });
+      expect(JSON.parse(schema.stdout).paths).toHaveLength(count);
+    }
+  });
+
+  it('rejects an invalid rule, with what is legal', async () => {
+    for (const [rule, text] of [
+      ['operation=chats,status=500', 'feedback-replace feedback-schema chat train call-start'],
+      ['status=200', '400 to 599'],
+      ['every=3', 'add status='],
+      ['status=500,cut=3', 'one of status, cut and reset'],
+      ['retries=3', 'retry-after='],
+      ['rate=5', 'rate=5/10s'],
+    ]) {
+      expect(await run(['serve', '--fault', rule ?? ''])).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining(text ?? ''),
+      });
+    }
+  });
+});
+
+describe('fault rules', () => {
+  const statuses = async (rules: string[], count: number, times: readonly number[] = []): Promise<string> => {
+    let at = 0;
+    const clock = { after: () => () => {}, elapsed: () => times[at] ?? 0 };
+    const send = withFaults(rules.map(parseFaultRule), clock)(answering('{}').send);
+    const request = { method: 'POST', url: 'http://localhost/call/start', headers: [], body: new Uint8Array() };
+    const all: number[] = [];
+    for (; at < count; at++) all.push((await send(request)).status);
+    return all.map((status) => (status === 200 ? '.' : String(status)[2])).join('');
+  };
+
+  it('take every nth request, the first ones, a share by seed, or those above a rate', async () => {
+    expect(await statuses(['every=3,status=501'], 9)).toBe('..1..1..1');
+    expect(await statuses(['first=2,status=501'], 4)).toBe('11..');
+    expect(await statuses(['every=2,status=501', 'status=502'], 4)).toBe('2121');
+    expect(await statuses(['rate=2/10s'], 6, [0, 1, 2, 3, 10_000, 10_001])).toBe('..99..');
+    const half = await statuses(['chance=0.5,seed=a,status=501'], 64);
+    expect(half).toBe(await statuses(['chance=0.5,seed=a,status=501'], 64));
+    expect(half).not.toBe(await statuses(['chance=0.5,seed=b,status=501'], 64));
+    const hits = half.split('1').length - 1;
+    expect(hits).toBeGreaterThan(16);
+    expect(hits).toBeLessThan(48);
+  });
+});
+
+describe('a recorded session', () => {
+  it('of the whole demo is replayed without a service', { timeout: 120_000 }, async () => {
+    const cwd = folder();
+    const har = join(cwd, 'demo.har');
+    const demo = `bash ${new URL('../demo/demo.sh', import.meta.url).pathname}`;
+    const recorded = await serve(['--record', har], { cwd });
+    const first = await inShell(demo, { env: recorded.env, cwd });
+    expect(first, first.stderr).toMatchObject({ code: 0 });
+    const ended = finished(recorded.child);
+    recorded.child.kill('SIGTERM');
+    expect(await ended).toMatchObject({ code: 0 });
+    const text = readFileSync(har, 'utf8');
+    const { log } = JSON.parse(text);
+    expect(log).toMatchObject({ version: '1.2', creator: { name: 'svc' } });
+    expect(log.entries).toHaveLength(6);
+    for (const secret of ['pass-word-1', 'tok-en-1', Buffer.from('ada:pass-word-1').toString('base64')])
+      expect(text).not.toContain(secret);
+    expect(statSync(har).mode & 0o777).toBe(0o600);
+
+    const replayed = await serve(['--replay', har], { cwd });
+    const again = await inShell(demo, { env: replayed.env, cwd });
+    expect(again, again.stderr).toMatchObject({ code: 0 });
+    const values = /[0-9a-f]{8}-[0-9a-f-]{27}|\d{4}-\d\d-\d\dT[\d:.]+Z/g;
+    expect(again.stdout.replace(values, '')).toBe(first.stdout.replace(values, ''));
+    expect(again.stderr).not.toContain('warning');
+    const end = finished(replayed.child);
+    replayed.child.kill('SIGTERM');
+    expect(await end).toMatchObject({ code: 0 });
+    expect(existsSync(join(cwd, 'data', 'svc.db'))).toBe(false);
+  });
+
+  it('is complete after each exchange, also of faults; an unknown request is exit 13 at the end', async () => {
+    const cwd = folder();
+    const har = join(cwd, 'a.har');
+    const recorded = await serve(['--record', har, '--fault', 'operation=call-start,reset=after'], { cwd });
+    await run(['call', 'start', '--project-id', 'a/b', '--op-name', 'x', '--retries', '0'], { env: recorded.env });
+    await run(['chat', 'one'], { env: recorded.env });
+    const { entries } = JSON.parse(readFileSync(har, 'utf8')).log;
+    expect(entries.map((entry: { response: { status: number } }) => entry.response.status)).toEqual([0, 200]);
+    expect(await run(['serve', '--record', har])).toMatchObject({ code: 12, stderr: expect.stringContaining(har) });
+
+    const { env, child } = await serve(['--replay', har], { cwd });
+    const end = finished(child);
+    expect((await run(['chat', 'one'], { env })).stdout).toContain('one');
+    expect(await run(['chat', 'two'], { env })).toMatchObject({
+      code: 5,
+      stderr: expect.stringContaining('not in the recording'),
+    });
+    child.kill('SIGTERM');
+    const { code, stderr } = await end;
+    expect(code).toBe(13);
+    expect(stderr).toContain('1 request was not in');
+    expect(stderr).toContain('POST /v1/chat/completions (1)');
+  });
+
+  it('rejects a file that is not HAR', async () => {
+    const file = new URL('../demo/chat.json', import.meta.url).pathname;
+    expect(await run(['serve', '--replay', file])).toMatchObject({
+      code: 12,
+      stderr: expect.stringContaining('not a HAR file'),
+    });
+  });
+});
