@@ -4,7 +4,7 @@ import { Failure } from '../errors.ts';
 import { describeFileError } from '../files/file-errors.ts';
 import { writeJson } from '../json/write-json.ts';
 import type { Runtime } from '../runtime.ts';
-import type { CallRecord } from './call-record.ts';
+import type { TracedCall } from './call-record.ts';
 
 /** How a traced command ended. */
 export interface CallEnd {
@@ -19,7 +19,7 @@ export interface CallEnd {
 /** Appends a JSON line about a traced command to a file (mode 0600 if new). Throws Failure `local` if it cannot be written. */
 export async function appendCallLog(
   path: string,
-  { trace, opName, startedAt }: CallRecord,
+  { trace, opName, startedAt }: TracedCall,
   { exit_code, signal, endedAtMs, isSent }: CallEnd,
   { cwd }: Pick<Runtime, 'cwd'>,
 ): Promise<void> {

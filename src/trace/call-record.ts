@@ -9,7 +9,7 @@ import type { TraceContext } from './trace-context.ts';
 export type RecordedInputs = 'none' | 'name' | 'argv';
 
 /** What the record of a command says. */
-export interface CallRecord {
+export interface TracedCall {
   readonly projectId: string | undefined;
   readonly trace: TraceContext;
   readonly opName: string;
@@ -27,7 +27,7 @@ export function operationName(requested: string | undefined, program: string): s
 }
 
 /** The recorded inputs of a command whose arguments are already redacted. */
-export function recordedInputs(how: RecordedInputs, redactedWords: readonly string[]): CallRecord['inputs'] {
+export function recordedInputs(how: RecordedInputs, redactedWords: readonly string[]): TracedCall['inputs'] {
   if (how === 'none') return {};
   return { command: how === 'name' ? redactedWords.slice(0, 1) : [...redactedWords] };
 }
@@ -38,7 +38,7 @@ export function traceTarget({ url, isLocal }: { readonly url: URL | undefined; r
 }
 
 /** The body of the `call start` request that records a command. */
-export function callRecordBody({ projectId, trace, opName, startedAt, inputs, attributes }: CallRecord): Buffer {
+export function callRecordBody({ projectId, trace, opName, startedAt, inputs, attributes }: TracedCall): Buffer {
   return Buffer.from(
     writeJson({
       start: {

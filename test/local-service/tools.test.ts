@@ -17,8 +17,8 @@ function request(body: object, content = 'Use get_weather, please') {
 }
 
 /** The names and arguments of the tool calls in a response. */
-function calls(body: object, content?: string): string[] {
-  const { choices } = JSON.parse(JSON.stringify(chatCompletion(request(body, content), identity)));
+async function calls(body: object, content?: string): Promise<string[]> {
+  const { choices } = JSON.parse(JSON.stringify(chatCompletion(await request(body, content), identity)));
   expect(choices[0].finish_reason).toBe(choices[0].message.tool_calls ? 'tool_calls' : 'stop');
   return (choices[0].message.tool_calls ?? []).map(
     ({ function: { name, arguments: text } }: { function: { name: string; arguments: string } }) => `${name}${text}`,
@@ -48,23 +48,25 @@ describe('the built-in model', () => {
       undefined,
       [],
     ],
-  ])('calls %s', (_, body, content, expected) => {
-    expect(calls(body, content)).toEqual(expected);
+  ])('calls %s', async (_, body, content, expected) => {
+    expect(await calls(body, content)).toEqual(expected);
   });
 
   it.each([
     [{ tool_choice: { type: 'function', function: { name: 'nope' } } }, '"nope"'],
     [{ tool_choice: 'required', tools: [] }, 'required'],
-  ])('refuses %j', (body, name) => {
-    expect(() => request(body)).toThrow(
+  ])('refuses %j', async (body, name) => {
+    await expect(request(body)).rejects.toThrow(
       expect.objectContaining({ status: 400, message: expect.stringContaining(name) }),
     );
   });
 
-  it('streams the same calls with joined arguments', () => {
+  it('streams the same calls with joined arguments', async () => {
     const body = { tool_choice: named, n: 2, stream: true };
-    const { choices, usage } = JSON.parse(JSON.stringify(chatCompletion(request(body), identity)));
-    const chunks = [...chatCompletionChunks(request({ ...body, stream_options: { include_usage: true } }), identity)];
+    const { choices, usage } = JSON.parse(JSON.stringify(chatCompletion(await request(body), identity)));
+    const chunks = [
+      ...chatCompletionChunks(await request({ ...body, stream_options: { include_usage: true } }), identity),
+    ];
     const parts = JSON.parse(JSON.stringify(chunks));
     expect(parts.at(-1).usage).toEqual(usage);
     for (const { index, message } of choices) {
@@ -80,10 +82,10 @@ describe('the built-in model', () => {
     }
   });
 
-  it('stops at a single string and keeps to a schema given as an object', () => {
-    const text = (body: object): string =>
-      JSON.parse(JSON.stringify(chatCompletion(request(body), identity))).choices[0].message.content;
-    expect(text({ stop: 'no real' })).toBe('svc-local, ');
-    expect(text({ structured_outputs: { json: parameters } })).toBe('{"city":""}');
+  it('stops at a single string and keeps to a schema given as an object', async () => {
+    const text = async (body: object): Promise<string> =>
+      JSON.parse(JSON.stringify(chatCompletion(await request(body), identity))).choices[0].message.content;
+    expect(await text({ stop: 'no real' })).toBe('svc-local, ');
+    expect(await text({ structured_outputs: { json: parameters } })).toBe('{"city":""}');
   });
 });

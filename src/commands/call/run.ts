@@ -10,11 +10,11 @@ import { callStartOperation } from '../../operations/call-start.ts';
 import { describeSurroundings } from '../../trace/call-attributes.ts';
 import { appendCallLog } from '../../trace/call-log.ts';
 import {
-  type CallRecord,
   callRecordBody,
   operationName,
   type RecordedInputs,
   recordedInputs,
+  type TracedCall,
   traceTarget,
 } from '../../trace/call-record.ts';
 import { readParent } from '../../trace/read-parent.ts';
@@ -30,7 +30,7 @@ const DEFAULT_GRACE_MS = 5000;
 /** A traced command, ready to run. */
 export interface TracedCommand {
   readonly words: readonly string[];
-  readonly record: CallRecord;
+  readonly record: TracedCall;
   readonly settings: CallSettings;
   readonly childEnv: { readonly [name: string]: string | undefined };
 }
@@ -112,7 +112,7 @@ async function prepareCommand(words: readonly string[], flags: FlagValues, conte
   const projectId = getStringFlag(flags, 'project-id') ?? autofill?.project.text;
   const { profile } = settings.chosen;
   const secrets = [...secretEnvironmentValues(env), profile.password, profile.token].flatMap((secret) => secret ?? []);
-  const record: CallRecord = {
+  const record: TracedCall = {
     projectId: projectId || undefined,
     trace,
     opName: operationName(getStringFlag(flags, 'op-name'), words[0] ?? ''),

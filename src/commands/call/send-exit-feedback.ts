@@ -6,12 +6,12 @@ import { uuidV5 } from '../../fields/uuid.ts';
 import type { FlagValues } from '../../flag.ts';
 import { type JsonValue, writeJson } from '../../json/write-json.ts';
 import { feedbackReplaceOperation } from '../../operations/feedback-replace.ts';
-import type { CallRecord } from '../../trace/call-record.ts';
+import type { TracedCall } from '../../trace/call-record.ts';
 
 /** The feedback that records how a traced command ended. */
 export interface ExitFeedback {
   readonly type: string;
-  readonly record: CallRecord;
+  readonly record: TracedCall;
   readonly payload: JsonValue;
 }
 

@@ -1,5 +1,4 @@
 import { uuidV7 } from '../../fields/uuid.ts';
-import { JsonError } from '../../json/json-error.ts';
 import { getMember, type JsonNode, kindOf, rawText } from '../../json/json-node.ts';
 import { compareNumberLiterals } from '../../json/number-literal.ts';
 import { HttpError } from '../http-error.ts';
@@ -11,12 +10,12 @@ import { eventStreamResponse, jsonResponse } from '../responses.ts';
 import type { OperationHandler } from '../service-context.ts';
 
 /** Answers a chat with the built-in model, streamed or not. */
-export const handleChat: OperationHandler = (body, { signal }, { now, randomBytes }) => {
+export const handleChat: OperationHandler = async (body, { signal }, { now, randomBytes }) => {
   const priority = getMember(body, 'priority');
   if (priority && kindOf(priority) === 'number' && compareNumberLiterals(rawText(priority), '0') !== 0) {
     throw new HttpError(400, 'priority other than 0 needs priority scheduling, which the built-in model does not have');
   }
-  const request = readLimitedRequest(body);
+  const request = await readLimitedRequest(body);
   const id = `chatcmpl-${request.requestId ?? uuidV7(now(), randomBytes(10)).replaceAll('-', '')}`;
   const identity = { id, created: Math.floor(now() / 1000) };
   return request.stream
@@ -24,14 +23,8 @@ export const handleChat: OperationHandler = (body, { signal }, { now, randomByte
     : jsonResponse(200, chatCompletion(request, identity));
 };
 
-function readLimitedRequest(body: JsonNode): ModelRequest {
-  let request: ModelRequest;
-  try {
-    request = readModelRequest(body);
-  } catch (error) {
-    if (error instanceof JsonError) throw new HttpError(400, `structured_outputs.json is not JSON: ${error.message}`);
-    throw error;
-  }
+async function readLimitedRequest(body: JsonNode): Promise<ModelRequest> {
+  const request = await readModelRequest(body);
   const { choiceCount, minTokens, logprobs, promptLogprobs = 0 } = request;
   if (choiceCount > serviceLimits.choices) throw new HttpError(400, `n may be at most ${serviceLimits.choices} here`);
   if (minTokens > serviceLimits.minTokens)

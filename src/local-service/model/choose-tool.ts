@@ -1,7 +1,14 @@
-import { firstStringMember, getMember, itemsOf, type JsonNode, kindOf, stringOf } from '../../json/json-node.ts';
+import {
+  firstStringMember,
+  getMember,
+  itemsOf,
+  type JsonNode,
+  kindOf,
+  rawText,
+  stringOf,
+} from '../../json/json-node.ts';
 import { nodeAtPath } from '../../json/json-path.ts';
 import { HttpError } from '../http-error.ts';
-import { smallestValue } from './json-schema/smallest-value.ts';
 
 /** A tool that the built-in model calls, with the JSON text of its arguments. */
 export interface ChosenTool {
@@ -19,7 +26,7 @@ export interface LastMessage {
  * The tool that a chat body calls for (docs/servers.md): the named one, any with `required`, and with `auto` one that the
  * last message names, if it is the user's. Throws HttpError 400 where there is no such tool.
  */
-export function chooseTool(body: JsonNode, last: LastMessage): ChosenTool | undefined {
+export async function chooseTool(body: JsonNode, last: LastMessage): Promise<ChosenTool | undefined> {
   const choice = getMember(body, 'tool_choice');
   if (!choice) return undefined;
   const tools = Array.from(itemsOf(getMember(body, 'tools') ?? choice)).flatMap(
@@ -49,10 +56,12 @@ function toolName(tool: JsonNode): string {
   return firstStringMember(tool, 'name') ?? '';
 }
 
-function callOf(tool: JsonNode): ChosenTool {
+async function callOf(tool: JsonNode): Promise<ChosenTool> {
   const parameters = nodeAtPath(tool, ['parameters']);
-  const text = parameters && kindOf(parameters) === 'object' ? smallestValue(parameters, parameters) : '{}';
-  // A schema without a type allows values that are no arguments.
+  if (!parameters || kindOf(parameters) !== 'object') return { name: toolName(tool), arguments: '{}' };
+  const { smallestValue } = await import('./smallest-value.ts');
+  const text = smallestValue(rawText(parameters));
+  // A schema without a type allows values that are not arguments.
   return { name: toolName(tool), arguments: text.startsWith('{') ? text : '{}' };
 }
 

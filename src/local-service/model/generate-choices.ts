@@ -1,8 +1,6 @@
 import type { ChosenTool } from './choose-tool.ts';
-import { hashText } from './hash-text.ts';
 import type { ModelRequest } from './model-request.ts';
-import { type Token, tokenizeText } from './tokenizer.ts';
-import { wordAt } from './words.ts';
+import { hashText, type Token, tokenizeText, wordAt } from './tokenizer.ts';
 
 /** One choice of the built-in model. */
 export interface GeneratedChoice {

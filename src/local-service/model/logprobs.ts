@@ -1,7 +1,6 @@
 import type { JsonValue } from '../../json/write-json.ts';
 import type { ModelRequest } from './model-request.ts';
-import { createToken, type Token, tokenBytes, tokenLogprob } from './tokenizer.ts';
-import { wordAt } from './words.ts';
+import { createToken, type Token, tokenBytes, tokenLogprob, wordAt } from './tokenizer.ts';
 
 // There are more places to fill than words: beyond these each has a number.
 const MAX_UNNUMBERED_WORDS = 5;

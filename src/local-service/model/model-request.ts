@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer';
 import {
   firstStringMember,
   getMember,
@@ -6,14 +7,12 @@ import {
   type JsonNode,
   kindOf,
   rawText,
-  rootOf,
   stringOf,
 } from '../../json/json-node.ts';
 import { nodeAtPath } from '../../json/json-path.ts';
-import { parseJson } from '../../json/parse-json.ts';
+import { tryParseJson } from '../../json/parse-json.ts';
 import { HttpError } from '../http-error.ts';
 import { type ChosenTool, chooseTool } from './choose-tool.ts';
-import { smallestValue } from './json-schema/smallest-value.ts';
 
 /** What a chat body asks of the built-in model; fields that it does not simulate are not read. */
 export interface ModelRequest {
@@ -44,7 +43,7 @@ export interface ModelRequest {
 }
 
 /** Reads a valid chat body. Throws HttpError 400 for what the built-in model cannot do. */
-export function readModelRequest(body: JsonNode): ModelRequest {
+export async function readModelRequest(body: JsonNode): Promise<ModelRequest> {
   const messages = Array.from(itemsOf(getMember(body, 'messages') ?? body));
   const last = messages.at(-1);
   const lastMessageText = last ? messageText(last) : '';
@@ -66,8 +65,8 @@ export function readModelRequest(body: JsonNode): ModelRequest {
     stopStrings: readStopStrings(body),
     stopTokenIds: arrayAt(body, 'stop_token_ids').map((id) => Number(rawText(id))),
     isStopKept: isTrue(getMember(body, 'include_stop_str_in_output')),
-    tool: chooseTool(body, { role: lastRole, text: lastMessageText }),
-    fixedText: readFixedText(body),
+    tool: await chooseTool(body, { role: lastRole, text: lastMessageText }),
+    fixedText: await readFixedText(body),
     logprobs: isTrue(getMember(body, 'logprobs')) ? { top: numberAtLeast(0, body, 'top_logprobs') ?? 0 } : undefined,
     promptLogprobs: numberAtLeast(0, body, 'prompt_logprobs'),
     hasTokenIds: isTrue(getMember(body, 'return_token_ids')),
@@ -92,14 +91,21 @@ function readStreamOptions(body: JsonNode): ModelRequest['stream'] {
   };
 }
 
-function readFixedText(body: JsonNode): string | undefined {
+async function readFixedText(body: JsonNode): Promise<string | undefined> {
   const [choice] = arrayAt(body, 'structured_outputs', 'choice');
   if (choice && kindOf(choice) === 'string') return stringOf(choice);
-  const schema = nodeAtPath(body, ['response_format', 'json_schema', 'schema']);
-  if (schema && kindOf(schema) !== 'null') return smallestValue(schema, schema);
-  const json = nodeAtPath(body, ['structured_outputs', 'json']);
-  if (json && kindOf(json) === 'object') return smallestValue(json, json);
-  if (json && kindOf(json) === 'string') return smallestValue(rootOf(parseJson(stringOf(json))));
+  const given = [
+    ['response_format', 'json_schema', 'schema'],
+    ['structured_outputs', 'json'],
+  ]
+    .map((path) => nodeAtPath(body, path))
+    .find((node) => node && kindOf(node) !== 'null');
+  if (given) {
+    const text = kindOf(given) === 'string' ? stringOf(given) : rawText(given);
+    if (!tryParseJson(Buffer.from(text))) throw new HttpError(400, 'structured_outputs.json is not JSON');
+    const { smallestValue } = await import('./smallest-value.ts');
+    return smallestValue(text);
+  }
   const isObject =
     firstStringMember(getMember(body, 'response_format'), 'type') === 'json_object' ||
     isTrue(nodeAtPath(body, ['structured_outputs', 'json_object']));

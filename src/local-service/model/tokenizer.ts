@@ -1,14 +1,18 @@
 import { Buffer } from 'node:buffer';
-import { hashText } from './hash-text.ts';
 
-/** A token of the built-in model: a word with the blank before it. */
+/** A token of the built-in model: a word with the space before it. */
 export interface Token {
   readonly text: string;
   readonly id: number;
 }
 
-// Of the size that vocabularies have; the ids only need to be steady.
+// A typical vocabulary; ids only need to be stable.
 const VOCABULARY_TOKENS = 32_000;
+
+const WORDS =
+  'amber birch cloud delta ember field grove harbor island juniper kettle lantern meadow north orchard pebble quarry river stone timber upland valley willow yonder zephyr'.split(
+    ' ',
+  );
 
 /** The tokens of a text; joined they are the text again. */
 export function tokenizeText(text: string): Token[] {
@@ -20,7 +24,7 @@ export function createToken(text: string): Token {
   return { text, id: hashText(text) % VOCABULARY_TOKENS };
 }
 
-/** A log probability of the likeliest token at a place: made up, more than even, and always the same. */
+/** A log probability of the likeliest token at a position: invented, above one half, and always the same. */
 export function tokenLogprob({ text }: Token, position: number): number {
   return -(1 + (hashText(`${position}:${text}`) % 600)) / 1000;
 }
@@ -28,4 +32,16 @@ export function tokenLogprob({ text }: Token, position: number): number {
 /** The bytes of a token as numbers. */
 export function tokenBytes({ text }: Token): number[] {
   return [...Buffer.from(text)];
+}
+
+/** The word at a position of the text for a seed. */
+export function wordAt(seed: string, position: number): string {
+  return WORDS[hashText(`${seed}#${position}`) % WORDS.length] ?? '';
+}
+
+/** A number from 0 to 2^32-1 that depends on every character of a text (FNV-1a); the same on every machine. */
+export function hashText(text: string): number {
+  let value = 0x811c9dc5;
+  for (let at = 0; at < text.length; at++) value = Math.imul(value ^ text.charCodeAt(at), 0x01000193);
+  return value >>> 0;
 }
