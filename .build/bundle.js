@@ -3,6 +3,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { brotliCompressSync, constants } from 'node:zlib';
 import { build } from 'esbuild';
 import { layered } from './layers.js';
+import { dropLibraryMaps } from './library-maps.js';
 import { noticesOf } from './notices.js';
 import { standIns } from './stand-ins.js';
 
@@ -43,5 +44,6 @@ writeFileSync(
     params: { [constants.BROTLI_PARAM_LGWIN]: 24 },
   }),
 );
+dropLibraryMaps(dist);
 writeFileSync(`${dist}/meta.json`, JSON.stringify(metafile));
 writeFileSync(`${dist}/notices.txt`, noticesOf(metafile));

@@ -110,11 +110,12 @@ function hasPrintedStaticText() {
   const { fstatSync, writeSync } = builtin('fs');
   const words = process.argv.slice(2);
   try {
+    // Before anything else: after fstat has seen a pipe, Node 20 loads packages behind symbolic links by the wrong path.
     const text = rootText(words);
+    if (text === undefined) return false;
     // Help depends on the width, and has styles on a terminal.
-    const isFixed = text?.split('\n').length === 2 || (!fstatSync(1).isCharacterDevice() && !process.env.COLUMNS);
-    if (!isFixed) return false;
-    return text !== undefined && writeSync(1, text) === Buffer.byteLength(text);
+    const isFixed = text.split('\n').length === 2 || (!fstatSync(1).isCharacterDevice() && !process.env.COLUMNS);
+    return isFixed && writeSync(1, text) === Buffer.byteLength(text);
   } catch {
     return false;
   }

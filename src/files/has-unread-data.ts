@@ -1,4 +1,4 @@
-import { close, constants, fstat, open, readFile } from 'node:fs';
+import { close, constants, fstat, open, readFile, stat } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 import { promisify } from 'node:util';
 
@@ -9,6 +9,8 @@ import { promisify } from 'node:util';
 export async function hasUnreadData(fd: number): Promise<boolean> {
   try {
     const stats = await promisify(fstat)(fd);
+    // After fstat has seen a pipe, Node 20 loads packages behind symbolic links by the wrong path.
+    await promisify(stat)('/');
     if (stats.isFile()) return stats.size > (await readOffset(fd));
     return stats.isFIFO() && (await isReadable(fd));
   } catch {
