@@ -8,7 +8,9 @@ export function dropLibraryMaps(directory) {
     const path = join(directory, name);
     const map = JSON.parse(readFileSync(path, 'utf8'));
     const isOurs = map.sources.map((source) => !source.includes('node_modules/'));
-    const lines = decode(map.mappings).map((line) => line.filter(([, source]) => source !== undefined && isOurs[source]));
+    const lines = decode(map.mappings).map((line) =>
+      line.filter(([, source]) => source !== undefined && isOurs[source]),
+    );
     const sources = map.sources.map((source, index) => (isOurs[index] ? source : ''));
     writeFileSync(path, JSON.stringify({ ...map, sources, names: [], mappings: encode(lines.map(withoutNames)) }));
   }

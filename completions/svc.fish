@@ -40,7 +40,7 @@ complete -c svc -n '__svc_after' -a spec -d 'Print the JSON Schema, a skeleton, 
 complete -c svc -n '__svc_after' -a doctor -d 'Show all settings and test the connection'
 complete -c svc -n '__svc_after' -a completion -d 'Print a completion script for a shell'
 complete -c svc -n '__svc_after' -a help -d 'Show help for a command or topic'
-complete -c svc -n '__svc_after' -a mcp -d 'Serve the operations as tools for agents (Model Context Protocol)'
+complete -c svc -n '__svc_after' -a mcp -d 'Serve the operations as tools for agents (MCP)'
 complete -c svc -n __svc_after -s h -l help -d 'Show help'
 complete -c svc -n __svc_after -s V -l version -d 'Print the version'
 complete -c svc -n '__svc_after feedback' -a replace -d 'Replace a feedback record of an object or call'

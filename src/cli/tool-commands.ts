@@ -220,9 +220,9 @@ export const toolCommands: readonly Command[] = [
   },
   {
     words: ['mcp'],
-    summary: 'Serve the operations as tools for agents (Model Context Protocol)',
+    summary: 'Serve the operations as tools for agents (MCP)',
     about:
-      'Speaks MCP over stdin and stdout, in every revision from 2024-11-05 to 2026-07-28. Tools that write are offered only if --allow names them.',
+      'Speaks the Model Context Protocol over stdin and stdout, in every revision from 2024-11-05 to 2026-07-28. Tools that write are offered only if --allow names them.',
     flags: [
       {
         name: 'allow',

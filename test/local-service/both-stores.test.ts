@@ -130,7 +130,7 @@ describe.skipIf(reason)('a service on PostgreSQL', () => {
     const posts = await Promise.all([open(url), open(url), open(url)]);
     const ids = Array.from({ length: 200 }, (_, at) => callId(at));
     const responses = await Promise.all(
-      ids.flatMap((id) => posts.map((post, at) => post('/call/start', call({ id, [`svc_run_id`]: `r${at}` })))),
+      ids.flatMap((id) => posts.map((post, at) => post('/call/start', call({ id, svc_run_id: `r${at}` })))),
     );
     expect(responses.every(({ status }) => status === 200)).toBe(true);
     expect(server?.query(url, 'select count(*) from svc.calls')).toBe('200');

@@ -42,8 +42,7 @@ Tools:
   doctor        Show all settings and test the connection
   completion    Print a completion script for a shell
   help          Show help for a command or topic
-  mcp           Serve the operations as tools for agents (Model Context
-                Protocol)
+  mcp           Serve the operations as tools for agents (MCP)
 
 Flags:
   -h, --help     Show help: -h the most useful flags, --help all of them
@@ -66,7 +65,7 @@ Commands:
   doctor      Show all settings and test the connection
   completion  Print a completion script for a shell
   help        Show help for a command or topic
-  mcp         Serve the operations as tools for agents (Model Context Protocol)
+  mcp         Serve the operations as tools for agents (MCP)
   feedback    Replace feedback and discover its schema
   call        Record traced calls
   batch       Work with the outputs of batches
