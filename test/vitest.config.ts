@@ -14,6 +14,8 @@ export default defineConfig({
     // A bound for tests that hang, far above what any test takes on a slow or busy machine.
     testTimeout: 240_000,
     hookTimeout: 240_000,
+    // CI machines are shared: a test that passes when it runs again was disturbed by its neighbors.
+    retry: process.env.CI ? 1 : 0,
     // Tests bring their own environment; what the machine has set must not change them.
     env: { NO_COLOR: '', FORCE_COLOR: '', SVC_PROFILE: '' },
   },
