@@ -1,5 +1,7 @@
 import type { BodyCheck } from '../body/body-check.ts';
 import type { Authorization, Destination } from '../client/destination.ts';
+import type { ChatExpectations } from '../client/expectations/chat-expectations.ts';
+import type { JunitReport } from '../client/expectations/junit-report.ts';
 import type { RequestTarget } from '../client/request-context.ts';
 import type { RetryBudget } from '../client/retry-budget.ts';
 import type { Context } from '../context.ts';
@@ -46,5 +48,7 @@ export interface BatchJob extends LineChecks {
   /** Lines with unknown outcome are sent. */
   readonly canRetryUnknown: boolean;
   readonly openSlot: ResultSlotFactory;
+  readonly expectations: ChatExpectations | undefined;
+  readonly junit: JunitReport | undefined;
   readonly context: Context;
 }

@@ -86,7 +86,7 @@ export async function applyLineDefaults(
 }
 
 const PER_LINE_KINDS: ReadonlySet<Shorthand['kind']> = new Set(['message', 'prefill', 'copy']);
-const SINGLE_BODY_KINDS: ReadonlySet<Shorthand['kind']> = new Set(['role-message', 'conversation']);
+const SINGLE_BODY_KINDS: ReadonlySet<Shorthand['kind']> = new Set(['attach', 'role-message', 'conversation']);
 
 function editsForFields(draft: Draft, path: Edit['path']): Edit[] {
   const object = nodeAtPath(rootOf(draft.doc), path);

@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer';
+import type { ExpectationResult } from '../client/expectations/chat-expectations.ts';
 import type { ParsedResponse } from '../client/read-response.ts';
 import type { AppliedState, Failure } from '../errors.ts';
 import { compactChunks } from '../json/format-json.ts';
@@ -14,6 +15,8 @@ export interface LineAttempt {
   readonly id: string | undefined;
   readonly attempts: number;
   readonly milliseconds: number;
+  /** Empty without expectations. */
+  readonly expectations?: readonly ExpectationResult[];
 }
 
 /** The outcome of a line in a result line. */
@@ -57,8 +60,10 @@ export function parseResultEntry(bytes: Uint8Array): ResultEntry | undefined {
 
 const appliedValues: readonly AppliedState[] = ['no', 'yes', 'unknown'];
 
-function formatEntryEnd({ attempts, milliseconds }: LineAttempt): string {
-  return `,"attempts":${attempts},"ms":${Math.round(milliseconds)}}\n`;
+function formatEntryEnd({ attempts, milliseconds, expectations = [] }: LineAttempt): string {
+  const expected =
+    expectations.length > 0 ? `,"expectations":${writeJson(expectations.map((one) => ({ ...one })))}` : '';
+  return `${expected},"attempts":${attempts},"ms":${Math.round(milliseconds)}}\n`;
 }
 
 // In JSON, line breaks are only between values.

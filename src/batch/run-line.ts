@@ -1,3 +1,4 @@
+import { expectationFailure } from '../client/expectations/chat-expectations.ts';
 import { isIdempotent, retryAdvice } from '../client/idempotency.ts';
 import { prepareRequest, requestSecrets } from '../client/prepared-request.ts';
 import { createRequestContext, type RequestContext } from '../client/request-context.ts';
@@ -74,7 +75,12 @@ export async function runLine(line: InputLine, slot: ResultSlot, job: BatchJob):
   if (isIdempotent(requestContext.effect)) await markInFlight();
   const sendResult = await sendLine(requestContext, line.number, recordingObserver, job).catch(toFailedResult);
   const { parsedResponse } = sendResult;
-  const failure = sendResult.failure && withPriorOutcome(sendResult.failure, priorOutcome(earlierEntry, inFlight));
+  const endedAt = runtime.elapsed();
+  const isComplete = !sendResult.failure && parsedResponse?.doc !== undefined;
+  const expectations = (isComplete && job.expectations?.(rootOf(parsedResponse.doc), endedAt - startedAt)) || [];
+  const failure = sendResult.failure
+    ? withPriorOutcome(sendResult.failure, priorOutcome(earlierEntry, inFlight))
+    : expectationFailure(expectations, { status: sendResult.status });
   const { attempts } = requestContext.progress;
   if (failure && isInterruption(sendResult.failure ?? failure)) {
     if (isMarkedInFlight && inFlight === undefined) await resultStore.clearInFlight(line.number);
@@ -82,7 +88,7 @@ export async function runLine(line: InputLine, slot: ResultSlot, job: BatchJob):
     await slot.put(undefined);
     return { status: 'unsent', isUnresolved: false, failure, ...NOT_SENT, attempts };
   }
-  const outcome = { line: line.number, id, attempts, milliseconds: runtime.elapsed() - startedAt };
+  const outcome = { line: line.number, id, attempts, milliseconds: endedAt - startedAt, expectations };
   if (!failure && parsedResponse) await put(formatSuccessEntry(outcome, sendResult.status, parsedResponse));
   else if (failure) await put(formatFailureEntry(outcome, failure, redactorFor(requestContext, job), parsedResponse));
   return {

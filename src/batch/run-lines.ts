@@ -60,6 +60,7 @@ export async function runLines(input: BatchInput, options: BatchOptions, job: Ba
       countLine(tally, line.number, result.status);
       addResult(statistics, { line: line.number, message: result.failure?.message, ...result });
       if (result.isUnresolved) tally.unresolvedLines += 1;
+      if (result.status !== 'unsent') job.junit?.add(`line ${line.number}`, result.milliseconds, result.failure);
       stopIfNeeded(result);
       const outageReason = job.outage.stopReason();
       if (outageReason !== undefined) stop(outageReason);
@@ -109,6 +110,7 @@ export async function runLines(input: BatchInput, options: BatchOptions, job: Ba
     await context.report.note(summary);
     throw storeError === undefined ? toFailure(inputError) : lostResultsFailure(storeError, tally);
   }
+  await job.junit?.save();
   for (const text of statisticsLines(statistics)) await context.report.note(text);
   const failure = batchFailure({
     tally,

@@ -1,13 +1,14 @@
 import { usageFailure } from '../errors.ts';
 import { flagName } from '../fields/field.ts';
 import { ageToTimestamp } from '../fields/time.ts';
-import { type FlagValues, getBooleanFlag, getStringFlag } from '../flag.ts';
+import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag } from '../flag.ts';
 import { rawText, rootOf } from '../json/json-node.ts';
 import { nodeAtPath } from '../json/json-path.ts';
 import { flagTarget } from '../operations/flag-target.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { Shorthand } from '../operations/shorthand.ts';
 import type { BodyDependencies } from './body-dependencies.ts';
+import { attachmentPart } from './chat/attachment.ts';
 import { type MessageSources, messageEdits } from './chat/message-edits.ts';
 import { responseFormatEdit } from './chat/response-format.ts';
 import type { Draft } from './draft.ts';
@@ -23,14 +24,18 @@ export async function shorthandEdits(
   operation: Operation,
   draft: Draft,
   flags: FlagValues,
-  messages: MessageSources,
+  messages: Omit<MessageSources, 'attachments'>,
   dependencies: BodyDependencies,
 ): Promise<EditResult> {
   const results: EditResult[] = [];
   for (const [name, shorthand] of Object.entries(operation.shorthands ?? {})) {
     if (flags.has(name)) results.push(await shorthandEdit(name, shorthand, operation, draft, flags, dependencies));
   }
-  if (operation.arguments?.as === 'prompt') results.push(messageEdits(draft, flags, messages));
+  if (operation.arguments?.as === 'prompt') {
+    const attachments: string[] = [];
+    for (const path of getArrayFlag(flags, 'attach')) attachments.push(await attachmentPart(path, dependencies));
+    results.push(messageEdits(draft, flags, { ...messages, attachments }));
+  }
   return { edits: results.flatMap(({ edits }) => edits), issues: results.flatMap(({ issues }) => issues) };
 }
 
@@ -64,6 +69,14 @@ async function shorthandEdit(
       rejectContradiction(name, 'continue_final_message', false, flags);
       rejectContradiction(name, 'add_generation_prompt', true, flags);
       return noEdits;
+    case 'logprobs': {
+      if (!getBooleanFlag(flags, name)) return noEdits;
+      const edits = [
+        { path: ['logprobs'], text: 'true', origin },
+        { path: ['top_logprobs'], text: '5', origin },
+      ];
+      return { edits: edits.filter(({ path }) => !nodeAtPath(rootOf(draft.doc), path)), issues: [] };
+    }
     case 'reply-schema':
       rejectConflictingFlags(name, 'response_format', flags);
       return responseFormatEdit(word, dependencies);

@@ -5,6 +5,7 @@ import type { Operation } from '../operations/operation.ts';
 import { accountCommands } from './account-commands.ts';
 import { bodyFlags } from './body-flags.ts';
 import { callCommands } from './call-commands.ts';
+import { logCommands } from './log-commands.ts';
 import { operationFlags } from './shared-flags.ts';
 import { toolCommands } from './tool-commands.ts';
 import { trainCommands } from './train-commands.ts';
@@ -15,6 +16,7 @@ export const allCommands: readonly Command[] = [
   ...callCommands,
   ...accountCommands,
   ...trainCommands,
+  ...logCommands,
   ...toolCommands,
 ];
 

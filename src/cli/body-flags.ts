@@ -25,10 +25,15 @@ function shorthandFlag(name: string, shorthand: Shorthand): Flag {
   return {
     name,
     ...(shorthand.short ? { short: shorthand.short } : {}),
-    takes: shorthand.kind === 'copy' ? 'switch' : shorthand.kind === 'role-message' ? 'values' : 'value',
+    takes: shorthandTakes(shorthand),
     ...('value' in shorthand ? { value: shorthand.value } : {}),
     ...(shorthand.conflicts ? { conflicts: shorthand.conflicts } : {}),
     summary: shorthand.summary,
     group: shorthand.common ? 'Common' : 'Messages',
   };
+}
+
+function shorthandTakes({ kind }: Shorthand): Flag['takes'] {
+  if (kind === 'copy' || kind === 'logprobs') return 'switch';
+  return kind === 'role-message' || kind === 'attach' ? 'values' : 'value';
 }

@@ -3,6 +3,7 @@ import type { Flag } from '../flag.ts';
 import type { Operation } from '../operations/operation.ts';
 import { type ResultKind, resultKinds } from '../results/output-format.ts';
 import { batchFlags } from './batch-flags.ts';
+import { resultKindFlags } from './result-flags.ts';
 
 const BODY_GROUP = 'Body';
 const SERVICE_GROUP = 'Service';
@@ -195,6 +196,7 @@ export function operationFlags(operation: Operation): Flag[] {
       : []),
     ...(typeof operation.arguments?.as === 'object' ? streamFlags : []),
     ...(operation.continuesTrace ? traceFlags : []),
+    ...resultKindFlags(operation),
     ...batchFlags,
     ...serviceFlags(operation.host),
     ...resultFlags(operation.result.as),

@@ -50,7 +50,10 @@ export function readOperationOptions({ host, result }: Operation, flags: FlagVal
     strict: isFlagOn('strict'),
     noCheck,
     previewFormat: isFlagOn('dry-run') ? 'dry-run' : isFlagOn('curl') ? 'curl' : undefined,
-    format: requestedFormat(flags.has('batch') && !isPreview ? 'lines' : result.as, flags),
+    format:
+      getStringFlag(flags, 'view') === 'table'
+        ? 'table'
+        : requestedFormat(flags.has('batch') && !isPreview ? 'lines' : result.as, flags),
     output: getStringFlag(flags, 'output'),
   };
 }

@@ -54,6 +54,17 @@ export const chatOperation = {
       common: true,
       summary: 'Continue the conversation in this file; the prompt and the response are saved to it',
     },
+    attach: {
+      kind: 'attach',
+      value: '<file>',
+      common: true,
+      summary: 'Attach an image, audio or text file to the prompt (repeatable)',
+    },
+    'logprobs-view': {
+      kind: 'logprobs',
+      conflicts: ['no-logprobs', 'format', 'json', 'jq', 'extract', 'batch'],
+      summary: 'Show tokens colored by probability, with their alternatives; sets logprobs and top_logprobs',
+    },
     'json-schema': {
       kind: 'reply-schema',
       value: '<@file>',

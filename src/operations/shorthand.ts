@@ -10,6 +10,8 @@ export type Shorthand = {
   | { readonly kind: 'prefill'; readonly value: string }
   | { readonly kind: 'conversation'; readonly value: string }
   | { readonly kind: 'reply-schema'; readonly value: string }
+  | { readonly kind: 'attach'; readonly value: string }
+  | { readonly kind: 'logprobs' }
   | { readonly kind: 'age'; readonly member: string; readonly value: string }
   | { readonly kind: 'copy'; readonly from: string; readonly to: string }
 );

@@ -1,5 +1,5 @@
 import type { Failure } from '../errors.ts';
-import { writeJson } from '../json/write-json.ts';
+import { type JsonValue, writeJson } from '../json/write-json.ts';
 import { failureJson, failureText } from './failure-text.ts';
 import { createRedactor } from './redact.ts';
 import type { TextStyle } from './text-style.ts';
@@ -13,6 +13,8 @@ export interface Reporter {
   readonly warn: (message: string) => Promise<void>;
   /** A line that was asked for beside the result; silent under `--quiet`. */
   readonly line: (text: string) => Promise<void>;
+  /** Figures that were asked for: a line of text, or of JSON with these members; silent under `--quiet`. */
+  readonly stats: (text: string, members: { readonly [name: string]: JsonValue }) => Promise<void>;
   /** How it goes in detail; only under `--verbose`. */
   readonly detail: (message: string) => Promise<void>;
   /** True under `--verbose`: details are printed. */
@@ -52,6 +54,9 @@ export function createReporter(stderr: Writer, { isJson, isQuiet, isVerbose, sec
     },
     line: async (text) => {
       if (!isQuiet) await writeMessage('line', text);
+    },
+    stats: async (text, members) => {
+      if (!isQuiet) await stderr.write(isJson ? `${writeJson({ level: 'stats', ...members })}\n` : `${text}\n`, 'dim');
     },
     detail: async (message) => {
       if (isVerbose && !isQuiet) await writeMessage('detail', message, 'dim');

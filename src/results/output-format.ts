@@ -22,6 +22,9 @@ export const resultKinds = {
 
 export type ResultKind = keyof typeof resultKinds;
 
+/** The views of a feedback schema; `table` is that of any rows. */
+export const schemaViewNames = ['table', 'tree', 'json-schema', 'typescript', 'zod'] as const;
+
 /**
  * The format of a result: `--format`, `--json`, JSON for `--jq`, else that of its kind. Throws usage where flags
  * contradict each other or the kind does not have the format.

@@ -21,7 +21,7 @@ export interface ResultView {
   /** The number of choices that the body asks for. */
   readonly requestedChoices: number;
   /** The text of the result, in place of that of its kind. */
-  readonly textOf?: ((doc: JsonDocument) => string) | undefined;
+  readonly textOf?: ((doc: JsonDocument) => string | StyledText[]) | undefined;
 }
 
 /** Prints a complete response and returns it. One that breaks the interface is printed as it came, and its Failure thrown. */
@@ -40,9 +40,9 @@ export async function showResponse({ bytes, doc, failure }: ParsedResponse, view
   return doc;
 }
 
-/** True where only the text of a chat is printed. */
-export function isChatText({ operation, format }: ResultView): boolean {
-  return operation.result.as === 'chat' && format === 'text';
+/** True where only the whole text of a chat is printed. */
+export function isChatText({ operation, format, textOf }: ResultView): boolean {
+  return operation.result.as === 'chat' && format === 'text' && !textOf;
 }
 
 /** Prints a whole response in its format. */
@@ -53,7 +53,12 @@ export async function printDocument(
   const { result } = operation;
   const rowsField = result.as === 'rows' ? result.member : undefined;
   const emptyNote = result.as === 'rows' ? `the service returned no ${result.member}` : undefined;
-  const text = textOf && ((): StyledText[] => [{ text: textOf(doc) }]);
+  const text =
+    textOf &&
+    ((): StyledText[] => {
+      const textOrParts = textOf(doc);
+      return typeof textOrParts === 'string' ? [{ text: textOrParts }] : textOrParts;
+    });
   await printResult(
     { doc, rowsField, emptyNote, ...(text ? { text } : {}) },
     { format, filter, writer: sink.writer, report: context.report },

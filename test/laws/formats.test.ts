@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
@@ -24,6 +24,9 @@ const runs: { readonly [command: string]: readonly string[] } = {
   'profile show': ['profile', 'show', 'local'],
   'train lint': ['train', 'lint', 'groups.json'],
   'train log': ['train', 'log'],
+  log: ['log'],
+  'log show': ['log', 'show', '1'],
+  'log clear': ['log', 'clear'],
   'batch merge': ['batch', 'merge', 'results.jsonl'],
   'batch report': ['batch', 'report', 'results.jsonl'],
   spec: ['spec', 'chat'],
@@ -37,6 +40,8 @@ function home(): string {
   const cwd = folder();
   writeFileSync(join(cwd, 'groups.json'), groups);
   writeFileSync(join(cwd, 'results.jsonl'), entry);
+  mkdirSync(join(cwd, 'data'));
+  writeFileSync(join(cwd, 'data/requests.jsonl'), '{"time":"2026-01-01T00:00:00Z","command":"chat"}\n');
   return cwd;
 }
 

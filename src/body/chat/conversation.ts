@@ -48,7 +48,11 @@ export async function openConversation(
   const close = await acquireLock(path, displayPath, runtime);
   try {
     const source = await readMessages(path, displayPath, signal);
-    return { source, close, save: (body, response) => saveMessages(path, displayPath, body, response) };
+    const save: Conversation['save'] = async (body, response) => {
+      const messages = messagesAfterResponse(body, response);
+      if (messages !== undefined) await writeFileAtomically(path, displayPath, messages, 0o600);
+    };
+    return { source, close, save };
   } catch (error) {
     await close();
     throw error;
@@ -66,13 +70,9 @@ async function readMessages(path: string, displayPath: string, signal: AbortSign
   ]);
 }
 
-async function saveMessages(
-  path: string,
-  displayPath: string,
-  body: JsonNode,
-  response: JsonNode | undefined,
-): Promise<void> {
-  if (!response || kindOf(response) !== 'object') return;
+/** The messages of a body and of the response, as a JSON array with one per line; undefined without a response message. */
+export function messagesAfterResponse(body: JsonNode, response: JsonNode | undefined): string | undefined {
+  if (!response || kindOf(response) !== 'object') return undefined;
   const messagesNode = getMember(body, 'messages');
   const messages = messagesNode ? Array.from(itemsOf(messagesNode)) : [];
   const last = messages.at(-1);
@@ -88,5 +88,5 @@ async function saveMessages(
     tool_calls: toolCalls && kindOf(toolCalls) === 'list' ? new RawJson(rawText(toolCalls)) : undefined,
   };
   const lines = [...previousMessages, writeJson(assistantMessage)];
-  await writeFileAtomically(path, displayPath, `[\n${lines.map((line) => `  ${line}`).join(',\n')}\n]\n`, 0o600);
+  return `[\n${lines.map((line) => `  ${line}`).join(',\n')}\n]\n`;
 }

@@ -1,7 +1,7 @@
 import { usageFailure } from '../../errors.ts';
 import { type FlagValues, getStringFlag as flagText, getArrayFlag } from '../../flag.ts';
 import { firstStringMember, getMember, itemsOf, type JsonNode, kindOf, rawText, rootOf } from '../../json/json-node.ts';
-import { writeJson } from '../../json/write-json.ts';
+import { RawJson, writeJson } from '../../json/write-json.ts';
 import { type Draft, locationInDraft, originInDraft } from '../draft.ts';
 import type { Edit, ValueOrigin } from '../edit.ts';
 import type { EditResult } from '../edit-result.ts';
@@ -13,6 +13,8 @@ export interface MessageSources {
   readonly prompt: string | undefined;
   /** The messages of `--conversation`. */
   readonly conversation: JsonSource | undefined;
+  /** Content parts, as JSON, that follow the prompt in its message. */
+  readonly attachments: readonly string[];
 }
 
 interface Message {
@@ -25,7 +27,11 @@ interface Message {
  * The messages that a chat's shorthands make, in the order system, developer, conversation, body, `--message`, prompt,
  * prefill; `--system` and `--developer` replace a leading message of their role. No edit where none of them is given.
  */
-export function messageEdits(draft: Draft, flags: FlagValues, { prompt, conversation }: MessageSources): EditResult {
+export function messageEdits(
+  draft: Draft,
+  flags: FlagValues,
+  { prompt, conversation, attachments }: MessageSources,
+): EditResult {
   const prefill = flagText(flags, 'prefill');
   const leading = [
     ...optionalMessage('system', flagText(flags, 'system'), '--system'),
@@ -33,7 +39,7 @@ export function messageEdits(draft: Draft, flags: FlagValues, { prompt, conversa
   ];
   const trailing = [
     ...getArrayFlag(flags, 'message').map(parseMessageFlag),
-    ...optionalMessage('user', prompt, 'prompt'),
+    ...userMessage(prompt, attachments),
     ...optionalMessage('assistant', prefill, '--prefill'),
   ];
   if (leading.length + trailing.length === 0 && !conversation) return { edits: [], issues: [] };
@@ -71,6 +77,13 @@ function withoutReplacedMessages(
 
 function optionalMessage(role: string, content: string | undefined, label: string): Message[] {
   return content === undefined ? [] : [{ text: writeJson({ role, content }), role, origin: { label } }];
+}
+
+function userMessage(prompt: string | undefined, attachments: readonly string[]): Message[] {
+  if (attachments.length === 0) return optionalMessage('user', prompt, 'prompt');
+  const textPart = prompt === undefined ? [] : [writeJson({ type: 'text', text: prompt })];
+  const content = new RawJson(`[${[...textPart, ...attachments].join(',')}]`);
+  return [{ text: writeJson({ role: 'user', content }), role: 'user', origin: { label: '--attach' } }];
 }
 
 function parseMessageFlag(word: string): Message {

@@ -12,14 +12,23 @@ export function requestedChoiceCount(body: JsonNode): number {
 /**
  * The draft with `stream: true`, when the reply is about to be shown as it comes and the body neither says anything
  * about it nor asks for what cannot be streamed. `live`: one text on a terminal; `chunks`: each chunk as it comes.
+ * `needsUsage` asks for token counts, too.
  */
-export function withStreamEnabled(draft: Draft, { streams }: Operation, display: 'live' | 'chunks'): Draft {
+export function withStreamEnabled(
+  draft: Draft,
+  { streams }: Operation,
+  display: 'live' | 'chunks',
+  needsUsage = false,
+): Draft {
   const body = rootOf(draft.doc);
   const isUnstreamable =
     hasNonNullValue(getMember(body, 'prompt_logprobs')) || isTrue(getMember(body, 'use_beam_search'));
   if (!streams || isUnstreamable || getMember(body, 'stream') || (display === 'live' && requestedChoiceCount(body) > 1))
     return draft;
-  return setDraftFields(draft, [], [{ path: ['stream'], text: 'true', origin: { label: 'svc' } }]);
+  const origin = { label: 'svc' };
+  const usage = { path: ['stream_options'], text: '{"include_usage":true}', origin };
+  const isUsageAdded = needsUsage && !getMember(body, 'stream_options');
+  return setDraftFields(draft, [], [{ path: ['stream'], text: 'true', origin }, ...(isUsageAdded ? [usage] : [])]);
 }
 
 function hasNonNullValue(node: JsonNode | undefined): boolean {

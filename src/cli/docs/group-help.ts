@@ -31,14 +31,12 @@ export function rootHelpModule(): string {
 export const introduction =
   'Command-line client for a service of five operations: feedback, call tracing, chat completions and training jobs. Bodies come from flags, JSON files and pipes.';
 
-const startSection: HelpSection = {
-  heading: 'Examples',
-  code: [
-    'svc chat --local "Hello"         # ask the embedded service; needs no setup',
-    'svc auth login --base-url <url>  # store credentials for a real service',
-    'svc doctor                       # show the settings and test the connection',
-  ],
-};
+const startLines = [
+  'svc chat --local "Hello"         # ask the embedded service; needs no setup',
+  'svc auth login --base-url <url>  # store credentials for a real service',
+  'svc doctor                       # show the settings and test the connection',
+];
+const startSection: HelpSection = { heading: 'Examples', code: startLines };
 
 function rootHelp(columns: number): string {
   const isOperation = ({ words }: Command): boolean => allOperations.some(({ command }) => command === words);
@@ -79,7 +77,7 @@ function rootShortHelp(columns: number): string {
         heading: 'Commands',
         entries: entries.map(({ term, summary }) => ({ term, summary: summary.split(';')[0] ?? '' })),
       },
-      startSection,
+      { ...startSection, code: startLines.slice(0, 2) },
       { paragraphs: ['svc --help lists all commands and topics.'] },
     ],
     columns,

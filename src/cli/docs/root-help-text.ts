@@ -35,6 +35,9 @@ Tools:
   call flush    Send the calls that were kept on disk
   train lint    Check trajectories without sending them
   train log     List the training jobs sent from here
+  log           List the requests sent from here, if the history is on
+  log show      Show one recorded request with its bodies
+  log clear     Remove all recorded requests
   serve         Run the local service on a port
   batch merge   Combine the outputs of sharded batches
   batch report  Summarize the output of a batch
@@ -60,6 +63,7 @@ export const rootShortHelpText = `Usage:
 Commands:
   chat        Create a chat completion
   train       Create a reinforcement-learning training job (preview)
+  log         List the requests sent from here, if the history is on
   serve       Run the local service on a port
   spec        Print the JSON Schema, a skeleton, or the OpenAPI document
   doctor      Show all settings and test the connection
@@ -75,7 +79,6 @@ Commands:
 Examples:
   svc chat --local "Hello"         # ask the embedded service; needs no setup
   svc auth login --base-url <url>  # store credentials for a real service
-  svc doctor                       # show the settings and test the connection
 
 svc --help lists all commands and topics.
 `;

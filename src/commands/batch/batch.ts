@@ -24,6 +24,8 @@ import { stdinClaim } from '../../body/stdin-claim.ts';
 import { authorizeRequest } from '../../client/authorize-request.ts';
 import { resolveAutofill, resolveCallSettings } from '../../client/call-settings.ts';
 import { missingBaseUrl } from '../../client/destination.ts';
+import { readChatExpectations } from '../../client/expectations/chat-expectations.ts';
+import { openJunitReport } from '../../client/expectations/junit-report.ts';
 import { openTransport } from '../../client/open-transport.ts';
 import { createRequestTarget } from '../../client/request-context.ts';
 import { createRetryBudget } from '../../client/retry-budget.ts';
@@ -62,6 +64,7 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
   };
   const defaults = await readLineDefaults(operation, flags, tools);
   const fileInput = await openBatchInput(batchOptions.input, runtime, operation.largestBody);
+  const expectations = await readChatExpectations(flags, tools.inputs.read);
   const newRunId = uuidV7(runtime.now(), runtime.randomBytes(10));
   const settings = await resolveAutofill(options, chosen, runtime);
   const check = await createBodyCheck(operation, options);
@@ -119,6 +122,7 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
   const { controller: stopController } = linkAbort([signal]);
   setMaxListeners(0, stopController.signal);
   const observerFor = await createLineObservers(operation, destination, flags, fileInput.label, context);
+  const junit = await openJunitReport(flags, context);
   const transport = await openTransport(callSettings.route, context, true);
   try {
     await runLines(input, batchOptions, {
@@ -143,6 +147,8 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
         ? createOrderedSlots(resultStore.writeEntry)
         : createUnorderedSlots(resultStore.writeEntry),
       canRetryUnknown: batchOptions.canRetryUnknown,
+      expectations,
+      junit,
       context,
     });
   } finally {

@@ -6,6 +6,7 @@ import { createInputReader } from '../../body/input-reader.ts';
 import { type CallSettings, resolveAutofill, resolveCallSettings } from '../../client/call-settings.ts';
 import { missingBaseUrl } from '../../client/destination.ts';
 import { enforceChecks } from '../../client/enforce-checks.ts';
+import { resolveHistoryMode } from '../../client/history/request-history.ts';
 import type { OperationOptions } from '../../client/operation-options.ts';
 import { prepareRequest } from '../../client/prepared-request.ts';
 import type { Invocation, RunCommand } from '../../command.ts';
@@ -21,6 +22,7 @@ import { createTraceContext, type TraceContext } from '../../trace/trace-context
 import { traceExports } from '../../trace/trace-exports.ts';
 import type { PreparedTraining } from '../train/training-request.ts';
 import { rejectBatchFlags } from './reject-batch-flags.ts';
+import type { ResponseHooks } from './response-hooks.ts';
 import { sendAndShow } from './send-and-show.ts';
 import { showRequest } from './show-request.ts';
 
@@ -38,7 +40,11 @@ export function runOperation(operation: Operation): RunCommand {
     const filter = await openResultFilter(invocation.flags, context);
     const file = getStringFlag(invocation.flags, 'conversation');
     const conversation =
-      file === undefined ? undefined : await openConversation(file, options.output, runtime, context.signal);
+      file !== undefined
+        ? await openConversation(file, options.output, runtime, context.signal)
+        : invocation.flags.has('continue')
+          ? await (await import('../../client/history/last-conversation.ts')).openLastConversation(runtime)
+          : undefined;
     let training: PreparedTraining | undefined;
     try {
       training = await openTraining(operation, invocation, callSettings, context);
@@ -50,16 +56,42 @@ export function runOperation(operation: Operation): RunCommand {
       if (!url) throw missingBaseUrl();
       // What can be given away once only cannot be sent again.
       const maxRetries = training?.isSingleUse ? 0 : callSettings.maxRetries;
-      const textOf = getBooleanFlag(invocation.flags, 'export') ? traceExports(runtime.env) : undefined;
+      const hooks = await openHooks(operation, invocation.flags, callSettings, draft, context);
+      const textOf = getBooleanFlag(invocation.flags, 'export') ? traceExports(runtime.env) : hooks?.textOf;
+      const { observer } = training ?? {};
+      const { onResponse } = hooks ?? {};
       await sendAndShow(
-        { ...callSettings, maxRetries, prepared, url, conversation, observer: training?.observer, filter, textOf },
+        { ...callSettings, maxRetries, prepared, url, conversation, observer, filter, textOf, onResponse },
         context,
-      );
+      ).catch(async (error: unknown) => {
+        await hooks?.onEnd(error);
+        throw error;
+      });
+      await hooks?.onEnd(undefined);
     } finally {
       await training?.close();
       await conversation?.close();
     }
   };
+}
+
+const expectFlags = ['expect-text', 'expect-not', 'expect-schema', 'expect-finish', 'expect-max-latency', 'junit'];
+const hookFlags = [...expectFlags, 'expect', 'update', 'view', 'extract', 'stats', 'logprobs-view'];
+
+/** The hooks that flags and history need; nothing is loaded where they need none. */
+export async function openHooks(
+  operation: Operation,
+  flags: FlagValues,
+  { chosen, destination, timeoutMs }: CallSettings,
+  draft: Draft,
+  context: Context,
+): Promise<ResponseHooks | undefined> {
+  const { runtime, signal, report } = context;
+  const history = resolveHistoryMode({ flags, env: runtime.env, selected: chosen });
+  if (history === 'off' && !hookFlags.some((name) => flags.has(name))) return undefined;
+  const { openResponseHooks } = await import('./response-hooks.ts');
+  const { read } = createInputReader(runtime, signal, report.note, timeoutMs);
+  return openResponseHooks({ operation, flags, history, read, destination }, draft, context);
 }
 
 // Without a parent and --export, ids are UUIDs.
@@ -94,7 +126,8 @@ async function openTraining(
   );
 }
 
-async function buildCheckedBody(
+/** The checked body of a command line. Throws what building and checking throw. */
+export async function buildCheckedBody(
   operation: Operation,
   { args, flags }: Invocation,
   { options, chosen, timeoutMs }: CallSettings,
@@ -111,9 +144,12 @@ async function buildCheckedBody(
   const autofill = await resolveAutofill(options, chosen, runtime);
   const settings = autofill && { ...autofill, trace: await readTrace(operation, flags, context) };
   const buildResult = await buildBody(commandInput, { settings, conversation: conversation?.source }, dependencies);
-  const streamMode = chooseStreamMode(operation, options, stdout.isTerminal);
+  const isWholeText = flags.has('extract') || flags.has('logprobs-view');
+  const streamMode = isWholeText ? undefined : chooseStreamMode(operation, options, stdout.isTerminal);
   const draft =
-    streamMode && !options.exact ? withStreamEnabled(buildResult.draft, operation, streamMode) : buildResult.draft;
+    streamMode && !options.exact
+      ? withStreamEnabled(buildResult.draft, operation, streamMode, flags.has('stats'))
+      : buildResult.draft;
   await enforceChecks(draft, operation, buildResult.inputIssues, options, report);
   if (conversation && requestedChoiceCount(rootOf(draft.doc)) > 1)
     throw usageFailure('--conversation keeps one response, and the body asks for several', 'remove n, or set it to 1');

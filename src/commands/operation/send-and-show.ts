@@ -16,10 +16,11 @@ import { Failure, toFailure } from '../../errors.ts';
 import { createDeadline } from '../../http/deadline.ts';
 import type { Response } from '../../http/message.ts';
 import type { Transport } from '../../http/transport.ts';
-import { getMember, rootOf } from '../../json/json-node.ts';
+import { getMember, type JsonNode, rootOf } from '../../json/json-node.ts';
 import type { JsonDocument } from '../../json/parse-json.ts';
 import { openSink } from '../../output/sink.ts';
 import { ClosedPipeError } from '../../output/writer.ts';
+import type { ExchangeTiming } from '../../results/chat-stats.ts';
 import { completionChoices } from '../../results/chat-text.ts';
 import type { JqFilter } from '../../results/jq-filter.ts';
 import { defaultFormat } from '../../results/output-format.ts';
@@ -34,6 +35,8 @@ export interface SendOptions extends CallSettings {
   /** Prints this text instead of the response. */
   readonly textOf?: ResultView['textOf'];
   readonly filter: JqFilter | undefined;
+  /** Called with the response after it was printed. */
+  readonly onResponse?: ((doc: JsonDocument, timing: ExchangeTiming) => Promise<void>) | undefined;
 }
 
 /** Sends a request, prints the response and returns it; a conversation is saved with it. Throws the Failure otherwise. */
@@ -52,6 +55,8 @@ export async function sendAndShow(sendOptions: SendOptions, context: Context): P
   const view: ResultView = { operation, format, filter, sink, context, requestedChoices, textOf };
   const target = createRequestTarget(url, sendOptions.chosen, authorization);
   const requestContext = createRequestContext(operation, draft, target);
+  const startedAt = runtime.elapsed();
+  let firstChunkMs: number | undefined;
   let transport: Transport | undefined;
   let response: Response | undefined;
   context.onProgressFacts(() =>
@@ -69,12 +74,23 @@ export async function sendAndShow(sendOptions: SendOptions, context: Context): P
       retryBudget: createRetryBudget(),
     });
     response = outcome.response;
-    const document = await showOutcome(outcome, view, conversation !== undefined);
+    const onChunk = (): void => {
+      firstChunkMs ??= runtime.elapsed() - startedAt;
+    };
+    const { onResponse } = sendOptions;
+    const document = await showOutcome(outcome, view, (conversation ?? onResponse) !== undefined, onChunk);
     for (const warning of outcome.warnings) {
       if (options.strict) throw new Failure('answer', warning, successFacts(response, requestContext));
       await report.warn(warning);
     }
     await conversation?.save(rootOf(draft.doc), getMember(completionChoices(rootOf(document))[0], 'message'));
+    const totalMs = runtime.elapsed() - startedAt;
+    await onResponse?.(document, {
+      totalMs,
+      firstChunkMs,
+      attempts: requestContext.progress.attempts,
+      status: response.status,
+    });
     return document;
   } catch (error) {
     await sink.abandon().catch((abandonError: unknown) => report.warn(toFailure(abandonError).message));
@@ -98,10 +114,18 @@ async function showOutcome(
   { parsedResponse, chunks }: Outcome,
   view: ResultView,
   isDocumentNeeded: boolean,
+  onChunk: () => void,
 ): Promise<JsonDocument> {
   if (parsedResponse) return showResponse(parsedResponse, view);
   const { showStream } = await import('../../results/show-stream.ts');
-  return showStream(chunks, isDocumentNeeded, view);
+  return showStream(observeChunks(chunks, onChunk), isDocumentNeeded, view);
+}
+
+async function* observeChunks(chunks: AsyncIterable<JsonNode>, onChunk: () => void): AsyncGenerator<JsonNode> {
+  for await (const chunk of chunks) {
+    onChunk();
+    yield chunk;
+  }
 }
 
 // Whatever goes wrong with the result, such as a full disk, the request was applied.

@@ -25,6 +25,25 @@ export function smallestValue(schemaText: string): string {
   }
 }
 
+/**
+ * A check of JSON values against a JSON Schema (2020-12), which returns what is wrong; formats are not checked. Throws
+ * Error for an invalid schema.
+ */
+export function createJsonSchemaCheck(schemaText: string): (valueText: string) => string | undefined {
+  const parsed: SchemaPart = JSON.parse(schemaText);
+  if (typeof parsed !== 'boolean' && (typeof parsed !== 'object' || parsed === null)) throw new Error('not an object');
+  const validate = dialect.compile(typeof parsed === 'boolean' ? parsed : { ...parsed, $schema: DIALECT });
+  return (valueText) => {
+    const check = (): boolean => validate(JSON.parse(valueText)) === true;
+    try {
+      const isValid: boolean = runInNewContext('check()', { check }, { timeout: SEARCH_TIMEOUT_MS });
+      return isValid ? undefined : dialect.errorsText(validate.errors, { dataVar: '$' });
+    } catch (error) {
+      return `could not be checked: ${error instanceof Error ? error.message : String(error)}`;
+    }
+  };
+}
+
 function searchValue(schemaText: string): string {
   if (schemaText.length > MAX_SCHEMA_CHARS) throw new Error(`it has more than ${MAX_SCHEMA_CHARS} characters`);
   requireExactNumbers(schemaText);

@@ -1,0 +1,37 @@
+import type { Command } from '../command.ts';
+import { reportFlagsExcept, resultFlags } from './shared-flags.ts';
+
+/** The commands about the history of requests. */
+export const logCommands: readonly Command[] = [
+  {
+    words: ['log'],
+    summary: 'List the requests sent from here, if the history is on',
+    about:
+      'Lists time, command, HTTP status, exit code, tokens, duration and ids of each request, newest last. SVC_HISTORY=1 or svc profile set <name> --history on turns the history on; bodies instead of on also keeps the bodies of requests and responses. Lines of batches are in their output files instead.',
+    flags: [
+      { name: 'limit', takes: 'value', value: '<n>', group: 'Common', summary: 'Show only the newest n requests' },
+      ...resultFlags('rows'),
+      ...reportFlagsExcept('verbose'),
+    ],
+    examples: [
+      { why: 'The last ten requests', args: 'log --limit 10' },
+      { why: 'For a script', args: 'log --json' },
+    ],
+    load: async () => (await import('../commands/log.ts')).runLog,
+  },
+  {
+    words: ['log', 'show'],
+    summary: 'Show one recorded request with its bodies',
+    argument: { name: 'n', summary: 'Number of the request in svc log', isRequired: true },
+    flags: [...resultFlags('document'), ...reportFlagsExcept('verbose')],
+    examples: [{ why: 'The first request', args: 'log show 1' }],
+    load: async () => (await import('../commands/log.ts')).runLogShow,
+  },
+  {
+    words: ['log', 'clear'],
+    summary: 'Remove all recorded requests',
+    flags: [...resultFlags('record'), ...reportFlagsExcept('verbose')],
+    examples: [{ why: 'Remove the history', args: 'log clear' }],
+    load: async () => (await import('../commands/log.ts')).runLogClear,
+  },
+];

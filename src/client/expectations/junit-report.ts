@@ -1,0 +1,61 @@
+import { Buffer } from 'node:buffer';
+import { resolve } from 'node:path';
+import type { Context } from '../../context.ts';
+import type { Failure } from '../../errors.ts';
+import { openReplacement } from '../../files/file-replacement.ts';
+import { type FlagValues, getStringFlag } from '../../flag.ts';
+
+/** A JUnit report with one test case per request. */
+export interface JunitReport {
+  /** Adds a request. A failed expectation is a failure, and any other Failure an error. */
+  readonly add: (name: string, milliseconds: number, failure: Failure | undefined) => void;
+  /** Writes the file. */
+  readonly save: () => Promise<void>;
+}
+
+/** The report of `--junit`, if there is one. Throws Failure `local` where the file cannot be written. */
+export async function openJunitReport(
+  flags: FlagValues,
+  { runtime, report }: Pick<Context, 'runtime' | 'report'>,
+): Promise<JunitReport | undefined> {
+  const file = getStringFlag(flags, 'junit');
+  if (file === undefined) return undefined;
+  // Opened before anything is sent, so that a file that cannot be written costs no request.
+  const output = await openReplacement(resolve(runtime.cwd, file), file);
+  const startedAt = new Date(runtime.now()).toISOString().slice(0, 19);
+  const cases: string[] = [];
+  const counts = { failures: 0, errors: 0 };
+  let totalMs = 0;
+  return {
+    add: (name, milliseconds, failure) => {
+      const element = failure?.code === 'guard' ? 'failure' : 'error';
+      totalMs += milliseconds;
+      if (failure) counts[`${element}s`] += 1;
+      const head = `<testcase classname="svc.chat" name="${xmlText(name)}" time="${seconds(milliseconds)}"`;
+      const detail = failure && xmlText(report.redact(failure.message));
+      cases.push(
+        failure
+          ? `    ${head}>\n      <${element} type="${failure.code}" message="${detail}">${detail}</${element}>\n    </testcase>\n`
+          : `    ${head}/>\n`,
+      );
+    },
+    save: async () => {
+      const totals = `tests="${cases.length}" failures="${counts.failures}" errors="${counts.errors}" time="${seconds(totalMs)}"`;
+      const suite = `  <testsuite name="svc chat" ${totals} timestamp="${startedAt}">\n${cases.join('')}  </testsuite>\n`;
+      await output.write(`<?xml version="1.0" encoding="UTF-8"?>\n<testsuites ${totals}>\n${suite}</testsuites>\n`);
+      await output.commit();
+    },
+  };
+}
+
+function seconds(milliseconds: number): string {
+  return (milliseconds / 1000).toFixed(3);
+}
+
+// XML 1.0 has no way to write other control characters and lone surrogates.
+function xmlText(text: string): string {
+  return Buffer.from(text)
+    .toString()
+    .replace(/(?![\n\r\t])\p{Cc}|[\ufffe\uffff]/gu, '\ufffd')
+    .replace(/[&<>"\r\n\t]/g, (character) => `&#${character.charCodeAt(0)};`);
+}

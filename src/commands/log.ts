@@ -1,0 +1,89 @@
+import { clearRequestHistory, readRequestHistory, requestHistoryFile } from '../client/history/request-history.ts';
+import type { RunCommand } from '../command.ts';
+import { usageFailure } from '../errors.ts';
+import { getStringFlag } from '../flag.ts';
+import {
+  firstStringMember,
+  getMember,
+  type JsonNode,
+  kindOf,
+  membersOf,
+  rawText,
+  stringOf,
+} from '../json/json-node.ts';
+import { parseJson } from '../json/parse-json.ts';
+import { type JsonValue, RawJson } from '../json/write-json.ts';
+import { openResultOutput, printResult, resultOf } from '../results/print-result.ts';
+
+const BODY_FIELDS: readonly string[] = ['request', 'response'];
+
+/** Lists the recorded requests, newest last, without their bodies. */
+export const runLog: RunCommand = async ({ flags }, context) => {
+  const output = await openResultOutput('rows', flags, context);
+  const limit = parsePositive('--limit', getStringFlag(flags, 'limit'));
+  const records = await readRequestHistory(requestHistoryFile(context.runtime));
+  const listed = records.map((record, at) => ({ number: at + 1, record })).slice(limit === undefined ? 0 : -limit);
+  const rows = listed.map(({ number, record }): JsonValue => ({ n: number, ...recordFields(record) }));
+  const table = (): string[][] => [tableHeadings, ...listed.map(({ number, record }) => tableRow(number, record))];
+  const emptyNote = 'no requests are recorded; SVC_HISTORY=1 or svc profile set <name> --history on records them';
+  await printResult({ ...resultOf(rows), table, emptyNote }, output);
+  await context.stdout.end();
+};
+
+/** Prints one record with its bodies, if it has them. */
+export const runLogShow: RunCommand = async ({ args, flags }, context) => {
+  const output = await openResultOutput('document', flags, context);
+  const number = parsePositive('svc log show', args[0]) ?? 0;
+  if (args.length !== 1) throw usageFailure('svc log show takes one number', 'svc log lists the numbers');
+  const records = await readRequestHistory(requestHistoryFile(context.runtime));
+  const record = records[number - 1];
+  if (!record)
+    throw usageFailure(`the history has no record ${number}; it has ${records.length}`, 'svc log lists the numbers');
+  await printResult({ doc: parseJson(rawText(record)) }, output);
+  await context.stdout.end();
+};
+
+/** Removes all records. */
+export const runLogClear: RunCommand = async ({ flags }, context) => {
+  const output = await openResultOutput('record', flags, context);
+  const path = requestHistoryFile(context.runtime);
+  const records = await readRequestHistory(path);
+  await clearRequestHistory(path);
+  await printResult(resultOf({ removed: records.length }), output);
+  await context.stdout.end();
+};
+
+function parsePositive(name: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
+  throw usageFailure(`${name}: ${JSON.stringify(text)} is not a positive integer`, 'svc log lists the numbers');
+}
+
+function recordFields(record: JsonNode): { readonly [name: string]: JsonValue } {
+  return Object.fromEntries(
+    Array.from(membersOf(record)).flatMap(({ key, value }) =>
+      BODY_FIELDS.includes(key) ? [] : [[key, new RawJson(rawText(value))] as const],
+    ),
+  );
+}
+
+const tableHeadings = ['N', 'TIME', 'COMMAND', 'STATUS', 'EXIT', 'TOKENS', 'MS', 'IDS'];
+
+function tableRow(number: number, record: JsonNode): string[] {
+  const field = (name: string): string => {
+    const value = getMember(record, name);
+    return !value || kindOf(value) === 'null' ? '-' : kindOf(value) === 'string' ? stringOf(value) : rawText(value);
+  };
+  const ids = getMember(record, 'ids');
+  const idTexts = ids && kindOf(ids) === 'object' ? Array.from(membersOf(ids), ({ value }) => stringOf(value)) : [];
+  return [
+    String(number),
+    (firstStringMember(record, 'time') ?? '').replace(/\.\d+Z$/, 'Z'),
+    field('command'),
+    field('status'),
+    field('exit_code'),
+    `${field('prompt_tokens')}/${field('completion_tokens')}`,
+    field('ms'),
+    idTexts.join(' ').replace(/\s/g, ' ') || '-',
+  ];
+}

@@ -1,0 +1,136 @@
+import type { Draft } from '../../body/draft.ts';
+import type { CallSettings } from '../../client/call-settings.ts';
+import { expectationFailure, readChatExpectations } from '../../client/expectations/chat-expectations.ts';
+import { openJunitReport } from '../../client/expectations/junit-report.ts';
+import { appendToHistory, type HistoryMode, requestHistoryFile } from '../../client/history/request-history.ts';
+import { recordIds } from '../../client/idempotency.ts';
+import { redactSecretFields } from '../../client/prepared-request.ts';
+import type { Context } from '../../context.ts';
+import { type Failure, toFailure } from '../../errors.ts';
+import { type FlagValues, getBooleanFlag, getStringFlag } from '../../flag.ts';
+import { firstStringMember, rawText, rootOf } from '../../json/json-node.ts';
+import type { JsonDocument } from '../../json/parse-json.ts';
+import { type JsonValue, RawJson } from '../../json/write-json.ts';
+import type { Operation } from '../../operations/operation.ts';
+import { chatStats, type ExchangeTiming, formatChatStats, tokenCount } from '../../results/chat-stats.ts';
+import { extractBlock } from '../../results/extract-block.ts';
+import { logprobsView } from '../../results/logprobs-view.ts';
+import { schemaViewText } from '../../results/schema-view.ts';
+import type { ResultView } from '../../results/show-response.ts';
+import { openSchemaExpectation } from './schema-expectation.ts';
+
+/** What flags and history do with a response besides printing it. */
+export interface ResponseHooks {
+  /** Prints this text instead of the response. */
+  readonly textOf: ResultView['textOf'];
+  /** Called after the response was printed. Throws Failure `guard` where it is not as expected. */
+  readonly onResponse: (doc: JsonDocument, timing: ExchangeTiming) => Promise<void>;
+  /** Called once at the end of the request, with its error if there is one. */
+  readonly onEnd: (error: unknown) => Promise<void>;
+}
+
+/** The flags that need hooks; without them, and without history, none of this is loaded. */
+export interface HookOptions extends Pick<CallSettings, 'destination'> {
+  readonly operation: Operation;
+  readonly flags: FlagValues;
+  readonly history: HistoryMode;
+  readonly read: (path: string) => Promise<Uint8Array>;
+}
+
+/** Reads the flags and files of all hooks before anything is sent. Throws usage, and Failure `local` for files. */
+export async function openResponseHooks(
+  { operation, flags, history, read, destination }: HookOptions,
+  draft: Draft,
+  context: Context,
+): Promise<ResponseHooks> {
+  const { runtime, report } = context;
+  const expectations = await readChatExpectations(flags, read);
+  const checkSchema = await openSchemaExpectation(flags, context);
+  const junit = await openJunitReport(flags, context);
+  const startedAt = runtime.now();
+  const start = runtime.elapsed();
+  let response: JsonDocument | undefined;
+  let timing: ExchangeTiming | undefined;
+  return {
+    textOf: textOfFlags(flags),
+    onResponse: async (doc, responseTiming) => {
+      response = doc;
+      timing = responseTiming;
+      if (getBooleanFlag(flags, 'stats')) {
+        const stats = chatStats(rootOf(doc), timing);
+        await report.stats(formatChatStats(stats), stats);
+      }
+      await checkSchema?.(doc);
+      const failure = expectations && expectationFailure(expectations(rootOf(doc), timing.totalMs), {});
+      if (failure) throw failure;
+    },
+    onEnd: async (error) => {
+      const failure = error === undefined ? undefined : toFailure(error);
+      const milliseconds = timing?.totalMs ?? runtime.elapsed() - start;
+      junit?.add(`svc ${operation.command.join(' ')}`, milliseconds, failure);
+      await junit?.save();
+      const isSent = response !== undefined || (failure?.facts.attempts ?? 0) > 0;
+      if (history === 'off' || !isSent) return;
+      const record = historyRecord({
+        operation,
+        draft,
+        response,
+        status: timing?.status,
+        failure,
+        hasBodies: history === 'bodies',
+      });
+      const url = destination.isLocal ? 'local' : (destination.url?.href ?? '');
+      await appendToHistory(requestHistoryFile(runtime), {
+        time: new Date(startedAt).toISOString(),
+        command: operation.command.join(' '),
+        url,
+        ms: Math.round(milliseconds),
+        ...record,
+      }).catch((historyError: unknown) => report.warn(`the history: ${toFailure(historyError).message}`));
+    },
+  };
+}
+
+function textOfFlags(flags: FlagValues): ResultView['textOf'] {
+  const [view, kind] = [getStringFlag(flags, 'view'), getStringFlag(flags, 'extract')];
+  if (view !== undefined && view !== 'table') return schemaViewText(view);
+  if (kind !== undefined) return extractBlock(kind);
+  return getBooleanFlag(flags, 'logprobs-view') ? logprobsView : undefined;
+}
+
+interface RecordedRequest {
+  readonly operation: Operation;
+  readonly draft: Draft;
+  readonly response: JsonDocument | undefined;
+  readonly status: number | undefined;
+  readonly failure: Failure | undefined;
+  readonly hasBodies: boolean;
+}
+
+function historyRecord({ operation, draft, response, status, failure, hasBodies }: RecordedRequest): {
+  readonly [name: string]: JsonValue;
+} {
+  const root = response && rootOf(response);
+  const id = root && firstStringMember(root, 'id');
+  const ids = recordIds(operation, rootOf(draft.doc));
+  return {
+    status: failure?.facts.status ?? status ?? null,
+    exit_code: failure?.exitCode ?? 0,
+    applied: failure?.facts.applied ?? 'yes',
+    ids: { ...ids, ...(id === undefined || Object.values(ids).includes(id) ? {} : { response: id }) },
+    prompt_tokens: root ? tokenCount(root, 'prompt_tokens') : null,
+    completion_tokens: root ? tokenCount(root, 'completion_tokens') : null,
+    ...(hasBodies
+      ? { request: new RawJson(singleLine(redactSecretFields(draft, operation, (name) => `[${name}]`))) }
+      : {}),
+    ...(hasBodies && root ? { response: new RawJson(singleLine(rawText(root))) } : {}),
+  };
+}
+
+// In JSON, line breaks are only between values.
+function singleLine(json: { toString(): string }): string {
+  return json
+    .toString()
+    .replace(/[\r\n]+\s*/g, ' ')
+    .trim();
+}

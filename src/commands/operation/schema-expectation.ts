@@ -1,0 +1,76 @@
+import { resolve } from 'node:path';
+import type { Context } from '../../context.ts';
+import { Failure, usageFailure } from '../../errors.ts';
+import { fileFailure, pathExists } from '../../files/file-errors.ts';
+import { writeFileAtomically } from '../../files/file-replacement.ts';
+import { MAX_INPUT_BYTES, readInputFile } from '../../files/read-input.ts';
+import { type FlagValues, getBooleanFlag, getStringFlag } from '../../flag.ts';
+import { indentChunks } from '../../json/format-json.ts';
+import { getMember, kindOf, rootOf } from '../../json/json-node.ts';
+import { type JsonDocument, tryParseJson } from '../../json/parse-json.ts';
+import { formatGithubAnnotation } from '../../output/github-annotation.ts';
+import { payloadTypes } from '../../results/schema-view.ts';
+
+/**
+ * What `--expect` does with a feedback schema: it throws Failure `guard` on drift, or with `--update` writes the file.
+ * Throws before anything is sent where the file cannot be read.
+ */
+export async function openSchemaExpectation(
+  flags: FlagValues,
+  context: Context,
+): Promise<((doc: JsonDocument) => Promise<void>) | undefined> {
+  const file = getStringFlag(flags, 'expect');
+  const isUpdate = getBooleanFlag(flags, 'update') === true;
+  if (file === undefined) {
+    if (isUpdate)
+      throw usageFailure('--update needs --expect', 'name the file to write: --expect schema.json --update');
+    return undefined;
+  }
+  const { runtime, report, signal } = context;
+  const path = resolve(runtime.cwd, file);
+  if (isUpdate)
+    return async (doc) => {
+      await writeFileAtomically(path, file, `${Array.from(indentChunks(rootOf(doc))).join('')}\n`);
+      await report.note(`wrote the schema to ${file} (${payloadTypes(doc).length} paths)`);
+    };
+  const updateHint = { hint: `to save the current schema: --expect ${file} --update`, applied: 'no' as const };
+  if (!(await pathExists(path)))
+    throw fileFailure(`read ${file}`, Object.assign(new Error('missing'), { code: 'ENOENT' }), updateHint);
+  const root = tryParseJson(await readInputFile(path, file, { signal, maxBytes: MAX_INPUT_BYTES }));
+  const paths = root && kindOf(root) === 'object' ? getMember(root, 'paths') : undefined;
+  if (!root || !paths || kindOf(paths) !== 'list')
+    throw new Failure('local', `${file} is not a saved result of svc feedback schema`, updateHint);
+  return async (doc) => {
+    const drift = schemaDrift(payloadTypes(root.doc), payloadTypes(doc));
+    if (drift.length === 0) return;
+    for (const line of drift) await report.line(line);
+    const counts = `${drift.length} ${drift.length === 1 ? 'path differs' : 'paths differ'} from ${file}`;
+    const message = `the feedback schema changed: ${counts}`;
+    const isGithub =
+      Boolean(runtime.env.CI && runtime.env.GITHUB_ACTIONS) && getStringFlag(flags, 'error-format') !== 'json';
+    if (isGithub)
+      await report.line(
+        formatGithubAnnotation({ level: 'error', title: message, message: drift.join('\n'), at: file }),
+      );
+    throw new Failure('guard', message, { hint: `if this is intended: --expect ${file} --update`, applied: 'yes' });
+  };
+}
+
+type PathTypes = ReturnType<typeof payloadTypes>;
+
+// One line per path: added, removed, or with another type.
+function schemaDrift(expectedPaths: PathTypes, actualPaths: PathTypes): string[] {
+  const [expected, actual] = [expectedPaths, actualPaths].map(groupTypes);
+  return [...new Set([...(expected?.keys() ?? []), ...(actual?.keys() ?? [])])].sort().flatMap((path) => {
+    const [before, now] = [expected?.get(path), actual?.get(path)];
+    if (before === now) return [];
+    if (before === undefined) return [`+ ${path}: ${now} (added)`];
+    return now === undefined ? [`- ${path}: ${before} (removed)`] : [`~ ${path}: ${before} -> ${now} (changed type)`];
+  });
+}
+
+function groupTypes(paths: PathTypes): Map<string, string> {
+  const types = new Map<string, Set<string>>();
+  for (const [path, type] of paths) types.set(path, (types.get(path) ?? new Set()).add(type));
+  return new Map([...types].map(([path, one]) => [path, [...one].sort().join(' or ')]));
+}

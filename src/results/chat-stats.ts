@@ -1,0 +1,55 @@
+import { getMember, type JsonNode, kindOf, rawText } from '../json/json-node.ts';
+
+/** How long an exchange took. */
+export interface ExchangeTiming {
+  /** Milliseconds from the start of the first attempt to the end of the response. */
+  readonly totalMs: number;
+  /** The same to the first chunk of a stream. */
+  readonly firstChunkMs: number | undefined;
+  readonly attempts: number;
+  /** The HTTP status. */
+  readonly status: number;
+}
+
+/** Figures of a chat completion; null for what the response does not say. */
+export type ChatStats = {
+  readonly prompt_tokens: number | null;
+  readonly completion_tokens: number | null;
+  readonly first_token_ms: number | null;
+  readonly tokens_per_second: number | null;
+  readonly ms: number;
+  readonly retries: number;
+};
+
+/** The figures of a chat completion. */
+export function chatStats(response: JsonNode, { totalMs, firstChunkMs, attempts }: ExchangeTiming): ChatStats {
+  const tokens = tokenCount(response, 'completion_tokens');
+  const generatingMs = totalMs - (firstChunkMs ?? 0);
+  return {
+    prompt_tokens: tokenCount(response, 'prompt_tokens'),
+    completion_tokens: tokens,
+    first_token_ms: firstChunkMs === undefined ? null : Math.round(firstChunkMs),
+    tokens_per_second: tokens === null || generatingMs <= 0 ? null : Math.round((tokens / generatingMs) * 10_000) / 10,
+    ms: Math.round(totalMs),
+    retries: Math.max(0, attempts - 1),
+  };
+}
+
+/** The figures in one line. */
+export function formatChatStats(stats: ChatStats): string {
+  const { prompt_tokens, completion_tokens, first_token_ms, tokens_per_second, ms, retries } = stats;
+  return [
+    `${prompt_tokens ?? '?'} tokens in, ${completion_tokens ?? '?'} out`,
+    ...(first_token_ms === null ? [] : [`first token after ${(first_token_ms / 1000).toFixed(2)} s`]),
+    ...(tokens_per_second === null ? [] : [`${tokens_per_second} tokens/s`]),
+    `${(ms / 1000).toFixed(2)} s`,
+    `${retries} ${retries === 1 ? 'retry' : 'retries'}`,
+  ].join(', ');
+}
+
+/** A count of the usage; null where the response has none. */
+export function tokenCount(response: JsonNode, name: string): number | null {
+  const usage = getMember(response, 'usage');
+  const count = usage && kindOf(usage) === 'object' ? getMember(usage, name) : undefined;
+  return count && kindOf(count) === 'number' ? Number(rawText(count)) : null;
+}

@@ -1,0 +1,36 @@
+import { Buffer } from 'node:buffer';
+import { Failure } from '../errors.ts';
+import { getMember, rootOf } from '../json/json-node.ts';
+import { type JsonDocument, tryParseJson } from '../json/parse-json.ts';
+import { choicesByIndex, contentText, ensureFinalNewline } from './chat-text.ts';
+
+// What a failure quotes of a response, so that it is not lost.
+const MAX_QUOTED_CHARS = 4000;
+
+/**
+ * The first fenced code block of a chat completion, or the first one that is JSON; a text that is JSON as a whole counts.
+ * Throws Failure `guard`, which quotes the text, where there is none.
+ */
+export function extractBlock(kind: string): (doc: JsonDocument) => string {
+  return (doc) => {
+    const [choice] = choicesByIndex(rootOf(doc));
+    const text = contentText(getMember(choice, 'message'));
+    const blocks = Array.from(text.matchAll(FENCED_BLOCK), ([, , , block = '']) => block);
+    const found = kind === 'json' ? [text, ...blocks].find(isJson) : blocks[0];
+    if (found !== undefined) return ensureFinalNewline(kind === 'json' ? found.trim() : found);
+    throw new Failure(
+      'guard',
+      `the response has no ${kind === 'json' ? 'JSON' : 'code block'}: ${text.slice(0, MAX_QUOTED_CHARS)}`,
+      {
+        hint: 'without --extract, the whole text is printed',
+      },
+    );
+  };
+}
+
+// A block that the end of the text closes was cut off there.
+const FENCED_BLOCK = /^( {0,3})(`{3,}|~{3,})[^\n]*\n([\s\S]*?)(?:^ {0,3}\2[`~]*[ \t\r]*$|$(?![\s\S]))/gm;
+
+function isJson(text: string): boolean {
+  return text.trim() !== '' && tryParseJson(Buffer.from(text)) !== undefined;
+}

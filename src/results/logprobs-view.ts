@@ -1,0 +1,51 @@
+import { firstStringMember, getMember, itemsOf, type JsonNode, kindOf, rawText, rootOf } from '../json/json-node.ts';
+import type { JsonDocument } from '../json/parse-json.ts';
+import type { TextStyle } from '../output/text-style.ts';
+import { chatText, choicesByIndex } from './chat-text.ts';
+import type { StyledText } from './print-result.ts';
+
+/**
+ * The tokens of a chat completion, colored by probability, then one line per token with its alternatives. Only the text
+ * where the response has no log probabilities.
+ */
+export function logprobsView(doc: JsonDocument): StyledText[] {
+  const root = rootOf(doc);
+  const tokens = choicesByIndex(root).flatMap((choice) => listAt(getMember(choice, 'logprobs'), 'content'));
+  if (tokens.length === 0) return [{ text: chatText(root) }];
+  const colored = tokens.map((token) => styled(tokenText(token), probability(token)));
+  return [...colored, { text: '\n\n' }, ...tokens.flatMap(tokenLine)];
+}
+
+function tokenLine(token: JsonNode): StyledText[] {
+  const chosen = tokenText(token);
+  const alternatives = listAt(token, 'top_logprobs').filter((other) => tokenText(other) !== chosen);
+  const rest = alternatives.map((other) => `  ${JSON.stringify(tokenText(other))} ${percent(probability(other))}`);
+  return [
+    styled(`${percent(probability(token))} ${JSON.stringify(chosen)}`, probability(token)),
+    { text: `${rest.join('')}\n` },
+  ];
+}
+
+function styled(text: string, chance: number): StyledText {
+  const style: TextStyle | undefined =
+    chance >= 0.9 ? undefined : chance >= 0.5 ? 'cyan' : chance >= 0.2 ? 'yellow' : 'red';
+  return style ? { text, style } : { text };
+}
+
+function percent(chance: number): string {
+  return `${(chance * 100).toFixed(1).padStart(5)} %`;
+}
+
+function probability(token: JsonNode): number {
+  const logprob = getMember(token, 'logprob');
+  return logprob && kindOf(logprob) === 'number' ? Math.exp(Number(rawText(logprob))) : 0;
+}
+
+function tokenText(token: JsonNode): string {
+  return firstStringMember(token, 'token') ?? '';
+}
+
+function listAt(node: JsonNode | undefined, name: string): JsonNode[] {
+  const list = node && kindOf(node) === 'object' ? getMember(node, name) : undefined;
+  return list && kindOf(list) === 'list' ? Array.from(itemsOf(list)) : [];
+}

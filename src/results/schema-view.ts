@@ -1,0 +1,104 @@
+import { indentChunks } from '../json/format-json.ts';
+import { firstStringMember, getMember, itemsOf, rootOf } from '../json/json-node.ts';
+import { type JsonDocument, parseJson } from '../json/parse-json.ts';
+import { type JsonValue, writeJson } from '../json/write-json.ts';
+
+/** The text of a response to `feedback schema` in a view other than the table. */
+export function schemaViewText(view: string): (doc: JsonDocument) => string {
+  return (doc) => {
+    const tree = nestPaths(payloadTypes(doc));
+    if (view === 'tree') return treeLines(tree, '').join('');
+    if (view === 'typescript') return `export interface Payload ${typeScriptObject(tree, '')}\n`;
+    if (view === 'zod') return `import { z } from 'zod';\n\nexport const payload = ${zodObject(tree, '')};\n`;
+    const schema = { $schema: 'https://json-schema.org/draft/2020-12/schema', ...jsonSchemaOfObject(tree) };
+    return `${Array.from(indentChunks(rootOf(parseJson(writeJson(schema))))).join('')}\n`;
+  };
+}
+
+/** The paths of a feedback schema with their types, in the order of the response. */
+export function payloadTypes(doc: JsonDocument): [path: string, type: string][] {
+  const paths = getMember(rootOf(doc), 'paths');
+  return Array.from(paths ? itemsOf(paths) : [], (row) => [
+    firstStringMember(row, 'json_path') ?? '',
+    firstStringMember(row, 'value_type') ?? 'unknown',
+  ]);
+}
+
+// A key can hold values in some payloads and objects in others.
+interface PathNode {
+  readonly types: Set<string>;
+  readonly keys: PathTree;
+}
+type PathTree = Map<string, PathNode>;
+
+const MAX_NESTED_KEYS = 100;
+
+function nestPaths(paths: readonly (readonly [path: string, type: string])[]): PathTree {
+  const root: PathTree = new Map();
+  for (const [path, type] of paths) {
+    const keys = path.split('.');
+    const nested = [...keys.slice(0, MAX_NESTED_KEYS), ...keys.slice(MAX_NESTED_KEYS, MAX_NESTED_KEYS + 1)];
+    let tree = root;
+    let node: PathNode | undefined;
+    for (const key of nested) {
+      node = tree.get(key) ?? { types: new Set(), keys: new Map() };
+      tree.set(key, node);
+      tree = node.keys;
+    }
+    node?.types.add(type);
+  }
+  return root;
+}
+
+function treeLines(tree: PathTree, indent: string): string[] {
+  return [...tree].flatMap(([key, { types, keys }]) => [
+    `${indent}${keyText(key)}${types.size > 0 ? `: ${[...types].join(' or ')}` : ''}\n`,
+    ...treeLines(keys, `${indent}  `),
+  ]);
+}
+
+function jsonSchemaOfObject(tree: PathTree): { readonly [name: string]: JsonValue } {
+  const properties = [...tree].map(([key, { types, keys }]) => {
+    const options = [
+      ...Array.from(types, (type) => schemaTypes.get(type)?.json ?? {}),
+      ...(keys.size > 0 ? [jsonSchemaOfObject(keys)] : []),
+    ];
+    return [key, options.length === 1 ? (options[0] ?? {}) : { anyOf: options }] as const;
+  });
+  return { type: 'object', properties: Object.fromEntries(properties) };
+}
+
+function typeScriptObject(tree: PathTree, indent: string): string {
+  const fields = [...tree].map(([key, { types, keys }]) => {
+    const options = [
+      ...Array.from(types, (type) => schemaTypes.get(type)?.typescript ?? 'unknown'),
+      ...(keys.size > 0 ? [typeScriptObject(keys, `${indent}  `)] : []),
+    ];
+    return `${indent}  ${keyText(key)}?: ${options.join(' | ')};\n`;
+  });
+  return `{\n${fields.join('')}${indent}}`;
+}
+
+function zodObject(tree: PathTree, indent: string): string {
+  const fields = [...tree].map(([key, { types, keys }]) => {
+    const options = [
+      ...Array.from(types, (type) => schemaTypes.get(type)?.zod ?? 'z.unknown()'),
+      ...(keys.size > 0 ? [zodObject(keys, `${indent}  `)] : []),
+    ];
+    const schema = options.length === 1 ? options[0] : `z.union([${options.join(', ')}])`;
+    // As a computed key it is a field like any other.
+    return `${indent}  ${key === '__proto__' ? `['__proto__']` : keyText(key)}: ${schema}.optional(),\n`;
+  });
+  return `z.object({\n${fields.join('')}${indent}})`;
+}
+
+function keyText(key: string): string {
+  return /^[A-Za-z_$][\w$]*$/.test(key) ? key : JSON.stringify(key);
+}
+
+// The types that services infer; of any other, nothing is known.
+const schemaTypes: ReadonlyMap<string, { json: JsonValue; typescript: string; zod: string }> = new Map([
+  ['numeric', { json: { type: 'number' }, typescript: 'number', zod: 'z.number()' }],
+  ['boolean', { json: { type: 'boolean' }, typescript: 'boolean', zod: 'z.boolean()' }],
+  ['categorical', { json: { type: 'string' }, typescript: 'string', zod: 'z.string()' }],
+]);

@@ -1,0 +1,253 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import type { Send } from '../../src/http/message.ts';
+import { folder, type Result, svc } from '../support/svc.ts';
+
+const env = { SVC_BASE_URL: 'https://svc.test', SVC_TOKEN: 'tok-en-1', SVC_RETRIES: '0' };
+
+const completion = (content: string, finish_reason = 'stop') =>
+  JSON.stringify({
+    id: 'c1',
+    model: 'm',
+    choices: [{ index: 0, message: { role: 'assistant', content }, finish_reason }],
+    usage: { prompt_tokens: 3, completion_tokens: 20, total_tokens: 23 },
+  });
+
+interface Asked extends Result {
+  readonly bodies: readonly string[];
+}
+
+async function ask(response: string | readonly string[], flags: readonly string[], cwd = folder()): Promise<Asked> {
+  const bodies: string[] = [];
+  const responses = typeof response === 'string' ? undefined : [...response];
+  const send: Send = async ({ body }) => {
+    bodies.push(Buffer.from(body instanceof Uint8Array ? body : '').toString());
+    const text = typeof response === 'string' ? response : (responses?.shift() ?? '');
+    const isStream = text.startsWith('data:');
+    return {
+      status: 200,
+      statusText: '',
+      headers: [['Content-Type', isStream ? 'text/event-stream' : 'application/json']],
+      body: (async function* () {
+        yield Buffer.from(text);
+      })(),
+    };
+  };
+  const args = flags.includes('--batch') ? ['chat', ...flags] : ['chat', 'x', '--no-stdin', ...flags];
+  return { ...(await svc(args, { env, send, cwd })), bodies };
+}
+
+describe('expectations', () => {
+  const schema = '{"type":"object","required":["city"],"properties":{"city":{"type":"string"}}}';
+  it.each([
+    ['text', 'Yes, it is.', ['--expect-text', '^Yes', '--expect-text', 'is'], undefined],
+    ['text', 'No', ['--expect-text', '^Yes'], '--expect-text ^Yes: no match in "No"'],
+    ['not', 'I am sorry', ['--expect-not', 'sorry'], '--expect-not sorry: the text contains "sorry"'],
+    ['not', 'fine', ['--expect-not', 'sorry'], undefined],
+    ['schema', '{"city":"Ulm"}', ['--expect-schema', schema], undefined],
+    ['schema', '{"town":"Ulm"}', ['--expect-schema', schema], "$ must have required property 'city'"],
+    ['schema', 'Ulm', ['--expect-schema', schema], 'not JSON: "Ulm"'],
+    ['schema', `"${'a'.repeat(40)}b"`, ['--expect-schema', '{"pattern":"^(a+)+$"}'], 'could not be checked'],
+    ['finish', 'x', ['--expect-finish', 'stop'], undefined],
+    ['finish', 'x', ['--expect-finish', 'length'], 'finish_reason is stop'],
+    ['latency', 'x', ['--expect-max-latency', '1h'], undefined],
+  ])('%s of %s with %j', async (_, content, flags, problem) => {
+    const { code, stdout, stderr } = await ask(completion(content), flags);
+    expect(code).toBe(problem === undefined ? 0 : 13);
+    expect(stdout).toBe(`${content}\n`);
+    if (problem !== undefined) expect(stderr).toContain(problem);
+  });
+
+  it.each([
+    [['--expect-text', '('], 2],
+    [['--expect-schema', '7'], 2],
+    [['--expect-schema', '{"type":1}'], 2],
+    [['--expect-schema', '{'], 2],
+    [['--expect-schema', '@missing.json'], 12],
+    [['--expect-max-latency', 'soon'], 2],
+    [['--junit', 'missing/junit.xml'], 12],
+    [['--expect-text', 'x', '--dry-run'], 2],
+  ])('%j sends nothing', async (flags, code) => {
+    expect(await ask(completion('x'), flags)).toMatchObject({ code, bodies: [] });
+  });
+
+  it('hold per line of a batch, and JUnit is read by another parser', async () => {
+    const cwd = folder();
+    writeFileSync(
+      join(cwd, 'in.jsonl'),
+      '{"messages":[]}\n{"messages":[]}\n{"messages":[]}\n'.replaceAll('[]', '[{"role":"user","content":"x"}]'),
+    );
+    const flags = [
+      '--batch',
+      'in.jsonl',
+      '--ordered',
+      '--concurrency',
+      '1',
+      '--expect-text',
+      '^Yes',
+      '--junit',
+      'junit.xml',
+    ];
+    const hostile = 'No <b>&"\u0007\u001b[31m]]>';
+    const responses = [completion('Yes'), completion(hostile), '{"no":"choices"}'];
+    const { code, stdout } = await ask(responses, [...flags, '-o', '-'], cwd);
+    expect(code).toBe(10);
+    const lines = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(lines.map((line) => [line.exit_code, line.applied, line.expectations?.[0]?.passed])).toEqual([
+      [0, 'yes', true],
+      [13, 'yes', false],
+      [11, 'yes', undefined],
+    ]);
+    expect(lines[1].reply.choices[0].message.content).toBe(hostile);
+    const script =
+      'import sys,xml.etree.ElementTree as e\ns=e.parse(sys.argv[1]).getroot()[0]\nprint(s.get("tests"),s.get("failures"),s.get("errors"),[[c.tag for c in t] for t in s])';
+    const { stdout: read, status } = spawnSync('python3', ['-c', script, join(cwd, 'junit.xml')], { encoding: 'utf8' });
+    expect(status).toBe(0);
+    expect(read).toBe("3 1 1 [[], ['failure'], ['error']]\n");
+  });
+
+  it('of a failed request are an error in JUnit', async () => {
+    const cwd = folder();
+    expect(await ask('not JSON', ['--junit', 'junit.xml'], cwd)).toMatchObject({ code: 11 });
+    expect(readFileSync(join(cwd, 'junit.xml'), 'utf8')).toContain('<error type="answer"');
+  });
+});
+
+describe('--stats', () => {
+  it('reports tokens and speed on stderr, as JSON on request', async () => {
+    const { stdout, stderr } = await ask(completion('x'), ['--stats']);
+    expect(stdout).toBe('x\n');
+    expect(stderr).toMatch(/^3 tokens in, 20 out, .*0 retries\n$/);
+    const json = await ask(completion('x'), ['--stats', '--error-format', 'json']);
+    expect(JSON.parse(json.stderr)).toMatchObject({
+      level: 'stats',
+      prompt_tokens: 3,
+      completion_tokens: 20,
+      retries: 0,
+    });
+  });
+
+  it('asks a stream that svc starts for its usage', async () => {
+    const usage = '{"prompt_tokens":1,"completion_tokens":2}';
+    const stream = `data: {"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}],"usage":${usage}}\n\ndata: [DONE]\n\n`;
+    const { bodies, stderr } = await ask(stream, ['--stats', '--format', 'jsonl']);
+    expect(JSON.parse(bodies[0] ?? '')).toMatchObject({ stream: true, stream_options: { include_usage: true } });
+    expect(stderr).toMatch(/1 tokens in, 2 out, first token after/);
+    const { bodies: without } = await ask(stream, ['--format', 'jsonl']);
+    expect(without[0]).not.toContain('stream_options');
+  });
+});
+
+describe('--extract', () => {
+  const fenced = 'Here:\n```js\nlet a = 1;\n```\nand\n~~~json\n{"a":1.0}\n~~~\n';
+  it.each([
+    ['code', fenced, 'let a = 1;\n'],
+    ['json', fenced, '{"a":1.0}\n'],
+    ['json', ' [1e400]\n', '[1e400]\n'],
+    ['code', '```\ncut off', 'cut off\n'],
+    ['code', '````md\n```\nx\n```\n````', '```\nx\n```\n'],
+  ])('%s of %j', async (kind, content, expected) => {
+    expect(await ask(completion(content), ['--extract', kind])).toMatchObject({ code: 0, stdout: expected });
+  });
+
+  it('exits with 13 and quotes the text where there is none', async () => {
+    const { code, stdout, stderr } = await ask(completion('plain'), ['--extract', 'code']);
+    expect({ code, stdout }).toEqual({ code: 13, stdout: '' });
+    expect(stderr).toContain('the response has no code block: plain');
+  });
+});
+
+describe('--attach', () => {
+  const files: readonly (readonly [name: string, bytes: string, part: object])[] = [
+    ['a.png', '\x89PNG\r\n\x1a\n', { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=' } }],
+    ['a.wav', 'RIFF....WAVE', { type: 'input_audio', input_audio: { data: 'UklGRi4uLi5XQVZF', format: 'wav' } }],
+    ['a.txt', 'hello', { type: 'text', text: 'a.txt:\n\nhello' }],
+  ];
+
+  it('adds a part per file after the prompt', async () => {
+    const cwd = folder();
+    for (const [name, bytes] of files) writeFileSync(join(cwd, name), bytes, 'latin1');
+    const { bodies } = await ask(
+      completion('x'),
+      files.flatMap(([name]) => ['--attach', name]),
+      cwd,
+    );
+    expect(JSON.parse(bodies[0] ?? '').messages).toEqual([
+      { role: 'user', content: [{ type: 'text', text: 'x' }, ...files.map(([, , part]) => part)] },
+    ]);
+  });
+
+  it.each([
+    ['a directory', '.', 12],
+    ['a missing file', 'missing', 12],
+    ['unknown bytes', 'a.bin', 2],
+  ])('sends nothing for %s', async (_, name, code) => {
+    const cwd = folder();
+    writeFileSync(join(cwd, 'a.bin'), Buffer.from([0, 255, 1]));
+    expect(await ask(completion('x'), ['--attach', name], cwd)).toMatchObject({ code, bodies: [] });
+  });
+});
+
+describe('--logprobs-view', () => {
+  it('asks for log probabilities and lists tokens with their alternatives', async () => {
+    const token = (text: string, chance: number) => ({ token: text, logprob: Math.log(chance) });
+    const content = [{ ...token('Yes', 0.75), top_logprobs: [token('Yes', 0.75), token('No', 0.2)] }];
+    const response = JSON.parse(completion('Yes'));
+    response.choices[0].logprobs = { content };
+    const { stdout, bodies } = await ask(JSON.stringify(response), ['--logprobs-view']);
+    expect(stdout).toBe('Yes\n\n 75.0 % "Yes"  "No"  20.0 %\n');
+    expect(JSON.parse(bodies[0] ?? '')).toMatchObject({ logprobs: true, top_logprobs: 5 });
+    const other = await ask(completion('Yes'), ['--logprobs-view', '--top-logprobs', '2']);
+    expect(other.stdout).toBe('Yes\n');
+    expect(JSON.parse(other.bodies[0] ?? '').top_logprobs).toBe(2);
+  });
+});
+
+describe('the history', () => {
+  const chat = (cwd: string, history: string, ...args: string[]) =>
+    svc(['chat', '--local', '--no-stdin', '-q', ...args], { cwd, env: { SVC_HISTORY: history } });
+
+  it('is off unless asked for', async () => {
+    const cwd = folder();
+    await chat(cwd, '', 'Hi');
+    expect(existsSync(join(cwd, 'data/requests.jsonl'))).toBe(false);
+    expect(await svc(['log'], { cwd })).toMatchObject({ code: 0, stdout: '[]\n' });
+    expect((await chat(cwd, 'sometimes', 'Hi')).code).toBe(2);
+  });
+
+  it('lists requests without bodies, for its owner only', async () => {
+    const cwd = folder();
+    await chat(cwd, '1', 'Secret words');
+    const file = join(cwd, 'data/requests.jsonl');
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(readFileSync(file, 'utf8')).not.toContain('Secret');
+    const [record] = JSON.parse((await svc(['log'], { cwd })).stdout);
+    expect(record).toMatchObject({
+      n: 1,
+      command: 'chat',
+      status: 200,
+      exit_code: 0,
+      url: 'local',
+      prompt_tokens: 4,
+    });
+    expect((await chat(cwd, 'on', '--continue', 'more')).code).toBe(2);
+  });
+
+  it('keeps bodies on request, which --continue continues', async () => {
+    const cwd = folder();
+    await chat(cwd, 'bodies', 'First', '--cache-salt', 'random');
+    writeFileSync(join(cwd, 'data/requests.jsonl'), '{"time":"cut', { flag: 'a' });
+    expect((await chat(cwd, 'off', '--continue', 'Second', '--dry-run')).stdout).toContain('"content":"First"');
+    const shown = JSON.parse((await svc(['log', 'show', '1'], { cwd })).stdout);
+    expect(shown.request).toEqual({ messages: [{ role: 'user', content: 'First' }], cache_salt: '[cache_salt]' });
+    expect(shown.response.choices).toHaveLength(1);
+    expect((await svc(['log', 'show', '2'], { cwd })).code).toBe(2);
+    expect((await svc(['log', 'clear', '--json'], { cwd })).stdout).toBe('{"removed":1}\n');
+    expect((await svc(['log'], { cwd })).stdout).toBe('[]\n');
+  });
+});

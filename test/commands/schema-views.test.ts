@@ -1,0 +1,130 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { describe, expect, it } from 'vitest';
+import * as z from 'zod';
+import type { Send } from '../../src/http/message.ts';
+import { folder, type Result, svc } from '../support/svc.ts';
+
+const env = { SVC_BASE_URL: 'https://svc.test', SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1', SVC_RETRIES: '0' };
+type Paths = readonly (readonly [path: string, type: string])[];
+const paths: Paths = [
+  ['n', 'numeric'],
+  ['out.label', 'categorical'],
+  ['out.ok', 'boolean'],
+  ['out', 'numeric'],
+  ['__proto__.x y', 'other'],
+];
+
+function schema(answered: Paths, flags: readonly string[], cwd = folder(), more: Record<string, string> = {}) {
+  let sent = 0;
+  const body = JSON.stringify({ paths: answered.map(([json_path, value_type]) => ({ json_path, value_type })) });
+  const send: Send = async () => {
+    sent += 1;
+    return {
+      status: 200,
+      statusText: '',
+      headers: [['Content-Type', 'application/json']],
+      body: (async function* () {
+        yield Buffer.from(body);
+      })(),
+    };
+  };
+  const args = ['feedback', 'schema', '--project-id', 'a/b', '--since', '7d', ...flags];
+  return svc(args, { cwd, env: { ...env, ...more }, send }).then((result): Result & { sent: number } => ({
+    ...result,
+    sent,
+  }));
+}
+
+describe('--view', () => {
+  const payloads: readonly [payload: unknown, isValid: boolean][] = [
+    [{}, true],
+    [{ n: 1, out: { label: 'x', ok: true } }, true],
+    [{ n: 1.5, out: 2 }, true],
+    [JSON.parse('{"__proto__":{"x y":[1]}}'), true],
+    [{ n: '1' }, false],
+    [{ out: { ok: 'no' } }, false],
+  ];
+
+  it('json-schema is a JSON Schema that takes the payloads and rejects others', async () => {
+    const { stdout } = await schema(paths, ['--view', 'json-schema']);
+    const validate = new Ajv2020().compile(JSON.parse(stdout));
+    for (const [payload, isValid] of payloads) expect(validate(payload), JSON.stringify(payload)).toBe(isValid);
+  });
+
+  it('zod is code that takes the payloads and rejects others', async () => {
+    const { stdout } = await schema(paths, ['--view', 'zod']);
+    expect(stdout).toMatch(/^import \{ z \} from 'zod';\n/);
+    const code = stdout.replace(/^import.*\n/, '').replace('export const payload =', 'return');
+    const payloadSchema = new Function('z', code)(z);
+    for (const [payload, isValid] of payloads)
+      expect(payloadSchema.safeParse(payload).success, JSON.stringify(payload)).toBe(isValid);
+  });
+
+  it('typescript and tree nest the paths, one key per line', async () => {
+    expect((await schema(paths, ['--view', 'typescript'])).stdout).toBe(
+      'export interface Payload {\n  n?: number;\n  out?: number | {\n    label?: string;\n    ok?: boolean;\n  };\n  __proto__?: {\n    "x y"?: unknown;\n  };\n}\n',
+    );
+    expect((await schema(paths, ['--view', 'tree'])).stdout).toBe(
+      'n: numeric\nout: numeric\n  label: categorical\n  ok: boolean\n__proto__\n  "x y": other\n',
+    );
+    expect((await schema(paths, ['--view', 'table'])).stdout).toMatch(/^JSON_PATH +VALUE_TYPE\nn +numeric\n/);
+  });
+
+  it('of an empty and of a very deep schema is valid', async () => {
+    expect((await schema([], ['--view', 'typescript'])).stdout).toBe('export interface Payload {\n}\n');
+    const deep = Array(200_000).fill('a').join('.');
+    for (const view of ['tree', 'json-schema', 'typescript', 'zod'])
+      expect((await schema([[deep, 'numeric']], ['--view', view])).code).toBe(0);
+  });
+
+  it('contradicts formats', async () => {
+    for (const flags of [['--json'], ['--jq', '.'], ['--format', 'csv'], ['--dry-run']])
+      expect((await schema(paths, ['--view', 'zod', ...flags])).code).toBe(2);
+  });
+});
+
+describe('--expect', () => {
+  it('writes with --update, passes, and lists the drift with exit 13', async () => {
+    const cwd = folder();
+    expect(await schema(paths, ['--expect', 'schema.json', '--update'], cwd)).toMatchObject({ code: 0 });
+    expect(JSON.parse(readFileSync(join(cwd, 'schema.json'), 'utf8')).paths).toHaveLength(paths.length);
+    expect(await schema([...paths].reverse(), ['--expect', 'schema.json'], cwd)).toMatchObject({ code: 0, stderr: '' });
+    const changed: Paths = [['n', 'categorical'], ...paths.slice(2), ['new', 'boolean']];
+    const { code, stdout, stderr } = await schema(changed, ['--expect', 'schema.json'], cwd);
+    expect(code).toBe(13);
+    expect(JSON.parse(stdout).paths).toHaveLength(5);
+    expect(stderr).toContain(
+      '~ n: numeric -> categorical (changed type)\n+ new: boolean (added)\n- out.label: categorical (removed)\nsvc: the feedback schema changed: 3 paths differ from schema.json\n',
+    );
+  });
+
+  it('annotates on GitHub only', async () => {
+    const cwd = folder();
+    writeFileSync(join(cwd, 'schema.json'), '{"paths":[]}');
+    const github = { CI: 'true', GITHUB_ACTIONS: 'true' };
+    const annotated = await schema([['a', 'numeric']], ['--expect', 'schema.json'], cwd, github);
+    expect(annotated.stderr).toContain('::error file=schema.json,title=');
+    expect(annotated.stderr).toContain('::+ a: numeric (added)\n');
+    const plain = await schema([['a', 'numeric']], ['--expect', 'schema.json'], cwd, { CI: 'true' });
+    expect(plain.stderr).not.toContain('::error');
+  });
+
+  it.each([
+    ['a missing file', 'missing.json', undefined],
+    ['a file that is not JSON', 'schema.json', 'paths'],
+    ['a file of something else', 'schema.json', '[]'],
+    ['a directory', '.', undefined],
+  ])('sends nothing for %s', async (_, name, text) => {
+    const cwd = folder();
+    if (text !== undefined) writeFileSync(join(cwd, name), text);
+    const { code, stderr, sent } = await schema(paths, ['--expect', name], cwd);
+    expect({ code, sent }).toEqual({ code: 12, sent: 0 });
+    expect(stderr).toContain(name);
+  });
+
+  it('is needed by --update', async () => {
+    expect(await schema(paths, ['--update'])).toMatchObject({ code: 2, sent: 0 });
+  });
+});
