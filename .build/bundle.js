@@ -1,5 +1,5 @@
 // Makes dist/: what bin/svc.js loads, the libraries included, in few files. docs/decisions/0018 says why it is as it is.
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { brotliCompressSync, constants } from 'node:zlib';
 import { build } from 'esbuild';
 import { layered } from './layers.js';
@@ -45,5 +45,7 @@ writeFileSync(
   }),
 );
 dropLibraryMaps(dist);
+// What the local service serves to browsers.
+cpSync('src/local-service/page', `${dist}/page`, { recursive: true });
 writeFileSync(`${dist}/meta.json`, JSON.stringify(metafile));
 writeFileSync(`${dist}/notices.txt`, noticesOf(metafile));

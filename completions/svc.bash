@@ -207,7 +207,7 @@ _svc_command() {
       valued="--format --jq --error-format --color"
       ;;
     "serve")
-      flags="--port --data --credentials --no-auth --upstream --max-body --log --drain --fault --record --replay --format --json --jq --verbose -v --quiet -q --error-format --color --help -h"
+      flags="--port --data --credentials --no-auth --upstream --max-body --log --drain --open --fault --record --replay --format --json --jq --verbose -v --quiet -q --error-format --color --help -h"
       valued="--port --data --credentials --upstream --max-body --log --drain --fault --record --replay --format --jq --error-format --color"
       paths="--credentials --record --replay"
       ;;

@@ -70,6 +70,7 @@ export const toolCommands: readonly Command[] = [
         group: 'Common',
         summary: 'Time for requests in flight after SIGTERM (default: 5s)',
       },
+      { name: 'open', takes: 'switch', group: 'Common', summary: 'Open the page of the service in a browser' },
       {
         name: 'fault',
         takes: 'values',

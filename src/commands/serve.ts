@@ -15,6 +15,7 @@ import type { Transport } from '../http/transport.ts';
 import { parseFaultRule } from '../local-service/fault-rule.ts';
 import { type FaultClock, withFaults } from '../local-service/inject-faults.ts';
 import { defaultListenTimeouts, listenOnLoopback } from '../local-service/listen.ts';
+import { openBrowser } from '../local-service/open-browser.ts';
 import { databaseFileIn, type LocalServiceOptions, openLocalService } from '../local-service/open-local-service.ts';
 import { openHarRecorder } from '../local-service/record-har.ts';
 import { openHarReplay } from '../local-service/replay-har.ts';
@@ -71,6 +72,8 @@ export const runServe: RunCommand = async ({ flags }, context) => {
   await printResult({ ...resultOf(facts), text: () => [{ text: `${listener.url}\n` }] }, output);
   if (authSetup?.file) await report.note(`the credentials are in ${authSetup.file}`);
   if (!authSetup) await report.warn('every user of this machine can use the service (--no-auth)');
+  const missing = getBooleanFlag(flags, 'open') ? await openBrowser(listener.url, runtime) : undefined;
+  if (missing) await report.warn(`could not start ${missing}; open ${listener.url} in a browser`);
   await waitForAbort(signal);
   await listener.close();
   await upstream?.close();

@@ -6,6 +6,7 @@ import { HttpError, httpErrorResponse } from './http-error.ts';
 import { modelsRoute, upstreamChatRoute } from './model-routes.ts';
 import { operationHandlers } from './operation-handlers.ts';
 import { operationRoute } from './operation-route.ts';
+import { pageRoutes } from './page-routes.ts';
 import { IncompleteBody } from './request-body.ts';
 import { createRequestMetrics, type RequestMetrics } from './request-metrics.ts';
 import { withRequestSummaries } from './request-summary.ts';
@@ -13,6 +14,7 @@ import type { ServiceContext } from './service-context.ts';
 import type { ServiceRoute } from './service-route.ts';
 import { healthRoute, metricsRoute } from './status-routes.ts';
 import { storeHttpError } from './store-http-error.ts';
+import { withStoredChats } from './stored-chats.ts';
 
 /** The user of requests where the service asks for no credentials. */
 const anonymousUser = 'local';
@@ -55,14 +57,14 @@ function createRoutes(context: ServiceContext, metrics: RequestMetrics): Readonl
     [statusPaths.models, modelsRoute(context)],
     [statusPaths.health, healthRoute(context)],
     [statusPaths.metrics, metricsRoute(metrics)],
+    ...pageRoutes(context),
   ]);
   for (const operation of typedOperations) {
-    routes.set(
-      operation.path,
+    const route =
       upstream && operation.host === 'chat'
         ? upstreamChatRoute(operation, upstream, context)
-        : operationRoute(operation, operationHandlers[operation.path](operation), context),
-    );
+        : operationRoute(operation, operationHandlers[operation.path](operation), context);
+    routes.set(operation.path, operation.host === 'chat' ? withStoredChats(route, context) : route);
   }
   return routes;
 }

@@ -1,11 +1,12 @@
 import { Buffer } from 'node:buffer';
 import { open } from 'node:fs/promises';
 import { fileFailure } from '../files/file-errors.ts';
-import type { Middleware, Request, Response } from '../http/message.ts';
+import type { Middleware, Response } from '../http/message.ts';
 import { bodyChunks } from '../http/request-progress.ts';
 import { writeJson } from '../json/write-json.ts';
 import type { Runtime } from '../runtime.ts';
 import { version } from '../version.ts';
+import { createBodyCopy, tapChunks } from './body-copy.ts';
 import { harEntry } from './har-entry.ts';
 import { redactText } from './redact-chunks.ts';
 
@@ -55,7 +56,7 @@ export async function openHarRecorder(
       const { pathname } = new URL(request.url);
       if (!isRecorded(pathname)) return next(request);
       const [startedAt, start] = [now(), elapsed()];
-      const sent = createBodyCopy();
+      const sent = createBodyCopy(MAX_RECORDED_BODY_BYTES);
       const end = (response: Pick<Response, 'status' | 'headers'>, body: Buffer): Promise<void> =>
         write(
           writeJson(
@@ -67,8 +68,11 @@ export async function openHarRecorder(
           ),
         );
       try {
-        const response = await next({ ...request, body: copiedBody(request, sent.add) });
-        return { ...response, body: recordedBody(response, end) };
+        const { body } = request;
+        const copied = { length: body.length, chunks: () => tapChunks(bodyChunks(body), sent.add) };
+        const { completeBody: _, ...response } = await next({ ...request, body: copied });
+        const received = createBodyCopy(MAX_RECORDED_BODY_BYTES);
+        return { ...response, body: tapChunks(response.body, received.add, () => end(response, received.bytes())) };
       } catch (error) {
         await end({ status: 0, headers: [] }, Buffer.alloc(0));
         throw error;
@@ -79,54 +83,5 @@ export async function openHarRecorder(
       await file.close();
       if (failure) throw fileFailure(`write ${path}`, failure);
     },
-  };
-}
-
-async function* recordedBody(
-  response: Response,
-  onEnd: (response: Response, body: Buffer) => Promise<void>,
-): AsyncGenerator<Uint8Array> {
-  const copy = createBodyCopy();
-  try {
-    for await (const chunk of response.body) {
-      copy.add(chunk);
-      yield chunk;
-    }
-  } finally {
-    await onEnd(response, copy.bytes());
-  }
-}
-
-function copiedBody({ body }: Request, add: (chunk: Uint8Array) => void): Request['body'] {
-  return {
-    length: body instanceof Uint8Array ? body.length : body.length,
-    chunks: () => tapChunks(bodyChunks(body), add),
-  };
-}
-
-/** The same chunks, each also given to a function. */
-export async function* tapChunks(
-  chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
-  onChunk: (chunk: Uint8Array) => void,
-): AsyncGenerator<Uint8Array> {
-  for await (const chunk of chunks) {
-    onChunk(chunk);
-    yield chunk;
-  }
-}
-
-/** Copies the bytes of a body up to a limit. */
-export function createBodyCopy(maxBytes = MAX_RECORDED_BODY_BYTES): {
-  readonly add: (chunk: Uint8Array) => void;
-  readonly bytes: () => Buffer;
-} {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  return {
-    add: (chunk) => {
-      if (length < maxBytes) chunks.push(Buffer.from(chunk.subarray(0, maxBytes - length)));
-      length += chunk.length;
-    },
-    bytes: () => Buffer.concat(chunks),
   };
 }

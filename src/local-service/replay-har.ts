@@ -8,10 +8,11 @@ import { getMember, itemsOf, type JsonNode, kindOf, rawText, rootOf, stringOf } 
 import { parseJson } from '../json/parse-json.ts';
 import { allOperations } from '../operations/all-operations.ts';
 import { type AcceptedCredentials, authenticateRequest } from './authenticate-request.ts';
+import { createBodyCopy } from './body-copy.ts';
 import { exchangeKey, generatedValues } from './har-entry.ts';
 import { HttpError, httpErrorResponse } from './http-error.ts';
 import { ConnectionResetError } from './inject-faults.ts';
-import { createBodyCopy } from './record-har.ts';
+import { MAX_RECORDED_BODY_BYTES } from './record-har.ts';
 import { textResponse } from './responses.ts';
 
 /** Answers from a recording. */
@@ -46,7 +47,7 @@ export async function openHarReplay(path: string, credentials: AcceptedCredentia
     try {
       const scheme = operation?.auth ?? 'bearer';
       if (credentials) authenticateRequest(scheme, getHeader(request.headers, 'authorization'), credentials);
-      const body = createBodyCopy();
+      const body = createBodyCopy(MAX_RECORDED_BODY_BYTES);
       for await (const chunk of bodyChunks(request.body)) body.add(chunk);
       const text = body.bytes().toString();
       const queue = queues.get(exchangeKey(request.method, pathname, text));

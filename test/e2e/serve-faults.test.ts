@@ -115,7 +115,8 @@ describe('a recorded session', () => {
       expect(text).not.toContain(secret);
     expect(statSync(har).mode & 0o777).toBe(0o600);
 
-    const replayed = await serve(['--replay', har], { cwd });
+    const empty = folder();
+    const replayed = await serve(['--replay', har], { cwd: empty });
     const again = await inShell(demo, { env: replayed.env, cwd });
     expect(again, again.stderr).toMatchObject({ code: 0 });
     const values = /[0-9a-f]{8}-[0-9a-f-]{27}|\d{4}-\d\d-\d\dT[\d:.]+Z/g;
@@ -124,7 +125,7 @@ describe('a recorded session', () => {
     const end = finished(replayed.child);
     replayed.child.kill('SIGTERM');
     expect(await end).toMatchObject({ code: 0 });
-    expect(existsSync(join(cwd, 'data', 'svc.db'))).toBe(false);
+    expect(existsSync(join(empty, 'data', 'svc.db'))).toBe(false);
   });
 
   it('is complete after each exchange, also of faults; an unknown request is exit 13 at the end', async () => {

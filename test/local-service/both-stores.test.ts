@@ -26,15 +26,19 @@ const stores: readonly [string, () => Partial<LocalServiceOptions>][] = [
   ],
 ];
 
-/** Sends bodies to a service on a store; a second one on the same store with `again`. */
+/** Sends bodies to a service on a store. */
 async function service(options: Partial<LocalServiceOptions>) {
+  return (await openService(options)).post;
+}
+
+async function openService(options: Partial<LocalServiceOptions>) {
   let now = Date.UTC(2026, 0, 1);
   const { send, close } = await openLocalService(
     { databaseFile: join(folder(), 'svc.db'), ...options },
     { now: () => (now += 1000), randomBytes },
   );
   onTestFinished(close);
-  return async (path: string, body: unknown): Promise<{ status: number; json: Record<string, unknown> }> => {
+  const post = async (path: string, body: unknown): Promise<{ status: number; json: Record<string, unknown> }> => {
     const response = await send({
       method: 'POST',
       url: `http://localhost${path}`,
@@ -43,6 +47,11 @@ async function service(options: Partial<LocalServiceOptions>) {
     });
     return { status: response.status, json: JSON.parse((await collectBody(response.body, 1e9)).toString()) };
   };
+  const get = async (path: string): Promise<string> => {
+    const response = await send({ method: 'GET', url: `http://localhost${path}`, headers: [], body: new Uint8Array() });
+    return (await collectBody(response.body, 1e9)).toString();
+  };
+  return { post, get };
 }
 
 const feedback = (more: object) => ({
@@ -118,6 +127,62 @@ describe.each(stores)('a service on %s', (name, options) => {
     const trajectories = Array.from({ length: 1200 }, (_, at) => ({ reward: at, logs: ['ä"\\'.repeat(300)] }));
     const job = { model_id: callId(1), trajectory_groups: [{ trajectories }] };
     expect(await post('/v1/preview/training-jobs', job)).toMatchObject({ json: { id: expect.stringMatching(/^0/) } });
+  });
+});
+
+describe.each(stores)('the data of the page on %s', (name, options) => {
+  it.runIf(name !== 'PostgreSQL' || !reason)('is read in pages, searched, and exported', async () => {
+    const { post, get } = await openService(options());
+    const count = 2300;
+    for (let at = 0; at < count; at += 100)
+      await Promise.all(
+        Array.from({ length: 100 }, (_, index) =>
+          post('/call/start', call({ id: callId(at + index), inputs: { text: `n${at + index}_%` } })),
+        ),
+      );
+    const seen: string[] = [];
+    const list = async (table: string, q: string): Promise<{ id: string }[]> => {
+      const all: { id: string }[] = [];
+      for (let before = ''; ; ) {
+        const { rows, next } = JSON.parse(await get(`/page/${table}?q=${q}${before}`));
+        all.push(...rows);
+        if (next === null) return all;
+        before = `&before=${encodeURIComponent(next)}`;
+      }
+    };
+    for (const { id } of await list('calls', '')) seen.push(id);
+    expect(seen).toHaveLength(count);
+    expect(new Set(seen).size).toBe(count);
+    expect((await list('calls', 'N7_%25')).map(({ id }) => id)).toEqual([callId(7)]);
+    expect(await list('calls', 'n7__')).toEqual([]);
+    const lines = (await get('/page/export?table=calls')).trim().split('\n');
+    expect(lines.map((line) => JSON.parse(line).id)).toEqual(seen);
+    for (const cursor of ['x', '[]', '[1,2]', '["a","b","c"]', 'null'])
+      expect(JSON.parse(await get(`/page/calls?before=${encodeURIComponent(cursor)}`)).rows).toHaveLength(50);
+  });
+
+  it.runIf(name !== 'PostgreSQL' || !reason)('has traces, rewards, schemas and chats', async () => {
+    const { post, get } = await openService(options());
+    for (const at of [1, 2, 3]) await post('/call/start', call({ id: callId(at), trace_id: callId(9) }));
+    expect(JSON.parse(await get(`/page/trace?id=${callId(9)}`)).rows.map(({ id }: { id: string }) => id)).toEqual(
+      [1, 2, 3].map(callId),
+    );
+    const rewards = Array.from({ length: 70 }, (_, at) => at / 2);
+    const group = { trajectories: rewards.map((reward) => ({ reward, logs: [] })) };
+    const job = { model_id: callId(1), trajectory_groups: [group, { trajectories: [{ reward: -1, logs: [] }] }] };
+    const { id } = (await post('/v1/preview/training-jobs', job)).json;
+    expect(JSON.parse(await get(`/page/rewards?job=${id}`)).rewards).toEqual([
+      ...rewards.map((reward) => [0, reward]),
+      [1, -1],
+    ]);
+    await post('/feedback/replace', feedback({ payload: { a: { b: 1 } } }));
+    expect(JSON.parse(await get('/page/schema?project=a/b')).paths).toEqual([{ path: 'a.b', type: 'numeric' }]);
+    const request = '{"messages": [{"role":"user","content":"x"}], "seed": 9007199254740993}';
+    const { json } = await post('/v1/chat/completions', request);
+    const [chat] = JSON.parse(await get('/page/chats')).rows;
+    expect(chat).toMatchObject({ request, status: 200 });
+    expect(JSON.parse(chat.response)).toEqual(json);
+    expect((await get('/page/export?table=jobs')).split('\n')).toHaveLength(2);
   });
 });
 

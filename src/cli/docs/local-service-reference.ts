@@ -12,6 +12,8 @@ export function localServiceSection(): string {
       ['path', 'credentials', 'response'],
       [
         ['`GET /v1/models`', 'Bearer', 'the models of the upstream server, else `svc-local`'],
+        ['`GET /`', 'none', 'a page for people, with the files it needs'],
+        ['`GET /page/…`', 'Basic', 'the data of that page'],
         ['`GET /healthz`', 'none', '200 while the data can be used, else 503'],
         ['`GET /metrics`', 'Basic', 'counters and durations of requests in the text format of Prometheus'],
       ],

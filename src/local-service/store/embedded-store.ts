@@ -7,6 +7,8 @@ import type { CallRecord, FeedbackRecord, JobRecord, ServiceStore } from './serv
 import type { StagedTrajectory } from './staging-file.ts';
 import { deleteTrajectories, saveTrajectories } from './trajectory-rows.ts';
 
+const EMBEDDED_REWARD = "json_extract(cast(trajectory as text), '$.reward')";
+
 /** The store of the local service in an embedded database. */
 export function createEmbeddedStore(database: Store): ServiceStore {
   const commit = createGroupCommit(database);
@@ -15,6 +17,13 @@ export function createEmbeddedStore(database: Store): ServiceStore {
     replaceFeedback: (record, signal) => commit(() => replaceFeedback(record, database), signal),
     samplePayloads: async (query) => samplePayloads(query, database),
     saveJob: (job, trajectories, signal) => saveJob(job, trajectories, signal, database),
+    saveChat: ({ id, request, response, status, createdAt }) =>
+      commit(
+        () => database.run('insert into chats values (?, ?, ?, ?, ?)', id, request, response, status, createdAt),
+        undefined,
+      ),
+    readRows: async ({ sql, values }) =>
+      database.all(sql.replaceAll('@reward', EMBEDDED_REWARD).replaceAll('@', ''), ...values),
     checkHealth: async () => database.transaction(() => {}),
     close: async () => database.close(),
   };

@@ -47,5 +47,21 @@ const sampleIndexes: readonly string[] = [
   'create index feedback_by_trigger on feedback (project_id, feedback_type, trigger_ref, created_at, seq)',
 ];
 
+// For the page: the newest rows of each table, and the calls of a trace.
+const pageTables: readonly string[] = [
+  `create table chats (
+    id text primary key,
+    request text not null,
+    response text not null,
+    status integer not null,
+    created_at integer not null
+  ) without rowid`,
+  'create index calls_by_time on calls (created_at, id, project_id)',
+  'create index calls_by_trace on calls (trace_id, created_at)',
+  'create index feedback_by_age on feedback (created_at, id, project_id)',
+  'create index jobs_by_time on jobs (created_at, id)',
+  'create index chats_by_time on chats (created_at, id)',
+];
+
 /** The statements that make each version of the tables out of the one before; what has been released stays as it is. */
-export const schemaVersions: readonly (readonly string[])[] = [initialTables, sampleIndexes];
+export const schemaVersions: readonly (readonly string[])[] = [initialTables, sampleIndexes, pageTables];

@@ -40,6 +40,28 @@ export interface JobRecord {
   readonly createdAt: number;
 }
 
+/** A chat, as its bytes were sent in both directions. */
+export interface ChatRecord {
+  readonly id: string;
+  readonly request: string;
+  readonly response: string;
+  readonly status: number;
+  /** Milliseconds since 1970. */
+  readonly createdAt: number;
+}
+
+/**
+ * A query in the SQL that both databases share: `@calls` is a table, `@reward` the reward of a trajectory, and `?` a
+ * value.
+ */
+export interface RowQuery {
+  readonly sql: string;
+  readonly values: readonly (string | number)[];
+}
+
+/** A row of such a query; numbers may come as text. */
+export type StoredRow = { readonly [column: string]: unknown };
+
 /**
  * Where the local service keeps what it is sent. Several services may share one. A write is durable when its promise
  * resolves, is stored completely or not at all, and is not stored once its signal is aborted: then it throws the
@@ -58,6 +80,8 @@ export interface ServiceStore {
     trajectories: () => Iterable<StagedTrajectory>,
     signal: AbortSignal | undefined,
   ) => Promise<void>;
+  readonly saveChat: (chat: ChatRecord) => Promise<void>;
+  readonly readRows: (query: RowQuery) => Promise<readonly StoredRow[]>;
   /** Resolves when the store can be read and written. */
   readonly checkHealth: () => Promise<void>;
   readonly close: () => Promise<void>;

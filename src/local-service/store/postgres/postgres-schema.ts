@@ -43,8 +43,23 @@ const initialTables: readonly string[] = [
   )`,
 ];
 
+const pageTables: readonly string[] = [
+  `create table svc.chats (
+    id text collate "C" primary key,
+    request text not null,
+    response text not null,
+    status integer not null,
+    created_at bigint not null
+  )`,
+  'create index calls_by_time on svc.calls (created_at, id, project_id)',
+  'create index calls_by_trace on svc.calls (trace_id, created_at)',
+  'create index feedback_by_age on svc.feedback (created_at, id, project_id)',
+  'create index jobs_by_time on svc.jobs (created_at, id)',
+  'create index chats_by_time on svc.chats (created_at, id)',
+];
+
 // The statements that make each version of the tables out of the one before; released versions never change.
-const postgresVersions: readonly (readonly string[])[] = [initialTables];
+const postgresVersions: readonly (readonly string[])[] = [initialTables, pageTables];
 
 /**
  * Creates the tables in the schema `svc` of a database, or brings them to the version of this svc. Several services may

@@ -9,6 +9,8 @@ import { saveCalls } from './save-calls.ts';
 import { savePostgresJob } from './save-job.ts';
 import { createSharedBatches } from './shared-batches.ts';
 
+const POSTGRES_REWARD = "(trajectory::json ->> 'reward')";
+
 /** Opens the store of the local service in a PostgreSQL database. Throws Failure `local` where it cannot be used. */
 export async function openPostgresStore(address: PostgresAddress, password: string | undefined): Promise<ServiceStore> {
   const database = openPostgresDatabase(address, password);
@@ -35,6 +37,19 @@ export async function openPostgresStore(address: PostgresAddress, password: stri
     replaceFeedback: async (record, signal) => void (await replaceFeedback(record, signal)),
     samplePayloads: (query) => samplePostgresPayloads(query, database),
     saveJob: (job, trajectories, signal) => savePostgresJob(job, trajectories, signal, database),
+    saveChat: ({ id, request, response, status, createdAt }) =>
+      database.query(
+        async (client) =>
+          void (await client`insert into svc.chats values (${id}, ${request}, ${response}, ${status}, ${createdAt})`),
+      ),
+    readRows: ({ sql, values }) => {
+      let count = 0;
+      const text = sql
+        .replaceAll('@reward', POSTGRES_REWARD)
+        .replaceAll('@', 'svc.')
+        .replaceAll('?', () => `$${++count}`);
+      return database.query(async (client) => client.unsafe(text, [...values]));
+    },
     checkHealth: async () => void (await database.query(async (client) => client`select 1`)),
     close: database.close,
   };
