@@ -5,11 +5,13 @@ import { HttpError } from '../http-error.ts';
 import { type SchemaPart, sampleValues } from './sample-values.ts';
 
 // Compiling a schema, matching its patterns and following its references can take any time.
-const SEARCH_TIMEOUT_MS = 1000;
+const SEARCH_TIMEOUT_MS = 3000;
 const MAX_SCHEMA_CHARS = 256 * 1024;
 const DIALECT = 'https://json-schema.org/draft/2020-12/schema';
 const AJV_OPTIONS = { strict: false, logger: false, validateFormats: false, multipleOfPrecision: 9 } as const;
 const dialect = new Ajv2020(AJV_OPTIONS);
+// Compiled here, outside the time limit: ajv cannot be used any more after an interrupted compilation.
+dialect.validateSchema({});
 
 /**
  * The JSON text of a small value that a JSON Schema (2020-12) allows; formats are not checked. Throws HttpError 400 where
@@ -17,7 +19,8 @@ const dialect = new Ajv2020(AJV_OPTIONS);
  */
 export function smallestValue(schemaText: string): string {
   try {
-    return runInNewContext('search()', { search: () => searchValue(schemaText) }, { timeout: SEARCH_TIMEOUT_MS });
+    const schema = parseSchema(schemaText);
+    return runInNewContext('search()', { search: () => searchValue(schema) }, { timeout: SEARCH_TIMEOUT_MS });
   } catch (error) {
     // ajv throws for a reference without a target and for an invalid pattern, JavaScript where nesting is too deep.
     const reason = error instanceof Error ? error.message : String(error);
@@ -32,7 +35,9 @@ export function smallestValue(schemaText: string): string {
 export function createJsonSchemaCheck(schemaText: string): (valueText: string) => string | undefined {
   const parsed: SchemaPart = JSON.parse(schemaText);
   if (typeof parsed !== 'boolean' && (typeof parsed !== 'object' || parsed === null)) throw new Error('not an object');
-  const validate = dialect.compile(typeof parsed === 'boolean' ? parsed : { ...parsed, $schema: DIALECT });
+  const validate = new Ajv2020(AJV_OPTIONS).compile(
+    typeof parsed === 'boolean' ? parsed : { ...parsed, $schema: DIALECT },
+  );
   return (valueText) => {
     const check = (): boolean => validate(JSON.parse(valueText)) === true;
     try {
@@ -44,13 +49,17 @@ export function createJsonSchemaCheck(schemaText: string): (valueText: string) =
   };
 }
 
-function searchValue(schemaText: string): string {
+function parseSchema(schemaText: string): SchemaPart {
   if (schemaText.length > MAX_SCHEMA_CHARS) throw new Error(`it has more than ${MAX_SCHEMA_CHARS} characters`);
   requireExactNumbers(schemaText);
   const parsed: SchemaPart = JSON.parse(schemaText);
   // Schemas of other drafts are read as 2020-12.
   const schema = typeof parsed === 'boolean' ? parsed : { ...parsed, $schema: DIALECT };
   if (!dialect.validateSchema(schema)) throw new Error(dialect.errorsText(dialect.errors, { dataVar: 'schema' }));
+  return schema;
+}
+
+function searchValue(schema: SchemaPart): string {
   const ajv = new Ajv2020({ ...AJV_OPTIONS, meta: false, validateSchema: false, inlineRefs: false }).addSchema(
     schema,
     'root',
