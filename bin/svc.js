@@ -43,6 +43,7 @@ async function start() {
   const { main } = await import('../dist/main.js');
   const end = await main({
     argv: process.argv.slice(2),
+    readCommandLine,
     env,
     // Opened on first use: each takes a millisecond.
     get stdin() {
@@ -189,6 +190,14 @@ function isStdoutClosed() {
     return Number.parseInt(flags, 8) % 4 === 2 && fstatSync(1).rdev === statSync('/dev/null').rdev;
   } catch {
     return false;
+  }
+}
+
+function readCommandLine() {
+  try {
+    return builtin('fs').readFileSync('/proc/self/cmdline');
+  } catch {
+    return undefined;
   }
 }
 

@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events';
+import { checkArgumentEncoding } from './cli/check-encoding.ts';
 import { parseCommandLine } from './cli/parse-command-line.ts';
 import type { ProcessEnd, RunCommand } from './command.ts';
 import type { Context } from './context.ts';
@@ -57,6 +58,7 @@ export async function main(runtime: Runtime): Promise<ProcessEnd> {
     secrets,
   });
   try {
+    const encodingWarning = checkArgumentEncoding(argv, runtime.readCommandLine ?? (() => undefined));
     const parsed = parseCommandLine(argv);
     if ('isVersion' in parsed) return await printVersion(stdout);
     if ('help' in parsed) {
@@ -68,6 +70,7 @@ export async function main(runtime: Runtime): Promise<ProcessEnd> {
     const isQuiet = getBooleanFlag(flags, 'quiet') === true;
     const isJson = resolveErrorFormat(getStringFlag(flags, 'error-format'), env) === 'json';
     report = createReporter(stderr, { isJson, isQuiet, isVerbose: getBooleanFlag(flags, 'verbose') === true, secrets });
+    if (encodingWarning) await report.note(`warning: ${encodingWarning}`);
     const runCommand = await command.load();
     const end = await runUntilSignal(runtime, (handlers) =>
       runCommand(parsed.invocation, {

@@ -13,6 +13,8 @@ export type OutputStream = Writable & { readonly isTTY?: boolean; readonly colum
 export interface Runtime {
   /** The arguments after the program's name. */
   readonly argv: readonly string[];
+  /** The bytes of the command line, each argument ended by a zero byte; undefined where the system does not show them. */
+  readonly readCommandLine?: () => Uint8Array | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly stdin: InputStream;
   /** The file descriptor of stdin; absent where it has none. */

@@ -33,11 +33,8 @@ export function createInputReader(
     displayPath: string,
     read: (limit: AbortSignal) => Promise<Uint8Array>,
   ): Promise<Uint8Array> => {
-    const limit = new AbortController();
-    const cancelTimeout = timeoutMs
-      ? runtime.after(timeoutMs, () => limit.abort(inputTimeoutFailure(displayPath, timeoutMs)))
-      : () => {};
-    return read(AbortSignal.any([signal, limit.signal])).finally(cancelTimeout);
+    const limit = limitInputTime(displayPath, signal, runtime, timeoutMs);
+    return read(limit.signal).finally(limit.cancel);
   };
   const collect = (chunks: AsyncIterable<Uint8Array>): Promise<Uint8Array> =>
     collectInput(chunks, 'stdin', MAX_INPUT_BYTES);
@@ -62,6 +59,19 @@ export function createInputReader(
       return path === '-' ? labeledStdin(await read(path)) : { label: path, bytes: await read(path) };
     },
   };
+}
+
+/** A signal that also ends once the time limit for reading an input is over; `cancel` stops the clock. */
+export function limitInputTime(
+  displayPath: string,
+  signal: AbortSignal,
+  { after }: Pick<Runtime, 'after'>,
+  timeoutMs: number | undefined,
+): { readonly signal: AbortSignal; readonly cancel: () => void } {
+  if (!timeoutMs) return { signal, cancel: () => {} };
+  const limit = new AbortController();
+  const cancel = after(timeoutMs, () => limit.abort(inputTimeoutFailure(displayPath, timeoutMs)));
+  return { signal: AbortSignal.any([signal, limit.signal]), cancel };
 }
 
 /** Stdin in chunks, although nothing named it; a notice says so when it stays silent. Throws as readStdinChunks does. */

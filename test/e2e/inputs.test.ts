@@ -28,10 +28,12 @@ describe('a FIFO without a writer', () => {
     expect(code === 130 || signal === 'SIGINT').toBe(true);
   });
 
-  it('as -f: --timeout ends svc, and nothing counts as empty', async () => {
-    const { code, stderr } = await run(['feedback', 'schema', '-f', 'pipe', '--local', '--timeout', '0.2s'], {
-      cwd: fifoFolder(),
-    });
+  it.each([
+    ['-f', ['feedback', 'schema', '-f', 'pipe']],
+    ['--conversation', ['chat', 'x', '--conversation', 'pipe']],
+    ['trajectories', ['train', 'pipe', '--model-id', '0190b5c0-0000-7000-8000-000000000001']],
+  ])('as %s: --timeout ends svc, and nothing counts as empty', async (_, args) => {
+    const { code, stderr } = await run([...args, '--local', '--timeout', '0.2s'], { cwd: fifoFolder() });
     expect({ code, stderr }).toEqual({
       code: 12,
       stderr:

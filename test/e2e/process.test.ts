@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { cleanEnv, finished, program, run, start } from '../support/process.ts';
 import { rawServer } from '../support/raw-server.ts';
-import { folder } from '../support/svc.ts';
+import { folder, svc } from '../support/svc.ts';
 
 const credentials = { SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1', SVC_TOKEN: 'tok-en-1' };
 const call = ['call', 'start', '--project-id', 'a/b', '--op-name', 'x'];
@@ -106,13 +106,13 @@ describe('the process', () => {
     });
   });
 
-  it('stdin that stays silent is told of after 2 s, and waited for', async () => {
+  it('stdin that stays silent is reported after 2 s, and waited for', async () => {
     const child = start(['call', 'start', '--local']);
     const result = finished(child);
     child.stderr?.once('data', () => child.stdin?.end('{"start":{"project_id":"a/b","op_name":"x"}}'));
     expect(await result).toMatchObject({
       code: 0,
-      stderr: 'svc: reading the body from stdin; nothing has come for 2 s\n',
+      stderr: 'svc: waiting for the body on stdin; nothing has arrived for 2 s\n',
     });
   });
 
@@ -137,6 +137,29 @@ describe('the process', () => {
     const result = finished(child);
     child.stderr?.once('data', () => child.kill('SIGINT'));
     expect(await result).toMatchObject({ code: 130, stderr: expect.stringContaining('interrupted; nothing was sent') });
+  });
+});
+
+describe('an argument that is not valid UTF-8', () => {
+  it.skipIf(process.platform !== 'linux')('is exit 2 by the bytes of the command line', () => {
+    const result = shell(`svc chat $'caf\\xe9' --local --no-stdin`);
+    expect(result).toMatchObject({ status: 2, stdout: '' });
+    expect(result.stderr).toContain('argument 2 is not valid UTF-8: "caf\uFFFD"');
+    expect(shell(`svc chat hi --local --no-stdin -o $'\\xff'; ls`)).toMatchObject({ stdout: '' });
+    expect(shell(`svc chat $'\\xef\\xbf\\xbd' --local --no-stdin -q`).status).toBe(0);
+  });
+
+  it('is a warning where the bytes are unknown', async () => {
+    const { code, stderr } = await svc(['chat', 'caf\uFFFD', '--no-stdin', '--dry-run']);
+    expect(code).toBe(0);
+    expect(stderr).toContain('argument 2 contains U+FFFD; it may not have been valid UTF-8');
+  });
+});
+
+it('a misspelled subcommand of train gets a suggestion', async () => {
+  expect(await svc(['train', 'lnt', 'x', '--local'])).toMatchObject({
+    code: 12,
+    stderr: expect.stringContaining('did you mean: svc train lint'),
   });
 });
 

@@ -4,7 +4,6 @@ import { pathExists } from '../../files/file-errors.ts';
 import { acquireLock } from '../../files/file-lock.ts';
 import { writeFileAtomically } from '../../files/file-replacement.ts';
 import { isSameFile } from '../../files/is-same-file.ts';
-import { MAX_INPUT_BYTES, readInputFile } from '../../files/read-input.ts';
 import {
   firstStringMember,
   getMember,
@@ -18,6 +17,7 @@ import {
 import { RawJson, writeJson } from '../../json/write-json.ts';
 import type { Runtime } from '../../runtime.ts';
 import { invalidBodyFailure } from '../body-check.ts';
+import type { InputReader } from '../input-reader.ts';
 import { isIssue, type JsonSource, locationInSource, parseJsonSource } from '../json-source.ts';
 
 /** A conversation in a file, locked until it is closed. */
@@ -37,7 +37,7 @@ export async function openConversation(
   displayPath: string,
   outputPath: string | undefined,
   runtime: Runtime,
-  signal: AbortSignal,
+  { read }: Pick<InputReader, 'read'>,
 ): Promise<Conversation> {
   const path = resolve(runtime.cwd, displayPath);
   if (outputPath !== undefined && (await isSameFile(path, resolve(runtime.cwd, outputPath))))
@@ -47,7 +47,7 @@ export async function openConversation(
     );
   const close = await acquireLock(path, displayPath, runtime);
   try {
-    const source = await readMessages(path, displayPath, signal);
+    const source = await readMessages(path, displayPath, read);
     const save: Conversation['save'] = async (body, response) => {
       const messages = messagesAfterResponse(body, response);
       if (messages !== undefined) await writeFileAtomically(path, displayPath, messages, 0o600);
@@ -59,9 +59,8 @@ export async function openConversation(
   }
 }
 
-async function readMessages(path: string, displayPath: string, signal: AbortSignal): Promise<JsonSource> {
-  const limits = { signal, maxBytes: MAX_INPUT_BYTES };
-  const bytes = (await pathExists(path)) ? await readInputFile(path, displayPath, limits) : '[]';
+async function readMessages(path: string, displayPath: string, read: InputReader['read']): Promise<JsonSource> {
+  const bytes = (await pathExists(path)) ? await read(displayPath) : '[]';
   const source = parseJsonSource(displayPath, bytes);
   if (isIssue(source)) throw invalidBodyFailure([source]);
   if (kindOf(rootOf(source.doc)) === 'list') return source;

@@ -41,7 +41,12 @@ export function runOperation(operation: Operation): RunCommand {
     const file = getStringFlag(invocation.flags, 'conversation');
     const conversation =
       file !== undefined
-        ? await openConversation(file, options.output, runtime, context.signal)
+        ? await openConversation(
+            file,
+            options.output,
+            runtime,
+            createInputReader(runtime, context.signal, context.report.note, callSettings.timeoutMs),
+          )
         : invocation.flags.has('continue')
           ? await (await import('../../client/history/last-conversation.ts')).openLastConversation(runtime)
           : undefined;
@@ -109,7 +114,7 @@ async function readTrace(
 async function openTraining(
   operation: Operation,
   { args, flags }: Invocation,
-  { options, chosen, destination }: CallSettings,
+  { options, chosen, destination, timeoutMs }: CallSettings,
   context: Context,
 ): Promise<PreparedTraining | undefined> {
   if (typeof operation.arguments?.as !== 'object') return undefined;
@@ -121,7 +126,7 @@ async function openTraining(
   const guard = createJobGuard(destination, getBooleanFlag(flags, 'allow-duplicate') === true, context);
   const buildOptions = { settings: await resolveAutofill(options, chosen, context.runtime), conversation: undefined };
   return prepareTraining(
-    { input, buildOptions, strictness: options, isPreview: options.previewFormat !== undefined, guard },
+    { input, buildOptions, strictness: options, isPreview: options.previewFormat !== undefined, timeoutMs, guard },
     context,
   );
 }

@@ -14,7 +14,7 @@ import { createTrajectorySources } from './trajectory-sources.ts';
 export async function prepareTraining(request: TrainingRequest, context: Context): Promise<PreparedTraining> {
   keepHeapSmall();
   const flags = readTrainingFlags(request.input);
-  const sources = createTrajectorySources(context, flags.isSpooled || request.isPreview);
+  const sources = createTrajectorySources(context, flags.isSpooled || request.isPreview, request.timeoutMs);
   try {
     const input = await gatherTrainingInput(request, flags, sources, context);
     return { ...(await prepareTrainingBody(input, request, context)), close: sources.close };

@@ -13,6 +13,8 @@ export interface TrainingRequest {
   readonly strictness: Strictness;
   /** The body is printed, not sent: then `--no-spool` has no effect. */
   readonly isPreview: boolean;
+  /** The time limit for input that is not a file. */
+  readonly timeoutMs: number | undefined;
   /** Called before the body is complete at the service; an error cancels the request. */
   readonly guard: JobGuard;
 }

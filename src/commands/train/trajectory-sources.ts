@@ -1,6 +1,8 @@
-import { readStdinChunks, readStdinChunksWithNotice } from '../../body/input-reader.ts';
+import { limitInputTime, readStdinChunks, readStdinChunksWithNotice } from '../../body/input-reader.ts';
 import { dataDirectory } from '../../config/directories.ts';
 import type { Context } from '../../context.ts';
+import { Failure } from '../../errors.ts';
+import { closestMatch } from '../../fields/closest-match.ts';
 import { expandDirectories } from '../../train/stream/expand-directories.ts';
 import { openTextSource } from '../../train/stream/open-text-source.ts';
 import { createSpool } from '../../train/stream/spool.ts';
@@ -15,14 +17,24 @@ export interface TrajectorySources {
   readonly close: () => Promise<void>;
 }
 
-/** `isSpooled`: input that can be read only once is copied to the data directory. All functions throw Failure `local`. */
-export function createTrajectorySources({ runtime, signal, report }: Context, isSpooled: boolean): TrajectorySources {
+/**
+ * `isSpooled`: input that can be read only once is copied to the data directory. The time limit holds for each of those
+ * inputs. All functions throw Failure `local`.
+ */
+export function createTrajectorySources(
+  { runtime, signal: interruption, report }: Context,
+  isSpooled: boolean,
+  timeoutMs?: number,
+): TrajectorySources {
   const spool = isSpooled ? createSpool(dataDirectory(runtime)) : undefined;
   const opened: TextSource[] = [];
+  const timers: (() => void)[] = [];
   const open: TrajectorySources['open'] = async (path) => {
+    const { signal, cancel } = limitInputTime(path ?? 'stdin', interruption, runtime, timeoutMs);
+    timers.push(cancel);
     const stdin = (): AsyncIterable<Uint8Array> =>
       path === undefined ? readStdinChunksWithNotice(runtime, signal, report.note) : readStdinChunks(runtime, signal);
-    const source = await openTextSource(path ?? '-', { cwd: runtime.cwd, stdin, spool });
+    const source = await openTextSource(path ?? '-', { cwd: runtime.cwd, stdin, spool, signal });
     opened.push(source);
     return source;
   };
@@ -30,12 +42,24 @@ export function createTrajectorySources({ runtime, signal, report }: Context, is
     open,
     openAll: async (paths) => {
       const sources: TextSource[] = [];
-      for (const path of await expandDirectories(paths, runtime.cwd)) sources.push(await open(path));
+      try {
+        for (const path of await expandDirectories(paths, runtime.cwd)) sources.push(await open(path));
+      } catch (error) {
+        throw withCommandHint(error, paths[0]);
+      }
       return sources;
     },
     close: async () => {
+      for (const cancel of timers) cancel();
       for (const source of opened) await source.close();
       await spool?.close();
     },
   };
+}
+
+// `svc train lnt x` takes lnt as a file: only a file that cannot be read shows that a command was meant.
+function withCommandHint(error: unknown, path = ''): unknown {
+  const suggestion = closestMatch(path, ['lint', 'log']);
+  if (!(error instanceof Failure) || !suggestion || !error.message.includes(path)) return error;
+  return new Failure(error.code, error.message, { hint: `did you mean: svc train ${suggestion}`, ...error.facts });
 }

@@ -1,7 +1,8 @@
 import { Buffer } from 'node:buffer';
-import { type FileHandle, open } from 'node:fs/promises';
+import { open, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { Failure } from '../../errors.ts';
+import { openInputFile } from '../../files/read-input.ts';
 import { copyChunks } from './chunk-batcher.ts';
 import { decompressChunks, detectCompression } from './decompress.ts';
 import type { Spool } from './spool.ts';
@@ -14,37 +15,41 @@ export interface TextSourceOptions {
   readonly stdin: () => AsyncIterable<Uint8Array>;
   /** Copies input that can be read only once; undefined with --no-spool. */
   readonly spool: Spool | undefined;
+  /** Ends the reading of pipes and devices, also while one waits for its writer. */
+  readonly signal: AbortSignal;
 }
 
 /**
  * Opens a path; `-` is stdin. Pipes, devices and compressed files are copied to the spool while they are first read. Throws
  * Failure `local` if the path cannot be read.
  */
-export async function openTextSource(path: string, { cwd, stdin, spool }: TextSourceOptions): Promise<TextSource> {
+export async function openTextSource(
+  path: string,
+  { cwd, stdin, spool, signal }: TextSourceOptions,
+): Promise<TextSource> {
   if (path === '-') return singlePassSource(() => decompressIfNeeded(stdin(), 'stdin'), 'stdin', spool);
   const absolutePath = resolve(cwd, path);
-  const handle = await open(absolutePath).catch((error: unknown) => {
+  const throwUnreadable = (error: unknown): never => {
     throw unreadableFileFailure(path, error);
-  });
-  let isHandedOver = false;
+  };
+  const found = await stat(absolutePath).catch(throwUnreadable);
+  if (found.isDirectory()) throw new Failure('local', `cannot read ${path}: it is a directory`);
+  if (!found.isFile()) {
+    // Opened once: the writer of a pipe would see it closed.
+    const { stream } = await openInputFile(absolutePath, path, signal);
+    return singlePassSource(() => decompressIfNeeded(stream, path), path, spool);
+  }
+  const handle = await open(absolutePath).catch(throwUnreadable);
   try {
-    const stat = await handle.stat();
-    if (stat.isDirectory()) throw new Failure('local', `cannot read ${path}: it is a directory`);
-    if (!stat.isFile()) {
-      isHandedOver = true;
-      return singlePassSource(() => decompressIfNeeded(readHandle(handle), path), path, spool);
-    }
     const start = Buffer.alloc(4);
-    await handle.read(start, 0, start.length, 0).catch((error: unknown) => {
-      throw unreadableFileFailure(path, error);
-    });
+    await handle.read(start, 0, start.length, 0).catch(throwUnreadable);
     const source = await createFileSource(absolutePath, path, handle);
     const compression = detectCompression(start);
     return compression
       ? singlePassSource(() => decompressChunks(copyChunks(source.readFirst()), compression, path), path, spool)
       : source;
   } finally {
-    if (!isHandedOver) await handle.close();
+    await handle.close();
   }
 }
 
@@ -67,11 +72,6 @@ function singlePassSource(
     verifyUnchanged: doNothing,
     close: doNothing,
   };
-}
-
-// A pipe must not be opened twice: its writer would see it closed.
-async function* readHandle(handle: FileHandle): AsyncGenerator<Uint8Array> {
-  yield* handle.createReadStream();
 }
 
 // The first bytes tell whether the input is compressed.
