@@ -40,13 +40,18 @@ export function batchFailure({
   isResumable,
 }: BatchEnding): Failure | undefined {
   const { done, failed, unknown, unsent } = tally.byStatus;
-  const code: FailureCode = abortReason instanceof InterruptedError ? abortReason.code : 'partial';
+  const interruption = abortReason instanceof InterruptedError ? abortReason : undefined;
+  const code: FailureCode = interruption?.code ?? 'partial';
   if (code === 'partial' && failed + unknown + unsent === 0) return undefined;
-  const isKnown = stopReason === undefined || stopReason === code;
-  return new Failure(code, `${code === 'partial' ? '' : `${code}; `}${summary}${isKnown ? '' : `; ${stopReason}`}`, {
-    applied: unknown > 0 ? 'unknown' : done > 0 ? 'yes' : 'no',
-    hint: [...(unknown > 0 ? [unknownLinesHint(tally)] : []), nextStepHint(unknown > 0, isResumable)].join('; '),
-  });
+  const isKnown = stopReason === undefined || stopReason === interruption?.message;
+  return new Failure(
+    code,
+    `${interruption ? `${interruption.message}; ` : ''}${summary}${isKnown ? '' : `; ${stopReason}`}`,
+    {
+      applied: unknown > 0 ? 'unknown' : done > 0 ? 'yes' : 'no',
+      hint: [...(unknown > 0 ? [unknownLinesHint(tally)] : []), nextStepHint(unknown > 0, isResumable)].join('; '),
+    },
+  );
 }
 
 /** The failure of a batch whose results could not be written: how much was sent, and how much of it is lost. */

@@ -6,7 +6,9 @@ export interface OutageMonitor {
   /** False where lines fail at once while the service is down. */
   readonly isEnabled: boolean;
   /** True for a line that waits for the service; false for a failure of its own, and once the outage is too long. */
-  readonly canWait: (failure: Failure) => Promise<boolean>;
+  readonly canWait: (failure: Failure) => boolean;
+  /** Begins an outage, or ends the waiting: no connection could be made. */
+  readonly onFailedConnect: (failure: Failure) => void;
   /** Ends an outage: a connection was made. */
   readonly onConnected: () => void;
   /** Why the batch gave up waiting. */
@@ -15,27 +17,26 @@ export interface OutageMonitor {
 
 /**
  * Watches for outages of up to `maxOutageMs`; 0 waits for none. `onStart` is called at the beginning of each outage with
- * the failure that showed it.
+ * the failure that showed it, `onGiveUp` once the outage is too long.
  */
 export function createOutageMonitor(
   maxOutageMs: number,
   { elapsed }: Pick<Runtime, 'elapsed'>,
-  onStart: (failure: Failure) => Promise<void>,
+  { onStart, onGiveUp }: { readonly onStart: (failure: Failure) => void; readonly onGiveUp: () => void },
 ): OutageMonitor {
   let startedAt: number | undefined;
   let reason: string | undefined;
   return {
     isEnabled: maxOutageMs > 0,
-    canWait: async (failure) => {
-      if (maxOutageMs === 0 || reason !== undefined || !isConnectFailure(failure)) return false;
+    canWait: (failure) => maxOutageMs > 0 && reason === undefined && isConnectFailure(failure),
+    onFailedConnect: (failure) => {
       if (startedAt === undefined) {
         startedAt = elapsed();
-        await onStart(failure);
-      } else if (elapsed() - startedAt >= maxOutageMs) {
+        onStart(failure);
+      } else if (reason === undefined && elapsed() - startedAt >= maxOutageMs) {
         reason = `could not connect for ${Math.round((elapsed() - startedAt) / 1000)} s (--max-outage): ${failure.message}`;
-        return false;
+        onGiveUp();
       }
-      return true;
     },
     onConnected: () => {
       startedAt = undefined;

@@ -26,6 +26,8 @@ export interface PriorResults extends CheckpointPath {
   readonly isSameRun: boolean;
   readonly lineIndex: LineIndex;
   readonly checkpoint: CheckpointState;
+  /** The checkpoint file exists, without any result or log. */
+  readonly isEmptied: boolean;
   readonly inFlight: InFlightState | undefined;
   /** The request of a line that has no result, if it may have been sent. */
   readonly inFlightLine: (line: number) => InFlightLine | undefined;
@@ -61,7 +63,9 @@ export async function openPriorResults(
     if (!use.isResumed) await rejectExistingResults(checkpointPath);
     const prior = await readPriorResults(checkpointPath, use, release);
     const { checkpoint, inFlight } = prior;
-    if (checkpoint.hasMissingEntries)
+    if (prior.isEmptied)
+      await warn(`${prior.displayPath} is empty; its lines may have been applied (to start over, delete the file)`);
+    else if (checkpoint.hasMissingEntries)
       await warn(`results were removed from ${prior.displayPath}; lines without a result may have been applied`);
     else if (isInFlightLogMissing(prior.lineIndex, checkpoint, inFlight))
       await warn(
@@ -97,15 +101,19 @@ async function readPriorResults(
   rejectOtherBatch(displayPath, differences(identity, runId, checkpoint, inFlight), canAcceptChanges);
   const isLegacy = checkpoint.hasLegacyEntries || (inFlight !== undefined && inFlight.identity === undefined);
   if (isLegacy && !canAcceptChanges) throw legacyFailure(displayPath);
-  const isIncomplete = checkpoint.hasMissingEntries || isInFlightLogMissing(lineIndex, checkpoint, inFlight);
+  // A run creates its log before its output, so an output without results and log lost them.
+  const isEmptied = checkpoint.validBytes === 0 && !inFlight && (await pathExists(path));
+  const isIncomplete =
+    isEmptied || checkpoint.hasMissingEntries || isInFlightLogMissing(lineIndex, checkpoint, inFlight);
   return {
     path,
     displayPath,
     runId,
     identity,
-    isSameRun: inFlight === undefined ? lineIndex.size() === 0 : inFlight.identity !== undefined,
+    isSameRun: inFlight === undefined ? !isEmptied && lineIndex.size() === 0 : inFlight.identity !== undefined,
     lineIndex,
     checkpoint,
+    isEmptied,
     inFlight,
     inFlightLine: (line) => inFlight?.lines.get(line) ?? (isIncomplete && !lineIndex.get(line) ? LOST_LINE : undefined),
     canAcceptChanges,

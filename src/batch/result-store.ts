@@ -63,8 +63,6 @@ export async function openResultStore(prior: PriorResults, removedLines: Readonl
   const stamp = formatStamp(identity, runId);
   const isResumed = state.validBytes > 0;
   try {
-    const checkpoint = await openCheckpoint(path, displayPath, state.validBytes);
-    if (state.isUnterminated) await checkpoint.append(Buffer.from('\n'));
     const isLegacyLog = inFlight !== undefined && inFlight.identity === undefined;
     const inFlightLog = await openInFlightLog(inFlightPath(path), inFlightPath(displayPath), {
       runId,
@@ -73,6 +71,8 @@ export async function openResultStore(prior: PriorResults, removedLines: Readonl
       lines: inFlight?.lines ?? new Map(),
       validBytes: isLegacyLog ? 0 : (inFlight?.validBytes ?? 0),
     });
+    const checkpoint = await openCheckpoint(path, displayPath, state.validBytes);
+    if (state.isUnterminated) await checkpoint.append(Buffer.from('\n'));
     await rm(legacyInFlightPath(path), { force: true });
     if (state.completion) await writeCheck(path, displayPath, state.completion.offset, state.completion.plainCheck);
     let writtenLines = 0;

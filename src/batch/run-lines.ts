@@ -58,7 +58,8 @@ export async function runLines(input: BatchInput, options: BatchOptions, job: Ba
       const result = await runLine(line, { put }, job);
       tally.retries += Math.max(0, result.attempts - 1);
       countLine(tally, line.number, result.status);
-      addResult(statistics, { line: line.number, message: result.failure?.message, ...result });
+      if (result.status !== 'unsent')
+        addResult(statistics, { line: line.number, message: result.failure?.message, ...result });
       if (result.isUnresolved) tally.unresolvedLines += 1;
       if (result.status !== 'unsent') job.junit?.add(`line ${line.number}`, result.milliseconds, result.failure);
       stopIfNeeded(result);

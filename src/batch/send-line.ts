@@ -76,7 +76,8 @@ export async function sendLine(
 function releasePermit(permit: RateLimiterPermit, failure: Failure | undefined, { outage }: BatchJob): void {
   const isDown = failure !== undefined && outage.isEnabled && isConnectFailure(failure);
   const isLimited = failure?.code === 'limited' || failure?.code === 'unreachable';
-  if (!isDown) outage.onConnected();
+  if (isDown) outage.onFailedConnect(failure);
+  else outage.onConnected();
   permit.release(isDown ? 'down' : isLimited ? 'limited' : 'ok', failure?.facts.retryAfter);
 }
 
@@ -87,7 +88,7 @@ async function waitOutOutages(attempt: () => Promise<Outcome>, { outage }: Batch
       return await attempt();
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
-      if (await outage.canWait(error)) continue;
+      if (outage.canWait(error)) continue;
       throw outage.stopReason() === undefined || !isConnectFailure(error) ? error : notSentFailure();
     }
   }

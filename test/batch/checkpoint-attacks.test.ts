@@ -188,6 +188,23 @@ describe('a checkpoint file', () => {
     expect(counts.size).toBe(12);
   });
 
+  it('that was emptied leaves its lines unknown, and says so', async () => {
+    const { cwd, counts, run, results } = await batch(['a', 'b']);
+    expect((await run()).code).toBe(0);
+    writeFileSync(join(cwd, 'out.jsonl'), '');
+    const { code, stderr } = await run(['--resume']);
+    expect(code, stderr).toBe(10);
+    expect(stderr).toContain('out.jsonl is empty; its lines may have been applied');
+    expect([...counts.values()]).toEqual([1, 1]);
+    expect((await run(['--resume', '--retry-unknown'])).code).toBe(0);
+    expect(results()).toEqual(
+      new Map([
+        [1, 'a'],
+        [2, 'b'],
+      ]),
+    );
+  });
+
   it('beside the .inflight file of another run is refused', async () => {
     const [one, two] = [await stopped(), await stopped()];
     renameSync(join(two.cwd, 'out.jsonl.inflight'), join(one.cwd, 'out.jsonl.inflight'));

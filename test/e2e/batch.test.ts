@@ -240,17 +240,20 @@ describe('a server that dies', () => {
     expect(seen).toHaveLength(40);
   });
 
-  it('and stays down: the batch gives up after --max-outage, and its lines stay unsent', async () => {
-    const cwd = folder();
-    input(cwd, 40, chats);
-    const env = { ...credentials, SVC_BASE_URL: `http://127.0.0.1:${await freePort()}` };
-    const args = ['chat', '--batch', 'in.jsonl', '-o', 'out.jsonl', '--max-outage', '1s', '--retries', '0'];
-    const { code, stderr } = await run(args, { cwd, env });
-    expect(code, stderr).toBe(10);
-    expect(stderr).toContain('40 lines: 0 done, 0 failed, 0 unknown, 40 not sent');
-    expect(stderr).toContain('could not connect for');
-    expect(entriesIn(cwd)).toEqual([]);
-  });
+  it.each([[['--retries', '0']], [[]]])(
+    'and stays down: the batch gives up after --max-outage, and its lines stay unsent (%j)',
+    async (retries) => {
+      const cwd = folder();
+      input(cwd, 40, chats);
+      const env = { ...credentials, SVC_BASE_URL: `http://127.0.0.1:${await freePort()}` };
+      const args = ['chat', '--batch', 'in.jsonl', '-o', 'out.jsonl', '--max-outage', '1s', ...retries];
+      const { code, stderr } = await run(args, { cwd, env });
+      expect(code, stderr).toBe(10);
+      expect(stderr).toContain('40 lines: 0 done, 0 failed, 0 unknown, 40 not sent');
+      expect(stderr).toContain('could not connect for');
+      expect(entriesIn(cwd)).toEqual([]);
+    },
+  );
 
   it('and does not: lines fail slowly, and what is left is sent later', async () => {
     const cwd = folder();

@@ -31,7 +31,7 @@ import { createRequestTarget } from '../../client/request-context.ts';
 import { createRetryBudget } from '../../client/retry-budget.ts';
 import type { Invocation } from '../../command.ts';
 import type { Context } from '../../context.ts';
-import { Failure, usageFailure } from '../../errors.ts';
+import { Failure, InterruptedError, usageFailure } from '../../errors.ts';
 import { uuidV7 } from '../../fields/uuid.ts';
 import { isReplaceable } from '../../files/file-replacement.ts';
 import { linkAbort } from '../../http/link-abort.ts';
@@ -134,9 +134,11 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
       authorization,
       send: transport.send,
       rateLimiter: createRateLimiter(batchOptions.rateLimits, runtime, stopController.signal),
-      outage: createOutageMonitor(batchOptions.maxOutageMs, runtime, ({ message }) =>
-        report.note(`${message}; the batch waits and tries again with one line at a time`),
-      ),
+      outage: createOutageMonitor(batchOptions.maxOutageMs, runtime, {
+        onStart: ({ message }) =>
+          void report.note(`${message}; the batch waits and tries again with one line at a time`),
+        onGiveUp: () => stopController.abort(new InterruptedError('SIGINT')),
+      }),
       stopController,
       retryBudget: createRetryBudget(),
       maxRetries: callSettings.maxRetries,
