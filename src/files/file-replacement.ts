@@ -1,4 +1,4 @@
-import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises';
+import { type FileHandle, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { errorCode, fileFailure, isNotFoundError, withFileFailure } from './file-errors.ts';
 import { renameDurably, resolveSymlinks } from './rename-durably.ts';
@@ -78,6 +78,13 @@ export async function writeFileAtomically(
     await file.abandon().catch(() => {});
     throw error;
   }
+}
+
+/** Removes what processes that were killed left of their replacements of a file. For whoever holds its lock. */
+export async function removeStaleReplacements(path: string): Promise<void> {
+  for (const entry of await readdir(dirname(path)))
+    if (entry.startsWith(`.${basename(path)}.`) && /\.\d+\.tmp$/.test(entry))
+      await rm(join(dirname(path), entry), { force: true });
 }
 
 // The first free name; `wx` makes sure that no other process has it.

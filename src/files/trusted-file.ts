@@ -22,12 +22,14 @@ export async function requireTrustedFile(path: string, { userId, warn }: TrustOp
   if (userId === undefined) return;
   try {
     await requireSafeLink(path);
-    const { uid, mode } = await stat(path);
+    const found = await stat(path);
+    const { uid, mode } = found;
     if (uid !== userId && uid !== ROOT_USER_ID)
       throw new Failure('guard', `${path} belongs to another user (id ${uid}), so svc does not use it`, {
         hint: `if you trust its content, take it over: sudo chown ${userId} ${path}`,
       });
-    if ((mode & OTHERS_MAY_USE) === 0 || uid !== userId) return;
+    // The mode of a device belongs to the system.
+    if ((mode & OTHERS_MAY_USE) === 0 || uid !== userId || !found.isFile()) return;
     await chmod(path, 0o600);
     await warn(`${path} was open to other users (${octal(mode)}); its mode is now 0600`);
   } catch (error) {

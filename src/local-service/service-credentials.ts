@@ -4,7 +4,8 @@ import { dirname, resolve } from 'node:path';
 import { basicAuthorization } from '../config/credentials/credential.ts';
 import { Failure, usageFailure } from '../errors.ts';
 import { fileFailure, isNotFoundError } from '../files/file-errors.ts';
-import { writeFileAtomically } from '../files/file-replacement.ts';
+import { acquireLock } from '../files/file-lock.ts';
+import { removeStaleReplacements, writeFileAtomically } from '../files/file-replacement.ts';
 import { makeDirectory } from '../files/make-directory.ts';
 import { requireTrustedFile, type TrustOptions } from '../files/trusted-file.ts';
 import { JsonError } from '../json/json-error.ts';
@@ -27,9 +28,10 @@ export interface ServiceCredentials {
 export async function loadServiceCredentials(
   credentialsFile: string | undefined,
   databaseFile: string,
-  { env, cwd, randomBytes, userId }: Runtime,
+  runtime: Runtime,
   warn: TrustOptions['warn'],
 ): Promise<ServiceCredentials> {
+  const { env, cwd, userId } = runtime;
   const trust = { userId, warn };
   if (credentialsFile !== undefined) {
     const file = resolve(cwd, credentialsFile);
@@ -42,13 +44,7 @@ export async function loadServiceCredentials(
     return { credentials: requireValid({ username, password, token }), file: undefined };
   const file = `${databaseFile}.credentials.json`;
   await requireTrustedFile(file, trust);
-  const stored = await readCredentials(file).catch((error: unknown) => {
-    if (error instanceof Failure && isNotFoundError(error.cause)) return undefined;
-    throw error;
-  });
-  const randomSecret = (): string => Buffer.from(randomBytes(24)).toString('base64url');
-  const generated = stored ?? { username: 'local', password: randomSecret(), token: randomSecret() };
-  if (!stored) await writeCredentials(file, generated);
+  const generated = (await readStoredCredentials(file)) ?? (await storeNewCredentials(file, runtime));
   const credentials = {
     username: username || generated.username,
     password: password || generated.password,
@@ -80,10 +76,32 @@ async function readCredentials(file: string): Promise<AcceptedCredentials> {
   }
 }
 
-async function writeCredentials(file: string, credentials: AcceptedCredentials): Promise<void> {
-  await makeDirectory(dirname(file), 0o700);
-  await writeFileAtomically(file, file, `${writeJson({ ...credentials })}\n`, 0o600);
+async function readStoredCredentials(file: string): Promise<AcceptedCredentials | undefined> {
+  return readCredentials(file).catch((error: unknown) => {
+    if (error instanceof Failure && isNotFoundError(error.cause)) return undefined;
+    throw error;
+  });
 }
+
+// Under a lock, so that processes which start together have the same credentials, and so that what a killed one left
+// can be removed.
+async function storeNewCredentials(file: string, runtime: Runtime): Promise<AcceptedCredentials> {
+  await makeDirectory(dirname(file), 0o700);
+  const unlock = await acquireLock(file, file, runtime, LOCK_TIMEOUT_MS);
+  try {
+    const stored = await readStoredCredentials(file);
+    if (stored) return stored;
+    await removeStaleReplacements(file);
+    const randomSecret = (): string => Buffer.from(runtime.randomBytes(24)).toString('base64url');
+    const credentials = { username: 'local', password: randomSecret(), token: randomSecret() };
+    await writeFileAtomically(file, file, `${writeJson(credentials)}\n`, 0o600);
+    return credentials;
+  } finally {
+    await unlock();
+  }
+}
+
+const LOCK_TIMEOUT_MS = 10_000;
 
 function requireValid(credentials: AcceptedCredentials): AcceptedCredentials {
   basicAuthorization(credentials.username, credentials.password);

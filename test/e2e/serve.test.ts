@@ -1,4 +1,4 @@
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -114,6 +114,14 @@ describe('svc serve', () => {
       expect((await run(['chat', 'x'], { env })).code).toBe(0);
       expect((await run(['call', 'start', '--project-id', 'a/b', '--op-name', 'x'], { env })).code).toBe(0);
     }
+  });
+
+  it('removes the unfinished credentials of a process that was killed', async () => {
+    const cwd = folder();
+    writeFileSync(join(cwd, '.my.db.credentials.json.1.tmp'), '{"username":"local"');
+    const child = start(['serve', '--json', '--data', 'my.db'], { cwd });
+    await firstLine(child);
+    expect(readdirSync(cwd).filter((name) => name.startsWith('.') || name.endsWith('.lock'))).toEqual([]);
   });
 
   it('takes credentials of a file, and says what is wrong with one', async () => {

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'libsql';
@@ -21,6 +22,17 @@ async function failureOf(path: string): Promise<Failure> {
   if (error instanceof Failure) return error;
   throw new Error('it was opened');
 }
+
+it('a FIFO is not opened as data, and keeps its mode', async () => {
+  const path = join(folder(), 'x.db');
+  execFileSync('mkfifo', ['-m', '644', path]);
+  const { mode } = statSync(path);
+  const error: unknown = await openStore(path, { userId: process.getuid?.(), warn: async () => {} }).catch(
+    (reason: unknown) => reason,
+  );
+  expect(error).toMatchObject({ code: 'local', message: `cannot open the data in ${path}: it is not a regular file` });
+  expect(statSync(path).mode).toBe(mode);
+});
 
 const ours = `pragma application_id = ${APPLICATION_ID}`;
 

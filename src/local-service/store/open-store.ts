@@ -1,4 +1,4 @@
-import { open, stat } from 'node:fs/promises';
+import { constants, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import Database from 'libsql';
 import { Failure } from '../../errors.ts';
@@ -41,13 +41,23 @@ export async function openStore(path: string, trust?: TrustOptions): Promise<Sto
   try {
     await makeDirectory(dirname(path), 0o700);
     if (trust) await requireTrustedFile(path, trust);
-    await (await open(path, 'a', 0o600)).close();
-    const isChecked = (await stat(path)).size <= serviceLimits.checkedDatabaseBytes;
+    const isChecked = (await createDatabaseFile(path)) <= serviceLimits.checkedDatabaseBytes;
     return prepareStore(new Database(path, { timeout: BUSY_TIMEOUT_MS }), path, isChecked);
   } catch (error) {
     if (error instanceof Failure) throw error;
     throw fileFailure(`open the data in ${path}`, error);
   }
+}
+
+// Returns the size. Waits for no reader of a FIFO.
+async function createDatabaseFile(path: string): Promise<number> {
+  const { O_WRONLY, O_APPEND, O_CREAT, O_NONBLOCK = 0 } = constants;
+  const handle = await open(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK, 0o600).catch((error: unknown) => {
+    if (errorCode(error) !== 'ENXIO') throw error;
+  });
+  const found = await handle?.stat().finally(() => handle.close());
+  if (!found?.isFile()) throw new Failure('local', `cannot open the data in ${path}: it is not a regular file`);
+  return found.size;
 }
 
 function prepareStore(database: Database.Database, path: string, isChecked: boolean): Store {
