@@ -1,5 +1,5 @@
 // Makes dist/: what bin/svc.js loads, the libraries included, in few files. docs/decisions/0018 says why it is as it is.
-import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { brotliCompressSync, constants } from 'node:zlib';
 import { build } from 'esbuild';
 import { layered } from './layers.js';
@@ -46,6 +46,12 @@ writeFileSync(
 );
 dropLibraryMaps(dist);
 // What the local service serves to browsers.
-cpSync('src/local-service/page', `${dist}/page`, { recursive: true });
+await build({
+  entryPoints: ['page.html', 'page.css', 'page.js'].map((name) => `src/local-service/page/${name}`),
+  outdir: `${dist}/page`,
+  minify: true,
+  loader: { '.html': 'copy' },
+  logLevel: 'warning',
+});
 writeFileSync(`${dist}/meta.json`, JSON.stringify(metafile));
 writeFileSync(`${dist}/notices.txt`, noticesOf(metafile));

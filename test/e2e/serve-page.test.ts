@@ -189,4 +189,18 @@ describe.skipIf(!executablePath)('the page in a browser', { timeout: 120_000 }, 
     await page.locator('#search').fill('no such text');
     await page.getByText('No records.').waitFor();
   });
+
+  it('answers from a recording that another tool imports', async () => {
+    const har = join(folder(), 'models.har');
+    const { url, env } = await serve(['--record', har]);
+    const response = await fetch(`${url}/v1/models`, { headers: { Authorization: `Bearer ${env.SVC_TOKEN}` } });
+    const body = await response.text();
+    const context = await browser.newContext();
+    onTestFinished(() => context.close());
+    await context.routeFromHAR(har, { notFound: 'abort' });
+    const page = await context.newPage();
+    const replayed = await page.goto('http://localhost/v1/models');
+    expect([replayed?.status(), await replayed?.text()]).toEqual([200, body]);
+    await expect(page.goto('http://localhost/healthz')).rejects.toThrow();
+  });
 });
