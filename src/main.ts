@@ -124,7 +124,7 @@ function isJsonRequested(argv: readonly string[], { SVC_ERROR_FORMAT }: Runtime[
 function resolveErrorFormat(flag: string | undefined, { SVC_ERROR_FORMAT }: Runtime['env']): string {
   const format = flag ?? (SVC_ERROR_FORMAT || 'text');
   if (format === 'json' || format === 'text') return format;
-  throw usageFailure(`SVC_ERROR_FORMAT cannot be ${JSON.stringify(format)}`, 'it is text or json');
+  throw usageFailure(`SVC_ERROR_FORMAT cannot be ${JSON.stringify(format)}`, 'use text or json');
 }
 
 // Runs until the command ends or a signal arrives. After the first signal the command has SHUTDOWN_TIMEOUT_MS to report

@@ -1,2 +1,2 @@
 /** The version of svc, as in package.json; a test holds the two together. */
-export const version = '0.1.0';
+export const version = '0.2.0';

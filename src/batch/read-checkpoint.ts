@@ -154,8 +154,8 @@ function lineLimitFailure(displayPath: string, line: number): Failure {
 }
 
 function invalidEntryFailure(displayPath: string, line: number): Failure {
-  return new Failure('local', `${displayPath}:${line} is not the output of a batch`, {
-    hint: 'choose another file with -o, or remove that line',
+  return new Failure('local', `${displayPath}:${line} is not a result of a batch`, {
+    hint: 'use the output file of --batch, or remove that line',
   });
 }
 

@@ -100,7 +100,7 @@ function fillHint(path: JsonPath, operation: Operation): string {
   const target = flagTarget(operation);
   const name = String(path.at(-1));
   const fill = path.length === target.path.length + 1 ? target.fields[name]?.fill : undefined;
-  return fill === 'project' || fill === 'model' ? `; SVC_${name.toUpperCase()} or the profile can give it` : '';
+  return fill === 'project' || fill === 'model' ? `; or set SVC_${name.toUpperCase()}, or ${name} in the profile` : '';
 }
 
 function firstOccurrence(draft: Draft, { code, path }: Finding): string {

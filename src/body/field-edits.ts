@@ -12,7 +12,7 @@ import type { FlagTarget } from '../operations/flag-target.ts';
 import type { BodyDependencies } from './body-dependencies.ts';
 import type { Edit } from './edit.ts';
 import type { EditResult } from './edit-result.ts';
-import { fileReferenceLabel, readFileReference } from './file-reference.ts';
+import { fileReferenceHint, fileReferenceLabel, readFileReference } from './file-reference.ts';
 import { decodeUtf8Text, isIssue, parseJsonSource, stripFinalNewline } from './json-source.ts';
 
 /** The edits of the flags that name fields of the body, in the order of the fields. */
@@ -71,7 +71,8 @@ async function jsonEdit(
   const bytes = word.startsWith('@') ? await readFileReference(word, dependencies) : word;
   const sourceLabel = fileReferenceLabel(word) ?? label;
   const source = parseJsonSource(sourceLabel, bytes);
-  if (isIssue(source)) return { ...source, path: formatJsonPath(path) };
+  if (isIssue(source))
+    return { ...source, path: formatJsonPath(path), message: source.message + fileReferenceHint(word) };
   return { path, text: rawBytes(rootOf(source.doc)), origin: { label: sourceLabel, source } };
 }
 

@@ -10,3 +10,8 @@ export function fileReferenceLabel(word: string): string | undefined {
   if (!word.startsWith('@')) return undefined;
   return word === '@-' ? 'stdin' : word.slice(1);
 }
+
+/** The end of a message about an argument that is not JSON: how to read a file, if the argument looks like its name. */
+export function fileReferenceHint(word: string): string {
+  return /^[\w./~-]+\.\w+$/.test(word) ? `; to read a file, write @${word}` : '';
+}

@@ -15,7 +15,11 @@ export function stdinClaim(operation: Operation, args: readonly string[], flags:
     ...stdinArguments(operation, args).map(() => 'the argument -'),
     ...fileReferenceFlags(operation).flatMap((name) => (getStringFlag(flags, name) === '@-' ? [`--${name} @-`] : [])),
   ];
-  if (claims.length > 1) throw usageFailure(`stdin can be read once, and ${claims.join(' and ')} both want it`);
+  if (claims.length > 1)
+    throw usageFailure(
+      `stdin can be read only once, but ${claims.join(' and ')} both name it`,
+      'use a file for one of them',
+    );
   return claims[0];
 }
 

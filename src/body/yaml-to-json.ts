@@ -50,7 +50,8 @@ function parseYaml(text: string): Document.Parsed {
     throw error;
   }
   const [problem] = [...doc.errors, ...doc.warnings].sort((left, right) => left.pos[0] - right.pos[0]);
-  if (problem?.code === 'MULTIPLE_DOCS') throw new YamlError('several documents; a body is one', problem.pos[0]);
+  if (problem?.code === 'MULTIPLE_DOCS')
+    throw new YamlError('it has several documents, but a body is one', problem.pos[0]);
   if (problem) throw new YamlError(problem.message, problem.pos[0]);
   if (doc.directives.yaml.explicit && doc.directives.yaml.version !== '1.2')
     throw new YamlError('%YAML 1.1; only YAML 1.2 is accepted', 0);
@@ -108,7 +109,7 @@ function scalarJson(scalar: Scalar): string {
 function numberJson(scalar: Scalar, source: string, value: number): string {
   if (/^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(source)) return source;
   if (!Number.isFinite(value) && /[a-z]/i.test(source.replace(/e/gi, '')))
-    throw new YamlError(`${source} is not JSON; use null or a number`, offsetOf(scalar));
+    throw new YamlError(`${source} is not a JSON number; use null`, offsetOf(scalar));
   const [, sign = '', whole = '', fraction = '', power = ''] =
     /^([-+]?)0*(\d*)\.?(\d*)((?:[eE][-+]?\d+)?)$/.exec(source) ?? [];
   return `${sign === '-' ? '-' : ''}${whole || '0'}${fraction && `.${fraction}`}${power}`;

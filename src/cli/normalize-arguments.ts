@@ -63,7 +63,7 @@ function rejectFlagAsValue(word: string, value: string, flags: readonly Flag[]):
   if (!isFlag) return;
   const long = flags.find(({ short }) => short !== undefined && word.endsWith(short))?.name;
   const full = word.startsWith('--') ? word : `--${long}`;
-  throw usageFailure(`${word} needs a value, and ${value} is a flag`, `if it is the value, write ${full}=${value}`);
+  throw usageFailure(`${word} needs a value, but ${value} is a flag`, `if it is the value, write ${full}=${value}`);
 }
 
 function rejectSecretArgument(word: string, flags: readonly Flag[]): void {
@@ -71,7 +71,9 @@ function rejectSecretArgument(word: string, flags: readonly Flag[]): void {
   if (name === undefined || flags.some((flag) => flag.name === name)) return;
   throw usageFailure(
     `--${name} is not accepted: other users can see the arguments of a process`,
-    'use svc auth login with --token-stdin or --password-stdin, or set SVC_TOKEN, or SVC_USERNAME and SVC_PASSWORD',
+    name === 'password'
+      ? 'run: svc auth login --password-stdin, or set SVC_USERNAME and SVC_PASSWORD'
+      : 'run: svc auth login --token-stdin, or set SVC_TOKEN',
   );
 }
 

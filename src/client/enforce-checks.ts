@@ -35,6 +35,11 @@ export async function enforceChecks(
 function emptyGroupWarnings(trajectoryChecks: TrajectoryChecks): StreamedFinding[] {
   if (trajectoryChecks.groupCount() > 0 || trajectoryChecks.structureErrors().length > 0) return [];
   return [
-    { level: 'warning', path: 'trajectory_groups', at: '', message: 'has no group, so nothing can be trained on' },
+    {
+      level: 'warning',
+      path: 'trajectory_groups',
+      at: '',
+      message: 'contains no group, so the job contains no training signal',
+    },
   ];
 }

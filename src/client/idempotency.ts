@@ -26,13 +26,13 @@ export function isIdempotent(effect: Operation['effect']): boolean {
 export function retryAdvice(effect: Operation['effect']): string {
   switch (effect) {
     case 'read':
-      return 'the request changes nothing: run the command again';
+      return 'the request only reads data: run the command again';
     case 'keyed':
-      return 'running it again with the same ids is safe; with other ids it could be applied twice';
+      return 'it is safe to run it again with the same ids; with other ids it may be applied twice';
     case 'paid':
-      return 'running it again could be charged twice';
+      return 'if you run it again, you may be charged twice';
     case 'once':
-      return 'running it again could apply it twice';
+      return 'if you run it again, it may be applied twice';
   }
 }
 

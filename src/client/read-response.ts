@@ -5,11 +5,11 @@ import { getHeader, type Response } from '../http/message.ts';
 import { rateLimitHeaders } from '../http/rate-limit-headers.ts';
 import { responseRequestId } from '../http/verbose-log.ts';
 import { JsonError } from '../json/json-error.ts';
-import { getMember, kindOf, rootOf } from '../json/json-node.ts';
+import { getMember, itemsOf, kindOf, rootOf } from '../json/json-node.ts';
 import { type JsonDocument, parseJson } from '../json/parse-json.ts';
 import { exchangeErrorReason, failureFromError } from './failure.ts';
 import { retryAdvice } from './idempotency.ts';
-import type { RequestContext } from './request-context.ts';
+import { type RequestContext, serviceName } from './request-context.ts';
 
 const MAX_RESPONSE_BYTES = 32 * 1024 * 1024;
 
@@ -26,10 +26,11 @@ export interface ParsedResponse {
 /** Reads the whole body of a 2xx response. Throws a Failure if it does not arrive completely. */
 export async function readResponse(response: Response, context: RequestContext): Promise<ParsedResponse> {
   const bytes = await readResponseBytes(response, context);
+  const subject = `the response from ${serviceName(context.target)}`;
   const doc = parseResponseJson(bytes);
   if (doc instanceof JsonError) {
     const failure = invalidResponseFailure(
-      bytes.length === 0 ? 'the response is empty' : `the response is not valid JSON: ${doc.message}`,
+      bytes.length === 0 ? `${subject} is empty` : `${subject} is not valid JSON: ${doc.message}`,
       response,
       context,
     );
@@ -37,9 +38,11 @@ export async function readResponse(response: Response, context: RequestContext):
   }
   const { member: resultField } = context.operation.result;
   const isObject = kindOf(rootOf(doc)) === 'object';
-  if (isObject && getMember(rootOf(doc), resultField)) return { bytes, doc, failure: undefined };
-  const problem = isObject ? `has no "${resultField}"` : 'is not an object';
-  return { bytes, doc, failure: invalidResponseFailure(`the response ${problem}`, response, context) };
+  const result = isObject ? getMember(rootOf(doc), resultField) : undefined;
+  const hasNoChoice = context.operation.result.as === 'chat' && result && itemsOf(result).next().done === true;
+  if (result && !hasNoChoice) return { bytes, doc, failure: undefined };
+  const problem = isObject ? `has no ${hasNoChoice ? 'choice' : `"${resultField}"`}` : 'is not an object';
+  return { bytes, doc, failure: invalidResponseFailure(`${subject} ${problem}`, response, context) };
 }
 
 /** The failure of a response that breaks the interface: the request was applied all the same. */

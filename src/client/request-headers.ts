@@ -22,7 +22,8 @@ export function parseHeaderFlags(values: readonly string[]): Headers {
     // The value is not repeated: it may be a secret.
     if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name))
       throw usageFailure('--header needs a name and a value', "write -H 'Name: value'");
-    if (RESERVED_HEADERS.includes(name.toLowerCase())) throw usageFailure(`--header cannot set ${name}`, 'svc sets it');
+    if (RESERVED_HEADERS.includes(name.toLowerCase()))
+      throw usageFailure(`--header cannot set ${name}`, 'svc sets that header itself');
     if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value))
       throw usageFailure(`--header ${name} has characters that a header cannot carry`);
     return [name, value] as const;

@@ -55,6 +55,8 @@ function parseIssue(entry: JsonNode): { path: JsonPath; message: string }[] {
 
 function nonJsonMessage(bytes: Uint8Array): string | undefined {
   const text = new TextDecoder().decode(bytes);
-  const readable = /<html|<!doctype/i.test(text) ? (/<title>([^<]*)/i.exec(text)?.[1] ?? 'an HTML page') : text;
+  const readable = /<html|<!doctype/i.test(text)
+    ? (/<title>([^<]*)/i.exec(text)?.[1] ?? 'the response is an HTML page')
+    : text;
   return readable.trim() || undefined;
 }

@@ -27,7 +27,7 @@ export async function failureFromStatus(response: Response, context: RequestCont
       ? `;${mayBeApplied(context).replace(' and', ' the request')}`
       : '';
   const detail = location ? undefined : withoutStatus(serviceError.message, statusText, statusLine);
-  return new Failure(code, `${summary}${suffix}${detail ? `: ${detail}` : ''}`, {
+  return new Failure(code, `${summary}${detail ? `: ${detail}` : ''}${suffix}`, {
     summary,
     url: context.target.url.href,
     status,
@@ -69,7 +69,8 @@ function statusSummary(
 
 // Many services repeat the words of the status.
 function withoutStatus(message: string | undefined, statusText: string, statusLine: string): string | undefined {
-  return message === undefined || [statusText, statusLine].includes(message.trim()) ? undefined : message;
+  const text = message?.trim().replace(/\.$/, '');
+  return text === undefined || [statusText, statusLine].includes(text) ? undefined : text;
 }
 
 // A service may also name headers, queries, or fields that only it knows.
@@ -80,7 +81,7 @@ function isBodyPath([first]: JsonPath, { operation }: RequestContext): boolean {
 function statusHint(
   code: FailureCode,
   status: number,
-  { effect, target: { profile } }: RequestContext,
+  { effect, target: { profile, url } }: RequestContext,
   requestedWait: { waitMs: number; now: number } | undefined,
 ): string | undefined {
   if (status === 403) return 'ask for permission on the service, or use another --profile or --project-id';
@@ -88,6 +89,7 @@ function statusHint(
     return `to store other credentials, run: svc auth login --profile ${profile}; to see which are used: svc auth status`;
   if (code === 'limited')
     return requestedWait ? retryAfterHint(requestedWait.waitMs, requestedWait.now) : 'run the command again later';
+  if (status === 404) return `check the base URL: the request went to ${url.href}`;
   return code === 'failed' || code === 'unknown' ? retryAdvice(effect) : undefined;
 }
 

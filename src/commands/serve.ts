@@ -133,7 +133,7 @@ function readServeOptions(flags: FlagValues, runtime: Runtime): ServeOptions {
 function parsePort(text: string): number {
   const port = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN;
   if (port >= 0 && port <= 65_535) return port;
-  throw usageFailure(`--port cannot be ${JSON.stringify(text)}`, 'it is a number from 0 to 65535');
+  throw usageFailure(`--port cannot be ${JSON.stringify(text)}`, 'use a number from 0 to 65535');
 }
 
 function parseLogFormat(text: string): RequestLogFormat {

@@ -1,22 +1,24 @@
 import { usageFailure } from '../errors.ts';
 
+const EXAMPLE_HINT = 'use a URL like https://api.example.com';
+
 /** A base URL, checked: http or https, with an optional path prefix and nothing else. Throws usage, naming `source`. */
 export function parseBaseUrl(text: string, source: string): URL {
   // The URL parser removes line breaks and tabs silently; what is sent must be what was typed.
   if (!URL.canParse(text) || /[\s\p{Cc}]/u.test(text))
-    throw usageFailure(
-      `${source}: ${JSON.stringify(redactUserInfo(text))} is not a valid URL`,
-      'use a URL like https://api.example.com',
-    );
+    throw usageFailure(`${source}: ${JSON.stringify(redactUserInfo(text))} is not a valid URL`, EXAMPLE_HINT);
   const url = new URL(text);
   if (url.protocol !== 'https:' && url.protocol !== 'http:') {
-    throw usageFailure(`${source}: a base URL must start with https:// or http://`);
+    throw usageFailure(`${source}: a base URL must start with https:// or http://`, EXAMPLE_HINT);
   }
   // The text is not shown: the part before the @ may be a password.
   if (url.username || url.password)
-    throw usageFailure(`${source}: a base URL cannot contain a user name or password`, 'run: svc auth login');
+    throw usageFailure(
+      `${source}: a base URL cannot contain a user name or password`,
+      'remove it; svc auth login stores credentials',
+    );
   if (url.search || url.hash || /[?#]/.test(text))
-    throw usageFailure(`${source}: a base URL cannot contain a query or a fragment`);
+    throw usageFailure(`${source}: a base URL cannot contain a query or a fragment`, EXAMPLE_HINT);
   return url;
 }
 

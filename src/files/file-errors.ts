@@ -42,16 +42,16 @@ export async function pathExists(path: string): Promise<boolean> {
 }
 
 const messagesByCode: { readonly [code: string]: string } = {
-  ENOENT: 'there is no such file or folder',
-  ENOTDIR: 'a part of the path is not a folder',
-  EISDIR: 'it is a folder',
-  EEXIST: 'something else has that name',
+  ENOENT: 'no such file or directory',
+  ENOTDIR: 'a part of the path is not a directory',
+  EISDIR: 'it is a directory',
+  EEXIST: 'a file of that name already exists',
   EACCES: 'permission denied',
-  EPERM: 'it is not permitted',
+  EPERM: 'operation not permitted',
   EROFS: 'the file system is read-only',
   ENOSPC: 'the disk is full',
-  EDQUOT: 'the disk quota is used up',
+  EDQUOT: 'the disk quota is exhausted',
   EIO: 'the disk reports an error',
-  ELOOP: 'its links lead in a circle',
+  ELOOP: 'too many symbolic links',
   EMFILE: 'too many files are open',
 };

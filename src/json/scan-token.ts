@@ -40,7 +40,7 @@ export function scanLiteral(bytes: Buffer, from: number): number {
   while (isLetter(bytes[end])) end += 1;
   const word = bytes.toString('latin1', from, end);
   if (word === 'true' || word === 'false' || word === 'null') return end;
-  if (word === 'NaN' || word === 'Infinity') throw new JsonError(`${word} is not JSON; use null or a number`, from);
+  if (word === 'NaN' || word === 'Infinity') throw new JsonError(`${word} is not a JSON number; use null`, from);
   if (end === bytes.length && word !== '' && ['true', 'false', 'null'].some((whole) => whole.startsWith(word))) {
     throw new JsonError('the text ends too early', end);
   }
@@ -72,7 +72,7 @@ function scanDigits(bytes: Buffer, from: number, start: number): number {
   if (at >= bytes.length) throw new JsonError('the text ends inside a number', at);
   const isInfinity = bytes.toString('latin1', at, at + 8) === 'Infinity';
   throw new JsonError(
-    isInfinity ? '-Infinity is not JSON; use null or a number' : 'a malformed number',
+    isInfinity ? '-Infinity is not a JSON number; use null' : 'a malformed number',
     isInfinity ? start : at,
   );
 }

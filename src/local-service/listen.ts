@@ -102,7 +102,9 @@ async function bindPort(server: Server, port: number): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error) => {
       const reason = errorCode(error) === 'EADDRINUSE' ? 'it is in use' : error.message;
-      reject(new Failure('local', `cannot listen on port ${port}: ${reason}`, { hint: '--port 0 takes a free one' }));
+      reject(
+        new Failure('local', `cannot listen on port ${port}: ${reason}`, { hint: 'use --port 0 for any free port' }),
+      );
     });
     server.listen(port, '127.0.0.1', resolve);
   });

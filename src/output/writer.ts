@@ -59,7 +59,9 @@ export function createStreamWriter(stream: OutputStream, { name, isStderr = fals
 
 async function styleText(text: string, style: TextStyle): Promise<string> {
   const { applyStyle } = await import('./text-style.ts');
-  return applyStyle(text, style);
+  // Of an error or a warning only the label has a color; the text and the next step stay plain.
+  const label = style === 'dim' ? text : (/^svc:(?: warning:)?/.exec(text)?.[0] ?? text);
+  return applyStyle(label, style) + text.slice(label.length);
 }
 
 function writeToStream(stream: OutputStream, bytes: string | Uint8Array, name: string): Promise<void> {

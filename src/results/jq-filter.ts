@@ -84,6 +84,7 @@ function messageOf(stderr: string): string {
   const message = lines
     .join('\n')
     .replace(/^jq: error(?: \(at [^)]*\))?: /gm, '')
+    .replace(/^jq: error \(at [^)]*\)/gm, 'error')
     .replace(/ at <top-level>, line \d+, column \d+:/, ':');
   return message.slice(0, MAX_MESSAGE_CHARS) || 'the filter stopped with an error';
 }

@@ -108,7 +108,7 @@ describe('a journal', () => {
     expect(Array.from(table.lines())).toEqual([4]);
     writeFileSync(path, '{"line":1,"exit_code":0,"applied":"yes"}\nhello\n{}\n');
     await expect(readCheckpoint(path, 'out.jsonl', 0, createLineIndex())).rejects.toThrow(
-      'out.jsonl:2 is not the output of a batch',
+      'out.jsonl:2 is not a result of a batch',
     );
   });
 

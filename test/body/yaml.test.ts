@@ -69,15 +69,19 @@ logit_bias: {42: -1, 1e400: 1e400}
     [
       '.nan',
       'messages: []\ntemperature: .nan\n',
-      'body.yaml:2:14: not a YAML body: .nan is not JSON; use null or a number',
+      'body.yaml:2:14: not a YAML body: .nan is not a JSON number; use null',
     ],
-    ['.inf', 'temperature: -.inf\n', 'body.yaml:1:14: not a YAML body: -.inf is not JSON; use null or a number'],
+    ['.inf', 'temperature: -.inf\n', 'body.yaml:1:14: not a YAML body: -.inf is not a JSON number; use null'],
     [
       '%YAML 1.1',
       '%YAML 1.1\n---\nmessages: []\n',
       'body.yaml:1:1: not a YAML body: %YAML 1.1; only YAML 1.2 is accepted',
     ],
-    ['two documents', 'a: 1\n---\nb: 2\n', 'body.yaml:2:1: not a YAML body: several documents; a body is one'],
+    [
+      'two documents',
+      'a: 1\n---\nb: 2\n',
+      'body.yaml:2:1: not a YAML body: it has several documents, but a body is one',
+    ],
     ['a key that is an array', 'messages: []\n? [a]\n: 1\n', 'body.yaml:2:3: not a YAML body: a key must be a string'],
     ['a duplicate key', 'a: 1\na: 2\n', 'body.yaml:2:1: not a YAML body: Map keys must be unique'],
     ['a tab', 'a:\n\t- 1\n', 'body.yaml:2:'],

@@ -120,7 +120,7 @@ describe('a reply', () => {
     });
     const lost = await start({ pieces: [new Error('reset')] });
     expect(lost).toMatchObject({ code: 8, stdout: '' });
-    expect(lost.stderr).toContain('running it again with the same ids is safe');
+    expect(lost.stderr).toContain('it is safe to run it again with the same ids');
   });
 });
 
@@ -163,15 +163,15 @@ describe('a status says what became of the request', () => {
     [422, [], 5, 'no', 'https://svc.test returned 422: because'],
     [425, [], 9, 'no', 'https://svc.test returned 425: because'],
     [429, [['Retry-After', '7']], 9, 'no', 'the service asks to wait 7 s: run the command again after '],
-    [500, [], 6, 'unknown', 'https://svc.test returned 500; the request may have been applied: because'],
-    [501, [], 6, 'unknown', 'https://svc.test returned 501; the request may have been applied: because'],
-    [502, [], 8, 'unknown', 'https://svc.test returned 502; the request may have been applied: because'],
-    [503, [], 6, 'unknown', 'https://svc.test returned 503; the request may have been applied: because'],
+    [500, [], 6, 'unknown', 'https://svc.test returned 500: because; the request may have been applied'],
+    [501, [], 6, 'unknown', 'https://svc.test returned 501: because; the request may have been applied'],
+    [502, [], 8, 'unknown', 'https://svc.test returned 502: because; the request may have been applied'],
+    [503, [], 6, 'unknown', 'https://svc.test returned 503: because; the request may have been applied'],
     [503, [['Retry-After', '1']], 9, 'no', 'https://svc.test returned 503: because'],
-    [504, [], 8, 'unknown', 'https://svc.test returned 504; the request may have been applied: because'],
-    [520, [], 8, 'unknown', 'https://svc.test returned 520; the request may have been applied: because'],
-    [524, [], 8, 'unknown', 'https://svc.test returned 524; the request may have been applied: because'],
-    [599, [], 6, 'unknown', 'https://svc.test returned 599; the request may have been applied: because'],
+    [504, [], 8, 'unknown', 'https://svc.test returned 504: because; the request may have been applied'],
+    [520, [], 8, 'unknown', 'https://svc.test returned 520: because; the request may have been applied'],
+    [524, [], 8, 'unknown', 'https://svc.test returned 524: because; the request may have been applied'],
+    [599, [], 6, 'unknown', 'https://svc.test returned 599: because; the request may have been applied'],
   ])('%i %j is exit %i, applied %s', async (status, headers, code, applied, message) => {
     const answer = {
       status,
@@ -252,7 +252,7 @@ describe('errors of a service are understood in every shape', () => {
       'svc: https://svc.test returned 502; the request may have been applied',
       '  request id: r-1',
       '  feedback to replace, if applied: fb-1',
-      '  running it again could apply it twice',
+      '  if you run it again, it may be applied twice',
       '',
     ]);
   });
@@ -416,7 +416,7 @@ describe('a streamed chat', () => {
     ['the end without a finish reason', stream(text('a')), 11, 'a\n', /without a finish reason/],
     ['a cut', stream(text('a'), new Error('reset')), 11, 'a\n', /stream was cut: reset/],
     ['a cut before the first event', stream(': ping\n\n', new Error('reset')), 8, '', /no response came: reset/],
-    ['nothing at all', stream(), 11, '', /the response is empty/],
+    ['nothing at all', stream(), 11, '', /the response from \S+ is empty/],
     ['an event that is not JSON', stream(text('a'), event('{"a":')), 11, 'a\n', /not JSON/],
     ['one of two choices missing', stream(text('a'), finish('stop', 0), done), 0, 'a\n', /^$/],
   ])('%s', async (_, answer, code, stdout, message) => {

@@ -517,7 +517,7 @@ describe('a command line that is wrong', () => {
     ['--rate fast', /--rate cannot be "fast"/, ['--rate', 'fast']],
     ['--rate 0', /--rate cannot be "0"/, ['--rate', '0']],
     ['--shard 4/3', /--shard cannot be "4\/3"/, ['--shard', '4/3']],
-    ['two readers of stdin', /both want it/, ['--batch', '-', '--messages', '@-']],
+    ['two readers of stdin', /both name it/, ['--batch', '-', '--messages', '@-']],
   ])('%s', async (_, message, args) => {
     const { run, counts, cwd } = await scene(many(2));
     const { code, stdout, stderr } = await run(args, { stdin: '' });
@@ -533,14 +533,14 @@ describe('a command line that is wrong', () => {
       const { counts, cwd, env } = await scene([]);
       const { code, stderr } = await svc(['chat', 'hi', flag], { cwd, env });
       expect(code).toBe(2);
-      expect(stderr).toContain(`${flag.replace(/=.*/, '')} belongs to --batch`);
+      expect(stderr).toContain(`${flag.replace(/=.*/, '')} works only with --batch`);
       expect(counts.size).toBe(0);
     },
   );
 
   it.each<[string, number, RegExp, string[]]>([
     ['a file that is not there', 12, /cannot read none.jsonl/, ['--batch', 'none.jsonl']],
-    ['a folder', 12, /cannot read \.: it is a folder/, ['--batch', '.']],
+    ['a folder', 12, /cannot read \.: it is a directory/, ['--batch', '.']],
     ['no credentials', 4, /no token/, ['-o', 'out.jsonl']],
     ['a default that cannot be read', 3, /--seed/, ['--seed', 'x']],
   ])('%s', async (_, expected, message, args) => {

@@ -176,7 +176,7 @@ describe('stdin', () => {
     const twice = await body(['chat', '-f', '-', '--tools', '@-'], { stdin: '{}' });
     expect(twice).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('stdin can be read once, and --file - and --tools @- both want it'),
+      stderr: expect.stringContaining('stdin can be read only once, but --file - and --tools @- both name it'),
     });
     for (const args of [
       ['train', '-', '--experimental-config', '@-'],

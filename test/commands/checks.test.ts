@@ -42,8 +42,8 @@ describe('errors that always stop a request (row 1)', () => {
     ['not JSON', '{"a":1,}', /stdin:1:7: not JSON: a comma/],
     ['truncated', '{"messages":[', /stdin:1:14: not JSON: the text ends too early/],
     ['on a later line', '{\n "messages": x\n}', /stdin:2:14: not JSON: unexpected "x"/],
-    ['NaN', '{"temperature":NaN}', /NaN is not JSON/],
-    ['Infinity', '{"temperature":-Infinity}', /-Infinity is not JSON/],
+    ['NaN', '{"temperature":NaN}', /NaN is not a JSON number/],
+    ['Infinity', '{"temperature":-Infinity}', /-Infinity is not a JSON number/],
     [
       'invalid UTF-8',
       Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]),
@@ -366,7 +366,7 @@ describe('findings name the place a value came from', () => {
     const { stderr } = await run('feedback replace', '', ['--feedback-type', 'x']);
     expect(stderr).toContain('  --feedback-id: is required\n');
     expect(stderr).toContain('  --payload: is required\n');
-    expect(stderr).toContain('  --project-id: is required; SVC_PROJECT_ID or the profile can give it\n');
+    expect(stderr).toContain('  --project-id: is required; or set SVC_PROJECT_ID, or project_id in the profile\n');
   });
 });
 

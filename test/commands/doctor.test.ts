@@ -146,10 +146,10 @@ describe('svc doctor', () => {
     [
       'a --cacert that is not there',
       12,
-      'cannot read none.pem (--cacert): there is no such file or folder',
+      'cannot read none.pem (--cacert): no such file or directory',
       { flags: ['--cacert', 'none.pem'], env: { ...credentials, SVC_BASE_URL: 'https://a.invalid' } },
     ],
-    ['no credentials', 4, 'there are no credentials for any address', { cwd: () => home(here) }],
+    ['no credentials', 4, 'no credentials are set for any base URL', { cwd: () => home(here) }],
     [
       'credentials of another address',
       4,
@@ -177,7 +177,7 @@ describe('svc doctor', () => {
     [
       'a credential over plain http',
       13,
-      'http://a.invalid is plain http, where anybody on the way can read the basic credential',
+      'http://a.invalid is plain http, so anyone on the network could read the basic credential',
       { env: { ...credentials, SVC_BASE_URL: 'http://a.invalid' } },
     ],
     [
@@ -189,7 +189,7 @@ describe('svc doctor', () => {
     [
       'a store that others may read',
       13,
-      /^others may use the profiles in .*config\.json \(0644\)$/,
+      /^other users can read the profiles in .*config\.json \(0644\)$/,
       { env: credentials, cwd: () => home(here, { file: 0o644 }) },
     ],
   ])('finds %s: exit %i', async (_, code, message, { flags = [], env = {}, cwd = home }) => {
@@ -202,12 +202,12 @@ describe('svc doctor', () => {
     [
       'a folder that others may look into',
       (cwd) => chmodSync(join(cwd, 'config'), 0o755),
-      /^others may look into .*config \(0755\)$/,
+      /^other users can list .*config \(0755\)$/,
     ],
     [
       'a lock that is left',
       (cwd) => writeFileSync(join(cwd, 'config', 'config.json.lock'), ''),
-      /config\.json\.lock is there, because/,
+      /config\.json\.lock exists: another svc/,
     ],
   ])('only warns of %s', async (_, prepare, message) => {
     const server = await rawServer(() => {});
@@ -273,7 +273,7 @@ describe('svc doctor', () => {
     const taken = await doctor(['--local'], {}, cwd);
     expect(taken).toMatchObject({
       code: 12,
-      warnings: [expect.stringMatching(/^the data folder .*data cannot be used: /)],
+      warnings: [expect.stringMatching(/^the data directory .*data cannot be used: /)],
     });
     expect((await doctor(['--local', '--probe'])).told.probe).toMatchObject({ status: 200 });
   });

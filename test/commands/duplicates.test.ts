@@ -187,7 +187,9 @@ describe('the ledger of svc train', () => {
     const { code, stderr } = await run(train);
     expect({ code, stderr }).toEqual({
       code: 12,
-      stderr: expect.stringMatching(/^svc: cannot write the job history .*: it is a folder\n {2}set SVC_DATA_DIR to/),
+      stderr: expect.stringMatching(
+        /^svc: cannot write the job history .*: it is a directory\n {2}set SVC_DATA_DIR to/,
+      ),
     });
     expect(recorded).toEqual([]);
   });
@@ -210,7 +212,7 @@ describe('the ledger of svc train', () => {
     expect({ code, stdout, stderr }).toEqual({
       code: 0,
       stdout: `{"id":"${id}"}\n`,
-      stderr: expect.stringMatching(/^svc: warning: could not record the outcome of the job, .*it is a folder/),
+      stderr: expect.stringMatching(/^svc: warning: could not record the outcome of the job, .*it is a directory/),
     });
   });
 });

@@ -22,7 +22,7 @@ function network(): { send: Send; recorded: Recorded[] } {
     statusText: 'OK',
     headers: [['Content-Type', 'application/json']],
     body: (async function* () {
-      yield Buffer.from('{"id":"1","trace_id":"2","choices":[],"model":"m","usage":{}}');
+      yield Buffer.from('{"id":"1","trace_id":"2","choices":[{"index":0}],"model":"m","usage":{}}');
     })(),
   }));
 }
@@ -451,7 +451,11 @@ describe('the store', () => {
   });
 
   it.each([
-    ['is a file', (path: string) => writeFileSync(path, ''), /cannot write .*config\.json: (something else|a part)/],
+    [
+      'is a file',
+      (path: string) => writeFileSync(path, ''),
+      /cannot write .*config\.json: (a file of that name|a part)/,
+    ],
     ['cannot be made', (path: string) => symlinkSync('/proc/none/x', path), /cannot write .*config\.json: /],
   ])('in a folder that %s is exit 12', async (_, make, message) => {
     const cwd = folder();

@@ -103,7 +103,9 @@ describe('what is sent', () => {
 
   it.each(['', '\n \n', '[]'])('nothing to train on is told: %j', async (text) => {
     const result = await sent(['empty.jsonl', '--model-id', modelId], { cwd: files({ 'empty.jsonl': text }) });
-    expect(result.stderr).toContain('warning: trajectory_groups: has no group, so nothing can be trained on');
+    expect(result.stderr).toContain(
+      'warning: trajectory_groups: contains no group, so the job contains no training signal',
+    );
     expect(result.code).toBe(0);
   });
 
@@ -215,7 +217,7 @@ describe('what is not sent', () => {
       '{"trajectories":[{"reward":""}]}',
     ],
     ['broken gzip', ['half.gz'], 12, /cannot read half\.gz: it is broken gzip/],
-    ['no such file', ['ok.jsonl', 'gone.jsonl'], 12, /cannot read gone\.jsonl: there is no such file/],
+    ['no such file', ['ok.jsonl', 'gone.jsonl'], 12, /cannot read gone\.jsonl: no such file/],
     ['an empty folder', ['none'], 12, /there is nothing to send in none/],
     [
       '--set into trajectories',

@@ -29,7 +29,7 @@ async function sent(
     statusText: 'OK',
     headers: [['Content-Type', 'application/json']],
     body: (async function* () {
-      yield Buffer.from('{"id":"1","trace_id":"2","choices":[],"model":"m","usage":{}}');
+      yield Buffer.from('{"id":"1","trace_id":"2","choices":[{"index":0}],"model":"m","usage":{}}');
     })(),
   }));
   const result = await svc(args, { cwd, send, ...more });
@@ -71,7 +71,7 @@ describe('a credential_command', () => {
     [
       'prints two lines',
       'printf "secret-1\\nsecret-2\\n"',
-      'is empty or contains characters that a header cannot carry',
+      'is empty or contains characters that an HTTP header cannot contain',
     ],
     ['takes too long', 'printf secret-1; exec sleep 30', 'took longer than 10 s'],
     ['leaves a child that holds its stdout', 'printf secret-1; sleep 30', 'took longer than 10 s'],

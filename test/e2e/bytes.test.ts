@@ -9,7 +9,7 @@ async function sent(
   stdin = '',
 ): Promise<{ head: string; body: Buffer; code: number | null; stderr: string }> {
   const server = await rawServer((socket) =>
-    socket.end(httpAnswer('{"id":"1","trace_id":"2","choices":[],"paths":[]}')),
+    socket.end(httpAnswer('{"id":"1","trace_id":"2","choices":[{"index":0}],"paths":[]}')),
   );
   const { code, stderr } = await run(args, { stdin, env: { ...credentials, SVC_BASE_URL: server.url } });
   const [request = Buffer.alloc(0)] = server.received;
@@ -89,7 +89,7 @@ describe('bytes on the wire', () => {
   });
 
   it('a base URL keeps its prefix and does not double /v1 or /v1/preview', async () => {
-    const server = await rawServer((socket) => socket.end(httpAnswer('{"choices":[]}')));
+    const server = await rawServer((socket) => socket.end(httpAnswer('{"choices":[{"index":0}]}')));
     for (const base of ['', '/', '/v1', '/v1/', '/proxy/v1', '/proxy/'])
       await run(['chat', 'x', '--no-stdin'], { env: { ...credentials, SVC_BASE_URL: server.url + base } });
     for (const base of ['/v1/preview', '/x/v1/preview/', '/v1'])
@@ -105,7 +105,7 @@ describe('bytes on the wire', () => {
   });
 
   it('Accept asks for events only when the body asks for a stream', async () => {
-    const server = await rawServer((socket) => socket.end(httpAnswer('{"choices":[]}')));
+    const server = await rawServer((socket) => socket.end(httpAnswer('{"choices":[{"index":0}]}')));
     for (const flags of [[], ['--stream'], ['--no-stream']])
       await run(['chat', 'x', '--no-stdin', ...flags], { env: { ...credentials, SVC_BASE_URL: server.url } });
     const accepted = server.received.map((request) => /^accept: (.*)\r$/im.exec(request.toString())?.[1]);

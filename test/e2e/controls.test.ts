@@ -150,7 +150,7 @@ const paths: readonly Path[] = [
   {
     name: 'headers under -v',
     args: [...chat, '-v', '--no-stream'],
-    answer: whole('{"choices":[]}', '200 OK', `X-A: ${header}\r\n`),
+    answer: whole('{"choices":[{"index":0}]}', '200 OK', `X-A: ${header}\r\n`),
     only: c1,
   },
   {

@@ -37,7 +37,6 @@ describe
       const { url, env } = await serve();
       const cwd = folder();
       cpSync(join(root, 'test/demo'), cwd, { recursive: true });
-      cpSync(join(root, 'test/demo/documentation'), cwd, { recursive: true });
       mkdirSync(join(cwd, 'bin'));
       const command = (name: string, line: string): void =>
         writeFileSync(join(cwd, 'bin', name), `#!/bin/sh\nexec ${line} "$@"\n`, { mode: 0o755 });
@@ -96,7 +95,7 @@ async function runIn(
   { url, cwd, env }: { url: string; cwd: string; env: Readonly<Record<string, string>> },
   text: string,
 ): Promise<{ code: number | null; output: string }> {
-  writeFileSync(join(cwd, '.example.sh'), `stty cols 100\n${text.replaceAll(EXAMPLE_URL, url)}\n`);
+  writeFileSync(join(cwd, '.example.sh'), `stty cols 120\n${text.replaceAll(EXAMPLE_URL, url)}\n`);
   const child = spawn('script', ['-qec', 'bash .example.sh', '/dev/null'], {
     cwd,
     env: { ...cleanEnv(cwd, env), PATH: `${join(cwd, 'bin')}:${process.env.PATH ?? ''}`, SHELL: '/bin/bash' },

@@ -67,8 +67,8 @@ describe('before a connection is there', () => {
 
 describe('being asked to end', () => {
   it.each([
-    ['SIGINT', ['chat', 'hi', '-m', 'm'], 'could be charged twice'],
-    ['SIGTERM', ['chat', 'hi', '-m', 'm'], 'could be charged twice'],
+    ['SIGINT', ['chat', 'hi', '-m', 'm'], 'may be charged twice'],
+    ['SIGTERM', ['chat', 'hi', '-m', 'm'], 'may be charged twice'],
     ['SIGINT', [...call, '--retries', '3'], 'with the same ids is safe'],
     ['SIGTERM', [...call, '--retries', '3'], 'with the same ids is safe'],
   ] as const)('%s while it waits for an answer, with a file as stdin: %s', async (signal, args, advice) => {

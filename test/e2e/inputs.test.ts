@@ -95,7 +95,7 @@ describe('stdin that flags leave alone', () => {
     const { code, stderr } = await inShellOf(`echo '{"project_id":"a/b"}' | svc feedback schema --since 1h --local`);
     expect({ code, stderr }).toEqual({
       code: 3,
-      stderr: `svc: the body is invalid; nothing was sent\n  --project-id: is required; SVC_PROJECT_ID or the profile can give it\n  ${UNREAD}\n`,
+      stderr: `svc: the body is invalid; nothing was sent\n  --project-id: is required; or set SVC_PROJECT_ID, or project_id in the profile\n  ${UNREAD}\n`,
     });
   });
 

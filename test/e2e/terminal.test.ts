@@ -65,7 +65,7 @@ describe.skipIf(!hasTerminal)('on a terminal (skipped where `script` of util-lin
       { cwd },
     );
     expect(json.screen).toMatch(/^\{\r\n {2}"id": "0123456789abcdef",\r\n/);
-    expect((await runOnTerminal(['chat', '--bad'])).screen).toContain('\x1b[31msvc: unknown flag "--bad"');
+    expect((await runOnTerminal(['chat', '--bad'])).screen).toContain('\x1b[31msvc:\x1b[39m unknown flag "--bad"');
     expect((await runOnTerminal(['chat', '--bad'], { env: { NO_COLOR: '1' } })).screen).not.toContain('\x1b');
   });
 
@@ -78,7 +78,7 @@ describe.skipIf(!hasTerminal)('on a terminal (skipped where `script` of util-lin
     ]) {
       const { code, screen } = await runOnTerminal(args);
       expect(code).toBe(2);
-      expect(screen).toContain('there is nothing to send');
+      expect(screen).toContain('no body was given');
     }
   });
 

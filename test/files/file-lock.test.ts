@@ -77,7 +77,7 @@ describe('a lock', () => {
     const path = join(folder(), 'none', 'f');
     await expect(acquireLock(path, 'f', world())).rejects.toMatchObject({
       code: 'local',
-      message: 'cannot lock f: there is no such file or folder',
+      message: 'cannot lock f: no such file or directory',
     });
   });
 

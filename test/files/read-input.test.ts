@@ -35,8 +35,8 @@ describe('readInputFile', () => {
   });
 
   it.each([
-    ['/', 'cannot read in: it is a folder'],
-    ['/nothing', 'cannot read in: there is no such file or folder'],
+    ['/', 'cannot read in: it is a directory'],
+    ['/nothing', 'cannot read in: no such file or directory'],
   ])('names what is wrong with %s', async (path, message) => {
     await expect(readInputFile(path, 'in', { signal: idle, maxBytes: 9 })).rejects.toMatchObject({ message });
   });

@@ -54,7 +54,9 @@ export async function expectUnchanged(count: number, seed: number): Promise<void
   let bytes = 0;
   const worker = async (): Promise<void> => {
     const cwd = folder();
-    const server = await rawServer((socket) => socket.end(httpAnswer('{"id":"1","trace_id":"2","choices":[]}')));
+    const server = await rawServer((socket) =>
+      socket.end(httpAnswer('{"id":"1","trace_id":"2","choices":[{"index":0}]}')),
+    );
     for (const [at, { args, body }] of queue) {
       const isFile = at % 2 === 0;
       if (isFile) writeFileSync(join(cwd, 'body.json'), body);

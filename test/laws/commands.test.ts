@@ -318,7 +318,7 @@ describe('the command line', () => {
     ['chat hi --model', '--model needs a value', 'run: svc chat --help'],
     [
       'chat --model --seed 1',
-      '--model needs a value, and --seed is a flag',
+      '--model needs a value, but --seed is a flag',
       'if it is the value, write --model=--seed',
     ],
     ['chat --token abc', '--token is not accepted: other users can see the arguments of a process', 'svc auth login'],

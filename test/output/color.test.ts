@@ -22,6 +22,6 @@ it.each([
 it('--color comes before the environment and the terminal', async () => {
   expect(canUseColor(Object.assign(new Writable(), { isTTY: false }), { NO_COLOR: '1' }, 'always')).toBe(true);
   expect(canUseColor(Object.assign(new Writable(), { isTTY: true }), { CLICOLOR_FORCE: '1' }, 'never')).toBe(false);
-  expect((await run(['train', 'log', '--limit', 'x', '--color', 'always'])).stderr).toMatch(/^\x1b\[31msvc: /);
+  expect((await run(['train', 'log', '--limit', 'x', '--color', 'always'])).stderr).toMatch(/^\x1b\[31msvc:\x1b\[39m /);
   expect((await run(['train', 'log', '--limit', 'x', '--color=sometimes'])).code).toBe(2);
 });

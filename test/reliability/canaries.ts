@@ -46,7 +46,8 @@ const values = (request: Buffer): string[] =>
     .slice(1)
     .map((line) => line.slice(line.indexOf(': ') + 2));
 const refusal = (body: string, status = '400 Bad Request'): string => httpAnswer(body, status);
-const reply = (more: string): string => httpAnswer(`{"id":"i","trace_id":"t","paths":[],"choices":[]${more}}`);
+const reply = (more: string): string =>
+  httpAnswer(`{"id":"i","trace_id":"t","paths":[],"choices":[{"index":0}]${more}}`);
 const events = (...data: string[]): string =>
   `HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n${data.map((one) => `data: ${one}\n\n`).join('')}`;
 // Everything that was sent, as text that holds each value as it was meant and as it came.
@@ -59,7 +60,7 @@ export const outcomes: readonly Outcome[] = [
     name: 'success that echoes in its headers',
     answer: (request) =>
       Buffer.from(
-        `HTTP/1.1 200 OK\r\nX-Echo: ${values(request).join(' ')}\r\nX-Request-Id: ${values(request).at(-1)}\r\nContent-Length: 14\r\n\r\n{"choices":[]}`,
+        `HTTP/1.1 200 OK\r\nX-Echo: ${values(request).join(' ')}\r\nX-Request-Id: ${values(request).at(-1)}\r\nContent-Length: 25\r\n\r\n{"choices":[{"index":0}]}`,
         'latin1',
       ),
     isData: true,

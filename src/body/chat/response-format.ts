@@ -4,7 +4,7 @@ import { firstStringMember, kindOf, rootOf } from '../../json/json-node.ts';
 import { RawJson, writeJson } from '../../json/write-json.ts';
 import type { BodyDependencies } from '../body-dependencies.ts';
 import type { EditResult } from '../edit-result.ts';
-import { fileReferenceLabel, readFileReference } from '../file-reference.ts';
+import { fileReferenceHint, fileReferenceLabel, readFileReference } from '../file-reference.ts';
 import { isIssue, type JsonSource, parseJsonSource } from '../json-source.ts';
 
 /**
@@ -14,7 +14,11 @@ import { isIssue, type JsonSource, parseJsonSource } from '../json-source.ts';
 export async function responseFormatEdit(word: string, dependencies: BodyDependencies): Promise<EditResult> {
   const label = fileReferenceLabel(word) ?? '--json-schema';
   const source = parseJsonSource(label, word.startsWith('@') ? await readFileReference(word, dependencies) : word);
-  if (isIssue(source)) return { edits: [], issues: [{ ...source, path: 'response_format' }] };
+  if (isIssue(source))
+    return {
+      edits: [],
+      issues: [{ ...source, path: 'response_format', message: source.message + fileReferenceHint(word) }],
+    };
   const schema = new RawJson(source.doc.bytes.toString().trim());
   const text = writeJson({ type: 'json_schema', json_schema: { name: schemaName(source, word), schema } });
   return { edits: [{ path: ['response_format'], text, origin: { label } }], issues: [] };

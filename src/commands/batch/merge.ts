@@ -30,8 +30,7 @@ export async function runBatchMerge({ args, flags }: Invocation, context: Contex
   const lineIndex = createLineIndex();
   const checkpoints = args.map((displayPath) => ({ path: resolve(runtime.cwd, displayPath), displayPath }));
   for (const [at, { path, displayPath }] of checkpoints.entries()) {
-    if (!(await pathExists(path)))
-      throw new Failure('local', `cannot read ${displayPath}: there is no such file or directory`);
+    if (!(await pathExists(path))) throw new Failure('local', `cannot read ${displayPath}: no such file or directory`);
     if (await pathExists(inFlightPath(path)))
       await report.warn(`the batch of ${displayPath} is not complete; continue it with --resume`);
     await readCheckpoint(path, displayPath, at, lineIndex);

@@ -35,7 +35,7 @@ export async function runBatchReport({ args, flags }: Invocation, context: Conte
 // Of several results of a line the checkpoint knows which one counts.
 async function addFile(statistics: BatchStatistics, path: string, displayPath: string): Promise<void> {
   if (!(await pathExists(path)))
-    throw new Failure('local', `cannot read ${displayPath}: there is no such file or directory`, {
+    throw new Failure('local', `cannot read ${displayPath}: no such file or directory`, {
       hint: 'check the path',
     });
   const lineIndex = createLineIndex();

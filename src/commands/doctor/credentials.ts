@@ -21,24 +21,24 @@ export async function credentialRow(
   const allowedOrigins = origins.filter((origin) => canSendTo(source, origin));
   for (const origin of origins.filter((one) => !canSendTo(source, one)))
     findings.push({
-      message: `the ${scheme} credential of ${source.description} belongs to ${source.origins?.join(', ') || 'no address'} and is not sent to ${origin}`,
-      hint: 'svc auth login stores one for this address',
+      message: `the ${scheme} credential of ${source.description} belongs to ${source.origins?.join(', ') || 'no origin'} and is not sent to ${origin}`,
+      hint: 'to store one for this origin, run: svc auth login',
     });
   for (const origin of allowedOrigins.filter(isPlainHttp))
     findings.push({
-      message: `${origin} is plain http, where anybody on the way can read the ${scheme} credential`,
+      message: `${origin} is plain http, so anyone on the network could read the ${scheme} credential`,
       hint: 'use https',
       code: 'guard',
     });
   const owner = source.username === undefined ? 'a token' : `user ${source.username}`;
   return {
     name: scheme,
-    value: `${owner}, sent to ${allowedOrigins.join(', ') || 'no address that is set'}`,
+    value: `${owner}, sent to ${allowedOrigins.join(', ') || 'no base URL that is set'}`,
     source: source.description,
   };
 }
 
-/** The finding of credentials none of which may go to any of the addresses. */
+/** The finding of credentials none of which may go to any of the origins. */
 export async function findMissingCredentials(
   selectedProfile: SelectedProfile,
   baseUrls: readonly HostBaseUrl[],
@@ -52,7 +52,7 @@ export async function findMissingCredentials(
     }),
   );
   if (baseUrls.length === 0 || isUsable.includes(true)) return [];
-  return [{ message: 'there are no credentials for any address', hint: 'svc auth login', code: 'credentials' }];
+  return [{ message: 'no credentials are set for any base URL', hint: 'run: svc auth login', code: 'credentials' }];
 }
 
 function originsForScheme(scheme: AuthScheme, baseUrls: readonly HostBaseUrl[]): string[] {

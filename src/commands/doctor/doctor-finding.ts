@@ -35,7 +35,7 @@ export async function captureFinding<T>(
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     const { message, code, facts } = error;
-    // Several addresses may share what is wrong with them.
+    // Several base URLs may share what is wrong with them.
     if (!findings.some((finding) => finding.message === message)) findings.push({ message, code, hint: facts.hint });
     return undefined;
   }

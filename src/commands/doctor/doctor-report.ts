@@ -9,7 +9,7 @@ export interface DoctorSetting {
   readonly source: string;
 }
 
-/** A file or folder svc uses. */
+/** A file or directory svc uses. */
 export interface FileState {
   readonly what: string;
   readonly path: string;

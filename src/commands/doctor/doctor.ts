@@ -23,11 +23,12 @@ import { listSettings } from './settings.ts';
  * of what it finds as a Failure.
  */
 export const runDoctor: RunCommand = async ({ flags }, context) => {
+  const { stdout } = context;
   const output = await openResultOutput('report', flags, context);
   const doctorReport = await collectReport(flags, context);
-  const text = (): StyledText[] => formatDoctorReport(doctorReport);
+  const text = (): StyledText[] => formatDoctorReport(doctorReport, stdout.isTerminal ? stdout.columns : undefined);
   await printResult({ ...resultOf(reportToJson(doctorReport)), text }, output);
-  await context.stdout.end();
+  await stdout.end();
   const worst = worstFinding(doctorReport.findings);
   if (worst?.code) throw new Failure(worst.code, worst.message, { hint: worst.hint, applied: 'no' });
 };

@@ -11,7 +11,7 @@ import type { Runtime } from '../../runtime.ts';
 import type { DoctorFinding } from './doctor-finding.ts';
 import type { DoctorOptions, FileState } from './doctor-report.ts';
 
-/** The files and folders svc uses. What others may read, what is left over and what cannot be used become findings. */
+/** The files and directories svc uses. What others may read, what is left over and what cannot be used become findings. */
 export async function inspectFiles(
   { certificateFiles }: DoctorOptions,
   { isLocal, profile }: SelectedProfile,
@@ -27,9 +27,9 @@ export async function inspectFiles(
   ];
   const paths: readonly (readonly [what: string, path: string])[] = [
     ['profiles', profilesFile],
-    ['folder of profiles', config],
+    ['profiles directory', config],
     ['data', databaseFileIn(data)],
-    ['folder of data', data],
+    ['data directory', data],
     ...certificatePaths.map(({ source, path }) => [source, resolve(runtime.cwd, path)] as const),
   ];
   const states = await Promise.all(
@@ -69,7 +69,7 @@ function permissionFindings(
     ...(isOpenToOthers
       ? [
           {
-            message: `others may use the profiles in ${path} (${formatMode(stats)})`,
+            message: `other users can read the profiles in ${path} (${formatMode(stats)})`,
             hint: `chmod 600 ${path}`,
             code: 'guard' as const,
           },
@@ -78,7 +78,7 @@ function permissionFindings(
     ...(isDirectoryOpen
       ? [
           {
-            message: `others may look into ${directoryPath} (${formatMode(directory)})`,
+            message: `other users can list ${directoryPath} (${formatMode(directory)})`,
             hint: `chmod 700 ${directoryPath}`,
           },
         ]
@@ -91,8 +91,8 @@ async function staleFileFindings(config: string): Promise<DoctorFinding[]> {
   const names = await readdir(config).catch(() => []);
   const staleNames = names.filter((name) => name.startsWith('config.json.'));
   return staleNames.map((name) => ({
-    message: `${join(config, name)} is there, because another svc is saving now or was ended as it did`,
-    hint: 'if none is running, remove it',
+    message: `${join(config, name)} exists: another svc is saving now, or was killed while saving`,
+    hint: 'if no svc is running, remove it',
   }));
 }
 
@@ -101,11 +101,11 @@ async function dataDirectoryFindings(data: string): Promise<DoctorFinding[]> {
     await ensureWritable(data);
     return [];
   } catch (error) {
-    return [{ message: `the data folder ${data} cannot be used: ${describeFileError(error)}`, code: 'local' }];
+    return [{ message: `the data directory ${data} cannot be used: ${describeFileError(error)}`, code: 'local' }];
   }
 }
 
-// A folder that is not there yet can be made where the nearest one above can be written to.
+// A directory that does not exist yet can be created if the nearest one above it is writable.
 async function ensureWritable(directory: string): Promise<void> {
   try {
     await access(join(directory, '.'), constants.W_OK | constants.X_OK);

@@ -1,8 +1,15 @@
+import { alignColumns } from '../../results/align-columns.ts';
 import type { StyledText } from '../../results/print-result.ts';
 import type { ConnectionResult, DoctorReport } from './doctor-report.ts';
 
-/** An examination for people: settings, files, connections, and the warnings last. */
-export function formatDoctorReport({ settings, files, connections, probe, findings }: DoctorReport): StyledText[] {
+/** A report for people, in tables that fit so many columns: settings, files, connections, and the warnings last. */
+export function formatDoctorReport(
+  { settings, files, connections, probe, findings }: DoctorReport,
+  columns: number | undefined,
+): StyledText[] {
+  const formatSection = (title: string, rows: readonly (readonly string[])[]): StyledText => ({
+    text: rows.length === 0 ? '' : `\n${title}\n${indentLines(alignColumns(rows, columns && columns - 2))}`,
+  });
   return [
     formatSection(
       'Settings',
@@ -18,7 +25,7 @@ export function formatDoctorReport({ settings, files, connections, probe, findin
         ? [
             [
               'svc feedback schema',
-              probe.status === null ? 'no answer' : `status ${probe.status}`,
+              probe.status === null ? 'no response' : `status ${probe.status}`,
               `${probe.milliseconds} ms, project ${probe.project_id}`,
             ],
           ]
@@ -54,9 +61,6 @@ function formatConnectionRow({
   ];
 }
 
-function formatSection(title: string, rows: readonly (readonly string[])[]): StyledText {
-  if (rows.length === 0) return { text: '' };
-  const widths = [0, 1].map((column) => Math.max(...rows.map((row) => (row[column] ?? '').length)));
-  const lines = rows.map((row) => `  ${row.map((text, at) => text.padEnd(widths[at] ?? 0)).join('  ')}`.trimEnd());
-  return { text: `\n${title}\n${lines.join('\n')}\n` };
+function indentLines(text: string): string {
+  return text.replace(/^/gm, '  ').trimEnd().concat('\n');
 }

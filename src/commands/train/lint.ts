@@ -42,9 +42,10 @@ async function lintFiles(
   context: Context,
 ): Promise<LintResult> {
   const paths = [...files, ...(body === undefined ? [] : [body])];
-  if (paths.length === 0) throw usageFailure('no files given', 'svc train lint <files...>; - is stdin');
+  if (paths.length === 0)
+    throw usageFailure('svc train lint needs <files...>', 'write: svc train lint <files...>; - is stdin');
   if (paths.filter((file) => file === '-').length > 1)
-    throw usageFailure('stdin was named twice, but can be read only once', 'name - once');
+    throw usageFailure('stdin was named twice, but can be read only once', 'write - only once');
   keepHeapSmall();
   const sources = createTrajectorySources(context, false);
   const stop = context.startSpinner('reading trajectories');

@@ -30,7 +30,8 @@ export function bearerCredential(token: string, source: string): Credential {
  */
 export function basicAuthorization(username: string, password: string): string {
   if (username.includes(':')) {
-    throw new Failure('credentials', 'the user name contains ":", which Basic authentication cannot carry', {
+    throw new Failure('credentials', 'the user name contains ":", which Basic authentication does not allow', {
+      hint: 'check --username, SVC_USERNAME, or the profile',
       applied: 'no',
     });
   }
@@ -51,8 +52,9 @@ export function bearerAuthorization(token: string, source: string): string {
   if (/^[\x21-\x7e]+$/.test(token)) return `Bearer ${token}`;
   throw new Failure(
     'credentials',
-    `the token in ${source} is empty or contains characters that a header cannot carry`,
+    `the token from ${source} is empty or contains characters that an HTTP header cannot contain`,
     {
+      hint: 'only printable ASCII characters without spaces are allowed',
       applied: 'no',
     },
   );

@@ -13,7 +13,7 @@ export function lintTrajectory(
   const isNumber = reward !== undefined && !nonFiniteOffsets.includes(startOffset(reward));
   for (const offset of nonFiniteOffsets) {
     const path = reward && startOffset(reward) === offset ? ['reward'] : [];
-    onFinding('nan', offset, path, 'NaN or Infinity is not JSON; use null or a number');
+    onFinding('nan', offset, path, 'NaN and Infinity are not JSON numbers; use null');
   }
   lintPolicyOrder(trajectory, onFinding);
   lintTokens(trajectory, onFinding);

@@ -200,7 +200,10 @@ describe('the ledger', () => {
     });
     const path = newLedger();
     mkdirSync(path, { recursive: true });
-    expect(await begin(job, path)).toMatchObject({ code: 'local', message: expect.stringContaining('it is a folder') });
+    expect(await begin(job, path)).toMatchObject({
+      code: 'local',
+      message: expect.stringContaining('it is a directory'),
+    });
     expect(existsSync(`${path}.lock`)).toBe(false);
   });
 });

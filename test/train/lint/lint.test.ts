@@ -51,7 +51,7 @@ describe('lint finds', () => {
     [
       'a group of one',
       `${beside(run('0'))}\n${group(run('0'))}`,
-      ['single-trajectory f:2:1 trajectory_groups[1]: has one trajectory, and nothing to compare it with'],
+      ['single-trajectory f:2:1 trajectory_groups[1]: has only one trajectory, so there is nothing to compare it with'],
     ],
     ['an empty group', '[{"trajectories":[]}]', ['empty-group f:1:2 trajectory_groups[0]: has no trajectories']],
     [
@@ -66,15 +66,15 @@ describe('lint finds', () => {
       'rewards that are beyond a double',
       group(run('0'), run('1e400'), run('-1e999')),
       [
-        `huge-reward f:1:${19 + run('0').length + 10} trajectory_groups[0].trajectories[1].reward: is beyond a double`,
-        `huge-reward f:1:${20 + run('0').length + run('1e400').length + 10} trajectory_groups[0].trajectories[2].reward: is beyond a double`,
+        `huge-reward f:1:${19 + run('0').length + 10} trajectory_groups[0].trajectories[1].reward: exceeds the range of a double`,
+        `huge-reward f:1:${20 + run('0').length + run('1e400').length + 10} trajectory_groups[0].trajectories[2].reward: exceeds the range of a double`,
       ],
     ],
     [
       'a policy that became older',
       beside(run('0', ',\n"initial_policy_version":9007199254740993,"final_policy_version":9007199254740992')),
       [
-        'policy-order f:2:26 trajectory_groups[0].trajectories[0].initial_policy_version: is 9007199254740993, newer than the final one, 9007199254740992',
+        'policy-order f:2:26 trajectory_groups[0].trajectories[0].initial_policy_version: is 9007199254740993, newer than final_policy_version 9007199254740992',
       ],
     ],
     [
@@ -118,12 +118,12 @@ describe('lint finds', () => {
     [
       'different tools',
       group(run('0', ',"tools":[{"type":"function"}]'), run('1', ',"tools":[{"type":"other"}]')),
-      ['mixed-tools f:1:1 trajectory_groups[0]: its trajectories had different tools'],
+      ['mixed-tools f:1:1 trajectory_groups[0]: its trajectories have different tools'],
     ],
     [
       'tools of some only',
       group(run('0', ',"tools":[]'), run('1'), run('1', ',"tools":[{}]')),
-      ['mixed-tools f:1:1 trajectory_groups[0]: its trajectories had different tools'],
+      ['mixed-tools f:1:1 trajectory_groups[0]: its trajectories have different tools'],
     ],
     ['no difference in blanks', group(run('0', ',"tools":[{"a": 1}]'), run('1', ',"tools":[ {"a":1}]')), []],
     ['no difference in no tools', group(run('0', ',"tools":[]'), run('1'), run('2', ',"tools":null')), []],
@@ -151,11 +151,11 @@ describe('lint finds', () => {
         kind: 'nan',
         at: `f:2:${column}`,
         path: `trajectory_groups[1].trajectories[0]${path}`,
-        message: 'NaN or Infinity is not JSON; use null or a number',
+        message: 'NaN and Infinity are not JSON numbers; use null',
       },
     ]);
     expect(structureErrors).toMatchObject([
-      { at: `f:2:${column}`, message: expect.stringContaining(`${word} is not JSON`) },
+      { at: `f:2:${column}`, message: expect.stringContaining(`${word} is not a JSON number`) },
     ]);
     expect([summary.trajectories, summary.rewards.count, summary.rewards.max]).toEqual([5, 4, '2']);
   });
