@@ -62,7 +62,7 @@ export async function main(runtime: Runtime): Promise<ProcessEnd> {
     const parsed = parseCommandLine(argv);
     if ('isVersion' in parsed) return await printVersion(stdout);
     if ('help' in parsed) {
-      const { showHelp } = await import('./commands/help.ts');
+      const { showHelp } = await import('./cli/docs/show-help.ts');
       await showHelp(parsed.help, runtime, stdout);
       return 0;
     }

@@ -1,15 +1,16 @@
 import type { BodyCheck } from '../body/body-check.ts';
+import type { Draft } from '../body/draft.ts';
 import type { Authorization, Destination } from '../client/destination.ts';
 import type { ChatExpectations } from '../client/expectations/chat-expectations.ts';
 import type { JunitReport } from '../client/expectations/junit-report.ts';
 import type { RequestTarget } from '../client/request-context.ts';
+import type { RequestObserver } from '../client/request-observer.ts';
 import type { RetryBudget } from '../client/retry-budget.ts';
 import type { Context } from '../context.ts';
 import type { Issue } from '../errors.ts';
 import type { Headers, Send } from '../http/message.ts';
 import type { CustomIdTracker } from './custom-ids.ts';
 import type { LineDraftOptions } from './line-draft.ts';
-import type { LineObservers } from './line-observers.ts';
 import type { OutageMonitor } from './outage.ts';
 import type { RateLimiter } from './rate-limiter.ts';
 import type { ResultSlotFactory } from './result-order.ts';
@@ -24,6 +25,9 @@ export interface LineChecks {
   readonly onWarning: (warning: Issue) => Promise<void>;
   readonly customIds: CustomIdTracker;
 }
+
+/** Creates the observer of a line from its body; undefined where lines need none. */
+export type LineObservers = (draft: Draft) => RequestObserver | undefined;
 
 /** Everything that sends the lines of a batch. */
 export interface BatchJob extends LineChecks {

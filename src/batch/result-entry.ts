@@ -1,12 +1,12 @@
 import { Buffer } from 'node:buffer';
 import type { ExpectationResult } from '../client/expectations/chat-expectations.ts';
-import type { ParsedResponse } from '../client/read-response.ts';
 import type { AppliedState, Failure } from '../errors.ts';
 import { compactChunks } from '../json/format-json.ts';
 import { firstStringMember, getMember, type JsonNode, kindOf, rawText, rootOf } from '../json/json-node.ts';
 import { parseJson, tryParseJson } from '../json/parse-json.ts';
 import { writeJson } from '../json/write-json.ts';
 import { failureFields } from '../output/failure-text.ts';
+import type { ParsedResponse } from '../results/parsed-response.ts';
 
 /** The facts of a result besides the response. */
 export interface LineAttempt {

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { type ExchangeOptions, exchange, type Outcome } from '../client/exchange.ts';
 import { prepareRequest } from '../client/prepared-request.ts';
-import { invalidResponseFailure, type ParsedResponse } from '../client/read-response.ts';
+import { invalidResponseFailure } from '../client/read-response.ts';
 import type { RequestContext } from '../client/request-context.ts';
 import type { RequestObserver } from '../client/request-observer.ts';
 import { formatRetryMessage } from '../client/retry-delay.ts';
@@ -12,6 +12,7 @@ import type { JsonNode } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
 import { createChunkMerger } from '../results/chunk-merger.ts';
 import { createMemoryBudget } from '../results/memory-budget.ts';
+import type { ParsedResponse } from '../results/parsed-response.ts';
 import type { BatchJob } from './batch-job.ts';
 import { isConnectFailure } from './outage.ts';
 import type { RateLimiterPermit } from './rate-limiter.ts';

@@ -1,8 +1,8 @@
+import { batchFlags } from '../batch/batch-flags.ts';
 import { type SettingName, settingFlag } from '../config/settings.ts';
 import type { Flag } from '../flag.ts';
 import type { Operation } from '../operations/operation.ts';
 import { type ResultKind, resultKinds } from '../results/output-format.ts';
-import { batchFlags } from './batch-flags.ts';
 import { resultKindFlags } from './result-flags.ts';
 
 const BODY_GROUP = 'Body';

@@ -44,7 +44,7 @@ export const specCommand: Command = {
     { why: 'Every field, with comments', args: 'spec chat --skeleton=all' },
     { why: 'An OpenAPI document for other tools', args: 'spec --openapi' },
   ],
-  load: async () => (await import('../commands/spec.ts')).runSpec,
+  load: async () => (await import('../commands/spec/spec.ts')).runSpec,
 };
 
 // The flags of all bodies, which fill a skeleton in; those of one name mean the same.

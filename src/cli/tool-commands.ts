@@ -194,7 +194,7 @@ export const toolCommands: readonly Command[] = [
     argument: { name: 'shell', summary: 'The shell', isRequired: true, choices: ['bash', 'zsh', 'fish', 'powershell'] },
     flags: reportFlagsExcept('verbose', 'quiet'),
     examples: [{ why: 'Enable completion in this bash', args: 'completion bash' }],
-    load: async () => (await import('../commands/completion.ts')).runCompletion,
+    load: async () => (await import('./docs/show-completion.ts')).runCompletion,
   },
   {
     words: ['help'],
@@ -217,7 +217,7 @@ export const toolCommands: readonly Command[] = [
       ...reportFlagsExcept('verbose', 'quiet'),
     ],
     examples: [{ why: 'List the exit codes', args: 'help exit-codes' }],
-    load: async () => (await import('../commands/help.ts')).runHelp,
+    load: async () => (await import('./docs/show-help.ts')).runHelp,
   },
   {
     words: ['mcp'],

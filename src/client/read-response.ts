@@ -7,6 +7,7 @@ import { responseRequestId } from '../http/verbose-log.ts';
 import { JsonError } from '../json/json-error.ts';
 import { getMember, itemsOf, kindOf, rootOf } from '../json/json-node.ts';
 import { type JsonDocument, parseJson } from '../json/parse-json.ts';
+import type { ParsedResponse } from '../results/parsed-response.ts';
 import { exchangeErrorReason, failureFromError } from './failure.ts';
 import { retryAdvice } from './idempotency.ts';
 import { type RequestContext, serviceName } from './request-context.ts';
@@ -15,13 +16,6 @@ const MAX_RESPONSE_BYTES = 32 * 1024 * 1024;
 
 // Many small values need more memory for their index than for their text.
 const MAX_RESPONSE_VALUES = 1_500_000;
-
-/** A complete response: its bytes, and its JSON or the failure of a response that breaks the interface. */
-export interface ParsedResponse {
-  readonly bytes: Buffer;
-  readonly doc: JsonDocument | undefined;
-  readonly failure: Failure | undefined;
-}
 
 /** Reads the whole body of a 2xx response. Throws a Failure if it does not arrive completely. */
 export async function readResponse(response: Response, context: RequestContext): Promise<ParsedResponse> {

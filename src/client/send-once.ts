@@ -1,9 +1,10 @@
 import { getHeader, type Request, type Response, type Send } from '../http/message.ts';
 import { peekBody } from '../http/peek-body.ts';
 import { formatTransfer } from '../output/transfer-text.ts';
+import type { ParsedResponse } from '../results/parsed-response.ts';
 import type { Runtime } from '../runtime.ts';
 import { failureFromError } from './failure.ts';
-import { failureFromBodyError, type ParsedResponse, readResponse } from './read-response.ts';
+import { failureFromBodyError, readResponse } from './read-response.ts';
 import type { RequestContext } from './request-context.ts';
 import type { RequestObserver } from './request-observer.ts';
 import { failureFromStatus } from './status-failure.ts';

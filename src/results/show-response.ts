@@ -1,4 +1,3 @@
-import type { ParsedResponse } from '../client/read-response.ts';
 import type { Context } from '../context.ts';
 import { getMember, rootOf } from '../json/json-node.ts';
 import type { JsonDocument } from '../json/parse-json.ts';
@@ -8,6 +7,7 @@ import { completionNotes, finishDetail, omittedCallNotes } from './chat-notes.ts
 import { chatText, choicesByIndex, reasoningText } from './chat-text.ts';
 import type { JqFilter } from './jq-filter.ts';
 import type { OutputFormat } from './output-format.ts';
+import type { ParsedResponse } from './parsed-response.ts';
 import { printResult, type StyledText } from './print-result.ts';
 import { responseWarnings } from './response-warnings.ts';
 

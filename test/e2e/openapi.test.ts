@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { openApiDocument } from '../../src/cli/docs/openapi.ts';
+import { openApiDocument } from '../../src/commands/spec/openapi.ts';
 import { writeJson } from '../../src/json/write-json.ts';
 import { allOperations } from '../../src/operations/all-operations.ts';
 import { run } from '../support/process.ts';

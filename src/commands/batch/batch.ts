@@ -8,7 +8,6 @@ import type { CheckpointPath } from '../../batch/compact-checkpoint.ts';
 import { compareInput } from '../../batch/compare-input.ts';
 import { createCustomIdTracker } from '../../batch/custom-ids.ts';
 import { readLineDefaults } from '../../batch/line-defaults.ts';
-import { createLineObservers } from '../../batch/line-observers.ts';
 import { createOutageMonitor } from '../../batch/outage.ts';
 import { openPriorResults, type PriorResults } from '../../batch/prior-results.ts';
 import { createRateLimiter } from '../../batch/rate-limiter.ts';
@@ -42,6 +41,7 @@ import { filteredSink, type JqFilter } from '../../results/jq-filter.ts';
 import { chooseFormat } from '../../results/output-format.ts';
 import { openResultFilter } from '../../results/print-result.ts';
 import { keepHeapSmall } from '../../train/stream/small-heap.ts';
+import { createLineObservers } from './line-observers.ts';
 
 /**
  * Sends each line of a file as a body of an operation. Throws usage for flags that do not fit, Failure `guard` for a

@@ -1,4 +1,4 @@
-import { batchFlags } from '../../cli/batch-flags.ts';
+import { batchFlags } from '../../batch/batch-flags.ts';
 import { usageFailure } from '../../errors.ts';
 import type { FlagValues } from '../../flag.ts';
 

@@ -1,5 +1,5 @@
-import { completionScripts } from '../cli/docs/completion-scripts.ts';
-import type { RunCommand } from '../command.ts';
+import type { RunCommand } from '../../command.ts';
+import { completionScripts } from './completion-scripts.ts';
 
 /** Prints the completion script of a shell. */
 export const runCompletion: RunCommand = async ({ args }, { stdout }) => {

@@ -1,18 +1,18 @@
-import { buildSkeleton } from '../body/build-skeleton.ts';
-import { createInputReader } from '../body/input-reader.ts';
-import { commentedSkeleton } from '../cli/docs/commented-skeleton.ts';
-import { openApiDocument } from '../cli/docs/openapi.ts';
-import type { RunCommand } from '../command.ts';
-import type { Context } from '../context.ts';
-import { usageFailure } from '../errors.ts';
-import { objectSchema } from '../fields/json-schema.ts';
-import { bodySkeleton } from '../fields/sample.ts';
-import { type FlagValues, getStringFlag } from '../flag.ts';
-import type { JsonValue } from '../json/write-json.ts';
-import { allOperations } from '../operations/all-operations.ts';
-import type { Operation } from '../operations/operation.ts';
-import { requestedFormat } from '../results/output-format.ts';
-import { openResultOutput, printResult, type ResultOutput, resultOf } from '../results/print-result.ts';
+import { buildSkeleton } from '../../body/build-skeleton.ts';
+import { createInputReader } from '../../body/input-reader.ts';
+import type { RunCommand } from '../../command.ts';
+import type { Context } from '../../context.ts';
+import { usageFailure } from '../../errors.ts';
+import { objectSchema } from '../../fields/json-schema.ts';
+import { bodySkeleton } from '../../fields/sample.ts';
+import { type FlagValues, getStringFlag } from '../../flag.ts';
+import type { JsonValue } from '../../json/write-json.ts';
+import { allOperations } from '../../operations/all-operations.ts';
+import type { Operation } from '../../operations/operation.ts';
+import { requestedFormat } from '../../results/output-format.ts';
+import { openResultOutput, printResult, type ResultOutput, resultOf } from '../../results/print-result.ts';
+import { commentedSkeleton } from './commented-skeleton.ts';
+import { openApiDocument } from './openapi.ts';
 
 const VIEWS = ['response', 'reply', 'skeleton', 'openapi'] as const;
 
