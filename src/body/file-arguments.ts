@@ -22,7 +22,7 @@ export function parseFileArguments(operation: Operation, args: readonly string[]
   const name = flagName(argumentUse.filesOf);
   const word = getStringFlag(flags, name);
   if (args.length > 0 && word !== undefined)
-    throw usageFailure(`--${name} and files give the same member`, 'give one of them');
+    throw usageFailure(`--${name} and the files both set the same field`, 'leave one of them out');
   const files = word?.startsWith('@') ? [word.slice(1)] : args;
   const otherFlags = new Map([...flags].filter(([flag]) => flag !== name || files.length === 0));
   const path = [...flagTarget(operation).path, argumentUse.filesOf];

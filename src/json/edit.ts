@@ -47,7 +47,7 @@ export function splicesToSetPath(root: JsonNode, path: JsonPath, text: StringOrB
   const [step, ...rest] = path;
   if (step === undefined) return [{ start: startOffset(root), end: endOffset(root), text }];
   if (typeof step === 'string') {
-    if (kindOf(root) !== 'object') throw new JsonPathError(`${kindName(root)} has no member "${step}"`);
+    if (kindOf(root) !== 'object') throw new JsonPathError(`${kindName(root)} has no field "${step}"`);
     const existing = [...membersOf(root)];
     const old = existing.findLast(({ key }) => key === step);
     if (old)

@@ -48,10 +48,10 @@ function foreignSource(url: string, headers: Headers): string | undefined {
   const hosts = [ownOrigin, url].filter((text) => URL.canParse(text) && isLoopbackUrl(new URL(text)));
   if (hosts.length < 2) return 'the Host header must be loopback';
   const origin = getHeader(headers, 'origin');
-  if (origin !== undefined && origin !== ownOrigin) return 'requests from other origins are refused';
+  if (origin !== undefined && origin !== ownOrigin) return 'requests from other origins are rejected';
   // Browsers send it with requests that carry no Origin.
   const site = getHeader(headers, 'sec-fetch-site')?.trim().toLowerCase();
-  return site === 'cross-site' || site === 'same-site' ? 'requests from other sites are refused' : undefined;
+  return site === 'cross-site' || site === 'same-site' ? 'requests from other sites are rejected' : undefined;
 }
 
 /** True for a client that sends its body only after 100 Continue (RFC 9110). */

@@ -23,7 +23,8 @@ async function run(
   flags: readonly string[] = [],
   more: Setting = {},
 ): Promise<Result & { sent: string[] }> {
-  const { send, recorded } = answering(reply);
+  const ids = { id: '0123456789abcdef', trace_id: '0123456789abcdef0123456789abcdef' };
+  const { send, recorded } = answering(command === 'call start' ? JSON.stringify(ids) : reply);
   const result = await svc([...command.split(' '), ...flags], { stdin: body, env, send, ...more });
   return { ...result, sent: recorded.map((one) => one.body) };
 }

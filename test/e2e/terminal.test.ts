@@ -87,7 +87,7 @@ describe.skipIf(!hasTerminal)('on a terminal (skipped where `script` of util-lin
     const { code, screen } = await runOnTerminal(['auth', 'login', '--profile', 'work'], {
       cwd,
       typed: [
-        ['Base address:', 'https://svc.test\r'],
+        ['Base URL:', 'https://svc.test\r'],
         ['(empty for none):', 'api\r'],
         ['Password of api:', 'pass-word-9\r'],
         ['Token for chat and training', 'tok-en-9\r'],

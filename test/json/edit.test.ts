@@ -75,8 +75,8 @@ describe('setPath', () => {
   });
 
   it.each([
-    ['{"a":1}', 'a.b', /a number has no member "b"/],
-    ['{"a":null}', 'a.b', /null has no member/],
+    ['{"a":1}', 'a.b', /a number has no field "b"/],
+    ['{"a":null}', 'a.b', /null has no field/],
     ['{"a":{}}', 'a[0]', /an object has no element/],
     ['{"a":[1]}', 'a[3]', /1 elements/],
     ['{}', 'a[2]', /no list yet/],
