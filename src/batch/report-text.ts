@@ -21,7 +21,7 @@ export function statisticsLines(statistics: BatchStatistics): string[] {
 }
 
 /** The counts of a batch in one line. */
-export function countsLine({ byStatus: { done, failed, unknown }, retries }: BatchStatistics): string {
+function countsLine({ byStatus: { done, failed, unknown }, retries }: BatchStatistics): string {
   const retriesText = retries > 0 ? `, ${formatCount(retries)} retries` : '';
   return `${formatCount(done + failed + unknown)} lines: ${formatCount(done)} done, ${formatCount(failed)} failed, ${formatCount(unknown)} unknown${retriesText}`;
 }

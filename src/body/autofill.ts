@@ -29,9 +29,9 @@ export interface AutofillGenerators {
 }
 
 /**
- * What adds the few things svc adds to the bodies of an operation (PRODUCT.md section 2): ids and times of a call, the
- * project and model of the profile, and the false that a continued message needs. Only what is absent is added;
- * `--exact` asks for none of it.
+ * Returns a function that creates the edits of fields that svc adds (docs/contract.md, section 2): ids and times of a
+ * call, the project and model of the profile, and `add_generation_prompt: false` for a continued message. Fields that
+ * the body has are left alone; `--exact` adds none.
  */
 export function createAutofill({
   path,

@@ -1,6 +1,6 @@
 import type { AppliedState, FailureCode } from '../errors.ts';
 
-/** What a status says about a request: the failure it is (none for 2xx), and whether it was applied (PRODUCT.md section 6). */
+/** What a status says about a request: the failure it is (none for 2xx), and whether it was applied (docs/contract.md, section 6). */
 export interface StatusClass {
   readonly code: FailureCode | undefined;
   readonly applied: AppliedState;

@@ -31,7 +31,7 @@ export async function enforceChecks(
   if (draft.stdinUse === 'unread') await report.note(stdinMessages.unread);
 }
 
-// A service takes a job that can train on nothing (SERVERS.md).
+// Services accept jobs that contain no training signal (docs/servers.md).
 function emptyGroupWarnings(trajectoryChecks: TrajectoryChecks): StreamedFinding[] {
   if (trajectoryChecks.groupCount() > 0 || trajectoryChecks.structureErrors().length > 0) return [];
   return [

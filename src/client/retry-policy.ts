@@ -11,7 +11,7 @@ const MAX_BACKOFF_MS = 20_000;
 
 /**
  * True where a failed attempt may be repeated with the same bytes: decided by the effect of the operation and by what
- * is known of the attempt, never by the name of an error (PRODUCT.md section 7).
+ * is known of the attempt, never by the name of an error (docs/contract.md, section 7).
  */
 export function isRetryable(effect: Operation['effect'], { code, facts }: Failure): boolean {
   const { status, phase, isPermanent, isTruncated, retryAfter = 0 } = facts;

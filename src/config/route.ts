@@ -55,7 +55,7 @@ export function caCertificateFiles(cacert: string | undefined, profile: Profile,
 }
 
 /** Throws Failure `guard` where the environment disables the verification of certificates. */
-export function requireTlsVerification({ NODE_TLS_REJECT_UNAUTHORIZED: rejectUnauthorized }: Runtime['env']): void {
+function requireTlsVerification({ NODE_TLS_REJECT_UNAUTHORIZED: rejectUnauthorized }: Runtime['env']): void {
   if (rejectUnauthorized !== '0') return;
   throw new Failure(
     'guard',

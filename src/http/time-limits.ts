@@ -13,7 +13,7 @@ export interface TimeLimits {
   readonly idle: number;
 }
 
-/** The limits of PRODUCT.md section 4 but the total, which is a deadline over all attempts. */
+/** The time limits of docs/contract.md except the total, which is a deadline over all attempts. */
 export const defaultTimeLimits = { connect: 10_000, firstByte: 600_000, idle: 120_000 } as const;
 
 /** An exchange took too long; `limit` says which limit it was. */

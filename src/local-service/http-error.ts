@@ -18,7 +18,7 @@ export class HttpError extends Error {
   }
 }
 
-/** The response of an error, in the shape that operations have for errors; `{"detail":"..."}` where there is none. */
+/** The response for an error in the shape of the operation; `{"detail":"..."}` without one. */
 export function httpErrorResponse(
   { status, message, headers }: HttpError,
   shape: Operation['errors'] | undefined,

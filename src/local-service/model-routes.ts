@@ -8,7 +8,7 @@ import type { ServiceContext } from './service-context.ts';
 import type { ServiceRoute } from './service-route.ts';
 import type { Upstream } from './upstream.ts';
 
-/** Chats with an upstream server: it gets the bytes as they came, and it alone judges them. */
+/** Forwards chats to an upstream server byte for byte; only the upstream validates them. */
 export function upstreamChatRoute(operation: Operation, upstream: Upstream, context: ServiceContext): ServiceRoute {
   return {
     method: 'POST',

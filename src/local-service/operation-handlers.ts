@@ -8,7 +8,7 @@ import { handleFeedbackSchema } from './handlers/feedback-schema.ts';
 import { createTrainReceiver } from './handlers/train.ts';
 import type { BodyReceiver } from './service-context.ts';
 
-/** What the local service does for each operation, by its path; an operation without a behaviour is a type error. */
+/** What the local service does for each operation, by its path; an operation without a handler is a type error. */
 export const operationHandlers: {
   readonly [path in (typeof typedOperations)[number]['path']]: (operation: Operation) => BodyReceiver;
 } = {

@@ -4,7 +4,7 @@ import { BYTES_PER_MEBIBYTE, type Operation } from './operation.ts';
 const MAX_BODY_BYTES = 32 * 1024 * 1024;
 const MAX_ROW_BYTES = 3.5 * 1024 * 1024;
 
-/** POST /call/start (INTERFACE.md): records the start of a traced call. The same id is the same call. */
+/** POST /call/start: records the start of a traced call. The same id is the same call. */
 export const callStartOperation = {
   command: ['call', 'start'],
   summary: 'Record the start of a traced call',

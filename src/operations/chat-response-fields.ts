@@ -108,7 +108,7 @@ const choiceFields = {
 
 const tokenCountField = { type: 'integer', default: 0 } as const satisfies Omit<Field, 'summary'>;
 
-/** The chat completion (INTERFACE.md), and how the chunks of a streamed one join. */
+/** The chat completion, and how the chunks of a streamed one join. */
 export const chatResponseFields = {
   model: { type: 'string', required: true, join: 'first', summary: 'Model that responded' },
   choices: {

@@ -3,7 +3,7 @@ import { chatRequestFields } from './chat-request-fields.ts';
 import { chatResponseFields } from './chat-response-fields.ts';
 import { BYTES_PER_MEBIBYTE, type Operation } from './operation.ts';
 
-/** POST /v1/chat/completions (INTERFACE.md): each completion costs money. */
+/** POST /v1/chat/completions: each completion costs money. */
 export const chatOperation = {
   command: ['chat'],
   summary: 'Create a chat completion',

@@ -3,7 +3,7 @@ import { BYTES_PER_MEBIBYTE, type Operation } from './operation.ts';
 // docs/servers.md: a payload above 1 MiB is rejected.
 const MAX_PAYLOAD_BYTES = 1024 * 1024;
 
-/** POST /feedback/replace (INTERFACE.md): without an id set by the client, a retry creates a second record. */
+/** POST /feedback/replace: without an id set by the client, a retry creates a second record. */
 export const feedbackReplaceOperation = {
   command: ['feedback', 'replace'],
   summary: 'Replace a feedback record of an object or call',

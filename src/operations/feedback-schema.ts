@@ -1,6 +1,6 @@
 import { BYTES_PER_MEBIBYTE, type Operation } from './operation.ts';
 
-/** POST /feedback/payload_schema (INTERFACE.md): reads only. */
+/** POST /feedback/payload_schema: reads only. */
 export const feedbackSchemaOperation = {
   command: ['feedback', 'schema'],
   summary: 'Discover the paths and types of feedback payloads',

@@ -2,7 +2,7 @@ import type { Fields } from '../fields/field.ts';
 import type { JsonPath } from '../json/json-path.ts';
 import type { Shorthands } from './shorthand.ts';
 
-/** One operation of the service (INTERFACE.md, endpoints). Everything svc does with it is read from this value. */
+/** One operation of the service. Everything svc does with it is read from this value. */
 export interface Operation {
   /** The words of the command: `['feedback', 'schema']`. */
   readonly command: readonly string[];
@@ -14,9 +14,9 @@ export interface Operation {
   readonly auth: 'basic' | 'bearer';
   /** Which of the three base URLs it is sent to. */
   readonly host: OperationHost;
-  /** Bytes of a body that servers take at most (SERVERS.md). */
+  /** The maximum size of a body in bytes (docs/servers.md). */
   readonly largestBody: number;
-  /** How servers tell what they refuse: `{"detail":...}`, with 422 for bodies, or `{"error":{...}}`, with 400 (SERVERS.md). */
+  /** The shape in which servers report errors: `{"detail":...}`, with 422 for bodies, or `{"error":{...}}`, with 400 (docs/servers.md). */
   readonly errors: 'detail' | 'error';
   /** What a repeat would do: nothing, nothing while the key is the same, cost money, or make a second one. */
   readonly effect: 'read' | 'keyed' | 'paid' | 'once';
@@ -27,7 +27,7 @@ export interface Operation {
   readonly body: Fields;
   /** The member whose own members become the flags. */
   readonly flagsFrom?: string;
-  /** Servers refuse members of the body they do not know (SERVERS.md); elsewhere they ignore them. */
+  /** Servers reject unknown fields of the body (docs/servers.md); those of other operations ignore them. */
   readonly refusesUnknown?: true;
   readonly reply: Fields;
   /** The member of the reply without which it is no answer, and how it is shown on a terminal. */

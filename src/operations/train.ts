@@ -19,7 +19,7 @@ const experimentalConfigFields = {
   scale_rewards: { type: 'boolean', summary: 'Scale rewards within a group' },
 } as const satisfies Fields;
 
-/** POST /v1/preview/training-jobs (INTERFACE.md): a retry creates a second job. */
+/** POST /v1/preview/training-jobs: a retry creates a second job. */
 export const trainOperation = {
   command: ['train'],
   summary: 'Create a reinforcement-learning training job',

@@ -18,7 +18,7 @@ const toolFields = {
   },
 } as const satisfies Fields;
 
-/** One run of a task with its reward (INTERFACE.md, training records). */
+/** One run of a task with its reward. */
 export const trajectoryFields = {
   additional_histories: {
     type: 'list',
@@ -46,7 +46,7 @@ export const trajectoryFields = {
   },
 } as const satisfies Fields;
 
-/** A group of trajectories of one task, whose rewards are compared with each other (INTERFACE.md, training records). */
+/** A group of trajectories of one task, whose rewards are compared with each other. */
 export const trajectoryGroupFields = {
   trajectories: {
     type: 'list',

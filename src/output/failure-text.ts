@@ -24,7 +24,7 @@ function idLabel(name: string): string {
   return name === 'request' ? 'request_id' : name.replaceAll('_', ' ');
 }
 
-/** A failure as one JSON object (PRODUCT.md section 6), each text of it passed through `clean`. */
+/** A failure as one JSON object (docs/contract.md, section 6), each text of it passed through `clean`. */
 export function failureJson(failure: Failure, redact: (text: string) => string): string {
   return writeJson({ error: failureFields(failure, redact) });
 }

@@ -118,6 +118,7 @@ describe('the source', () => {
     expect(code, 'no default exports').not.toMatch(/export default/);
     expect(code, 'no barrels').not.toMatch(/export (\*|\{[^}]*\}) from/);
     expect(text, 'nothing left open').not.toMatch(/\b(TODO|FIXME|XXX|HACK)\b/);
+    expect(text, 'cite docs/contract.md or docs/servers.md').not.toMatch(/PRODUCT\.md|SERVERS\.md|INTERFACE\.md/);
     expect(name).not.toMatch(/util|helper|common|\blib\b/);
     const exported = [...text.matchAll(/(?:^|\n)([^\n]*)\nexport (?:async )?(?:function\*?|class|const) (\w+)/g)];
     for (const [, before = '', what] of exported) expect(before.trim(), `${what} promises nothing`).toMatch(/\*\/$/);

@@ -22,10 +22,7 @@ export function renderHelp(sections: readonly HelpSection[], columns: number): s
 }
 
 /** The lines of a section, its heading included. */
-export function sectionLines(
-  { heading, paragraphs = [], entries = [], code = [] }: HelpSection,
-  columns: number,
-): string[] {
+function sectionLines({ heading, paragraphs = [], entries = [], code = [] }: HelpSection, columns: number): string[] {
   const indent = heading === undefined ? '' : '  ';
   return [
     ...(heading === undefined ? [] : [`${heading}:`]),

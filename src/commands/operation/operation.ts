@@ -84,7 +84,7 @@ const expectFlags = ['expect-text', 'expect-not', 'expect-schema', 'expect-finis
 const hookFlags = [...expectFlags, 'expect', 'update', 'view', 'extract', 'stats', 'logprobs-view'];
 
 /** The hooks that flags and history need; nothing is loaded where they need none. */
-export async function openHooks(
+async function openHooks(
   operation: Operation,
   flags: FlagValues,
   { chosen, destination, timeoutMs }: CallSettings,
@@ -132,7 +132,7 @@ async function openTraining(
 }
 
 /** The checked body of a command line. Throws what building and checking throw. */
-export async function buildCheckedBody(
+async function buildCheckedBody(
   operation: Operation,
   { args, flags }: Invocation,
   { options, chosen, timeoutMs }: CallSettings,

@@ -36,7 +36,7 @@ async function readLimitedRequest(body: JsonNode): Promise<ModelRequest> {
   return request;
 }
 
-// About how many looks at tokens a reply takes: each is compared with each stop, and has its alternatives.
+// Roughly the work for a response: each token is compared with each stop and has alternatives.
 function countTokenVisits({
   choiceCount,
   minTokens,

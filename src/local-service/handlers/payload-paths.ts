@@ -6,7 +6,7 @@ export interface PayloadPath {
   readonly type: 'boolean' | 'numeric' | 'categorical';
 }
 
-/** The terminal paths of some payloads with their types, sorted by path, by the rules of SERVERS.md. */
+/** The terminal paths of some payloads with their types, sorted by path, by the rules of docs/servers.md. */
 export function inferPayloadPaths(payloads: readonly JsonNode[]): PayloadPath[] {
   const kinds = new Map<string, Set<JsonKind>>();
   for (const payload of payloads) {

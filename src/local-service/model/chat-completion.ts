@@ -4,7 +4,7 @@ import { logprobEntries, promptLogprobEntries } from './logprobs.ts';
 import type { ModelRequest } from './model-request.ts';
 import { type Token, tokenizeText } from './tokenizer.ts';
 
-/** What all chunks of a completion share. */
+/** The fields that all chunks of a completion share. */
 export interface CompletionIdentity {
   readonly id: string;
   /** Seconds since 1970. */

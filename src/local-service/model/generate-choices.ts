@@ -8,9 +8,9 @@ export interface GeneratedChoice {
   readonly reasoning: string | undefined;
   readonly toolCall: GeneratedToolCall | undefined;
   readonly finishReason: 'stop' | 'length' | 'tool_calls';
-  /** The token id that ended it. */
+  /** The token id at which it stopped. */
   readonly stopTokenId: number | undefined;
-  /** The text of the last message, before the tokens, where the body asks for an echo. */
+  /** The text of the last message, which precedes the tokens if the body has `echo`. */
   readonly echoedText: string;
 }
 
@@ -21,12 +21,12 @@ export interface GeneratedToolCall {
   readonly argumentTokens: readonly Token[];
 }
 
-// Without limits: long enough to be seen streaming, short enough to read.
+// The default: long enough to watch it stream, short enough to read.
 const DEFAULT_LENGTH_WORDS = 12;
 
-/** The choices for a request: made from the messages and the seed alone, so that they are the same every time. */
+/** The choices for a request, a function of the messages and the seed alone. */
 export function generateChoices(request: ModelRequest): GeneratedChoice[] {
-  // Prompts may be long: they are read once, not once per choice.
+  // Prompts can be long: hash them once, not once per choice.
   const seedPrefix = `${request.seed}/${hashText(request.prompt)}`;
   const reasoning = request.hasReasoning
     ? `The last message has ${tokenizeText(request.lastMessageText).length} words; the seed is ${request.seed}.`
@@ -75,7 +75,7 @@ function composeText({ lastMessageText, minTokens, isContinuation }: ModelReques
 function applyStops(tokens: readonly Token[], request: ModelRequest): { tokens: Token[]; stopId: number | undefined } {
   const { stopStrings, stopTokenIds, minTokens, isStopKept } = request;
   let text = '';
-  // Stops that end within the first min_tokens tokens do not count.
+  // Stops within the first min_tokens tokens are ignored.
   let unstoppableLength = 0;
   for (const [at, token] of tokens.entries()) {
     text += token.text;

@@ -2,7 +2,7 @@ import type { JsonValue } from '../../json/write-json.ts';
 import type { ModelRequest } from './model-request.ts';
 import { createToken, type Token, tokenBytes, tokenLogprob, wordAt } from './tokenizer.ts';
 
-// There are more places to fill than words: beyond these each has a number.
+// There are fewer words than alternatives: after these, words are numbered.
 const MAX_UNNUMBERED_WORDS = 5;
 
 interface RankedToken {
@@ -10,7 +10,7 @@ interface RankedToken {
   readonly logprob: number;
 }
 
-/** The entries of `logprobs.content` for tokens that start at `place`. */
+/** The entries of `logprobs.content` for tokens that start at `position`. */
 export function logprobEntries(
   tokens: readonly Token[],
   position: number,
@@ -24,7 +24,7 @@ export function logprobEntries(
   }));
 }
 
-/** The entries of `prompt_logprobs`: none for the first token, then the likeliest of each place by token id. */
+/** The entries of `prompt_logprobs`: null for the first token, then the likeliest tokens of each position by token id. */
 export function promptLogprobEntries(tokens: readonly Token[], count: number): JsonValue {
   return tokens.map((token, position) => {
     if (position === 0) return null;
@@ -41,7 +41,7 @@ function logprobEntry({ token, logprob }: RankedToken, asId: boolean): { [name: 
   return { token: asId ? `token_id:${token.id}` : token.text, logprob, bytes: tokenBytes(token) };
 }
 
-// The token itself is always the likeliest, because the model took it; each further one has half of what is left.
+// The generated token is always the likeliest; each alternative has half of the remaining probability.
 function likeliestTokens(token: Token, position: number, count: number): RankedToken[] {
   if (count === 0) return [];
   const found: RankedToken[] = [{ token, logprob: tokenLogprob(token, position) }];

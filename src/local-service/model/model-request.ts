@@ -14,7 +14,7 @@ import { tryParseJson } from '../../json/parse-json.ts';
 import { HttpError } from '../http-error.ts';
 import { type ChosenTool, chooseTool } from './choose-tool.ts';
 
-/** What a chat body asks of the built-in model; fields that it does not simulate are not read. */
+/** The fields of a chat body that the built-in model simulates. */
 export interface ModelRequest {
   /** All messages as one text. */
   readonly prompt: string;
@@ -32,7 +32,7 @@ export interface ModelRequest {
   readonly isStopKept: boolean;
   /** The tool to call instead of a text. */
   readonly tool: ChosenTool | undefined;
-  /** The complete text, where the body leaves no choice. */
+  /** The complete text, if the body determines it. */
   readonly fixedText: string | undefined;
   readonly logprobs: { readonly top: number } | undefined;
   readonly promptLogprobs: number | undefined;
@@ -42,7 +42,7 @@ export interface ModelRequest {
   readonly requestId: string | undefined;
 }
 
-/** Reads a valid chat body. Throws HttpError 400 for what the built-in model cannot do. */
+/** Reads a valid chat body. Throws HttpError 400 for values that the built-in model does not support. */
 export async function readModelRequest(body: JsonNode): Promise<ModelRequest> {
   const messages = Array.from(itemsOf(getMember(body, 'messages') ?? body));
   const last = messages.at(-1);

@@ -1,4 +1,4 @@
-/** The members of a chat body that change what the built-in model answers; it takes all others without simulating them. */
+/** The fields of a chat body that change the response of the built-in model; it accepts all others and ignores them. */
 export const simulatedFields: readonly string[] = [
   'messages',
   'n',
@@ -27,5 +27,5 @@ export const simulatedFields: readonly string[] = [
   'priority',
 ];
 
-/** The members of `structured_outputs` that constrain a reply and are taken without keeping to them. */
+/** The fields of `structured_outputs` that the built-in model accepts and does not enforce. */
 export const unenforcedConstraints: readonly string[] = ['regex', 'grammar', 'structural_tag'];
