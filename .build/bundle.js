@@ -3,9 +3,9 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { brotliCompressSync, constants } from 'node:zlib';
 import { build } from 'esbuild';
 import { layered } from './layers.js';
-import { dropLibraryMaps } from './library-maps.js';
 import { noticesOf } from './notices.js';
 import { standIns } from './stand-ins.js';
+import { trimSourceMaps } from './trim-source-maps.js';
 
 const dist = 'dist';
 rmSync(dist, { recursive: true, force: true });
@@ -44,7 +44,7 @@ writeFileSync(
     params: { [constants.BROTLI_PARAM_LGWIN]: 24 },
   }),
 );
-dropLibraryMaps(dist);
+trimSourceMaps(dist);
 // What the local service serves to browsers.
 await build({
   entryPoints: ['page.html', 'page.css', 'page.js'].map((name) => `src/local-service/page/${name}`),
