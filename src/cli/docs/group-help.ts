@@ -4,6 +4,7 @@ import { accountCommands } from '../account-commands.ts';
 import { allCommands, commandGroups } from '../all-commands.ts';
 import { helpTopicNames } from '../help-topic-names.ts';
 import type { HelpRequest } from '../parse-command-line.ts';
+import { topLevelWords } from './completion-words.ts';
 import { type HelpSection, renderHelp } from './help-page.ts';
 import { commandEntry, examplesSection, fullHelp, shortHelp } from './help-text.ts';
 
@@ -67,9 +68,7 @@ function rootHelp(columns: number): string {
 }
 
 function rootShortHelp(columns: number): string {
-  const groups = Object.entries(commandGroups).map(([word, summary]) => ({ term: word, summary }));
-  const single = allCommands.filter(({ words }) => words.length === 1);
-  const entries = [...single.map(({ words, summary }) => ({ term: words.join(' '), summary })), ...groups];
+  const entries = topLevelWords().map(([term, summary]) => ({ term, summary }));
   return renderHelp(
     [
       { heading: 'Usage', code: ['svc <command> [flags]'] },

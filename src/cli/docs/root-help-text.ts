@@ -61,20 +61,20 @@ export const rootShortHelpText = `Usage:
   svc <command> [flags]
 
 Commands:
+  feedback    Replace feedback and discover its schema
   chat        Create a chat completion
   train       Create a reinforcement-learning training job (preview)
+  call        Record traced calls
+  auth        Store, show and remove credentials
+  profile     Manage profiles: base URLs, credentials and defaults
   log         List the requests sent from here, if the history is on
   serve       Run the local service on a port
+  batch       Work with the outputs of batches
   spec        Print the JSON Schema, a skeleton, or the OpenAPI document
   doctor      Show all settings and test the connection
   completion  Print a completion script for a shell
   help        Show help for a command or topic
   mcp         Serve the operations as tools for agents (MCP)
-  feedback    Replace feedback and discover its schema
-  call        Record traced calls
-  batch       Work with the outputs of batches
-  auth        Store, show and remove credentials
-  profile     Manage profiles: base URLs, credentials and defaults
 
 Examples:
   svc chat --local "Hello"         # ask the embedded service; needs no setup
