@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { answerJson, countingServer } from '../support/counting-server.ts';
 import { type Finished, inShell } from '../support/process.ts';
 import { bodyOf, httpAnswer, type RawServer, rawServer } from '../support/raw-server.ts';
 import { folder } from '../support/svc.ts';
@@ -167,4 +168,13 @@ describe('a working folder that is gone', () => {
       expect(result.code, result.stderr).toBe(code);
     }
   });
+});
+
+it.skipIf(process.platform !== 'linux')('too little virtual memory is named', async () => {
+  const { url } = await countingServer(String, (_, response) => answerJson(response, { paths: [] }));
+  const call = `svc feedback schema --project-id a/b --since 1h --base-url ${url}`;
+  const { code, stderr } = await inShell(`ulimit -v 4000000; ${call}`, {
+    env: { SVC_USERNAME: 'u', SVC_PASSWORD: 'p' },
+  });
+  expect({ code, stderr }).toMatchObject({ code: 12, stderr: expect.stringContaining('not enough memory') });
 });

@@ -41,6 +41,20 @@ describe('a refusal in the middle of an upload stops it and is shown', () => {
   });
 });
 
+it('a success in the middle of an upload is shown with a warning', async () => {
+  const text = '{"id":"0190b5c0-0000-7000-8000-000000000001"}';
+  const head = `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ${text.length}\r\n\r\n`;
+  const server = await refusing(100, head + text, ends['stops reading']);
+  const cwd = folder();
+  writePieces(join(cwd, 'body.json'), bodyPieces(20_000_000, 1000));
+  const { code, stdout, stderr } = await run(['train', '-f', 'body.json'], {
+    cwd,
+    env: { SVC_BASE_URL: server.url, SVC_TOKEN: 'tok-en-1' },
+  });
+  expect({ code, stdout: stdout.trim() }, stderr).toEqual({ code: 0, stdout: text });
+  expect(stderr).toMatch(/warning: the service responded after \d+ of \d+ bytes of the body were sent/);
+});
+
 async function refusing(
   after: number,
   answer: string,
