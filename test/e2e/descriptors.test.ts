@@ -96,7 +96,9 @@ describe('a reader that goes away', () => {
     const usual = await inShell(line, { env });
     const { stdout, stderr } = await inShell(`{ ${line}; echo "$?" >code; } | head -c 1 >/dev/null; cat code`, { env });
     expect(Number(stdout), stderr).toBe(usual.code);
-    expect(stderr).toBe(usual.stderr);
+    const withoutIds = (text: string): string => text.replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'ID');
+    // What is reported after the result is left out if the reader is gone by then.
+    expect(withoutIds(usual.stderr)).toContain(withoutIds(stderr));
   });
 });
 

@@ -58,10 +58,10 @@ const budgets: readonly (readonly [args: readonly string[], files: number, kB: n
     [['spec', 'chat'], 6, 290, request],
     [['profile', 'list'], 5, 290, request],
     [['chat', 'x', '--dry-run'], 5, 290, request],
-    [['call', 'start', '--project-id', 'a/b', '--op-name', 'x'], 8, 490, [...request, 'undici']],
-    [['chat', 'x'], 8, 490, [...request, 'undici']],
-    [['chat', 'x', '--stream'], 10, 500, [...request, 'eventsource-parser', 'undici']],
-    [['chat', 'x', '--local', '-q'], 12, 320, [...request, 'detect-libc', 'libsql', '@neon-rs/load']],
+    [['call', 'start', '--project-id', 'a/b', '--op-name', 'x'], 8, 520, [...request, 'undici']],
+    [['chat', 'x'], 8, 520, [...request, 'undici']],
+    [['chat', 'x', '--stream'], 10, 530, [...request, 'eventsource-parser', 'undici']],
+    [['chat', 'x', '--local', '-q'], 12, 340, [...request, 'detect-libc', 'libsql', '@neon-rs/load']],
   ];
 
 describe('what is loaded', () => {

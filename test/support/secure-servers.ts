@@ -17,7 +17,7 @@ export async function secureServer(options: TlsOptions): Promise<Listening> {
   const server = createServer(options, (incoming, response) => {
     seen.push(`${incoming.method} ${incoming.url}`);
     incoming.resume();
-    response.setHeader('Content-Type', 'application/json').end('{"id":"1","trace_id":"2"}');
+    response.setHeader('Content-Type', 'application/json').end('{"id":"1","trace_id":"2","paths":[]}');
   });
   return { port: await listening(server), seen };
 }
