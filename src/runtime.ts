@@ -3,7 +3,7 @@ import type { StopSignal } from './errors.ts';
 import type { Send } from './http/message.ts';
 
 /** A stream that may be a terminal. */
-export type InputStream = Readable & { readonly isTTY?: boolean };
+export type InputStream = Readable & { readonly isTTY?: boolean; readonly setRawMode?: (mode: boolean) => unknown };
 export type OutputStream = Writable & { readonly isTTY?: boolean; readonly columns?: number };
 
 /**

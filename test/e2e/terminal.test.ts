@@ -71,10 +71,9 @@ describe.skipIf(!hasTerminal)('on a terminal (skipped where `script` of util-lin
 
   it('at a terminal with nothing to send: usage, exit 2', async () => {
     for (const args of [
-      ['chat', '--local'],
       ['call', 'start', '--local'],
       ['train', '--local'],
-      ['chat', '--local', '-m', 'x', '--temperature', '1'],
+      ['chat', '--local', '--no-stdin', '--temperature', '1'],
     ]) {
       const { code, screen } = await runOnTerminal(args);
       expect(code).toBe(2);

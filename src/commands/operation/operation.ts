@@ -52,6 +52,10 @@ export function runOperation(operation: Operation): RunCommand {
           : undefined;
     let training: PreparedTraining | undefined;
     try {
+      if (isSession(operation, invocation, options, context)) {
+        const { runChatSession } = await import('../chat/chat-session.ts');
+        return await runChatSession(operation, invocation, callSettings, conversation, context);
+      }
       training = await openTraining(operation, invocation, callSettings, context);
       const draft =
         training?.draft ?? (await buildCheckedBody(operation, invocation, callSettings, conversation, context));
@@ -80,11 +84,42 @@ export function runOperation(operation: Operation): RunCommand {
   };
 }
 
+// Flags that give messages, or that are about one response.
+const singleChatFlags = [
+  'file',
+  'messages',
+  'message',
+  'prefill',
+  'attach',
+  'set',
+  'output',
+  'extract',
+  'logprobs-view',
+];
+
+function isSession(
+  operation: Operation,
+  { args, flags }: Invocation,
+  options: OperationOptions,
+  context: Context,
+): boolean {
+  const isAtTerminal = context.runtime.stdin.isTTY === true && context.stdout.isTerminal;
+  const isTextOnly = !options.previewFormat && (options.format ?? 'text') === 'text';
+  const isSingle = args.length > 0 || flags.get('stdin') === false || flags.has('junit');
+  return (
+    operation.arguments?.as === 'prompt' &&
+    isAtTerminal &&
+    isTextOnly &&
+    !isSingle &&
+    !singleChatFlags.some((name) => flags.has(name))
+  );
+}
+
 const expectFlags = ['expect-text', 'expect-not', 'expect-schema', 'expect-finish', 'expect-max-latency', 'junit'];
 const hookFlags = [...expectFlags, 'expect', 'update', 'view', 'extract', 'stats', 'logprobs-view'];
 
 /** The hooks that flags and history need; nothing is loaded where they need none. */
-async function openHooks(
+export async function openHooks(
   operation: Operation,
   flags: FlagValues,
   { chosen, destination, timeoutMs }: CallSettings,
@@ -132,7 +167,7 @@ async function openTraining(
 }
 
 /** The checked body of a command line. Throws what building and checking throw. */
-async function buildCheckedBody(
+export async function buildCheckedBody(
   operation: Operation,
   { args, flags }: Invocation,
   { options, chosen, timeoutMs }: CallSettings,

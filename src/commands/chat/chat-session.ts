@@ -1,0 +1,138 @@
+import { resolve } from 'node:path';
+import { type Conversation, messagesAfterResponse } from '../../body/chat/conversation.ts';
+import { isIssue, type JsonSource, parseJsonSource } from '../../body/json-source.ts';
+import type { CallSettings } from '../../client/call-settings.ts';
+import { missingBaseUrl } from '../../client/destination.ts';
+import { prepareRequest } from '../../client/prepared-request.ts';
+import type { Invocation } from '../../command.ts';
+import type { Context } from '../../context.ts';
+import { InterruptedError, toFailure } from '../../errors.ts';
+import { writeFileAtomically } from '../../files/file-replacement.ts';
+import { type FlagValues, getArrayFlag } from '../../flag.ts';
+import { itemsOf, rawText, rootOf } from '../../json/json-node.ts';
+import type { Operation } from '../../operations/operation.ts';
+import { ClosedPipeError } from '../../output/writer.ts';
+import { chatStats, formatChatStats } from '../../results/chat-stats.ts';
+import { buildCheckedBody, openHooks } from '../operation/operation.ts';
+import { sendAndShow } from '../operation/send-and-show.ts';
+import { openLineEditor } from './line-editor.ts';
+
+const commandHelp =
+  '/system TEXT sets the system message, /save FILE saves the conversation, /clear forgets it, /retry sends the last prompt again, /stats shows figures of the last response, /exit or Ctrl-D leaves; """ begins and ends a text of several lines';
+
+/** Talks with a model until the user leaves. A request that fails is reported, and the session continues. */
+export async function runChatSession(
+  operation: Operation,
+  invocation: Invocation,
+  callSettings: CallSettings,
+  conversation: Conversation | undefined,
+  context: Context,
+): Promise<void> {
+  const { runtime, report } = context;
+  const { destination, options, maxRetries } = callSettings;
+  const { url } = destination;
+  if (!url) throw missingBaseUrl();
+  const flags = new Map(invocation.flags);
+  const noMessages = parseMessages('[]');
+  let messages = conversation?.source ?? noMessages;
+  let lastTurn: { readonly prompt: string; readonly before: JsonSource } | undefined;
+  let statsLine = 'there is no response yet';
+
+  const send = async (prompt: string, signal: AbortSignal): Promise<void> => {
+    const turnContext = { ...context, signal };
+    // As a message: a prompt of one dash would be stdin. The usage is for /stats.
+    const message = [...getArrayFlag(flags, 'message'), `user:${prompt}`];
+    const turnFlags: FlagValues = new Map([...flags, ['message', message], ['stats', true]]);
+    const turn: Conversation = {
+      source: messages,
+      save: async (body, response) => {
+        await conversation?.save(body, response);
+        messages = parseMessages(messagesAfterResponse(body, response) ?? rawText(rootOf(messages.doc)));
+      },
+      close: async () => {},
+    };
+    const draft = await buildCheckedBody(
+      operation,
+      { ...invocation, flags: turnFlags },
+      callSettings,
+      turn,
+      turnContext,
+    );
+    const prepared = prepareRequest(operation, draft, destination, options.headers);
+    const hooks = await openHooks(operation, flags, callSettings, draft, turnContext);
+    const request = { ...callSettings, maxRetries, prepared, url, conversation: turn, observer: undefined };
+    await sendAndShow(
+      {
+        ...request,
+        filter: undefined,
+        onResponse: async (doc, timing) => {
+          statsLine = formatChatStats(chatStats(rootOf(doc), timing));
+          await hooks?.onResponse(doc, timing);
+        },
+      },
+      turnContext,
+    ).catch(async (error: unknown) => {
+      await hooks?.onEnd(error);
+      throw error;
+    });
+    await hooks?.onEnd(undefined);
+  };
+
+  const runTurn = async (prompt: string): Promise<void> => {
+    const stop = new AbortController();
+    editor.onInterrupt(() => stop.abort(new InterruptedError('SIGINT')));
+    lastTurn = { prompt, before: messages };
+    try {
+      await send(prompt, AbortSignal.any([context.signal, stop.signal]));
+    } catch (error) {
+      if (context.signal.aborted || error instanceof ClosedPipeError) throw error;
+      if (stop.signal.aborted)
+        await report.note('stopped; the conversation is unchanged, and /retry sends the prompt again');
+      else await report.failure(toFailure(error));
+    }
+  };
+
+  const runSlashCommand = async (name: string, text: string): Promise<void> => {
+    if (name === 'system' && text !== '') {
+      flags.set('system', text);
+    } else if (name === 'save' && text !== '') {
+      await writeFileAtomically(resolve(runtime.cwd, text), text, `${rawText(rootOf(messages.doc))}\n`, 0o600);
+      await report.note(`saved ${Array.from(itemsOf(rootOf(messages.doc))).length} messages to ${text}`);
+    } else if (name === 'clear') {
+      messages = noMessages;
+      lastTurn = undefined;
+    } else if (name === 'retry' && lastTurn) {
+      messages = lastTurn.before;
+      await runTurn(lastTurn.prompt);
+    } else if (name === 'stats') {
+      await report.line(statsLine);
+    } else await report.line(commandHelp);
+  };
+
+  await report.note('/help lists the commands; Ctrl-D leaves');
+  const editor = openLineEditor(runtime);
+  context.signal.addEventListener('abort', editor.close, { once: true });
+  try {
+    for (;;) {
+      const text = await editor.read();
+      context.signal.throwIfAborted();
+      if (text === undefined || /^\/(exit|quit)\s*$/.test(text)) break;
+      const [, name, rest = ''] = /^\/(\w+)\s*([\s\S]*)$/.exec(text) ?? [];
+      if (name !== undefined)
+        await runSlashCommand(name, rest.trim()).catch((error: unknown) => {
+          if (context.signal.aborted || error instanceof ClosedPipeError) throw error;
+          return report.failure(toFailure(error));
+        });
+      else if (text.trim() !== '') await runTurn(text);
+    }
+    await context.stdout.write('\n');
+  } finally {
+    editor.close();
+  }
+}
+
+function parseMessages(text: string): JsonSource {
+  const source = parseJsonSource('the conversation', text);
+  if (isIssue(source)) throw new Error(source.message);
+  return source;
+}

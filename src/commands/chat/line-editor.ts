@@ -1,0 +1,147 @@
+import type { Buffer } from 'node:buffer';
+import { createInterface } from 'node:readline';
+import { Transform, Writable } from 'node:stream';
+import { StringDecoder } from 'node:string_decoder';
+import type { Runtime } from '../../runtime.ts';
+
+/** Reads what a person types at a terminal, with history by arrow keys. */
+export interface LineEditor {
+  /** The next text, which may have several lines: pasted, or between lines of `"""`. Undefined after Ctrl-D. */
+  readonly read: () => Promise<string | undefined>;
+  /** Sets what Ctrl-C does while nothing is read; while something is read, it discards the text. */
+  readonly onInterrupt: (listener: () => void) => void;
+  /** Gives the terminal back. */
+  readonly close: () => void;
+}
+
+const PROMPT = '> ';
+const CONTINUATION_PROMPT = '. ';
+const QUOTES = '"""';
+
+/** Takes over the terminal until it is closed. What is typed while nothing is read shows up at the next prompt. */
+export function openLineEditor({ stdin, stdout, env }: Pick<Runtime, 'stdin' | 'stdout' | 'env'>): LineEditor {
+  const submitted: string[] = [];
+  let pending: string[] = [];
+  let waiting: ((text: string | undefined) => void) | undefined;
+  let onCtrlC = (): void => {};
+  let isPasting = false;
+  let isClosed = false;
+  const input = createPasteFilter((text) => {
+    isPasting = true;
+    editor.write(text);
+    isPasting = false;
+  });
+  // Readline prints only while something is read, so that it does not mix with a response.
+  const output = new Writable({
+    write: (chunk, _, done) => {
+      // At once, so that a buffered key is not dropped when the line ends.
+      if (waiting) stdout.write(chunk);
+      done();
+    },
+  });
+  Object.defineProperty(output, 'columns', { get: () => stdout.columns });
+  const onResize = (): void => void output.emit('resize');
+  stdout.on('resize', onResize);
+  const setRawMode = (mode: boolean): unknown => stdin.setRawMode?.(mode);
+  const editor = createInterface({
+    input: Object.assign(stdin.pipe(input), { isTTY: true, setRawMode }),
+    output,
+    terminal: true,
+    prompt: PROMPT,
+  });
+  const canPaste = env.TERM !== 'dumb';
+  if (canPaste) stdout.write('\x1b[?2004h');
+  const submit = (): void => {
+    if (waiting && submitted.length > 0) {
+      const resolve = waiting;
+      waiting = undefined;
+      resolve(submitted.shift());
+    }
+  };
+  editor.on('line', (line) => {
+    pending.push(line);
+    const text = pending.join('\n');
+    const isQuoted = text.startsWith(QUOTES) && !(text.length >= 2 * QUOTES.length && text.trimEnd().endsWith(QUOTES));
+    if (isPasting) return;
+    if (isQuoted || line.endsWith('\\')) {
+      if (!isQuoted) pending[pending.length - 1] = line.slice(0, -1);
+      editor.setPrompt(CONTINUATION_PROMPT);
+      editor.prompt();
+      return;
+    }
+    submitted.push(text.startsWith(QUOTES) ? text.trimEnd().slice(QUOTES.length, -QUOTES.length).trim() : text);
+    pending = [];
+    submit();
+  });
+  editor.on('SIGINT', () => {
+    if (!waiting) return onCtrlC();
+    pending = [];
+    stdout.write('^C (Ctrl-D leaves)\n');
+    // The line is discarded, whatever the cursor stands on.
+    editor.write(null, { ctrl: true, name: 'e' });
+    editor.write(null, { ctrl: true, name: 'u' });
+    editor.setPrompt(PROMPT);
+    editor.prompt();
+  });
+  const close = (): void => {
+    if (isClosed) return;
+    isClosed = true;
+    stdin.unpipe(input);
+    editor.close();
+    setRawMode(false);
+    stdin.pause();
+    stdout.off('resize', onResize);
+    if (canPaste) stdout.write('\x1b[?2004l');
+    waiting?.(undefined);
+  };
+  editor.on('close', close);
+  return {
+    read: () =>
+      new Promise((resolve) => {
+        if (isClosed && submitted.length === 0) return resolve(undefined);
+        waiting = resolve;
+        if (submitted.length > 0) return submit();
+        editor.setPrompt(PROMPT);
+        editor.prompt(true);
+      }),
+    onInterrupt: (listener) => {
+      onCtrlC = listener;
+    },
+    close,
+  };
+}
+
+const PASTE_START = '\x1b[200~';
+const PASTE_END = '\x1b[201~';
+
+// Passes keys on. A pasted text arrives at once, without control characters, so that its line breaks submit nothing.
+function createPasteFilter(onPaste: (text: string) => void): Transform {
+  const decoder = new StringDecoder();
+  let pasted: string | undefined;
+  return new Transform({
+    transform(chunk: Buffer, _, done) {
+      let text = decoder.write(chunk);
+      while (text !== '' || pasted?.includes(PASTE_END)) {
+        if (pasted === undefined) {
+          const start = text.indexOf(PASTE_START);
+          this.push(start === -1 ? text : text.slice(0, start));
+          if (start === -1) break;
+          pasted = '';
+          text = text.slice(start + PASTE_START.length);
+        }
+        pasted += text;
+        const end = pasted.indexOf(PASTE_END);
+        if (end === -1) break;
+        text = pasted.slice(end + PASTE_END.length);
+        onPaste(
+          pasted
+            .slice(0, end)
+            .replace(/\r\n?/g, '\n')
+            .replace(/(?![\n\t])\p{Cc}/gu, ''),
+        );
+        pasted = undefined;
+      }
+      done();
+    },
+  });
+}

@@ -1,0 +1,125 @@
+import { readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { rawServer } from '../support/raw-server.ts';
+import { folder, svc } from '../support/svc.ts';
+import { hasTerminal, runOnTerminal } from '../support/terminal.ts';
+
+interface ChatMessage {
+  readonly role: string;
+  readonly content: string;
+}
+
+const head = 'HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n';
+const event = (delta: object, finish_reason: string | null = null): string =>
+  `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason }] })}\n\n`;
+const READY = '\x1b[?2004h';
+const UP = '\x1b[A';
+const CTRL_C = '\x03';
+const CTRL_D = '\x04';
+
+/** A server that numbers its responses; it never ends the one to `hold`, and fails on `fail`. */
+async function chatServer(text: (number: number) => string) {
+  const asked: ChatMessage[][] = [];
+  const server = await rawServer((socket, request) => {
+    const { messages } = JSON.parse(request.toString().split('\r\n\r\n').slice(1).join('\r\n\r\n'));
+    asked.push(messages);
+    const prompt = messages.at(-1).content;
+    if (prompt === 'fail') socket.end('HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n');
+    else if (prompt === 'hold' && asked.length < 4) socket.write(head + event({ content: 'beginning' }));
+    else socket.end(`${head}${event({ content: text(asked.length) })}${event({}, 'stop')}data: [DONE]\n\n`);
+  });
+  return { env: { SVC_BASE_URL: server.url, SVC_TOKEN: 'tok-en-1', SVC_RETRIES: '0' }, asked };
+}
+
+describe.skipIf(!hasTerminal)('an interactive chat (skipped where `script` of util-linux is missing)', () => {
+  it.each([40, 120])('at %i columns: history, paste, Ctrl-C, /retry, /save', async (columns) => {
+    const { env, asked } = await chatServer((number) => `response ${number}.`);
+    const cwd = folder();
+    const pasted = 'x'.repeat(10_000);
+    const { code, screen } = await runOnTerminal(['chat', '-s', 'Be brief'], {
+      env,
+      cwd,
+      columns,
+      typed: [
+        [READY, 'Hello\r'],
+        ['response 1.', `${UP}\r`],
+        ['response 2.', 'hold\r'],
+        ['beginning', CTRL_C],
+        ['stopped', '/retry\r'],
+        ['response 4.', `\x1b[200~${pasted}\n\x1b[31msecond\x1b[201~`],
+        ['second', '\r'],
+        ['response 5.', '/stats\r'],
+        ['tokens', '/save talk.json\r'],
+        ['saved', `drop${CTRL_C}`],
+        ['^C', CTRL_D],
+      ],
+    });
+    expect(code).toBe(0);
+    expect(asked.map((messages) => messages.at(-1)?.content)).toEqual([
+      'Hello',
+      'Hello',
+      'hold',
+      'hold',
+      `${pasted}\n[31msecond`,
+    ]);
+    // The response that was stopped is not a part of the conversation.
+    expect(
+      asked
+        .at(-1)
+        ?.map(({ role }) => role)
+        .join(' '),
+    ).toBe('system user assistant user assistant user assistant user');
+    expect(JSON.parse(readFileSync(join(cwd, 'talk.json'), 'utf8'))).toHaveLength(9);
+    expect(statSync(join(cwd, 'talk.json')).mode & 0o777).toBe(0o600);
+    expect(screen).toContain('\x1b[?2004l');
+  });
+
+  it('keeps lines together, changes the system message, and survives failures', async () => {
+    const { env, asked } = await chatServer((number) => `response ${number}.`);
+    const cwd = folder();
+    const { code } = await runOnTerminal(['chat', '--conversation', 'talk.json'], {
+      env,
+      cwd,
+      typed: [
+        [READY, '"""\rfirst\rsecond"""\r'],
+        ['response 1.', '/system Answer in Latin\rlast\\\rline\r'],
+        ['response 2.', 'fail\r'],
+        ['400', '/save missing/talk.json\r'],
+        ['no such file', '/clear\r-\r'],
+        ['response 4.', '/exit\r'],
+      ],
+    });
+    expect(code).toBe(0);
+    expect(asked[0]).toEqual([{ role: 'user', content: 'first\nsecond' }]);
+    expect(asked[1]?.map(({ content }) => content)).toEqual([
+      'Answer in Latin',
+      'first\nsecond',
+      'response 1.',
+      'last\nline',
+    ]);
+    expect(asked[3]?.map(({ content }) => content)).toEqual(['Answer in Latin', '-']);
+    expect(JSON.parse(readFileSync(join(cwd, 'talk.json'), 'utf8'))).toHaveLength(3);
+  });
+
+  it('escapes control characters of the server', async () => {
+    const { env } = await chatServer(() => 'a\x1b[2J\x1b]0;title\x07\u202eb');
+    const { screen } = await runOnTerminal(['chat'], {
+      env,
+      typed: [
+        [READY, 'Hi\r'],
+        ['\\u202eb', CTRL_D],
+      ],
+    });
+    expect(screen).not.toContain('\x1b[2J');
+    expect(screen).not.toContain('\x1b]0;');
+  });
+});
+
+it('a chat without a prompt is interactive only at a terminal, without a body and with text as the result', async () => {
+  const session = await svc(['chat', '--local'], { terminal: true });
+  expect(session).toMatchObject({ code: 0, stderr: 'svc: /help lists the commands; Ctrl-D leaves\n' });
+  for (const flags of [['--no-stdin'], ['--json'], ['--dry-run'], ['--extract', 'code'], ['-o', 'out.txt']])
+    expect((await svc(['chat', '--local', ...flags], { terminal: true })).code).toBe(2);
+  expect((await svc(['chat', '--local'])).code).toBe(2);
+});
