@@ -16,8 +16,15 @@ export interface InputLine {
 
 const NEWLINE_BYTE = 0x0a;
 
-/** The lines of a text of any length; the bytes of a line above `maxLineBytes` are not kept. */
+// An endless device has no line feed.
+const MAX_SKIPPED_LINE_BYTES = 256 * 1024 * 1024;
+
+/**
+ * The lines of a text of any length; the bytes of a line above `maxLineBytes` are not kept. Throws an Error at a line of
+ * more than 256 MiB that is also above `maxLineBytes`.
+ */
 export async function* splitLines(chunks: AsyncIterable<Uint8Array>, maxLineBytes: number): AsyncGenerator<InputLine> {
+  const limitBytes = Math.max(maxLineBytes, MAX_SKIPPED_LINE_BYTES);
   let pendingChunks: Uint8Array[] = [];
   let offset = 0;
   let length = 0;
@@ -45,6 +52,8 @@ export async function* splitLines(chunks: AsyncIterable<Uint8Array>, maxLineByte
     }
     const rest = chunk.subarray(from);
     length += rest.length;
+    if (length > limitBytes)
+      throw new Error(`line ${number} has more than ${limitBytes / 1024 / 1024} MiB, the limit for a line`);
     if (length > maxLineBytes) pendingChunks = [];
     else if (rest.length > 0) pendingChunks.push(rest);
   }

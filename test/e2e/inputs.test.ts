@@ -65,6 +65,16 @@ describe('an endless input', () => {
     expect(stderr).toMatch(/^svc: cannot read \S+: it has more than 128 MiB, the limit for this input\n/);
     expect(code).toBe(12);
   });
+
+  it.each([
+    ['--batch', ['chat', '--batch', '/dev/zero', '--local']],
+    ['a file to merge', ['batch', 'merge', '/dev/zero', '-o', 'merged']],
+    ['a file to report', ['batch', 'report', '/dev/zero']],
+  ])('as %s ends at the limit of a line', async (_, args) => {
+    const { code, stderr } = await run(args, { cwd: folder() });
+    expect(stderr).toContain('svc: cannot read /dev/zero: line 1 has more than 256 MiB, the limit for a line\n');
+    expect(code).toBe(12);
+  });
 });
 
 it.each([['talk.json'], ['./link.json']])(
