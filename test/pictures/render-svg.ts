@@ -78,7 +78,7 @@ export function renderChart(
   bars: readonly { label: string; ratio: number }[],
   theme: PictureTheme,
 ): string {
-  const labelWidth = 420;
+  const labelWidth = 600;
   const scale = 120;
   const width = labelWidth + scale * 4 + 2 * PADDING_PX;
   const height = (bars.length + 2) * 28 + 2 * PADDING_PX;
