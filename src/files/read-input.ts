@@ -45,7 +45,10 @@ export async function openInputFile(path: string, displayPath: string, signal: A
     try {
       const stats = await promisify(fstat)(fd);
       if (stats.isDirectory()) throw Object.assign(new Error('directory'), { code: 'EISDIR' });
-      const stream = stats.isFile() ? createReadStream('', { fd }) : await openDevice(fd, stats.isFIFO());
+      const createStream = stats.isFile() ? createFileStream : await deviceStream(fd, stats.isFIFO());
+      // No wait from here on: an abort before the listener exists would be missed.
+      signal.throwIfAborted();
+      const stream = createStream(fd);
       destroyOnAbort(stream, signal);
       return { stream, size: stats.isFile() ? stats.size : undefined };
     } catch (error) {
@@ -93,14 +96,18 @@ export function unreadableInputFailure(displayPath: string, error: unknown): unk
 
 const FIRST_BUFFER_BYTES = 64 * 1024;
 
+function createFileStream(fd: number): Readable {
+  return createReadStream('', { fd });
+}
+
 // A socket waits for the writer of a FIFO in the event loop; reading the file would return its end at once.
-async function openDevice(fd: number, isFifo: boolean): Promise<Readable> {
+async function deviceStream(fd: number, isFifo: boolean): Promise<(fd: number) => Readable> {
   if (isFifo) {
     const { Socket } = await import('node:net');
-    return new Socket({ fd, readable: true, writable: false });
+    return () => new Socket({ fd, readable: true, writable: false });
   }
   const { isatty, ReadStream } = await import('node:tty');
-  return isatty(fd) ? new ReadStream(fd) : createReadStream('', { fd });
+  return isatty(fd) ? () => new ReadStream(fd) : createFileStream;
 }
 
 function destroyOnAbort(stream: Readable, signal: AbortSignal): void {

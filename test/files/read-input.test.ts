@@ -50,12 +50,16 @@ describe('readInputFile', () => {
     expect((await reading).toString()).toBe('{"a":1}');
   });
 
-  it('ends the wait for a writer with the reason of the signal', async () => {
-    const controller = new AbortController();
-    const reading = readInputFile(makeFifo(), 'pipe', { signal: controller.signal, maxBytes: 100 });
-    const reason = new InterruptedError('SIGINT');
-    for (let turn = 0; turn < 100; turn++) await setImmediate();
-    controller.abort(reason);
-    await expect(reading).rejects.toBe(reason);
-  });
+  // Whether the signal comes while the FIFO is being opened or later.
+  it.each([0, 1, 2, 3, 5, 100])(
+    'ends the wait for a writer with the reason of a signal after %d turns',
+    async (turns) => {
+      const controller = new AbortController();
+      const reading = readInputFile(makeFifo(), 'pipe', { signal: controller.signal, maxBytes: 100 });
+      const reason = new InterruptedError('SIGINT');
+      for (let turn = 0; turn < turns; turn++) await setImmediate();
+      controller.abort(reason);
+      await expect(reading).rejects.toBe(reason);
+    },
+  );
 });
