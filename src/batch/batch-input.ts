@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Readable } from 'node:stream';
+import { limitInputTime } from '../body/input-reader.ts';
 import { openAnonymousFile } from '../files/anonymous-file.ts';
 import { fileFailure } from '../files/file-errors.ts';
 import { openInputFile, unreadableInputFailure } from '../files/read-input.ts';
@@ -23,13 +24,26 @@ export interface BatchInput {
 
 type OpenStream = (signal: AbortSignal) => Promise<Readable>;
 
-/** Opens a file of lines, or stdin where the path is `-`. Throws Failure `local` where it cannot be read. */
-export async function openBatchInput(displayPath: string, runtime: Runtime, maxLineBytes: number): Promise<BatchInput> {
+/**
+ * Opens a file of lines, or stdin where the path is `-`. The time limit is for the first bytes of a FIFO. Throws Failure
+ * `local` where it cannot be read.
+ */
+export async function openBatchInput(
+  displayPath: string,
+  runtime: Runtime,
+  maxLineBytes: number,
+  timeoutMs?: number,
+): Promise<BatchInput> {
   const label = displayPath === '-' ? 'stdin' : displayPath;
   const path = resolve(runtime.cwd, displayPath);
   const totalBytes = displayPath === '-' ? undefined : await readFileSize(path, displayPath);
-  const openStream: OpenStream = async (signal) =>
-    displayPath === '-' ? runtime.stdin : (await openInputFile(path, displayPath, signal)).stream;
+  const openStream: OpenStream = async (signal) => {
+    if (displayPath === '-') return runtime.stdin;
+    if (totalBytes !== undefined) return (await openInputFile(path, displayPath, signal)).stream;
+    const limit = limitInputTime(displayPath, signal, runtime, timeoutMs);
+    const { stream } = await openInputFile(path, displayPath, limit.signal);
+    return stream.once('readable', limit.cancel).once('close', limit.cancel);
+  };
   return createInput(label, totalBytes, openStream, maxLineBytes);
 }
 

@@ -41,6 +41,25 @@ describe('a FIFO without a writer', () => {
     });
   });
 
+  it.each([
+    ['sent', []],
+    ['checked', ['--dry-run']],
+  ])('as --batch, %s: --timeout ends svc', async (_, more) => {
+    const args = ['chat', '--batch', 'pipe', '--local', '--timeout', '0.2s', ...more];
+    const { code, stderr } = await run(args, { cwd: fifoFolder() });
+    expect(stderr).toContain('svc: no end of pipe within 0.2 s; nothing was sent\n');
+    expect(code).toBe(12);
+  });
+
+  it('as --batch waits for lines after the first ones', async () => {
+    const cwd = fifoFolder();
+    const line = '{"messages":[{"role":"user","content":"x"}]}';
+    const feeder = `(echo '${line}'; sleep 2; echo '${line}') > pipe & svc chat --batch pipe --local --timeout 1s -o out; wait`;
+    const { code, stderr } = await inShell(feeder, { cwd });
+    expect(stderr).toContain('2 lines: 2 done');
+    expect(code).toBe(0);
+  });
+
   it('waits for the writer', async () => {
     const cwd = fifoFolder();
     const child = start(['feedback', 'schema', '-f', 'pipe', '--dry-run', '-q'], { cwd });

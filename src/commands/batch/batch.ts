@@ -63,7 +63,7 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
     randomBytes: runtime.randomBytes,
   };
   const defaults = await readLineDefaults(operation, flags, tools);
-  const fileInput = await openBatchInput(batchOptions.input, runtime, operation.largestBody);
+  const fileInput = await openBatchInput(batchOptions.input, runtime, operation.largestBody, callSettings.timeoutMs);
   const expectations = await readChatExpectations(flags, tools.inputs.read);
   const newRunId = uuidV7(runtime.now(), runtime.randomBytes(10));
   const settings = await resolveAutofill(options, chosen, runtime);
