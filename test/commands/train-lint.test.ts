@@ -93,7 +93,7 @@ describe('svc train lint', () => {
   it('tells each problem with its place, and findings beside it', async () => {
     const { stdout, stderr } = await lint(['nan.jsonl', 'bad.jsonl']);
     expect(stderr).toMatch(/^svc: svc train would not send these trajectories: 2 errors$/m);
-    expect(stderr).toMatch(/^ {2}nan\.jsonl:2:28: not JSON: NaN is not JSON/m);
+    expect(stderr).toMatch(/^ {2}nan\.jsonl:2:28: not JSON: NaN is not a JSON number/m);
     expect(stderr).toMatch(/^ {2}bad\.jsonl:2:28: not JSON: unexpected/m);
     expect(JSON.parse(stdout)).toMatchObject({
       findings: expect.arrayContaining([expect.objectContaining({ kind: 'nan', at: 'nan.jsonl:2:28' })]),

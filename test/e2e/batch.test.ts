@@ -279,16 +279,15 @@ describe.skipIf(noStrace() !== undefined)('a disk that is full', () => {
     ['write', ['--ordered']],
     ['fdatasync', ['--ordered']],
   ])('at the %s of a result ends the batch, and counts add up %j', async (name, more) => {
-    const cwd = folder();
-    input(cwd, 40, calls);
     const args = ['call', 'start', '--batch', 'in.jsonl', '-o', 'out.jsonl', '--local', '--concurrency', '2', ...more];
     for (const [file, count] of [
       ['out.jsonl', 3],
       ['out.jsonl.inflight', 4],
     ] as const) {
       if (name === 'fdatasync' && file === 'out.jsonl') continue;
+      const cwd = folder();
+      input(cwd, 40, calls);
       const paths = [join(cwd, file)];
-      writeFileSync(join(cwd, 'out.jsonl'), '');
       const { status, stderr } = withFault({ name, count, paths }, 'error=ENOSPC', [...args, '--resume'], '', cwd);
       expect(status, stderr).toBe(12);
       expect(stderr).toContain('the disk is full');

@@ -35,7 +35,7 @@ export async function expectWholeStream(megabytes: number): Promise<void> {
 
 /** The same with an answer in one piece. */
 export async function expectWholeAnswer(megabytes: number): Promise<void> {
-  const body = `{"choices":[],"text":"${'x'.repeat(megabytes * MEGABYTE)}"}`;
+  const body = `{"choices":[{"index":0,"message":{"role":"assistant","content":"x"}}],"text":"${'x'.repeat(megabytes * MEGABYTE)}"}`;
   const server = await rawServer((socket) =>
     socket.end(`HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`),
   );

@@ -103,7 +103,10 @@ export const derived: readonly Case[] = allCommands.flatMap((command): Case[] =>
   const flags = completableFlags(command);
   const long = flags.map(({ word }) => word);
   return [
-    [`${start} `, [...(argumentWords(command) ?? files), ...(start === 'svc train' ? trainWords : [])]],
+    [
+      `${start} `,
+      [...(argumentWords(command) ?? files), ...subcommandWords(command.words.join(' ')).map(([word]) => word)],
+    ],
     [`${start} --`, long],
     [`${start} -`, [...long, ...flags.flatMap(({ short }) => (short ? [`-${short}`] : []))]],
     ...flags

@@ -195,7 +195,7 @@ describe('the ledger', () => {
     writeFileSync(join(home, 'file'), '');
     expect(await begin(job, jobHistoryFile(join(home, 'file')))).toMatchObject({
       code: 'local',
-      message: expect.stringMatching(/^cannot write the job history .*: something else has that name$/),
+      message: expect.stringMatching(/^cannot write the job history .*: /),
       facts: { applied: 'no', hint: 'set SVC_DATA_DIR to another directory' },
     });
     const path = newLedger();
