@@ -61,7 +61,8 @@ export const runServe: RunCommand = async ({ flags }, context) => {
     runtime,
   );
   const timeouts = { ...defaultListenTimeouts, closeMs: drainMs };
-  extendShutdown(drainMs);
+  // Once for requests in flight, and once for clients that are slow to read the end of a stream.
+  extendShutdown(2 * drainMs);
   const listener = await listenOnLoopback(service.send, options.port, runtime.after, timeouts);
   const facts = {
     url: listener.url,

@@ -17,7 +17,7 @@ export interface ServiceListener {
   readonly url: string;
   /**
    * Accepts no further connections and lets requests in flight finish. After the limit an event stream that is still open
-   * ends with an error event, and every other connection is closed.
+   * ends with an error event and every other response is cut; clients have the same time again to read what is left.
    */
   readonly close: () => Promise<void>;
 }
@@ -39,8 +39,8 @@ export const defaultListenTimeouts: ListenTimeouts = {
   closeMs: serviceLimits.drainMs,
 };
 
-// For the error events of streams that are still open after the limit.
-const LAST_WRITES_MS = 250;
+// For the error events of streams that are still open after the limit, where that is shorter.
+const MIN_LAST_WRITES_MS = 250;
 
 /**
  * Binds a service to a port of 127.0.0.1; 0 takes a free one. Requests for another host or from another origin are
@@ -91,7 +91,7 @@ export async function listenOnLoopback(
       const closed = new Promise<void>((resolve) => void server.close(() => resolve()));
       await settleWithin(timeouts.closeMs);
       shutdown.abort(new Error('the service was stopped'));
-      await settleWithin(LAST_WRITES_MS);
+      await settleWithin(Math.max(timeouts.closeMs, MIN_LAST_WRITES_MS));
       server.closeAllConnections();
       await closed;
     },

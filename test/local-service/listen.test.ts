@@ -308,6 +308,42 @@ describe('closing', () => {
     );
   });
 
+  it('gives a slow reader the same time again for the end of its stream', async () => {
+    let hasAborted = (): void => {};
+    const abortion = new Promise<void>((resolve) => {
+      hasAborted = resolve;
+    });
+    const flood: Send = async ({ signal }) => {
+      signal?.addEventListener('abort', () => hasAborted());
+      return {
+        status: 200,
+        statusText: '',
+        headers: [['Content-Type', 'text/event-stream; charset=utf-8']],
+        body: (async function* () {
+          for (;;) yield Buffer.from(`data: ${'x'.repeat(65_536)}\n\n`);
+        })(),
+      };
+    };
+    // The wait for requests in flight ends at once, and so does any shorter one; the second of that length never does.
+    const closeMs = 10_000;
+    let waits = 0;
+    const ownAfter = (milliseconds: number, action: () => void): (() => void) => {
+      const isEnding = milliseconds < closeMs || (milliseconds === closeMs && waits++ === 0);
+      return isEnding ? after(0, action) : () => {};
+    };
+    const listener = await listenOnLoopback(flood, 0, ownAfter, { ...patience, closeMs });
+    const client = await rawClient(new URL(listener.url).port, request(question));
+    await client.until(/data: x/);
+    client.socket.pause();
+    const end = listener.close();
+    await abortion;
+    client.socket.resume();
+    await end;
+    expect((await client.closed).slice(-200)).toMatch(
+      /data: \{"error":\{"message":"the service was stopped".*\r\n0\r\n\r\n$/s,
+    );
+  });
+
   it('ends an answer that does not', async () => {
     const answer = withheld();
     const { port, close } = await listening({ closeMs: 20 }, answer.send);

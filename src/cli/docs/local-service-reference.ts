@@ -37,7 +37,10 @@ function limitRows(): string[][] {
     ['silence within a body', seconds(bodyMs)],
     ['rate of a body', `at least ${minBodyBytesPerSecond} bytes per second over ${seconds(bodyMs)}`],
     ['connections', String(serviceLimits.connections)],
-    ['requests in flight after SIGTERM', `${seconds(drainMs)}, or \`--drain\``],
+    [
+      'requests in flight after SIGTERM',
+      `${seconds(drainMs)}, or \`--drain\`; the same time again for clients that still read`,
+    ],
     ['integrity check when the data is opened', `databases of up to ${formatBinaryBytes(checkedDatabaseBytes)}`],
     ['`n` of the built-in model', `at most ${serviceLimits.choices}`],
     ['`min_tokens` of the built-in model', `at most ${serviceLimits.minTokens}`],

@@ -28,9 +28,7 @@ const DEFAULT_LENGTH_WORDS = 12;
 export function generateChoices(request: ModelRequest): GeneratedChoice[] {
   // Prompts can be long: hash them once, not once per choice.
   const seedPrefix = `${request.seed}/${hashText(request.prompt)}`;
-  const reasoning = request.hasReasoning
-    ? `The last message has ${tokenizeText(request.lastMessageText).length} words; the seed is ${request.seed}.`
-    : undefined;
+  const reasoning = request.hasReasoning ? reasoningLine(request) : undefined;
   const fixedTokens = request.fixedText === undefined ? undefined : tokenizeText(request.fixedText);
   const { tool } = request;
   return Array.from({ length: request.choiceCount }, (_, index) => {
@@ -43,6 +41,11 @@ export function generateChoices(request: ModelRequest): GeneratedChoice[] {
       echoedText: request.isEchoRequested && request.isLastFromAssistant ? request.lastMessageText : '',
     };
   });
+}
+
+function reasoningLine({ lastMessageText, seed }: ModelRequest): string {
+  const words = tokenizeText(lastMessageText).length;
+  return `The last message has ${words} ${words === 1 ? 'word' : 'words'}; the seed is ${seed}.`;
 }
 
 function toolChoice(tool: ChosenTool, seed: string): Omit<GeneratedChoice, 'reasoning'> {
