@@ -21,7 +21,7 @@ const BODY_FIELDS: readonly string[] = ['request', 'response'];
 export const runLog: RunCommand = async ({ flags }, context) => {
   const output = await openResultOutput('rows', flags, context);
   const limit = parsePositive('--limit', getStringFlag(flags, 'limit'));
-  const records = await readRequestHistory(requestHistoryFile(context.runtime));
+  const records = await readRequestHistory(requestHistoryFile(context.runtime), context.report);
   const listed = records.map((record, at) => ({ number: at + 1, record })).slice(limit === undefined ? 0 : -limit);
   const rows = listed.map(({ number, record }): JsonValue => ({ n: number, ...recordFields(record) }));
   const table = (): string[][] => [tableHeadings, ...listed.map(({ number, record }) => tableRow(number, record))];
@@ -35,7 +35,7 @@ export const runLogShow: RunCommand = async ({ args, flags }, context) => {
   const output = await openResultOutput('document', flags, context);
   const number = parsePositive('svc log show', args[0]) ?? 0;
   if (args.length !== 1) throw usageFailure('svc log show takes one number', 'svc log lists the numbers');
-  const records = await readRequestHistory(requestHistoryFile(context.runtime));
+  const records = await readRequestHistory(requestHistoryFile(context.runtime), context.report);
   const record = records[number - 1];
   if (!record)
     throw usageFailure(`the history has no record ${number}; it has ${records.length}`, 'svc log lists the numbers');

@@ -243,11 +243,15 @@ describe('the history', () => {
     await chat(cwd, 'bodies', 'First', '--cache-salt', 'random');
     writeFileSync(join(cwd, 'data/requests.jsonl'), '{"time":"cut', { flag: 'a' });
     expect((await chat(cwd, 'off', '--continue', 'Second', '--dry-run')).stdout).toContain('"content":"First"');
+    await chat(cwd, 'on', 'After the crash');
+    const listed = await svc(['log'], { cwd });
+    expect(JSON.parse(listed.stdout)).toMatchObject([{ n: 1 }, { n: 2, command: 'chat', status: 200 }]);
+    expect(listed.stderr).toMatch(/^svc: warning: .*requests\.jsonl:2: skipped a line that is not a record\n$/);
     const shown = JSON.parse((await svc(['log', 'show', '1'], { cwd })).stdout);
     expect(shown.request).toEqual({ messages: [{ role: 'user', content: 'First' }], cache_salt: '[cache_salt]' });
     expect(shown.response.choices).toHaveLength(1);
-    expect((await svc(['log', 'show', '2'], { cwd })).code).toBe(2);
-    expect((await svc(['log', 'clear', '--json'], { cwd })).stdout).toBe('{"removed":1}\n');
+    expect((await svc(['log', 'show', '3'], { cwd })).code).toBe(2);
+    expect((await svc(['log', 'clear', '--json'], { cwd })).stdout).toBe('{"removed":2}\n');
     expect((await svc(['log'], { cwd })).stdout).toBe('[]\n');
   });
 });

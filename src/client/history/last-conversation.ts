@@ -1,14 +1,14 @@
 import { type Conversation, messagesAfterResponse } from '../../body/chat/conversation.ts';
 import { isIssue, parseJsonSource } from '../../body/json-source.ts';
+import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
 import { firstStringMember, getMember } from '../../json/json-node.ts';
 import { completionChoices } from '../../results/chat-text.ts';
-import type { Runtime } from '../../runtime.ts';
 import { readRequestHistory, requestHistoryFile } from './request-history.ts';
 
 /** The conversation that the last chat in the history ended. Throws usage where the history has none with bodies. */
-export async function openLastConversation(runtime: Runtime): Promise<Conversation> {
-  const records = await readRequestHistory(requestHistoryFile(runtime));
+export async function openLastConversation({ runtime, report }: Context): Promise<Conversation> {
+  const records = await readRequestHistory(requestHistoryFile(runtime), report);
   for (const record of records.reverse()) {
     const [request, response] = [getMember(record, 'request'), getMember(record, 'response')];
     if (firstStringMember(record, 'command') !== 'chat' || !request || !response) continue;

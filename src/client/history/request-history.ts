@@ -1,4 +1,5 @@
-import { appendFile, readFile, rm } from 'node:fs/promises';
+import { Buffer } from 'node:buffer';
+import { open, readFile, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { dataDirectory } from '../../config/directories.ts';
 import { resolveSetting, type SettingSources } from '../../config/resolve-setting.ts';
@@ -8,6 +9,7 @@ import { makeDirectory } from '../../files/make-directory.ts';
 import { getMember, type JsonNode, kindOf } from '../../json/json-node.ts';
 import { tryParseJson } from '../../json/parse-json.ts';
 import { type JsonValue, writeJson } from '../../json/write-json.ts';
+import type { Reporter } from '../../output/reporter.ts';
 import type { Runtime } from '../../runtime.ts';
 
 export type HistoryMode = 'off' | 'on' | 'bodies';
@@ -25,26 +27,47 @@ export function requestHistoryFile(runtime: Runtime): string {
   return join(dataDirectory(runtime), 'requests.jsonl');
 }
 
-/** Appends a record to the history, a file only its owner can read. Throws Failure `local`. */
+const LINE_FEED = 0x0a;
+
+/**
+ * Appends a record to the history, a file only its owner can read. It begins a new line, also after a line that a crash
+ * cut off. Throws Failure `local`.
+ */
 export async function appendToHistory(path: string, record: { readonly [name: string]: JsonValue }): Promise<void> {
   await withFileFailure(`write ${path}`, async () => {
     await makeDirectory(dirname(path), 0o700);
-    await appendFile(path, `${writeJson(record)}\n`, { mode: 0o600 });
+    const file = await open(path, 'a+', 0o600);
+    try {
+      const { size } = await file.stat();
+      const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(1), position: Math.max(0, size - 1) });
+      const isCut = bytesRead > 0 && buffer[0] !== LINE_FEED;
+      await file.appendFile(`${isCut ? '\n' : ''}${writeJson(record)}\n`);
+    } finally {
+      await file.close();
+    }
   });
 }
 
-/** The records, oldest first; lines that a crash cut off are skipped. Throws Failure `local`. */
-export async function readRequestHistory(path: string): Promise<JsonNode[]> {
+/** The records, oldest first. Lines that are not records are skipped with a warning. Throws Failure `local`. */
+export async function readRequestHistory(path: string, report?: Pick<Reporter, 'warn'>): Promise<JsonNode[]> {
   const bytes = await readFile(path).catch((error: unknown) => {
-    if (isNotFoundError(error)) return new Uint8Array();
+    if (isNotFoundError(error)) return Buffer.alloc(0);
     throw fileFailure(`read ${path}`, error);
   });
   const records: JsonNode[] = [];
-  for (let start = 0; start < bytes.length; ) {
-    const end = bytes.indexOf(0x0a, start);
-    const record = tryParseJson(bytes.subarray(start, end === -1 ? bytes.length : end));
+  const invalidLines: number[] = [];
+  for (let start = 0, number = 1; start < bytes.length; number++) {
+    const lineFeed = bytes.indexOf(LINE_FEED, start);
+    const end = lineFeed === -1 ? bytes.length : lineFeed;
+    const record = tryParseJson(bytes.subarray(start, end));
     if (record && kindOf(record) === 'object' && getMember(record, 'time')) records.push(record);
-    start = end === -1 ? bytes.length : end + 1;
+    else invalidLines.push(number);
+    start = end + 1;
+  }
+  if (invalidLines.length > 0) {
+    const count =
+      invalidLines.length === 1 ? 'a line that is not a record' : `${invalidLines.length} lines that are not records`;
+    await report?.warn(`${path}:${invalidLines[0]}: skipped ${count}`);
   }
   return records;
 }

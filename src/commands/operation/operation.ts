@@ -48,7 +48,7 @@ export function runOperation(operation: Operation): RunCommand {
             createInputReader(runtime, context.signal, context.report.note, callSettings.timeoutMs),
           )
         : invocation.flags.has('continue')
-          ? await (await import('../../client/history/last-conversation.ts')).openLastConversation(runtime)
+          ? await (await import('../../client/history/last-conversation.ts')).openLastConversation(context)
           : undefined;
     let training: PreparedTraining | undefined;
     try {
