@@ -15,6 +15,9 @@ const event = (delta: object, finish_reason: string | null = null): string =>
   `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason }] })}\n\n`;
 const READY = '\x1b[?2004h';
 const UP = '\x1b[A';
+const HOME = '\x01';
+// To the third column of the row above.
+const AFTER_PROMPT_ABOVE = '\x1b[3G\x1b[1A';
 const CTRL_C = '\x03';
 const CTRL_D = '\x04';
 
@@ -100,6 +103,31 @@ describe.skipIf(!hasTerminal)('an interactive chat (skipped where `script` of ut
     ]);
     expect(asked[3]?.map(({ content }) => content)).toEqual(['Answer in Latin', '-']);
     expect(JSON.parse(readFileSync(join(cwd, 'talk.json'), 'utf8'))).toHaveLength(3);
+  });
+
+  it('draws the typed text for the new width when the terminal is resized, and nothing during a response', async () => {
+    const { env, asked } = await chatServer((number) => `response ${number}.`);
+    const typed = `${'x'.repeat(70)}end`;
+    const { code, screen } = await runOnTerminal(['chat'], {
+      env,
+      columns: 40,
+      typed: [
+        [READY, typed],
+        ['end', HOME],
+        [AFTER_PROMPT_ABOVE, 120],
+        // Both keys arrive in one chunk, with the cursor at the start of the line.
+        ['end', 'y\r'],
+        ['response 1.', 'hold\r'],
+        ['begin', 60],
+        ['ning', CTRL_C],
+        ['stopped', CTRL_D],
+      ],
+    });
+    expect(code).toBe(0);
+    expect(asked.map((messages) => messages.at(-1)?.content)).toEqual([`y${typed}`, 'hold']);
+    // One row now, so the cursor moves up no more.
+    expect(screen).toContain(`${AFTER_PROMPT_ABOVE}\x1b[1G\x1b[0J> ${typed}\x1b[3G\x1b[1G\x1b[0J> y${typed}`);
+    expect(screen.slice(screen.indexOf('beginning'), screen.indexOf('stopped'))).not.toContain('> ');
   });
 
   it('escapes control characters of the server', async () => {

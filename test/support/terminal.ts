@@ -22,8 +22,8 @@ export interface TerminalSetting {
   readonly columns?: number;
   /** The stream that goes to a file instead. */
   readonly redirect?: 'stdout' | 'stderr';
-  /** What to type, each when the text before it has appeared. */
-  readonly typed?: readonly (readonly [after: string, keys: string])[];
+  /** What to type, or the columns to resize to, each when its text has appeared after that of the one before. */
+  readonly typed?: readonly (readonly [after: string, keys: string | number])[];
 }
 
 /** Runs the built program on a pseudo-terminal. */
@@ -31,17 +31,25 @@ export async function runOnTerminal(args: readonly string[], setting: TerminalSe
   const cwd = setting.cwd ?? folder();
   const file = join(folder(), 'redirected');
   const redirect = setting.redirect ? ` ${setting.redirect === 'stdout' ? '' : '2'}>${file}` : '';
-  const line = `stty cols ${setting.columns ?? 80}; exec ${[process.execPath, program, ...args].map(quoted).join(' ')}${redirect}`;
+  const terminalFile = join(folder(), 'terminal');
+  const line = `tty >${terminalFile}; stty cols ${setting.columns ?? 80}; exec ${[process.execPath, program, ...args].map(quoted).join(' ')}${redirect}`;
   const env = cleanEnv(cwd, { TERM: 'xterm-256color', SHELL: '/bin/sh', ...setting.env });
   const child = spawn('script', ['-qefc', line, '/dev/null'], { cwd, env });
   const queue = [...(setting.typed ?? [])];
   let screen = '';
+  let searchedTo = 0;
   child.stdout.on('data', (piece: Buffer) => {
     screen += piece;
-    const [next] = queue;
-    if (!next || !screen.includes(next[0])) return;
-    queue.shift();
-    child.stdin.write(next[1]);
+    for (let [next] = queue; next; [next] = queue) {
+      const [after, input] = next;
+      const at = screen.indexOf(after, searchedTo);
+      if (at === -1) return;
+      queue.shift();
+      searchedTo = at + after.length;
+      if (typeof input === 'string') child.stdin.write(input);
+      // The kernel signals the new size to the program.
+      else spawnSync('stty', ['-F', readFileSync(terminalFile, 'utf8').trim(), 'cols', String(input)]);
+    }
   });
   const { code } = await finished(child);
   return { code, screen, redirected: setting.redirect ? readFileSync(file, 'utf8') : '' };

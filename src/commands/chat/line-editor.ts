@@ -113,6 +113,8 @@ export function openLineEditor({ stdin, stdout, env }: Pick<Runtime, 'stdin' | '
 
 const PASTE_START = '\x1b[200~';
 const PASTE_END = '\x1b[201~';
+// More at once is a paste at a terminal that does not mark pastes; key by key it would take seconds.
+const MAX_TYPED_CHARS = 256;
 
 // Passes keys on. A pasted text arrives at once, without control characters, so that its line breaks submit nothing.
 function createPasteFilter(onPaste: (text: string) => void): Transform {
@@ -124,7 +126,9 @@ function createPasteFilter(onPaste: (text: string) => void): Transform {
       while (text !== '' || pasted?.includes(PASTE_END)) {
         if (pasted === undefined) {
           const start = text.indexOf(PASTE_START);
-          this.push(start === -1 ? text : text.slice(0, start));
+          const typed = start === -1 ? text : text.slice(0, start);
+          // Of several keys in one chunk, readline inserts all but the last at the end of the line, not at the cursor.
+          for (const keys of typed.length > MAX_TYPED_CHARS ? [typed] : typed) this.push(keys);
           if (start === -1) break;
           pasted = '';
           text = text.slice(start + PASTE_START.length);
