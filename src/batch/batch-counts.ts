@@ -8,6 +8,8 @@ export interface BatchCounts {
   readonly unknownLines: number[];
   /** Bytes of the input that were read. */
   bytesRead: number;
+  /** Lines that were read and are not empty; of a shard, its own. */
+  linesRead: number;
   emptyLines: number;
   /** Lines that failed and were, or may have been, applied: only under the ids of this run is a retry the same request. */
   unresolvedLines: number;
@@ -23,6 +25,7 @@ export function createBatchCounts(): BatchCounts {
     byStatus: { done: 0, failed: 0, unknown: 0, unsent: 0 },
     unknownLines: [],
     bytesRead: 0,
+    linesRead: 0,
     emptyLines: 0,
     unresolvedLines: 0,
     lostResults: 0,

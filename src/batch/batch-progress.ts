@@ -1,3 +1,4 @@
+import { formatPercent, formatSeconds } from '../output/transfer-text.ts';
 import { type BatchCounts, totalLines } from './batch-counts.ts';
 
 /** The state of a running batch. */
@@ -11,25 +12,34 @@ export interface BatchProgress {
   readonly elapsed: () => number;
 }
 
-/** The progress line of a batch; the time left is estimated from the bytes read. */
+/** The progress line of a batch. The total and the time left are estimated until the input is read to its end. */
 export function formatBatchProgress({ tally, totalBytes, currentLimit, elapsed }: BatchProgress): string {
   const { done, failed, unknown } = tally.byStatus;
-  const seconds = Math.max(elapsed(), 1) / 1000;
+  const lines = totalLines(tally);
+  const linesPerSecond = lines / (Math.max(elapsed(), 1) / 1000);
+  const total = estimateTotal(tally, totalBytes);
   const parts = [
-    `${done} done`,
-    ...(failed + unknown > 0 ? [`${failed + unknown} failed`] : []),
-    `${Math.round(totalLines(tally) / seconds)}/s`,
-    ...(totalBytes && tally.bytesRead > 0
-      ? [`${formatTimeLeft((totalBytes / tally.bytesRead - 1) * seconds)} left`]
-      : []),
-    `${currentLimit()} at once`,
+    total
+      ? `${formatCount(lines)} of ${total.text} lines (${formatPercent(lines, total.count)})`
+      : `${formatCount(lines)} lines`,
+    ...(failed + unknown > 0 ? [`${formatCount(failed + unknown)} failed`] : []),
+    `${Math.round(linesPerSecond)}/s`,
+    ...(total && done > 0 ? [`${formatSeconds((total.count - lines) / linesPerSecond)} left`] : []),
+    `up to ${currentLimit()} in flight`,
   ];
   return parts.join(', ');
 }
 
-function formatTimeLeft(seconds: number): string {
-  const totalSeconds = Math.ceil(seconds);
-  const minutes = Math.floor(totalSeconds / 60);
-  if (minutes >= 60) return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
-  return minutes > 0 ? `${minutes} min ${totalSeconds % 60} s` : `${totalSeconds} s`;
+// The lines that are not read yet are about as long as the others.
+function estimateTotal(
+  { linesRead, bytesRead }: BatchCounts,
+  totalBytes: number | undefined,
+): { readonly count: number; readonly text: string } | undefined {
+  if (totalBytes === undefined || bytesRead === 0) return undefined;
+  const count = Math.max(linesRead, Math.round((linesRead * totalBytes) / bytesRead));
+  return { count, text: `${bytesRead < totalBytes ? 'about ' : ''}${formatCount(count)}` };
+}
+
+function formatCount(count: number): string {
+  return count.toLocaleString('en-US');
 }

@@ -91,8 +91,12 @@ export async function runLines(input: BatchInput, options: BatchOptions, job: Ba
     for await (const line of input.lines) {
       tally.bytesRead = line.offset + line.length;
       if (!isInShard(line.number, options.shard)) continue;
-      if (isEmptyLine(line)) tally.emptyLines += 1;
-      else if (stopReason !== undefined) countLine(tally, line.number, 'unsent');
+      if (isEmptyLine(line)) {
+        tally.emptyLines += 1;
+        continue;
+      }
+      tally.linesRead += 1;
+      if (stopReason !== undefined) countLine(tally, line.number, 'unsent');
       else await concurrencyLimit.start(() => processLine(line));
     }
   } catch (error) {

@@ -1,6 +1,6 @@
 import { getHeader, type Request, type Response, type Send } from '../http/message.ts';
 import { peekBody } from '../http/peek-body.ts';
-import { formatTransfer } from '../output/transfer-text.ts';
+import { formatSeconds, formatTransfer } from '../output/transfer-text.ts';
 import type { ParsedResponse } from '../results/parsed-response.ts';
 import type { Runtime } from '../runtime.ts';
 import { failureFromError } from './failure.ts';
@@ -68,9 +68,14 @@ function earlyWarning({ body }: Request, { progress: { phase, sentBytes } }: Req
   return `the service responded after ${sentBytes}${total} bytes of the body were sent; it may have applied only a part`;
 }
 
-// A long upload shows how far it is.
+// Shorter waits need no number that changes.
+const MIN_SHOWN_WAIT_MS = 5000;
+
 function progressText({ body }: Request, { progress }: RequestContext, elapsedMs: number): string {
-  if (body instanceof Uint8Array || progress.phase !== 'part') return 'waiting for the response';
+  if (body instanceof Uint8Array || progress.phase !== 'part') {
+    const elapsedText = elapsedMs < MIN_SHOWN_WAIT_MS ? '' : `, ${formatSeconds(elapsedMs / 1000)}`;
+    return `waiting for the response${elapsedText}`;
+  }
   return formatTransfer('sending', { bytes: progress.sentBytes, total: body.length, elapsedMs });
 }
 

@@ -26,7 +26,7 @@ export function indentChunks(node: JsonNode): Generator<string> {
   return formatTokens(node, (depth) => `\n${'  '.repeat(Math.min(depth, MAX_INDENT_LEVELS))}`, ': ');
 }
 
-// Long enough that the writing of pieces costs nothing.
+// Long enough that the writing of chunks costs nothing.
 const CHUNK_CHARS = 64 * 1024;
 
 // The text is known to be JSON, so the tokens alone tell where lines break, and no depth is too deep.
@@ -37,14 +37,15 @@ function* formatTokens(node: JsonNode, lineBreak: (depth: number) => string, col
   let depth = 0;
   let isContainerEmpty = false;
   for (let at = startOffset(node); at < last; ) {
-    if (out.length > CHUNK_CHARS) {
-      yield out;
-      out = '';
-    }
     const end = tokenEnd(bytes, at);
     const token = bytes.toString('utf8', at, end);
     at = end;
     if (token.trim() === '') continue;
+    // A key and its colon stay in one chunk.
+    if (out.length > CHUNK_CHARS && token !== ':') {
+      yield out;
+      out = '';
+    }
     if (token === '}' || token === ']') {
       depth -= 1;
       if (!isContainerEmpty) out += lineBreak(depth);

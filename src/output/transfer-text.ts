@@ -1,18 +1,17 @@
-/** How far many bytes have come. */
+/** The state of a transfer of many bytes. */
 export interface TransferProgress {
   readonly bytes: number;
-  /** All of them, where it is known. */
+  /** Size of the whole, if known. */
   readonly total: number | undefined;
-  /** Since the first of them. */
+  /** Time since the first byte. */
   readonly elapsedMs: number;
 }
 
-/** `sending 1.2 GB of 4.0 GB, 210 MB/s, 14 s left`: how far it has come, how fast it goes, and how long it may last. */
+/** The state of a transfer: `sending 1.2 GB of 4.0 GB (30 %), 210 MB/s, 14 s left`. */
 export function formatTransfer(activity: string, { bytes, total, elapsedMs }: TransferProgress): string {
   const bytesPerSecond = elapsedMs > 0 ? (bytes / elapsedMs) * 1000 : 0;
-  const parts = [
-    `${activity} ${formatDecimalBytes(bytes)}${total === undefined ? '' : ` of ${formatDecimalBytes(total)}`}`,
-  ];
+  const ofTotal = total === undefined ? '' : ` of ${formatDecimalBytes(total)} (${formatPercent(bytes, total)})`;
+  const parts = [`${activity} ${formatDecimalBytes(bytes)}${ofTotal}`];
   if (bytesPerSecond > 0) parts.push(`${formatDecimalBytes(bytesPerSecond)}/s`);
   if (bytesPerSecond > 0 && total !== undefined)
     parts.push(`${formatSeconds(Math.max(0, total - bytes) / bytesPerSecond)} left`);
@@ -25,7 +24,13 @@ function formatDecimalBytes(bytes: number): string {
   return `${Math.ceil(bytes / 1e3)} KB`;
 }
 
-function formatSeconds(seconds: number): string {
+/** A part of a total, rounded down: only all of it is 100 %. */
+export function formatPercent(part: number, total: number): string {
+  return `${total > 0 ? Math.min(100, Math.floor((part / total) * 100)) : 100} %`;
+}
+
+/** A duration for people, rounded up: `14 s`, `3 min`, `2 h`. */
+export function formatSeconds(seconds: number): string {
   if (seconds < 90) return `${Math.ceil(seconds)} s`;
   return seconds < 5400 ? `${Math.ceil(seconds / 60)} min` : `${Math.ceil(seconds / 3600)} h`;
 }

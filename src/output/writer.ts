@@ -60,7 +60,7 @@ export function createStreamWriter(stream: OutputStream, { name, isStderr = fals
 async function styleText(text: string, style: TextStyle): Promise<string> {
   const { applyStyle } = await import('./text-style.ts');
   // Of an error or a warning only the label has a color; the text and the next step stay plain.
-  const label = style === 'dim' ? text : (/^svc:(?: warning:)?/.exec(text)?.[0] ?? text);
+  const label = style === 'dim' || style === 'json' ? text : (/^svc:(?: warning:)?/.exec(text)?.[0] ?? text);
   return applyStyle(label, style) + text.slice(label.length);
 }
 

@@ -107,9 +107,9 @@ function formatResult(
   const root = rootOf(result.doc);
   switch (format) {
     case 'json':
-      return jsonChunks(result.doc, writer.isTerminal || result.isIndented === true);
+      return colorOnTerminal(jsonChunks(result.doc, writer.isTerminal || result.isIndented === true), writer);
     case 'jsonl':
-      return jsonLines(recordsOf(result));
+      return colorOnTerminal(jsonLines(recordsOf(result)), writer);
     case 'yaml':
       return yamlChunks(root);
     case 'csv':
@@ -122,6 +122,14 @@ function formatResult(
       if (result.text) return result.text();
       return hasRows(result) ? tabbedLines(cellsOf(result)) : recordText(root);
   }
+}
+
+// Elsewhere JSON is exact, whatever asks for color: programs read it.
+function* colorOnTerminal(
+  chunks: Iterable<string | Uint8Array>,
+  { isTerminal }: Writer,
+): Generator<string | Uint8Array | StyledText> {
+  for (const text of chunks) yield typeof text === 'string' && isTerminal ? { text, style: 'json' } : text;
 }
 
 function* jsonChunks({ bytes, tape }: JsonDocument, isIndented: boolean): Generator<string | Uint8Array> {

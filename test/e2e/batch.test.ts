@@ -345,7 +345,7 @@ describe.runIf(hasTerminal)('on a terminal', () => {
       env,
     });
     expect(code, screen).toBe(0);
-    expect(screen).toMatch(/\d+ done, \d+\/s, \d+ s left, 8 at once/);
+    expect(screen).toMatch(/\d+ of (about )?30 lines \(\d+ %\), \d+\/s, \d+ s left, up to 8 in flight/);
     expect(screen).toContain('30 lines: 30 done');
   });
 });

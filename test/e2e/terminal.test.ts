@@ -64,9 +64,28 @@ describe.skipIf(!hasTerminal)('on a terminal (skipped where `script` of util-lin
       ['call', 'start', '--local', '--project-id', 'a/b', '--op-name', 'x', '--id', '0123456789abcdef', '--json'],
       { cwd },
     );
-    expect(json.screen).toMatch(/^\{\r\n {2}"id": "0123456789abcdef",\r\n/);
+    expect(json.screen.replace(/\x1b\[\d+m/g, '')).toMatch(/^\{\r\n {2}"id": "0123456789abcdef",\r\n/);
     expect((await runOnTerminal(['chat', '--bad'])).screen).toContain('\x1b[31msvc:\x1b[39m unknown flag "--bad"');
     expect((await runOnTerminal(['chat', '--bad'], { env: { NO_COLOR: '1' } })).screen).not.toContain('\x1b');
+  });
+
+  it('JSON has color, unless NO_COLOR, --color or a dumb terminal says otherwise; elsewhere it has none', async () => {
+    const plain = '[\r\n  {\r\n    "name": "local",';
+    const list = async (flags: readonly string[], env: Readonly<Record<string, string>>): Promise<string> =>
+      (await runOnTerminal(['profile', 'list', '--json', ...flags], { env })).screen;
+    const colored = await list([], {});
+    expect(colored).toContain('\x1b[36m"name"\x1b[39m: \x1b[32m"local"\x1b[39m');
+    expect(colored).toContain('\x1b[35mfalse\x1b[39m');
+    expect(await list(['--color', 'always'], { NO_COLOR: '1' })).toBe(colored);
+    expect(await list(['--color', 'never'], {})).toContain(plain);
+    expect(await list([], { NO_COLOR: '1' })).toContain(plain);
+    expect(await list([], { TERM: 'dumb' })).toContain(plain);
+    expect((await runOnTerminal(['help', '--json'], { env: {} })).screen).toContain('\x1b[36m"commands"\x1b[39m');
+    const { redirected } = await runOnTerminal(['profile', 'list', '--json', '--color', 'always'], {
+      redirect: 'stdout',
+      env: { FORCE_COLOR: '1' },
+    });
+    expect(redirected).toMatch(/^\[\{"name":"local",/);
   });
 
   it('at a terminal with nothing to send: usage, exit 2', async () => {

@@ -1,6 +1,7 @@
 import { Writable } from 'node:stream';
 import { expect, it } from 'vitest';
 import { canUseColor } from '../../src/output/color.ts';
+import { applyStyle } from '../../src/output/text-style.ts';
 import { run } from '../support/process.ts';
 
 it.each([
@@ -24,4 +25,20 @@ it('--color comes before the environment and the terminal', async () => {
   expect(canUseColor(Object.assign(new Writable(), { isTTY: true }), { CLICOLOR_FORCE: '1' }, 'never')).toBe(false);
   expect((await run(['train', 'log', '--limit', 'x', '--color', 'always'])).stderr).toMatch(/^\x1b\[31msvc:\x1b\[39m /);
   expect((await run(['train', 'log', '--limit', 'x', '--color=sometimes'])).code).toBe(2);
+});
+
+it('JSON is colored by kind of token, and only the color is added', () => {
+  const text = '{\n  "a\\":b": [-1.50e+3, true, null, "x: \\\\", "\\"1\\"", {}]\n}';
+  const colored = applyStyle(text, 'json');
+  expect(colored.replace(/\x1b\[\d+m/g, '')).toBe(text);
+  expect(colored.match(/\x1b\[3[1-7]m[^\x1b]*/g)).toEqual([
+    '\x1b[36m"a\\":b"',
+    '\x1b[33m-1.50e+3',
+    '\x1b[35mtrue',
+    '\x1b[35mnull',
+    '\x1b[32m"x: \\\\"',
+    '\x1b[32m"\\"1\\""',
+  ]);
+  const long = `"${'\\n'.repeat(10_000_000)}"`;
+  expect(applyStyle(long, 'json').length).toBe(long.length + 10);
 });

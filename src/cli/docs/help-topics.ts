@@ -80,7 +80,7 @@ export const helpTopics: { readonly [name in (typeof helpTopicNames)[number]]: (
   formatting: () => [
     {
       paragraphs: [
-        'stdout carries the result and nothing else; notes, warnings and errors go to stderr. On a terminal results are tables or text. In a pipe they are JSON, except the text of a chat.',
+        'stdout carries the result and nothing else; notes, warnings and errors go to stderr. On a terminal results are tables or text. In a pipe they are JSON, except the text of a chat. JSON has color only on a terminal; see --color and NO_COLOR.',
         'Numbers are printed with every digit that the service sent. Control characters in text from a service are escaped on a terminal.',
       ],
     },

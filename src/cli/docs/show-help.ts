@@ -37,7 +37,7 @@ export async function showHelp(request: HelpRequest, runtime: Runtime, stdout: W
 }
 
 async function printWhole(text: string, stdout: Writer): Promise<void> {
-  await stdout.write(text);
+  await stdout.write(text, stdout.isTerminal && text.startsWith('{') ? 'json' : undefined);
   await stdout.end();
 }
 

@@ -1,6 +1,6 @@
 import type { Context } from '../../context.ts';
 import { formatTransfer } from '../../output/transfer-text.ts';
-import type { CheckedContent } from '../../train/stream/checked-content.ts';
+import type { TextSource } from '../../train/stream/text-source.ts';
 
 /** The progress of the first read, shown on a terminal. */
 export interface CheckProgress {
@@ -9,18 +9,19 @@ export interface CheckProgress {
   readonly end: () => void;
 }
 
-/** Shows the progress of the checks. */
+/** Shows the progress of the checks of all sources, with the number of groups if it is known. */
 export function showCheckProgress(
-  { content, checks }: CheckedContent,
+  sources: readonly TextSource[],
   { runtime, signal, startSpinner }: Context,
+  groupCount?: () => number,
 ): CheckProgress {
   const start = runtime.elapsed();
-  const sizes = content.sources.map(({ size }) => size);
+  const sizes = sources.map(({ size }) => size);
   const total = sizes.reduce((sum, size) => (sum === undefined || size === undefined ? undefined : sum + size), 0);
   let bytes = 0;
   const end = startSpinner(() => {
     const transfer = formatTransfer('checking', { bytes, total, elapsedMs: runtime.elapsed() - start });
-    return `${transfer}, ${checks.groupCount()} groups`;
+    return groupCount ? `${transfer}, ${groupCount()} groups` : transfer;
   });
   return {
     end,

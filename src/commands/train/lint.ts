@@ -10,6 +10,7 @@ import { findLintKind, type LintKind, lintKindNames } from '../../train/lint/lin
 import { lintText } from '../../train/lint/lint-text.ts';
 import { createLinter, type Linter, type LintResult } from '../../train/lint/linter.ts';
 import { keepHeapSmall } from '../../train/stream/small-heap.ts';
+import { type CheckProgress, showCheckProgress } from './check-progress.ts';
 import { createTrajectorySources } from './trajectory-sources.ts';
 
 /**
@@ -48,26 +49,32 @@ async function lintFiles(
     throw usageFailure('stdin was named twice, but can be read only once', 'write - only once');
   keepHeapSmall();
   const sources = createTrajectorySources(context, false);
-  const stop = context.startSpinner('reading trajectories');
+  let progress: CheckProgress | undefined;
   try {
-    for (const { label, readFirst } of await sources.openAll(files))
-      await read(label, abortable(readFirst(), context.signal), 'groups');
-    if (body !== undefined) {
-      const { label, readFirst } = await sources.open(body);
-      await read(label, abortable(readFirst(), context.signal), 'body');
-    }
+    const groupSources = await sources.openAll(files);
+    const bodySources = body === undefined ? [] : [await sources.open(body)];
+    progress = showCheckProgress([...groupSources, ...bodySources], context);
+    const countBytes = createByteCounter(progress.onBytes);
+    for (const { label, readFirst } of groupSources) await read(label, countBytes(readFirst()), 'groups');
+    for (const { label, readFirst } of bodySources) await read(label, countBytes(readFirst()), 'body');
     return finish();
   } finally {
-    stop();
+    progress?.end();
     await sources.close();
   }
 }
 
-async function* abortable(chunks: AsyncIterable<Uint8Array>, signal: AbortSignal): AsyncGenerator<Uint8Array> {
-  for await (const chunk of chunks) {
-    signal.throwIfAborted();
-    yield chunk;
-  }
+function createByteCounter(
+  onBytes: CheckProgress['onBytes'],
+): (chunks: AsyncIterable<Uint8Array>) => AsyncGenerator<Uint8Array> {
+  let bytes = 0;
+  return async function* (chunks) {
+    for await (const chunk of chunks) {
+      bytes += chunk.length;
+      onBytes(bytes);
+      yield chunk;
+    }
+  };
 }
 
 function parseFailOn(flagValues: readonly string[]): readonly LintKind[] {

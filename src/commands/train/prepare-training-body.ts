@@ -65,7 +65,7 @@ async function concatChunks(chunks: AsyncIterable<Uint8Array>): Promise<Buffer> 
 
 function readFirstPass(checked: CheckedContent, parts: readonly Uint8Array[], context: Context): Promise<BodyDigest> {
   const { content, checks } = checked;
-  const { onBytes, end } = showCheckProgress(checked, context);
+  const { onBytes, end } = showCheckProgress(content.sources, context, checks.groupCount);
   const chunks = content.isReordered ? content.readFirst(checks) : assembleBody(parts, () => content.readFirst(checks));
   return digestChunks(chunks, onBytes).finally(end);
 }

@@ -37,7 +37,7 @@ export async function readTrainingBody(
       );
     return { envelope: { label: source.label, bytes: Buffer.from('{}') }, content, checks, bodyDigest: undefined };
   }
-  const { onBytes, end } = showCheckProgress({ content, checks }, context);
+  const { onBytes, end } = showCheckProgress(content.sources, context, checks.groupCount);
   const fullDigest = await digestChunks(content.readFirst(checks), onBytes).finally(end);
   if (fullDigest.bytes === 0 && source.label === 'stdin')
     return {

@@ -1,0 +1,29 @@
+import { expect, it } from 'vitest';
+import { createBatchCounts } from '../../src/batch/batch-counts.ts';
+import { formatBatchProgress } from '../../src/batch/batch-progress.ts';
+
+const counts = (done: number, failed: number, linesRead: number, bytesRead: number) => ({
+  ...createBatchCounts(),
+  byStatus: { done, failed, unknown: 0, unsent: 0 },
+  linesRead,
+  bytesRead,
+});
+
+it.each([
+  ['at the start', counts(0, 0, 8, 800), 4000, '0 of about 40 lines (0 %), 0/s, up to 8 in flight'],
+  [
+    'after 10 s',
+    counts(1190, 10, 1208, 120_800),
+    401_234,
+    '1,200 of about 4,012 lines (29 %), 10 failed, 120/s, 24 s left, up to 8 in flight',
+  ],
+  [
+    'when all is read',
+    counts(30, 2, 40, 4000),
+    4000,
+    '32 of 40 lines (80 %), 2 failed, 3/s, 3 s left, up to 8 in flight',
+  ],
+  ['from a pipe', counts(30, 0, 38, 3800), undefined, '30 lines, 3/s, up to 8 in flight'],
+])('the progress of a batch %s', (_, tally, totalBytes, text) => {
+  expect(formatBatchProgress({ tally, totalBytes, currentLimit: () => 8, elapsed: () => 10_000 })).toBe(text);
+});

@@ -1,0 +1,38 @@
+import { expect, it } from 'vitest';
+import { createDraft } from '../../src/body/draft.ts';
+import { createRequestContext } from '../../src/client/request-context.ts';
+import { sendOnce } from '../../src/client/send-once.ts';
+import type { Request } from '../../src/http/message.ts';
+import { feedbackSchemaOperation } from '../../src/operations/feedback-schema.ts';
+
+it('the wait for a response shows its duration after 5 s', async () => {
+  const url = new URL('http://127.0.0.1:1/feedback/payload_schema');
+  const target = { url, isLocal: false, profile: 'default', credential: undefined };
+  const context = createRequestContext(feedbackSchemaOperation, createDraft(undefined, '{}'), target);
+  const request: Request = {
+    method: 'POST',
+    url: url.href,
+    headers: [],
+    body: Buffer.from('{}'),
+    signal: new AbortController().signal,
+  };
+  let elapsedMs = 1000;
+  const texts: string[] = [];
+  const onAttempt = (describeProgress: () => string): (() => void) => {
+    for (elapsedMs of [1000, 5999, 6000, 95_000, 600_000]) texts.push(describeProgress());
+    return () => {};
+  };
+  const send = async (): Promise<never> => {
+    throw new Error('not sent');
+  };
+  await expect(
+    sendOnce(send, request, context, { onAttempt }, { now: Date.now, elapsed: () => elapsedMs }),
+  ).rejects.toThrow();
+  expect(texts).toEqual([
+    'waiting for the response',
+    'waiting for the response',
+    'waiting for the response, 5 s',
+    'waiting for the response, 2 min',
+    'waiting for the response, 10 min',
+  ]);
+});
