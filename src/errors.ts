@@ -100,6 +100,9 @@ export class Failure extends Error {
   }
 }
 
+/** The next step of a process that may not open another file. */
+export const FILE_LIMIT_HINT = 'raise ulimit -n to 64';
+
 /** A command line that is wrong (exit 2); the hint says how to write it. */
 export function usageFailure(message: string, hint?: string): Failure {
   return new Failure('usage', message, { hint });
@@ -111,9 +114,7 @@ export function toFailure(error: unknown): Failure {
   if (error instanceof InterruptedError)
     return new Failure(error.code, `${error.message}; nothing was sent`, { applied: 'no' });
   if (isOutOfFileDescriptors(error))
-    return new Failure('local', 'the process may not open as many files as svc needs', {
-      hint: 'raise ulimit -n to 64',
-    });
+    return new Failure('local', 'the process may not open as many files as svc needs', { hint: FILE_LIMIT_HINT });
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
   return new Failure('bug', `this is a bug in svc: ${text}`, {
     hint: 'please report it with the command line that led to it',

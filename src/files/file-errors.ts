@@ -1,10 +1,11 @@
 import { stat } from 'node:fs/promises';
-import { Failure, type FailureFacts } from '../errors.ts';
+import { Failure, type FailureFacts, FILE_LIMIT_HINT } from '../errors.ts';
 
 /** Failure `local`: what cannot be done with which file (`read body.json`), and why. A Failure stays what it is. */
 export function fileFailure(action: string, error: unknown, facts: FailureFacts = {}): Failure {
   if (error instanceof Failure) return error;
-  return new Failure('local', `cannot ${action}: ${describeFileError(error)}`, facts);
+  const hint = errorCode(error) === 'EMFILE' ? FILE_LIMIT_HINT : undefined;
+  return new Failure('local', `cannot ${action}: ${describeFileError(error)}`, { hint, ...facts });
 }
 
 /** Runs an action on a file; throws fileFailure where it throws. */

@@ -117,10 +117,19 @@ describe('few file descriptors', () => {
     }
   });
 
-  it.each([20])('%i are told of in plain words', async (count) => {
-    const result = await inShell(`ulimit -n ${count}; svc chat hi --local`);
-    expectCalm(result, String(count));
-    expect(result).toMatchObject({ code: 12, stderr: expect.stringMatching(/^svc: .*files/) });
+  it('are reported in plain words, from the fewest with which Node starts to those that are enough', async () => {
+    const started = async (count: number): Promise<boolean> =>
+      (await inShell(`ulimit -n ${count}; svc profile list`)).code === 0;
+    let count = 18;
+    while (!(await started(count))) count += 1;
+    for (let code: number | null = 12; code !== 0; count += 1) {
+      const result = await inShell(`ulimit -n ${count}; svc chat hi --local`);
+      expectCalm(result, String(count));
+      code = result.code;
+      if (code !== 0)
+        expect(result, String(count)).toMatchObject({ code: 12, stderr: expect.stringMatching(/^svc: .*files/) });
+    }
+    expect(count).toBeLessThan(64);
   });
 });
 
@@ -172,7 +181,10 @@ describe('a working folder that is gone', () => {
   });
 });
 
-it.skipIf(process.platform !== 'linux')('too little virtual memory is named', async () => {
+// Since Node 24, WebAssembly reserves addresses only as it uses them.
+const reservesAddresses = process.platform === 'linux' && Number(process.versions.node.split('.')[0]) < 24;
+
+it.skipIf(!reservesAddresses)('too little virtual memory is named', async () => {
   const { url } = await countingServer(String, (_, response) => answerJson(response, { paths: [] }));
   const call = `svc feedback schema --project-id a/b --since 1h --base-url ${url}`;
   const { code, stderr } = await inShell(`ulimit -v 4000000; ${call}`, {

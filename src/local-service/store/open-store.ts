@@ -1,4 +1,6 @@
+import { closeSync, openSync } from 'node:fs';
 import { constants, open } from 'node:fs/promises';
+import { devNull } from 'node:os';
 import { dirname } from 'node:path';
 import Database from 'libsql';
 import { Failure } from '../../errors.ts';
@@ -42,10 +44,23 @@ export async function openStore(path: string, trust?: TrustOptions): Promise<Sto
     await makeDirectory(dirname(path), 0o700);
     if (trust) await requireTrustedFile(path, trust);
     const isChecked = (await createDatabaseFile(path)) <= serviceLimits.checkedDatabaseBytes;
+    requireFileDescriptors(LIBRARY_FILE_DESCRIPTORS);
     return prepareStore(new Database(path, { timeout: BUSY_TIMEOUT_MS }), path, isChecked);
   } catch (error) {
     if (error instanceof Failure) throw error;
     throw fileFailure(`open the data in ${path}`, error);
+  }
+}
+
+// The library ends the process where it cannot open what it needs: the database, its journal, and its own event loop.
+const LIBRARY_FILE_DESCRIPTORS = 10;
+
+function requireFileDescriptors(count: number): void {
+  const opened: number[] = [];
+  try {
+    while (opened.length < count) opened.push(openSync(devNull));
+  } finally {
+    for (const fd of opened) closeSync(fd);
   }
 }
 
