@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createServer } from 'node:http';
+import type { Writable } from 'node:stream';
 import { onTestFinished } from 'vitest';
 import { finished, start } from '../support/process.ts';
 import { modelId } from '../support/trajectories.ts';
@@ -47,12 +48,21 @@ export async function uploaded(args: readonly string[], pieces: Iterable<string>
     const bytes = Buffer.from(piece);
     given.add(bytes);
     if (child.stdin?.destroyed) break;
-    if (!child.stdin?.write(bytes))
-      await new Promise<void>((resolve) => child.stdin?.once('drain', resolve).once('close', resolve));
+    if (!child.stdin?.write(bytes)) await writable(child.stdin);
   }
   child.stdin?.end();
   const { code, stderr } = await result;
   return { code, stderr, given: given.sum(), arrived: arrived.sum(), peak };
+}
+
+function writable(stream: Writable | null): Promise<void> {
+  return new Promise((resolve) => {
+    const settle = (): void => {
+      stream?.off('drain', settle).off('close', settle);
+      resolve();
+    };
+    stream?.once('drain', settle).once('close', settle);
+  });
 }
 
 function newSum(): { add: (piece: Uint8Array) => void; sum: () => Sum } {

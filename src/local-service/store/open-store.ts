@@ -58,7 +58,7 @@ const LIBRARY_FILE_DESCRIPTORS = 10;
 function requireFileDescriptors(count: number): void {
   const opened: number[] = [];
   try {
-    while (opened.length < count) opened.push(openSync(devNull));
+    while (opened.length < count) opened.push(openSync(devNull, 'r'));
   } finally {
     for (const fd of opened) closeSync(fd);
   }

@@ -1,4 +1,4 @@
-import { copyChunks } from './chunk-batcher.ts';
+import { createChunkBatcher } from './chunk-batcher.ts';
 import { copyTextPart, createEnvelope, type Envelope, type TextPart } from './envelope.ts';
 import { readCheckedChunks } from './select-chunks.ts';
 import type { TextSource } from './text-source.ts';
@@ -35,7 +35,9 @@ export function bodyContent(source: TextSource): BodyContent {
       const before = parts[arrayIndex];
       const after = parts[arrayIndex + 1];
       if (!before || !after) return;
-      yield* copyChunks(source.readAgain(before.location.offset + before.bytes.length, after.location.offset));
+      const batcher = createChunkBatcher('sendable');
+      for await (const chunk of source.readAgain(before.location.offset + before.bytes.length, after.location.offset))
+        yield* batcher([chunk]);
     },
     envelope: () => createEnvelope(parts),
   };

@@ -16,7 +16,7 @@ export function filesContent(sources: readonly TextSource[]): TrajectoryContent 
     },
     rereadArray: async function* () {
       const select = createElementSelector();
-      const batcher = createChunkBatcher('lasting');
+      const batcher = createChunkBatcher('sendable');
       for (const source of sources) yield* readSelectedChunks(source.readAgain(), 'elements', select, batcher);
     },
   };

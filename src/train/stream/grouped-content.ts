@@ -36,7 +36,7 @@ export function groupedContent(sources: readonly TextSource[], grouping: Groupin
       if (!isReordered && grouping.groupCount() > 0) yield groupClose;
     },
     rereadArray: async function* () {
-      const batcher = createChunkBatcher('lasting');
+      const batcher = createChunkBatcher('sendable');
       for (let group = 0; group < grouping.groupCount(); group += 1) {
         yield group === 0 ? groupOpen : Buffer.concat([comma, groupOpen]);
         const select = createElementSelector();

@@ -10,7 +10,7 @@ export interface TrajectoryContent {
    * array as it is sent, unless `isReordered`. Chunks are `passing` if the sources can be read again.
    */
   readonly readFirst: (checks: TrajectoryChecks) => AsyncIterable<Uint8Array>;
-  /** The `lasting` bytes between the brackets of a group array (usually 0, the only one), once everything was read. */
+  /** The `sendable` bytes between the brackets of a group array (usually 0, the only one), once everything was read. */
   readonly rereadArray: (arrayIndex: number) => AsyncIterable<Uint8Array>;
   /** `readFirst` does not yield the group array: the order is known only when everything was read. */
   readonly isReordered: boolean;
@@ -18,5 +18,5 @@ export interface TrajectoryContent {
 
 /** Chunks that are sent while they are first read have to last. */
 export function chunkLifetimeFor(sources: readonly TextSource[]): ChunkLifetime {
-  return sources.some(({ isSinglePass }) => isSinglePass) ? 'lasting' : 'passing';
+  return sources.some(({ isSinglePass }) => isSinglePass) ? 'sendable' : 'passing';
 }
