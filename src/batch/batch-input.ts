@@ -1,4 +1,4 @@
-import { stat } from 'node:fs/promises';
+import { type FileHandle, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Readable } from 'node:stream';
 import { limitInputTime } from '../body/input-reader.ts';
@@ -16,7 +16,7 @@ export interface BatchInput {
   readonly totalBytes: number | undefined;
   /** Throws Failure `local` where the input cannot be read to its end. */
   readonly lines: AsyncIterable<InputLine>;
-  /** Ends the lines early, also while more is waited for. */
+  /** Ends the lines early, also while more is waited for, and closes what was opened. */
   readonly stop: () => void;
   /** The same input twice, in place of this one: a pipe is copied into an unnamed file in a directory first. */
   readonly twice: (directory: string) => Promise<readonly [BatchInput, BatchInput]>;
@@ -54,6 +54,7 @@ function createInput(
   maxLineBytes: number,
 ): BatchInput {
   let stream: Readable | undefined;
+  let copy: FileHandle | undefined;
   let isStopped = false;
   const stopped = new AbortController();
   // Opened when the first line is asked for: a command that fails before has nothing to close.
@@ -74,10 +75,13 @@ function createInput(
       isStopped = true;
       stopped.abort();
       stream?.destroy();
+      void copy?.close();
     },
     twice: async (directory) => {
-      const reopen =
-        totalBytes === undefined ? await copyStream(await openStream(stopped.signal), directory, label) : openStream;
+      copy =
+        totalBytes === undefined ? await copyStream(await openStream(stopped.signal), directory, label) : undefined;
+      const reopen: OpenStream = async (signal) =>
+        copy ? copy.createReadStream({ start: 0, autoClose: false }) : openStream(signal);
       return [
         createInput(label, totalBytes, reopen, maxLineBytes),
         createInput(label, totalBytes, reopen, maxLineBytes),
@@ -86,11 +90,11 @@ function createInput(
   };
 }
 
-async function copyStream(stream: Readable, directory: string, label: string): Promise<OpenStream> {
+async function copyStream(stream: Readable, directory: string, label: string): Promise<FileHandle> {
   try {
     const handle = await openAnonymousFile(directory);
     for await (const chunk of stream) await handle.writeFile(chunk);
-    return async () => handle.createReadStream({ start: 0, autoClose: false });
+    return handle;
   } catch (error) {
     throw fileFailure(`copy ${label} to compare it with earlier runs`, error);
   }

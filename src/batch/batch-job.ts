@@ -13,6 +13,7 @@ import type { CustomIdTracker } from './custom-ids.ts';
 import type { LineDraftOptions } from './line-draft.ts';
 import type { OutageMonitor } from './outage.ts';
 import type { RateLimiter } from './rate-limiter.ts';
+import type { ResponseWarnings } from './response-warnings.ts';
 import type { ResultSlotFactory } from './result-order.ts';
 import type { ResultStore } from './result-store.ts';
 
@@ -38,6 +39,8 @@ export interface BatchJob extends LineChecks {
   readonly flagHeaders: Headers;
   readonly authorization: Authorization | undefined;
   readonly send: Send;
+  /** Ends the connections that are kept for further lines. */
+  readonly finishConnections: () => Promise<void>;
   readonly rateLimiter: RateLimiter;
   readonly outage: OutageMonitor;
   /** Aborted to stop taking lines; requests in flight continue. */
@@ -54,5 +57,8 @@ export interface BatchJob extends LineChecks {
   readonly openSlot: ResultSlotFactory;
   readonly expectations: ChatExpectations | undefined;
   readonly junit: JunitReport | undefined;
+  readonly responseWarnings: ResponseWarnings;
+  /** Warnings are failures (`--strict`). */
+  readonly isStrict: boolean;
   readonly context: Context;
 }

@@ -44,7 +44,7 @@ const MAX_ENTRY_HEAD_BYTES = 1024;
 
 /**
  * Reads a checkpoint file into an index, as file `fileIndex`. Of two results for the same input the later one counts, but
- * a failure never replaces a success. A missing file is empty. Throws Failure `local` for a file that is not a
+ * a failure does not replace a success, unless the same file has the success and then says that the outcome is unknown. A missing file is empty. Throws Failure `local` for a file that is not a
  * checkpoint, and `guard` for a damaged one.
  */
 export async function readCheckpoint(
@@ -91,7 +91,8 @@ export async function readCheckpoint(
       isCompact &&= entry.line > previousLine;
       previousLine = entry.line;
       validBytes = offset + lineBytes;
-      if (earlier?.exitCode !== 0 || entry.exitCode === 0 || earlier.digest !== digest)
+      const isRevised = entry.applied === 'unknown' && earlier?.fileIndex === fileIndex;
+      if (isRevised || earlier?.exitCode !== 0 || entry.exitCode === 0 || earlier.digest !== digest)
         lineIndex.set(entry.line, { fileIndex, offset, length: bytes.length, ...entry, digest });
       isUnterminated = isTorn;
     }

@@ -17,6 +17,8 @@ export interface LineAttempt {
   readonly milliseconds: number;
   /** Empty without expectations. */
   readonly expectations?: readonly ExpectationResult[];
+  /** Signs that the response is for another request. */
+  readonly warnings?: readonly string[];
 }
 
 /** The outcome of a line in a result line. */
@@ -60,10 +62,11 @@ export function parseResultEntry(bytes: Uint8Array): ResultEntry | undefined {
 
 const appliedValues: readonly AppliedState[] = ['no', 'yes', 'unknown'];
 
-function formatEntryEnd({ attempts, milliseconds, expectations = [] }: LineAttempt): string {
+function formatEntryEnd({ attempts, milliseconds, expectations = [], warnings = [] }: LineAttempt): string {
   const expected =
     expectations.length > 0 ? `,"expectations":${writeJson(expectations.map((one) => ({ ...one })))}` : '';
-  return `${expected},"attempts":${attempts},"ms":${Math.round(milliseconds)}}\n`;
+  const warned = warnings.length > 0 ? `,"warnings":${writeJson(warnings)}` : '';
+  return `${expected}${warned},"attempts":${attempts},"ms":${Math.round(milliseconds)}}\n`;
 }
 
 // In JSON, line breaks are only between values.

@@ -33,6 +33,8 @@ export interface ResultStore {
   /** Ties a result line to its input line and its run. */
   readonly seal: (entry: Uint8Array, digest: string) => Uint8Array;
   readonly writeEntry: (entry: Uint8Array) => Promise<void>;
+  /** Writes a result in place of an earlier one of this run. */
+  readonly reviseEntry: (entry: Uint8Array) => Promise<void>;
   /** Ends the run; `isComplete`: every line has a known outcome. */
   readonly finish: (isComplete: boolean) => Promise<void>;
 }
@@ -41,6 +43,7 @@ export interface ResultStore {
 export function createStreamStore(runId: string, identity: BatchIdentity, { writer, commit }: Sink): ResultStore {
   const noop = async (): Promise<void> => {};
   const stamp = formatStamp(identity, runId);
+  const writeEntry = coalesceWrites((entries) => writer.write(entries));
   return {
     runId,
     isSameRun: true,
@@ -49,7 +52,8 @@ export function createStreamStore(runId: string, identity: BatchIdentity, { writ
     markInFlight: noop,
     clearInFlight: noop,
     seal: (entry, digest) => sealEntry(entry, digest, stamp),
-    writeEntry: coalesceWrites((entries) => writer.write(entries)),
+    writeEntry,
+    reviseEntry: writeEntry,
     finish: commit,
   };
 }
@@ -76,6 +80,7 @@ export async function openResultStore(prior: PriorResults, removedLines: Readonl
     await rm(legacyInFlightPath(path), { force: true });
     if (state.completion) await writeCheck(path, displayPath, state.completion.offset, state.completion.plainCheck);
     let writtenLines = 0;
+    let hasRevisions = false;
     return {
       runId,
       isSameRun: prior.isSameRun,
@@ -97,11 +102,16 @@ export async function openResultStore(prior: PriorResults, removedLines: Readonl
         writtenLines += 1;
         return checkpoint.append(entry);
       },
+      reviseEntry: (entry) => {
+        hasRevisions = true;
+        return checkpoint.append(entry);
+      },
       finish: async (isComplete) => {
         try {
           await checkpoint.sync();
           await checkpoint.close();
-          const lineCount = isResumed ? await compactCheckpoint({ path, displayPath }, removedLines) : writtenLines;
+          const isSorted = !isResumed && !hasRevisions;
+          const lineCount = isSorted ? writtenLines : await compactCheckpoint({ path, displayPath }, removedLines);
           if (isComplete) await markCompleted(path, displayPath, lineCount);
           await (isComplete ? inFlightLog.removeFile() : inFlightLog.close());
         } finally {

@@ -1,8 +1,10 @@
+import type { Buffer } from 'node:buffer';
 import { expectationFailure } from '../client/expectations/chat-expectations.ts';
 import { isIdempotent, retryAdvice } from '../client/idempotency.ts';
 import { prepareRequest, requestSecrets } from '../client/prepared-request.ts';
 import { createRequestContext, type RequestContext } from '../client/request-context.ts';
 import type { RequestObserver } from '../client/request-observer.ts';
+import { hasIdOfRequest } from '../client/response-warnings.ts';
 import { type AppliedState, Failure, signalOfFailure, toFailure } from '../errors.ts';
 import { type JsonNode, rootOf } from '../json/json-node.ts';
 import { writeJson } from '../json/write-json.ts';
@@ -12,10 +14,11 @@ import { digestInputLine } from './compare-input.ts';
 import type { IndexedEntry } from './line-index.ts';
 import { canSendLine, classifyLine, type LineState, priorOutcome } from './line-status.ts';
 import { prepareLine } from './prepare-line.ts';
-import { formatFailureEntry, formatSuccessEntry } from './result-entry.ts';
+import { formatFailureEntry, formatSuccessEntry, type LineAttempt } from './result-entry.ts';
 import type { ResultSlot } from './result-order.ts';
 import { type SendLineResult, sendLine } from './send-line.ts';
 import type { InputLine } from './split-lines.ts';
+import { createStrayDataWatch, strayDataFailureOf } from './stray-data.ts';
 
 /** The result of a line. */
 export interface LineResult extends LineState {
@@ -27,11 +30,24 @@ export interface LineResult extends LineState {
   readonly response: JsonNode | undefined;
 }
 
+/** A result that replaces the one that was put. */
+export interface LineRevision {
+  readonly line: number;
+  readonly failure: Failure;
+  readonly earlier: LineState;
+  readonly write: () => Promise<void>;
+}
+
+/** Takes the result of a line. */
+export interface LineOutput extends ResultSlot {
+  readonly revise: (revision: LineRevision) => void;
+}
+
 /**
  * Sends a line, unless an earlier run has its outcome or it must not be sent twice, and stores the result. Throws the
  * errors of the result store.
  */
-export async function runLine(line: InputLine, slot: ResultSlot, job: BatchJob): Promise<LineResult> {
+export async function runLine(line: InputLine, slot: LineOutput, job: BatchJob): Promise<LineResult> {
   const { resultStore } = job;
   const { runtime } = job.context;
   const digest = digestInputLine(line);
@@ -73,32 +89,84 @@ export async function runLine(line: InputLine, slot: ResultSlot, job: BatchJob):
   };
   // A line that is safe to send twice is recorded ahead, so that the disk works while other lines are in flight.
   if (isIdempotent(requestContext.effect)) await markInFlight();
-  const sendResult = await sendLine(requestContext, line.number, recordingObserver, job).catch(toFailedResult);
-  const { parsedResponse } = sendResult;
+  const strayDataWatch = createStrayDataWatch();
+  const sendResult = await sendLine(
+    requestContext,
+    line.number,
+    recordingObserver,
+    job,
+    strayDataWatch.onStrayData,
+  ).catch(toFailedResult);
+  const { parsedResponse, warnings } = sendResult;
   const endedAt = runtime.elapsed();
   const isComplete = !sendResult.failure && parsedResponse?.doc !== undefined;
   const expectations = (isComplete && job.expectations?.(rootOf(parsedResponse.doc), endedAt - startedAt)) || [];
-  const failure = sendResult.failure
-    ? withPriorOutcome(sendResult.failure, priorOutcome(earlierEntry, inFlight))
-    : expectationFailure(expectations, { status: sendResult.status });
+  const isOwnResponse = hasIdOfRequest(parsedResponse, requestContext);
+  const strayDataFailure = strayDataFailureOf(requestContext);
+  const doubt = strayDataWatch.hasStrayData() && !isOwnResponse ? strayDataFailure() : undefined;
+  const failure =
+    doubt ??
+    (sendResult.failure
+      ? withPriorOutcome(sendResult.failure, priorOutcome(earlierEntry, inFlight))
+      : (strictWarningFailure(sendResult, job) ?? expectationFailure(expectations, { status: sendResult.status })));
   const { attempts } = requestContext.progress;
-  if (failure && isInterruption(sendResult.failure ?? failure)) {
+  if (!doubt && failure && isInterruption(sendResult.failure ?? failure)) {
     if (isMarkedInFlight && inFlight === undefined) await resultStore.clearInFlight(line.number);
     if (earlierEntry && earlierEntry.applied !== 'no') return keepEarlierResult(earlierEntry, slot);
     await slot.put(undefined);
     return { status: 'unsent', isUnresolved: false, failure, ...NOT_SENT, attempts };
   }
-  const outcome = { line: line.number, id, attempts, milliseconds: endedAt - startedAt, expectations };
-  if (!failure && parsedResponse) await put(formatSuccessEntry(outcome, sendResult.status, parsedResponse));
-  else if (failure) await put(formatFailureEntry(outcome, failure, redactorFor(requestContext, job), parsedResponse));
+  const outcome = { line: line.number, id, attempts, milliseconds: endedAt - startedAt, expectations, warnings };
+  if (!failure) for (const warning of warnings) await job.responseWarnings.add(line.number, warning);
+  if (doubt) await job.responseWarnings.add(line.number, doubt.facts.summary ?? doubt.message);
+  const state = classifyLine(failure?.exitCode ?? 0, failure?.facts.applied);
+  const entry =
+    !failure && parsedResponse
+      ? formatSuccessEntry(outcome, sendResult.status, parsedResponse)
+      : failure && formatFailureEntry(outcome, failure, redactorFor(requestContext, job), parsedResponse);
+  const written = entry && put(entry);
+  if (state.status !== 'unknown' && !isOwnResponse)
+    strayDataWatch.setRevision(
+      reviser(outcome, digest, strayDataFailure, parsedResponse?.bytes, written, state, slot, job),
+    );
+  await written;
   return {
-    ...classifyLine(failure?.exitCode ?? 0, failure?.facts.applied),
+    ...state,
     failure,
     attempts,
     milliseconds: Math.round(outcome.milliseconds),
     httpStatus: failure ? failure.facts.status : sendResult.status,
     response: parsedResponse?.doc && rootOf(parsedResponse.doc),
   };
+}
+
+// Holds what a later revision needs, and neither the line nor its request.
+function reviser(
+  outcome: LineAttempt,
+  digest: string,
+  createFailure: () => Failure,
+  bytes: Buffer | undefined,
+  written: Promise<void> | undefined,
+  earlier: LineState,
+  { revise }: LineOutput,
+  { resultStore, context: { report } }: BatchJob,
+): () => void {
+  const { line } = outcome;
+  return () => {
+    const failure = createFailure();
+    const entry = formatFailureEntry(outcome, failure, report.redact, bytes && { bytes });
+    const write = async (): Promise<void> => {
+      await written;
+      await resultStore.reviseEntry(resultStore.seal(entry, digest));
+    };
+    revise({ line, failure, earlier, write });
+  };
+}
+
+// With --strict a warning is a failure, although the request was applied.
+function strictWarningFailure({ warnings, status }: SendLineResult, { isStrict }: BatchJob): Failure | undefined {
+  const [warning] = warnings;
+  return isStrict && warning !== undefined ? new Failure('answer', warning, { applied: 'yes', status }) : undefined;
 }
 
 const NOT_SENT = { attempts: 0, milliseconds: 0, httpStatus: undefined, response: undefined };
@@ -125,7 +193,7 @@ function withPriorOutcome(failure: Failure, priorApplied: AppliedState): Failure
 function toFailedResult(error: unknown): SendLineResult {
   const failure = toFailure(error);
   if (failure.code === 'bug') throw error;
-  return { status: failure.facts.status ?? 0, parsedResponse: undefined, failure };
+  return { status: failure.facts.status ?? 0, parsedResponse: undefined, failure, warnings: [] };
 }
 
 function isInterruption({ code, facts }: Failure): boolean {

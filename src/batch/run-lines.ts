@@ -9,7 +9,7 @@ import { batchFailure, formatBatchSummary, lostResultsFailure } from './batch-su
 import { createConcurrencyLimit } from './concurrency-limit.ts';
 import { statisticsLines } from './report-text.ts';
 import type { ResultSlot } from './result-order.ts';
-import { type LineResult, runLine } from './run-line.ts';
+import { type LineOutput, type LineResult, runLine } from './run-line.ts';
 import { isInShard } from './shard.ts';
 import { type InputLine, isEmptyLine } from './split-lines.ts';
 
@@ -39,13 +39,34 @@ export async function runLines(input: BatchInput, options: BatchOptions, job: Ba
     // The rest of a file is counted; a pipe may never end.
     if (input.totalBytes === undefined) input.stop();
   };
-  const stopIfNeeded = ({ failure, status }: LineResult): void => {
+  const stopIfNeeded = ({ failure, status }: Pick<LineResult, 'failure' | 'status'>): void => {
     if (failure && options.isFailFast) stop('a line failed (--fail-fast)');
     if (failure && status !== 'unsent') failureCount += 1;
     if (exceedsMaxFailures(failureCount, totalLines(tally) - tally.byStatus.unsent, options.maxFailures))
       stop(`${failureCount} ${failureCount === 1 ? 'line' : 'lines'} failed (--max-failures)`);
     const retryAfterMs = failure?.facts.retryAfter ?? 0;
     if (retryAfterMs > MAX_BATCH_WAIT_MS) stop(`the service asks to wait ${Math.ceil(retryAfterMs / 1000)} s`);
+  };
+  const revisions: Promise<void>[] = [];
+  let isFinished = false;
+  const revise: LineOutput['revise'] = ({ line, failure, earlier, write }) => {
+    if (isFinished) return;
+    tally.byStatus[earlier.status] -= 1;
+    countLine(tally, line, 'unknown');
+    if (!earlier.isUnresolved) tally.unresolvedLines += 1;
+    const facts = { httpStatus: undefined, attempts: 0, milliseconds: 0, response: undefined };
+    addResult(statistics, { line, status: 'unknown', message: failure.message, ...facts });
+    job.junit?.add(`line ${line}`, 0, failure);
+    stopIfNeeded({ failure, status: 'unknown' });
+    const warning = failure.facts.summary ?? failure.message;
+    revisions.push(
+      Promise.all([write(), job.responseWarnings.add(line, warning)]).then(
+        () => {},
+        (error: unknown) => {
+          storeError ??= error;
+        },
+      ),
+    );
   };
   const processLine = async (line: InputLine): Promise<void> => {
     const slot = openSlot();
@@ -55,7 +76,7 @@ export async function runLines(input: BatchInput, options: BatchOptions, job: Ba
         throw error;
       });
     try {
-      const result = await runLine(line, { put }, job);
+      const result = await runLine(line, { put, revise }, job);
       tally.retries += Math.max(0, result.attempts - 1);
       countLine(tally, line.number, result.status);
       if (result.status !== 'unsent')
@@ -103,8 +124,12 @@ export async function runLines(input: BatchInput, options: BatchOptions, job: Ba
     inputError = error;
   }
   await concurrencyLimit.waitForAll();
+  await job.finishConnections();
+  isFinished = true;
+  await Promise.all(revisions);
   endSpinner();
   await job.customIds.finish();
+  await job.responseWarnings.finish();
   const isComplete =
     stopReason === undefined && inputError === undefined && tally.unresolvedLines + tally.byStatus.unsent === 0;
   await resultStore.finish(isComplete).catch((error: unknown) => {

@@ -22,6 +22,8 @@ export interface SendLineResult {
   readonly status: number;
   readonly parsedResponse: Pick<ParsedResponse, 'bytes' | 'doc'> | undefined;
   readonly failure: Failure | undefined;
+  /** Signs that the response is for another request. */
+  readonly warnings: readonly string[];
 }
 
 // Limit of a merged stream.
@@ -29,13 +31,15 @@ const MAX_STREAM_BYTES = 8 * 1024 * 1024;
 
 /**
  * Sends the body of a line when the limits allow it, with retries when safe; while the service is down the line waits.
- * Throws the Failure of a line without a response.
+ * `onStrayData` is called when a response of the line may be for another request, also after the result. Throws the
+ * Failure of a line without a response.
  */
 export async function sendLine(
   requestContext: RequestContext,
   line: number,
   observer: RequestObserver,
   job: BatchJob,
+  onStrayData: () => void,
 ): Promise<SendLineResult> {
   const { runtime, signal, report } = job.context;
   const { operation, draft } = requestContext;
@@ -65,13 +69,14 @@ export async function sendLine(
       });
       return (failure) => releasePermit(permit, failure, job);
     },
+    onStrayData,
   };
-  const { response, parsedResponse, chunks } = await waitOutOutages(
+  const { response, parsedResponse, chunks, warnings } = await waitOutOutages(
     () => exchange(request, requestContext, printingObserver, options),
     job,
   );
-  if (parsedResponse) return { status: response.status, parsedResponse, failure: parsedResponse.failure };
-  return mergeStream(response, chunks, requestContext);
+  if (parsedResponse) return { status: response.status, parsedResponse, failure: parsedResponse.failure, warnings };
+  return { ...(await mergeStream(response, chunks, requestContext)), warnings };
 }
 
 function releasePermit(permit: RateLimiterPermit, failure: Failure | undefined, { outage }: BatchJob): void {
@@ -99,7 +104,7 @@ async function mergeStream(
   response: Response,
   chunks: AsyncIterable<JsonNode>,
   requestContext: RequestContext,
-): Promise<SendLineResult> {
+): Promise<Omit<SendLineResult, 'warnings'>> {
   const memoryBudget = createMemoryBudget(MAX_STREAM_BYTES);
   const merged = createChunkMerger(requestContext.operation.reply, memoryBudget);
   let failure: Failure | undefined;

@@ -40,6 +40,8 @@ export interface ExchangeOptions {
   readonly retryBudget: RetryBudget;
   /** Waits until an attempt may start; the result is called when the attempt ends. */
   readonly acquirePermit?: () => Promise<(failure: Failure | undefined) => void>;
+  /** Called when a response of the exchange may be for another request; see Request. */
+  readonly onStrayData?: () => void;
 }
 
 /**
@@ -57,6 +59,7 @@ export async function exchange(
   const httpRequest = createHttpRequest(
     request,
     streamController ? AbortSignal.any([signal, streamController.signal]) : signal,
+    options.onStrayData,
   );
   let deadline: Deadline | undefined;
   const attempt = async (): Promise<AttemptResult> => {

@@ -65,7 +65,7 @@ export function factsWithoutResponse({ progress, ids, effect, target }: RequestC
 }
 
 /** For the message of an unknown outcome; empty for a request that changes nothing. */
-export function mayBeApplied({ effect }: RequestContext): string {
+export function mayBeApplied({ effect }: Pick<RequestContext, 'effect'>): string {
   return effect === 'read' ? '' : ' and may have been applied';
 }
 

@@ -42,13 +42,18 @@ export function prepareRequest(
 }
 
 /** The HTTP request to send; it ends with the signal. */
-export function createHttpRequest({ url, headers, authorization, body }: SignedRequest, signal: AbortSignal): Request {
+export function createHttpRequest(
+  { url, headers, authorization, body }: SignedRequest,
+  signal: AbortSignal,
+  onStrayData: Request['onStrayData'],
+): Request {
   return {
     method: 'POST',
     url: url.href,
     headers: authorization ? [...headers, ['Authorization', authorization.value.reveal()]] : headers,
     body,
     signal,
+    onStrayData,
   };
 }
 

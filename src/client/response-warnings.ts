@@ -1,25 +1,43 @@
 import { getMember, kindOf, rootOf, stringOf } from '../json/json-node.ts';
+import type { ParsedResponse } from '../results/parsed-response.ts';
 import type { RequestContext } from './request-context.ts';
 import type { AttemptResult } from './send-once.ts';
 
 /** Signs that a successful response is for another request, or for a part of this one. */
 export function suspectResponseWarnings({ parsedResponse, early }: AttemptResult, context: RequestContext): string[] {
-  return [...idMismatches(parsedResponse, context), ...(early ? [early] : [])];
+  const mismatches = responseIds(parsedResponse, context).filter(({ sent, received }) => sent !== received);
+  return [
+    ...mismatches.map(
+      ({ name, sent, received }) =>
+        `the response has ${name} ${JSON.stringify(received)}, but ${JSON.stringify(sent)} was sent; it may be for another request`,
+    ),
+    ...(early ? [early] : []),
+  ];
 }
 
-function idMismatches(
-  parsedResponse: AttemptResult['parsedResponse'],
+/** True for a response that returns the id of the record that the request names: it is for no other request. */
+export function hasIdOfRequest(
+  parsedResponse: Pick<ParsedResponse, 'doc'> | undefined,
+  context: RequestContext,
+): boolean {
+  const [recordId] = Object.keys(context.operation.ids ?? {});
+  return responseIds(parsedResponse, context).some(
+    ({ what, sent, received }) => what === recordId && sent === received,
+  );
+}
+
+// The ids of a request that its response has, too.
+function responseIds(
+  parsedResponse: Pick<ParsedResponse, 'doc'> | undefined,
   { ids, operation: { ids: paths = {} } }: RequestContext,
-): string[] {
+): { what: string; name: string; sent: string; received: string }[] {
   if (!parsedResponse?.doc || kindOf(rootOf(parsedResponse.doc)) !== 'object') return [];
   const root = rootOf(parsedResponse.doc);
   return Object.entries(paths).flatMap(([what, path]) => {
     const name = String(path.at(-1));
     const value = getMember(root, name);
     const sent = ids[what];
-    if (sent === undefined || !value || kindOf(value) !== 'string' || stringOf(value) === sent) return [];
-    return [
-      `the response has ${name} ${JSON.stringify(stringOf(value))}, but ${JSON.stringify(sent)} was sent; it may be for another request`,
-    ];
+    if (sent === undefined || !value || kindOf(value) !== 'string') return [];
+    return [{ what, name, sent, received: stringOf(value) }];
   });
 }

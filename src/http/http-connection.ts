@@ -1,4 +1,6 @@
 import type { Buffer } from 'node:buffer';
+import { once } from 'node:events';
+import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import Client from 'undici/lib/dispatcher/client.js';
 import { type BodyQueue, createBodyQueue } from './body-queue.ts';
@@ -13,6 +15,10 @@ import { bodyChunks } from './request-progress.ts';
 export interface HttpConnection {
   readonly origin: string;
   readonly exchange: (request: Request, url: URL) => Promise<Response>;
+  /** False after 100 responses, or 256 KiB of them: stray data makes all responses of a connection doubtful. */
+  readonly isReusable: () => boolean;
+  /** Ends it in order, for 500 ms at most: a server sends what it still has, and closes. */
+  readonly finish: () => Promise<void>;
   /** Ends it at once, with what goes over it. */
   readonly destroy: () => Promise<void>;
 }
@@ -20,11 +26,17 @@ export interface HttpConnection {
 // Servers wait longer than this for the next request, so that none leaves on a connection that is about to be closed.
 const MAX_IDLE_MS = 1000;
 
+const MAX_FINISH_MS = 500;
+const MAX_EXCHANGES = 100;
+const MAX_RESPONSE_BYTES_CARRIED = 256 * 1024;
+
 /** A link to the origin of an address; `isKept`: for one exchange after the other, else for one. */
 export function createConnection(url: URL, route: Route, isKeepAlive: boolean): HttpConnection {
   // Once it has the connection, undici alone ends it: one that closes unasked while it does not read breaks it.
   let connectAbort = new AbortController();
   let readControl: ReadControl = { pause: () => {}, resume: () => {}, expectResponse: () => {} };
+  let traffic = createTraffic();
+  let openedSocket: Socket | undefined;
   const client = new Client(url.origin, {
     // The usual limit of Node.
     maxHeaderSize: 16_384,
@@ -38,6 +50,10 @@ export function createConnection(url: URL, route: Route, isKeepAlive: boolean): 
       openSocket(url, route, connectAbort.signal).then(
         (socket) => {
           readControl = controlReading(socket);
+          const socketTraffic = createTraffic();
+          traffic = socketTraffic;
+          openedSocket = socket;
+          reportStrayData(socket, socketTraffic);
           done(null, socket);
         },
         (error) => done(error, null),
@@ -51,6 +67,14 @@ export function createConnection(url: URL, route: Route, isKeepAlive: boolean): 
   return {
     origin: url.origin,
     destroy: () => destroy(),
+    finish: async () => {
+      if (openedSocket?.destroyed === false) {
+        openedSocket.ref().end();
+        await once(openedSocket, 'close', { signal: AbortSignal.timeout(MAX_FINISH_MS) }).catch(() => {});
+      }
+      await destroy();
+    },
+    isReusable: () => traffic.responses < MAX_EXCHANGES && traffic.responseBytes < MAX_RESPONSE_BYTES_CARRIED,
     exchange: async (request, to) => {
       const { signal } = request;
       signal?.throwIfAborted();
@@ -60,6 +84,7 @@ export function createConnection(url: URL, route: Route, isKeepAlive: boolean): 
         route,
         isKeepAlive,
         getReadControl: () => readControl,
+        getTraffic: () => traffic,
       });
       const stop = (): void => {
         // An answer that has no length of its own would seem to have come to its end.
@@ -85,14 +110,38 @@ interface ExchangeChannel {
   readonly route: Route;
   readonly isKeepAlive: boolean;
   readonly getReadControl: () => ReadControl;
+  readonly getTraffic: () => Traffic;
+}
+
+/** What went over one socket. */
+interface Traffic {
+  isResponseExpected: boolean;
+  responses: number;
+  responseBytes: number;
+  /** The callbacks of the requests that have a response. */
+  readonly onStrayData: (() => void)[];
+}
+
+function createTraffic(): Traffic {
+  return { isResponseExpected: false, responses: 0, responseBytes: 0, onStrayData: [] };
+}
+
+// undici closes a connection on which a response begins that it does not expect, and keeps that to itself.
+function reportStrayData(socket: Socket, traffic: Traffic): void {
+  const destroy = socket.destroy.bind(socket);
+  socket.destroy = (error) => {
+    const isStray = error && (error.name === 'HTTPParserError' || error.message === 'bad response');
+    if (isStray && !traffic.isResponseExpected) for (const onStrayData of traffic.onStrayData.splice(0)) onStrayData();
+    return destroy(error);
+  };
 }
 
 function dispatchRequest(
   request: Request,
   url: URL,
-  { client, route: { proxy }, isKeepAlive, getReadControl }: ExchangeChannel,
+  { client, route: { proxy }, isKeepAlive, getReadControl, getTraffic }: ExchangeChannel,
 ): PendingExchange {
-  const { method, headers, body, onBodySent } = request;
+  const { method, headers, body, onBodySent, onStrayData } = request;
   const length: Headers = body.length === undefined ? [] : [['Content-Length', String(body.length)]];
   // A forwarding proxy gets the whole URL, and reads its own credential.
   const plainProxy = url.protocol === 'http:' ? proxy : undefined;
@@ -110,7 +159,10 @@ function dispatchRequest(
   let queue: BodyQueue | undefined;
   const response = new Promise<Response>((resolve, reject) => {
     client.dispatch(options, {
-      onConnect: () => onBodySent?.(),
+      onConnect: () => {
+        getTraffic().isResponseExpected = true;
+        onBodySent?.();
+      },
       onHeaders: (status, raw, _, statusText) => {
         // An interim response.
         if (status < 200) return true;
@@ -129,10 +181,17 @@ function dispatchRequest(
         return true;
       },
       onData: (chunk) => {
+        getTraffic().responseBytes += chunk.length;
         queue?.push(chunk);
         return true;
       },
-      onComplete: () => queue?.end(),
+      onComplete: () => {
+        const traffic = getTraffic();
+        traffic.isResponseExpected = false;
+        traffic.responses += 1;
+        if (onStrayData) traffic.onStrayData.push(onStrayData);
+        queue?.end();
+      },
       onError: (error) => {
         queue?.fail(error);
         reject(error);

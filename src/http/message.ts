@@ -14,6 +14,11 @@ export interface Request {
   readonly body: RequestBody;
   /** Called when a body of bytes is handed over, all at once; pieces are seen as they are taken. */
   readonly onBodySent?: () => void;
+  /**
+   * Called when data that no request asked for follows on a kept connection, after the response to this request or to one
+   * of the next: this response may be for another request.
+   */
+  readonly onStrayData?: (() => void) | undefined;
   /** Ends the exchange early, with its reason as the error. */
   readonly signal?: AbortSignal;
 }

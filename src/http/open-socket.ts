@@ -26,7 +26,17 @@ export async function openSocket(
 ): Promise<Socket> {
   const socket = proxy ? await openThroughProxy(proxy, url, tls, signal) : await openDirectly(url, signal);
   if (!proxy && !isPlainHttpAllowed) requireLoopbackPeer(url, socket);
-  return deferWriteErrors(url.protocol === 'https:' ? await openTls(socket, url, tls, signal) : socket);
+  const channel = url.protocol === 'https:' ? await openTls(socket, url, tls, signal) : socket;
+  await rejectEarlyData(channel);
+  return deferWriteErrors(channel);
+}
+
+// Data that comes before a request is not the response to it. It is read in the second turn of the event loop.
+async function rejectEarlyData(socket: Socket): Promise<void> {
+  for (const _ of [1, 2]) await new Promise((resolve) => setImmediate(resolve));
+  if (socket.readableLength === 0) return;
+  socket.destroy();
+  throw new Error('the server sent data before it received a request');
 }
 
 /** Throws Failure `guard` and closes the connection where plain http to a loopback name leads to another machine. */

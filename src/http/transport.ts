@@ -6,6 +6,8 @@ import type { Route } from './open-socket.ts';
 /** A way to send requests, open until it is closed; closing ends all exchanges at once. */
 export interface Transport {
   readonly send: Send;
+  /** Ends the kept connections that are idle in order, which shows data that no request asked for. */
+  readonly finishIdle?: () => Promise<void>;
   readonly close: () => Promise<void>;
 }
 
@@ -25,6 +27,10 @@ export function openHttpTransport(route: Route, isKeepAlive = false): Transport 
     openConnections.delete(connection);
     await connection.destroy();
   };
+  const finish = async (connection: HttpConnection): Promise<void> => {
+    await connection.finish();
+    openConnections.delete(connection);
+  };
   return {
     send: async (request) => {
       // Many exchanges in a row go to the same address.
@@ -36,14 +42,18 @@ export function openHttpTransport(route: Route, isKeepAlive = false): Transport 
       try {
         const response = await connection.exchange(request, url);
         const onEnd = async (isComplete: boolean): Promise<void> => {
-          if (isComplete && isKeepAlive) idleConnections.push(connection);
-          else await discard(connection);
+          if (!isComplete || !isKeepAlive) await discard(connection);
+          else if (connection.isReusable()) idleConnections.push(connection);
+          else void finish(connection);
         };
         return await notifyBodyEnd(response, onEnd);
       } catch (error) {
         await discard(connection);
         throw error;
       }
+    },
+    finishIdle: async () => {
+      await Promise.all(idleConnections.splice(0).map(finish));
     },
     close: async () => {
       await Promise.all(Array.from(openConnections, discard));

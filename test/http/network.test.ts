@@ -97,7 +97,7 @@ describe('overNetwork', () => {
     const sockets = new Set<unknown>();
     const server = createServer((asked, response) => {
       sockets.add(asked.socket);
-      asked.resume().on('end', () => response.end(asked.url === '/long' ? 'x'.repeat(1_000_000) : '{}'));
+      asked.resume().on('end', () => response.end(asked.url === '/long' ? 'x'.repeat(200_000) : '{}'));
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     onTestFinished(() => {

@@ -11,6 +11,7 @@ import { readLineDefaults } from '../../batch/line-defaults.ts';
 import { createOutageMonitor } from '../../batch/outage.ts';
 import { openPriorResults, type PriorResults } from '../../batch/prior-results.ts';
 import { createRateLimiter } from '../../batch/rate-limiter.ts';
+import { createResponseWarnings } from '../../batch/response-warnings.ts';
 import { createOrderedSlots, createUnorderedSlots } from '../../batch/result-order.ts';
 import { createStreamStore, openResultStore } from '../../batch/result-store.ts';
 import { runLines } from '../../batch/run-lines.ts';
@@ -113,6 +114,7 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
     removedLines = new Set(),
     authorization,
   } = await prepareRun().catch(async (error: unknown) => {
+    fileInput.stop();
     await prior?.release();
     throw error;
   });
@@ -133,6 +135,7 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
       flagHeaders: options.headers,
       authorization,
       send: transport.send,
+      finishConnections: async () => transport.finishIdle?.(),
       rateLimiter: createRateLimiter(batchOptions.rateLimits, runtime, stopController.signal),
       outage: createOutageMonitor(batchOptions.maxOutageMs, runtime, {
         onStart: ({ message }) =>
@@ -151,9 +154,12 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
       canRetryUnknown: batchOptions.canRetryUnknown,
       expectations,
       junit,
+      responseWarnings: createResponseWarnings(report),
+      isStrict: options.strict,
       context,
     });
   } finally {
+    fileInput.stop();
     await transport.close();
   }
 }
