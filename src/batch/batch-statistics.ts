@@ -72,7 +72,7 @@ export function sortedCauses({ causes }: BatchStatistics): FailureCause[] {
 function causeText(message: string, httpStatus: number | undefined): string {
   const general = message
     .replace(/https?:\/\/\S+?(?=[:,;]?\s|$)/g, 'the service')
-    .replace(/"[^"]*"/g, '"…"')
+    .replace(/"(?:[^"\\]|\\.)*"/gs, '"…"')
     .replace(/\b(?=\w*\d)[\w-]{8,}\b/g, '…')
     .replace(/\d+(\.\d+)?/g, '#');
   const text = general.length > MAX_CAUSE_CHARS ? `${general.slice(0, MAX_CAUSE_CHARS)}…` : general;

@@ -49,6 +49,7 @@ export function batchFailure({
     `${interruption ? `${interruption.message}; ` : ''}${summary}${isKnown ? '' : `; ${stopReason}`}`,
     {
       applied: unknown > 0 ? 'unknown' : done > 0 ? 'yes' : 'no',
+      isBatch: true,
       hint: [...(unknown > 0 ? [unknownLinesHint(tally)] : []), nextStepHint(unknown > 0, isResumable)].join('; '),
     },
   );
@@ -68,6 +69,7 @@ export function lostResultsFailure(error: unknown, tally: BatchCounts): Failure 
   return new Failure('local', `${cause.message}; ${counts}`, {
     ...cause.facts,
     applied: unknown > 0 ? 'unknown' : done > 0 ? 'yes' : 'no',
+    isBatch: true,
   });
 }
 

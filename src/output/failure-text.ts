@@ -6,7 +6,7 @@ const MAX_MESSAGE_CHARS = 900;
 
 /** A failure as lines for people, each text of it passed through `clean`. */
 export function failureText({ message, facts }: Failure, redact: (text: string) => string): string {
-  const { hint, issues = [], ids = {}, requestId, applied } = facts;
+  const { hint, issues = [], ids = {}, requestId, applied, isBatch } = facts;
   const lines = [`svc: ${redactAndTruncate(message, redact)}`];
   for (const { at, path, message: text } of issues)
     lines.push(`  ${redactAndTruncate(locationText(at, path), redact)}: ${redactAndTruncate(text, redact)}`);
@@ -14,7 +14,7 @@ export function failureText({ message, facts }: Failure, redact: (text: string) 
   // Nobody shall read an id as a success.
   const suffix = applied === 'unknown' ? ', if applied' : '';
   for (const [name, id] of Object.entries(ids)) lines.push(`  ${idLabel(name)}${suffix}: ${redact(id)}`);
-  if (applied === 'yes') lines.push('  the request was applied');
+  if (applied === 'yes' && !isBatch) lines.push('  the request was applied');
   if (hint) lines.push(`  ${redact(hint)}`);
   return `${lines.join('\n')}\n`;
 }
