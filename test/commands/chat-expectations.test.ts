@@ -22,10 +22,12 @@ interface Asked extends Result {
 async function ask(response: string | readonly string[], flags: readonly string[], cwd = folder()): Promise<Asked> {
   const bodies: string[] = [];
   const responses = typeof response === 'string' ? undefined : [...response];
+  let elapsedMs = 0;
   const send: Send = async ({ body }) => {
     bodies.push(Buffer.from(body instanceof Uint8Array ? body : '').toString());
     const text = typeof response === 'string' ? response : (responses?.shift() ?? '');
     const isStream = text.startsWith('data:');
+    elapsedMs += 2000;
     return {
       status: 200,
       statusText: '',
@@ -36,7 +38,7 @@ async function ask(response: string | readonly string[], flags: readonly string[
     };
   };
   const args = flags.includes('--batch') ? ['chat', ...flags] : ['chat', 'x', '--no-stdin', ...flags];
-  return { ...(await svc(args, { env, send, cwd })), bodies };
+  return { ...(await svc(args, { env, send, cwd, runtime: { elapsed: () => elapsedMs } })), bodies };
 }
 
 describe('expectations', () => {
@@ -52,7 +54,8 @@ describe('expectations', () => {
     ['schema', `"${'a'.repeat(40)}b"`, ['--expect-schema', '{"pattern":"^(a+)+$"}'], 'could not be checked'],
     ['finish', 'x', ['--expect-finish', 'stop'], undefined],
     ['finish', 'x', ['--expect-finish', 'length'], 'finish_reason is stop'],
-    ['latency', 'x', ['--expect-max-latency', '1h'], undefined],
+    ['latency', 'x', ['--expect-max-latency', '2s'], undefined],
+    ['latency', 'x', ['--expect-max-latency', '1.9'], '--expect-max-latency 1.9: the response took 2.00 s'],
   ])('%s of %s with %j', async (_, content, flags, problem) => {
     const { code, stdout, stderr } = await ask(completion(content), flags);
     expect(code).toBe(problem === undefined ? 0 : 13);
@@ -112,6 +115,17 @@ describe('expectations', () => {
     const { stdout: read, status } = spawnSync('python3', ['-c', script, join(cwd, 'junit.xml')], { encoding: 'utf8' });
     expect(status).toBe(0);
     expect(read).toBe("3 1 1 [[], ['failure'], ['error']]\n");
+  });
+
+  it('of a latency count the time of each line', async () => {
+    const cwd = folder();
+    writeFileSync(join(cwd, 'in.jsonl'), '{"messages":[{"role":"user","content":"x"}]}\n');
+    const flags = ['--batch', 'in.jsonl', '--expect-max-latency', '1s', '-o', '-'];
+    const { code, stdout } = await ask([completion('x')], flags, cwd);
+    expect(code).toBe(10);
+    expect(JSON.parse(stdout).expectations).toEqual([
+      { expect: 'max_latency', value: '1s', passed: false, actual: 'the response took 2.00 s' },
+    ]);
   });
 
   it('of a failed request are an error in JUnit', async () => {
