@@ -24,15 +24,17 @@ const CTRL_D = '\x04';
 /** A server that numbers its responses; it never ends the one to `hold`, and fails on `fail`. */
 async function chatServer(text: (number: number) => string) {
   const asked: ChatMessage[][] = [];
+  const otherFields: object[] = [];
   const server = await rawServer((socket, request) => {
-    const { messages } = JSON.parse(request.toString().split('\r\n\r\n').slice(1).join('\r\n\r\n'));
+    const { messages, ...fields } = JSON.parse(request.toString().split('\r\n\r\n').slice(1).join('\r\n\r\n'));
     asked.push(messages);
+    otherFields.push(fields);
     const prompt = messages.at(-1).content;
     if (prompt === 'fail') socket.end('HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n');
     else if (prompt === 'hold' && asked.length < 4) socket.write(head + event({ content: 'beginning' }));
     else socket.end(`${head}${event({ content: text(asked.length) })}${event({}, 'stop')}data: [DONE]\n\n`);
   });
-  return { env: { SVC_BASE_URL: server.url, SVC_TOKEN: 'tok-en-1', SVC_RETRIES: '0' }, asked };
+  return { env: { SVC_BASE_URL: server.url, SVC_TOKEN: 'tok-en-1', SVC_RETRIES: '0' }, asked, otherFields };
 }
 
 describe.skipIf(!hasTerminal)('an interactive chat (skipped where `script` of util-linux is missing)', () => {
@@ -79,7 +81,7 @@ describe.skipIf(!hasTerminal)('an interactive chat (skipped where `script` of ut
   });
 
   it('keeps lines together, changes the system message, and survives failures', async () => {
-    const { env, asked } = await chatServer((number) => `response ${number}.`);
+    const { env, asked, otherFields } = await chatServer((number) => `response ${number}.`);
     const cwd = folder();
     const { code } = await runOnTerminal(['chat', '--conversation', 'talk.json'], {
       env,
@@ -95,6 +97,7 @@ describe.skipIf(!hasTerminal)('an interactive chat (skipped where `script` of ut
     });
     expect(code).toBe(0);
     expect(asked[0]).toEqual([{ role: 'user', content: 'first\nsecond' }]);
+    expect(otherFields).toEqual(Array(4).fill({ stream: true }));
     expect(asked[1]?.map(({ content }) => content)).toEqual([
       'Answer in Latin',
       'first\nsecond',

@@ -40,9 +40,9 @@ export async function runChatSession(
 
   const send = async (prompt: string, signal: AbortSignal): Promise<void> => {
     const turnContext = { ...context, signal };
-    // As a message: a prompt of one dash would be stdin. The usage is for /stats.
+    // As a message: a prompt of one dash would be stdin.
     const message = [...getArrayFlag(flags, 'message'), `user:${prompt}`];
-    const turnFlags: FlagValues = new Map([...flags, ['message', message], ['stats', true]]);
+    const turnFlags: FlagValues = new Map([...flags, ['message', message]]);
     const turn: Conversation = {
       source: messages,
       save: async (body, response) => {
