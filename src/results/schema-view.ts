@@ -1,4 +1,4 @@
-import { indentChunks } from '../json/format-json.ts';
+import { indentJson } from '../json/format-json.ts';
 import { firstStringMember, getMember, itemsOf, rootOf } from '../json/json-node.ts';
 import { type JsonDocument, parseJson } from '../json/parse-json.ts';
 import { type JsonValue, writeJson } from '../json/write-json.ts';
@@ -11,7 +11,7 @@ export function schemaViewText(view: string): (doc: JsonDocument) => string {
     if (view === 'typescript') return `export interface Payload ${typeScriptObject(tree, '')}\n`;
     if (view === 'zod') return `import { z } from 'zod';\n\nexport const payload = ${zodObject(tree, '')};\n`;
     const schema = { $schema: 'https://json-schema.org/draft/2020-12/schema', ...jsonSchemaOfObject(tree) };
-    return `${Array.from(indentChunks(rootOf(parseJson(writeJson(schema))))).join('')}\n`;
+    return `${indentJson(parseJson(writeJson(schema)))}\n`;
   };
 }
 

@@ -66,6 +66,13 @@ it('knows how to run every command that prints a result', () => {
   expect(names.filter((name) => !(name in runs) && ![...silent, ...texts, 'serve'].includes(name))).toEqual([]);
 });
 
+it.each([...silent, ...texts])('svc %s has no formats: exit 2 and nothing is printed', async (name) => {
+  for (const flags of [...formats.map((format) => ['--format', format]), ['--jq', '.']]) {
+    const { code, stdout, stderr } = await svc([...name.split(' '), ...flags], { stdin: '' });
+    expect({ code, stdout, stderr }).toEqual({ code: 2, stdout: '', stderr: expect.stringMatching(/--(format|jq)/) });
+  }
+});
+
 describe.each(Object.entries(runs))('svc %s', (_, args) => {
   const run = (...flags: string[]): Promise<Result> => svc([...args, ...flags], { cwd: home(), stdin: '' });
 

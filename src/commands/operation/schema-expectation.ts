@@ -5,8 +5,8 @@ import { fileFailure, pathExists } from '../../files/file-errors.ts';
 import { writeFileAtomically } from '../../files/file-replacement.ts';
 import { MAX_INPUT_BYTES, readInputFile } from '../../files/read-input.ts';
 import { type FlagValues, getBooleanFlag, getStringFlag } from '../../flag.ts';
-import { indentChunks } from '../../json/format-json.ts';
-import { getMember, kindOf, rootOf } from '../../json/json-node.ts';
+import { indentJson } from '../../json/format-json.ts';
+import { getMember, kindOf } from '../../json/json-node.ts';
 import { type JsonDocument, tryParseJson } from '../../json/parse-json.ts';
 import { formatGithubAnnotation } from '../../output/github-annotation.ts';
 import { payloadTypes } from '../../results/schema-view.ts';
@@ -30,7 +30,7 @@ export async function openSchemaExpectation(
   const path = resolve(runtime.cwd, file);
   if (isUpdate)
     return async (doc) => {
-      await writeFileAtomically(path, file, `${Array.from(indentChunks(rootOf(doc))).join('')}\n`);
+      await writeFileAtomically(path, file, `${indentJson(doc)}\n`);
       await report.note(`wrote the schema to ${file} (${payloadTypes(doc).length} paths)`);
     };
   const updateHint = { hint: `to save the current schema: --expect ${file} --update`, applied: 'no' as const };
