@@ -67,11 +67,17 @@ _svc() {
   elif [[ $arguments == "<files>" ]]; then
     _svc_files ""
   elif [[ -n $arguments ]] && ((count == 0)); then
-    _svc_offer "$arguments"
+    choices=$arguments
+    if [[ $arguments == "<"* ]]; then _svc_names "${arguments//[<>]/}"; fi
+    _svc_offer "$choices"
   elif [[ -n $arguments ]] && ((count == 1)); then
     _svc_second "$argument"
     _svc_offer "$second"
   fi
+}
+# Names that only svc knows; it reads files for them and opens no connection.
+_svc_names() {
+  choices=$(command svc completion bash --names "$1" 2>/dev/null)
 }
 _svc_offer() {
   local reply
@@ -170,19 +176,23 @@ _svc_command() {
     "profile show")
       flags="--format --json --jq --verbose -v --quiet -q --error-format --color --help -h"
       valued="--format --jq --error-format --color"
+      arguments="<profiles>"
       ;;
     "profile set")
       flags="--base-url --trace-base-url --chat-base-url --train-base-url --username --credential-command --header -H --project-id --model -m --timeout --retries --history --cacert --verbose -v --quiet -q --error-format --color --help -h"
       valued="--base-url --trace-base-url --chat-base-url --train-base-url --username --credential-command --header -H --project-id --model -m --timeout --retries --history --cacert --error-format --color"
       paths="--cacert"
+      arguments="<profiles>"
       ;;
     "profile use")
       flags="--verbose -v --quiet -q --error-format --color --help -h"
       valued="--error-format --color"
+      arguments="<profiles>"
       ;;
     "profile remove")
       flags="--yes -y --verbose -v --quiet -q --error-format --color --help -h"
       valued="--error-format --color"
+      arguments="<profiles>"
       ;;
     "train lint")
       flags="--file -f --group-by --fail-on --annotations --format --json --jq --verbose -v --quiet -q --error-format --color --help -h"
@@ -236,8 +246,8 @@ _svc_command() {
       paths="--cacert --cert --key"
       ;;
     "completion")
-      flags="--verbose -v --quiet -q --error-format --color --help -h"
-      valued="--error-format --color"
+      flags="--names --verbose -v --quiet -q --error-format --color --help -h"
+      valued="--names --error-format --color"
       arguments="bash zsh fish powershell"
       ;;
     "help")
@@ -254,11 +264,14 @@ _svc_command() {
 }
 _svc_choices() {
   case $1 in
+    "feedback replace --project-id" | "feedback schema --project-id" | "call start --project-id" | "call run --project-id" | "auth login --project-id" | "profile set --project-id" | "spec --project-id") _svc_names projects ;;
+    "feedback replace --profile" | "feedback schema --profile" | "chat --profile" | "train --profile" | "call start --profile" | "call run --profile" | "call flush --profile" | "auth login --profile" | "auth logout --profile" | "auth status --profile" | "doctor --profile" | "mcp --profile") _svc_names profiles ;;
     "feedback replace --format" | "train --format" | "call start --format" | "call flush --format" | "profile show --format" | "log clear --format") choices="json jsonl yaml table text" ;;
     "feedback replace --error-format" | "feedback schema --error-format" | "chat --error-format" | "train --error-format" | "call start --error-format" | "call run --error-format" | "call flush --error-format" | "auth login --error-format" | "auth logout --error-format" | "auth status --error-format" | "profile list --error-format" | "profile show --error-format" | "profile set --error-format" | "profile use --error-format" | "profile remove --error-format" | "train lint --error-format" | "train log --error-format" | "log --error-format" | "log show --error-format" | "log clear --error-format" | "serve --error-format" | "batch merge --error-format" | "batch report --error-format" | "spec --error-format" | "doctor --error-format" | "completion --error-format" | "help --error-format" | "mcp --error-format") choices="text json" ;;
     "feedback replace --color" | "feedback schema --color" | "chat --color" | "train --color" | "call start --color" | "call run --color" | "call flush --color" | "auth login --color" | "auth logout --color" | "auth status --color" | "profile list --color" | "profile show --color" | "profile set --color" | "profile use --color" | "profile remove --color" | "train lint --color" | "train log --color" | "log --color" | "log show --color" | "log clear --color" | "serve --color" | "batch merge --color" | "batch report --color" | "spec --color" | "doctor --color" | "completion --color" | "help --color" | "mcp --color") choices="auto always never" ;;
     "feedback schema --view") choices="table tree json-schema typescript zod" ;;
     "feedback schema --format" | "profile list --format" | "train log --format" | "log --format") choices="json jsonl yaml table csv tsv text" ;;
+    "chat --model" | "chat -m" | "profile set --model" | "profile set -m" | "spec --model") _svc_names models ;;
     "chat --tool-choice" | "spec --tool-choice") choices="none" ;;
     "chat --reasoning-effort" | "spec --reasoning-effort") choices="low medium high" ;;
     "chat --extract") choices="code json" ;;
@@ -272,6 +285,7 @@ _svc_choices() {
     "log show --format" | "spec --format") choices="json jsonl yaml" ;;
     "batch merge --format") choices="jsonl" ;;
     "spec --skeleton") choices="all" ;;
+    "completion --names") choices="profiles projects models" ;;
     "mcp --allow") choices="call_start feedback_replace train" ;;
   esac
 }

@@ -1,5 +1,5 @@
 import type { Context } from './context.ts';
-import type { Flag, FlagValues } from './flag.ts';
+import type { Flag, FlagValues, KnownNameKind } from './flag.ts';
 import type { Example } from './operations/operation.ts';
 
 /** A command, as data: parsing, help, completions, the reference and the man pages read it. */
@@ -24,6 +24,8 @@ export interface Argument {
   readonly choices?: readonly string[];
   /** Values that completion offers. */
   readonly offers?: readonly string[];
+  /** Completion offers the names of this kind that svc knows. */
+  readonly completes?: KnownNameKind;
   /** It is a file. */
   readonly isFile?: true;
 }

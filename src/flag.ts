@@ -1,3 +1,8 @@
+/** The kinds of names that completion finds in the environment, the configuration and the history. */
+export const knownNameKinds = ['profiles', 'projects', 'models'] as const;
+
+export type KnownNameKind = (typeof knownNameKinds)[number];
+
 /** A flag of a command, as data: parsing, help, completions and the reference read it. */
 export interface Flag {
   /** Without the dashes. */
@@ -19,8 +24,8 @@ export interface Flag {
   readonly choices?: readonly string[];
   /** Values that completion offers although others are legal. */
   readonly offers?: readonly string[];
-  /** Completion offers the profiles, projects or models it finds in the configuration. */
-  readonly completes?: 'profiles' | 'projects' | 'models';
+  /** Completion offers the names of this kind that svc knows. */
+  readonly completes?: KnownNameKind;
   /** Accepted for scripts, but not listed in help: it has no effect here. */
   readonly isHidden?: true;
   /** Flags that contradict it, in the form given: `start`, `no-stream`. Both together are exit 2. */

@@ -96,7 +96,7 @@ export const accountCommands: readonly Command[] = [
   {
     words: ['profile', 'show'],
     summary: 'Show a profile without its secrets',
-    argument: { name: 'name', summary: 'The profile (default: the one in use)' },
+    argument: { name: 'name', summary: 'The profile (default: the one in use)', completes: 'profiles' },
     flags: [...resultFlags('record'), ...reportFlagsExcept('verbose', 'quiet')],
     examples: [{ why: 'Show the profile in use', args: 'profile show' }],
     load: async () => (await import('../commands/profile/show.ts')).runProfileShow,
@@ -106,7 +106,7 @@ export const accountCommands: readonly Command[] = [
     summary: 'Change or create a profile',
     about:
       "An empty value removes a setting: --model= removes the model, -H '' all headers. A credential command is bound to the current base URLs of the profile, finds basic or bearer in SVC_CREDENTIAL, must finish within 10 s, and takes precedence over stored credentials.",
-    argument: { name: 'name', summary: 'The profile', isRequired: true },
+    argument: { name: 'name', summary: 'The profile', isRequired: true, completes: 'profiles' },
     flags: [...profileSettingFlags, ...reportFlagsExcept('verbose')],
     examples: [
       {
@@ -123,7 +123,7 @@ export const accountCommands: readonly Command[] = [
   {
     words: ['profile', 'use'],
     summary: 'Select the default profile',
-    argument: { name: 'name', summary: 'The profile', isRequired: true },
+    argument: { name: 'name', summary: 'The profile', isRequired: true, completes: 'profiles' },
     flags: reportFlagsExcept('verbose'),
     examples: [{ why: 'Use the embedded service from now on', args: 'profile use local' }],
     load: async () => (await import('../commands/profile/use.ts')).runProfileUse,
@@ -131,7 +131,7 @@ export const accountCommands: readonly Command[] = [
   {
     words: ['profile', 'remove'],
     summary: 'Remove a profile and its credentials',
-    argument: { name: 'name', summary: 'The profile', isRequired: true },
+    argument: { name: 'name', summary: 'The profile', isRequired: true, completes: 'profiles' },
     flags: [yesFlag, ...reportFlagsExcept('verbose')],
     examples: [{ why: 'Without a prompt', args: 'profile remove staging --yes' }],
     load: async () => (await import('../commands/profile/remove.ts')).runProfileRemove,

@@ -1,4 +1,5 @@
 import type { Command } from '../command.ts';
+import { knownNameKinds } from '../flag.ts';
 import { helpTopicNames } from './help-topic-names.ts';
 import {
   baseUrlFlags,
@@ -190,9 +191,20 @@ export const toolCommands: readonly Command[] = [
     words: ['completion'],
     summary: 'Print a completion script for a shell',
     about:
-      'bash: source <(svc completion bash). zsh: save the output as _svc in a directory of $fpath. fish: svc completion fish | source.',
+      'bash: source <(svc completion bash). zsh: save the output as _svc in a directory of $fpath. fish: svc completion fish | source. Completion offers commands, flags, values and files, and the profiles, projects and models that the environment, the configuration and the history name. It never opens a connection.',
     argument: { name: 'shell', summary: 'The shell', isRequired: true, choices: ['bash', 'zsh', 'fish', 'powershell'] },
-    flags: reportFlagsExcept('verbose', 'quiet'),
+    flags: [
+      {
+        name: 'names',
+        takes: 'value',
+        value: '<kind>',
+        choices: knownNameKinds,
+        isHidden: true,
+        group: 'Output',
+        summary: 'Print the names that the script offers',
+      },
+      ...reportFlagsExcept('verbose', 'quiet'),
+    ],
     examples: [{ why: 'Enable completion in this bash', args: 'completion bash' }],
     load: async () => (await import('./docs/show-completion.ts')).runCompletion,
   },

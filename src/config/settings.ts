@@ -1,4 +1,4 @@
-import type { Flag } from '../flag.ts';
+import type { Flag, KnownNameKind } from '../flag.ts';
 
 /** What a value must be (setting-kinds.ts). The JSON type in a profile and the placeholder in help follow from it. */
 export type SettingKind =
@@ -35,6 +35,8 @@ export interface Setting {
   /** A `.svc.json` of a project can hold it. */
   readonly isProject?: true;
   readonly default?: string;
+  /** Completion offers the names of this kind that svc knows. */
+  readonly completes?: KnownNameKind;
   /** The only values of the kind `choice`. */
   readonly choices?: readonly string[];
 }
@@ -42,7 +44,7 @@ export interface Setting {
 // biome-ignore format: one line per setting
 /** All settings, in the order of help and `svc doctor` (docs/contract.md, "Configuration"). To add one, add a line. */
 export const settings = [
-  { name: 'profile', kind: 'text', summary: 'Profile to use; "local" is the embedded service', flag: 'requests', value: '<name>', variable: 'SVC_PROFILE' },
+  { name: 'profile', kind: 'text', summary: 'Profile to use; "local" is the embedded service', flag: 'requests', value: '<name>', variable: 'SVC_PROFILE', completes: 'profiles' },
   { name: 'base_url', kind: 'url', summary: 'Base URL of the service', flag: 'requests', variable: 'SVC_BASE_URL', isStored: true },
   { name: 'trace_base_url', kind: 'url', summary: 'Base URL for feedback and calls only', flag: 'requests', variable: 'SVC_TRACE_BASE_URL', isStored: true },
   { name: 'chat_base_url', kind: 'url', summary: 'Base URL for chat completions only', flag: 'requests', variable: 'SVC_CHAT_BASE_URL', isStored: true },
@@ -52,8 +54,8 @@ export const settings = [
   { name: 'token', kind: 'secret', summary: 'Token for chat completions and training jobs', variable: 'SVC_TOKEN', isStored: true },
   { name: 'credential_command', kind: 'command', summary: 'Program that prints the password or token: words, or a JSON array of words; no shell reads it', flag: 'profiles', isStored: true },
   { name: 'headers', kind: 'headers', summary: 'Header to add; repeatable', flag: 'requests', flagName: 'header', short: 'H', isStored: true },
-  { name: 'project_id', kind: 'text', summary: 'Project of bodies that name none', flag: 'profiles', value: '<entity/project>', variable: 'SVC_PROJECT_ID', isStored: true, isProject: true },
-  { name: 'model', kind: 'text', summary: 'Model of chats that name none', flag: 'profiles', short: 'm', variable: 'SVC_MODEL', isStored: true, isProject: true },
+  { name: 'project_id', kind: 'text', summary: 'Project of bodies that name none', flag: 'profiles', value: '<entity/project>', variable: 'SVC_PROJECT_ID', isStored: true, isProject: true, completes: 'projects' },
+  { name: 'model', kind: 'text', summary: 'Model of chats that name none', flag: 'profiles', short: 'm', variable: 'SVC_MODEL', isStored: true, isProject: true, completes: 'models' },
   { name: 'timeout', kind: 'duration', summary: 'Time limit for the whole request: 90s, 2m, 1h', flag: 'requests', variable: 'SVC_TIMEOUT', isStored: true, default: '2m for feedback and calls, none for chat and train' },
   { name: 'retries', kind: 'count', summary: 'Retries after transient failures, when safe; 0 disables them', flag: 'requests', variable: 'SVC_RETRIES', isStored: true, default: '3' },
   { name: 'history', kind: 'choice', summary: 'Whether svc log records requests, and their bodies', flag: 'profiles', variable: 'SVC_HISTORY', isStored: true, choices: ['off', 'on', 'bodies'], default: 'off' },
@@ -108,13 +110,14 @@ export function settingFlagName({ flagName, name }: Setting): string {
 /** The flag of a setting; its summary ends with the default. */
 export function settingFlag(name: SettingName): Flag {
   const setting = settingNamed(name);
-  const { kind, short, value, choices, default: fallback, flag, isProject } = setting;
+  const { kind, short, value, choices, completes, default: fallback, flag, isProject } = setting;
   return {
     name: settingFlagName(setting),
     ...(short ? { short } : {}),
     takes: kind === 'headers' ? 'values' : 'value',
     value: value ?? (choices ? `<${choices.join('|')}>` : placeholders[kind]),
     ...(choices ? { choices } : {}),
+    ...(completes ? { completes } : {}),
     ...(fallback === undefined ? {} : { default: fallback }),
     summary: fallback === undefined ? setting.summary : `${setting.summary} (default: ${fallback})`,
     group: isProject ? 'Common' : flag === 'all' ? 'Output' : flag === 'batches' ? 'Batch' : 'Service',

@@ -13,6 +13,7 @@ export function fieldFlag(name: string, field: Field): Flag {
     group: field.required ? 'Required' : field.common ? 'Common' : (field.topic ?? 'More'),
     ...(field.default === undefined ? {} : { default: writeJson(field.default) }),
     ...(field.type === 'string' && field.oneOf ? { offers: field.oneOf } : {}),
+    ...(field.fill === 'project' ? { completes: 'projects' } : field.fill === 'model' ? { completes: 'models' } : {}),
   };
 }
 

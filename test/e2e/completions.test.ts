@@ -5,7 +5,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { allCommands } from '../../src/cli/all-commands.ts';
 import { completableFlags } from '../../src/cli/docs/completion-words.ts';
 import { type Answers, shells } from '../support/shells.ts';
-import { cases, derived, finished, folderFiles } from '../support/shells-cases.ts';
+
+import { cases, derived, finished, folderFiles, knownNames } from '../support/shells-cases.ts';
+import { folder, type Setting, svc } from '../support/svc.ts';
 
 for (const { name, missing, finishes, ask } of shells) {
   describe.skipIf(missing !== undefined)(missing ? `${name}: not asked, ${missing}` : name, () => {
@@ -19,9 +21,14 @@ for (const { name, missing, finishes, ask } of shells) {
       mkdirSync(join(cwd, 'sub'), { recursive: true });
       for (const file of folderFiles) writeFileSync(join(cwd, file), '');
       mkdirSync(join(home, 'bin'));
-      for (const program of ['svc', 'node']) {
-        writeFileSync(join(home, 'bin', program), `#!/bin/sh\n: >'${home}/started'\n`, { mode: 0o755 });
-      }
+      const started = `: >'${home}/started'`;
+      writeFileSync(join(home, 'bin', 'node'), `#!/bin/sh\n${started}\n`, { mode: 0o755 });
+      // Only names need svc, with these words alone.
+      const asked = Object.entries(knownNames).map(
+        ([kind, names]) => `"completion "*" --names ${kind}") printf '%s\\n' ${names.join(' ')} ;;`,
+      );
+      const program = ['#!/bin/sh', 'case "$*" in', ...asked, `*) ${started} ;;`, 'esac', ''].join('\n');
+      writeFileSync(join(home, 'bin', 'svc'), program, { mode: 0o755 });
       answers = ask(lines, cwd, { HOME: home, PATH: `${join(home, 'bin')}:${process.env.PATH}` });
     });
     afterAll(() => rmSync(home, { recursive: true, force: true }));
@@ -43,7 +50,7 @@ for (const { name, missing, finishes, ask } of shells) {
       expect(answers.finished.get(line)).toMatch(after);
     });
 
-    it('writes no errors and starts no program', () => {
+    it('writes no errors and starts no program, except svc for names', () => {
       expect(answers.errors).toBe('');
       expect(existsSync(join(home, 'started'))).toBe(false);
     });
@@ -73,6 +80,57 @@ describe('the script for PowerShell, which is not asked', () => {
   it.each(allCommands)('has every flag of $words', (command) => {
     const flags = completableFlags(command).map(({ word }) => `'${word}'`);
     expect(text).toContain(`    '${command.words.join(' ')}' = @{ Flags = @(${flags.join(', ')});`);
+  });
+});
+
+describe('the names that svc knows', () => {
+  const names = async (kind: string, setting: Setting = {}): Promise<string[]> => {
+    const send = (): never => {
+      throw new Error('completion opened the network');
+    };
+    const { code, stdout, stderr } = await svc(['completion', 'bash', '--names', kind], { send, ...setting });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    return stdout.split('\n').slice(0, -1);
+  };
+
+  it('are profiles, and the projects and models of environment, project file, profiles and history', async () => {
+    const cwd = folder();
+    const profiles = {
+      work: {
+        base_url: 'http://127.0.0.1:1',
+        model: 'org/one:8b',
+        project_id: 'acme/one',
+        credential_command: ['false'],
+      },
+      other: { model: '$(touch evil)', project_id: 'a b' },
+    };
+    mkdirSync(join(cwd, 'config'));
+    writeFileSync(join(cwd, 'config', 'config.json'), JSON.stringify({ profiles }), { mode: 0o600 });
+    writeFileSync(join(cwd, '.svc.json'), '{"model": "two", "project_id": "acme/two"}');
+    mkdirSync(join(cwd, 'data'));
+    const records = ['{"model":"three"}', '{"project_id":"acme/three"}', '{"start":{"project_id":"acme/four"}}'];
+    const lines = records.map((request) => `{"time":"2026-01-01T00:00:00Z","request":${request}}\n`);
+    writeFileSync(join(cwd, 'data', 'requests.jsonl'), `${lines.join('')}{"cut`);
+    const env = { SVC_MODEL: 'zero', SVC_PROJECT_ID: 'acme/zero' };
+    expect(await names('profiles', { cwd, env })).toEqual(['other', 'work', 'local']);
+    expect(await names('models', { cwd, env })).toEqual(['zero', 'two', 'org/one:8b', 'three']);
+    expect(await names('projects', { cwd, env })).toEqual([
+      'acme/zero',
+      'acme/two',
+      'acme/one',
+      'acme/four',
+      'acme/three',
+    ]);
+  });
+
+  it('are none where nothing can be read', async () => {
+    const cwd = folder();
+    mkdirSync(join(cwd, 'config'));
+    writeFileSync(join(cwd, 'config', 'config.json'), '{', { mode: 0o600 });
+    writeFileSync(join(cwd, '.svc.json'), '{"token": "x"}');
+    expect(await names('models', { cwd })).toEqual([]);
+    expect(await names('projects', { cwd })).toEqual([]);
+    expect(await names('profiles', { cwd })).toEqual(['local']);
   });
 });
 

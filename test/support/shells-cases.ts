@@ -12,6 +12,13 @@ import { helpTopicNames } from '../../src/cli/help-topic-names.ts';
 /** The files of the folder lines are typed in. */
 export const folderFiles = ['a file.json', 'groups.jsonl', 'sub/inner.json'];
 
+/** What svc knows in the tests of completion. */
+export const knownNames = {
+  profiles: ['staging', 'work', 'local'],
+  projects: ['acme/bot', 'acme/other'],
+  models: ['org/large:70b', 'small'],
+} as const;
+
 const files = ['a file.json', 'groups.jsonl', 'sub'];
 const references = files.map((file) => `@${file}`);
 const first = topLevelWords().map(([word]) => word);
@@ -39,8 +46,18 @@ export const cases: readonly Case[] = [
   ['svc chat --format=js', ['json', 'jsonl']],
   ['svc chat --ec', ['--echo']],
   ['svc chat --no-ec', ['--no-echo']],
-  ['svc chat --model ', []],
-  ['svc chat --model=', []],
+  ['svc chat --model ', knownNames.models],
+  ['svc chat --model=', knownNames.models],
+  ['svc chat -m s', ['small']],
+  ['svc chat --model org/large:', ['org/large:70b']],
+  ['svc chat --model "org', ['org/large:70b']],
+  ['svc chat --profile w', ['work']],
+  ['svc call run --project-id acme/b', ['acme/bot']],
+  ['svc feedback schema --project-id=acme/o', ['acme/other']],
+  ['svc profile use ', knownNames.profiles],
+  ['svc profile use st', ['staging']],
+  ['svc profile remove --yes ', knownNames.profiles],
+  ['svc profile show work ', []],
   ['svc chat --model gpt --ec', ['--echo']],
   ['svc chat --set=a=b --base-url http://127.0.0.1:80 --message user:hi --ec', ['--echo']],
   ['svc chat hello --ec', ['--echo']],
@@ -105,7 +122,10 @@ export const derived: readonly Case[] = allCommands.flatMap((command): Case[] =>
   return [
     [
       `${start} `,
-      [...(argumentWords(command) ?? files), ...subcommandWords(command.words.join(' ')).map(([word]) => word)],
+      [
+        ...(command.argument?.completes ? knownNames[command.argument.completes] : (argumentWords(command) ?? files)),
+        ...subcommandWords(command.words.join(' ')).map(([word]) => word),
+      ],
     ],
     [`${start} --`, long],
     [`${start} -`, [...long, ...flags.flatMap(({ short }) => (short ? [`-${short}`] : []))]],
@@ -119,6 +139,7 @@ export const derived: readonly Case[] = allCommands.flatMap((command): Case[] =>
   ];
 });
 
-function valuesOf({ values, file }: CompletableFlag): readonly string[] {
+function valuesOf({ values, names, file }: CompletableFlag): readonly string[] {
+  if (names) return knownNames[names];
   return file === 'path' ? files : file === 'reference' ? references : values;
 }

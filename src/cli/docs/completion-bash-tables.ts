@@ -42,7 +42,9 @@ function commandCase(command: (typeof allCommands)[number]): string[] {
     valued: flagNames(valueFlags),
     paths: flagNames(valueFlags.filter(({ file }) => file === 'path')),
     references: flagNames(valueFlags.filter(({ file }) => file === 'reference')),
-    arguments: argumentWords(command)?.join(' ') ?? '<files>',
+    arguments: command.argument?.completes
+      ? `<${command.argument.completes}>`
+      : (argumentWords(command)?.join(' ') ?? '<files>'),
   };
   return [
     `"${command.words.join(' ')}")`,
@@ -52,17 +54,18 @@ function commandCase(command: (typeof allCommands)[number]): string[] {
 }
 
 function choiceCases(): string[] {
-  const flagsByChoices = new Map<string, string[]>();
+  const flagsByAction = new Map<string, string[]>();
   for (const command of allCommands) {
-    for (const flag of completableFlags(command).filter(({ values }) => values.length > 0)) {
-      const words = flag.values.join(' ');
+    for (const flag of completableFlags(command)) {
+      if (flag.values.length === 0 && !flag.names) continue;
+      const action = flag.names ? `_svc_names ${flag.names}` : `choices="${flag.values.join(' ')}"`;
       const patterns = flagNames([flag])
         .split(' ')
         .map((name) => `"${command.words.join(' ')} ${name}"`);
-      flagsByChoices.set(words, [...(flagsByChoices.get(words) ?? []), ...patterns]);
+      flagsByAction.set(action, [...(flagsByAction.get(action) ?? []), ...patterns]);
     }
   }
-  return [...flagsByChoices].map(([words, found]) => `${found.join(' | ')}) choices="${words}" ;;`);
+  return [...flagsByAction].map(([action, found]) => `${found.join(' | ')}) ${action} ;;`);
 }
 
 function flagNames(flags: readonly CompletableFlag[]): string {

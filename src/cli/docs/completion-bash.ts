@@ -72,11 +72,17 @@ _svc() {
   elif [[ $arguments == "<files>" ]]; then
     _svc_files ""
   elif [[ -n $arguments ]] && ((count == 0)); then
-    _svc_offer "$arguments"
+    choices=$arguments
+    if [[ $arguments == "<"* ]]; then _svc_names "\${arguments//[<>]/}"; fi
+    _svc_offer "$choices"
   elif [[ -n $arguments ]] && ((count == 1)); then
     _svc_second "$argument"
     _svc_offer "$second"
   fi
+}
+# Names that only svc knows; it reads files for them and opens no connection.
+_svc_names() {
+  choices=$(command svc completion bash --names "$1" 2>/dev/null)
 }
 _svc_offer() {
   local reply

@@ -1,4 +1,5 @@
 import type { Command } from '../../command.ts';
+import type { KnownNameKind } from '../../flag.ts';
 import { allCommands } from '../all-commands.ts';
 import {
   argumentWords,
@@ -66,14 +67,13 @@ function helperFunctions(): string[] {
 
 // Only where words are arguments must they be distinguished from the values of flags.
 function valueFlags(): string[] {
-  const flags = allCommands.filter((command) => argumentWords(command)?.length).flatMap(completableFlags);
-  return [
-    ...new Set(
-      flags
-        .filter(({ takesValue }) => takesValue)
-        .map(({ word, short }) => `${short ? `${short}/` : ''}${word.slice(2)}=`),
-    ),
-  ];
+  const flags = allCommands
+    .filter((command) => argumentWords(command)?.length || command.argument?.completes)
+    .flatMap(completableFlags);
+  const shorts = new Map<string, string>();
+  for (const { word, short } of flags.filter(({ takesValue }) => takesValue))
+    shorts.set(word, short ?? shorts.get(word) ?? '');
+  return Array.from(shorts, ([word, short]) => `${short === '' ? '' : `${short}/`}${word.slice(2)}=`);
 }
 
 function groupWords(): ReturnType<typeof topLevelWords> {
@@ -97,9 +97,11 @@ function commandLines(command: Command): string[] {
 
 function argumentLines(command: Command, line: string): string[] {
   const words = argumentWords(command);
+  const before = command.words.join(' ');
+  if (command.argument?.completes)
+    return [`complete -c svc -n '__svc_after ${before}' -a '${knownNamesCall(command.argument.completes)}'`];
   if (words === undefined) return [`${line} -F`];
   if (words.length === 0) return [];
-  const before = command.words.join(' ');
   return [
     `complete -c svc -n '__svc_after ${before}' -a ${quoteForFish(words.join(' '))}`,
     ...groupWords()
@@ -108,13 +110,18 @@ function argumentLines(command: Command, line: string): string[] {
   ];
 }
 
-function flagOptions({ word, short, takesValue, values, file, summary }: CompletableFlag): string {
+function flagOptions({ word, short, takesValue, values, names, file, summary }: CompletableFlag): string {
   const text = `${short ? `-s ${short} ` : ''}-l ${word.slice(2)}`;
   const description = `-d ${quoteForFish(summary)}`;
   if (!takesValue) return `${text} ${description}`;
   if (file === 'path') return `${text} -r -F ${description}`;
-  const offers = file === 'reference' ? '(__svc_references)' : values.join(' ');
+  const offers = names ? knownNamesCall(names) : file === 'reference' ? '(__svc_references)' : values.join(' ');
   return `${text} -x${offers === '' ? '' : ` -a ${quoteForFish(offers)}`} ${description}`;
+}
+
+// Names that only svc knows; it reads files for them and opens no connection.
+function knownNamesCall(kind: KnownNameKind): string {
+  return `(command svc completion fish --names ${kind} 2>/dev/null)`;
 }
 
 function quoteForFish(text: string): string {

@@ -43,7 +43,10 @@ ${allCommands.map(commandLine).join('\n')}
       $flag = $Matches[1]
       $lead = $Matches[0]
     }
-    if ($flag) { $offers = $command.Choices[$flag] }
+    # Names that only svc knows; it reads files for them and opens no connection.
+    $names = if ($flag) { $command.Names[$flag] } elseif ($arguments.Count -eq 0 -and $word -notlike '-*') { $command.Names[''] }
+    if ($names) { $offers = & svc completion powershell --names $names 2>$null }
+    elseif ($flag) { $offers = $command.Choices[$flag] }
     elseif ($word -like '-*') { $offers = $command.Flags }
     elseif ($arguments.Count -eq 0) { $offers = $command.Arguments }
     elseif ($arguments.Count -eq 1 -and $command.Arguments -contains $arguments[0]) { $offers = $second[$arguments[0]] }
@@ -63,10 +66,14 @@ function commandLine(command: (typeof allCommands)[number]): string {
   const choices = flags
     .filter(({ values }) => values.length > 0)
     .map(({ word, values }) => `${quoteForPowershell(word)} = ${powershellArray(values)}`);
+  const names = [...flags, { word: '', names: command.argument?.completes }].flatMap(({ word, names: kind }) =>
+    kind ? [`${quoteForPowershell(word)} = ${quoteForPowershell(kind)}`] : [],
+  );
   const parts = [
     `Flags = ${powershellArray(flags.map(({ word }) => word))}`,
     `Valued = ${powershellArray(flags.filter(({ takesValue }) => takesValue).flatMap(flagWords))}`,
     `Choices = @{ ${choices.join('; ')} }`,
+    `Names = @{ ${names.join('; ')} }`,
     `Arguments = ${powershellArray(argumentWords(command) ?? [])}`,
   ];
   return `    ${quoteForPowershell(command.words.join(' '))} = @{ ${parts.join('; ')} }`;

@@ -1,5 +1,5 @@
 import type { Command } from '../../command.ts';
-import type { Flag } from '../../flag.ts';
+import type { Flag, KnownNameKind } from '../../flag.ts';
 import { allCommands, commandGroups } from '../all-commands.ts';
 
 /** A flag as a shell completes it. */
@@ -10,6 +10,8 @@ export interface CompletableFlag {
   readonly takesValue: boolean;
   /** The values to offer. */
   readonly values: readonly string[];
+  /** The names to offer, which the script asks svc for. */
+  readonly names: KnownNameKind | undefined;
   /** The value is a file: its path, or a reference, the path after an `@`. */
   readonly file: 'path' | 'reference' | undefined;
   readonly summary: string;
@@ -48,6 +50,7 @@ export function completableFlags({ flags }: Command): CompletableFlag[] {
       short: flag.short,
       takesValue,
       values: flag.choices ?? flag.offers ?? [],
+      names: flag.completes,
       file: takesValue ? fileKind(flag) : undefined,
       summary: firstSentence(flag.summary),
     };

@@ -57,6 +57,12 @@ _svc_reference() {
   if compset -P '@'; then _files "$@"; else _files -P '@' "$@"; fi
 }
 
+# Names that only svc knows; it reads files for them and opens no connection.
+_svc_names() {
+  local -a names=(\${(f)"$(command svc completion zsh --names $@[-1] 2>/dev/null)"})
+  compadd "\${@[1,-2]}" -a names
+}
+
 _svc_second() {
   local -a entries
   case $words[CURRENT-1] in
@@ -108,16 +114,23 @@ ${[...flags, ...argumentSpecs(command)].map((spec) => `    ${quoteForZsh(spec)}`
 `;
 }
 
-function flagSpecs({ word, short, takesValue, values, file, summary }: CompletableFlag): string[] {
+function flagSpecs(flag: CompletableFlag): string[] {
+  const { word, short, takesValue, summary } = flag;
   const text = `[${summary.replace(/[[\]:\\]/g, '\\$&')}]`;
-  const action =
-    values.length > 0 ? `(${values.join(' ')})` : file === 'path' ? '_files' : file ? '_svc_reference' : ' ';
+  const action = valueAction(flag);
   const value = takesValue ? `:value:${action}` : '';
   const long = `*${word}${takesValue ? '=' : ''}${text}${value}`;
   return short ? [long, `*-${short}${takesValue ? '+' : ''}${text}${value}`] : [long];
 }
 
+function valueAction({ values, names, file }: CompletableFlag): string {
+  if (names) return `_svc_names ${names}`;
+  if (values.length > 0) return `(${values.join(' ')})`;
+  return file === 'path' ? '_files' : file ? '_svc_reference' : ' ';
+}
+
 function argumentSpecs(command: Command): string[] {
+  if (command.argument?.completes) return [`1:name:_svc_names ${command.argument.completes}`, '*:word:()'];
   const words = argumentWords(command);
   if (words === undefined) return ['*:file:_files'];
   const first = words.length > 0 ? [`1:word:(${words.join(' ')})`] : [];

@@ -1,9 +1,15 @@
 import type { RunCommand } from '../../command.ts';
-import { completionScripts } from './completion-scripts.ts';
+import { getStringFlag, knownNameKinds } from '../../flag.ts';
 
-/** Prints the completion script of a shell. */
-export const runCompletion: RunCommand = async ({ args }, { stdout }) => {
-  const shell = completionScripts.find(({ name }) => name === args[0]);
-  await stdout.write(shell?.script() ?? '');
-  await stdout.end();
+/** Prints the completion script of a shell or, for such a script, names that svc knows. */
+export const runCompletion: RunCommand = async ({ args, flags }, context) => {
+  const kind = knownNameKinds.find((one) => one === getStringFlag(flags, 'names'));
+  if (kind) {
+    const { knownNames } = await import('./known-names.ts');
+    for (const name of await knownNames(kind, context.runtime)) await context.stdout.write(`${name}\n`);
+  } else {
+    const { completionScripts } = await import('./completion-scripts.ts');
+    await context.stdout.write(completionScripts.find(({ name }) => name === args[0])?.script() ?? '');
+  }
+  await context.stdout.end();
 };

@@ -1,0 +1,44 @@
+import { readRequestHistory, requestHistoryFile } from '../../client/history/request-history.ts';
+import { LOCAL_PROFILE_NAME, type Profile } from '../../config/profile.ts';
+import { readProjectFile } from '../../config/project-file.ts';
+import { readProfiles } from '../../config/read-profiles.ts';
+import type { KnownNameKind } from '../../flag.ts';
+import { firstStringMember, getMember, type JsonNode } from '../../json/json-node.ts';
+import type { Runtime } from '../../runtime.ts';
+
+// Shells expand the words that they complete: a name from a project file must not be able to run a command.
+const SAFE_NAME = /^[\w.,:/@%+-]+$/;
+
+/**
+ * The profiles, or the projects or models that the environment, the project file, the profiles and the history name,
+ * in this order. Reads files only; what cannot be read names nothing.
+ */
+export async function knownNames(kind: KnownNameKind, runtime: Runtime): Promise<readonly string[]> {
+  const store = await readProfiles({ runtime, report: { warn: async () => {} } }).catch(() => ({ profiles: {} }));
+  if (kind === 'profiles') return safeNames([...Object.keys(store.profiles).sort(), LOCAL_PROFILE_NAME]);
+  const project = await readProjectFile(runtime).catch(() => undefined);
+  const profiles: readonly Profile[] = Object.values(store.profiles);
+  const history = await readRequestHistory(requestHistoryFile(runtime)).catch((): JsonNode[] => []);
+  const requests = history.reverse().map((record) => getMember(record, 'request'));
+  if (kind === 'models')
+    return safeNames([
+      runtime.env.SVC_MODEL,
+      project?.values.get('model'),
+      ...profiles.map(({ model }) => model),
+      ...requests.map((request) => firstStringMember(request, 'model')),
+    ]);
+  return safeNames([
+    runtime.env.SVC_PROJECT_ID,
+    project?.values.get('project_id'),
+    ...profiles.map(({ project_id }) => project_id),
+    ...requests.map(
+      (request) =>
+        firstStringMember(request, 'project_id') ??
+        firstStringMember(request && getMember(request, 'start'), 'project_id'),
+    ),
+  ]);
+}
+
+function safeNames(names: readonly (string | undefined)[]): string[] {
+  return [...new Set(names.flatMap((name) => (name && SAFE_NAME.test(name) ? name : [])))];
+}
