@@ -32,6 +32,34 @@ export interface Flag {
   readonly conflicts?: readonly string[];
 }
 
+type MoreOfFlag = Omit<Partial<Flag>, 'name' | 'takes' | 'value' | 'group' | 'summary'>;
+
+/** A flag without a value: on when given. */
+export function switchFlag(name: string, group: string, summary: string, more: MoreOfFlag = {}): Flag {
+  return { name, takes: 'switch', group, summary, ...more };
+}
+
+/** A flag that turns off what its name says: `parent` is `--no-parent`. */
+export function offFlag(name: string, group: string, summary: string, more: MoreOfFlag = {}): Flag {
+  return { name, takes: 'off', group, summary, ...more };
+}
+
+/** A flag with a value; of several, the last one counts. */
+export function valueFlag(name: string, value: string, group: string, summary: string, more: MoreOfFlag = {}): Flag {
+  return { name, takes: 'value', value, group, summary, ...more };
+}
+
+/** A flag that can be given several times, each with a value. */
+export function repeatableFlag(
+  name: string,
+  value: string,
+  group: string,
+  summary: string,
+  more: MoreOfFlag = {},
+): Flag {
+  return { name, takes: 'values', value, group, summary, ...more };
+}
+
 /** The flags given: true or false for switches and booleans, a string for values, an array for repeatable flags. */
 export type FlagValues = ReadonlyMap<string, boolean | string | readonly string[]>;
 

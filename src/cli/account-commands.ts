@@ -1,15 +1,9 @@
 import type { Command } from '../command.ts';
 import { type Setting, settingFlag, settings } from '../config/settings.ts';
-import type { Flag } from '../flag.ts';
+import { type Flag, offFlag, switchFlag, valueFlag } from '../flag.ts';
 import { baseUrlFlags, profileFlag, reportFlags, reportFlagsExcept, resultFlags } from './shared-flags.ts';
 
-const yesFlag: Flag = {
-  name: 'yes',
-  short: 'y',
-  takes: 'switch',
-  group: 'Common',
-  summary: 'Do not ask for confirmation',
-};
+const yesFlag: Flag = switchFlag('yes', 'Common', 'Do not ask for confirmation', { short: 'y' });
 
 const selectedProfileFlag: Flag = {
   ...profileFlag,
@@ -35,28 +29,12 @@ export const accountCommands: readonly Command[] = [
       selectedProfileFlag,
       ...baseUrlFlags(['trace', 'chat', 'train']),
       { ...settingFlag('username'), group: 'Common' },
-      { name: 'password-stdin', takes: 'switch', group: 'Common', summary: 'Read the password from stdin' },
-      {
-        name: 'password-file',
-        takes: 'value',
-        value: '<file>',
-        group: 'Common',
-        summary: 'Read the password from a file',
-      },
-      {
-        name: 'token-stdin',
-        takes: 'switch',
-        group: 'Common',
-        summary: 'Read the token for chat and training from stdin',
-      },
-      { name: 'token-file', takes: 'value', value: '<file>', group: 'Common', summary: 'Read the token from a file' },
-      {
-        name: 'keychain',
-        takes: 'switch',
-        group: 'Common',
-        summary: "Store the secrets in the operating system's keychain, if available",
-      },
-      { name: 'verify', takes: 'off', group: 'Common', summary: 'Store the credentials without verifying them' },
+      switchFlag('password-stdin', 'Common', 'Read the password from stdin'),
+      valueFlag('password-file', '<file>', 'Common', 'Read the password from a file'),
+      switchFlag('token-stdin', 'Common', 'Read the token for chat and training from stdin'),
+      valueFlag('token-file', '<file>', 'Common', 'Read the token from a file'),
+      switchFlag('keychain', 'Common', "Store the secrets in the operating system's keychain, if available"),
+      offFlag('verify', 'Common', 'Store the credentials without verifying them'),
       settingFlag('project_id'),
       ...reportFlags,
     ],

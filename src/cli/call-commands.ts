@@ -1,4 +1,5 @@
 import type { Command } from '../command.ts';
+import { offFlag, repeatableFlag, switchFlag, valueFlag } from '../flag.ts';
 import { reportFlags, resultFlags, serviceFlags } from './shared-flags.ts';
 
 const CALL_GROUP = 'Call';
@@ -13,63 +14,36 @@ export const callCommands: readonly Command[] = [
       'The command starts at once and keeps the terminal, stdin, stdout and stderr. The record is sent in parallel. svc ends with the exit code of the command, and a service that is down never changes it. Secrets in the recorded arguments are redacted. The command finds its call in TRACEPARENT, SVC_CALL_ID and SVC_TRACE_ID.',
     argument: { name: 'command', summary: 'The command and its arguments, after --', isRepeatable: true },
     flags: [
-      {
-        name: 'project-id',
-        takes: 'value',
-        value: '<entity/project>',
-        group: COMMON_GROUP,
-        completes: 'projects',
-        summary: 'Project of the call (default: that of the environment or profile)',
-      },
-      {
-        name: 'op-name',
-        takes: 'value',
-        value: '<name>',
-        group: COMMON_GROUP,
-        summary: 'Name of the operation (default: the name of the command)',
-      },
-      {
-        name: 'require',
-        takes: 'switch',
-        group: COMMON_GROUP,
-        summary: 'Record the call first, and run the command only if the service confirmed it',
-      },
-      {
-        name: 'grace',
-        takes: 'value',
-        value: '<time>',
-        group: COMMON_GROUP,
-        summary: 'How long to wait for the service after the command ended (default: 5s)',
-      },
-      {
-        name: 'inputs',
-        takes: 'value',
-        value: '<none|name|argv>',
-        choices: ['none', 'name', 'argv'],
-        group: CALL_GROUP,
-        summary: 'What to record of the command line (default: argv, with secrets redacted)',
-      },
-      {
-        name: 'env',
-        takes: 'values',
-        value: '<name>',
-        group: CALL_GROUP,
-        summary: 'Record this environment variable; repeatable',
-      },
-      {
-        name: 'parent',
-        takes: 'off',
-        group: CALL_GROUP,
-        summary: 'Start a new trace, even if TRACEPARENT names a parent',
-      },
-      { name: 'exact', takes: 'switch', group: CALL_GROUP, summary: 'Record no attributes and no parent' },
-      {
-        name: 'log-file',
-        takes: 'value',
-        value: '<file>',
-        group: CALL_GROUP,
-        summary: 'Append a JSON line with ids, times and exit code',
-      },
+      valueFlag(
+        'project-id',
+        '<entity/project>',
+        COMMON_GROUP,
+        'Project of the call (default: that of the environment or profile)',
+        { completes: 'projects' },
+      ),
+      valueFlag('op-name', '<name>', COMMON_GROUP, 'Name of the operation (default: the name of the command)'),
+      switchFlag(
+        'require',
+        COMMON_GROUP,
+        'Record the call first, and run the command only if the service confirmed it',
+      ),
+      valueFlag(
+        'grace',
+        '<time>',
+        COMMON_GROUP,
+        'How long to wait for the service after the command ended (default: 5s)',
+      ),
+      valueFlag(
+        'inputs',
+        '<none|name|argv>',
+        CALL_GROUP,
+        'What to record of the command line (default: argv, with secrets redacted)',
+        { choices: ['none', 'name', 'argv'] },
+      ),
+      repeatableFlag('env', '<name>', CALL_GROUP, 'Record this environment variable; repeatable'),
+      offFlag('parent', CALL_GROUP, 'Start a new trace, even if TRACEPARENT names a parent'),
+      switchFlag('exact', CALL_GROUP, 'Record no attributes and no parent'),
+      valueFlag('log-file', '<file>', CALL_GROUP, 'Append a JSON line with ids, times and exit code'),
       {
         name: 'exit-feedback',
         takes: 'optional',
@@ -85,13 +59,9 @@ export const callCommands: readonly Command[] = [
         group: CALL_GROUP,
         summary: 'Keep the record on disk until it is confirmed; with =only, send it later with svc call flush',
       },
-      {
-        name: 'replace',
-        takes: 'switch',
+      switchFlag('replace', CALL_GROUP, 'Send the record, then become the command (Node 22.15 or later)', {
         conflicts: ['log-file', 'exit-feedback'],
-        group: CALL_GROUP,
-        summary: 'Send the record, then become the command (Node 22.15 or later)',
-      },
+      }),
       ...serviceFlags('trace'),
       ...reportFlags,
     ],

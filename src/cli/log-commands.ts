@@ -1,4 +1,5 @@
 import type { Command } from '../command.ts';
+import { valueFlag } from '../flag.ts';
 import { reportFlagsExcept, resultFlags } from './shared-flags.ts';
 
 /** The commands about the history of requests. */
@@ -9,7 +10,7 @@ export const logCommands: readonly Command[] = [
     about:
       'Lists time, command, HTTP status, exit code, tokens, duration and ids of each request, newest last. SVC_HISTORY=1 or svc profile set <name> --history on turns the history on; bodies instead of on also keeps the bodies of requests and responses. Lines of batches are in their output files instead.',
     flags: [
-      { name: 'limit', takes: 'value', value: '<n>', group: 'Common', summary: 'Show only the newest n requests' },
+      valueFlag('limit', '<n>', 'Common', 'Show only the newest n requests'),
       ...resultFlags('rows'),
       ...reportFlagsExcept('verbose'),
     ],

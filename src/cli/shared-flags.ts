@@ -1,6 +1,6 @@
 import { batchFlags } from '../batch/batch-flags.ts';
 import { type SettingName, settingFlag } from '../config/settings.ts';
-import type { Flag } from '../flag.ts';
+import { type Flag, offFlag, repeatableFlag, switchFlag, valueFlag } from '../flag.ts';
 import type { Operation } from '../operations/operation.ts';
 import { type ResultKind, resultKinds } from '../results/output-format.ts';
 import { resultKindFlags } from './result-flags.ts';
@@ -11,23 +11,12 @@ const OUTPUT_GROUP = 'Output';
 
 /** Flags that every command takes: how much it reports, and in which format. */
 export const reportFlags: readonly Flag[] = [
-  {
-    name: 'verbose',
-    short: 'v',
-    takes: 'switch',
-    group: OUTPUT_GROUP,
-    summary: 'Show requests and responses; secrets are redacted',
-  },
-  { name: 'quiet', short: 'q', takes: 'switch', group: OUTPUT_GROUP, summary: 'Print errors only' },
+  switchFlag('verbose', OUTPUT_GROUP, 'Show requests and responses; secrets are redacted', { short: 'v' }),
+  switchFlag('quiet', OUTPUT_GROUP, 'Print errors only', { short: 'q' }),
   settingFlag('error_format'),
-  {
-    name: 'color',
-    takes: 'value',
-    value: '<when>',
+  valueFlag('color', '<when>', OUTPUT_GROUP, 'Color: auto, always or never (default: auto)', {
     choices: ['auto', 'always', 'never'],
-    group: OUTPUT_GROUP,
-    summary: 'Color: auto, always or never (default: auto)',
-  },
+  }),
 ];
 
 /** The same flags, of which some have no effect on a command: it accepts them, and help does not list them. */
@@ -40,22 +29,9 @@ export function reportFlagsExcept(...hidden: readonly ('verbose' | 'quiet')[]): 
 export function resultFlags(kind: ResultKind): Flag[] {
   const { formats } = resultKinds[kind];
   return [
-    {
-      name: 'format',
-      takes: 'value',
-      value: '<format>',
-      choices: formats,
-      group: OUTPUT_GROUP,
-      summary: `Format of the result: ${formats.join(', ')}`,
-    },
-    { name: 'json', takes: 'switch', group: OUTPUT_GROUP, summary: 'Same as --format json' },
-    {
-      name: 'jq',
-      takes: 'value',
-      value: '<filter>',
-      group: OUTPUT_GROUP,
-      summary: 'Filter the JSON with jq; strings print raw',
-    },
+    valueFlag('format', '<format>', OUTPUT_GROUP, `Format of the result: ${formats.join(', ')}`, { choices: formats }),
+    switchFlag('json', OUTPUT_GROUP, 'Same as --format json'),
+    valueFlag('jq', '<filter>', OUTPUT_GROUP, 'Filter the JSON with jq; strings print raw'),
   ];
 }
 
@@ -72,69 +48,39 @@ export function baseUrlFlags(hosts: readonly Operation['host'][]): Flag[] {
 export const certificateFlags: readonly Flag[] = (['cacert', 'cert', 'key'] as const).map(settingFlag);
 
 /** Selects the embedded service. */
-export const localFlag: Flag = {
-  name: 'local',
-  takes: 'switch',
-  group: SERVICE_GROUP,
-  summary: 'Use the embedded service; needs no network and no credentials',
-};
+export const localFlag: Flag = switchFlag(
+  'local',
+  SERVICE_GROUP,
+  'Use the embedded service; needs no network and no credentials',
+);
 
 // How to read files that may be larger than memory.
 const streamFlags: readonly Flag[] = [
-  {
-    name: 'group-by',
-    takes: 'value',
-    value: '<path>',
-    group: BODY_GROUP,
-    summary: 'Field that groups the trajectories of files with one per line, such as metadata.task',
-  },
-  {
-    name: 'spool',
-    takes: 'off',
-    group: BODY_GROUP,
-    summary: 'Send stdin and compressed input without a copy on disk; the end is sent after all checks passed',
-  },
-  {
-    name: 'allow-duplicate',
-    takes: 'switch',
-    group: SERVICE_GROUP,
-    summary: 'Send the job even if the same one was already sent from here',
-  },
+  valueFlag(
+    'group-by',
+    '<path>',
+    BODY_GROUP,
+    'Field that groups the trajectories of files with one per line, such as metadata.task',
+  ),
+  offFlag(
+    'spool',
+    BODY_GROUP,
+    'Send stdin and compressed input without a copy on disk; the end is sent after all checks passed',
+  ),
+  switchFlag('allow-duplicate', SERVICE_GROUP, 'Send the job even if the same one was already sent from here'),
 ];
 
 const traceFlags: readonly Flag[] = [
-  {
-    name: 'parent',
-    takes: 'off',
-    group: BODY_GROUP,
-    summary: 'Ignore the parent call that TRACEPARENT names',
-  },
-  {
-    name: 'export',
-    takes: 'switch',
-    group: OUTPUT_GROUP,
+  offFlag('parent', BODY_GROUP, 'Ignore the parent call that TRACEPARENT names'),
+  switchFlag('export', OUTPUT_GROUP, 'Print export lines for eval, so that child processes continue the trace', {
     conflicts: ['json', 'format', 'batch', 'dry-run', 'curl'],
-    summary: 'Print export lines for eval, so that child processes continue the trace',
-  },
+  }),
 ];
 
 const sendingFlags: readonly Flag[] = [
-  {
-    name: 'output',
-    short: 'o',
-    takes: 'value',
-    value: '<file>',
-    group: OUTPUT_GROUP,
-    summary: 'Write the result to a file; - is stdout',
-  },
-  { name: 'dry-run', takes: 'switch', group: OUTPUT_GROUP, summary: 'Print the request and send nothing' },
-  {
-    name: 'curl',
-    takes: 'switch',
-    group: OUTPUT_GROUP,
-    conflicts: ['dry-run'],
-    summary: 'Print the request as a curl command and send nothing',
-  },
+  valueFlag('output', '<file>', OUTPUT_GROUP, 'Write the result to a file; - is stdout', { short: 'o' }),
+  switchFlag('dry-run', OUTPUT_GROUP, 'Print the request and send nothing'),
+  switchFlag('curl', OUTPUT_GROUP, 'Print the request as a curl command and send nothing', { conflicts: ['dry-run'] }),
 ];
 
 /** Where to send a request, and as whom. */
@@ -145,7 +91,7 @@ export function serviceFlags(...hosts: readonly Operation['host'][]): Flag[] {
     ...baseUrlFlags(hosts),
     ...(['headers', 'timeout', 'retries'] as const).map(settingFlag),
     ...certificateFlags,
-    { name: 'allow-http', takes: 'switch', group: SERVICE_GROUP, summary: 'Allow credentials over plain http' },
+    switchFlag('allow-http', SERVICE_GROUP, 'Allow credentials over plain http'),
   ];
 }
 
@@ -160,39 +106,24 @@ export const sharedFlags: readonly Flag[] = [
 /** The flags of all five operations, in addition to those of their bodies. */
 export function operationFlags(operation: Operation): Flag[] {
   return [
-    {
-      name: 'file',
-      short: 'f',
-      takes: 'value',
-      value: '<file>',
-      group: BODY_GROUP,
-      summary: 'Body to send, as a JSON object, or YAML in a .yaml file; flags change it; - is stdin',
-    },
-    {
-      name: 'set',
-      takes: 'values',
-      value: '<path=value>',
-      group: BODY_GROUP,
-      summary: 'Set a field by its path: a.b=text, or a.b:=JSON such as a.b:=null (repeatable)',
-    },
-    { name: 'exact', takes: 'switch', group: BODY_GROUP, summary: 'Send the body as given: add no field to it' },
-    {
-      name: 'strict',
-      takes: 'switch',
-      group: BODY_GROUP,
-      conflicts: ['no-check'],
-      summary: 'Treat warnings as errors',
-    },
-    { name: 'check', takes: 'off', group: BODY_GROUP, summary: 'Treat errors in the body as warnings' },
+    valueFlag(
+      'file',
+      '<file>',
+      BODY_GROUP,
+      'Body to send, as a JSON object, or YAML in a .yaml file; flags change it; - is stdin',
+      { short: 'f' },
+    ),
+    repeatableFlag(
+      'set',
+      '<path=value>',
+      BODY_GROUP,
+      'Set a field by its path: a.b=text, or a.b:=JSON such as a.b:=null (repeatable)',
+    ),
+    switchFlag('exact', BODY_GROUP, 'Send the body as given: add no field to it'),
+    switchFlag('strict', BODY_GROUP, 'Treat warnings as errors', { conflicts: ['no-check'] }),
+    offFlag('check', BODY_GROUP, 'Treat errors in the body as warnings'),
     ...(operation.arguments?.as === 'prompt'
-      ? [
-          {
-            name: 'stdin',
-            takes: 'off',
-            group: BODY_GROUP,
-            summary: 'Do not read stdin, for example in a loop',
-          } as const,
-        ]
+      ? [offFlag('stdin', BODY_GROUP, 'Do not read stdin, for example in a loop')]
       : []),
     ...(typeof operation.arguments?.as === 'object' ? streamFlags : []),
     ...(operation.continuesTrace ? traceFlags : []),

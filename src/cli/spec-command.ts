@@ -1,5 +1,5 @@
 import type { Command } from '../command.ts';
-import type { Flag } from '../flag.ts';
+import { type Flag, repeatableFlag, switchFlag } from '../flag.ts';
 import { allOperations } from '../operations/all-operations.ts';
 import { bodyFlags } from './body-flags.ts';
 import { reportFlagsExcept, resultFlags } from './shared-flags.ts';
@@ -17,8 +17,8 @@ export const specCommand: Command = {
   // Made when they are asked for: help and other commands need none of them.
   get flags(): readonly Flag[] {
     return [
-      { name: 'response', takes: 'switch', group: 'Common', summary: 'Print the schema of the response' },
-      { name: 'reply', takes: 'switch', group: 'Common', summary: 'The same as --response', isHidden: true },
+      switchFlag('response', 'Common', 'Print the schema of the response'),
+      switchFlag('reply', 'Common', 'The same as --response', { isHidden: true }),
       {
         name: 'skeleton',
         takes: 'optional',
@@ -27,12 +27,7 @@ export const specCommand: Command = {
         group: 'Common',
         summary: 'Print the smallest valid body, with the fields of flags; =all: every field, commented, as YAML',
       },
-      {
-        name: 'openapi',
-        takes: 'switch',
-        group: 'Common',
-        summary: 'Print all operations as an OpenAPI 3.1 document',
-      },
+      switchFlag('openapi', 'Common', 'Print all operations as an OpenAPI 3.1 document'),
       ...resultFlags('document'),
       ...skeletonFlags(),
       ...reportFlagsExcept('verbose', 'quiet'),
@@ -50,7 +45,7 @@ export const specCommand: Command = {
 // The flags of all bodies, which fill a skeleton in; those of one name mean the same.
 function skeletonFlags(): Flag[] {
   const flags = allOperations.flatMap(bodyFlags).filter(({ name }) => name !== 'conversation');
-  const set: Flag = { name: 'set', takes: 'values', value: '<path=text>', group: 'Body', summary: 'Set a field' };
+  const set: Flag = repeatableFlag('set', '<path=text>', 'Body', 'Set a field');
   const byName = new Map([...flags, set].map((flag) => [flag.name, flag]));
   return Array.from(byName.values(), ({ short: _short, conflicts: _conflicts, ...flag }) => ({
     ...flag,

@@ -1,4 +1,5 @@
 import type { Command } from '../command.ts';
+import { repeatableFlag, valueFlag } from '../flag.ts';
 import { lintKindNames } from '../train/lint/lint-kinds.ts';
 import { reportFlagsExcept, resultFlags } from './shared-flags.ts';
 
@@ -16,37 +17,22 @@ export const trainCommands: readonly Command[] = [
       isFile: true,
     },
     flags: [
-      {
-        name: 'file',
-        short: 'f',
-        takes: 'value',
-        value: '<file>',
-        group: 'Common',
-        summary: 'A whole training body; - is stdin',
-      },
-      {
-        name: 'group-by',
-        takes: 'value',
-        value: '<path>',
-        group: 'Common',
-        summary: 'Group trajectories by the value at this path, such as metadata.task',
-      },
-      {
-        name: 'fail-on',
-        takes: 'values',
-        value: '<kinds>',
-        offers: ['any', ...lintKindNames],
-        group: 'Common',
-        summary: `Exit with 13 on findings of these kinds, separated by commas: any, ${lintKindNames.join(', ')}`,
-      },
-      {
-        name: 'annotations',
-        takes: 'value',
-        value: '<format>',
-        choices: ['github'],
-        group: 'Common',
-        summary: 'Also print each finding on stderr as a workflow command, which GitHub shows beside the line',
-      },
+      valueFlag('file', '<file>', 'Common', 'A whole training body; - is stdin', { short: 'f' }),
+      valueFlag('group-by', '<path>', 'Common', 'Group trajectories by the value at this path, such as metadata.task'),
+      repeatableFlag(
+        'fail-on',
+        '<kinds>',
+        'Common',
+        `Exit with 13 on findings of these kinds, separated by commas: any, ${lintKindNames.join(', ')}`,
+        { offers: ['any', ...lintKindNames] },
+      ),
+      valueFlag(
+        'annotations',
+        '<format>',
+        'Common',
+        'Also print each finding on stderr as a workflow command, which GitHub shows beside the line',
+        { choices: ['github'] },
+      ),
       ...resultFlags('report'),
       ...reportFlagsExcept('verbose'),
     ],
@@ -63,13 +49,7 @@ export const trainCommands: readonly Command[] = [
     about:
       'Lists each job that svc train sent or tried to send, newest last: time, id, digest of the body, size, outcome and files. A job with an unknown outcome may have been applied.',
     flags: [
-      {
-        name: 'limit',
-        takes: 'value',
-        value: '<n>',
-        group: 'Common',
-        summary: 'Show only the newest n jobs',
-      },
+      valueFlag('limit', '<n>', 'Common', 'Show only the newest n jobs'),
       ...resultFlags('rows'),
       ...reportFlagsExcept('verbose'),
     ],
