@@ -208,6 +208,9 @@ function onSignal(listener, signals = ['SIGINT', 'SIGTERM', 'SIGHUP']) {
   };
 }
 
+// The new program inherits what Node changed: it ignores two signals, which a listener undoes, and its pipes do not block.
 function replaceProcess(file, words, env) {
+  for (const signal of ['SIGPIPE', 'SIGXFSZ']) process.on(signal, () => {});
+  for (const { _handle } of [process.stdout, process.stderr]) _handle?.setBlocking?.(true);
   process.execve(file, words, env);
 }

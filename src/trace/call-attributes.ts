@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import type { Runtime } from '../runtime.ts';
-import { isSecretName } from './secret-names.ts';
+import type { ArgumentRedactor } from './argument-redactor.ts';
 
 /** Attributes of a call under the names of OpenTelemetry's semantic conventions. */
 export type CallAttributes = { readonly [name: string]: string };
@@ -26,48 +26,42 @@ const ciVariables: readonly (readonly [attribute: string, variables: readonly st
 
 /**
  * What is recorded about where a command runs: its working directory, the commit, the CI job, and the environment
- * variables in `names`. Variables whose names say that they are secret are redacted.
+ * variables in `names`, all without secrets.
  */
 export async function describeSurroundings(
   { env, cwd }: Pick<Runtime, 'env' | 'cwd'>,
   names: readonly string[],
+  { redactText, redactVariable }: ArgumentRedactor,
 ): Promise<CallAttributes> {
-  const head = await readGitHead(cwd);
-  const ci = ciVariables.flatMap(([attribute, variables]) => {
-    const value = variables.map((name) => env[name]).find(Boolean);
-    return value ? [[attribute, withoutUserInfo(value)] as const] : [];
-  });
-  const github =
-    env.GITHUB_SERVER_URL && env.GITHUB_REPOSITORY
-      ? { 'vcs.repository.url.full': `${env.GITHUB_SERVER_URL}/${env.GITHUB_REPOSITORY}` }
-      : {};
-  const named = names.flatMap((name) => {
+  const attributes = [
+    ['process.working_directory', cwd],
+    ...Object.entries(await readGitHead(cwd)),
+    ['vcs.repository.url.full', env.GITHUB_REPOSITORY && `${env.GITHUB_SERVER_URL}/${env.GITHUB_REPOSITORY}`],
+    ...ciVariables.map(([name, variables]) => [name, variables.map((variable) => env[variable]).find(Boolean)]),
+  ].flatMap(([name = '', value]) => (value ? [[name, redactText(value)]] : []));
+  const variables = names.flatMap((name) => {
     const value = env[name];
-    return value === undefined
-      ? []
-      : [[`process.environment_variable.${name}`, isSecretName(name) ? '[redacted]' : withoutUserInfo(value)] as const];
+    return value === undefined ? [] : [[`process.environment_variable.${name}`, redactVariable(name, value)]];
   });
-  return {
-    'process.working_directory': cwd,
-    ...head,
-    ...github,
-    ...Object.fromEntries(ci),
-    ...Object.fromEntries(named),
-  };
+  return Object.fromEntries([...attributes, ...variables]);
 }
 
-// Read from the files, because starting git would delay the command.
+// Read from the files, because starting git would delay the command. In a worktree, .git is a file that names the
+// directory of HEAD, and `commondir` there leads to the one of the branches. Old branches are lines of packed-refs.
 async function readGitHead(directory: string): Promise<CallAttributes> {
-  const text = await readFile(join(directory, '.git/HEAD'), 'utf8').catch(() => undefined);
-  if (text === undefined) return dirname(directory) === directory ? {} : readGitHead(dirname(directory));
-  const [, ref] = /^ref: (refs\/heads\/(?:.+))$/m.exec(text) ?? [];
-  const revision = ref ? await readFile(join(directory, '.git', ref), 'utf8').catch(() => '') : text;
+  const read = (path: string): Promise<string> => readFile(path, 'utf8').catch(() => '');
+  const [, link] = /^gitdir: (.+)$/m.exec(await read(join(directory, '.git'))) ?? [];
+  const head = resolve(directory, link ?? '.git');
+  const text = await read(join(head, 'HEAD'));
+  if (text === '') return dirname(directory) === directory ? {} : readGitHead(dirname(directory));
+  const [, ref] = /^ref: (refs\/heads\/.+)$/m.exec(text) ?? [];
+  const common = resolve(head, (await read(join(head, 'commondir'))).trim());
+  const packedLine = async (): Promise<string | undefined> =>
+    (await read(join(common, 'packed-refs'))).split('\n').find((line) => line.endsWith(` ${ref}`));
+  const source = ref ? (await read(join(common, ref))) || (await packedLine()) || '' : text;
+  const [revision] = /^[0-9a-f]{40,64}\b/.exec(source) ?? [];
   return {
     ...(ref ? { 'vcs.ref.head.name': ref.slice('refs/heads/'.length) } : {}),
-    ...(/^[0-9a-f]{40,64}\s*$/.test(revision) ? { 'vcs.ref.head.revision': revision.trim() } : {}),
+    ...(revision ? { 'vcs.ref.head.revision': revision } : {}),
   };
-}
-
-function withoutUserInfo(text: string): string {
-  return text.replace(/([a-z][a-z0-9+.-]*:\/\/)[^/?#\s@]*(?:@[^/?#\s@]*)*@/gi, '$1');
 }

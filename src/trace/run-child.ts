@@ -1,7 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
 import { isatty } from 'node:tty';
 import type { ProcessEnd } from '../command.ts';
-import { errorCode } from '../files/file-errors.ts';
+import { describeFileError, errorCode } from '../files/file-errors.ts';
 import type { Runtime } from '../runtime.ts';
 
 /** A command to run with the terminal, stdin, stdout and stderr of svc. */
@@ -33,15 +34,12 @@ export async function runChild(
   { onSignal }: Pick<Runtime, 'onSignal'>,
 ): Promise<ChildResult> {
   const [program = '', ...args] = words;
-  const hasTerminal = [0, 1, 2].some((fd) => isatty(fd));
+  const isOnTerminal = hasTerminal();
   let child: ChildProcess | undefined;
-  const early: NodeJS.Signals[] = [];
   // Listening comes first: without a listener, SIGUSR1 would open Node's inspector and SIGHUP would end svc.
   const release = onSignal(
     (signal) => {
-      if (hasTerminal && TERMINAL_SIGNALS.some((one) => one === signal)) return;
-      if (child) child.kill(signal);
-      else early.push(signal);
+      if (!isOnTerminal || !TERMINAL_SIGNALS.some((one) => one === signal)) child?.kill(signal);
     },
     [...FORWARDED_SIGNALS, ...TERMINAL_SIGNALS],
   );
@@ -50,7 +48,6 @@ export async function runChild(
       child = spawn(program, args, { stdio: 'inherit', env: { ...env } });
       child.on('error', (error) => resolve(startFailure(error)));
       child.on('exit', (code, signal) => resolve({ end: signal ? { signal } : (code ?? 0) }));
-      for (const signal of early) child.kill(signal);
     });
   } catch (error) {
     return startFailure(error);
@@ -59,8 +56,18 @@ export async function runChild(
   }
 }
 
+// True in the session of a terminal, even if all streams are redirected.
+function hasTerminal(): boolean {
+  try {
+    closeSync(openSync('/dev/tty', 'r'));
+    return true;
+  } catch {
+    return [0, 1, 2].some((fd) => isatty(fd));
+  }
+}
+
 function startFailure(error: unknown): ChildResult {
   return errorCode(error) === 'ENOENT'
     ? { end: NOT_FOUND_EXIT_CODE, startError: 'command not found' }
-    : { end: CANNOT_RUN_EXIT_CODE, startError: error instanceof Error ? error.message : String(error) };
+    : { end: CANNOT_RUN_EXIT_CODE, startError: describeFileError(error) };
 }

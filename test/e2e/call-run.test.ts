@@ -1,8 +1,14 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { finished, inShell, run, serve, start } from '../support/process.ts';
 import { folder } from '../support/svc.ts';
+
+const canReplace = typeof (process as { execve?: unknown }).execve === 'function';
+const peers = new URL('../peers/', import.meta.url);
+const hasOpenTelemetry = existsSync(new URL('node_modules/@opentelemetry/sdk-trace-node', peers));
+if (!hasOpenTelemetry)
+  process.stderr.write("skipped: OpenTelemetry's SDK; install it with: npm ci --prefix test/peers\n");
 
 const project = ['--project-id', 'acme/support-bot'];
 
@@ -77,6 +83,70 @@ describe('the exit code of call run', () => {
     const wrong = await callRun(['touch', 'ran'], ['--local', '--spool=all'], { cwd });
     expect(wrong.code).toBe(2);
     expect(readdirSync(cwd)).not.toContain('ran');
+  });
+});
+
+describe.skipIf(!canReplace)('--replace (skipped before Node 22.15)', () => {
+  const replaced = (command: readonly string[], cwd = folder()) =>
+    callRun(command, ['--local', '--spool=only', '--replace'], { cwd });
+
+  it('becomes the command', async () => {
+    const child = start([
+      'call',
+      'run',
+      ...project,
+      '--local',
+      '--spool=only',
+      '--replace',
+      '--',
+      'sh',
+      '-c',
+      'echo $$',
+    ]);
+    const { code, stdout } = await finished(child);
+    expect([code, stdout]).toEqual([0, `${child.pid}\n`]);
+  });
+
+  it('has the exit codes of a shell for programs that cannot be run', async () => {
+    const cwd = folder();
+    mkdirSync(join(cwd, 'directory'));
+    writeFileSync(join(cwd, 'script'), 'echo "script $1"', { mode: 0o755 });
+    writeFileSync(join(cwd, 'broken'), '#!/no/such/program\n', { mode: 0o755 });
+    expect(await replaced(['./script', 'x'], cwd)).toMatchObject({ code: 0, stdout: 'script x\n' });
+    expect(await replaced(['./directory'], cwd)).toMatchObject({ code: 126 });
+    expect(await replaced(['./broken'], cwd)).toMatchObject({ code: 127 });
+    expect(await replaced(['no-such-command-1'], cwd)).toMatchObject({ code: 127 });
+    expect(await replaced(['a=b'], cwd)).toMatchObject({ code: 2 });
+  });
+
+  it('passes on neither ignored signals nor pipes that do not block', async () => {
+    const line =
+      'svc call run --local --project-id a/b --spool=only --replace -- yes | head -1; echo "${PIPESTATUS[0]}"';
+    const { stdout, stderr } = await inShell(line);
+    expect([stdout, stderr]).toEqual(['y\n141\n', '']);
+  });
+});
+
+it.skipIf(canReplace)('--replace needs a Node that can replace a process', async () => {
+  const { code, stderr } = await callRun(['true'], ['--local', '--replace']);
+  expect([code, stderr]).toEqual([2, expect.stringContaining('--replace needs Node 22.15')]);
+});
+
+describe.skipIf(!hasOpenTelemetry)('an OpenTelemetry SDK in the command', () => {
+  it('makes spans that are children of the call', async () => {
+    const cwd = folder();
+    const { stdout } = await callRun(
+      [process.execPath, new URL('span.js', peers).pathname],
+      ['--local', '--spool=only', '--log-file', 'calls.jsonl'],
+      { cwd, env: { TRACESTATE: 'vendor=1' } },
+    );
+    const [call] = logged(cwd);
+    expect(JSON.parse(stdout)).toEqual({
+      traceId: call?.trace_id,
+      parentId: call?.id,
+      spanId: expect.any(String),
+      state: 'vendor=1',
+    });
   });
 });
 

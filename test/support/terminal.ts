@@ -28,11 +28,18 @@ export interface TerminalSetting {
 
 /** Runs the built program on a pseudo-terminal. */
 export async function runOnTerminal(args: readonly string[], setting: TerminalSetting = {}): Promise<OnTerminal> {
-  const cwd = setting.cwd ?? folder();
   const file = join(folder(), 'redirected');
   const redirect = setting.redirect ? ` ${setting.redirect === 'stdout' ? '' : '2'}>${file}` : '';
+  const words = [process.execPath, program, ...args].map(quoted).join(' ');
+  const ended = await runLineOnTerminal(`exec ${words}${redirect}`, setting);
+  return { ...ended, redirected: setting.redirect ? readFileSync(file, 'utf8') : '' };
+}
+
+/** Runs a line of sh on a pseudo-terminal. */
+export async function runLineOnTerminal(command: string, setting: TerminalSetting = {}): Promise<OnTerminal> {
+  const cwd = setting.cwd ?? folder();
   const terminalFile = join(folder(), 'terminal');
-  const line = `tty >${terminalFile}; stty cols ${setting.columns ?? 80}; exec ${[process.execPath, program, ...args].map(quoted).join(' ')}${redirect}`;
+  const line = `tty >${terminalFile}; stty rows 24 cols ${setting.columns ?? 80}; ${command}`;
   const env = cleanEnv(cwd, { TERM: 'xterm-256color', SHELL: '/bin/sh', ...setting.env });
   const child = spawn('script', ['-qefc', line, '/dev/null'], { cwd, env });
   const queue = [...(setting.typed ?? [])];
@@ -52,7 +59,7 @@ export async function runOnTerminal(args: readonly string[], setting: TerminalSe
     }
   });
   const { code } = await finished(child);
-  return { code, screen, redirected: setting.redirect ? readFileSync(file, 'utf8') : '' };
+  return { code, screen, redirected: '' };
 }
 
 function quoted(word: string): string {

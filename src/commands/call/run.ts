@@ -1,12 +1,14 @@
+import { existsSync } from 'node:fs';
 import { type CallSettings, resolveAutofill, resolveCallSettings } from '../../client/call-settings.ts';
 import { sendBody } from '../../client/send-body.ts';
 import type { Invocation, ProcessEnd } from '../../command.ts';
 import { dataDirectory } from '../../config/directories.ts';
 import { parseDurationMs } from '../../config/parse-duration.ts';
 import type { Context } from '../../context.ts';
-import { type Failure, toFailure, usageFailure } from '../../errors.ts';
+import { Failure, toFailure, usageFailure } from '../../errors.ts';
 import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag } from '../../flag.ts';
 import { callStartOperation } from '../../operations/call-start.ts';
+import { createArgumentRedactor } from '../../trace/argument-redactor.ts';
 import { describeSurroundings } from '../../trace/call-attributes.ts';
 import { appendCallLog } from '../../trace/call-log.ts';
 import {
@@ -18,11 +20,10 @@ import {
   traceTarget,
 } from '../../trace/call-record.ts';
 import { readParent } from '../../trace/read-parent.ts';
-import { redactArguments, secretEnvironmentValues } from '../../trace/redact-arguments.ts';
 import { type ChildResult, runChild } from '../../trace/run-child.ts';
 import { removeSpooledCall, spoolCall, spoolDirectory } from '../../trace/spool.ts';
 import { createTraceContext, traceEnvironment } from '../../trace/trace-context.ts';
-import { replaceProcess } from './replace-process.ts';
+import { PROCESS_LAUNCHER, replaceProcess } from './replace-process.ts';
 import { sendExitFeedback } from './send-exit-feedback.ts';
 
 const DEFAULT_GRACE_MS = 5000;
@@ -30,8 +31,11 @@ const DEFAULT_GRACE_MS = 5000;
 /** A traced command, ready to run. */
 export interface TracedCommand {
   readonly words: readonly string[];
+  /** The program without secrets. */
+  readonly program: string;
   readonly record: TracedCall;
-  readonly settings: CallSettings;
+  /** How the service is reached, or why it cannot be. */
+  readonly settings: CallSettings | Failure;
   readonly childEnv: { readonly [name: string]: string | undefined };
 }
 
@@ -56,12 +60,14 @@ export async function runCallRun({ args, flags }: Invocation, context: Context):
     : attempt(() => recordCall(command, flags, context, controller.signal));
   const result = await runChild({ words: command.words, env: command.childEnv }, runtime);
   const endedAt = runtime.now();
-  if (result.startError) await report.warn(`could not run ${command.words[0]}: ${result.startError}`);
+  if (result.startError) await report.warn(`could not run ${command.program}: ${result.startError}`);
   const cancelGrace = runtime.after(graceMs, () =>
-    controller.abort(new Error(`no response within ${graceMs / 1000} s`)),
+    controller.abort(new Failure('unknown', `no response within ${graceMs / 1000} s after the command ended`)),
   );
   // From here on a signal ends only the wait for the record.
-  const release = runtime.onSignal(() => controller.abort(new Error('interrupted')));
+  const release = runtime.onSignal(() =>
+    controller.abort(new Failure('unknown', 'interrupted before the response arrived')),
+  );
   try {
     const failure = await recorded;
     await reportUnsent(failure, context);
@@ -93,34 +99,63 @@ function requireConsistentFlags(args: readonly string[], flags: FlagValues, { ru
       `--${conflicting} needs svc to run until the command ends, and --replace ends svc before`,
       'use one of them',
     );
-  if (!runtime.replaceProcess)
+  if (!runtime.replaceProcess || !existsSync(PROCESS_LAUNCHER))
     throw usageFailure(
-      '--replace needs Node 22.15 or later',
+      `--replace needs Node 22.15 or later and ${PROCESS_LAUNCHER}`,
       `leave it out, or run svc with a newer Node than ${runtime.node}`,
+    );
+  if (args[0]?.includes('='))
+    throw usageFailure(
+      `--replace cannot run a program whose name has an equals sign: ${JSON.stringify(args[0])}`,
+      'set variables with: svc call run --replace -- env NAME=value COMMAND',
     );
 }
 
 async function prepareCommand(words: readonly string[], flags: FlagValues, context: Context): Promise<TracedCommand> {
   const { runtime, report } = context;
   const { env } = runtime;
-  const settings = await resolveCallSettings(callStartOperation, flags, context);
   const isExact = getBooleanFlag(flags, 'exact') === true;
   const isParentUsed = getBooleanFlag(flags, 'parent') !== false && !isExact;
   const parent = isParentUsed ? await readParent(env, report) : undefined;
   const trace = createTraceContext(parent, runtime);
-  const autofill = await resolveAutofill({ ...settings.options, exact: false }, settings.chosen, runtime);
-  const projectId = getStringFlag(flags, 'project-id') ?? autofill?.project.text;
-  const { profile } = settings.chosen;
-  const secrets = [...secretEnvironmentValues(env), profile.password, profile.token].flatMap((secret) => secret ?? []);
+  const { settings, defaultProject } = await resolveService(flags, context);
+  const { password, token } = settings instanceof Failure ? {} : settings.chosen.profile;
+  const redactor = createArgumentRedactor(
+    env,
+    [password, token].flatMap((secret) => secret ?? []),
+  );
+  const redactedWords = redactor.redactArguments(words);
   const record: TracedCall = {
-    projectId: projectId || undefined,
+    projectId: getStringFlag(flags, 'project-id') || defaultProject || undefined,
     trace,
-    opName: operationName(getStringFlag(flags, 'op-name'), words[0] ?? ''),
+    opName: operationName(getStringFlag(flags, 'op-name'), redactedWords[0] ?? ''),
     startedAt: new Date(runtime.now()).toISOString(),
-    inputs: recordedInputs(inputsChoice(flags), redactArguments(words, secrets)),
-    attributes: isExact ? {} : await describeSurroundings(runtime, getArrayFlag(flags, 'env')),
+    inputs: recordedInputs(inputsChoice(flags), redactedWords),
+    attributes: isExact ? {} : await describeSurroundings(runtime, getArrayFlag(flags, 'env'), redactor),
   };
-  return { words, record, settings, childEnv: { ...env, ...traceEnvironment(trace, record.projectId) } };
+  return {
+    words,
+    program: redactedWords[0] ?? '',
+    record,
+    settings,
+    childEnv: { ...env, ...traceEnvironment(trace, record.projectId) },
+  };
+}
+
+// A file that cannot be used, such as the profiles, keeps only the record from the service. Throws usage.
+async function resolveService(
+  flags: FlagValues,
+  context: Context,
+): Promise<{ settings: CallSettings | Failure; defaultProject: string | undefined }> {
+  try {
+    const settings = await resolveCallSettings(callStartOperation, flags, context);
+    const autofill = await resolveAutofill({ ...settings.options, exact: false }, settings.chosen, context.runtime);
+    return { settings, defaultProject: autofill?.project.text };
+  } catch (error) {
+    const failure = toFailure(error);
+    if (failure.code === 'usage' || context.signal.aborted) throw error;
+    return { settings: failure, defaultProject: context.runtime.env.SVC_PROJECT_ID };
+  }
 }
 
 function inputsChoice(flags: FlagValues): RecordedInputs {
@@ -135,6 +170,7 @@ async function recordCall(
   context: Context,
   signal: AbortSignal,
 ): Promise<void> {
+  if (settings instanceof Failure) throw settings;
   const { runtime } = context;
   const body = callRecordBody(record);
   if (!record.projectId)
@@ -157,7 +193,7 @@ async function recordCall(
 }
 
 async function afterwards(
-  { words, record, settings }: TracedCommand,
+  { program, record, settings }: TracedCommand,
   { end }: ChildResult,
   endedAtMs: number,
   isSent: boolean,
@@ -169,13 +205,13 @@ async function afterwards(
   const logFile = getStringFlag(flags, 'log-file');
   if (logFile !== undefined) await appendCallLog(logFile, record, { ...exit, endedAtMs, isSent }, context.runtime);
   const feedbackType = flags.get('exit-feedback');
-  if (feedbackType === undefined) return;
+  if (feedbackType === undefined || settings instanceof Failure) return;
   const durationMs = endedAtMs - Date.parse(record.startedAt);
   await sendExitFeedback(
     {
       type: typeof feedbackType === 'string' ? feedbackType : 'exit',
       record,
-      payload: { command: words[0] ?? '', ...exit, duration_ms: durationMs },
+      payload: { command: program, ...exit, duration_ms: durationMs },
     },
     settings,
     flags,

@@ -1,0 +1,117 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { ascii, beyond, leakingFiles, leaksIn, outcomes } from '../reliability/canaries.ts';
+import { cases } from '../reliability/faults.ts';
+import { closedPort, faultServer } from '../support/faults.ts';
+import { rawServer } from '../support/raw-server.ts';
+import { folder, type Setting, svc } from '../support/svc.ts';
+
+const credentials = { SVC_USERNAME: 'ada', SVC_PASSWORD: 'pass-word-1' };
+
+/** Runs a command as a traced call, in this process; the command is a process of its own. */
+function traced(command: readonly string[], flags: readonly string[], setting: Setting = {}) {
+  const env = { PATH: process.env.PATH, ...credentials, ...setting.env };
+  return svc(['call', 'run', '--project-id', 'a/b', ...flags, '--', ...command], { ...setting, env });
+}
+
+const exit7 = ['sh', '-c', 'exit 7'];
+
+describe('the exit code of a traced command', () => {
+  it('is that of the command for all of 0 to 255', { timeout: 60_000 }, async () => {
+    const cwd = folder();
+    const codes = Array.from({ length: 256 }, (_, code) => code);
+    for (const code of codes) {
+      const { code: received, stderr } = await traced(['sh', '-c', `exit ${code}`], ['--local', '--spool=only'], {
+        cwd,
+      });
+      expect([received, stderr]).toEqual([code, '']);
+    }
+  });
+
+  it.each([...cases, ...outcomes.map((outcome) => ({ ...outcome, at: undefined }))])(
+    'is that of the command with a service that fails: $name',
+    async (fault) => {
+      const server =
+        fault.at === undefined
+          ? await rawServer((socket, request) => void socket.end(fault.answer(request)))
+          : await faultServer();
+      if ('follow' in server && fault.at !== undefined) server.follow([fault]);
+      const { code, stdout, stderr } = await traced(exit7, ['--base-url', server.url, '--grace', '0.2']);
+      expect([code, stdout]).toEqual([7, '']);
+      expect(stderr).toMatch(/^(svc: warning: the call was not recorded: [^\n]*\n)?$/);
+    },
+  );
+
+  it('is that of the command with a service that is down, and retries', async () => {
+    const { code, stderr } = await traced(exit7, ['--base-url', await closedPort(), '--grace', '0.2']);
+    expect(code).toBe(7);
+    expect(stderr).toMatch(/^svc: warning: the call was not recorded: [^\n]*\n$/);
+  });
+
+  it('is that of the command with a service that sends without end', async () => {
+    const server = await rawServer((socket) => {
+      socket.write('HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n"');
+      const send = (): void => void (socket.destroyed || socket.write('x'.repeat(65_536), () => setImmediate(send)));
+      send();
+    });
+    const { code } = await traced(exit7, ['--base-url', server.url, '--grace', '0.2']);
+    expect(code).toBe(7);
+  });
+
+  it.each([
+    ['profiles', ['--base-url', 'http://127.0.0.1:9'], { 'config/config.json': '{bad' }],
+    ['certificates', ['--base-url', 'https://127.0.0.1:9', '--cacert', 'none.pem'], {}],
+    ['data', ['--local'], { data: 'a file in the place of a directory' }],
+    ['a spool', ['--local', '--spool'], { data: 'a file in the place of a directory' }],
+    ['a log file', ['--local', '--log-file', 'none/log.jsonl'], {}],
+    ['an address without TLS', ['--base-url', 'http://192.0.2.1'], {}],
+  ])('is that of the command with %s that cannot be used', async (_, flags, files) => {
+    const cwd = folder();
+    for (const [name, text] of Object.entries(files as Record<string, string>)) {
+      if (name.includes('/')) mkdirSync(join(cwd, name, '..'));
+      writeFileSync(join(cwd, name), text, { mode: 0o600 });
+    }
+    const { code, stderr } = await traced(exit7, [...flags, '--retries', '0'], { cwd });
+    expect([code, stderr]).toEqual([7, expect.stringMatching(/^svc: warning: the call was not recorded: [^\n]*\n$/)]);
+  });
+});
+
+describe('secrets of a traced command', () => {
+  const sources: readonly [string, readonly string[], Record<string, string>?][] = [
+    ['a flag', ['--password', beyond, `--api-key=${ascii}`]],
+    ['an assignment', [`TOKEN=${ascii}`, `X_SECRET=${beyond}`]],
+    ['a header', ['-H', `Authorization: Bearer ${ascii}`]],
+    [
+      'a variable',
+      ['x', `--data={"k":${JSON.stringify(beyond)}}`, Buffer.from(beyond).toString('base64')],
+      { MY_TOKEN: beyond },
+    ],
+    ['a variable that is recorded', [], { MY_TOKEN: ascii, MY_URL: `https://h.test/?q=${encodeURIComponent(ascii)}` }],
+    ['the credentials of svc', [`x${ascii}y`], { SVC_PASSWORD: ascii }],
+  ];
+
+  it.each(sources)('appear nowhere: %s', async (_, words, env = {}) => {
+    const cwd = folder();
+    const echo = (request: Buffer) => outcomes.map(({ answer }) => answer(request))[1] ?? '';
+    const server = await rawServer((socket, request) => void socket.end(echo(request)));
+    const flags = [
+      '--log-file',
+      'log.jsonl',
+      '--exit-feedback',
+      '--spool',
+      '--env',
+      'MY_TOKEN',
+      '--env',
+      'MY_URL',
+      '-v',
+    ];
+    const command = ['sh', '-c', 'exit 0', ...words];
+    const { code, stdout, stderr } = await traced(command, ['--base-url', server.url, ...flags], { cwd, env });
+    expect(code).toBe(0);
+    const sent = server.received.map((request) => request.toString('latin1').replace(/^Authorization: .*$/m, ''));
+    expect(sent).toHaveLength(2);
+    expect([...sent, stdout, stderr].flatMap((text) => leaksIn(text))).toEqual([]);
+    expect(leakingFiles(cwd, [])).toEqual([]);
+  });
+});
