@@ -578,7 +578,7 @@ complete -c svc -n '__svc_is serve' -l max-body -x -d 'Reject larger bodies with
 complete -c svc -n '__svc_is serve' -l log -x -d 'Log each request on stderr: text, json or off'
 complete -c svc -n '__svc_is serve' -l drain -x -d 'Time for requests in flight after SIGTERM'
 complete -c svc -n '__svc_is serve' -l open -d 'Open the page of the service in a browser'
-complete -c svc -n '__svc_is serve' -l fault -x -d 'Inject failures, such as operation=chat,every=3,status=503,retry-after=2'
+complete -c svc -n '__svc_is serve' -l fault -x -d 'Inject failures'
 complete -c svc -n '__svc_is serve' -l record -r -F -d 'Record requests and responses as HAR 1.2, without credentials'
 complete -c svc -n '__svc_is serve' -l replay -r -F -d 'Answer from a HAR file'
 complete -c svc -n '__svc_is serve' -l format -x -a 'json jsonl yaml text' -d 'Format of the result: json, jsonl, yaml, text'

@@ -49,7 +49,7 @@ export const toolCommands: readonly Command[] = [
         'fault',
         '<rule>',
         'Testing',
-        'Inject failures, such as operation=chat,every=3,status=503,retry-after=2; also delay=0.2s, cut=<bytes>, reset=before|after, rate=5/10s, first=<n>, header=<name:value>, chance=0.2,seed=1 (repeatable)',
+        'Inject failures; a rule joins terms with commas, such as operation=chat,status=503; the terms: operation, status, retry-after=2, delay=0.2s, cut=<bytes>, reset=before|after, rate=5/10s, every=3, first=<n>, header=<name:value>, chance=0.2, seed=1 (repeatable)',
       ),
       valueFlag('record', '<file>', 'Testing', 'Record requests and responses as HAR 1.2, without credentials'),
       valueFlag(
@@ -66,7 +66,7 @@ export const toolCommands: readonly Command[] = [
       { why: 'On a free port, with its own data', args: 'serve --data ./svc.db --json' },
       {
         why: 'Every third chat is rate limited',
-        args: 'serve --fault operation=chat,every=3,status=429,retry-after=1',
+        args: 'serve --fault operation=chat,every=3,status=429',
       },
       { why: 'In front of a model server', args: 'serve --port 8080 --upstream http://127.0.0.1:11434/v1' },
     ],

@@ -120,7 +120,7 @@ export const callStartOperation = {
   examples: [
     {
       why: 'Start a call and keep its id',
-      args: `call start --project-id acme/support-bot --op-name answer-question --inputs '{"question":"Where is my parcel?"}' --json`,
+      args: `call start --project-id acme/support-bot --op-name answer-question --inputs '{"question":"Where is it?"}' --json`,
     },
     {
       why: 'From a pipe; the body is sent byte for byte',

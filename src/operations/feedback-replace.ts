@@ -121,7 +121,7 @@ export const feedbackReplaceOperation = {
   examples: [
     {
       why: 'Store a score',
-      args: `feedback replace --project-id acme/support-bot --feedback-id fb-1 --feedback-type rating --svc-ref svc:///acme/support-bot/object/answer:v3 --payload '{"score":0.9}'`,
+      args: `feedback replace --project-id acme/bot --feedback-id fb-1 --feedback-type rating --svc-ref svc:///acme/bot/object/answer:v3 --payload '{"score":0.9}'`,
     },
     {
       why: 'Send a file, with another score',

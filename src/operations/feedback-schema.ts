@@ -91,7 +91,7 @@ export const feedbackSchemaOperation = {
     { why: 'Feedback of the last week', args: 'feedback schema --project-id acme/support-bot --since 7d' },
     {
       why: 'All versions of one monitor',
-      args: `feedback schema --project-id acme/support-bot --start 2026-01-01T00:00:00Z --trigger-ref 'svc:///acme/support-bot/object/monitor:*'`,
+      args: `feedback schema --project-id acme/bot --start 2026-01-01T00:00:00Z --trigger-ref 'svc:///acme/bot/object/monitor:*'`,
     },
   ],
 } as const satisfies Operation;

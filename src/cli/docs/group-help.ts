@@ -32,12 +32,19 @@ export function rootHelpModule(): string {
 export const introduction =
   'Command-line client for a service of five operations: feedback, call tracing, chat completions and training jobs. Bodies come from flags, JSON files and pipes.';
 
-const startLines = [
-  'svc chat --local "Hello"         # ask the embedded service; needs no setup',
-  'svc auth login --base-url <url>  # store credentials for a real service',
-  'svc doctor                       # show the settings and test the connection',
+const startExamples: readonly (readonly [command: string, why: string])[] = [
+  ['svc chat --local "Hello"', 'ask the embedded service; needs no setup'],
+  ['svc auth login --base-url <url>', 'store credentials for a real service'],
+  ['svc doctor', 'show the settings and test the connection'],
 ];
-const startSection: HelpSection = { heading: 'Examples', code: startLines };
+
+// Comments are beside the commands where there is room for them.
+function startSection(examples: typeof startExamples, columns: number): HelpSection {
+  const width = Math.max(...examples.map(([command]) => command.length));
+  const lines = examples.map(([command, why]) => `${command.padEnd(width)}  # ${why}`);
+  const isWide = lines.every((line) => line.length <= columns - 2);
+  return { heading: 'Examples', code: isWide ? lines : examples.flatMap(([command, why]) => [`# ${why}`, command]) };
+}
 
 function rootHelp(columns: number): string {
   const isOperation = ({ words }: Command): boolean => allOperations.some(({ command }) => command === words);
@@ -50,7 +57,7 @@ function rootHelp(columns: number): string {
     [
       { paragraphs: [introduction] },
       { heading: 'Usage', code: ['svc <command> [flags]'] },
-      startSection,
+      startSection(startExamples, columns),
       section('Operations', isOperation),
       section('Credentials and profiles', isAccount),
       section('Tools', (command) => !isOperation(command) && !isAccount(command)),
@@ -76,7 +83,7 @@ function rootShortHelp(columns: number): string {
         heading: 'Commands',
         entries: entries.map(({ term, summary }) => ({ term, summary: summary.split(';')[0] ?? '' })),
       },
-      { ...startSection, code: startLines.slice(0, 2) },
+      startSection(startExamples.slice(0, 2), columns),
       { paragraphs: ['svc --help lists all commands and topics.'] },
     ],
     columns,
@@ -91,7 +98,7 @@ function groupHelp(words: readonly string[], columns: number): string {
     [
       { paragraphs: [`${commandGroups[name] ?? name}.`] },
       { heading: 'Usage', code: [`svc ${name} <command> [flags]`] },
-      examplesSection(examples, columns, true),
+      examplesSection(examples, true),
       { heading: 'Commands', entries: commands.map(commandEntry) },
       { paragraphs: [`svc ${name} <command> --help shows the flags of a command.`] },
     ],

@@ -4,7 +4,7 @@ export interface HelpEntry {
   readonly summary: string;
 }
 
-/** A part of a help page. Paragraphs and entries are wrapped; lines of code are printed as they are. */
+/** A part of a help page. Lines of code are command lines, or comments that begin with `# `. */
 export interface HelpSection {
   readonly heading?: string;
   readonly paragraphs?: readonly string[];
@@ -28,8 +28,15 @@ function sectionLines({ heading, paragraphs = [], entries = [], code = [] }: Hel
     ...(heading === undefined ? [] : [`${heading}:`]),
     ...paragraphs.flatMap((text, at) => [...(at > 0 ? [''] : []), ...wrapText(text, columns, indent)]),
     ...entryLines(entries, columns),
-    ...code.map((line) => `  ${line}`),
+    ...code.flatMap((line) => codeLines(line, columns - 2)).map((line) => `  ${line}`),
   ];
+}
+
+function codeLines(line: string, columns: number): string[] {
+  if (line.length <= columns) return [line];
+  return line.startsWith('# ')
+    ? wrapText(line.slice(2), columns - 2, '').map((text) => `# ${text}`)
+    : wrapCommand(line, columns);
 }
 
 function entryLines(entries: readonly HelpEntry[], columns: number): string[] {
@@ -55,14 +62,36 @@ export function wrapText(text: string, columns: number, indent: string): string[
   return lines;
 }
 
-/** A command line broken with backslashes at spaces outside of quotes, to lines of at most `columns` characters. */
-export function wrapCommand(line: string, columns: number): string[] {
-  const words = line.match(/(?:'[^']*'|"(?:[^"\\]|\\.)*"|[^\s'"])+/g) ?? [];
+// A command line as lines of at most `columns` characters that a shell reads as one: broken with backslashes between words
+// and, if a word is too long, inside of quoted JSON, where line breaks mean nothing. A flag stays with its value, and what
+// follows a pipe with the pipe.
+function wrapCommand(line: string, columns: number): string[] {
+  const pieces = commandPieces(line, columns - 4);
   const lines: string[] = [];
-  for (const word of words) {
+  for (const [at, { text, isInsideQuotes }] of pieces.entries()) {
     const last = lines.at(-1);
-    if (last !== undefined && last.length + 3 + word.length <= columns) lines[lines.length - 1] = `${last} ${word}`;
-    else lines.push(last === undefined ? word : `  ${word}`);
+    const rest = pieces.slice(at).map((piece) => piece.text);
+    const hasValue = text.startsWith('-') && rest[1] !== undefined && !rest[1].startsWith('-');
+    const unit = text === '|' ? rest.join(' ') : rest.slice(0, hasValue ? 2 : 1).join(' ');
+    const needed = unit.length <= columns - 4 ? unit : text;
+    const joined = `${last}${isInsideQuotes ? '' : ' '}`;
+    if (last === undefined) lines.push(text);
+    else if (joined.length + needed.length + 2 <= columns) lines[lines.length - 1] = joined + text;
+    else lines.splice(-1, 1, isInsideQuotes ? last : `${last} \\`, `  ${text}`);
   }
-  return lines.map((text, at) => (at < lines.length - 1 ? `${text} \\` : text));
+  return lines;
+}
+
+interface CommandPiece {
+  readonly text: string;
+  /** It continues the quoted word before it. */
+  readonly isInsideQuotes: boolean;
+}
+
+function commandPieces(line: string, columns: number): CommandPiece[] {
+  const words = line.match(/(?:'[^']*'|"(?:[^"\\]|\\.)*"|[^\s'"])+/g) ?? [];
+  return words.flatMap((word) => {
+    const parts = word.length > columns && /^'[[{]/.test(word) ? word.split(/(?<=[{[,])(?=["{[])/) : [word];
+    return parts.map((text, at) => ({ text, isInsideQuotes: at > 0 }));
+  });
 }

@@ -6,7 +6,7 @@ import { flagTarget } from '../../operations/flag-target.ts';
 import type { Example } from '../../operations/operation.ts';
 import { allCommands } from '../all-commands.ts';
 import { argumentTerm } from '../parse-command-line.ts';
-import { type HelpEntry, type HelpSection, renderHelp, wrapCommand, wrapText } from './help-page.ts';
+import { type HelpEntry, type HelpSection, renderHelp } from './help-page.ts';
 
 const MAX_SHORT_HELP_LINES = 24;
 const MAX_SHORT_HELP_COLUMNS = 80;
@@ -20,7 +20,7 @@ export function fullHelp(command: Command, columns: number): string {
     [
       { paragraphs: [`${command.summary}.`, ...(command.about ? [command.about] : [])] },
       usageSection(command),
-      examplesSection(command.examples, columns, true),
+      examplesSection(command.examples, true),
       ...commandSections(command),
       learnMoreSection(command),
     ],
@@ -58,11 +58,11 @@ export function shortHelp(command: Command, columns: number): string {
   const candidates = flagsByUse(command);
   const essential = candidates.filter(({ group }) => group === 'Required');
   // At widths below 80 the page may be longer: nothing is truncated.
-  const withReasons = examplesSection(command.examples.slice(0, 2), width, true);
+  const withReasons = examplesSection(command.examples.slice(0, 2), true);
   const examples =
     lineCount(page(essential, withReasons)) <= MAX_SHORT_HELP_LINES - 3
       ? withReasons
-      : examplesSection(command.examples.slice(0, 2), width, false);
+      : examplesSection(command.examples.slice(0, 2), false);
   let shown = essential;
   for (const flag of candidates.filter((one) => !essential.includes(one))) {
     if (lineCount(page([...shown, flag], examples)) > MAX_SHORT_HELP_LINES) continue;
@@ -90,14 +90,11 @@ export function usageSection({ words, argument, flags }: Command): HelpSection {
   return { heading: 'Usage', code: [parts.filter(Boolean).join(' ')] };
 }
 
-/** Examples, each with the comment that says what it does, broken to `columns`. */
-export function examplesSection(examples: readonly Example[], columns: number, hasReasons: boolean): HelpSection {
+/** Examples, each with the comment that says what it does. */
+export function examplesSection(examples: readonly Example[], hasReasons: boolean): HelpSection {
   return {
     heading: 'Examples',
-    code: examples.flatMap((example) => [
-      ...(hasReasons ? wrapText(example.why, columns - 4, '').map((line) => `# ${line}`) : []),
-      ...wrapCommand(exampleLine(example), columns - 2),
-    ]),
+    code: examples.flatMap((example) => [...(hasReasons ? [`# ${example.why}`] : []), exampleLine(example)]),
   };
 }
 
