@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { authority, withoutOpenssl } from '../support/certificates.ts';
 import { figure } from '../support/figure.ts';
 import { folder } from '../support/svc.ts';
 import { bodyPieces, modelId, trajectoryText, writePieces } from '../support/trajectories.ts';
@@ -27,10 +28,31 @@ describe('150 MB of trajectories pass in bounded memory', () => {
     };
     writePieces(join(cwd, 'runs.jsonl'), some());
     const args = ['runs.jsonl', '--group-by', 'metadata.task', '--model-id', modelId];
-    const { code, arrived, peak } = await uploaded(args, [], cwd);
+    const { code, arrived, peak } = await uploaded(args, [], { cwd });
     figure(`150 MB of trajectories in a file, grouped: ${peak.toFixed(0)} MiB`);
     expect(code).toBe(0);
     expect(arrived.bytes).toBeGreaterThan(BYTES);
     expect(peak).toBeLessThan(128);
+  });
+});
+
+describe.skipIf(withoutOpenssl())('40 MB of trajectories arrive unchanged at a server that reads slowly', () => {
+  it.each([
+    ['piped, over TLS', ['--no-spool'], true],
+    ['piped, with a copy', ['-f', '-'], false],
+  ])('%s', async (_, args, isSecure) => {
+    const certificates = authority();
+    const certificate = isSecure ? certificates.sign('localhost', 'IP:127.0.0.1') : undefined;
+    const trust = isSecure ? ['--cacert', certificates.cert] : [];
+    // Each piece differs from the others: bytes that are sent too late, or twice, change the digest.
+    const pieces = function* (): Generator<string> {
+      yield `{"model_id":"${modelId}","trajectory_groups":[{"trajectories":[`;
+      for (let index = 0; index < 1000; index += 1) yield `${index ? ',' : ''}${trajectoryText(450, `t${index}`)}`;
+      yield ']}]}';
+    };
+    const receiver = { pauseMs: 25, ...(certificate && { certificate }) };
+    const { code, given, arrived } = await uploaded([...args, ...trust], pieces(), receiver);
+    expect({ code, arrived }).toEqual({ code: 0, arrived: given });
+    expect(given.bytes).toBeGreaterThan(30_000_000);
   });
 });

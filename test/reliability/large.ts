@@ -1,7 +1,11 @@
 import { createHash } from 'node:crypto';
-import { createServer } from 'node:http';
+import { readFileSync } from 'node:fs';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
 import type { Writable } from 'node:stream';
+import { setTimeout } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
+import type { Pair } from '../support/certificates.ts';
 import { finished, start } from '../support/process.ts';
 import { modelId } from '../support/trajectories.ts';
 import { peakOf } from './peak.ts';
@@ -22,18 +26,42 @@ interface Sum {
   readonly digest: string;
 }
 
+/** Where an upload goes. */
+export interface Receiver {
+  readonly cwd?: string;
+  /** TLS with this certificate. */
+  readonly certificate?: Pair;
+  /** Stops reading for this long after every MiB or so. */
+  readonly pauseMs?: number;
+}
+
 /** Runs `svc train` against a server that counts, with pieces piped in, and watches its memory. */
-export async function uploaded(args: readonly string[], pieces: Iterable<string>, cwd?: string): Promise<Uploaded> {
+export async function uploaded(
+  args: readonly string[],
+  pieces: Iterable<string>,
+  { cwd, certificate, pauseMs }: Receiver = {},
+): Promise<Uploaded> {
   const arrived = newSum();
-  const server = createServer((request, response) => {
-    request.on('data', arrived.add).on('end', () => response.end(JSON.stringify({ id: modelId })));
-  });
+  const receive = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    let bytesToPause = 1_000_000;
+    for await (const chunk of request) {
+      arrived.add(chunk);
+      bytesToPause -= chunk.length;
+      if (pauseMs === undefined || bytesToPause > 0) continue;
+      bytesToPause = 1_000_000;
+      await setTimeout(pauseMs);
+    }
+    response.end(JSON.stringify({ id: modelId }));
+  };
+  const server = certificate
+    ? createSecureServer({ cert: readFileSync(certificate.cert), key: readFileSync(certificate.key) }, receive)
+    : createServer(receive);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => void server.close());
   const address = server.address();
   const port = typeof address === 'object' && address ? address.port : 0;
   const child = start(['train', ...args], {
-    env: { SVC_BASE_URL: `http://127.0.0.1:${port}`, SVC_TOKEN: 'tok-en-1' },
+    env: { SVC_BASE_URL: `http${certificate ? 's' : ''}://127.0.0.1:${port}`, SVC_TOKEN: 'tok-en-1' },
     ...(cwd === undefined ? {} : { cwd }),
   });
   let peak = 0;
