@@ -49,7 +49,7 @@ describe('the database', () => {
     const first = await openStore(path);
     first.run("insert into jobs values ('a', 'b', null, 1)");
     expect([first.first('pragma journal_mode'), first.first('pragma foreign_keys')]).toMatchObject([
-      { journal_mode: 'truncate' },
+      { journal_mode: 'wal' },
       { foreign_keys: 0 },
     ]);
     first.close();

@@ -10,13 +10,14 @@ export interface PostgresServer {
   readonly newDatabase: () => string;
   /** The rows of a query in the database of a URL, as text. */
   readonly query: (url: string, sql: string) => string;
-  /** Ends the server without any notice, as a crash does. */
-  readonly kill: () => Promise<void>;
+  /** Ends the server without any notice, as a crash does: by an immediate shutdown, or by SIGKILL. */
+  readonly kill: (signal?: 'SIGQUIT' | 'SIGKILL') => Promise<void>;
   readonly start: () => Promise<void>;
   readonly remove: () => Promise<void>;
 }
 
 const SOCKET_PORT = 5432;
+const MAX_START_ATTEMPTS = 50;
 
 /** Why PostgreSQL cannot be run here, or undefined where it can. */
 export function noPostgres(): string | undefined {
@@ -40,18 +41,27 @@ export async function postgresServer(): Promise<PostgresServer> {
   let server: ChildProcess | undefined;
   const psql = (database: string, sql: string): string =>
     execFileSync(join(binaries, 'psql'), ['-h', root, '-U', 'svc', '-d', database, '-Atqc', sql], options).toString();
-  const start = async (): Promise<void> => {
+  const startOnce = async (): Promise<boolean> => {
     const args = ['-D', data, '-k', root, '-c', 'listen_addresses=', '-c', `port=${SOCKET_PORT}`];
-    server = spawn(join(binaries, 'postgres'), args, { ...options, stdio: 'ignore' });
+    const child = spawn(join(binaries, 'postgres'), args, { ...options, stdio: 'ignore' });
+    server = child;
     while (spawnSync(join(binaries, 'pg_isready'), ['-h', root, '-U', 'svc'], options).status !== 0) {
-      if (server.exitCode !== null) throw new Error(`PostgreSQL ended with ${server.exitCode}`);
+      // Node learns of the end of a process in a turn of its own.
+      await new Promise((resolve) => setImmediate(resolve));
+      if (child.exitCode !== null) return false;
     }
+    return true;
   };
-  const kill = async (): Promise<void> => {
-    if (!server || server.exitCode !== null) return;
+  const start = async (): Promise<void> => {
+    // After SIGKILL the processes of the old server hold its memory until they notice.
+    for (let attempt = 0; attempt < MAX_START_ATTEMPTS; attempt++) if (await startOnce()) return;
+    throw new Error('PostgreSQL does not start');
+  };
+  const kill = async (signal: NodeJS.Signals = 'SIGQUIT'): Promise<void> => {
+    if (!server || server.exitCode !== null || server.signalCode !== null) return;
     const closed = once(server, 'close');
     // An immediate shutdown: no checkpoint, and recovery from the write-ahead log at the next start.
-    server.kill('SIGQUIT');
+    server.kill(signal);
     await closed;
   };
   await start();

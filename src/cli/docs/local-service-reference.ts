@@ -20,8 +20,8 @@ export function localServiceSection(): string {
     ),
     'It refuses requests with a `Host` that is not loopback, from another origin or another site, and compressed bodies (415). Its limits:',
     markdownTable(['limit', 'value'], limitRows()),
-    'Each response to a write is sent only after the data is on the disk. Writes that arrive together share one commit. The embedded database uses a rollback journal with full synchronization, because the write-ahead log of its SQLite can lose data with several writing processes. While a training job is stored, other requests are served; a job is visible only when it is complete.',
-    'To back up the embedded database while it is in use, run `sqlite3 svc.db ".backup copy.db"`. Copying the file alone is safe only while no process has it open. For PostgreSQL use `pg_dump --schema=svc`.',
+    'Each response to a write is sent only after the data is on the disk. Writes that arrive together share one commit. The embedded database uses a write-ahead log with full synchronization: `svc.db-wal` and `svc.db-shm` exist beside it while it is in use, and after a crash the first of them holds committed data. Do not write to it with other programs: checkpoints of theirs can lose data. While a training job is stored, other requests are served; a job is visible only when it is complete.',
+    'To back up the embedded database while it is in use, run `sqlite3 svc.db ".backup copy.db"`. Copying the file alone is safe only while no process has it open and there is no `svc.db-wal` with data beside it. For PostgreSQL, run `pg_dump --schema=svc postgres://user@host/database > svc.sql`, and restore into an empty database with `psql --quiet -f svc.sql postgres://user@host/copy`.',
   ].join('\n\n');
 }
 

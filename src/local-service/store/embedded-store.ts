@@ -17,11 +17,10 @@ export function createEmbeddedStore(database: Store): ServiceStore {
     replaceFeedback: (record, signal) => commit(() => replaceFeedback(record, database), signal),
     samplePayloads: async (query) => samplePayloads(query, database),
     saveJob: (job, trajectories, signal) => saveJob(job, trajectories, signal, database),
-    saveChat: ({ id, request, response, status, createdAt }) =>
-      commit(
-        () => database.run('insert into chats values (?, ?, ?, ?, ?)', id, request, response, status, createdAt),
-        undefined,
-      ),
+    saveChat: async ({ id, request, response, status, createdAt }) => {
+      const insert = 'insert into chats values (?, ?, ?, ?, ?)';
+      await commit(() => database.run(insert, id, request, response, status, createdAt), undefined);
+    },
     readRows: async ({ sql, values }) =>
       database.all(sql.replaceAll('@reward', EMBEDDED_REWARD).replaceAll('@', ''), ...values),
     checkHealth: async () => database.transaction(() => {}),
@@ -30,13 +29,20 @@ export function createEmbeddedStore(database: Store): ServiceStore {
 }
 
 function saveCall({ project, id, traceId, newTraceId, start, createdAt }: CallRecord, database: Store): string {
+  const isNew = database.run(
+    'insert into calls (project_id, id, trace_id, start, created_at) values (?, ?, ?, ?, ?) on conflict do nothing',
+    ...[project, id, traceId ?? newTraceId, start, createdAt],
+  );
+  if (isNew) return traceId ?? newTraceId;
   const existing = database.first('select trace_id, start from calls where project_id = ? and id = ?', project, id);
-  const storedTraceId = typeof existing?.trace_id === 'string' ? existing.trace_id : undefined;
-  const finalTraceId = traceId ?? storedTraceId ?? newTraceId;
-  const merged = typeof existing?.start === 'string' ? mergeCallStart(existing.start, start) : start;
+  const finalTraceId = traceId ?? String(existing?.trace_id);
+  const merged = mergeCallStart(String(existing?.start), start);
   database.run(
-    'insert into calls (project_id, id, trace_id, start, created_at) values (?, ?, ?, ?, ?) on conflict do update set trace_id = excluded.trace_id, start = excluded.start',
-    ...[project, id, finalTraceId, merged, createdAt],
+    'update calls set trace_id = ?, start = ? where project_id = ? and id = ?',
+    finalTraceId,
+    merged,
+    project,
+    id,
   );
   return finalTraceId;
 }

@@ -1,4 +1,4 @@
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, openSync, statSync } from 'node:fs';
 import { constants, open } from 'node:fs/promises';
 import { devNull } from 'node:os';
 import { dirname } from 'node:path';
@@ -21,7 +21,8 @@ export interface Store {
   readonly all: (sql: string, ...values: SqlValue[]) => SqlRow[];
   /** The first row of a query. */
   readonly first: (sql: string, ...values: SqlValue[]) => SqlRow | undefined;
-  readonly run: (sql: string, ...values: SqlValue[]) => void;
+  /** Runs a statement; returns how many rows it changed. */
+  readonly run: (sql: string, ...values: SqlValue[]) => number;
   /** Runs a statement once for each of these rows. */
   readonly runEach: (sql: string, rows: Iterable<readonly SqlValue[]>) => void;
   /** Does all of it or nothing; durable when it returns. */
@@ -33,6 +34,9 @@ export interface Store {
 
 // How long one process waits for another that is writing.
 const BUSY_TIMEOUT_MS = 10_000;
+
+// The write-ahead log is copied into the database when it has grown by this much.
+const CHECKPOINT_BYTES = 4 * 1024 * 1024;
 
 /**
  * Opens the database in a file, creating it (0600, in a 0700 directory) where it does not exist. Throws Failure `local`
@@ -76,17 +80,27 @@ async function createDatabaseFile(path: string): Promise<number> {
 }
 
 function prepareStore(database: Database.Database, path: string, isChecked: boolean): Store {
-  const store = createStore(database);
+  const store = createStore(database, path);
   try {
+    // Checkpoints are ours (docs/decisions/0032): automatic ones can lose commits of other processes in this SQLite.
+    // No foreign keys: the trajectories of a job are stored before its row (trajectory-rows.ts).
+    database.exec('pragma wal_autocheckpoint = 0; pragma synchronous = full; pragma foreign_keys = off');
     migrateSchema(store, path);
     if (isChecked) requireIntegrity(store, path);
-    // Not WAL: with several writing processes the SQLite in this library can lose a WAL reset (docs/decisions/0005).
-    // No foreign keys: the trajectories of a job are stored before its row (trajectory-rows.ts).
-    database.exec('pragma journal_mode = truncate; pragma synchronous = full; pragma foreign_keys = off');
+    enableWriteAheadLog(database);
     return store;
   } catch (error) {
     store.close();
     throw error;
+  }
+}
+
+// While another process uses a database without one it stays so, which is slower and as safe.
+function enableWriteAheadLog(database: Database.Database): void {
+  try {
+    database.exec('pragma journal_mode = wal');
+  } catch (error) {
+    if (!isBusyError(error)) throw error;
   }
 }
 
@@ -98,7 +112,8 @@ function requireIntegrity(store: Store, path: string): void {
   });
 }
 
-function createStore(database: Database.Database): Store {
+function createStore(database: Database.Database, path: string): Store {
+  const checkpoint = createCheckpoints(database, `${path}-wal`);
   const statement = memoizeStatements((sql) => database.prepare(sql));
   return {
     all: (sql, ...values) =>
@@ -109,14 +124,22 @@ function createStore(database: Database.Database): Store {
       const row: unknown = statement(sql).get(...values);
       return isRow(row) ? row : undefined;
     },
-    run: (sql, ...values) => void statement(sql).run(...values),
+    run: (sql, ...values) => statement(sql).run(...values).changes,
     runEach: (sql, rows) => {
       const prepared = statement(sql);
       for (const row of rows) prepared.run(...row);
     },
-    transaction: (action) => runTransaction(database, 'immediate', action),
+    transaction: (action) => {
+      const result = runTransaction(database, 'immediate', action);
+      checkpoint();
+      return result;
+    },
     snapshot: (action) => runTransaction(database, 'deferred', action),
-    close: () => void database.close(),
+    close: () => {
+      // What closes last leaves all data in the one file, so that it can be copied.
+      checkpoint(1);
+      database.close();
+    },
   };
 }
 
@@ -132,6 +155,22 @@ function runTransaction<T>(database: Database.Database, mode: 'immediate' | 'def
   }
 }
 
+// Copies a log of some length into the database while no process writes, which the mode `truncate` ensures. While another
+// process reads that is impossible; it is tried again when the log has grown as much again. Commits are durable without.
+function createCheckpoints(database: Database.Database, logPath: string): (minBytes?: number) => void {
+  const logBytes = (): number => statSync(logPath, { throwIfNoEntry: false })?.size ?? 0;
+  let limitBytes = CHECKPOINT_BYTES;
+  return (minBytes = limitBytes) => {
+    if (logBytes() < minBytes) return;
+    try {
+      database.exec('pragma wal_checkpoint(truncate)');
+    } catch {
+      // A full disk: the next commit reports it.
+    }
+    limitBytes = logBytes() + CHECKPOINT_BYTES;
+  };
+}
+
 // Where there is no transaction, because a full disk has ended it, nothing is left to undo.
 function rollBack(database: Database.Database): void {
   try {
@@ -140,14 +179,14 @@ function rollBack(database: Database.Database): void {
 }
 
 function toStoreError(error: unknown): unknown {
-  switch (errorCode(error)) {
-    case 'SQLITE_BUSY':
-      return new StoreError('busy', 'the database is locked by another process');
-    case 'SQLITE_FULL':
-      return new StoreError('full', 'the disk of the database is full');
-    default:
-      return error;
-  }
+  if (isBusyError(error)) return new StoreError('busy', 'the database is locked by another process');
+  if (errorCode(error) === 'SQLITE_FULL') return new StoreError('full', 'the disk of the database is full');
+  return error;
+}
+
+// Also SQLITE_BUSY_RECOVERY and the like.
+function isBusyError(error: unknown): boolean {
+  return errorCode(error)?.startsWith('SQLITE_BUSY') === true;
 }
 
 // Statements are few, and to compile one takes as long as to run it.

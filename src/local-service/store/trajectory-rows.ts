@@ -3,8 +3,9 @@ import type { Store } from './open-store.ts';
 import type { StagedTrajectory } from './staging-file.ts';
 
 // One transaction blocks the process for as long as its bytes take to reach the disk.
-const MAX_TRANSACTION_BYTES = 2 * 1024 * 1024;
-const MAX_TRANSACTION_ROWS = 2000;
+const MAX_TRANSACTION_BYTES = 1024 * 1024;
+const MAX_SAVED_ROWS = 2000;
+const MAX_DELETED_ROWS = 256;
 
 // A service that is still receiving a job has a younger one.
 const MAX_UPLOAD_MS = 24 * 60 * 60 * 1000;
@@ -23,15 +24,9 @@ export async function saveTrajectories(
   }
 }
 
-/** Removes the trajectories of a job, a bounded number at a time. */
+/** Removes the trajectories of a job in transactions of bounded size. */
 export async function deleteTrajectories(jobId: string, database: Store): Promise<void> {
-  const query = 'select rowid from trajectories where job_id = ? limit ?';
-  while (database.all(query, jobId, MAX_TRANSACTION_ROWS).length > 0) {
-    database.transaction(() =>
-      database.run(`delete from trajectories where rowid in (${query})`, jobId, MAX_TRANSACTION_ROWS),
-    );
-    await yieldToEventLoop(undefined);
-  }
+  while (database.transaction(() => deleteSomeRows(jobId, database))) await yieldToEventLoop(undefined);
 }
 
 /** Removes the trajectories of jobs whose service ended before they were stored completely. */
@@ -51,7 +46,7 @@ export async function deleteAbandonedTrajectories(now: number, database: Store):
 // True when there are no more.
 function saveSomeRows(jobId: string, rows: Iterator<StagedTrajectory>, database: Store): boolean {
   let bytes = 0;
-  for (let count = 0; bytes < MAX_TRANSACTION_BYTES && count < MAX_TRANSACTION_ROWS; count++) {
+  for (let count = 0; bytes < MAX_TRANSACTION_BYTES && count < MAX_SAVED_ROWS; count++) {
     const next = rows.next();
     if (next.done) return true;
     const { group, index, bytes: trajectory } = next.value;
@@ -59,4 +54,17 @@ function saveSomeRows(jobId: string, rows: Iterator<StagedTrajectory>, database:
     bytes += trajectory.length;
   }
   return false;
+}
+
+// True when it has deleted some.
+function deleteSomeRows(jobId: string, database: Store): boolean {
+  const query = 'select rowid as id, length(trajectory) as bytes from trajectories where job_id = ? limit ?';
+  const rows = database.all(query, jobId, MAX_DELETED_ROWS);
+  let bytes = 0;
+  for (const row of rows) {
+    database.run('delete from trajectories where rowid = ?', row.id ?? null);
+    bytes += Number(row.bytes);
+    if (bytes >= MAX_TRANSACTION_BYTES) break;
+  }
+  return rows.length > 0;
 }
