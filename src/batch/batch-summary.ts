@@ -16,7 +16,8 @@ export function formatBatchSummary(tally: BatchCounts, durationMs: number): stri
     ...(tally.retries > 0 ? [`${tally.retries} retries`] : []),
   ];
   const rate = Math.round((done + failed + unknown) / Math.max(seconds, 0.001));
-  return `${totalLines(tally)} lines: ${sections.join(', ')} (${seconds.toFixed(1)} s, ${rate}/s)`;
+  const lines = totalLines(tally);
+  return `${lines} ${lines === 1 ? 'line' : 'lines'}: ${sections.join(', ')} (${seconds.toFixed(1)} s, ${rate}/s)`;
 }
 
 /** The end of a batch. */

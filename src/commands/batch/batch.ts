@@ -34,6 +34,7 @@ import type { Context } from '../../context.ts';
 import { Failure, InterruptedError, usageFailure } from '../../errors.ts';
 import { uuidV7 } from '../../fields/uuid.ts';
 import { isReplaceable } from '../../files/file-replacement.ts';
+import { isSameFile } from '../../files/is-same-file.ts';
 import { linkAbort } from '../../http/link-abort.ts';
 import { flagTarget } from '../../operations/flag-target.ts';
 import type { Operation } from '../../operations/operation.ts';
@@ -93,6 +94,8 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
       applied: 'no',
     });
   const resultFile = await resolveResultFile(output, runtime.cwd);
+  if (resultFile && (await isSameFile(resultFile.path, resolve(runtime.cwd, batchOptions.input))))
+    throw usageFailure(`${output} is the input of the batch, and -o would replace it`, 'choose another file with -o');
   if (resultFile && filter)
     throw usageFailure(`--jq would filter ${output}, the checkpoint of the batch`, 'remove --jq, or -o');
   if (!resultFile && batchOptions.isResumed)
