@@ -33,7 +33,7 @@ describe('an entry', () => {
     expect(lines.indexOf('\n')).toBe(lines.length - 1);
   });
 
-  it('keeps an answer that is no JSON as text', () => {
+  it('keeps a response that is not JSON as text', () => {
     const broken = formatFailureEntry(outcome(1), new Failure('answer', 'not JSON', { applied: 'yes' }), clean, {
       bytes: Buffer.from('<html>\n"'),
     });
@@ -100,7 +100,7 @@ describe('a journal', () => {
     expect(readFileSync(path)).toEqual(tidy);
   });
 
-  it('that somebody laid out anew is still one; what is none is refused', async () => {
+  it('that somebody reformatted is still one; another file is refused', async () => {
     const path = join(folder(), 'out.jsonl');
     writeFileSync(path, '{ "exit_code" : 0, "line": 4, "applied": "yes" }\n');
     const table = createLineIndex();
@@ -112,7 +112,7 @@ describe('a journal', () => {
     );
   });
 
-  it('is cut to what was whole before it is gone on with', async () => {
+  it('is cut to its whole lines before it is continued', async () => {
     const path = join(folder(), 'out.jsonl');
     writeFileSync(path, Buffer.concat([answered(1), answered(2).subarray(0, 30)]));
     const { validBytes } = await readCheckpoint(path, 'out.jsonl', 0, createLineIndex());

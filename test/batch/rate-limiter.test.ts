@@ -22,7 +22,7 @@ describe('the pace of a batch', () => {
     expect(turns).toHaveLength(4);
   });
 
-  it('is halved once for all that were under way when the service was short, and comes back one by one', async () => {
+  it('is halved once for all requests in flight when the service rate limits, and recovers one by one', async () => {
     const time = clock();
     const pace = createRateLimiter({ concurrency: 8, rate: undefined }, time, never);
     const turns = asked(pace, 40);

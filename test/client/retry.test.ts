@@ -80,7 +80,7 @@ describe('repeats', () => {
     ['a refusal after a lost answer does not take it back', [lost, refused, refused, refused], 'unknown', 'unknown'],
     ['a lost answer after refusals counts', [refused, busy, lost, refused], 'unknown', 'unknown'],
     ['refusals alone are refusals', [refused, refused, refused, refused], 'unreachable', 'no'],
-    ['the last of equals is told', [refused, refused, refused, busy], 'limited', 'no'],
+    ['the last of equals is reported', [refused, refused, refused, busy], 'limited', 'no'],
   ] as const)('%s', async (_, failures, code, applied) => {
     const error = await withRetries(attempts(...failures).attempt, sent, repeats().repeats).catch((thrown) => thrown);
     expect({ code: error.code, applied: error.facts.applied }).toEqual({ code, applied });

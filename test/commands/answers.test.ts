@@ -142,7 +142,7 @@ describe('rows', () => {
   });
 });
 
-describe('a status says what became of the request', () => {
+describe('a status says whether the request was applied', () => {
   it.each<[number, Headers, number, string, string]>([
     [301, [['Location', 'https://other.test/']], 5, 'no', 'redirects to https://other.test/'],
     [400, [], 5, 'no', 'https://svc.test returned 400: because'],

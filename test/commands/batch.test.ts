@@ -36,7 +36,7 @@ interface Line {
   readonly attempts: number;
 }
 
-/** A folder with `in.jsonl`, and a server that answers chats; each request is told apart by its prompt. */
+/** A folder with `in.jsonl`, and a server that answers chats; requests differ by their prompts. */
 async function scene(input: readonly unknown[], answer: Answering = echo): Promise<Scene> {
   const cwd = folder();
   const bodies: string[] = [];
@@ -148,7 +148,7 @@ describe('a batch', () => {
     expect(bodies).toEqual([line]);
   });
 
-  it("takes the lines of OpenAI's batches, and is told what does not fit", async () => {
+  it("takes the lines of OpenAI's batches, and reports what does not fit", async () => {
     const url = '/v1/chat/completions';
     const { run, lines } = await scene([
       { custom_id: 'first', method: 'POST', url, body: chat('p1') },
@@ -217,7 +217,7 @@ describe('a batch', () => {
     });
   });
 
-  it('has never more under way than --concurrency says', async () => {
+  it('never has more requests in flight than --concurrency says', async () => {
     const waiting: (() => void)[] = [];
     const { run, most } = await scene(many(30), ({ key }, response) => {
       waiting.push(() => answerJson(response, completion(key)));
@@ -371,7 +371,7 @@ describe('what was begun', () => {
     expect(lines()).toMatchObject([{ line: 1, exit_code: 8, applied: 'unknown' }]);
   });
 
-  it('is refused without --resume, and gone on with under it', async () => {
+  it('is refused without --resume, and continued with it', async () => {
     const { run, lines, counts, cwd } = await scene(many(6), ({ key, count }, response) =>
       key === 'p4' && count === 1 ? answerJson(response, {}, 404) : answerJson(response, completion(key)),
     );

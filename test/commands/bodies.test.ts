@@ -434,7 +434,7 @@ describe('files with more groups than a call takes arguments', () => {
 });
 
 describe('a conversation', () => {
-  it('is only written after a complete reply, goes on with one reply, and is locked', async () => {
+  it('is only written after a complete response, continues with one response, and is locked', async () => {
     const cwd = files({ 'talk.json': '[{"role":"user","content":"one"},{"role":"assistant","content":"two"}]' });
     const before = readFileSync(join(cwd, 'talk.json'), 'utf8');
     const env = { SVC_BASE_URL: 'https://svc.test', SVC_TOKEN: 'tok-en-1', SVC_CONFIG_DIR: cwd };

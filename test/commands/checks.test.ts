@@ -282,7 +282,7 @@ describe('findings without end: the first hundred of each kind, and how many mor
     expect(lines[100]).toMatch(last);
   });
 
-  it('an error is told among any number of warnings', async () => {
+  it('an error is reported among any number of warnings', async () => {
     const body = trajectories('{"reward":1,"rewrd":1,"reward":1}').replace(/\}\]\}\]\}$/, '},7]}]}');
     const { code, stderr } = await run('train', body);
     expect(code).toBe(3);

@@ -90,7 +90,7 @@ describe('the same job again', () => {
     expect((await run([...train, '--allow-duplicate'])).code).toBe(code);
   });
 
-  it('is told with when, what became of it and what to do', async () => {
+  it('is reported with its time, its outcome and the next step', async () => {
     const { run, jobs } = home();
     await run(train);
     const [{ started_at: when }] = await jobs();
@@ -143,7 +143,7 @@ describe('the same job again', () => {
     },
   );
 
-  it('and what is wrong with one that is sent as it comes are told by the embedded service as by others', async () => {
+  it('and errors of one that is sent as it is read are reported by the embedded service as by others', async () => {
     const { run, env } = home();
     const { code, stderr } = await run(['train', '-', '--no-spool', ...train.slice(2), '--local'], {
       env: { ...env, SVC_BASE_URL: '' },

@@ -252,7 +252,7 @@ describe('svc profile', () => {
     expect(recorded[1]?.headers.map(([name]) => name)).not.toContain('OpenAI-Project');
   });
 
-  it('retries, user and certificate authorities are settings too; an unreadable file is told of', async () => {
+  it('retries, user and CA certificates are settings too; an unreadable file is reported', async () => {
     const cwd = folder();
     writeFileSync(join(cwd, 'ca.pem'), '');
     const set = ['profile', 'set', 'p', '--retries', '5', '--username', 'ada', '--cacert'];
@@ -372,7 +372,7 @@ describe('the store', () => {
     ['with a current one that is no name', '{"current":5,"profiles":{}}', /current must be a string/],
     ['not UTF-8', Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x7d]), /invalid UTF-8/],
     ['broken behind a secret', '{"profiles":{"a":{"token":"tok-en-1"}}}x', /line 1, column 40/],
-  ])('that is %s is told of with its path, and never changed', async (_, content, message) => {
+  ])('that is %s is reported with its path, and never changed', async (_, content, message) => {
     const cwd = folder();
     mkdirSync(join(cwd, 'config'));
     const path = join(cwd, 'config', 'config.json');
@@ -473,7 +473,7 @@ describe('the store', () => {
   });
 });
 
-describe('the base address', () => {
+describe('the base URL', () => {
   const env = (more: Record<string, string>) => ({ SVC_TOKEN: 'tok-en-1', ...more });
 
   it('source before specificity: flags, environment, profile', async () => {

@@ -58,7 +58,7 @@ describe('svc train log', () => {
     ['that runs', start('0').replace('elsewhere', 'here'), 'under-way'],
     ['whose process is gone', start('0').replace('elsewhere', 'here').replace(`${process.pid}`, '1'), 'unknown'],
     ['of which a torn line tells', start('0') + end('0', 'yes').slice(0, 40), 'unknown'],
-  ])('tells of a job %s', async (_, ledger, outcome) => {
+  ])('lists a job %s', async (_, ledger, outcome) => {
     const { stdout } = await svc(['train', 'log'], { cwd: home(ledger), runtime: { host: 'here' } });
     expect(JSON.parse(stdout)).toMatchObject([{ outcome }]);
   });

@@ -101,7 +101,7 @@ describe('what is sent', () => {
     );
   });
 
-  it.each(['', '\n \n', '[]'])('nothing to train on is told: %j', async (text) => {
+  it.each(['', '\n \n', '[]'])('nothing to train on is an error: %j', async (text) => {
     const result = await sent(['empty.jsonl', '--model-id', modelId], { cwd: files({ 'empty.jsonl': text }) });
     expect(result.stderr).toContain(
       'warning: trajectory_groups: contains no group, so the job contains no training signal',

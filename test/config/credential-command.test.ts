@@ -37,7 +37,7 @@ async function sent(
 }
 
 describe('a credential_command', () => {
-  it('gives the token or the password, is told which, and finds its words, an empty stdin and the folder of the profiles', async () => {
+  it('prints the token or the password, gets the kind that is wanted, its arguments, an empty stdin and the directory of the profiles', async () => {
     const cwd = await home('cat; echo "$SVC_CREDENTIAL-$1-$2-$(basename "$PWD")"');
     const basic = Buffer.from('ada:basic-one-two-config').toString('base64');
     expect(await sent(call, cwd)).toMatchObject({ code: 0, authorization: `Basic ${basic}` });

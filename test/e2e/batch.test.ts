@@ -65,7 +65,7 @@ it('checkpoints that are attacked send nothing twice and keep results on their l
 });
 
 describe('a batch that is asked to end', () => {
-  /** A server that answers the first twenty and then nothing until it is told to. */
+  /** A server that answers the first twenty and then nothing until the test says so. */
   async function halting() {
     const waiting: (() => void)[] = [];
     let isOpen = false;

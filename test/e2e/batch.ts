@@ -9,7 +9,7 @@ import { folder } from '../support/svc.ts';
 const credentials = { SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1', SVC_TOKEN: 'tok-en-1' };
 const completion = { model: 'm', choices: [{ index: 0, message: { content: 'x' }, finish_reason: 'stop' }], usage: {} };
 
-/** An operation whose batches are killed: how its lines look, and how a request is told from another. */
+/** An operation whose batches are killed: how its lines look, and how requests differ. */
 interface Kind {
   readonly command: readonly string[];
   readonly line: (number: number) => unknown;
@@ -53,7 +53,7 @@ export interface Outcome {
 
 /**
  * Runs a batch of so many lines, kills it with SIGKILL so many times, each time when a random number of further requests
- * has come, and goes on with it; `random` is from 0 to 1. At the end it is left to finish.
+ * has come, and resumes it; `random` is from 0 to 1. At the end it is left to finish.
  */
 export async function killed(kind: Kind, lines: number, kills: number, random: () => number): Promise<Outcome> {
   const cwd = folder();

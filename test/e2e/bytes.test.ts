@@ -30,7 +30,7 @@ describe('bytes on the wire', () => {
     expect(head.match(/content-length/gi)).toHaveLength(1);
   });
 
-  it('so do odd spellings: blanks, escapes, duplicates, big numbers, a final newline', async () => {
+  it('so do odd spellings: whitespace, escapes, duplicates, big numbers, a final newline', async () => {
     const odd = '\n{ "messages" : [ {"role":"user","content":"\\u00e9 é 😀"} ] ,\t"seed":1e3, "x":1E400,"x":-0.0 }\r\n';
     const { body, stderr } = await sent(['chat', '--exact', '--json'], odd);
     expect(body.toString()).toBe(odd);

@@ -170,7 +170,7 @@ describe('certificates', () => {
       /needs a passphrase/,
     ],
     ['a --key that is broken', () => ['--cert', client.cert, '--key', broken(client.key)], 2, /^the private key in /],
-  ])('%s is told before anything is sent', async (_, flags, code, message) => {
+  ])('%s is reported before anything is sent', async (_, flags, code, message) => {
     const server = await secureServer(contents(good));
     const result = await sent(server.port, false, flags());
     expect({ code: result.code, applied: failure(result).applied }).toEqual({ code, applied: 'no' });
@@ -182,7 +182,7 @@ describe('certificates', () => {
     ['missing', () => '/no/such/file.pem', 12],
     ['broken', () => broken(ca.cert), 2],
     ['something else', () => good.key, 2],
-  ])('a NODE_EXTRA_CA_CERTS that is %s is told of, not passed over', async (_, path, code) => {
+  ])('a NODE_EXTRA_CA_CERTS that is %s is reported, not ignored', async (_, path, code) => {
     const file = path();
     const server = await secureServer(contents(good));
     const result = await sent(server.port, false, ['--cacert', ca.cert], { NODE_EXTRA_CA_CERTS: file });

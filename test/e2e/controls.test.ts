@@ -197,7 +197,7 @@ const paths: readonly Path[] = [
   { name: 'an unknown option', args: ['chat', `--${line}`], only: inWord },
   { name: 'a value that is refused', args: [...chat, '--format', word], only: inWord },
   { name: 'a name of a profile', args: [...chat, '--profile', word], only: inWord },
-  { name: 'a base address', args: [...chat, '--base-url', word], only: inWord },
+  { name: 'a base URL', args: [...chat, '--base-url', word], only: inWord },
   { name: 'an unknown help topic', args: ['help', word], only: inWord },
   { name: 'a time limit', args: [...chat, '--timeout', word], only: inWord },
   { name: 'a prompt under --dry-run', args: ['chat', word, '--dry-run'], only: inWord },

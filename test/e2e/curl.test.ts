@@ -28,7 +28,7 @@ describe.runIf(hasCurl).each(shells)('the curl command in %s', (shell) => {
 
   it.each<[string, string]>([
     ['quotes of every kind', `{"messages":["it's","\\"","\\\\","\`id\`","$HOME","$(id)","!!","%s%d"]}`],
-    ['blanks around it and a final line end', '\r\n\t{"messages":[]}\n\n'],
+    ['whitespace around it and a final line end', '\r\n\t{"messages":[]}\n\n'],
     ['what looks like our own marks', '{"messages":["\\u0001SVC_TOKEN\\u0001","secret-cache_salt","SVC_BODY"]}'],
     ['other scripts', '{"messages":["é 日本 😀 \u0080\u0085"]}'],
     ['what is too long for an argument', `{"messages":["it's ${text}\\nSVC_BODY\\n"]}`],

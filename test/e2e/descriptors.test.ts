@@ -62,7 +62,7 @@ describe('descriptors that are closed', () => {
     }
   });
 
-  it('are no body: what is missing is told', async () => {
+  it('are not a body: the missing fields are listed', async () => {
     const result = await inShell('svc call start --local <&-');
     expect(result).toMatchObject({ code: 3, stderr: expect.stringContaining('"start"') });
   });

@@ -39,7 +39,7 @@ describe('of many processes with the same job', () => {
   });
 });
 
-describe('a job that is under way', () => {
+describe('a job that is in flight', () => {
   it('is refused elsewhere; once its process is killed its outcome is unknown', async () => {
     const server = await rawServer(() => {});
     const cwd = home();

@@ -60,7 +60,7 @@ describe('the official client against svc serve', () => {
     expect(reply.choices[0]?.message.parsed).toEqual({ city: '', days: 2 });
   });
 
-  it('is told what is wrong as it expects to be', async () => {
+  it('gets errors in the form it expects', async () => {
     const openai = await client();
     const bad = openai.chat.completions.create({ ...question, temperature: -1 });
     await expect(bad).rejects.toBeInstanceOf(OpenAI.BadRequestError);

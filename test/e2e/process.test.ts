@@ -87,7 +87,7 @@ describe('the process', () => {
     expect(shell('svc chat hi --local -o /dev/full').status).toBe(12);
   });
 
-  it('closed stdin, stdout and stderr do no harm', () => {
+  it('closed stdin, stdout and stderr change nothing', () => {
     const env = { SVC_PROFILE: 'local' };
     expect(shell('svc chat hi --no-stdin -q <&-', env).status).toBe(0);
     expect(shell('svc chat hi -q <&-', env).status).toBe(0);
@@ -195,7 +195,7 @@ describe('-o', () => {
 });
 
 describe('an older Node', () => {
-  it('is told in one line what is needed', () => {
+  it('gets one line that says what is needed', () => {
     // The same file, read by a Node that says it is older.
     const source = readFileSync(program, 'utf8').replace(/^#!.*\n/, '');
     const fake = `Object.defineProperty(process.versions, 'node', { value: '18.20.0' });\n${source}`;

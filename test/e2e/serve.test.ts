@@ -46,7 +46,7 @@ describe('svc serve', () => {
     }
   });
 
-  it('lets an answer under way finish when it is asked to end, and cuts one that would take long', async () => {
+  it('lets a response in flight finish when it is asked to end, and cuts one that would take long', async () => {
     const upstream = await rawServer((socket, request) => {
       socket.write('HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n');
       socket.write('9\r\ndata: 1\n\n\r\n');

@@ -7,7 +7,7 @@ import { clock } from '../support/clock.ts';
 
 const request: Request = { method: 'POST', url: 'https://svc.test/', headers: [], body: new Uint8Array() };
 
-/** A send that waits to be told what happens, and ends when its signal says so. */
+/** A send that waits for the test to say what happens, and ends when its signal aborts. */
 function pending(): {
   send: Send;
   answer: (body: AsyncIterable<Uint8Array>) => void;
@@ -71,7 +71,7 @@ describe('limits of an exchange', () => {
     expect(await outcome).toBe('firstByte 600000');
   });
 
-  it('an upload that goes on is no silence', async () => {
+  it('an upload that continues is not a silence', async () => {
     const { time, wire, send, progress } = setup();
     const pieces = piecesOnDemand();
     const outcome = limitOf(send({ ...request, body: { length: 3, chunks: pieces.all } }));

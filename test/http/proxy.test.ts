@@ -16,7 +16,7 @@ async function through(proxy: string, base = 'https://svc.test', flags: readonly
   return svc([...call, '--retries', '1', '--allow-http', ...flags], { env });
 }
 
-describe('a proxy that does not do its part is told as such, and nothing is sent', () => {
+describe('a proxy that fails is named as the cause, and nothing is sent', () => {
   it.each<[string, number, string]>([
     ['407 Proxy Authentication Required', 1, 'requires a user and password (407)'],
     ['403 Forbidden', 1, 'refused to connect to the service (403 Forbidden)'],
@@ -62,7 +62,7 @@ describe('a proxy that does not do its part is told as such, and nothing is sent
   });
 });
 
-it('a proxy for plain http is told who asks, and what it answers is the answer', async () => {
+it('a proxy for plain http gets its credentials, and its response is the response', async () => {
   const asked: unknown[] = [];
   const proxy = createServer((incoming, response) => {
     asked.push([incoming.url, incoming.headers['proxy-authorization']]);

@@ -1,7 +1,7 @@
 /** A text, or bytes in hexadecimal; in one that is refused `‸` stands before the byte where reading must stop. */
 export type Vector = readonly [name: string, text: string];
 
-// What is found in strings, numbers and blanks is tried as a value, in a list and in an object.
+// Each case of strings, numbers and whitespace is tried as a value, in an array and in an object.
 const inside = (name: string, text: string): Vector[] => [
   [name, text],
   [`${name}, in a list`, `[${text}]`],
@@ -30,10 +30,10 @@ export const accepted: readonly Vector[] = [
   ['an integer past 2^64', '[-18446744073709551617]'],
   ['a number of a thousand digits', `[${'9'.repeat(1000)}]`],
   ['a fraction of a thousand digits', `[0.${'0'.repeat(999)}1]`],
-  ['blanks of all four kinds', ' \t\r\n[ \t\r\n1 \t\r\n, \t\r\n2 \t\r\n] \t\r\n'],
-  ['blanks in an object', ' { "a" \n:\t1 \r, "b" : 2 } '],
+  ['whitespace of all four kinds', ' \t\r\n[ \t\r\n1 \t\r\n, \t\r\n2 \t\r\n] \t\r\n'],
+  ['whitespace in an object', ' { "a" \n:\t1 \r, "b" : 2 } '],
   ['a final line feed', '[]\n'],
-  ['a thousand blanks', `${' '.repeat(1000)}0${'\n'.repeat(1000)}`],
+  ['a thousand spaces', `${' '.repeat(1000)}0${'\n'.repeat(1000)}`],
   ['every short escape', '["\\"\\\\\\/\\b\\f\\n\\r\\t"]'],
   ['an escape of a control character', '["\\u0000\\u001f"]'],
   ['an escape in mixed case', '["\\u00e9\\u00E9\\uAbCd"]'],
@@ -87,7 +87,7 @@ export const accepted: readonly Vector[] = [
 /** Texts that are not JSON. */
 export const refused: readonly Vector[] = [
   ['nothing', '‸'],
-  ['blanks only', '‸ \n\t'],
+  ['whitespace only', '‸ \n\t'],
   ['a lone [', '[‸'],
   ['a lone {', '{‸'],
   ['a lone ]', '‸]'],
@@ -105,7 +105,7 @@ export const refused: readonly Vector[] = [
   ['an object ended as a list', '{"a":1‸]'],
   ['an empty object ended as a list', '{‸]'],
   ['a comma after the last element', '[1‸,]'],
-  ['a comma and blanks after the last element', '[1‸, \n]'],
+  ['a comma and whitespace after the last element', '[1‸, \n]'],
   ['a comma in an empty list', '[‸,]'],
   ['a comma first', '[‸,1]'],
   ['two commas', '[1,‸,2]'],

@@ -46,7 +46,7 @@ function commitsOf(path: string): number {
 }
 
 describe('commits that are asked for at once', () => {
-  it('share a transaction, and each is durable when it is told of', async () => {
+  it('share a transaction, and each is durable when it is acknowledged', async () => {
     const { counted, add, stored, transactions } = await database();
     const commit = createGroupCommit(counted);
     const all = ids(100);
@@ -115,7 +115,7 @@ describe('commits that are asked for at once', () => {
     expect(stored()).toEqual(['b']);
   });
 
-  it('are told at once that the database is busy, not one after the other', async () => {
+  it('learn at once that the database is busy, not one after the other', async () => {
     const { path, counted, transactions } = await database();
     const [writer, impatient] = [new Database(path), new Database(path)];
     onTestFinished(() => void [writer, impatient].map((one) => one.close()));

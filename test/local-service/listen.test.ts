@@ -274,7 +274,7 @@ describe('a client that goes away', () => {
 });
 
 describe('closing', () => {
-  it('lets an answer under way finish, and takes no other request', async () => {
+  it('lets a response in flight finish, and takes no other request', async () => {
     const answer = withheld();
     const { port, close } = await listening({ closeMs: 10_000 }, answer.send);
     const client = await rawClient(port, request(question, { headers: closing }));
@@ -359,7 +359,7 @@ async function aborted(signal: AbortSignal): Promise<void> {
   if (!signal.aborted) await once(signal, 'abort');
 }
 
-/** A service that gives its answer, or the first piece of one without an end, when it is told to. */
+/** A service that sends its response, or the first chunk of an endless one, when the test asks for it. */
 function withheld(): { send: Send; asked: Promise<AbortSignal>; give: (isWhole?: boolean) => void } {
   let give = (_isWhole = true): void => {};
   const given = new Promise<boolean>((resolve) => {

@@ -103,7 +103,7 @@ describe('a job that is wrong', () => {
     ['a wrong configuration', `{${model},"trajectory_groups":[],"experimental_config":{"ppo":1,"epsilon":"x"}}`],
     ['a wrong model', '{"model_id":"m","trajectory_groups":[{"trajectories":[{"reward":[]}]}]}'],
     ['what is unknown only', `{${model},"trajectory_groups":[{"trajectories":[{"rewrd":1}],"x":1}],"y":1}`],
-    ['more than is told', job(`[{"trajectories":[${Array.from({ length: 250 }, () => '{"reward":"1"}')}]}]`)],
+    ['more than is listed', job(`[{"trajectories":[${Array.from({ length: 250 }, () => '{"reward":"1"}')}]}]`)],
   ];
 
   it.each(bodies)('with %s is refused as a whole one is, in the same words', async (_, body) => {

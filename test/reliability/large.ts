@@ -10,7 +10,7 @@ import { finished, start } from '../support/process.ts';
 import { modelId } from '../support/trajectories.ts';
 import { peakOf } from './peak.ts';
 
-/** What became of a large body. */
+/** The result of the upload of a large body. */
 export interface Uploaded {
   readonly code: number | null;
   readonly stderr: string;

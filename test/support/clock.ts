@@ -1,11 +1,11 @@
-/** A clock that stands still until it is told to go on. */
+/** A clock that moves only when the test moves it. */
 export interface Clock {
   readonly after: (milliseconds: number, action: () => void) => () => void;
   readonly elapsed: () => number;
   readonly advance: (milliseconds: number) => void;
   /** How many orders are still to come. */
   readonly pending: () => number;
-  /** Lets what is under way go on until a condition holds. */
+  /** Lets pending work continue until a condition holds. */
   readonly settled: (condition: () => boolean) => Promise<void>;
 }
 

@@ -6,7 +6,7 @@ export interface CountingServer {
   readonly url: string;
   /** How often each key came. */
   readonly counts: ReadonlyMap<string, number>;
-  /** The most requests that were under way at the same time. */
+  /** The highest number of requests in flight at the same time. */
   readonly most: () => number;
 }
 

@@ -1,7 +1,7 @@
 import { createServer, type Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 
-/** A TCP server that keeps every byte it gets and answers as it is told. */
+/** A TCP server that records every byte it receives and responds as the test says. */
 export interface RawServer {
   readonly url: string;
   readonly port: number;

@@ -7,7 +7,7 @@ completing=${completing%% *}
 reported() { "$completing" "$@" 2>&4; }
 eval "${registered/-F $completing/-F reported}"
 
-# bash 3.2 splits COMP_WORDS at blanks only and has no compopt; $OLD asks for that.
+# bash 3.2 splits COMP_WORDS at spaces only and has no compopt; $OLD asks for that.
 if [[ -n $OLD ]]; then
   enable -n compopt
   reported() {

@@ -1,4 +1,4 @@
-/** The words of a command line as a shell splits them: blanks, single and double quotes. */
+/** The words of a command line as a shell splits them: spaces, single and double quotes. */
 export function shellWords(line: string): string[] {
   const pieces = line.matchAll(/\s+|'([^']*)'|"((?:[^"\\]|\\.)*)"|([^\s'"]+)/g);
   const words: string[] = [];

@@ -75,7 +75,7 @@ describe('the guard refuses the same job', () => {
       'svc train log lists it; to send it again: --allow-duplicate',
     ],
     ['when its outcome is unknown', lost, {}, /by process 7 on here, and may have been applied/, ''],
-    ['when it is under way', undefined, {}, /is in flight since 2026-01-31T00:00:00.000Z, in process 7 on here/, ''],
+    ['when it is in flight', undefined, {}, /is in flight since 2026-01-31T00:00:00.000Z, in process 7 on here/, ''],
     ['when its process is gone', undefined, { pid: 700 }, /by process 700 on here, and may have been applied/, ''],
     ['when another machine sends it', undefined, { host: 'there' }, /by process 7 on there, and may have been/, ''],
   ])('%s', async (_, outcome, first, message, hint) => {
@@ -154,7 +154,7 @@ describe('the ledger', () => {
     ['nothing but a torn line', '{"ent', 0],
     ['zeros of a power failure', `${line}\n\0\0\0\0`, 1],
     ['a last line that only lacks its end', `${line}\n${line.replace('1', '2')}`, 2],
-  ])('with %s is read and mended', async (_, text, whole) => {
+  ])('with %s is read and fixed', async (_, text, whole) => {
     const path = newLedger();
     mkdirSync(dirname(path));
     writeFileSync(path, text);

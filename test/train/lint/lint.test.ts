@@ -125,7 +125,7 @@ describe('lint finds', () => {
       group(run('0', ',"tools":[]'), run('1'), run('1', ',"tools":[{}]')),
       ['mixed-tools f:1:1 trajectory_groups[0]: its trajectories have different tools'],
     ],
-    ['no difference in blanks', group(run('0', ',"tools":[{"a": 1}]'), run('1', ',"tools":[ {"a":1}]')), []],
+    ['no difference in whitespace', group(run('0', ',"tools":[{"a": 1}]'), run('1', ',"tools":[ {"a":1}]')), []],
     ['no difference in no tools', group(run('0', ',"tools":[]'), run('1'), run('2', ',"tools":null')), []],
   ])('%s', async (_, text, findings) => {
     const { summary, structureErrors } = await linted(text);
@@ -182,7 +182,7 @@ describe('what is wrong', () => {
     ['between them', `${beside(run('0'))}\n[${beside(run('0'))} 5x`, ['f:2:N not JSON']],
     ['a body', '{"model_id":"m","trajectory_groups":[]}', ['f:1:1 is a whole body']],
     ['a trajectory that is alone', run('1'), ['f:1:1 must be a group']],
-  ])('%s is told with its place', async (_, text, wanted) => {
+  ])('%s is reported with its location', async (_, text, wanted) => {
     const { structureErrors, summary } = await linted(text);
     expect(
       structureErrors.map(({ at, message }) =>
@@ -226,7 +226,7 @@ describe('trajectories that are alone', () => {
     ]);
   });
 
-  it('that lack it are told', async () => {
+  it('that lack it are counted', async () => {
     const { structureErrors } = await linted(`${alone('1', '1')}\n${run('1')}`, 'metadata.task');
     expect(structureErrors).toMatchObject([{ at: 'f:2:1', message: expect.stringContaining('has no metadata.task') }]);
   });

@@ -5,7 +5,7 @@ import { bytesIn, eventsIn } from './events.ts';
 
 const cases: readonly { name: string; form?: TextForm; text: string; events: readonly string[] }[] = [
   { name: 'nothing', text: '', events: [] },
-  { name: 'blanks', text: ' \r\n\t', events: [] },
+  { name: 'whitespace', text: ' \r\n\t', events: [] },
   { name: 'an empty list', text: '[]', events: [] },
   {
     name: 'a list of groups',
