@@ -62,9 +62,9 @@ export async function readSpool(directory: string): Promise<SpooledCall[]> {
   for (const name of names.filter((one) => one.endsWith('.json')).sort()) {
     const file = join(directory, name);
     const text = await readFile(file, 'utf8').catch(() => '');
-    const lineEnd = text.indexOf('\n');
-    const target = targetOf(text.slice(0, lineEnd));
-    if (lineEnd > 0 && target !== undefined) calls.push({ file, target, body: text.slice(lineEnd + 1) });
+    const [head = '', body = ''] = text.split('\n', 2);
+    const target = targetOf(head);
+    if (body !== '' && target !== undefined) calls.push({ file, target, body });
   }
   return calls;
 }

@@ -73,6 +73,12 @@ describe('--shard auto', () => {
       'schedulers disagree: CircleCI says task 1 of 4, GNU parallel says task 3',
     ],
     [
+      'two systems with different counts',
+      'auto',
+      { GITLAB_CI: '1', CI_NODE_INDEX: '2', CI_NODE_TOTAL: '3', CIRCLE_NODE_INDEX: '1', CIRCLE_NODE_TOTAL: '4' },
+      'schedulers disagree: GitLab says task 2 of 3, CircleCI says task 2 of 4',
+    ],
+    [
       'an index outside of its count',
       'auto',
       { CIRCLE_NODE_INDEX: '4', CIRCLE_NODE_TOTAL: '4' },

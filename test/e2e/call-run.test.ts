@@ -1,7 +1,10 @@
+import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { finished, inShell, run, serve, start } from '../support/process.ts';
+import { answerJson, countingServer } from '../support/counting-server.ts';
+import { cleanEnv, finished, inShell, program, run, serve, start } from '../support/process.ts';
+import { noStrace } from '../support/strace.ts';
 import { folder } from '../support/svc.ts';
 
 const canReplace = typeof (process as { execve?: unknown }).execve === 'function';
@@ -11,6 +14,7 @@ if (!hasOpenTelemetry)
   process.stderr.write("skipped: OpenTelemetry's SDK; install it with: npm ci --prefix test/peers\n");
 
 const project = ['--project-id', 'acme/support-bot'];
+const login = { SVC_USERNAME: 'ada', SVC_PASSWORD: 'pass-word-1' };
 
 /** Runs a command as a traced call in the local service of an empty home. */
 function callRun(
@@ -315,6 +319,57 @@ describe('the spool', () => {
     expect(spool()).toHaveLength(1);
     const again = await run(['call', 'flush'], { cwd, env });
     expect(JSON.parse(again.stdout)).toEqual({ sent: 0, remaining: 0, other_base_urls: 1 });
+  });
+});
+
+const straceError = noStrace();
+if (straceError) process.stderr.write(`skipped: system calls of --spool=only; ${straceError}\n`);
+
+describe('--spool=only', () => {
+  it.skipIf(straceError)('opens no socket and resolves no name', async () => {
+    const cwd = folder();
+    const log = join(cwd, 'strace.log');
+    const command = [process.execPath, program, 'call', 'run', ...project, '--spool=only'];
+    const child = spawn(
+      'strace',
+      ['-f', '-o', log, '-e', 'trace=%network,openat', ...command, '--base-url', 'https://h.test', '--', 'true'],
+      { cwd, env: cleanEnv(cwd) },
+    );
+    expect(await finished(child)).toMatchObject({ code: 0, stderr: '' });
+    expect(readdirSync(join(cwd, 'data/spool'))).toHaveLength(1);
+    const calls = readFileSync(log, 'utf8');
+    expect(calls).toContain('openat(');
+    expect(calls).not.toMatch(/\b(socket|connect|sendto|sendmsg)\(/);
+    expect(calls).not.toMatch(/resolv\.conf|nsswitch\.conf|\/etc\/hosts/);
+  });
+});
+
+describe('svc call flush', () => {
+  const flushUnder = (cwd: string, env: Record<string, string>) => run(['call', 'flush'], { cwd, env });
+  const spoolCall = (cwd: string, url: string) => callRun(['true'], ['--spool=only', '--base-url', url], { cwd });
+
+  it('leaves calls that the service rejects, and sends the others', async () => {
+    const cwd = folder();
+    const server = await countingServer(
+      (body) => JSON.parse(body).start.op_name,
+      ({ key, count }, response) =>
+        answerJson(response, { id: 'i', trace_id: 't' }, key === 'bad' ? 422 : count === 1 ? 429 : 200),
+    );
+    for (const name of ['bad', 'good', 'fine'])
+      await callRun(['true'], ['--spool=only', '--base-url', server.url, '--op-name', name], { cwd });
+    const { code, stdout, stderr } = await flushUnder(cwd, { ...login, SVC_BASE_URL: server.url });
+    expect([code, JSON.parse(stdout)]).toEqual([10, { sent: 2, remaining: 1, other_base_urls: 0 }]);
+    expect(stderr).toMatch(/^svc: 1 of 3 calls were not sent: .*422.*\n {2}they stay in the spool; .*\n$/);
+    expect(readdirSync(join(cwd, 'data/spool'))).toHaveLength(1);
+  });
+
+  it('gives up on a service that is down, and is not a shard', async () => {
+    const cwd = folder();
+    await spoolCall(cwd, 'http://127.0.0.1:9');
+    const env = { ...login, SVC_BASE_URL: 'http://127.0.0.1:9', SVC_SHARD: '2/2' };
+    const { code, stdout, stderr } = await flushUnder(cwd, env);
+    expect([code, JSON.parse(stdout)]).toEqual([10, { sent: 0, remaining: 1, other_base_urls: 0 }]);
+    expect(stderr).toMatch(/^svc: 1 of 1 calls were not sent: could not connect for \d+ s: .*connection refused\n/);
   });
 });
 

@@ -1,61 +1,98 @@
 import { Buffer } from 'node:buffer';
+import { Readable } from 'node:stream';
+import { parseResultEntry } from '../../batch/result-entry.ts';
 import { resolveCallSettings } from '../../client/call-settings.ts';
-import { sendBody } from '../../client/send-body.ts';
 import type { Invocation } from '../../command.ts';
 import { dataDirectory } from '../../config/directories.ts';
 import type { Context } from '../../context.ts';
 import { Failure, toFailure } from '../../errors.ts';
+import { firstStringMember, getMember } from '../../json/json-node.ts';
+import { tryParseJson } from '../../json/parse-json.ts';
 import { callStartOperation } from '../../operations/call-start.ts';
 import { openResultOutput, printResult, resultOf } from '../../results/print-result.ts';
 import { traceTarget } from '../../trace/call-record.ts';
 import { readSpool, removeSpooledCall, type SpooledCall, spoolDirectory } from '../../trace/spool.ts';
+import { runBatch } from '../batch/batch.ts';
 
-/** How many calls are sent at the same time. */
-const FLUSH_CONCURRENCY = 8;
+// A flush is the last step of a job: it does not wait for a service that is down as long as a batch does.
+const MAX_OUTAGE = '5s';
 
-interface FlushCounts {
-  sent: number;
-  failed: number;
-  failure: Failure | undefined;
+interface FlushOutcome {
+  readonly sent: number;
+  readonly failure: Failure | undefined;
 }
 
 /**
- * Sends the spooled calls of the current trace base URL and leaves those of others. Prints the counts. Throws the first
- * Failure after all calls were tried; calls that were not confirmed stay in the spool.
+ * Sends the spooled calls of the current trace base URL as a batch and leaves those of others. Prints the counts, and
+ * throws the Failure of the batch; calls that were not confirmed stay in the spool.
  */
-export async function runCallFlush({ flags }: Invocation, context: Context): Promise<void> {
+export async function runCallFlush(invocation: Invocation, context: Context): Promise<void> {
+  const { flags } = invocation;
   const output = await openResultOutput('record', flags, context);
   const settings = await resolveCallSettings(callStartOperation, flags, context);
   const target = traceTarget(settings.destination);
   const spooled = await readSpool(spoolDirectory(dataDirectory(context.runtime)));
-  const mine = spooled.filter((call) => call.target === target);
-  const counts: FlushCounts = { sent: 0, failed: 0, failure: undefined };
-  const queue = mine.values();
-  const sendNext = async (): Promise<void> => {
-    for (const call of queue) {
-      context.signal.throwIfAborted();
-      await sendSpooledCall(call);
-      // While nothing can be connected to, the other calls would only fail one by one.
-      if (counts.failure?.code === 'unreachable') return;
-    }
-  };
-  const sendSpooledCall = async ({ file, body }: SpooledCall): Promise<void> => {
-    try {
-      await sendBody(callStartOperation, Buffer.from(body), settings, context, context.signal);
-      await removeSpooledCall(file);
-      counts.sent += 1;
-    } catch (error) {
-      counts.failed += 1;
-      counts.failure ??= toFailure(error);
-    }
-  };
-  await Promise.all(Array.from({ length: FLUSH_CONCURRENCY }, sendNext));
-  const remaining = mine.length - counts.sent;
-  const others = spooled.length - mine.length;
-  await printResult(resultOf({ sent: counts.sent, remaining, other_base_urls: others }), output);
+  const calls = spooled.filter((call) => call.target === target);
+  const { sent, failure } = calls.length > 0 ? await sendCalls(calls, invocation, context) : { sent: 0 };
+  const remaining = calls.length - sent;
+  const others = spooled.length - calls.length;
+  await printResult(resultOf({ sent, remaining, other_base_urls: others }), output);
   await output.writer.end();
-  if (others > 0) await context.report.note(`${others} calls belong to other base URLs and stay in the spool`);
-  if (!counts.failure) return;
-  const { code, message, facts } = counts.failure;
-  throw new Failure(code, `${remaining} of ${mine.length} calls were not sent: ${message}`, facts);
+  if (others > 0)
+    await context.report.note(
+      `${others} ${others === 1 ? 'call belongs' : 'calls belong'} to other base URLs and ${others === 1 ? 'stays' : 'stay'} in the spool`,
+    );
+  if (failure)
+    throw new Failure(failure.code, `${remaining} of ${calls.length} calls were not sent: ${failure.message}`, {
+      ...failure.facts,
+      hint: 'they stay in the spool; send them later with: svc call flush',
+    });
+}
+
+// The input of the batch is the spool, and each result of a call that the service confirmed deletes the call.
+async function sendCalls(
+  calls: readonly SpooledCall[],
+  { command, flags }: Invocation,
+  context: Context,
+): Promise<FlushOutcome> {
+  const { runtime, report, stdout } = context;
+  let sent = 0;
+  let firstMessage: string | undefined;
+  const onResults = async (results: string | Uint8Array): Promise<void> => {
+    for (const result of results.toString().trimEnd().split('\n')) {
+      const entry = parseResultEntry(Buffer.from(result));
+      const call = calls[(entry?.line ?? 0) - 1];
+      if (!entry || !call) continue;
+      firstMessage ??= firstStringMember(getMember(tryParseJson(Buffer.from(result)), 'error'), 'message');
+      if (entry.exitCode !== 0) continue;
+      await removeSpooledCall(call.file);
+      sent += 1;
+    }
+  };
+  const resultFlags = ['format', 'json', 'jq', 'output'];
+  const batchFlags = new Map([...flags].filter(([name]) => !resultFlags.includes(name)));
+  batchFlags.set('batch', '-').set('exact', true).set('check', false).set('max-outage', MAX_OUTAGE);
+  const batchContext: Context = {
+    ...context,
+    runtime: {
+      ...runtime,
+      env: { ...runtime.env, SVC_SHARD: undefined },
+      stdin: Readable.from(calls.map(({ body }) => Buffer.from(`${body}\n`))),
+    },
+    stdout: { ...stdout, write: onResults },
+    // Lines of the spool mean nothing to a reader.
+    report: { ...report, note: async () => {}, warn: async () => {} },
+  };
+  try {
+    await runBatch(callStartOperation, { command, args: [], flags: batchFlags }, batchContext);
+    return { sent, failure: undefined };
+  } catch (error) {
+    const { code, message, facts } = toFailure(error);
+    return { sent, failure: new Failure(code, firstMessage ?? stopReason(message), facts) };
+  }
+}
+
+// A message of the batch engine is its summary in lines, and why it stopped.
+function stopReason(message: string): string {
+  return (message.split('; ').at(-1) ?? message).replace(' (--max-outage)', '');
 }
