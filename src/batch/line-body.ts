@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import type { JsonSource } from '../body/json-source.ts';
 import type { Issue } from '../errors.ts';
-import { applySplices } from '../json/apply-splices.ts';
+import { applySplices } from '../json/edit.ts';
 import { JsonError } from '../json/json-error.ts';
 import {
   endOffset,

@@ -1,12 +1,11 @@
 import { Buffer } from 'node:buffer';
-import { applySetFlags } from '../body/apply-set-flags.ts';
 import { invalidBodyFailure } from '../body/body-check.ts';
-import type { BodyDependencies } from '../body/body-dependencies.ts';
 import { createDraft, type Draft, originInDraft, setDraftFields } from '../body/draft.ts';
 import type { Edit } from '../body/edit.ts';
 import { fieldEdits } from '../body/field-edits.ts';
+import type { BodyDependencies } from '../body/input-reader.ts';
 import { emptyBodyJson } from '../body/parsed-body.ts';
-import { setFlagEdits } from '../body/set-flag-edits.ts';
+import { applySetFlags, setFlagEdits } from '../body/set-flags.ts';
 import { shorthandEdits } from '../body/shorthand-edits.ts';
 import { usageFailure } from '../errors.ts';
 import { type FlagValues, getArrayFlag } from '../flag.ts';

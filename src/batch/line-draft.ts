@@ -1,6 +1,6 @@
 import type { AutofillSettings, createAutofill } from '../body/autofill.ts';
-import type { BodyDependencies } from '../body/body-dependencies.ts';
 import { createDraft, type Draft, setDraftFields } from '../body/draft.ts';
+import type { BodyDependencies } from '../body/input-reader.ts';
 import { isIssue } from '../body/json-source.ts';
 import { emptyBodyJson, toParsedBody } from '../body/parsed-body.ts';
 import type { Issue } from '../errors.ts';

@@ -6,7 +6,7 @@ import { firstStringMember, getMember, type JsonNode, kindOf, rawText, rootOf } 
 import { parseJson, tryParseJson } from '../json/parse-json.ts';
 import { writeJson } from '../json/write-json.ts';
 import { failureFields } from '../output/failure-text.ts';
-import type { ParsedResponse } from '../results/parsed-response.ts';
+import type { ParsedResponse } from '../results/show-response.ts';
 
 /** The facts of a result besides the response. */
 export interface LineAttempt {

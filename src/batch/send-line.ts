@@ -12,7 +12,7 @@ import type { JsonNode } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
 import { createChunkMerger } from '../results/chunk-merger.ts';
 import { createMemoryBudget } from '../results/memory-budget.ts';
-import type { ParsedResponse } from '../results/parsed-response.ts';
+import type { ParsedResponse } from '../results/show-response.ts';
 import type { BatchJob } from './batch-job.ts';
 import { isConnectFailure } from './outage.ts';
 import type { RateLimiterPermit } from './rate-limiter.ts';

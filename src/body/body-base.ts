@@ -1,10 +1,17 @@
+import { Buffer } from 'node:buffer';
 import { flagName } from '../fields/field.ts';
-import { type FlagValues, getStringFlag } from '../flag.ts';
+import { type FlagValues, getBooleanFlag, getStringFlag } from '../flag.ts';
 import { flagTarget } from '../operations/flag-target.ts';
 import type { Operation } from '../operations/operation.ts';
-import type { BodyDependencies } from './body-dependencies.ts';
-import { readChatBase } from './chat/chat-base.ts';
-import { type BodyBase, type CommandInput, type LabeledBytes, nothingToSendFailure } from './command-input.ts';
+import {
+  type BodyBase,
+  type CommandInput,
+  type LabeledBytes,
+  labeledStdin,
+  nothingToSendFailure,
+} from './command-input.ts';
+import type { BodyDependencies } from './input-reader.ts';
+import { decodeUtf8Text, stripFinalNewline } from './json-source.ts';
 import { stdinClaim } from './stdin-claim.ts';
 
 /**
@@ -34,4 +41,45 @@ function baseOfWhole(whole: LabeledBytes): BodyBase {
 export function hasBodyFlags({ shorthands = {}, ...operation }: Operation, flags: FlagValues): boolean {
   const names = [...Object.keys(flagTarget(operation).fields).map(flagName), ...Object.keys(shorthands), 'set'];
   return names.some((name) => flags.has(name));
+}
+
+/**
+ * The prompt of a chat: its words and the piped text. Without words, piped text is the prompt, and JSON that starts with
+ * `{` the body. Stdin is not read where the messages come from elsewhere, or a flag reads it.
+ */
+async function readChatBase(
+  input: CommandInput,
+  claim: string | undefined,
+  dependencies: BodyDependencies,
+): Promise<BodyBase> {
+  const { operation, args, flags, stdinIsTerminal } = input;
+  const words = args.length > 0 ? args.join(' ') : undefined;
+  if (words === '-') return { prompt: pipedText(await dependencies.inputs.read('-')) };
+  const prompt = words === undefined ? {} : { prompt: words };
+  if (flags.has('file') || flags.has('messages') || flags.has('message')) return prompt;
+  if (claim !== undefined || stdinIsTerminal || getBooleanFlag(flags, 'stdin') === false) {
+    if (words === undefined) throw nothingToSendFailure(operation);
+    return prompt;
+  }
+  const piped = await dependencies.inputs.readStdin();
+  if (words === undefined && looksLikeBody(piped)) {
+    const isEmpty = piped.length === 0;
+    return { whole: labeledStdin(piped), stdinUse: isEmpty ? 'empty' : undefined };
+  }
+  const text = pipedText(piped);
+  if (words === undefined) return { prompt: text };
+  return { prompt: text === '' ? words : `${words}\n\n${text}` };
+}
+
+// Empty input counts as a body, so that the error names its missing messages.
+function looksLikeBody(piped: Uint8Array): boolean {
+  return (
+    piped.length === 0 ||
+    pipedText(piped) === '' ||
+    /^(?:\xef\xbb\xbf)?\s*\{/.test(Buffer.from(piped.subarray(0, 1024)).toString('latin1'))
+  );
+}
+
+function pipedText(piped: Uint8Array): string {
+  return stripFinalNewline(decodeUtf8Text('stdin', piped));
 }

@@ -2,18 +2,17 @@ import type { Issue } from '../errors.ts';
 import { uuidV7 } from '../fields/uuid.ts';
 import { getArrayFlag } from '../flag.ts';
 import { type FlagTarget, flagTarget } from '../operations/flag-target.ts';
-import { applySetFlags } from './apply-set-flags.ts';
 import { type AutofillGenerators, type AutofillSettings, createAutofill } from './autofill.ts';
 import { readBodyBase } from './body-base.ts';
 import { invalidBodyFailure } from './body-check.ts';
-import type { BodyDependencies } from './body-dependencies.ts';
 import type { BodyBase, CommandInput, LabeledBytes } from './command-input.ts';
 import { createDraft, type Draft, setDraftFields } from './draft.ts';
 import { fieldEdits } from './field-edits.ts';
 import { parseFileArguments } from './file-arguments.ts';
+import type { BodyDependencies } from './input-reader.ts';
 import { isIssue, type JsonSource, parseJsonSource } from './json-source.ts';
 import { emptyBodyJson, type ParsedBody, toParsedBody } from './parsed-body.ts';
-import { setFlagEdits } from './set-flag-edits.ts';
+import { applySetFlags, setFlagEdits } from './set-flags.ts';
 import { shorthandEdits } from './shorthand-edits.ts';
 
 export interface BuildOptions {

@@ -3,12 +3,11 @@ import { type FlagValues, getArrayFlag } from '../flag.ts';
 import { writeJson } from '../json/write-json.ts';
 import { flagTarget } from '../operations/flag-target.ts';
 import type { Operation } from '../operations/operation.ts';
-import { applySetFlags } from './apply-set-flags.ts';
 import { invalidBodyFailure } from './body-check.ts';
-import type { BodyDependencies } from './body-dependencies.ts';
 import { createDraft, type Draft, setDraftFields } from './draft.ts';
 import { fieldEdits } from './field-edits.ts';
-import { setFlagEdits } from './set-flag-edits.ts';
+import type { BodyDependencies } from './input-reader.ts';
+import { applySetFlags, setFlagEdits } from './set-flags.ts';
 import { shorthandEdits } from './shorthand-edits.ts';
 
 /** The smallest body of an operation that passes all checks, with the fields of flags. Throws Failure `body` for flags that are not valid. */

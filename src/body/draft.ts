@@ -1,6 +1,5 @@
 import { flagName } from '../fields/field.ts';
-import { applySplices } from '../json/apply-splices.ts';
-import { splicesToSetMembers, splicesToSetPath } from '../json/edit.ts';
+import { applySplices, splicesToSetMembers, splicesToSetPath } from '../json/edit.ts';
 import { kindOf, rootOf } from '../json/json-node.ts';
 import { isPathWithin, type JsonPath, nodeAtPath } from '../json/json-path.ts';
 import { type JsonDocument, parseJson } from '../json/parse-json.ts';

@@ -1,4 +1,5 @@
-import type { StringOrBytes } from '../json/apply-splices.ts';
+import type { Issue } from '../errors.ts';
+import type { StringOrBytes } from '../json/edit.ts';
 import type { JsonNode } from '../json/json-node.ts';
 import type { JsonPath } from '../json/json-path.ts';
 import type { JsonSource } from './json-source.ts';
@@ -18,4 +19,10 @@ export interface Edit {
   readonly origin: ValueOrigin;
   /** Of a list that was put together, where each element came from. */
   readonly items?: readonly ValueOrigin[];
+}
+
+/** What flags made of themselves: edits, and what is wrong with those that could not become one. */
+export interface EditResult {
+  readonly edits: readonly Edit[];
+  readonly issues: readonly Issue[];
 }

@@ -9,10 +9,9 @@ import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag } from '..
 import { rawBytes, rootOf } from '../json/json-node.ts';
 import { formatJsonPath, type JsonPath } from '../json/json-path.ts';
 import type { FlagTarget } from '../operations/flag-target.ts';
-import type { BodyDependencies } from './body-dependencies.ts';
-import type { Edit } from './edit.ts';
-import type { EditResult } from './edit-result.ts';
+import type { Edit, EditResult } from './edit.ts';
 import { fileReferenceHint, fileReferenceLabel, readFileReference } from './file-reference.ts';
+import type { BodyDependencies } from './input-reader.ts';
 import { decodeUtf8Text, isIssue, parseJsonSource, stripFinalNewline } from './json-source.ts';
 
 /** The edits of the flags that name fields of the body, in the order of the fields. */

@@ -1,4 +1,4 @@
-import type { BodyDependencies } from './body-dependencies.ts';
+import type { BodyDependencies } from './input-reader.ts';
 
 /** The bytes `@file` or `@-` names. Throws Failure `local` where they cannot be read. */
 export function readFileReference(word: string, { inputs }: Pick<BodyDependencies, 'inputs'>): Promise<Uint8Array> {

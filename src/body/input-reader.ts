@@ -115,3 +115,10 @@ function inputTimeoutFailure(displayPath: string, timeoutMs: number): Failure {
     applied: 'no',
   });
 }
+
+/** What making a body needs from the world. */
+export interface BodyDependencies {
+  readonly inputs: InputReader;
+  readonly now: () => number;
+  readonly randomBytes: (count: number) => Uint8Array;
+}

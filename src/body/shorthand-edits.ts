@@ -7,12 +7,12 @@ import { nodeAtPath } from '../json/json-path.ts';
 import { flagTarget } from '../operations/flag-target.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { Shorthand } from '../operations/shorthand.ts';
-import type { BodyDependencies } from './body-dependencies.ts';
 import { attachmentPart } from './chat/attachment.ts';
 import { type MessageSources, messageEdits } from './chat/message-edits.ts';
 import { responseFormatEdit } from './chat/response-format.ts';
 import type { Draft } from './draft.ts';
-import type { EditResult } from './edit-result.ts';
+import type { EditResult } from './edit.ts';
+import type { BodyDependencies } from './input-reader.ts';
 
 const noEdits: EditResult = { edits: [], issues: [] };
 

@@ -1,10 +1,11 @@
+import { Buffer } from 'node:buffer';
+import { type Document, isAlias, isMap, isNode, isScalar, isSeq, type Node, parseDocument, type Scalar } from 'yaml';
 import type { Issue } from '../errors.ts';
 import { createNodeFinder } from '../json/node-finder.ts';
 import { parseJson } from '../json/parse-json.ts';
 import { createPositionLookup } from '../json/text-position.ts';
 import { decodeUtf8 } from '../json/utf8.ts';
 import { isIssue, type JsonSource, parseJsonSource } from './json-source.ts';
-import { YamlError, yamlToJson } from './yaml-to-json.ts';
 
 /**
  * The source of a YAML body (1.2, core schema) as compact JSON in which numbers keep their text; positions are those of the
@@ -41,4 +42,127 @@ function invalidTextIssue(label: string, bytes: Uint8Array): Issue | undefined {
 function createCharPositionLookup(text: string): (charOffset: number) => { line: number; column: number } {
   const position = createPositionLookup(Buffer.from(text));
   return (charOffset) => position(Buffer.byteLength(text.slice(0, charOffset)));
+}
+
+/** YAML that cannot be a body: `offset` counts UTF-16 units of the text. */
+class YamlError extends Error {
+  override readonly name = 'YamlError';
+  readonly offset: number;
+
+  constructor(message: string, offset: number) {
+    super(message);
+    this.offset = offset;
+  }
+}
+
+/** A YAML document as JSON text, and where in the YAML each of its values starts, by the byte offset in the JSON. */
+interface ConvertedYaml {
+  readonly json: string;
+  readonly offsets: ReadonlyMap<number, number>;
+}
+
+// The parser takes two seconds for each.
+const MAX_YAML_CHARS = 1024 * 1024;
+// Beyond it aliases are a bomb.
+const MAX_EXPANDED_BYTES = 4 * MAX_YAML_CHARS;
+const MAX_YAML_DEPTH = 500;
+
+/** Converts a YAML 1.2 document of the core schema. Throws YamlError for what is not YAML or has no JSON form. */
+export function yamlToJson(text: string): ConvertedYaml {
+  if (text.length > MAX_YAML_CHARS) throw new YamlError('larger than 1 MiB; write large bodies as JSON', 0);
+  const doc = parseYaml(text);
+  const converter: Converter = { doc, parts: [], offsets: new Map(), bytes: 0, depth: 0 };
+  writeNode(converter, doc.contents);
+  return { json: converter.parts.join(''), offsets: converter.offsets };
+}
+
+interface Converter {
+  readonly doc: Document.Parsed;
+  readonly parts: string[];
+  readonly offsets: Map<number, number>;
+  bytes: number;
+  depth: number;
+}
+
+function parseYaml(text: string): Document.Parsed {
+  let doc: Document.Parsed;
+  try {
+    doc = parseDocument(text, { version: '1.2', schema: 'core', prettyErrors: false, intAsBigInt: true });
+  } catch (error) {
+    if (error instanceof RangeError) throw new YamlError('nested too deeply', 0);
+    throw error;
+  }
+  const [problem] = [...doc.errors, ...doc.warnings].sort((left, right) => left.pos[0] - right.pos[0]);
+  if (problem?.code === 'MULTIPLE_DOCS')
+    throw new YamlError('it has several documents, but a body is one', problem.pos[0]);
+  if (problem) throw new YamlError(problem.message, problem.pos[0]);
+  if (doc.directives.yaml.explicit && doc.directives.yaml.version !== '1.2')
+    throw new YamlError('%YAML 1.1; only YAML 1.2 is accepted', 0);
+  return doc;
+}
+
+function writeNode(converter: Converter, node: unknown, alias?: Node): void {
+  if (isAlias(node)) {
+    const target = node.resolve(converter.doc);
+    if (!target) throw new YamlError(`the alias *${node.source} has no anchor`, offsetOf(node));
+    writeNode(converter, target, alias ?? node);
+    return;
+  }
+  if (alias && converter.bytes > MAX_EXPANDED_BYTES)
+    throw new YamlError('its aliases repeat too much', offsetOf(alias));
+  converter.offsets.set(converter.bytes, offsetOf(node));
+  if (!(isMap(node) || isSeq(node))) {
+    emit(converter, isScalar(node) ? scalarJson(node) : 'null');
+    return;
+  }
+  converter.depth += 1;
+  if (converter.depth > MAX_YAML_DEPTH) throw new YamlError('nested too deeply', offsetOf(node));
+  let separator = '';
+  if (isMap(node)) {
+    emit(converter, '{');
+    for (const { key, value } of node.items) {
+      if (!isScalar(key)) throw new YamlError('a key must be a string', offsetOf(key));
+      emit(converter, `${separator}${JSON.stringify(typeof key.value === 'string' ? key.value : (key.source ?? ''))}:`);
+      writeNode(converter, value, alias);
+      separator = ',';
+    }
+    emit(converter, '}');
+  } else {
+    emit(converter, '[');
+    for (const item of node.items) {
+      emit(converter, separator);
+      writeNode(converter, item, alias);
+      separator = ',';
+    }
+    emit(converter, ']');
+  }
+  converter.depth -= 1;
+}
+
+function scalarJson(scalar: Scalar): string {
+  const { value, source = '' } = scalar;
+  if (typeof value === 'string') return JSON.stringify(value);
+  if (typeof value === 'boolean') return String(value);
+  if (typeof value === 'bigint') return /^-?(?:0|[1-9]\d*)$/.test(source) ? source : String(value);
+  if (typeof value === 'number') return numberJson(scalar, source, value);
+  return 'null';
+}
+
+// JSON writes 0.5 for .5, and 1.0 stays 1.0.
+function numberJson(scalar: Scalar, source: string, value: number): string {
+  if (/^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(source)) return source;
+  if (!Number.isFinite(value) && /[a-z]/i.test(source.replace(/e/gi, '')))
+    throw new YamlError(`${source} is not a JSON number; use null`, offsetOf(scalar));
+  const [, sign = '', whole = '', fraction = '', power = ''] =
+    /^([-+]?)0*(\d*)\.?(\d*)((?:[eE][-+]?\d+)?)$/.exec(source) ?? [];
+  return `${sign === '-' ? '-' : ''}${whole || '0'}${fraction && `.${fraction}`}${power}`;
+}
+
+function emit(converter: Converter, text: string): void {
+  converter.parts.push(text);
+  converter.bytes += Buffer.byteLength(text);
+}
+
+function offsetOf(node: unknown): number {
+  return isNode(node) ? (node.range?.[0] ?? 0) : 0;
 }

@@ -3,7 +3,7 @@ import { Failure } from '../errors.ts';
 import type { Deadline } from '../http/deadline.ts';
 import type { Response, Send } from '../http/message.ts';
 import { type JsonNode, rootOf } from '../json/json-node.ts';
-import type { ParsedResponse } from '../results/parsed-response.ts';
+import type { ParsedResponse } from '../results/show-response.ts';
 import type { Runtime } from '../runtime.ts';
 import { withMiddleware } from './open-transport.ts';
 import { createHttpRequest, type SignedRequest } from './prepared-request.ts';

@@ -7,7 +7,7 @@ import { responseRequestId } from '../http/verbose-log.ts';
 import { JsonError } from '../json/json-error.ts';
 import { getMember, itemsOf, kindOf, rootOf } from '../json/json-node.ts';
 import { type JsonDocument, parseJson } from '../json/parse-json.ts';
-import type { ParsedResponse } from '../results/parsed-response.ts';
+import type { ParsedResponse } from '../results/show-response.ts';
 import { exchangeErrorReason, failureFromError } from './failure.ts';
 import { retryAdvice } from './idempotency.ts';
 import { type RequestContext, serviceName } from './request-context.ts';

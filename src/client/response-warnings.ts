@@ -1,5 +1,5 @@
 import { getMember, kindOf, rootOf, stringOf } from '../json/json-node.ts';
-import type { ParsedResponse } from '../results/parsed-response.ts';
+import type { ParsedResponse } from '../results/show-response.ts';
 import type { RequestContext } from './request-context.ts';
 import type { AttemptResult } from './send-once.ts';
 

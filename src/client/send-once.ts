@@ -1,7 +1,7 @@
 import { getHeader, type Request, type Response, type Send } from '../http/message.ts';
 import { peekBody } from '../http/peek-body.ts';
 import { formatSeconds, formatTransfer } from '../output/transfer-text.ts';
-import type { ParsedResponse } from '../results/parsed-response.ts';
+import type { ParsedResponse } from '../results/show-response.ts';
 import type { Runtime } from '../runtime.ts';
 import { failureFromError } from './failure.ts';
 import { failureFromBodyError, readResponse } from './read-response.ts';

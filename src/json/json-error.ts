@@ -1,3 +1,5 @@
+import type { Buffer } from 'node:buffer';
+
 /**
  * Text that is not JSON: `offset` is the byte where reading stopped. It is counted after a byte order mark, for text
  * is shown without one; where the bytes are no text, from the first of them.
@@ -10,4 +12,17 @@ export class JsonError extends Error {
     super(message);
     this.offset = offset;
   }
+}
+
+/** The error of a byte that cannot stand where it stands; behind the last one, that of a text that ends too early. */
+export function unexpectedByteError(bytes: Buffer, at: number, where: string): JsonError {
+  if (at >= bytes.length) return new JsonError('the text ends too early', at);
+  const [found = ''] = bytes.toString('utf8', at, at + 4);
+  if (found === "'") return new JsonError('single quotes are not JSON; use double quotes', at);
+  return new JsonError(`unexpected ${JSON.stringify(found)} ${where}`, at);
+}
+
+/** The error of a comma that no element follows. */
+export function trailingCommaError(at: number): JsonError {
+  return new JsonError('a comma after the last element; remove it', at);
 }

@@ -1,8 +1,7 @@
 import { Buffer, isUtf8 } from 'node:buffer';
-import { JsonError } from './json-error.ts';
+import { JsonError, trailingCommaError, unexpectedByteError } from './json-error.ts';
 import { type JsonNode, rootOf } from './json-node.ts';
 import { scanLiteral, scanNumber, scanString } from './scan-token.ts';
-import { trailingCommaError, unexpectedByteError } from './syntax-errors.ts';
 import { Tape, type TapeBuffer } from './tape.ts';
 import { decodeUtf8 } from './utf8.ts';
 

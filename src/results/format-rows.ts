@@ -1,8 +1,7 @@
 import { compactChunks } from '../json/format-json.ts';
 import { getMember, type JsonNode, kindOf, membersOf, stringOf } from '../json/json-node.ts';
 import { escapeControlCharacters } from '../output/escape-controls.ts';
-import { alignedLines, columnWidths, fitWidths } from './align-columns.ts';
-import { padToWidth, splitByWidth } from './display-width.ts';
+import { alignedLines, columnWidths, fitWidths, padToWidth, splitByWidth } from './align-columns.ts';
 
 /** The names of all fields that the records have, in the order they appear. */
 export function columnNames(records: Iterable<JsonNode>): string[] {

@@ -1,15 +1,14 @@
 import type { Context } from '../context.ts';
-import { getMember, rootOf } from '../json/json-node.ts';
+import type { Failure } from '../errors.ts';
+import { firstStringMember, getMember, type JsonNode, rawText, rootOf } from '../json/json-node.ts';
+import { formatJsonPath } from '../json/json-path.ts';
 import type { JsonDocument } from '../json/parse-json.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { Sink } from '../output/sink.ts';
-import { completionNotes, finishDetail, omittedCallNotes } from './chat-notes.ts';
-import { chatText, choicesByIndex, reasoningText } from './chat-text.ts';
+import { chatText, choicesByIndex, completionChoices, contentText, reasoningText, toolCalls } from './chat-text.ts';
 import type { JqFilter } from './jq-filter.ts';
 import type { OutputFormat } from './output-format.ts';
-import type { ParsedResponse } from './parsed-response.ts';
 import { printResult, type StyledText } from './print-result.ts';
-import { responseWarnings } from './response-warnings.ts';
 
 /** Where and how a response is printed. */
 export interface ResultView {
@@ -89,4 +88,73 @@ async function reportReasoning(doc: JsonDocument, { report }: Context): Promise<
     await report.reasoning(reasoningText(getMember(choice, 'message')));
     await report.endReasoning();
   }
+}
+
+/** A complete response: its bytes, and its JSON or the failure of a response that breaks the interface. */
+export interface ParsedResponse {
+  readonly bytes: Buffer;
+  readonly doc: JsonDocument | undefined;
+  readonly failure: Failure | undefined;
+}
+
+// Checking takes many times the memory of the text, so a larger response is not checked.
+const MAX_CHECKED_VALUES = 200_000;
+const MAX_CHECKED_BYTES = 8 * 1024 * 1024;
+
+/**
+ * Warnings about a valid response that lacks a required field, or has one of another type: the ids, the choices, the
+ * usage. Servers vary in everything else, and a user can do nothing about it.
+ */
+async function responseWarnings(doc: JsonDocument, { reply }: Operation): Promise<string[]> {
+  if (doc.tape.length / 3 > MAX_CHECKED_VALUES || doc.bytes.length > MAX_CHECKED_BYTES) return [];
+  const { createSchemaValidator } = await import('../fields/schema-validator.ts');
+  return createSchemaValidator(reply)(rootOf(doc)).flatMap(({ path, message }) => {
+    const [name] = path;
+    const isActionable = path.length === 1 && typeof name === 'string' && reply[name]?.required === true;
+    return isActionable ? [`unexpected response: ${formatJsonPath(path)} ${message}`] : [];
+  });
+}
+
+/** Notes on a response that is not simply complete: cut, refused, fewer choices than requested. */
+function completionNotes(completion: JsonNode, requestedChoices: number): string[] {
+  const choices = completionChoices(completion);
+  return [...choices.flatMap(choiceNotes), ...choiceCountNote(choices.length, requestedChoices)];
+}
+
+/** Notes on what the text of a response leaves out. */
+function omittedCallNotes(completion: JsonNode): string[] {
+  return completionChoices(completion).flatMap((choice) => {
+    const message = getMember(choice, 'message');
+    const names = toolCalls(message).map((call) => firstStringMember(getMember(call, 'function'), 'name') ?? 'unnamed');
+    if (names.length === 0 || contentText(message) === '') return [];
+    return [
+      `the response also calls ${names.length === 1 ? 'a tool' : `${names.length} tools`}: ${names.join(', ')}; --json prints the calls`,
+    ];
+  });
+}
+
+/** A line about the end of a response and the tokens it used, for `--verbose`. */
+function finishDetail(completion: JsonNode): string {
+  const reasons = completionChoices(completion).map((choice) => firstStringMember(choice, 'finish_reason') ?? 'none');
+  const usage = getMember(completion, 'usage');
+  const counts = ['prompt_tokens', 'completion_tokens'].map((name) => {
+    const count = getMember(usage, name);
+    return `${name} ${count ? rawText(count) : 'unknown'}`;
+  });
+  return `finish reason ${reasons.join(', ')}; ${counts.join(', ')}`;
+}
+
+function choiceNotes(choice: JsonNode): string[] {
+  const reason = firstStringMember(choice, 'finish_reason');
+  const refusal = firstStringMember(getMember(choice, 'message'), 'refusal');
+  return [
+    ...(reason === 'length' ? ['the response was cut at the token limit (finish reason length)'] : []),
+    ...(reason === 'content_filter' ? ['the response was cut by a content filter (finish reason content_filter)'] : []),
+    ...(refusal ? [`the model refused: ${refusal}`] : []),
+  ];
+}
+
+function choiceCountNote(count: number, requested: number): string[] {
+  if (count >= requested) return [];
+  return [`the service returned ${count} of ${requested} requested choices`];
 }

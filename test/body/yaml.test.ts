@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
-import { yamlToJson } from '../../src/body/yaml-to-json.ts';
+import { yamlToJson } from '../../src/body/yaml-source.ts';
 import { folder, type Result, svc } from '../support/svc.ts';
 
 async function dryRun(yaml: string | Uint8Array, ...flags: string[]): Promise<Result> {

@@ -1,7 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { applySplices } from '../../src/json/apply-splices.ts';
-import { JsonPathError, type NewMember, splicesToSetMembers, splicesToSetPath } from '../../src/json/edit.ts';
+import {
+  applySplices,
+  JsonPathError,
+  type NewMember,
+  splicesToSetMembers,
+  splicesToSetPath,
+} from '../../src/json/edit.ts';
 import { rootOf } from '../../src/json/json-node.ts';
 import { formatJsonPath, parseJsonPath } from '../../src/json/json-path.ts';
 import { parseJson } from '../../src/json/parse-json.ts';

@@ -34,7 +34,7 @@ const shared = ['command', 'context', 'flag', 'runtime', 'errors', 'version'];
 // The libraries that are heavy, each behind one door.
 const doors: { readonly [library: string]: string } = {
   'zod/mini': 'fields/schema-validator.ts',
-  yaml: 'body/yaml-to-json.ts',
+  yaml: 'body/yaml-source.ts',
   'undici/lib/dispatcher/client.js': 'http/http-connection.ts',
   conf: 'config/profile-conf.ts',
   ora: 'output/ora-spinner.ts',

@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import { basename } from 'node:path';
 import { usageFailure } from '../../errors.ts';
 import { writeJson } from '../../json/write-json.ts';
-import type { BodyDependencies } from '../body-dependencies.ts';
+import type { BodyDependencies } from '../input-reader.ts';
 
 /**
  * The content part, as JSON, of a file of `--attach`: an image or audio by its first bytes, else text. Throws usage for

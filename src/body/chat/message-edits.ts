@@ -3,8 +3,7 @@ import { type FlagValues, getStringFlag as flagText, getArrayFlag } from '../../
 import { firstStringMember, getMember, itemsOf, type JsonNode, kindOf, rawText, rootOf } from '../../json/json-node.ts';
 import { RawJson, writeJson } from '../../json/write-json.ts';
 import { type Draft, locationInDraft, originInDraft } from '../draft.ts';
-import type { Edit, ValueOrigin } from '../edit.ts';
-import type { EditResult } from '../edit-result.ts';
+import type { Edit, EditResult, ValueOrigin } from '../edit.ts';
 import type { JsonSource } from '../json-source.ts';
 
 /** Messages that do not come from flags. */

@@ -2,9 +2,9 @@ import { basename } from 'node:path';
 import { usageFailure } from '../../errors.ts';
 import { firstStringMember, kindOf, rootOf } from '../../json/json-node.ts';
 import { RawJson, writeJson } from '../../json/write-json.ts';
-import type { BodyDependencies } from '../body-dependencies.ts';
-import type { EditResult } from '../edit-result.ts';
+import type { EditResult } from '../edit.ts';
 import { fileReferenceHint, fileReferenceLabel, readFileReference } from '../file-reference.ts';
+import type { BodyDependencies } from '../input-reader.ts';
 import { isIssue, type JsonSource, parseJsonSource } from '../json-source.ts';
 
 /**

@@ -1,15 +1,19 @@
 import { Buffer } from 'node:buffer';
 import { open, readFile, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { type Conversation, messagesAfterResponse } from '../../body/chat/conversation.ts';
+import { isIssue, parseJsonSource } from '../../body/json-source.ts';
 import { dataDirectory } from '../../config/directories.ts';
 import { resolveSetting, type SettingSources } from '../../config/resolve-setting.ts';
+import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
 import { fileFailure, isNotFoundError, withFileFailure } from '../../files/file-errors.ts';
 import { makeDirectory } from '../../files/make-directory.ts';
-import { getMember, type JsonNode, kindOf } from '../../json/json-node.ts';
+import { firstStringMember, getMember, type JsonNode, kindOf } from '../../json/json-node.ts';
 import { tryParseJson } from '../../json/parse-json.ts';
 import { type JsonValue, writeJson } from '../../json/write-json.ts';
 import type { Reporter } from '../../output/reporter.ts';
+import { completionChoices } from '../../results/chat-text.ts';
 import type { Runtime } from '../../runtime.ts';
 
 export type HistoryMode = 'off' | 'on' | 'bodies';
@@ -75,4 +79,21 @@ export async function readRequestHistory(path: string, report?: Pick<Reporter, '
 /** Removes the history. */
 export async function clearRequestHistory(path: string): Promise<void> {
   await withFileFailure(`remove ${path}`, () => rm(path, { force: true }));
+}
+
+/** The conversation that the last chat in the history ended. Throws usage where the history has none with bodies. */
+export async function openLastConversation({ runtime, report }: Context): Promise<Conversation> {
+  const records = await readRequestHistory(requestHistoryFile(runtime), report);
+  for (const record of records.reverse()) {
+    const [request, response] = [getMember(record, 'request'), getMember(record, 'response')];
+    if (firstStringMember(record, 'command') !== 'chat' || !request || !response) continue;
+    const messages = messagesAfterResponse(request, getMember(completionChoices(response)[0], 'message'));
+    const source = messages === undefined ? undefined : parseJsonSource('the last conversation', messages);
+    // The history keeps the next response.
+    if (source && !isIssue(source)) return { source, save: async () => {}, close: async () => {} };
+  }
+  throw usageFailure(
+    '--continue found no conversation in the history',
+    'the history keeps conversations with SVC_HISTORY=bodies, or after: svc profile set <name> --history bodies',
+  );
 }

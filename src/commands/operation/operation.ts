@@ -6,7 +6,7 @@ import { createInputReader } from '../../body/input-reader.ts';
 import { type CallSettings, resolveAutofill, resolveCallSettings } from '../../client/call-settings.ts';
 import { missingBaseUrl } from '../../client/destination.ts';
 import { enforceChecks } from '../../client/enforce-checks.ts';
-import { resolveHistoryMode } from '../../client/history/request-history.ts';
+import { openLastConversation, resolveHistoryMode } from '../../client/history/request-history.ts';
 import type { OperationOptions } from '../../client/operation-options.ts';
 import { prepareRequest } from '../../client/prepared-request.ts';
 import type { Invocation, RunCommand } from '../../command.ts';
@@ -48,7 +48,7 @@ export function runOperation(operation: Operation): RunCommand {
             createInputReader(runtime, context.signal, context.report.note, callSettings.timeoutMs),
           )
         : invocation.flags.has('continue')
-          ? await (await import('../../client/history/last-conversation.ts')).openLastConversation(context)
+          ? await openLastConversation(context)
           : undefined;
     let training: PreparedTraining | undefined;
     try {

@@ -1,10 +1,14 @@
+import { Buffer } from 'node:buffer';
 import type { OperationOptions } from '../../client/operation-options.ts';
-import type { PreparedRequest } from '../../client/prepared-request.ts';
+import { isStreamRequested, type PreparedRequest, redactSecretFields } from '../../client/prepared-request.ts';
+import type { CertificateFiles } from '../../config/route.ts';
 import type { SelectedProfile } from '../../config/select-profile.ts';
 import type { Context } from '../../context.ts';
+import { isSecretHeader, redactHeaders } from '../../http/verbose-log.ts';
+import { writeJson } from '../../json/write-json.ts';
+import type { Reporter } from '../../output/reporter.ts';
 import { openSink } from '../../output/sink.ts';
-import { showCurl } from './show-curl.ts';
-import { showDryRun } from './show-dry-run.ts';
+import type { Writer } from '../../output/writer.ts';
 
 /** Shows a request instead of sending it, where a result would go: on stdout, or in the file of `-o`. */
 export async function showRequest(
@@ -23,4 +27,98 @@ export async function showRequest(
     await sink.abandon();
     throw error;
   }
+}
+
+/** Shows a request instead of sending it: the body byte for byte, the rest on stderr; as JSON all in one object. */
+async function showDryRun(prepared: PreparedRequest, isJson: boolean, writer: Writer, report: Reporter): Promise<void> {
+  const { operation, url, headers, isLocal } = prepared;
+  const scheme = operation.auth === 'basic' ? 'Basic ' : 'Bearer ';
+  const lines = redactHeaders(isLocal ? headers : [...headers, ['Authorization', scheme]]);
+  const displayUrl = url?.href ?? `{base_url}${operation.path}`;
+  if (isJson) {
+    const pairs = lines.map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 2)] as const);
+    const request = { method: 'POST', url: displayUrl, headers: Object.fromEntries(pairs) };
+    await writer.write(`${writeJson(request).slice(0, -1)},"body":`);
+    await writeBody(prepared, writer, true);
+    await writer.write('}\n');
+  } else {
+    for (const line of [`POST ${displayUrl}`, ...lines]) await report.line(line);
+    await writeBody(prepared, writer, false);
+  }
+}
+
+async function writeBody(
+  { body, draft, operation }: PreparedRequest,
+  writer: Writer,
+  isEmbedded: boolean,
+): Promise<void> {
+  if (body instanceof Uint8Array) {
+    const redacted = redactSecretFields(draft, operation, () => '[hidden]');
+    await writer.write(isEmbedded ? redacted.toString().trim() : redacted);
+  } else for await (const chunk of body.chunks()) await writer.write(chunk);
+}
+
+// A single argument of a command may have 128 KiB on Linux; longer bodies come from the shell's own printf.
+const MAX_ARGUMENT_BYTES = 100_000;
+
+/**
+ * Prints a request as a curl command that a shell can run; secrets are variables of that shell. A body that is not in
+ * hand comes from svc itself, by the words it was called with.
+ */
+async function showCurl(
+  prepared: PreparedRequest,
+  { cacert, cert, key }: CertificateFiles,
+  argv: readonly string[],
+  writer: Writer,
+): Promise<void> {
+  const { operation, url, headers, draft } = prepared;
+  const isBodyInMemory = prepared.body instanceof Uint8Array;
+  const body = isBodyInMemory ? shellQuoteBody(prepared) : '';
+  const isTooLongForArgument = Buffer.byteLength(body) > MAX_ARGUMENT_BYTES;
+  const bodySource = isBodyInMemory ? `printf %s ${body}` : formatBodyCommand(argv);
+  const lines = [
+    `curl -sS${isStreamRequested(draft) ? ' -N' : ''} ${url ? shellQuote(url.href) : `"$SVC_BASE_URL"${shellQuote(operation.path)}`}`,
+    operation.auth === 'basic' ? '-u "$SVC_USERNAME:$SVC_PASSWORD"' : '-H "Authorization: Bearer $SVC_TOKEN"',
+    ...Object.entries({ cacert, cert, key }).flatMap(([name, file]) => (file ? [`--${name} ${shellQuote(file)}`] : [])),
+    ...headers.map(([name, value]) => `-H ${shellQuoteHeader(name, value)}`),
+    isBodyInMemory ? `--data-binary ${isTooLongForArgument ? '@-' : body}` : '-X POST -T -',
+  ];
+  await writer.write(`${isTooLongForArgument || !isBodyInMemory ? `${bodySource} |\n` : ''}${lines.join(' \\\n  ')}\n`);
+}
+
+function formatBodyCommand(argv: readonly string[]): string {
+  const words = argv
+    .filter((word) => word !== '--curl')
+    .map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : shellQuote(word)));
+  return ['svc', ...words, '--dry-run', '--quiet', '--output', '-'].join(' ');
+}
+
+function shellQuote(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+function shellQuoteHeader(name: string, value: string): string {
+  if (isSecretHeader(name)) return `${shellQuote(`${name}: `)}"$${name.toUpperCase().replace(/\W/g, '_')}"`;
+  // With a colon and no value curl would leave the header out.
+  return shellQuote(value === '' ? `${name};` : `${name}: ${value}`);
+}
+
+function shellQuoteBody({ draft, operation }: PreparedRequest): string {
+  const marker = findUnusedMarker(draft.doc.bytes);
+  const names: string[] = [];
+  const markedBody = redactSecretFields(draft, operation, (name) => {
+    names.push(name);
+    return marker + name;
+  });
+  return names.reduce(
+    (body, name) => body.replaceAll(`"${marker}${name}"`, () => `"'"$SVC_${name.toUpperCase()}"'"`),
+    shellQuote(markedBody.toString()),
+  );
+}
+
+// Text that the body does not have, to mark the places where the shell shall read a variable.
+function findUnusedMarker(body: Buffer): string {
+  let marker = 'secret-';
+  while (body.includes(marker)) marker += '-';
+  return marker;
 }

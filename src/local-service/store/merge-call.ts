@@ -1,5 +1,4 @@
-import { applySplices } from '../../json/apply-splices.ts';
-import { splicesToSetMembers } from '../../json/edit.ts';
+import { applySplices, splicesToSetMembers } from '../../json/edit.ts';
 import { kindOf, membersOf, rawText, rootOf } from '../../json/json-node.ts';
 import { parseJson } from '../../json/parse-json.ts';
 

@@ -1,6 +1,6 @@
 import type { Buffer } from 'node:buffer';
+import { trailingCommaError } from '../../json/json-error.ts';
 import { rootOf, stringOf } from '../../json/json-node.ts';
-import { trailingCommaError } from '../../json/syntax-errors.ts';
 import { type Cursor, cursorLocation } from './cursor.ts';
 import { invalidJsonError, parseTextAt } from './invalid-text-error.ts';
 import type { TextLocation } from './text-location.ts';

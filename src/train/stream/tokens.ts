@@ -1,8 +1,7 @@
 import type { Buffer } from 'node:buffer';
-import { JsonError } from '../../json/json-error.ts';
+import { JsonError, unexpectedByteError } from '../../json/json-error.ts';
 import { parseJson } from '../../json/parse-json.ts';
 import { skipValue } from '../../json/skip-value.ts';
-import { unexpectedByteError } from '../../json/syntax-errors.ts';
 import { type Cursor, countContinuationBytes, cursorLocation } from './cursor.ts';
 import { InvalidTextError, invalidJsonError } from './invalid-text-error.ts';
 import { locationInside, type TextLocation } from './text-location.ts';

@@ -1,9 +1,10 @@
 import { type Issue, usageFailure } from '../errors.ts';
 import type { Field } from '../fields/field.ts';
-import { type JsonPath, parseJsonPath } from '../json/json-path.ts';
+import { JsonPathError } from '../json/edit.ts';
+import { formatJsonPath, type JsonPath, parseJsonPath } from '../json/json-path.ts';
 import type { FlagTarget } from '../operations/flag-target.ts';
-import type { Edit } from './edit.ts';
-import type { EditResult } from './edit-result.ts';
+import { type Draft, setDraftPath } from './draft.ts';
+import type { Edit, EditResult } from './edit.ts';
 import { isIssue, parseJsonSource } from './json-source.ts';
 
 /**
@@ -51,4 +52,19 @@ function fullPath({ path, fields }: FlagTarget, inner: JsonPath): JsonPath {
 function rejectSecret(field: Field | undefined, name: string): void {
   if (field?.secret)
     throw usageFailure(`--set ${name}: a secret cannot be an argument`, `write --${name.replaceAll('_', '-')} @file`);
+}
+
+/** The draft with the edits of `--set` made one after the other, and what is wrong with those that lead nowhere. */
+export function applySetFlags(draft: Draft, edits: readonly Edit[]): { draft: Draft; issues: Issue[] } {
+  const issues: Issue[] = [];
+  const editedDraft = edits.reduce((before, edit) => {
+    try {
+      return setDraftPath(before, edit);
+    } catch (error) {
+      if (!(error instanceof JsonPathError)) throw error;
+      issues.push({ path: formatJsonPath(edit.path), at: edit.origin.label, message: error.message });
+      return before;
+    }
+  }, draft);
+  return { draft: editedDraft, issues };
 }
