@@ -1,6 +1,9 @@
+import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { uuidV7 } from '../../src/fields/uuid.ts';
+import { collectBody } from '../../src/http/collect-body.ts';
+import { createLocalService } from '../../src/local-service/create-local-service.ts';
 import { createEmbeddedStore } from '../../src/local-service/store/embedded-store.ts';
 import { openStore } from '../../src/local-service/store/open-store.ts';
 import type { StagedTrajectory } from '../../src/local-service/store/staging-file.ts';
@@ -42,6 +45,37 @@ describe('the trajectories of a job', () => {
     expect(count(id)).toBe(40);
     expect(store.first('select id from jobs')).toMatchObject({ id });
     expect(largestTransaction()).toBeLessThanOrEqual(4);
+  });
+
+  it('leave time for whole requests between the transactions', async () => {
+    const { counted } = await database();
+    const store = createEmbeddedStore(counted);
+    const clock = { now: () => now, elapsed: () => 0, randomBytes: (count: number) => randomBytes(count) };
+    const send = createLocalService(
+      { ...clock, store, directory: folder(), maxBodyBytes: 1e6, upstream: undefined },
+      undefined,
+    );
+    let isStored = false;
+    const job = { id: newId(now), modelId: 'm', config: null, createdAt: now };
+    const saving = store
+      .saveJob(job, () => trajectories(100, 256 * 1024), undefined)
+      .then(() => {
+        isStored = true;
+      });
+    let answered = 0;
+    for (; !isStored; answered++) {
+      const start = { project_id: 'a/b', op_name: 'x', started_at: '2026-01-01T00:00:00Z', attributes: {}, inputs: {} };
+      const response = await send({
+        method: 'POST',
+        url: 'http://localhost/call/start',
+        headers: [['content-type', 'application/json']],
+        body: Buffer.from(JSON.stringify({ start })),
+      });
+      await collectBody(response.body, 1e6);
+    }
+    await saving;
+    // 26 transactions.
+    expect(answered).toBeGreaterThan(20);
   });
 
   it('are removed in such transactions where the job is aborted', async () => {

@@ -4,6 +4,8 @@ import type { StagedTrajectory } from './staging-file.ts';
 
 // One transaction blocks the process for as long as its bytes take to reach the disk.
 const MAX_TRANSACTION_BYTES = 1024 * 1024;
+// From its first byte to its response; with fewer in between, a request would wait for several transactions.
+const TURNS_OF_REQUEST = 16;
 const MAX_SAVED_ROWS = 2000;
 const MAX_DELETED_ROWS = 256;
 
@@ -19,7 +21,7 @@ export async function saveTrajectories(
 ): Promise<void> {
   const rows = trajectories[Symbol.iterator]();
   for (let isDone = false; !isDone; ) {
-    await yieldToEventLoop(signal);
+    for (let turn = 0; turn < TURNS_OF_REQUEST; turn++) await yieldToEventLoop(signal);
     isDone = database.transaction(() => saveSomeRows(jobId, rows, database));
   }
 }
