@@ -14,6 +14,11 @@ export interface Command {
   readonly load: () => Promise<RunCommand>;
 }
 
+/** A command as it is written down: its flags are made when they are needed. */
+export interface CommandDefinition extends Omit<Command, 'flags'> {
+  readonly flags: () => readonly Flag[];
+}
+
 /** The arguments of a command besides its flags. */
 export interface Argument {
   readonly name: string;

@@ -1,4 +1,4 @@
-import type { Command } from '../command.ts';
+import type { CommandDefinition } from '../command.ts';
 import { type Setting, settingFlag, settings } from '../config/settings.ts';
 import { type Flag, offFlag, switchFlag, valueFlag } from '../flag.ts';
 import { baseUrlFlags, profileFlag, reportFlags, reportFlagsExcept, resultFlags } from './shared-flags.ts';
@@ -13,19 +13,21 @@ const selectedProfileFlag: Flag = {
 const profileHeaderSummary = 'Header to send with every request; replaces the headers of the profile; repeatable';
 
 // Secrets are never arguments: they come from svc auth login.
-const profileSettingFlags: readonly Flag[] = settings
-  .filter(({ isStored, flag }: Setting) => isStored && flag)
-  .map(({ name }) => settingFlag(name))
-  .map((flag) => (flag.name === 'header' ? { ...flag, summary: profileHeaderSummary } : flag));
+function profileSettingFlags(): Flag[] {
+  return settings
+    .filter(({ isStored, flag }: Setting) => isStored && flag)
+    .map(({ name }) => settingFlag(name))
+    .map((flag) => (flag.name === 'header' ? { ...flag, summary: profileHeaderSummary } : flag));
+}
 
 /** The commands about profiles and credentials (docs/contract.md). */
-export const accountCommands: readonly Command[] = [
+export const accountCommands: readonly CommandDefinition[] = [
   {
     words: ['auth', 'login'],
     summary: 'Store credentials in a profile',
     about:
       'Prompts for credentials on a terminal, or reads them from stdin or a file; secrets are never accepted as arguments. A password is verified with feedback schema if a project is known, and is not stored if the service rejects it. A token is not verified: that would cost money or change something. Credentials belong to the current base URLs of the profile and are never sent to another origin.',
-    flags: [
+    flags: () => [
       selectedProfileFlag,
       ...baseUrlFlags(['trace', 'chat', 'train']),
       { ...settingFlag('username'), group: 'Common' },
@@ -53,21 +55,21 @@ export const accountCommands: readonly Command[] = [
   {
     words: ['auth', 'logout'],
     summary: 'Remove the credentials of a profile',
-    flags: [selectedProfileFlag, ...reportFlagsExcept('verbose')],
+    flags: () => [selectedProfileFlag, ...reportFlagsExcept('verbose')],
     examples: [{ why: 'Remove the credentials of the profile staging', args: 'auth logout --profile staging' }],
     load: async () => (await import('../commands/auth/logout.ts')).runAuthLogout,
   },
   {
     words: ['auth', 'status'],
     summary: 'Show which credentials are stored, without their values',
-    flags: [selectedProfileFlag, ...resultFlags('report'), ...reportFlagsExcept('verbose', 'quiet')],
+    flags: () => [selectedProfileFlag, ...resultFlags('report'), ...reportFlagsExcept('verbose', 'quiet')],
     examples: [{ why: 'For a script', args: 'auth status --json' }],
     load: async () => (await import('../commands/auth/status.ts')).runAuthStatus,
   },
   {
     words: ['profile', 'list'],
     summary: 'List the profiles',
-    flags: [...resultFlags('rows'), ...reportFlagsExcept('verbose', 'quiet')],
+    flags: () => [...resultFlags('rows'), ...reportFlagsExcept('verbose', 'quiet')],
     examples: [{ why: 'List all profiles', args: 'profile list' }],
     load: async () => (await import('../commands/profile/list.ts')).runProfileList,
   },
@@ -75,7 +77,7 @@ export const accountCommands: readonly Command[] = [
     words: ['profile', 'show'],
     summary: 'Show a profile without its secrets',
     argument: { name: 'name', summary: 'The profile (default: the one in use)', completes: 'profiles' },
-    flags: [...resultFlags('record'), ...reportFlagsExcept('verbose', 'quiet')],
+    flags: () => [...resultFlags('record'), ...reportFlagsExcept('verbose', 'quiet')],
     examples: [{ why: 'Show the profile in use', args: 'profile show' }],
     load: async () => (await import('../commands/profile/show.ts')).runProfileShow,
   },
@@ -85,7 +87,7 @@ export const accountCommands: readonly Command[] = [
     about:
       "An empty value removes a setting: --model= removes the model, -H '' all headers. A credential command is bound to the current base URLs of the profile, finds basic or bearer in SVC_CREDENTIAL, must finish within 10 s, and takes precedence over stored credentials.",
     argument: { name: 'name', summary: 'The profile', isRequired: true, completes: 'profiles' },
-    flags: [...profileSettingFlags, ...reportFlagsExcept('verbose')],
+    flags: () => [...profileSettingFlags(), ...reportFlagsExcept('verbose')],
     examples: [
       {
         why: 'Use another service for chats',
@@ -102,7 +104,7 @@ export const accountCommands: readonly Command[] = [
     words: ['profile', 'use'],
     summary: 'Select the default profile',
     argument: { name: 'name', summary: 'The profile', isRequired: true, completes: 'profiles' },
-    flags: reportFlagsExcept('verbose'),
+    flags: () => reportFlagsExcept('verbose'),
     examples: [{ why: 'Use the embedded service from now on', args: 'profile use local' }],
     load: async () => (await import('../commands/profile/use.ts')).runProfileUse,
   },
@@ -110,7 +112,7 @@ export const accountCommands: readonly Command[] = [
     words: ['profile', 'remove'],
     summary: 'Remove a profile and its credentials',
     argument: { name: 'name', summary: 'The profile', isRequired: true, completes: 'profiles' },
-    flags: [yesFlag, ...reportFlagsExcept('verbose')],
+    flags: () => [yesFlag, ...reportFlagsExcept('verbose')],
     examples: [{ why: 'Without a prompt', args: 'profile remove staging --yes' }],
     load: async () => (await import('../commands/profile/remove.ts')).runProfileRemove,
   },

@@ -1,4 +1,4 @@
-import type { Argument, Command } from '../command.ts';
+import type { Argument, Command, CommandDefinition } from '../command.ts';
 import type { Flag } from '../flag.ts';
 import { allOperations } from '../operations/all-operations.ts';
 import type { Operation } from '../operations/operation.ts';
@@ -12,13 +12,13 @@ import { trainCommands } from './train-commands.ts';
 
 /** All commands, in the order of help. */
 export const allCommands: readonly Command[] = [
-  ...allOperations.map(commandForOperation),
+  ...allOperations.map(operationCommand),
   ...callCommands,
   ...accountCommands,
   ...trainCommands,
   ...logCommands,
   ...toolCommands,
-];
+].map(createCommand);
 
 /** The groups of commands, by their first word. */
 export const commandGroups: { readonly [word: string]: string } = {
@@ -29,21 +29,28 @@ export const commandGroups: { readonly [word: string]: string } = {
   profile: 'Manage profiles: base URLs, credentials and defaults',
 };
 
-function commandForOperation(operation: Operation): Command {
+function operationCommand(operation: Operation): CommandDefinition {
   const { command: words, summary, about, preview, arguments: argument, examples } = operation;
-  let flags: readonly Flag[] | undefined;
   return {
     words,
     summary: preview ? `${summary} (preview)` : summary,
     ...(about ? { about } : {}),
     ...(argument ? { argument: operationArgument(argument) } : {}),
-    // Created on first use: a run needs those of one command.
-    get flags() {
-      flags ??= [...bodyFlags(operation), ...operationFlags(operation)];
-      return flags;
-    },
+    flags: () => [...bodyFlags(operation), ...operationFlags(operation)],
     examples,
     load: async () => (await import('../commands/operation/operation.ts')).runOperation(operation),
+  };
+}
+
+// Flags are made on first use: a run needs those of one command.
+function createCommand(definition: CommandDefinition): Command {
+  let flags: readonly Flag[] | undefined;
+  return {
+    ...definition,
+    get flags() {
+      flags ??= definition.flags();
+      return flags;
+    },
   };
 }
 

@@ -1,4 +1,4 @@
-import type { Command } from '../command.ts';
+import type { CommandDefinition } from '../command.ts';
 import { offFlag, repeatableFlag, switchFlag, valueFlag } from '../flag.ts';
 import { reportFlags, resultFlags, serviceFlags } from './shared-flags.ts';
 
@@ -6,14 +6,14 @@ const CALL_GROUP = 'Call';
 const COMMON_GROUP = 'Common';
 
 /** The commands around traced calls. */
-export const callCommands: readonly Command[] = [
+export const callCommands: readonly CommandDefinition[] = [
   {
     words: ['call', 'run'],
     summary: 'Run a command and record it as a traced call',
     about:
       'The command starts at once and keeps the terminal, stdin, stdout and stderr. The record is sent in parallel. svc ends with the exit code of the command, and a service that is down never changes it. Secrets in the recorded arguments are redacted. The command finds its call in TRACEPARENT, SVC_CALL_ID and SVC_TRACE_ID.',
     argument: { name: 'command', summary: 'The command and its arguments, after --', isRepeatable: true },
-    flags: [
+    flags: () => [
       valueFlag(
         'project-id',
         '<entity/project>',
@@ -79,7 +79,7 @@ export const callCommands: readonly Command[] = [
     summary: 'Send the calls that were kept on disk',
     about:
       'Sends the calls of svc call run --spool that belong to the current trace base URL, and reports how many belong to others. A call that is sent twice is stored once.',
-    flags: [...serviceFlags('trace'), ...resultFlags('record'), ...reportFlags],
+    flags: () => [...serviceFlags('trace'), ...resultFlags('record'), ...reportFlags],
     examples: [{ why: 'Send what was kept', args: 'call flush --local' }],
     load: async () => (await import('../commands/call/flush.ts')).runCallFlush,
   },

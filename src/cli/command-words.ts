@@ -38,9 +38,10 @@ export function splitAtCommand(argv: readonly string[]): CommandWords {
       if (isGroup(words)) continue;
       return { words, command: undefined, rest: [...leading, ...argv.slice(at + 1)] };
     }
-    if (!isNamedBy(word, sharedFlags)) throw misplacedFlag(argv, at);
+    const flags = sharedFlags();
+    if (!isNamedBy(word, flags)) throw misplacedFlag(argv, at);
     leading.push(word);
-    if (!takesNextWord(word, sharedFlags) || at + 1 === argv.length) continue;
+    if (!takesNextWord(word, flags) || at + 1 === argv.length) continue;
     at += 1;
     leading.push(argv[at] ?? '');
   }

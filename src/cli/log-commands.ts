@@ -1,15 +1,15 @@
-import type { Command } from '../command.ts';
+import type { CommandDefinition } from '../command.ts';
 import { valueFlag } from '../flag.ts';
 import { reportFlagsExcept, resultFlags } from './shared-flags.ts';
 
 /** The commands about the history of requests. */
-export const logCommands: readonly Command[] = [
+export const logCommands: readonly CommandDefinition[] = [
   {
     words: ['log'],
     summary: 'List the requests sent from here, if the history is on',
     about:
       'Lists time, command, HTTP status, exit code, tokens, duration and ids of each request, newest last. SVC_HISTORY=1 or svc profile set <name> --history on turns the history on; bodies instead of on also keeps the bodies of requests and responses. Lines of batches are in their output files instead.',
-    flags: [
+    flags: () => [
       valueFlag('limit', '<n>', 'Common', 'Show only the newest n requests'),
       ...resultFlags('rows'),
       ...reportFlagsExcept('verbose'),
@@ -24,14 +24,14 @@ export const logCommands: readonly Command[] = [
     words: ['log', 'show'],
     summary: 'Show one recorded request with its bodies',
     argument: { name: 'n', summary: 'Number of the request in svc log', isRequired: true },
-    flags: [...resultFlags('document'), ...reportFlagsExcept('verbose')],
+    flags: () => [...resultFlags('document'), ...reportFlagsExcept('verbose')],
     examples: [{ why: 'The first request', args: 'log show 1' }],
     load: async () => (await import('../commands/log.ts')).runLogShow,
   },
   {
     words: ['log', 'clear'],
     summary: 'Remove all recorded requests',
-    flags: [...resultFlags('record'), ...reportFlagsExcept('verbose')],
+    flags: () => [...resultFlags('record'), ...reportFlagsExcept('verbose')],
     examples: [{ why: 'Remove the history', args: 'log clear' }],
     load: async () => (await import('../commands/log.ts')).runLogClear,
   },

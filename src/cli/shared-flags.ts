@@ -96,12 +96,9 @@ export function serviceFlags(...hosts: readonly Operation['host'][]): Flag[] {
 }
 
 /** The flags that may come before the command: those that several commands share. */
-export const sharedFlags: readonly Flag[] = [
-  ...serviceFlags('trace', 'chat', 'train'),
-  ...resultFlags('chat'),
-  ...sendingFlags,
-  ...reportFlags,
-];
+export function sharedFlags(): Flag[] {
+  return [...serviceFlags('trace', 'chat', 'train'), ...resultFlags('chat'), ...sendingFlags, ...reportFlags];
+}
 
 /** The flags of all five operations, in addition to those of their bodies. */
 export function operationFlags(operation: Operation): Flag[] {

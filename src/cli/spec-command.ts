@@ -1,11 +1,11 @@
-import type { Command } from '../command.ts';
+import type { CommandDefinition } from '../command.ts';
 import { type Flag, repeatableFlag, switchFlag } from '../flag.ts';
 import { allOperations } from '../operations/all-operations.ts';
 import { bodyFlags } from './body-flags.ts';
 import { reportFlagsExcept, resultFlags } from './shared-flags.ts';
 
 /** The command that prints schemas, skeletons and the OpenAPI document. */
-export const specCommand: Command = {
+export const specCommand: CommandDefinition = {
   words: ['spec'],
   summary: 'Print the JSON Schema, a skeleton, or the OpenAPI document',
   argument: {
@@ -14,25 +14,22 @@ export const specCommand: Command = {
     isRepeatable: true,
     offers: [...new Set(allOperations.map(({ command: [first = ''] }) => first))],
   },
-  // Made when they are asked for: help and other commands need none of them.
-  get flags(): readonly Flag[] {
-    return [
-      switchFlag('response', 'Common', 'Print the schema of the response'),
-      switchFlag('reply', 'Common', 'The same as --response', { isHidden: true }),
-      {
-        name: 'skeleton',
-        takes: 'optional',
-        value: '<all>',
-        choices: ['all'],
-        group: 'Common',
-        summary: 'Print the smallest valid body, with the fields of flags; =all: every field, commented, as YAML',
-      },
-      switchFlag('openapi', 'Common', 'Print all operations as an OpenAPI 3.1 document'),
-      ...resultFlags('document'),
-      ...skeletonFlags(),
-      ...reportFlagsExcept('verbose', 'quiet'),
-    ];
-  },
+  flags: () => [
+    switchFlag('response', 'Common', 'Print the schema of the response'),
+    switchFlag('reply', 'Common', 'The same as --response', { isHidden: true }),
+    {
+      name: 'skeleton',
+      takes: 'optional',
+      value: '<all>',
+      choices: ['all'],
+      group: 'Common',
+      summary: 'Print the smallest valid body, with the fields of flags; =all: every field, commented, as YAML',
+    },
+    switchFlag('openapi', 'Common', 'Print all operations as an OpenAPI 3.1 document'),
+    ...resultFlags('document'),
+    ...skeletonFlags(),
+    ...reportFlagsExcept('verbose', 'quiet'),
+  ],
   examples: [
     { why: 'The schema of a chat body', args: 'spec chat' },
     { why: 'A body to fill in', args: 'spec feedback replace --skeleton --project-id acme/support-bot' },

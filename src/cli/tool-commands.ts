@@ -1,4 +1,4 @@
-import type { Command } from '../command.ts';
+import type { CommandDefinition } from '../command.ts';
 import { knownNameKinds, offFlag, repeatableFlag, switchFlag, valueFlag } from '../flag.ts';
 import { helpTopicNames } from './help-topic-names.ts';
 import {
@@ -14,13 +14,13 @@ import {
 import { specCommand } from './spec-command.ts';
 
 /** The commands around the operations. */
-export const toolCommands: readonly Command[] = [
+export const toolCommands: readonly CommandDefinition[] = [
   {
     words: ['serve'],
     summary: 'Run the local service on a port',
     about:
       'Serves all five operations from an embedded database, for development, tests and CI. Credentials come from SVC_USERNAME, SVC_PASSWORD and SVC_TOKEN or from a file; otherwise svc generates them and stores them next to the data.',
-    flags: [
+    flags: () => [
       valueFlag('port', '<n>', 'Common', 'Port on 127.0.0.1 (default: 0, a free port)'),
       valueFlag(
         'data',
@@ -78,7 +78,7 @@ export const toolCommands: readonly Command[] = [
     about:
       'Reads the files that --batch wrote with -o, one per shard, and prints one result per input line in input order. Missing lines are reported.',
     argument: { name: 'files', summary: 'Output files of the shards', isRepeatable: true, isFile: true },
-    flags: [
+    flags: () => [
       valueFlag('input', '<file>', 'Common', 'Input file of the batches, to detect missing lines at its end'),
       valueFlag('output', '<file>', 'Output', 'Write the results to a file; - is stdout', { short: 'o' }),
       ...resultFlags('lines'),
@@ -98,7 +98,7 @@ export const toolCommands: readonly Command[] = [
     about:
       'Reads output files of --batch and prints counts, failures by cause, token sums and latency; on a terminal with histograms.',
     argument: { name: 'files', summary: 'Output files', isRepeatable: true, isFile: true },
-    flags: [
+    flags: () => [
       valueFlag('html', '<file>', 'Output', 'Also write a page with charts, which needs no other files'),
       ...resultFlags('report'),
       ...reportFlags,
@@ -112,7 +112,7 @@ export const toolCommands: readonly Command[] = [
     summary: 'Show all settings and test the connection',
     about:
       'Shows every setting with its source, the files that svc uses, and connects to each base URL up to TLS. Only --probe calls an operation or runs a credential command. Secrets are redacted. Exits with 0 if there are no errors, otherwise with the first of: 12 (a file is unusable), 2 (a setting is invalid, or there is no base URL), 13 (insecure), 4 (no credentials), 5 to 9 (the probe failed), 7 (could not connect).',
-    flags: [
+    flags: () => [
       profileFlag,
       localFlag,
       ...baseUrlFlags(['trace', 'chat', 'train']),
@@ -133,7 +133,7 @@ export const toolCommands: readonly Command[] = [
     about:
       'bash: source <(svc completion bash). zsh: save the output as _svc in a directory of $fpath. fish: svc completion fish | source. Completion offers commands, flags, values and files, and the profiles, projects and models that the environment, the configuration and the history name. It never opens a connection.',
     argument: { name: 'shell', summary: 'The shell', isRequired: true, choices: ['bash', 'zsh', 'fish', 'powershell'] },
-    flags: [
+    flags: () => [
       valueFlag('names', '<kind>', 'Output', 'Print the names that the script offers', {
         choices: knownNameKinds,
         isHidden: true,
@@ -152,7 +152,7 @@ export const toolCommands: readonly Command[] = [
       isRepeatable: true,
       offers: helpTopicNames,
     },
-    flags: [
+    flags: () => [
       switchFlag(
         'json',
         'Output',
@@ -170,7 +170,7 @@ export const toolCommands: readonly Command[] = [
     summary: 'Serve the operations as tools for agents (MCP)',
     about:
       'Speaks the Model Context Protocol over stdin and stdout, in every revision from 2024-11-05 to 2026-07-28. Tools that write are offered only if --allow names them.',
-    flags: [
+    flags: () => [
       repeatableFlag(
         'allow',
         '<tools>',

@@ -1,10 +1,10 @@
-import type { Command } from '../command.ts';
+import type { CommandDefinition } from '../command.ts';
 import { repeatableFlag, valueFlag } from '../flag.ts';
 import { lintKindNames } from '../train/lint/lint-kinds.ts';
 import { reportFlagsExcept, resultFlags } from './shared-flags.ts';
 
 /** The commands about training jobs. `lint` and `log` are commands only as the first word after `train`. */
-export const trainCommands: readonly Command[] = [
+export const trainCommands: readonly CommandDefinition[] = [
   {
     words: ['train', 'lint'],
     summary: 'Check trajectories without sending them',
@@ -16,7 +16,7 @@ export const trainCommands: readonly Command[] = [
       isRepeatable: true,
       isFile: true,
     },
-    flags: [
+    flags: () => [
       valueFlag('file', '<file>', 'Common', 'A whole training body; - is stdin', { short: 'f' }),
       valueFlag('group-by', '<path>', 'Common', 'Group trajectories by the value at this path, such as metadata.task'),
       repeatableFlag(
@@ -48,7 +48,7 @@ export const trainCommands: readonly Command[] = [
     summary: 'List the training jobs sent from here',
     about:
       'Lists each job that svc train sent or tried to send, newest last: time, id, digest of the body, size, outcome and files. A job with an unknown outcome may have been applied.',
-    flags: [
+    flags: () => [
       valueFlag('limit', '<n>', 'Common', 'Show only the newest n jobs'),
       ...resultFlags('rows'),
       ...reportFlagsExcept('verbose'),

@@ -1,6 +1,5 @@
 import type { Command } from '../../command.ts';
 import { allOperations } from '../../operations/all-operations.ts';
-import { accountCommands } from '../account-commands.ts';
 import { allCommands, commandGroups } from '../all-commands.ts';
 import { helpTopicNames } from '../help-topic-names.ts';
 import type { HelpRequest } from '../parse-command-line.ts';
@@ -48,7 +47,7 @@ function startSection(examples: typeof startExamples, columns: number): HelpSect
 
 function rootHelp(columns: number): string {
   const isOperation = ({ words }: Command): boolean => allOperations.some(({ command }) => command === words);
-  const isAccount = (command: Command): boolean => accountCommands.includes(command);
+  const isAccount = ({ words: [group] }: Command): boolean => group === 'auth' || group === 'profile';
   const section = (heading: string, includes: (command: Command) => boolean): HelpSection => ({
     heading,
     entries: allCommands.filter(includes).map(({ words, summary }) => ({ term: words.join(' '), summary })),
