@@ -1,19 +1,16 @@
 import type { Buffer } from 'node:buffer';
 import { JsonError } from './json-error.ts';
 
-// In a string: what ends it, what starts an escape, and what may not stand there.
-const specialBytes = new Uint8Array(256).fill(1, 0, 0x20);
-specialBytes[0x22] = 1;
-specialBytes[0x5c] = 1;
-
 /** The offset after the string that starts at `from` with a double quote. Throws JsonError where it is malformed. */
 export function scanString(bytes: Buffer, from: number): number {
-  const end = bytes.length;
   let at = from + 1;
   for (;;) {
-    while (at < end && specialBytes[bytes[at] ?? 0] === 0) at += 1;
-    if (at >= end) throw new JsonError('the text ends inside a string', end);
-    const byte = bytes[at];
+    let byte = bytes[at];
+    while (byte !== undefined && byte !== 0x22 && byte !== 0x5c && byte >= 0x20) {
+      at += 1;
+      byte = bytes[at];
+    }
+    if (byte === undefined) throw new JsonError('the text ends inside a string', at);
     if (byte === 0x22) return at + 1;
     if (byte !== 0x5c) throw new JsonError('a control character inside a string; write it as \\u00XX', at);
     at += scanEscape(bytes, at);

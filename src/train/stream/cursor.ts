@@ -1,6 +1,6 @@
 import { Buffer, isAscii } from 'node:buffer';
+import type { TapeBuffer } from '../../json/index-value.ts';
 import type { SkipState } from '../../json/skip-value.ts';
-import type { TapeBuffer } from '../../json/tape.ts';
 import { InvalidTextError } from './invalid-text-error.ts';
 import type { TextLocation } from './text-location.ts';
 

@@ -1,7 +1,7 @@
 import type { Buffer } from 'node:buffer';
+import type { TapeBuffer } from '../../json/index-value.ts';
 import { JsonError } from '../../json/json-error.ts';
 import { type JsonDocument, parseJson } from '../../json/parse-json.ts';
-import type { TapeBuffer } from '../../json/tape.ts';
 import { locationInside, type TextLocation } from './text-location.ts';
 
 /** A text that is not valid JSON or does not have the expected structure, with the location. */

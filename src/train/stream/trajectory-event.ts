@@ -1,6 +1,6 @@
 import type { Buffer } from 'node:buffer';
+import type { TapeBuffer } from '../../json/index-value.ts';
 import type { JsonDocument } from '../../json/parse-json.ts';
-import type { TapeBuffer } from '../../json/tape.ts';
 import type { TextLocation } from './text-location.ts';
 
 /**
