@@ -87,7 +87,9 @@ describe('svc train lint', () => {
     expect(stdout).toMatch(/^ {2}0 +█{14} 1\n(.*\n)+ {2}1 +█{40} 3$/m);
     expect(stdout).toMatch(/^zero-variance, once: all rewards .*\n {2}equal.jsonl:1:1 trajectory_groups\[0\]: all 2/m);
     expect(stdout).not.toMatch(/^nan/m);
-    expect((await lint(['equal.jsonl', '--json', '--color', 'never'], { terminal: true })).stdout).toMatch(/^\{\n {2}"bytes"/);
+    expect((await lint(['equal.jsonl', '--json', '--color', 'never'], { terminal: true })).stdout).toMatch(
+      /^\{\n {2}"bytes"/,
+    );
   });
 
   it('tells each problem with its place, and findings beside it', async () => {
