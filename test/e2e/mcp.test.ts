@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { describe, expect, it } from 'vitest';
 import { run, start } from '../support/process.ts';
-import { rawServer } from '../support/raw-server.ts';
+import { bodyOf, httpAnswer, rawServer } from '../support/raw-server.ts';
 import { folder } from '../support/svc.ts';
 
 type Message = {
@@ -156,15 +156,35 @@ describe('tools', () => {
     expect(server.received.map(String).join('')).toContain('"x":11111111111111111111');
   });
 
-  it('make a call a child of the trace that the client names', async () => {
-    const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+  it('make a call a child of the span that the client names', async () => {
+    const server = await rawServer((socket) => void socket.end(httpAnswer('{"id":"i","trace_id":"t"}')));
     const params = {
       name: 'call_start',
       arguments: { start: { project_id: 'a/b', op_name: 'x' } },
-      _meta: { traceparent },
+      _meta: { traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01' },
     };
-    const { result } = await ask(request('tools/call', params), ['--local', '--allow', 'call_start']);
-    expect(result?.structuredContent).toMatchObject({ trace_id: '4bf92f3577b34da6a3ce929d0e0e4736' });
+    await run(['mcp', '--base-url', server.url, '--allow', 'call_start'], {
+      env: { SVC_USERNAME: 'u', SVC_PASSWORD: 'pass-word' },
+      stdin: `${JSON.stringify(request('tools/call', params))}\n`,
+    });
+    expect(JSON.parse(bodyOf(server.received[0]).toString()).start).toMatchObject({
+      trace_id: '4bf92f3577b34da6a3ce929d0e0e4736',
+      parent_id: '00f067aa0ba902b7',
+    });
+  });
+
+  it('cut a response above 64 kB, without half a character, and say so', async () => {
+    const server = await rawServer((socket) => void socket.end(httpAnswer(`{"paths":[],"x":"${'é'.repeat(50_000)}"}`)));
+    const schema = call('feedback_schema', { project_id: 'a/b', start: '2026-01-01T00:00:00Z' });
+    const { stdout } = await run(['mcp', '--base-url', server.url], {
+      env: { SVC_USERNAME: 'u', SVC_PASSWORD: 'pass-word' },
+      stdin: `${JSON.stringify(schema)}\n`,
+    });
+    const { result } = JSON.parse(stdout);
+    const [note, text] = result.content.map((part: { text: string }) => part.text);
+    expect([result.isError, note]).toEqual([true, expect.stringMatching(/has 100019 bytes.*The request was applied/)]);
+    expect(text).toMatch(/^\{"paths":\[\],"x":"é+$/);
+    expect(Buffer.byteLength(text)).toBeLessThanOrEqual(64_000);
   });
 });
 

@@ -64,7 +64,8 @@ it('200 kills of records and flushes: no call is lost, and a call that is sent t
     const end = finished(child);
     await Promise.race([delay(afterMs), end]);
     child.kill('SIGKILL');
-    return (await end).code === 0;
+    const { code, stderr } = await end;
+    return code === 0 && stderr === '';
   };
   const recordMs = await durationOf(recordArgs('first', '--spool=only'));
   const flushMs = await durationOf(['call', 'flush']);
@@ -74,7 +75,8 @@ it('200 kills of records and flushes: no call is lost, and a call that is sent t
     const isWhole = await killed(recordArgs(name, at % 2 ? '--spool' : '--spool=only'), (recordMs * 1.2 * at) / 100);
     if (isWhole) recorded.push(name);
     for (const part of ['a', 'b']) {
-      await run(recordArgs(`${name}-${part}`, '--spool=only'), { cwd, env });
+      const { code, stderr } = await run(recordArgs(`${name}-${part}`, '--spool=only'), { cwd, env });
+      expect([code, stderr]).toEqual([0, '']);
       recorded.push(`${name}-${part}`);
     }
     await killed(['call', 'flush'], (flushMs * 1.2 * ((at * 37) % 100)) / 100);

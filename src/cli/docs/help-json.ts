@@ -48,6 +48,7 @@ function commandAsJson(command: Command) {
 
 function flagAsJson(flag: Flag) {
   const { name, short, takes, value, summary, group, choices, conflicts } = flag;
+  const defaultText = flag.default ?? /\(default: ([^),]+)/.exec(summary)?.[1];
   return {
     flag: takes === 'off' ? `--no-${name}` : `--${name}`,
     ...(short ? { short: `-${short}` } : {}),
@@ -57,7 +58,7 @@ function flagAsJson(flag: Flag) {
     ...(takes === 'values' ? { repeatable: true } : {}),
     ...(group === 'Required' ? { required: true } : {}),
     ...(choices ? { choices } : {}),
-    ...(flag.default === undefined ? {} : { default: flag.default }),
+    ...(defaultText === undefined ? {} : { default: defaultText }),
     ...(conflicts ? { conflicts: conflicts.map((form) => `--${form}`) } : {}),
     summary,
   };
