@@ -1,56 +1,49 @@
-import { Buffer } from 'node:buffer';
 import { basename } from 'node:path';
 import type { JsonValue } from '../json/write-json.ts';
-import { writeJson } from '../json/write-json.ts';
 import type { CallAttributes } from './call-attributes.ts';
 import type { TraceContext } from './trace-context.ts';
 
-/** How much of a command is recorded: nothing, its name, or its arguments with secrets redacted. */
-export type RecordedInputs = 'none' | 'name' | 'argv';
+/** The record of a command: the `start` of the `call start` request. */
+export type TracedCall = {
+  readonly project_id: string | undefined;
+  readonly id: string;
+  readonly trace_id: string;
+  readonly parent_id: string | undefined;
+  readonly op_name: string;
+  readonly started_at: string;
+  readonly inputs: { readonly [name: string]: JsonValue };
+  readonly attributes: CallAttributes;
+};
 
-/** What the record of a command says. */
-export interface TracedCall {
+/** What the record of a command is made from. */
+export interface RecordedCommand {
   readonly projectId: string | undefined;
   readonly trace: TraceContext;
-  readonly opName: string;
-  readonly startedAt: string;
-  readonly inputs: { readonly [name: string]: JsonValue };
+  /** The operation name if it is not that of the command. */
+  readonly opName: string | undefined;
+  readonly startedAtMs: number;
+  /** Without secrets. */
+  readonly words: readonly string[];
+  /** How much of the words is recorded: nothing, the first one, or (`argv`, the default) all. */
+  readonly inputs: string | undefined;
   readonly attributes: CallAttributes;
 }
 
 // docs/servers.md, "call start".
 const MAX_OP_NAME_CHARS = 128;
 
-/** The operation name of a command: that of `--op-name`, else the last part of the program's path. */
-export function operationName(requested: string | undefined, program: string): string {
-  return (requested ?? [...basename(program)].slice(0, MAX_OP_NAME_CHARS).join('')) || 'command';
-}
-
-/** The recorded inputs of a command whose arguments are already redacted. */
-export function recordedInputs(how: RecordedInputs, redactedWords: readonly string[]): TracedCall['inputs'] {
-  if (how === 'none') return {};
-  return { command: how === 'name' ? redactedWords.slice(0, 1) : [...redactedWords] };
-}
-
-/** What a spooled call belongs to: origin and path of the trace base URL, or `local`. */
-export function traceTarget({ url, isLocal }: { readonly url: URL | undefined; readonly isLocal: boolean }): string {
-  return isLocal ? 'local' : (url?.href ?? '').replace(/\/call\/start$/, '');
-}
-
-/** The body of the `call start` request that records a command. */
-export function callRecordBody({ projectId, trace, opName, startedAt, inputs, attributes }: TracedCall): Buffer {
-  return Buffer.from(
-    writeJson({
-      start: {
-        ...(projectId ? { project_id: projectId } : {}),
-        id: trace.callId,
-        trace_id: trace.traceId,
-        ...(trace.parentId ? { parent_id: trace.parentId } : {}),
-        op_name: opName,
-        started_at: startedAt,
-        inputs,
-        attributes,
-      },
-    }),
-  );
+/** Creates the record of a command. */
+export function createCallRecord(command: RecordedCommand): TracedCall {
+  const { projectId, trace, opName, startedAtMs, words, inputs, attributes } = command;
+  const commandName = [...basename(words[0] ?? '')].slice(0, MAX_OP_NAME_CHARS).join('');
+  return {
+    project_id: projectId,
+    id: trace.callId,
+    trace_id: trace.traceId,
+    parent_id: trace.parentId,
+    op_name: (opName ?? commandName) || 'command',
+    started_at: new Date(startedAtMs).toISOString(),
+    inputs: inputs === 'none' ? {} : { command: inputs === 'name' ? words.slice(0, 1) : words },
+    attributes,
+  };
 }

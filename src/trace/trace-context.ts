@@ -1,4 +1,7 @@
 import { Buffer } from 'node:buffer';
+import { firstStringMember, rootOf } from '../json/json-node.ts';
+import type { JsonDocument } from '../json/parse-json.ts';
+import type { Reporter } from '../output/reporter.ts';
 import type { Runtime } from '../runtime.ts';
 
 /** The place of a call in its trace, with ids as OpenTelemetry writes them: 32 and 16 hexadecimal digits. */
@@ -17,8 +20,8 @@ export interface TraceParent {
   readonly flags: string;
 }
 
-/** The flags of a new trace: it is sampled. */
-export const SAMPLED_FLAGS = '01';
+// The flags of a new trace: it is sampled.
+const SAMPLED_FLAGS = '01';
 
 /** The parent that TRACEPARENT names (W3C Trace Context); undefined if it is unset, invalid or all zero. */
 export function readTraceParent({ TRACEPARENT: text = '' }: Runtime['env']): TraceParent | undefined {
@@ -27,6 +30,14 @@ export function readTraceParent({ TRACEPARENT: text = '' }: Runtime['env']): Tra
   const isKnownShape = version === '00' ? rest === undefined : version !== undefined && version !== 'ff';
   if (!isKnownShape || /^0+$/.test(traceId) || /^0+$/.test(spanId)) return undefined;
   return { traceId, spanId, flags };
+}
+
+/** The parent that TRACEPARENT names. An invalid one is ignored, with a warning under `--verbose`. */
+export async function readParent(env: Runtime['env'], report: Reporter): Promise<TraceParent | undefined> {
+  const parent = readTraceParent(env);
+  if (env.TRACEPARENT && !parent)
+    await report.detail(`warning: TRACEPARENT is not valid and is ignored: ${JSON.stringify(env.TRACEPARENT)}`);
+  return parent;
 }
 
 /** The ids of a new call below `parent`, or at the root of a new trace. */
@@ -52,6 +63,23 @@ export function traceEnvironment(
     SVC_TRACE_ID: traceId,
     SVC_CALL_ID: callId,
     ...(projectId ? { SVC_PROJECT_ID: projectId } : {}),
+  };
+}
+
+/**
+ * Turns the response to a call start into `export` lines for `eval` in a shell: what a child process needs to continue
+ * the trace. TRACEPARENT is left out if the ids do not have its shape.
+ */
+export function traceExports(env: Runtime['env']): (doc: JsonDocument) => string {
+  return (doc) => {
+    const [callId = '', traceId = ''] = ['id', 'trace_id'].map((name) => firstStringMember(rootOf(doc), name));
+    const flags = readTraceParent(env)?.flags ?? SAMPLED_FLAGS;
+    const { TRACEPARENT, ...ids } = traceEnvironment({ traceId, callId, flags }, undefined);
+    const isW3c = /^[0-9a-f]{32}$/.test(traceId) && /^[0-9a-f]{16}$/.test(callId);
+    // The ids come from a server: quoted, so that the shell runs nothing in them.
+    return Object.entries({ ...(isW3c ? { TRACEPARENT } : {}), ...ids })
+      .map(([name, value = '']) => `export ${name}='${value.replaceAll("'", "'\\''")}'\n`)
+      .join('');
   };
 }
 

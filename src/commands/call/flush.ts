@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer';
+import { rm } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { parseResultEntry } from '../../batch/result-entry.ts';
 import { resolveCallSettings } from '../../client/call-settings.ts';
@@ -10,8 +11,7 @@ import { firstStringMember, getMember } from '../../json/json-node.ts';
 import { tryParseJson } from '../../json/parse-json.ts';
 import { callStartOperation } from '../../operations/call-start.ts';
 import { openResultOutput, printResult, resultOf } from '../../results/print-result.ts';
-import { traceTarget } from '../../trace/call-record.ts';
-import { readSpool, removeSpooledCall, type SpooledCall, spoolDirectory } from '../../trace/spool.ts';
+import { readSpool, type SpooledCall, spoolDirectory, traceTarget } from '../../trace/spool.ts';
 import { runBatch } from '../batch/batch.ts';
 
 // A flush is the last step of a job: it does not wait for a service that is down as long as a batch does.
@@ -65,7 +65,7 @@ async function sendCalls(
       if (!entry || !call) continue;
       firstMessage ??= firstStringMember(getMember(tryParseJson(Buffer.from(result)), 'error'), 'message');
       if (entry.exitCode !== 0) continue;
-      await removeSpooledCall(call.file);
+      await rm(call.file, { force: true });
       sent += 1;
     }
   };

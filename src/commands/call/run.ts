@@ -1,4 +1,6 @@
+import { Buffer } from 'node:buffer';
 import { existsSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { type CallSettings, resolveAutofill, resolveCallSettings } from '../../client/call-settings.ts';
 import { sendBody } from '../../client/send-body.ts';
 import type { Invocation, ProcessEnd } from '../../command.ts';
@@ -7,139 +9,114 @@ import { parseDurationMs } from '../../config/parse-duration.ts';
 import type { Context } from '../../context.ts';
 import { Failure, toFailure, usageFailure } from '../../errors.ts';
 import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag } from '../../flag.ts';
+import { writeJson } from '../../json/write-json.ts';
 import { callStartOperation } from '../../operations/call-start.ts';
+import type { Runtime } from '../../runtime.ts';
 import { createArgumentRedactor } from '../../trace/argument-redactor.ts';
 import { describeSurroundings } from '../../trace/call-attributes.ts';
-import { appendCallLog } from '../../trace/call-log.ts';
-import {
-  callRecordBody,
-  operationName,
-  type RecordedInputs,
-  recordedInputs,
-  type TracedCall,
-  traceTarget,
-} from '../../trace/call-record.ts';
-import { readParent } from '../../trace/read-parent.ts';
-import { type ChildResult, runChild } from '../../trace/run-child.ts';
-import { removeSpooledCall, spoolCall, spoolDirectory } from '../../trace/spool.ts';
-import { createTraceContext, traceEnvironment } from '../../trace/trace-context.ts';
-import { PROCESS_LAUNCHER, replaceProcess } from './replace-process.ts';
-import { sendExitFeedback } from './send-exit-feedback.ts';
+import { createCallRecord, type TracedCall } from '../../trace/call-record.ts';
+import { runChild } from '../../trace/run-child.ts';
+import { spoolCall, spoolDirectory, traceTarget } from '../../trace/spool.ts';
+import { createTraceContext, readParent, traceEnvironment } from '../../trace/trace-context.ts';
+import { appendCallLog, type CallEnd, sendExitFeedback } from './record-end.ts';
 
-const DEFAULT_GRACE_MS = 5000;
+const DEFAULT_GRACE = '5s';
+
+// Finds the program on the PATH, and exits with 126 or 127 if it cannot be run. Node itself would abort then.
+const PROCESS_LAUNCHER = '/usr/bin/env';
 
 /** A traced command, ready to run. */
-export interface TracedCommand {
-  readonly words: readonly string[];
+interface TracedCommand {
   /** The program without secrets. */
   readonly program: string;
   readonly record: TracedCall;
   /** How the service is reached, or why it cannot be. */
   readonly settings: CallSettings | Failure;
-  readonly childEnv: { readonly [name: string]: string | undefined };
+  readonly childEnv: Runtime['env'];
 }
 
 /**
  * Runs a command and records it as a call. Returns how the command ended, whatever happens to the record, except with
  * `--require`, which throws the Failure of the record and does not start the command. Throws usage for wrong flags.
  */
-export async function runCallRun({ args, flags }: Invocation, context: Context): Promise<ProcessEnd | undefined> {
+export async function runCallRun({ args, flags }: Invocation, context: Context): Promise<ProcessEnd> {
   const { runtime, report } = context;
-  requireConsistentFlags(args, flags, context);
-  const graceMs = parseDurationMs('--grace', getStringFlag(flags, 'grace') ?? `${DEFAULT_GRACE_MS / 1000}`);
+  requireConsistentFlags(args, flags, runtime);
+  const graceMs = parseDurationMs('--grace', getStringFlag(flags, 'grace') ?? DEFAULT_GRACE);
   const command = await prepareCommand(args, flags, context);
+  const record = (signal: AbortSignal): Promise<void> => recordCall(command, flags, context, signal);
   if (getBooleanFlag(flags, 'replace')) {
-    await reportUnsent(await attempt(() => recordCall(command, flags, context, context.signal)), context);
-    return replaceProcess(command.words, command.childEnv, runtime);
+    await reportUnsent(await failureOf(record(context.signal)), context);
+    // svc ends here: its process is that of the command.
+    runtime.replaceProcess?.(PROCESS_LAUNCHER, ['env', '--', ...args], command.childEnv);
   }
-  if (getBooleanFlag(flags, 'require')) await recordCall(command, flags, context, context.signal);
+  const isRequired = getBooleanFlag(flags, 'require');
+  if (isRequired) await record(context.signal);
   context.ignoreStopSignals();
   const controller = new AbortController();
-  const recorded = getBooleanFlag(flags, 'require')
-    ? Promise.resolve(undefined)
-    : attempt(() => recordCall(command, flags, context, controller.signal));
-  const result = await runChild({ words: command.words, env: command.childEnv }, runtime);
-  const endedAt = runtime.now();
-  if (result.startError) await report.warn(`could not run ${command.program}: ${result.startError}`);
+  const recorded = isRequired ? undefined : failureOf(record(controller.signal));
+  const { end, startError } = await runChild({ words: args, env: command.childEnv }, runtime);
+  const endedAtMs = runtime.now();
+  if (startError) await report.warn(`could not run ${command.program}: ${startError}`);
+  const giveUp = (reason: string): void => controller.abort(new Failure('unknown', reason));
   const cancelGrace = runtime.after(graceMs, () =>
-    controller.abort(new Failure('unknown', `no response within ${graceMs / 1000} s after the command ended`)),
+    giveUp(`no response within ${graceMs / 1000} s after the command ended`),
   );
   // From here on a signal ends only the wait for the record.
-  const release = runtime.onSignal(() =>
-    controller.abort(new Failure('unknown', 'interrupted before the response arrived')),
-  );
+  const release = runtime.onSignal(() => giveUp('interrupted before the response arrived'));
   try {
     const failure = await recorded;
     await reportUnsent(failure, context);
-    await reportUnsent(
-      await attempt(() =>
-        afterwards(command, result, endedAt, failure === undefined, flags, context, controller.signal),
-      ),
-      context,
-    );
+    const callEnd = { end, endedAtMs, isSent: failure === undefined };
+    await reportUnsent(await failureOf(recordEnd(command, callEnd, flags, context, controller.signal)), context);
   } finally {
     cancelGrace();
     release();
   }
-  return result.end;
+  return end;
 }
 
-function requireConsistentFlags(args: readonly string[], flags: FlagValues, { runtime }: Context): void {
-  if (args.length === 0)
+function requireConsistentFlags(args: readonly string[], flags: FlagValues, runtime: Runtime): void {
+  const [program] = args;
+  if (program === undefined)
     throw usageFailure('svc call run needs a command', 'write it after --: svc call run -- make test');
-  const spool = flags.get('spool');
-  if (typeof spool === 'string' && spool !== 'only')
-    throw usageFailure(`--spool cannot be ${JSON.stringify(spool)}`, 'write --spool or --spool=only');
-  if (spool === 'only' && getBooleanFlag(flags, 'require'))
+  if (flags.get('spool') === 'only' && getBooleanFlag(flags, 'require'))
     throw usageFailure('--require waits for the service, and --spool=only never asks it', 'use one of them');
   if (!getBooleanFlag(flags, 'replace')) return;
-  const conflicting = ['log-file', 'exit-feedback'].find((name) => flags.has(name));
-  if (conflicting)
-    throw usageFailure(
-      `--${conflicting} needs svc to run until the command ends, and --replace ends svc before`,
-      'use one of them',
-    );
   if (!runtime.replaceProcess || !existsSync(PROCESS_LAUNCHER))
     throw usageFailure(
       `--replace needs Node 22.15 or later and ${PROCESS_LAUNCHER}`,
       `leave it out, or run svc with a newer Node than ${runtime.node}`,
     );
-  if (args[0]?.includes('='))
+  if (program.includes('='))
     throw usageFailure(
-      `--replace cannot run a program whose name has an equals sign: ${JSON.stringify(args[0])}`,
+      `--replace cannot run a program whose name has an equals sign: ${JSON.stringify(program)}`,
       'set variables with: svc call run --replace -- env NAME=value COMMAND',
     );
 }
 
 async function prepareCommand(words: readonly string[], flags: FlagValues, context: Context): Promise<TracedCommand> {
   const { runtime, report } = context;
-  const { env } = runtime;
   const isExact = getBooleanFlag(flags, 'exact') === true;
-  const isParentUsed = getBooleanFlag(flags, 'parent') !== false && !isExact;
-  const parent = isParentUsed ? await readParent(env, report) : undefined;
-  const trace = createTraceContext(parent, runtime);
+  const hasParent = getBooleanFlag(flags, 'parent') !== false && !isExact;
+  const trace = createTraceContext(hasParent ? await readParent(runtime.env, report) : undefined, runtime);
   const { settings, defaultProject } = await resolveService(flags, context);
   const { password, token } = settings instanceof Failure ? {} : settings.chosen.profile;
-  const redactor = createArgumentRedactor(
-    env,
-    [password, token].flatMap((secret) => secret ?? []),
-  );
+  const credentials = [password, token].flatMap((secret) => secret ?? []);
+  const redactor = createArgumentRedactor(runtime.env, credentials);
   const redactedWords = redactor.redactArguments(words);
-  const record: TracedCall = {
-    projectId: getStringFlag(flags, 'project-id') || defaultProject || undefined,
+  const projectId = getStringFlag(flags, 'project-id') || defaultProject || undefined;
+  const record = createCallRecord({
+    projectId,
     trace,
-    opName: operationName(getStringFlag(flags, 'op-name'), redactedWords[0] ?? ''),
-    startedAt: new Date(runtime.now()).toISOString(),
-    inputs: recordedInputs(inputsChoice(flags), redactedWords),
+    opName: getStringFlag(flags, 'op-name'),
+    startedAtMs: runtime.now(),
+    words: redactedWords,
+    inputs: getStringFlag(flags, 'inputs'),
     attributes: isExact ? {} : await describeSurroundings(runtime, getArrayFlag(flags, 'env'), redactor),
-  };
-  return {
-    words,
-    program: redactedWords[0] ?? '',
-    record,
-    settings,
-    childEnv: { ...env, ...traceEnvironment(trace, record.projectId) },
-  };
+  });
+  const childEnv = { ...runtime.env, ...traceEnvironment(trace, projectId) };
+  return { program: redactedWords[0] ?? '', record, settings, childEnv };
 }
 
 // A file that cannot be used, such as the profiles, keeps only the record from the service. Throws usage.
@@ -158,11 +135,6 @@ async function resolveService(
   }
 }
 
-function inputsChoice(flags: FlagValues): RecordedInputs {
-  const choices: readonly RecordedInputs[] = ['none', 'name', 'argv'];
-  return choices.find((choice) => choice === getStringFlag(flags, 'inputs')) ?? 'argv';
-}
-
 /** Sends the record of a command, or keeps it in the spool. Throws the Failure of a record that was not confirmed. */
 async function recordCall(
   { record, settings }: TracedCommand,
@@ -171,62 +143,35 @@ async function recordCall(
   signal: AbortSignal,
 ): Promise<void> {
   if (settings instanceof Failure) throw settings;
-  const { runtime } = context;
-  const body = callRecordBody(record);
-  if (!record.projectId)
+  if (!record.project_id)
     throw usageFailure(
       'the call has no project',
       'give --project-id, or set SVC_PROJECT_ID or project_id of the profile',
     );
+  const body = writeJson({ start: record });
   const spool = flags.get('spool');
-  const file = spool
-    ? await spoolCall(
-        spoolDirectory(dataDirectory(runtime)),
-        record.trace.callId,
-        traceTarget(settings.destination),
-        body,
-      )
-    : undefined;
+  const directory = spoolDirectory(dataDirectory(context.runtime));
+  const file = spool && (await spoolCall(directory, record.id, traceTarget(settings.destination), body));
   if (spool === 'only') return;
-  await sendBody(callStartOperation, body, settings, context, signal);
-  if (file) await removeSpooledCall(file);
+  await sendBody(callStartOperation, Buffer.from(body), settings, context, signal);
+  if (file) await rm(file, { force: true });
 }
 
-async function afterwards(
+async function recordEnd(
   { program, record, settings }: TracedCommand,
-  { end }: ChildResult,
-  endedAtMs: number,
-  isSent: boolean,
+  callEnd: CallEnd,
   flags: FlagValues,
   context: Context,
   signal: AbortSignal,
 ): Promise<void> {
-  const exit = typeof end === 'number' ? { exit_code: end, signal: null } : { exit_code: null, signal: end.signal };
   const logFile = getStringFlag(flags, 'log-file');
-  if (logFile !== undefined) await appendCallLog(logFile, record, { ...exit, endedAtMs, isSent }, context.runtime);
-  const feedbackType = flags.get('exit-feedback');
-  if (feedbackType === undefined || settings instanceof Failure) return;
-  const durationMs = endedAtMs - Date.parse(record.startedAt);
-  await sendExitFeedback(
-    {
-      type: typeof feedbackType === 'string' ? feedbackType : 'exit',
-      record,
-      payload: { command: program, ...exit, duration_ms: durationMs },
-    },
-    settings,
-    flags,
-    context,
-    signal,
-  );
+  if (logFile !== undefined) await appendCallLog(logFile, record, callEnd, context.runtime.cwd);
+  if (flags.has('exit-feedback') && !(settings instanceof Failure))
+    await sendExitFeedback(record, callEnd, program, settings, flags, context, signal);
 }
 
-async function attempt(action: () => Promise<void>): Promise<Failure | undefined> {
-  try {
-    await action();
-    return undefined;
-  } catch (error) {
-    return toFailure(error);
-  }
+function failureOf(action: Promise<void>): Promise<Failure | undefined> {
+  return action.then(() => undefined, toFailure);
 }
 
 async function reportUnsent(failure: Failure | undefined, { report }: Context): Promise<void> {

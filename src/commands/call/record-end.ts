@@ -1,0 +1,76 @@
+import { Buffer } from 'node:buffer';
+import { open } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { type CallSettings, resolveCallSettings } from '../../client/call-settings.ts';
+import { sendBody } from '../../client/send-body.ts';
+import type { ProcessEnd } from '../../command.ts';
+import type { Context } from '../../context.ts';
+import { Failure } from '../../errors.ts';
+import { uuidV5 } from '../../fields/uuid.ts';
+import { describeFileError } from '../../files/file-errors.ts';
+import { type FlagValues, getStringFlag } from '../../flag.ts';
+import { writeJson } from '../../json/write-json.ts';
+import { feedbackReplaceOperation } from '../../operations/feedback-replace.ts';
+import type { TracedCall } from '../../trace/call-record.ts';
+
+/** How a traced command ended. */
+export interface CallEnd {
+  readonly end: ProcessEnd;
+  /** Milliseconds since 1970. */
+  readonly endedAtMs: number;
+  /** The service, or the spool, has the record. */
+  readonly isSent: boolean;
+}
+
+// The namespace of the ids of the feedback; a random UUID that never changes.
+const EXIT_FEEDBACK_NAMESPACE = '0b1f8a52-6d0c-4f3e-9a75-31d7b1b6c9e4';
+
+/** Appends a JSON line about a traced command to a file (mode 0600 if new). Throws Failure `local` if it cannot be written. */
+export async function appendCallLog(
+  path: string,
+  { trace_id, id, parent_id, op_name, started_at }: TracedCall,
+  { end, endedAtMs, isSent }: CallEnd,
+  cwd: string,
+): Promise<void> {
+  const ended_at = new Date(endedAtMs).toISOString();
+  const line = { trace_id, id, parent_id, op_name, started_at, ended_at, ...exitOf(end), sent: isSent };
+  try {
+    const file = await open(resolve(cwd, path), 'a', 0o600);
+    await file.appendFile(`${writeJson(line)}\n`).finally(() => file.close());
+  } catch (error) {
+    throw new Failure('local', `could not write ${path}: ${describeFileError(error)}`);
+  }
+}
+
+/**
+ * Replaces the feedback of a call about its exit. Its id is derived from the call, so a retry is safe. Throws the Failure
+ * of feedback that was not confirmed.
+ */
+export async function sendExitFeedback(
+  { project_id = '', id: callId, started_at }: TracedCall,
+  { end, endedAtMs }: CallEnd,
+  /** The name of the command, without secrets. */
+  command: string,
+  { options }: CallSettings,
+  flags: FlagValues,
+  context: Context,
+  signal: AbortSignal,
+): Promise<void> {
+  const type = getStringFlag(flags, 'exit-feedback') ?? 'exit';
+  const id = uuidV5(EXIT_FEEDBACK_NAMESPACE, `${callId}/${type}`);
+  const body = {
+    project_id,
+    feedback_id: id,
+    id,
+    feedback_type: type,
+    svc_ref: `svc:///${project_id}/call/${callId}`,
+    payload: { command, ...exitOf(end), duration_ms: endedAtMs - Date.parse(started_at) },
+  };
+  const settings = await resolveCallSettings(feedbackReplaceOperation, flags, context);
+  const bytes = Buffer.from(writeJson(body));
+  await sendBody(feedbackReplaceOperation, bytes, { ...settings, options }, context, signal);
+}
+
+function exitOf(end: ProcessEnd): { exit_code: number | null; signal: string | null } {
+  return typeof end === 'number' ? { exit_code: end, signal: null } : { exit_code: null, signal: end.signal };
+}
