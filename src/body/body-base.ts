@@ -62,10 +62,7 @@ async function readChatBase(
     return prompt;
   }
   const piped = await dependencies.inputs.readStdin();
-  if (words === undefined && looksLikeBody(piped)) {
-    const isEmpty = piped.length === 0;
-    return { whole: labeledStdin(piped), stdinUse: isEmpty ? 'empty' : undefined };
-  }
+  if (words === undefined && looksLikeBody(piped)) return baseOfWhole(labeledStdin(piped));
   const text = pipedText(piped);
   if (words === undefined) return { prompt: text };
   return { prompt: text === '' ? words : `${words}\n\n${text}` };
@@ -74,9 +71,7 @@ async function readChatBase(
 // Empty input counts as a body, so that the error names its missing messages.
 function looksLikeBody(piped: Uint8Array): boolean {
   return (
-    piped.length === 0 ||
-    pipedText(piped) === '' ||
-    /^(?:\xef\xbb\xbf)?\s*\{/.test(Buffer.from(piped.subarray(0, 1024)).toString('latin1'))
+    pipedText(piped) === '' || /^(?:\xef\xbb\xbf)?\s*\{/.test(Buffer.from(piped.subarray(0, 1024)).toString('latin1'))
   );
 }
 

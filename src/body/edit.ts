@@ -2,7 +2,7 @@ import type { Issue } from '../errors.ts';
 import type { StringOrBytes } from '../json/edit.ts';
 import type { JsonNode } from '../json/json-node.ts';
 import type { JsonPath } from '../json/json-path.ts';
-import type { JsonSource } from './json-source.ts';
+import { isIssue, type JsonSource } from './json-source.ts';
 
 /** Where a value came from: what to call it, and the source it stands in if it is JSON of its own. */
 export interface ValueOrigin {
@@ -25,4 +25,9 @@ export interface Edit {
 export interface EditResult {
   readonly edits: readonly Edit[];
   readonly issues: readonly Issue[];
+}
+
+/** The edits that several flags made, and the issues of those that could not become one. */
+export function collectEdits(results: readonly (Edit | Issue)[]): EditResult {
+  return { edits: results.filter((result): result is Edit => !isIssue(result)), issues: results.filter(isIssue) };
 }

@@ -9,7 +9,7 @@ import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag } from '..
 import { rawBytes, rootOf } from '../json/json-node.ts';
 import { formatJsonPath, type JsonPath } from '../json/json-path.ts';
 import type { FlagTarget } from '../operations/flag-target.ts';
-import type { Edit, EditResult } from './edit.ts';
+import { collectEdits, type Edit, type EditResult } from './edit.ts';
 import { fileReferenceHint, fileReferenceLabel, readFileReference } from './file-reference.ts';
 import type { BodyDependencies } from './input-reader.ts';
 import { decodeUtf8Text, isIssue, parseJsonSource, stripFinalNewline } from './json-source.ts';
@@ -20,14 +20,12 @@ export async function fieldEdits(
   flags: FlagValues,
   dependencies: BodyDependencies,
 ): Promise<EditResult> {
-  const edits: Edit[] = [];
-  const issues: Issue[] = [];
+  const results: (Edit | Issue)[] = [];
   for (const [name, field] of Object.entries(fields)) {
     const editOrIssue = await fieldEdit([...path, name], field, flags, dependencies);
-    if (editOrIssue && 'message' in editOrIssue) issues.push(editOrIssue);
-    else if (editOrIssue) edits.push(editOrIssue);
+    if (editOrIssue) results.push(editOrIssue);
   }
-  return { edits, issues };
+  return collectEdits(results);
 }
 
 async function fieldEdit(

@@ -4,7 +4,7 @@ import { JsonPathError } from '../json/edit.ts';
 import { formatJsonPath, type JsonPath, parseJsonPath } from '../json/json-path.ts';
 import type { FlagTarget } from '../operations/flag-target.ts';
 import { type Draft, setDraftPath } from './draft.ts';
-import type { Edit, EditResult } from './edit.ts';
+import { collectEdits, type Edit, type EditResult } from './edit.ts';
 import { isIssue, parseJsonSource } from './json-source.ts';
 
 /**
@@ -12,14 +12,7 @@ import { isIssue, parseJsonSource } from './json-source.ts';
  * `start.op_name` and `op_name` are the same, and `start` is the whole object. Throws usage for an invalid path.
  */
 export function setFlagEdits(target: FlagTarget, words: readonly string[]): EditResult {
-  const edits: Edit[] = [];
-  const issues: Issue[] = [];
-  for (const word of words) {
-    const editOrIssue = parseSetFlag(target, word);
-    if ('message' in editOrIssue) issues.push(editOrIssue);
-    else edits.push(editOrIssue);
-  }
-  return { edits, issues };
+  return collectEdits(words.map((word) => parseSetFlag(target, word)));
 }
 
 function parseSetFlag(target: FlagTarget, word: string): Edit | Issue {

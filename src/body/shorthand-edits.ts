@@ -11,7 +11,7 @@ import { attachmentPart } from './chat/attachment.ts';
 import { type MessageSources, messageEdits } from './chat/message-edits.ts';
 import { responseFormatEdit } from './chat/response-format.ts';
 import type { Draft } from './draft.ts';
-import type { EditResult } from './edit.ts';
+import { collectEdits, type EditResult } from './edit.ts';
 import type { BodyDependencies } from './input-reader.ts';
 
 const noEdits: EditResult = { edits: [], issues: [] };
@@ -79,7 +79,7 @@ async function shorthandEdit(
     }
     case 'reply-schema':
       rejectConflictingFlags(name, 'response_format', flags);
-      return responseFormatEdit(word, dependencies);
+      return collectEdits([await responseFormatEdit(word, dependencies)]);
     default:
       return noEdits;
   }

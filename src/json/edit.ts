@@ -83,18 +83,7 @@ function insertBeforeEnd(
 ): Splice[] {
   const at = last ? endOffset(last) : startOffset(container) + 1;
   const parts = added.flatMap((one, index) => (last || index > 0 ? [',', ...one] : one));
-  return mergeAdjacentStrings(parts).map((text) => ({ start: at, end: at, text }));
-}
-
-// Strings that follow each other are one; bytes may be many and stay where they are.
-function mergeAdjacentStrings(parts: readonly StringOrBytes[]): StringOrBytes[] {
-  const texts: StringOrBytes[] = [];
-  for (const part of parts) {
-    const last = texts.at(-1);
-    if (typeof part === 'string' && typeof last === 'string') texts[texts.length - 1] = last + part;
-    else texts.push(part);
-  }
-  return texts;
+  return parts.map((text) => ({ start: at, end: at, text }));
 }
 
 // The text, and around it the objects and lists that the rest of the path asks for.

@@ -132,6 +132,18 @@ export function firstStringMember(node: JsonNode | undefined, ...names: readonly
   return undefined;
 }
 
+/** The elements of a member that is an array; none where it is absent or anything else. */
+export function itemsAt(node: JsonNode | undefined, name: string): JsonNode[] {
+  const list = getMember(node, name);
+  return list ? Array.from(itemsOf(list)) : [];
+}
+
+/** The value of a member that is a number, as a double; undefined where it is absent or anything else. */
+export function numberMember(node: JsonNode | undefined, name: string): number | undefined {
+  const value = getMember(node, name);
+  return value && kindOf(value) === 'number' ? Number(rawText(value)) : undefined;
+}
+
 /** The bytes of the value exactly as it is written: a part of the document, not a copy of it. */
 export function rawBytes(node: JsonNode): Uint8Array {
   return node.doc.bytes.subarray(startOffset(node), endOffset(node));

@@ -1,4 +1,4 @@
-import { getMember, itemsOf, type JsonNode, kindOf } from './json-node.ts';
+import { getMember, itemsOf, type JsonNode } from './json-node.ts';
 
 /** Where a value is in a document: member names and list indexes from the outside in. */
 export type JsonPath = readonly (string | number)[];
@@ -36,7 +36,7 @@ export function nodeAtPath(root: JsonNode, path: JsonPath): JsonNode | undefined
   let node: JsonNode | undefined = root;
   for (const step of path) {
     if (node === undefined) return undefined;
-    node = typeof step === 'string' ? getMember(node, step) : elementAt(node, step);
+    node = typeof step === 'string' ? getMember(node, step) : Array.from(itemsOf(node))[step];
   }
   return node;
 }
@@ -44,14 +44,4 @@ export function nodeAtPath(root: JsonNode, path: JsonPath): JsonNode | undefined
 /** True when `path` is `prefix` or lies inside it. */
 export function isPathWithin(path: JsonPath, prefix: JsonPath): boolean {
   return prefix.length <= path.length && prefix.every((step, at) => step === path[at]);
-}
-
-function elementAt(list: JsonNode, index: number): JsonNode | undefined {
-  if (kindOf(list) !== 'list') return undefined;
-  let at = 0;
-  for (const item of itemsOf(list)) {
-    if (at === index) return item;
-    at += 1;
-  }
-  return undefined;
 }

@@ -30,27 +30,11 @@ function isUtf16(bytes: Uint8Array): boolean {
   return hasUtf16Mark || first === 0 || second === 0;
 }
 
-function firstInvalidOffset(bytes: Uint8Array): number {
+// Decoding replaces the first invalid sequence, so it begins at the first byte that differs, or just before it.
+function firstInvalidOffset(bytes: Buffer): number {
+  const decoded = Buffer.from(bytes.toString());
   let at = 0;
-  while (at < bytes.length) {
-    const length = sequenceLength(bytes, at);
-    if (length === 0) return at;
-    at += length;
-  }
+  while (at < bytes.length && bytes[at] === decoded[at]) at += 1;
+  while (!isUtf8(bytes.subarray(0, at))) at -= 1;
   return at;
-}
-
-// Lengths and second-byte limits of the well-formed sequences (Unicode, table 3-7); 0 where the sequence is broken.
-function sequenceLength(bytes: Uint8Array, at: number): number {
-  const lead = bytes[at] ?? 0;
-  if (lead < 0x80) return 1;
-  const length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-  if (lead < 0xc2 || lead > 0xf4) return 0;
-  const low = lead === 0xe0 ? 0xa0 : lead === 0xf0 ? 0x90 : 0x80;
-  const high = lead === 0xed ? 0x9f : lead === 0xf4 ? 0x8f : 0xbf;
-  for (let next = 1; next < length; next++) {
-    const byte = bytes[at + next] ?? 0;
-    if (byte < (next === 1 ? low : 0x80) || byte > (next === 1 ? high : 0xbf)) return 0;
-  }
-  return length;
 }

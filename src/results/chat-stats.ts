@@ -1,4 +1,4 @@
-import { getMember, type JsonNode, kindOf, rawText } from '../json/json-node.ts';
+import { getMember, type JsonNode, numberMember } from '../json/json-node.ts';
 
 /** How long an exchange took. */
 export interface ExchangeTiming {
@@ -48,8 +48,6 @@ export function formatChatStats(stats: ChatStats): string {
 }
 
 /** A count of the usage; null where the response has none. */
-export function tokenCount(response: JsonNode, name: string): number | null {
-  const usage = getMember(response, 'usage');
-  const count = usage && kindOf(usage) === 'object' ? getMember(usage, name) : undefined;
-  return count && kindOf(count) === 'number' ? Number(rawText(count)) : null;
+export function tokenCount(response: JsonNode | undefined, name: string): number | null {
+  return numberMember(getMember(response, 'usage'), name) ?? null;
 }

@@ -1,17 +1,23 @@
 import { compactJson } from '../json/format-json.ts';
-import { firstStringMember, getMember, itemsOf, type JsonNode, kindOf, rawText, stringOf } from '../json/json-node.ts';
+import {
+  firstStringMember,
+  getMember,
+  itemsAt,
+  itemsOf,
+  type JsonNode,
+  numberMember,
+  rawText,
+} from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
 
 /** The choices of a chat completion or of one of its chunks. */
 export function completionChoices(completion: JsonNode): JsonNode[] {
-  const choices = getMember(completion, 'choices');
-  return choices ? Array.from(itemsOf(choices)) : [];
+  return itemsAt(completion, 'choices');
 }
 
 /** The index of a choice; 0 where it has none. */
 export function choiceIndex(choice: JsonNode): number {
-  const index = getMember(choice, 'index');
-  return index && kindOf(index) === 'number' ? Number(rawText(index)) : 0;
+  return numberMember(choice, 'index') ?? 0;
 }
 
 /** The choices in the order of their indexes; a server may list them in the order they finished. */
@@ -43,15 +49,12 @@ export function choiceText(message: JsonNode | undefined): string {
 
 /** The text of a message or of a chunk of one: its content, or the text parts of it. */
 export function contentText(message: JsonNode | undefined): string {
-  const content = getMember(message, 'content');
-  if (!content) return '';
-  if (kindOf(content) === 'list') return contentPartsText(content);
-  return kindOf(content) === 'string' ? stringOf(content) : '';
+  return firstStringMember(message, 'content') ?? joinTextParts(itemsAt(message, 'content'));
 }
 
-/** The text parts of an array of content parts, joined. */
-export function contentPartsText(content: JsonNode): string {
-  return Array.from(itemsOf(content), (part) => firstStringMember(part, 'text') ?? '').join('');
+/** The texts of content parts, joined. */
+export function joinTextParts(parts: Iterable<JsonNode>): string {
+  return Array.from(parts, (part) => firstStringMember(part, 'text') ?? '').join('');
 }
 
 /** The types of the parts that have no text. */
@@ -65,12 +68,9 @@ export function unreadableParts(content: JsonNode): string[] {
 export function reasoningText(message: JsonNode | undefined): string {
   const text = firstStringMember(message, 'reasoning') || firstStringMember(message, 'reasoning_content');
   if (text) return text;
-  const content = getMember(message, 'content');
-  if (!content || kindOf(content) !== 'list') return '';
-  return Array.from(itemsOf(content), (part) => {
-    const thinking = getMember(part, 'thinking');
-    return thinking && kindOf(thinking) === 'list' ? contentPartsText(thinking) : firstStringMember(part, 'thinking');
-  }).join('');
+  return itemsAt(message, 'content')
+    .map((part) => firstStringMember(part, 'thinking') ?? joinTextParts(itemsAt(part, 'thinking')))
+    .join('');
 }
 
 /** The text with a line break at its end, unless it has one or is empty. */
@@ -80,6 +80,5 @@ export function ensureFinalNewline(text: string): string {
 
 /** The tool calls of a message. */
 export function toolCalls(message: JsonNode | undefined): JsonNode[] {
-  const calls = getMember(message, 'tool_calls');
-  return calls ? Array.from(itemsOf(calls)) : [];
+  return itemsAt(message, 'tool_calls');
 }

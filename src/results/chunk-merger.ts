@@ -1,8 +1,17 @@
 import type { Field, Fields } from '../fields/field.ts';
-import { getMember, itemsOf, type JsonNode, kindOf, membersOf, rawText, stringOf } from '../json/json-node.ts';
+import {
+  getMember,
+  itemsOf,
+  type JsonNode,
+  kindOf,
+  membersOf,
+  numberMember,
+  rawText,
+  stringOf,
+} from '../json/json-node.ts';
 import { RawJson, writeJson } from '../json/write-json.ts';
-import { contentPartsText, unreadableParts } from './chat-text.ts';
-import { createBoundedText, type MemoryBudget } from './memory-budget.ts';
+import { joinTextParts, unreadableParts } from './chat-text.ts';
+import type { MemoryBudget } from './memory-budget.ts';
 
 /** Merges the chunks of a streamed response into one object. */
 export interface ChunkMerger {
@@ -12,27 +21,24 @@ export interface ChunkMerger {
   readonly toJson: () => string;
 }
 
-export interface ChunkMergerOptions {
-  /** Fields to leave out. */
-  readonly skippedFields?: readonly string[];
-  /** Called with a description of each value that cannot be merged with the others, and is left out. */
-  readonly onUnmerged?: ((description: string) => void) | undefined;
-}
-
-/** A merger that follows the merge rules of the fields; unknown fields keep their last value. */
+/**
+ * A merger that follows the merge rules of the fields; unknown fields keep their last value. `onUnmerged` is called with
+ * a description of each value that cannot be merged with the others, and is left out.
+ */
 export function createChunkMerger(
   fields: Fields,
   budget: MemoryBudget,
-  { skippedFields = [], onUnmerged }: ChunkMergerOptions = {},
+  onUnmerged: (description: string) => void = () => {},
+  skippedFields: readonly string[] = [],
 ): ChunkMerger {
+  const merging: Merging = { budget, onUnmerged };
   const mergers = new Map<string, FieldMerger>();
   return {
     addChunk: (chunk) => {
       for (const { key, value } of membersOf(chunk)) {
         const [name, field] = findField(key, fields);
         if (skippedFields.includes(key) || (name !== key && hasValue(chunk, name))) continue;
-        const merger =
-          mergers.get(name) ?? (budget.tryReserve('') ? createFieldMerger(field, budget, onUnmerged) : undefined);
+        const merger = mergers.get(name) ?? (budget.tryReserve('') ? createFieldMerger(field, merging) : undefined);
         if (!merger) continue;
         mergers.set(name, merger);
         merger.add(value);
@@ -41,6 +47,11 @@ export function createChunkMerger(
     toJson: () =>
       writeJson(Object.fromEntries(Array.from(mergers, ([name, part]) => [name, new RawJson(part.toJson())]))),
   };
+}
+
+interface Merging {
+  readonly budget: MemoryBudget;
+  readonly onUnmerged: (description: string) => void;
 }
 
 interface FieldMerger {
@@ -62,36 +73,32 @@ function findField(key: string, fields: Fields): [name: string, field: Field | u
   return entry ?? [key, undefined];
 }
 
-function createFieldMerger(
-  field: Field | undefined,
-  budget: MemoryBudget,
-  onUnmerged: ChunkMergerOptions['onUnmerged'],
-): FieldMerger {
+function createFieldMerger(field: Field | undefined, merging: Merging): FieldMerger {
   switch (field?.join) {
     case 'first':
-      return singleValueMerger(budget, (before) => before === undefined);
+      return singleValueMerger(merging, (before) => before === undefined);
     case 'concatenate':
-      return stringMerger(budget, 'null', onUnmerged);
+      return stringMerger(merging, 'null');
     case 'concatenate-or-empty':
-      return stringMerger(budget, '""', onUnmerged);
+      return stringMerger(merging, '""');
     case 'append':
-      return arrayMerger(budget);
+      return arrayMerger(merging);
     case 'merge':
-      return field.type === 'object' ? objectMerger(field.fields ?? {}, budget, onUnmerged) : singleValueMerger(budget);
+      return field.type === 'object' ? objectMerger(field.fields ?? {}, merging) : singleValueMerger(merging);
     case 'by-index':
       return field.type === 'list' && field.of.type === 'object'
-        ? indexedMerger(field.of.fields ?? {}, budget, onUnmerged)
-        : singleValueMerger(budget);
+        ? indexedMerger(field.of.fields ?? {}, merging)
+        : singleValueMerger(merging);
     case 'default':
       return { add: () => {}, toJson: () => writeJson(field.default ?? null) };
     default:
-      return singleValueMerger(budget);
+      return singleValueMerger(merging);
   }
 }
 
 // Null stands for "nothing in this piece"; it is kept only where nothing else comes.
 function singleValueMerger(
-  budget: MemoryBudget,
+  { budget }: Merging,
   isAccepted: (before: string | undefined) => boolean = () => true,
 ): FieldMerger {
   let json: string | undefined;
@@ -105,41 +112,38 @@ function singleValueMerger(
 }
 
 // Content may also be an array of parts, of which those with text are joined (docs/contract.md).
-function stringMerger(
-  budget: MemoryBudget,
-  emptyJson: string,
-  onUnmerged: ChunkMergerOptions['onUnmerged'],
-): FieldMerger {
-  const pieces = createBoundedText(budget);
+function stringMerger({ budget, onUnmerged }: Merging, emptyJson: string): FieldMerger {
+  const pieces: string[] = [];
   let hasString = false;
   return {
     add: (value) => {
       const kind = kindOf(value);
       if (kind === 'null') return;
-      if (kind === 'list') for (const type of unreadableParts(value)) onUnmerged?.(`a content part of type ${type}`);
-      else if (kind !== 'string') return onUnmerged?.(`${kind} where text was expected`);
+      if (kind === 'list') for (const type of unreadableParts(value)) onUnmerged(`a content part of type ${type}`);
+      else if (kind !== 'string') return onUnmerged(`${kind} where text was expected`);
       hasString = true;
-      pieces.add(kind === 'list' ? contentPartsText(value) : stringOf(value));
+      const text = kind === 'list' ? joinTextParts(itemsOf(value)) : stringOf(value);
+      if (budget.tryReserve(text)) pieces.push(text);
     },
     toJson: () => (hasString ? JSON.stringify(pieces.join('')) : emptyJson),
   };
 }
 
-function arrayMerger(budget: MemoryBudget): FieldMerger {
-  const items = createBoundedText(budget);
+function arrayMerger({ budget }: Merging): FieldMerger {
+  const items: string[] = [];
   let hasArray = false;
   return {
     add: (value) => {
       if (kindOf(value) !== 'list') return;
       hasArray = true;
-      for (const item of itemsOf(value)) items.add(rawText(item));
+      for (const item of itemsOf(value)) if (budget.tryReserve(rawText(item))) items.push(rawText(item));
     },
     toJson: () => (hasArray ? `[${items.join(',')}]` : 'null'),
   };
 }
 
-function objectMerger(fields: Fields, budget: MemoryBudget, onUnmerged: ChunkMergerOptions['onUnmerged']): FieldMerger {
-  const merger = createChunkMerger(fields, budget, { onUnmerged });
+function objectMerger(fields: Fields, { budget, onUnmerged }: Merging): FieldMerger {
+  const merger = createChunkMerger(fields, budget, onUnmerged);
   let hasObject = false;
   return {
     add: (value) => {
@@ -150,26 +154,19 @@ function objectMerger(fields: Fields, budget: MemoryBudget, onUnmerged: ChunkMer
   };
 }
 
-function indexedMerger(
-  fields: Fields,
-  budget: MemoryBudget,
-  onUnmerged: ChunkMergerOptions['onUnmerged'],
-): FieldMerger {
+function indexedMerger(fields: Fields, { budget, onUnmerged }: Merging): FieldMerger {
   const elements = new Map<number, ChunkMerger>();
   // The index says which element a piece belongs to; where the element has no such member, it goes.
   const skippedFields = Object.hasOwn(fields, 'index') ? [] : ['index'];
   return {
     add: (value) => {
-      let position = 0;
-      for (const item of itemsOf(value)) {
-        const index = getMember(item, 'index');
-        const at = index && kindOf(index) === 'number' ? Number(rawText(index)) : position;
+      for (const [position, item] of Array.from(itemsOf(value)).entries()) {
+        const at = numberMember(item, 'index') ?? position;
         const element =
           elements.get(at) ??
-          (budget.tryReserve('') ? createChunkMerger(fields, budget, { skippedFields, onUnmerged }) : undefined);
+          (budget.tryReserve('') ? createChunkMerger(fields, budget, onUnmerged, skippedFields) : undefined);
         if (element) elements.set(at, element);
         element?.addChunk(item);
-        position += 1;
       }
     },
     toJson: () => {

@@ -1,4 +1,4 @@
-import { firstStringMember, getMember, itemsOf, type JsonNode, kindOf, rawText, rootOf } from '../json/json-node.ts';
+import { firstStringMember, getMember, itemsAt, type JsonNode, numberMember, rootOf } from '../json/json-node.ts';
 import type { JsonDocument } from '../json/parse-json.ts';
 import type { TextStyle } from '../output/text-style.ts';
 import { chatText, choicesByIndex } from './chat-text.ts';
@@ -10,7 +10,7 @@ import type { StyledText } from './print-result.ts';
  */
 export function logprobsView(doc: JsonDocument): StyledText[] {
   const root = rootOf(doc);
-  const tokens = choicesByIndex(root).flatMap((choice) => listAt(getMember(choice, 'logprobs'), 'content'));
+  const tokens = choicesByIndex(root).flatMap((choice) => itemsAt(getMember(choice, 'logprobs'), 'content'));
   if (tokens.length === 0) return [{ text: chatText(root) }];
   const colored = tokens.map((token) => styled(tokenText(token), probability(token)));
   return [...colored, { text: '\n\n' }, ...tokens.flatMap(tokenLine)];
@@ -18,7 +18,7 @@ export function logprobsView(doc: JsonDocument): StyledText[] {
 
 function tokenLine(token: JsonNode): StyledText[] {
   const chosen = tokenText(token);
-  const alternatives = listAt(token, 'top_logprobs').filter((other) => tokenText(other) !== chosen);
+  const alternatives = itemsAt(token, 'top_logprobs').filter((other) => tokenText(other) !== chosen);
   const rest = alternatives.map((other) => `  ${JSON.stringify(tokenText(other))} ${percent(probability(other))}`);
   return [
     styled(`${percent(probability(token))} ${JSON.stringify(chosen)}`, probability(token)),
@@ -37,15 +37,9 @@ function percent(chance: number): string {
 }
 
 function probability(token: JsonNode): number {
-  const logprob = getMember(token, 'logprob');
-  return logprob && kindOf(logprob) === 'number' ? Math.exp(Number(rawText(logprob))) : 0;
+  return Math.exp(numberMember(token, 'logprob') ?? Number.NEGATIVE_INFINITY);
 }
 
 function tokenText(token: JsonNode): string {
   return firstStringMember(token, 'token') ?? '';
-}
-
-function listAt(node: JsonNode | undefined, name: string): JsonNode[] {
-  const list = node && kindOf(node) === 'object' ? getMember(node, name) : undefined;
-  return list && kindOf(list) === 'list' ? Array.from(itemsOf(list)) : [];
 }

@@ -24,23 +24,6 @@ export function createMemoryBudget(maxBytes: number): MemoryBudget {
   };
 }
 
-/** Texts in the order they come, as far as there is room. */
-export interface BoundedText {
-  readonly add: (text: string) => void;
-  readonly join: (separator: string) => string;
-}
-
-/** Nothing yet, to be gathered in a room. */
-export function createBoundedText(budget: MemoryBudget): BoundedText {
-  const pieces: string[] = [];
-  return {
-    add: (text) => {
-      if (budget.tryReserve(text)) pieces.push(text);
-    },
-    join: (separator) => pieces.join(separator),
-  };
-}
-
 function stringBytes(text: string): number {
   return Buffer.byteLength(text) + STRING_OVERHEAD_BYTES;
 }

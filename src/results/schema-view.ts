@@ -1,5 +1,5 @@
 import { indentJson } from '../json/format-json.ts';
-import { firstStringMember, getMember, itemsOf, rootOf } from '../json/json-node.ts';
+import { firstStringMember, itemsAt, rootOf } from '../json/json-node.ts';
 import { type JsonDocument, parseJson } from '../json/parse-json.ts';
 import { type JsonValue, writeJson } from '../json/write-json.ts';
 
@@ -17,8 +17,7 @@ export function schemaViewText(view: string): (doc: JsonDocument) => string {
 
 /** The paths of a feedback schema with their types, in the order of the response. */
 export function payloadTypes(doc: JsonDocument): [path: string, type: string][] {
-  const paths = getMember(rootOf(doc), 'paths');
-  return Array.from(paths ? itemsOf(paths) : [], (row) => [
+  return itemsAt(rootOf(doc), 'paths').map((row) => [
     firstStringMember(row, 'json_path') ?? '',
     firstStringMember(row, 'value_type') ?? 'unknown',
   ]);
@@ -31,16 +30,15 @@ interface PathNode {
 }
 type PathTree = Map<string, PathNode>;
 
-const MAX_NESTED_KEYS = 100;
+// Of a path that is longer, the type is that of the deepest key.
+const MAX_NESTED_KEYS = 101;
 
 function nestPaths(paths: readonly (readonly [path: string, type: string])[]): PathTree {
   const root: PathTree = new Map();
   for (const [path, type] of paths) {
-    const keys = path.split('.');
-    const nested = [...keys.slice(0, MAX_NESTED_KEYS), ...keys.slice(MAX_NESTED_KEYS, MAX_NESTED_KEYS + 1)];
     let tree = root;
     let node: PathNode | undefined;
-    for (const key of nested) {
+    for (const key of path.split('.').slice(0, MAX_NESTED_KEYS)) {
       node = tree.get(key) ?? { types: new Set(), keys: new Map() };
       tree.set(key, node);
       tree = node.keys;

@@ -37,7 +37,7 @@ export async function showStream(
   const memoryBudget = createMemoryBudget(MAX_STREAM_BYTES);
   const unmerged = new Set<string>();
   const onUnmerged = (description: string): void => void unmerged.add(description);
-  const merged = createChunkMerger(operation.reply, memoryBudget, { onUnmerged });
+  const merged = createChunkMerger(operation.reply, memoryBudget, onUnmerged);
   const livePrinter =
     isChatText(view) && requestedChoices === 1 ? createLiveTextPrinter(sink.writer, context.report) : undefined;
   let hasChunk = false;

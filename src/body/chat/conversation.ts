@@ -8,7 +8,7 @@ import {
   firstStringMember,
   getMember,
   isTrue,
-  itemsOf,
+  itemsAt,
   type JsonNode,
   kindOf,
   rawText,
@@ -72,8 +72,7 @@ async function readMessages(path: string, displayPath: string, read: InputReader
 /** The messages of a body and of the response, as a JSON array with one per line; undefined without a response message. */
 export function messagesAfterResponse(body: JsonNode, response: JsonNode | undefined): string | undefined {
   if (!response || kindOf(response) !== 'object') return undefined;
-  const messagesNode = getMember(body, 'messages');
-  const messages = messagesNode ? Array.from(itemsOf(messagesNode)) : [];
+  const messages = itemsAt(body, 'messages');
   const last = messages.at(-1);
   // A prefilled message and its continuation are one message, unless the response echoes the beginning.
   const isContinued = isTrue(getMember(body, 'continue_final_message')) && last !== undefined;

@@ -1,8 +1,8 @@
 import { basename } from 'node:path';
-import { usageFailure } from '../../errors.ts';
+import { type Issue, usageFailure } from '../../errors.ts';
 import { firstStringMember, kindOf, rootOf } from '../../json/json-node.ts';
 import { RawJson, writeJson } from '../../json/write-json.ts';
-import type { EditResult } from '../edit.ts';
+import type { Edit } from '../edit.ts';
 import { fileReferenceHint, fileReferenceLabel, readFileReference } from '../file-reference.ts';
 import type { BodyDependencies } from '../input-reader.ts';
 import { isIssue, type JsonSource, parseJsonSource } from '../json-source.ts';
@@ -11,17 +11,13 @@ import { isIssue, type JsonSource, parseJsonSource } from '../json-source.ts';
  * `response_format` for the JSON Schema in `@file` (or given as JSON). Its name is the schema's title, else that of the
  * file, in the characters servers take for a name.
  */
-export async function responseFormatEdit(word: string, dependencies: BodyDependencies): Promise<EditResult> {
+export async function responseFormatEdit(word: string, dependencies: BodyDependencies): Promise<Edit | Issue> {
   const label = fileReferenceLabel(word) ?? '--json-schema';
   const source = parseJsonSource(label, word.startsWith('@') ? await readFileReference(word, dependencies) : word);
-  if (isIssue(source))
-    return {
-      edits: [],
-      issues: [{ ...source, path: 'response_format', message: source.message + fileReferenceHint(word) }],
-    };
+  if (isIssue(source)) return { ...source, path: 'response_format', message: source.message + fileReferenceHint(word) };
   const schema = new RawJson(source.doc.bytes.toString().trim());
   const text = writeJson({ type: 'json_schema', json_schema: { name: schemaName(source, word), schema } });
-  return { edits: [{ path: ['response_format'], text, origin: { label } }], issues: [] };
+  return { path: ['response_format'], text, origin: { label } };
 }
 
 function schemaName({ doc, label }: JsonSource, word: string): string {

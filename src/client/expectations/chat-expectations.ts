@@ -23,48 +23,52 @@ export async function readChatExpectations(
   flags: FlagValues,
   read: (path: string) => Promise<Uint8Array>,
 ): Promise<ChatExpectations | undefined> {
-  const checks = [
+  const schema = getStringFlag(flags, 'expect-schema');
+  const finish = getStringFlag(flags, 'expect-finish');
+  const latency = getStringFlag(flags, 'expect-max-latency');
+  const checks: ExpectationCheck[] = [
     ...getArrayFlag(flags, 'expect-text').map((value) => textCheck('text', value)),
     ...getArrayFlag(flags, 'expect-not').map((value) => textCheck('not', value)),
-    ...(await schemaChecks(getStringFlag(flags, 'expect-schema'), read)),
-    ...finishChecks(getStringFlag(flags, 'expect-finish')),
-    ...latencyChecks(getStringFlag(flags, 'expect-max-latency')),
+    ...(schema === undefined ? [] : [await schemaCheck(schema, read)]),
+    ...(finish === undefined ? [] : [finishCheck(finish)]),
+    ...(latency === undefined ? [] : [latencyCheck(latency)]),
   ];
-  return checks.length === 0
-    ? undefined
-    : (response, milliseconds) => checks.map((check) => check(response, milliseconds));
+  if (checks.length === 0) return undefined;
+  return (response, milliseconds) =>
+    checks.map(({ expect, value, problemOf }) => {
+      const actual = problemOf(response, milliseconds);
+      return { expect, value, passed: actual === undefined, ...(actual === undefined ? {} : { actual }) };
+    });
 }
 
 /** The Failure `guard` of expectations that a response does not meet; undefined where it meets all. */
 export function expectationFailure(results: readonly ExpectationResult[], facts: FailureFacts): Failure | undefined {
   const failed = results.filter(({ passed }) => !passed);
   if (failed.length === 0) return undefined;
-  const list = failed.map(describeExpectation).join('; ');
-  return new Failure('guard', `${failed.length === 1 ? 'expectation' : 'expectations'} failed: ${list}`, {
+  const list = failed.map(({ expect, value, actual }) => `--expect-${expect.replace('_', '-')} ${value}: ${actual}`);
+  return new Failure('guard', `${failed.length === 1 ? 'expectation' : 'expectations'} failed: ${list.join('; ')}`, {
     ...facts,
     applied: 'yes',
   });
 }
 
-function describeExpectation({ expect, value, actual = '' }: ExpectationResult): string {
-  const flag = `--expect-${expect.replace('_', '-')} ${value}`;
-  return `${flag}: ${actual}`;
+interface ExpectationCheck extends Pick<ExpectationResult, 'expect' | 'value'> {
+  /** What the response has instead; undefined where it is as expected. */
+  readonly problemOf: (response: JsonNode, milliseconds: number) => string | undefined;
 }
-
-type ExpectationCheck = (response: JsonNode, milliseconds: number) => ExpectationResult;
 
 const MAX_ACTUAL_CHARS = 200;
 
 function textCheck(expect: 'text' | 'not', value: string): ExpectationCheck {
   const pattern = compilePattern(expect, value);
-  return (response) => {
-    const texts = responseTexts(response);
-    const wrong = texts.find((text) => pattern.test(text) !== (expect === 'text'));
-    if (wrong === undefined) return { expect, value, passed: true };
-    const found = expect === 'not' ? (pattern.exec(wrong)?.[0] ?? '') : wrong;
-    const problem = expect === 'not' ? 'the text contains' : 'no match in';
-    return { expect, value, passed: false, actual: `${problem} ${JSON.stringify(found.slice(0, MAX_ACTUAL_CHARS))}` };
+  const problemOf = (response: JsonNode): string | undefined => {
+    const wrong = responseTexts(response).find((text) => pattern.test(text) !== (expect === 'text'));
+    if (wrong === undefined) return undefined;
+    return expect === 'not'
+      ? `the text contains ${quoteStart(pattern.exec(wrong)?.[0] ?? '')}`
+      : `no match in ${quoteStart(wrong)}`;
   };
+  return { expect, value, problemOf };
 }
 
 function compilePattern(expect: string, value: string): RegExp {
@@ -78,24 +82,20 @@ function compilePattern(expect: string, value: string): RegExp {
   }
 }
 
-async function schemaChecks(
-  value: string | undefined,
-  read: (path: string) => Promise<Uint8Array>,
-): Promise<ExpectationCheck[]> {
-  if (value === undefined) return [];
+async function schemaCheck(value: string, read: (path: string) => Promise<Uint8Array>): Promise<ExpectationCheck> {
   const { createJsonSchemaCheck } = await import('../../local-service/model/smallest-value.ts');
   const schemaText = value.startsWith('@') ? Buffer.from(await read(value.slice(1))).toString() : value;
   const check = parseSchema(() => createJsonSchemaCheck(schemaText));
-  return [
-    (response) => {
-      for (const text of responseTexts(response)) {
-        const isJson = tryParseJson(Buffer.from(text)) !== undefined;
-        const problem = isJson ? check(text) : `not JSON: ${JSON.stringify(text.slice(0, MAX_ACTUAL_CHARS))}`;
-        if (problem !== undefined) return { expect: 'schema', value, passed: false, actual: problem };
-      }
-      return { expect: 'schema', value, passed: true };
-    },
-  ];
+  const textProblem = (text: string): string | undefined =>
+    tryParseJson(Buffer.from(text)) ? check(text) : `not JSON: ${quoteStart(text)}`;
+  return {
+    expect: 'schema',
+    value,
+    problemOf: (response) =>
+      responseTexts(response)
+        .map(textProblem)
+        .find((problem) => problem !== undefined),
+  };
 }
 
 function parseSchema<T>(parse: () => T): T {
@@ -107,28 +107,24 @@ function parseSchema<T>(parse: () => T): T {
   }
 }
 
-function finishChecks(value: string | undefined): ExpectationCheck[] {
-  if (value === undefined) return [];
-  return [
-    (response) => {
-      const reasons = choicesByIndex(response).map((choice) => firstStringMember(choice, 'finish_reason') ?? 'null');
-      const wrong = reasons.find((reason) => reason !== value);
-      const actual = wrong === undefined ? {} : { actual: `finish_reason is ${wrong}` };
-      return { expect: 'finish', value, passed: wrong === undefined, ...actual };
-    },
-  ];
+function finishCheck(value: string): ExpectationCheck {
+  const problemOf = (response: JsonNode): string | undefined => {
+    const reasons = choicesByIndex(response).map((choice) => firstStringMember(choice, 'finish_reason') ?? 'null');
+    const wrong = reasons.find((reason) => reason !== value);
+    return wrong === undefined ? undefined : `finish_reason is ${wrong}`;
+  };
+  return { expect: 'finish', value, problemOf };
 }
 
-function latencyChecks(value: string | undefined): ExpectationCheck[] {
-  if (value === undefined) return [];
+function latencyCheck(value: string): ExpectationCheck {
   const limitMs = parseDurationMs('--expect-max-latency', value);
-  return [
-    (_, milliseconds) => {
-      const passed = milliseconds <= limitMs;
-      const actual = passed ? {} : { actual: `the response took ${(milliseconds / 1000).toFixed(2)} s` };
-      return { expect: 'max_latency', value, passed, ...actual };
-    },
-  ];
+  const problemOf = (_: JsonNode, milliseconds: number): string | undefined =>
+    milliseconds <= limitMs ? undefined : `the response took ${(milliseconds / 1000).toFixed(2)} s`;
+  return { expect: 'max_latency', value, problemOf };
+}
+
+function quoteStart(text: string): string {
+  return JSON.stringify(text.slice(0, MAX_ACTUAL_CHARS));
 }
 
 function responseTexts(response: JsonNode): string[] {

@@ -6,9 +6,9 @@ import { appendToHistory, type HistoryMode, requestHistoryFile } from '../../cli
 import { recordIds } from '../../client/idempotency.ts';
 import { redactSecretFields } from '../../client/prepared-request.ts';
 import type { Context } from '../../context.ts';
-import { type Failure, toFailure } from '../../errors.ts';
+import { toFailure } from '../../errors.ts';
 import { type FlagValues, getBooleanFlag, getStringFlag } from '../../flag.ts';
-import { firstStringMember, rawText, rootOf } from '../../json/json-node.ts';
+import { firstStringMember, type JsonNode, rawText, rootOf } from '../../json/json-node.ts';
 import type { JsonDocument } from '../../json/parse-json.ts';
 import { type JsonValue, RawJson } from '../../json/write-json.ts';
 import type { Operation } from '../../operations/operation.ts';
@@ -71,21 +71,17 @@ export async function openResponseHooks(
       await junit?.save();
       const isSent = response !== undefined || (failure?.facts.attempts ?? 0) > 0;
       if (history === 'off' || !isSent) return;
-      const record = historyRecord({
-        operation,
-        draft,
-        response,
-        status: timing?.status,
-        failure,
-        hasBodies: history === 'bodies',
-      });
+      const status = failure?.facts.status ?? timing?.status ?? null;
       const url = destination.isLocal ? 'local' : (destination.url?.href ?? '');
       await appendToHistory(requestHistoryFile(runtime), {
         time: new Date(startedAt).toISOString(),
         command: operation.command.join(' '),
         url,
         ms: Math.round(milliseconds),
-        ...record,
+        status,
+        exit_code: failure?.exitCode ?? 0,
+        applied: failure?.facts.applied ?? 'yes',
+        ...recordedContent(operation, draft, response && rootOf(response), history === 'bodies'),
       }).catch((historyError: unknown) => report.warn(`the history: ${toFailure(historyError).message}`));
     },
   };
@@ -98,32 +94,22 @@ function textOfFlags(flags: FlagValues): ResultView['textOf'] {
   return getBooleanFlag(flags, 'logprobs-view') ? logprobsView : undefined;
 }
 
-interface RecordedRequest {
-  readonly operation: Operation;
-  readonly draft: Draft;
-  readonly response: JsonDocument | undefined;
-  readonly status: number | undefined;
-  readonly failure: Failure | undefined;
-  readonly hasBodies: boolean;
-}
-
-function historyRecord({ operation, draft, response, status, failure, hasBodies }: RecordedRequest): {
-  readonly [name: string]: JsonValue;
-} {
-  const root = response && rootOf(response);
-  const id = root && firstStringMember(root, 'id');
+function recordedContent(
+  operation: Operation,
+  draft: Draft,
+  response: JsonNode | undefined,
+  hasBodies: boolean,
+): { readonly [name: string]: JsonValue } {
+  const id = firstStringMember(response, 'id');
   const ids = recordIds(operation, rootOf(draft.doc));
   return {
-    status: failure?.facts.status ?? status ?? null,
-    exit_code: failure?.exitCode ?? 0,
-    applied: failure?.facts.applied ?? 'yes',
     ids: { ...ids, ...(id === undefined || Object.values(ids).includes(id) ? {} : { response: id }) },
-    prompt_tokens: root ? tokenCount(root, 'prompt_tokens') : null,
-    completion_tokens: root ? tokenCount(root, 'completion_tokens') : null,
+    prompt_tokens: tokenCount(response, 'prompt_tokens'),
+    completion_tokens: tokenCount(response, 'completion_tokens'),
     ...(hasBodies
       ? { request: new RawJson(singleLine(redactSecretFields(draft, operation, (name) => `[${name}]`))) }
       : {}),
-    ...(hasBodies && root ? { response: new RawJson(singleLine(rawText(root))) } : {}),
+    ...(hasBodies && response ? { response: new RawJson(singleLine(rawText(response))) } : {}),
   };
 }
 
