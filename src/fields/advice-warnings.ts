@@ -3,7 +3,7 @@ import { compareNumberLiterals } from '../json/number-literal.ts';
 import { type Advice, flagName } from './field.ts';
 import { hasFormat, stringFormats } from './string-formats.ts';
 
-/** The fields of an object by name, of duplicates the last. */
+/** The fields of an object by name; of duplicates, the last one. */
 export type SiblingValues = ReadonlyMap<string, JsonNode>;
 
 /** Warnings about values that servers accept and then use or store differently. */
@@ -19,7 +19,7 @@ export function qualityWarnings(node: JsonNode, { wants, keeps }: Advice, siblin
   ];
 }
 
-/** Why servers reject a value that the interface allows, beside these fields. */
+/** Why servers reject a value that the interface allows, given its siblings. */
 export function rejectionWarnings(node: JsonNode, advice: Advice, siblings: SiblingValues): string[] {
   const warnings: string[] = [];
   const kind = kindOf(node);

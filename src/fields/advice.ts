@@ -6,10 +6,7 @@ import { closestMatch } from './closest-match.ts';
 import type { Field, Fields } from './field.ts';
 import type { Finding, PendingFinding } from './finding.ts';
 
-/**
- * Adds what the interface allows in a field and is likely a mistake, all as warnings: deprecated fields, and what real
- * servers reject (docs/servers.md).
- */
+/** Adds warnings about valid fields that are likely mistakes: deprecated ones, and values that real servers reject (docs/servers.md). */
 export function adviseField(
   name: string,
   field: Field,
@@ -58,7 +55,7 @@ export function missingFieldFinding(object: JsonNode, name: string, path: JsonPa
   return { level: 'warning', code: 'missing', offset: startOffset(object), describe };
 }
 
-// A number outside the printed range is an error, which says all there is to say.
+// A number outside of the printed range is an error already.
 function isOutsideRange(node: JsonNode, field: Field): boolean {
   if (kindOf(node) !== 'number' || !('min' in field)) return false;
   const { min, max } = field;

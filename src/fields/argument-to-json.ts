@@ -1,8 +1,8 @@
 import type { Shape } from './field.ts';
 
 /**
- * The JSON text of one word of a command line, or undefined where it cannot be such a value: an integer takes digits,
- * a number what JSON calls a number. Both stay as typed; text is literal, so `null` and `@x` are those characters.
+ * The JSON text of one argument, or undefined if it does not have the type: an integer is digits, a number is a JSON
+ * number. Both stay as typed; strings are literal, `null` and `@x` included.
  */
 export function argumentToJson({ type }: Shape, argument: string): string | undefined {
   switch (type) {

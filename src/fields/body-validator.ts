@@ -7,13 +7,13 @@ import { createSchemaInspector } from './schema-validator.ts';
 /** Returns the errors and warnings of a body, in the order of the text. */
 export type BodyValidator = (root: JsonNode) => Finding[];
 
-/** The validator of a body, for the command line, batches and the local service alike: of each kind the first hundred findings. */
+/** The one validator of bodies: command line, batches and local service use it. It returns the first hundred findings of each kind. */
 export function createBodyValidator(fields: Fields): BodyValidator {
   const inspect = createBodyInspector(fields);
   return (root) => firstOfEachKind(inspect(root));
 }
 
-/** All findings of a body or a part of one, in no order. */
+/** All findings of a body or of a part of one, unordered. */
 export function createBodyInspector(fields: Fields): (root: JsonNode) => PendingFinding[] {
   // Created for the first body: most operations of a service are never called.
   let inspectSchema: ((root: JsonNode) => PendingFinding[]) | undefined;

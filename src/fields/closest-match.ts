@@ -1,8 +1,8 @@
-/** The candidate that a misspelt word most likely means, or undefined when none is near. */
+/** The candidate closest to a misspelled word, or undefined if none is close. */
 export function closestMatch(word: string, candidates: Iterable<string>): string | undefined {
   const normalized = normalizeName(word);
   let best: string | undefined;
-  // A third of the letters may be wrong, so that short words are not mistaken for each other.
+  // At most a third of the letters may differ, so that short words do not match each other.
   let minDistance = Math.floor(Math.max(normalized.length, 3) / 3) + 1;
   for (const candidate of candidates) {
     const distance = editDistance(normalized, normalizeName(candidate), minDistance);
@@ -11,12 +11,12 @@ export function closestMatch(word: string, candidates: Iterable<string>): string
   return best;
 }
 
-// `topK`, `top-k` and `top_k` are one name to a person.
+// People take `topK`, `top-k` and `top_k` for the same name.
 function normalizeName(word: string): string {
   return word.toLowerCase().replace(/[-_]/g, '');
 }
 
-// Optimal string alignment: insertions, deletions, substitutions and swapped neighbours; `limit` or more is as good as far.
+// Optimal string alignment distance: insertions, deletions, substitutions and transpositions. From `limit` on it is inexact.
 function editDistance(a: string, b: string, limit: number): number {
   if (Math.abs(a.length - b.length) >= limit) return limit;
   let beforeLast: number[] = [];

@@ -22,7 +22,7 @@ function flagKind(shape: Shape): Flag['takes'] {
   return shape.type === 'list' && isScalar(shape.of) ? 'values' : 'value';
 }
 
-/** True for values that fit one argument; a shape that the interface leaves open counts as text. */
+/** True for values that fit one argument; a shape that the interface does not show counts as text. */
 export function isScalar({ type }: Shape): boolean {
   return type === 'string' || type === 'integer' || type === 'number' || type === 'json';
 }

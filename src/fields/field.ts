@@ -24,23 +24,23 @@ export type ShapeKind = Shape['type'];
 
 /**
  * What real servers reject although the interface allows it (docs/servers.md): the client warns and sends, the local
- * service rejects. `wants` and `keeps` are accepted by all of them, but the record loses value.
+ * service rejects. Values that violate `wants` or `keeps` are accepted by all servers, but the record loses value.
  */
 export interface Advice {
   readonly required?: true;
   readonly min?: number | bigint;
   readonly max?: number | bigint;
-  /** Greater than this, not equal to it. */
+  /** The value must be greater than this. */
   readonly above?: number;
   readonly format?: StringFormat;
-  /** Most bytes of the value's JSON text. */
+  /** The maximum length of the value's JSON text in bytes. */
   readonly bytes?: number;
   readonly notEmpty?: true;
-  /** A sibling that must be present, and neither false nor null. */
+  /** A sibling that must be present and neither false nor null. */
   readonly needs?: string;
-  /** A sibling without which the record has little use, and why. */
+  /** A sibling without which the record is of little use, and the reason. */
   readonly wants?: { readonly member: string; readonly why: string };
-  /** Beyond this many bytes the service silently stores a replacement. */
+  /** The length in bytes above which the service silently stores a replacement. */
   readonly keeps?: number;
   /** Siblings that must be absent, false or null. */
   readonly conflicts?: readonly string[];
@@ -52,9 +52,9 @@ export interface Advice {
 export type AutofillKind = 'call-id' | 'trace-id' | 'parent-id' | 'now' | 'empty' | 'project' | 'model';
 
 /**
- * How the chunks of a streamed response become one value: the first or the last that is not null, arrays one after the
- * other, strings one after the other (`concatenate-or-empty`: an empty one for nothing but nulls), field by field,
- * element by `index`, or always the default.
+ * How the chunks of a streamed response are merged: the first or the last value that is not null, arrays appended, strings
+ * concatenated (`concatenate-or-empty`: an empty string if all are null), objects field by field, elements by `index`, or
+ * always the default.
  */
 export type MergeRule =
   | 'first'
@@ -66,37 +66,37 @@ export type MergeRule =
   | 'by-index'
   | 'default';
 
-/** One field of a body or response: what flags, help, checks, schemas, completions and the local service derive from. */
+/** One field of a body or response. Flags, help, checks, schemas, completion and the local service derive from it. */
 export type Field = Shape & {
   readonly summary: string;
-  /** The summary without words about svc itself, for the OpenAPI document. */
+  /** The summary for the OpenAPI document, if the other one is about svc. */
   readonly serviceSummary?: string;
   readonly required?: true;
-  /** The service's value when the field is absent; shown, never sent. */
+  /** The value that the service assumes for an absent field; shown, never sent. */
   readonly default?: JsonValue;
   /** What to use instead of a deprecated field. */
   readonly deprecated?: string;
-  /** One letter for its flag. */
+  /** The short flag, one letter. */
   readonly short?: string;
-  /** One of the few that most requests use: help lists these first. */
+  /** Most requests use it: help lists it first. */
   readonly common?: true;
   /** The heading in help that lists its flag, unless it is required or common. */
   readonly topic?: string;
-  /** Only the service sets it: no flag, and a value from a client is an error. */
+  /** Only the service sets it: it has no flag, and a value from a client is an error. */
   readonly filledByService?: true;
   /** Never shown, and never accepted as an argument. */
   readonly secret?: true;
-  /** A sibling boolean that must not be true together with this one. */
+  /** A boolean sibling that must not be true together with this one. */
   readonly excludes?: string;
   /** Forms that most servers accept beyond the interface (docs/servers.md): svc warns and sends them. */
   readonly wider?: readonly Shape[];
   readonly advice?: Advice;
   readonly fill?: AutofillKind;
-  /** A sibling that, when present and not null, prevents the fill. */
+  /** Not filled in if this sibling is present and not null. */
   readonly fillUnless?: string;
   /** Its flag also accepts an age instead of a time: `7d` is seven days ago. */
   readonly age?: true;
-  /** A realistic value; without it one is made from the shape. */
+  /** A realistic value; otherwise one is generated from the shape. */
   readonly sample?: JsonValue;
   readonly join?: MergeRule;
   /** Other names on some servers; where both exist they hold the same value. */

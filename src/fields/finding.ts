@@ -1,6 +1,6 @@
 import type { JsonPath } from '../json/json-path.ts';
 
-/** A problem of a body or response. An error breaks the interface; a warning is legal but likely a mistake. */
+/** A problem in a body or response. An error violates the interface; a warning is valid but likely a mistake. */
 export interface Finding {
   readonly path: JsonPath;
   readonly level: 'error' | 'warning';
@@ -16,31 +16,31 @@ export interface Finding {
     | 'deprecated'
     | 'duplicate';
   readonly message: string;
-  /** The message where the value came from a flag, which cannot express everything a body can. */
+  /** The message if the value came from a flag, which cannot express every value of a body. */
   readonly flagMessage?: string;
-  /** How many more findings of its kind are only counted; its message says so. */
+  /** The number of further findings of its kind that are only counted; the message states it. */
   readonly more?: number;
 }
 
-/** A finding whose message is made only if it is reported: a body may have a million. */
+/** A finding whose message is created only if it is reported: a body may have a million findings. */
 export interface PendingFinding extends Pick<Finding, 'level' | 'code'> {
-  /** The offset of the value it is about; of a missing field, that of its object. */
+  /** The offset of the value, or, for a missing field, of its object. */
   readonly offset: number;
   readonly describe: () => Pick<Finding, 'path' | 'message' | 'flagMessage'>;
 }
 
-// Of each kind: enough to see what is wrong.
+// Enough to see what is wrong.
 const MAX_FINDINGS_PER_KIND = 100;
 
-/** A finding that is reported, and how many more of its kind are only counted. */
+/** A finding that is reported, and the number of further findings of its kind. */
 export type ReportedFinding<T> = T & Pick<Finding, 'level' | 'code' | 'message' | 'more'>;
 
-/** Collects any number of findings: of each kind the first hundred are described and kept, the others counted. */
+/** Collects any number of findings: keeps the first hundred of each kind and counts the others. */
 export interface FindingCollector<T> {
-  /** How many there are. */
+  /** The number of findings, those that are only counted included. */
   readonly count: () => number;
   readonly add: (kind: Pick<PendingFinding, 'level' | 'code'>, describe: () => T) => void;
-  /** Those that are kept, in the order they came. */
+  /** The findings that are kept, in the order in which they were added. */
   readonly findings: () => ReportedFinding<T>[];
 }
 
@@ -64,7 +64,7 @@ export function createFindingCollector<T extends { readonly message: string }>()
   };
 }
 
-/** The findings in the order of the text: of each kind the first hundred, and how many more there are. */
+/** The findings in the order of the text: the first hundred of each kind, and the number of others. */
 export function firstOfEachKind(pendingFindings: readonly PendingFinding[]): Finding[] {
   const collector = createFindingCollector<ReturnType<PendingFinding['describe']>>();
   for (const pending of [...pendingFindings].sort((left, right) => left.offset - right.offset))

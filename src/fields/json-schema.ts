@@ -2,7 +2,7 @@ import { type JsonValue, writeJson } from '../json/write-json.ts';
 import type { Field, Fields, Shape } from './field.ts';
 import { type StringFormat, stringFormats } from './string-formats.ts';
 
-/** What a schema is for. */
+/** The purpose of a schema. */
 export type SchemaPurpose = 'validation' | 'openapi-body' | 'openapi-response';
 
 type JsonSchemaObject = { readonly [key: string]: JsonValue | undefined };
@@ -34,7 +34,7 @@ function fieldSchema(field: Field, purpose: SchemaPurpose): JsonSchemaObject {
   return {
     description: isOpenApi ? serviceDescription(field) : field.summary,
     ...(field.filledByService ? { type: 'null', readOnly: true } : shapeSchema(field, purpose)),
-    // Generators of types make every field with a default a required one.
+    // Type generators make every field with a default required.
     default: isOpenApi ? undefined : field.default,
     ...(isOpenApi && sample !== undefined ? { examples: [sample] } : {}),
     deprecated: field.deprecated ? true : undefined,
@@ -81,6 +81,6 @@ function formatSchema(format: StringFormat, purpose: SchemaPurpose): JsonSchemaO
   if (purpose === 'validation') return { pattern };
   const isStandard = format === 'date-time' || format === 'uuid';
   if (!isStandard) return { pattern, examples: [sample] };
-  // Mock servers that make up a response cannot follow a pattern and a format at once.
+  // Mock servers that generate responses cannot satisfy a pattern and a format at once.
   return { ...(purpose === 'openapi-body' ? { pattern } : {}), format, examples: [sample] };
 }

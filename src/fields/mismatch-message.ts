@@ -6,13 +6,13 @@ import { referenceKind, stringFormats } from './string-formats.ts';
 // A finding should fit on a line.
 const MAX_SHOWN_CHARS = 40;
 
-/** What a shape accepts, as the end of a sentence: `an integer from 1 to 5000 or null`; of a flag without null. */
+/** The values that a shape accepts: `an integer from 1 to 5000 or null`; for a flag, without null. */
 export function describeShape(shape: Shape, isFlag = false): string {
   const description = describeNonNullShape(shape);
   return shape.nullable && !isFlag ? `${description} or null` : description;
 }
 
-/** How the value at a path breaks the shape of the whole: `must be an array, not "x"`; a secret value is not shown. */
+/** Why the value at a path does not match the shape of the whole: `must be an array, not "x"`; secrets are not shown. */
 export function mismatchMessage(rootShape: Shape, path: JsonPath, node: JsonNode, isFlag = false): string {
   const shape: Shape & { readonly filledByService?: true; readonly secret?: true } = shapeAtPath(rootShape, path);
   if (shape.filledByService) return 'is set by the service only; remove it';

@@ -2,7 +2,7 @@ import type { JsonValue } from '../json/write-json.ts';
 import type { Field, Fields, Shape } from './field.ts';
 import { stringFormats } from './string-formats.ts';
 
-/** The smallest object that passes without a warning: what the interface or most servers require, with samples. */
+/** The smallest object without errors and warnings: the fields that the interface or most servers require, with samples. */
 export function minimalBody(fields: Fields): { readonly [name: string]: JsonValue } {
   const required = Object.entries(fields).filter(([, field]) => field.required || field.advice?.required);
   return Object.fromEntries(required.map(([name, field]) => [name, minimalValue(field)]));
@@ -13,7 +13,7 @@ function minimalValue(field: Field): JsonValue {
   return sampleValue(field);
 }
 
-/** An object with every field a client may set, required ones first. */
+/** An object with every field that a client may set, required ones first. */
 export function bodySkeleton(fields: Fields): { readonly [name: string]: JsonValue } {
   const settable = Object.entries(fields).filter(([, field]) => !field.filledByService);
   const ordered = [
@@ -23,7 +23,7 @@ export function bodySkeleton(fields: Fields): { readonly [name: string]: JsonVal
   return Object.fromEntries(ordered.map(([name, field]) => [name, sampleValue(field)]));
 }
 
-/** A valid value of the field: its sample, else its default, else one made from its shape. */
+/** A valid value of the field: its sample, its default, or one generated from its shape. */
 export function sampleValue(field: Field | Shape): JsonValue {
   if ('sample' in field && field.sample !== undefined) return field.sample;
   if ('default' in field && field.default !== undefined) return field.default;

@@ -9,7 +9,7 @@ import { mismatchMessage } from './mismatch-message.ts';
 import { stringFormats } from './string-formats.ts';
 import { toZodInput } from './zod-input.ts';
 
-/** The findings of createSchemaInspector, in the order of the text: of each kind the first hundred. */
+/** As createSchemaInspector, but sorted by position and limited to the first hundred findings of each kind. */
 export function createSchemaValidator(fields: Fields): (root: JsonNode) => Finding[] {
   const inspect = createSchemaInspector(fields, false);
   return (root) => firstOfEachKind(inspect(root));
@@ -73,7 +73,7 @@ function objectZodSchema(fields: Fields): z.ZodMiniType {
   );
   for (const [name, { excludes }] of Object.entries(fields)) {
     if (!excludes) continue;
-    // `when`: reported beside the other findings, also while those exist.
+    // `when`: reported even if there are other findings.
     schema = schema.check(
       z.refine((view) => !(isTrueInput(view[name]) && isTrueInput(view[excludes])), {
         path: [name],

@@ -1,4 +1,4 @@
-/** A format of a string: `pattern` decides (here and in JSON Schema), `description` is for people. */
+/** A format of strings: `pattern` decides (here and in JSON Schema), `description` is for people. */
 export interface FormatRule {
   readonly pattern: string;
   readonly description: string;
@@ -17,7 +17,7 @@ const HOUR = '(?:[01]\\d|2[0-3])';
 
 const OP_REF = `${PROJECT_PATH}/op/${NAME_AND_DIGEST}`;
 
-/** The formats of the interface and, after the empty line, those that only real servers require. */
+/** The formats of the interface and, after the empty line, formats that only real servers require. */
 export const stringFormats = {
   'date-time': {
     pattern: `^(?:${COMMON_DATE}|${LEAP_YEAR}-02-29)[Tt]${HOUR}:[0-5]\\d(?::[0-5]\\d(?:\\.\\d+)?)?(?:[Zz]|[+-]${HOUR}:?[0-5]\\d)?$`,

@@ -9,7 +9,7 @@ export function uuidV7(timestampMs: number, random: Uint8Array): string {
   return formatUuid(bytes, 7);
 }
 
-/** A UUIDv5 (RFC 9562) in lower case: the same for the same name in the same namespace, which is a UUID itself. */
+/** A UUIDv5 (RFC 9562) in lower case: always the same for the same name and namespace (a UUID). */
 export function uuidV5(namespace: string, name: string): string {
   const namespaceBytes = Buffer.from(namespace.replaceAll('-', ''), 'hex');
   return formatUuid(hash('sha1', Buffer.concat([namespaceBytes, Buffer.from(name)]), 'buffer').subarray(0, 16), 5);

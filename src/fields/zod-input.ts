@@ -5,7 +5,7 @@ import type { Field, Fields, Shape } from './field.ts';
 import type { PendingFinding } from './finding.ts';
 import { isToleratedForm, toleratedFormMessage } from './mismatch-message.ts';
 
-/** A value as zod sees it: plain as deep as the shape, a node where the shape does not look inside. */
+/** A value for zod: plain as deep as the shape goes, a node below that. */
 export type ZodInput =
   | typeof notAnObject
   | null
@@ -15,16 +15,16 @@ export type ZodInput =
   | ZodInput[]
   | { [key: string]: ZodInput };
 
-/** Receives the warnings of the walk; undefined where nobody asks for them. */
+/** Receives the warnings of the walk; undefined if none are wanted. */
 export type AddFinding = ((finding: PendingFinding) => void) | undefined;
 
-/** Stands for a value that is not an object but should be, because a node would pass for one. */
+/** Replaces a value that should be an object and is not, because zod would accept a node as an object. */
 const notAnObject = Symbol('not an object');
 
 /**
  * Walks a value under a shape once: returns the input of zod, which finds the errors, and adds the warnings on the way.
- * Forms that servers tolerate are warnings and left out. The walk is only as deep as the shape, so a payload of any depth
- * costs nothing; numbers stay nodes, because their text decides.
+ * Forms that servers tolerate are warnings and left out. The walk is only as deep as the shape, so the depth of a
+ * payload does not matter; numbers stay nodes, because their text decides.
  */
 export function toZodInput(node: JsonNode, shape: Shape, path: JsonPath, add: AddFinding): ZodInput {
   const kind = kindOf(node);
@@ -34,7 +34,7 @@ export function toZodInput(node: JsonNode, shape: Shape, path: JsonPath, add: Ad
       return kind === 'string' ? stringOf(node) : node;
     case 'list': {
       if (kind !== 'list') return node;
-      // Elements without fields of their own have no path to keep.
+      // Elements without fields need no path.
       const isNested = add && (shape.of.type === 'list' || shape.of.type === 'object');
       return Array.from(itemsOf(node), (item, at) => toZodInput(item, shape.of, isNested ? [...path, at] : path, add));
     }
@@ -55,7 +55,7 @@ const noFields: Fields = {};
 
 function objectToZodInput(node: JsonNode, shape: ObjectShape, path: JsonPath, add: AddFinding): ZodInput {
   const { fields = noFields, values: others, open } = shape;
-  // Without a prototype: `__proto__` is a name like any other.
+  // Without a prototype, `__proto__` is an ordinary name.
   const input: { [key: string]: ZodInput } = Object.create(null);
   const siblings = new Map<string, JsonNode>();
   for (const { key, value } of membersOf(node)) siblings.set(key, value);

@@ -2,12 +2,12 @@ import type { Fields } from '../fields/field.ts';
 import type { JsonPath } from '../json/json-path.ts';
 import type { Shorthands } from './shorthand.ts';
 
-/** One operation of the service. Everything svc does with it is read from this value. */
+/** One operation of the service, as data: all that svc knows about it. */
 export interface Operation {
   /** The words of the command: `['feedback', 'schema']`. */
   readonly command: readonly string[];
   readonly summary: string;
-  /** What help says below the summary. */
+  /** The description in help, below the summary. */
   readonly about?: string;
   /** Relative to the base URL; the method is always POST. */
   readonly path: `/${string}`;
@@ -18,28 +18,28 @@ export interface Operation {
   readonly largestBody: number;
   /** The shape in which servers report errors: `{"detail":...}`, with 422 for bodies, or `{"error":{...}}`, with 400 (docs/servers.md). */
   readonly errors: 'detail' | 'error';
-  /** What a repeat would do: nothing, nothing while the key is the same, cost money, or make a second one. */
+  /** The effect of sending it again: none, none with the same key, another charge, or a second record. */
   readonly effect: 'read' | 'keyed' | 'paid' | 'once';
-  /** A `keyed` operation is so only while these members (of `flagsFrom`, if set) are there; otherwise it is `once`. */
+  /** Without these fields (of `flagsFrom`, if set), a `keyed` operation counts as `once`. */
   readonly key?: readonly string[];
-  /** Where in the body the ids stand that tell later whether it was applied, by what they are ids of. */
+  /** Paths of the ids in the body that identify the record later, by kind of id. */
   readonly ids?: { readonly [what: string]: JsonPath };
   readonly body: Fields;
-  /** The member whose own members become the flags. */
+  /** The field whose fields become the flags. */
   readonly flagsFrom?: string;
   /** Servers reject unknown fields of the body (docs/servers.md); those of other operations ignore them. */
   readonly refusesUnknown?: true;
   readonly reply: Fields;
-  /** The member of the reply without which it is no answer, and how it is shown on a terminal. */
+  /** The field that a valid response must have, and the kind of result it is printed as. */
   readonly result: { readonly member: string; readonly as: 'record' | 'rows' | 'chat' };
-  /** Ids that its body lacks continue the trace of the environment; `--export` prints them for child processes. */
+  /** Missing ids come from the trace in the environment; `--export` prints them for child processes. */
   readonly continuesTrace?: true;
-  /** The answer can be a stream of events. */
+  /** The response can be a stream of events. */
   readonly streams?: true;
-  /** Seconds for the whole exchange unless the user sets another limit; none without it. */
+  /** The default time limit of the whole exchange, in seconds; none if absent. */
   readonly limit?: number;
   readonly preview?: true;
-  /** The command's arguments are this: words of a prompt, or files of a member. */
+  /** What the arguments of the command are: words of a prompt, or files with the elements of a field. */
   readonly arguments?: {
     readonly name: string;
     readonly summary: string;
@@ -49,12 +49,12 @@ export interface Operation {
   readonly examples: readonly Example[];
 }
 
-/** For `largestBody`. */
+/** The unit of `largestBody`. */
 export const BYTES_PER_MEBIBYTE = 1024 * 1024;
 
 export type OperationHost = 'trace' | 'chat' | 'train';
 
-/** A command line that works, without the leading `svc`; `stdin` is what is piped into it. */
+/** A valid command line without the leading `svc`; `stdin` is piped into it. */
 export interface Example {
   readonly why: string;
   readonly args: string;

@@ -1,4 +1,4 @@
-/** A flag that is shorter than the members it sets. What each kind does stands in src/body/shorthand-edits.ts and messages.ts. */
+/** A flag that is shorter than the fields it sets. src/body/shorthand-edits.ts and src/body/chat/ apply each kind. */
 export type Shorthand = {
   readonly summary: string;
   readonly short?: string;

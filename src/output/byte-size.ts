@@ -5,7 +5,7 @@ export function formatBinaryBytes(bytes: number): string {
   let text = `${bytes} B`;
   let size = bytes;
   for (const unit of units) {
-    // What would be rounded up to 1024.0 belongs to the next unit.
+    // A size that rounds up to 1024.0 belongs to the next unit.
     if (size < 1023.95) break;
     size /= 1024;
     text = `${size.toFixed(1)} ${unit}`;

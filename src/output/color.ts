@@ -1,8 +1,8 @@
 import type { OutputStream, Runtime } from '../runtime.ts';
 
 /**
- * True where color is wanted: as `--color` says, else never with NO_COLOR or FORCE_COLOR=0, always with FORCE_COLOR or CLICOLOR_FORCE (unless 0),
- * else on a terminal, unless it is dumb or CLICOLOR is 0.
+ * Whether to use color: as `--color` says; otherwise never with NO_COLOR or FORCE_COLOR=0, always with FORCE_COLOR or
+ * CLICOLOR_FORCE (unless 0), and by default on a terminal that is not dumb, unless CLICOLOR is 0.
  */
 export function canUseColor({ isTTY }: OutputStream, env: Runtime['env'], mode = 'auto'): boolean {
   if (mode !== 'auto') return mode === 'always';

@@ -1,12 +1,12 @@
 import type { Runtime } from '../runtime.ts';
 import type { Spinner } from './ora-spinner.ts';
 
-// Shorter waits are over before anybody wonders.
+// Shorter waits need no explanation.
 const SPINNER_DELAY_MS = 300;
 
-/** Says on the terminal, after 300 ms, that something takes long. Silent where stderr is no terminal. */
+/** Shows a spinner on stderr after 300 ms; nothing if stderr is not a terminal that can draw it. */
 export function startDelayedSpinner({ stderr, after, env }: Runtime, text: string | (() => string)): Spinner {
-  // A terminal that does not know its width would be filled with lines.
+  // Without a width, each frame would be a new line.
   const canDraw = stderr.isTTY === true && Boolean(stderr.columns) && env.TERM !== 'dumb' && !env.CI;
   if (!canDraw) return { clear: () => {}, stop: () => {} };
   let spinner: Spinner | undefined;

@@ -1,17 +1,17 @@
-/** Makes text that cannot drive a terminal; `rest` gives what was held back for want of a following character. */
+/** Escapes text so that it cannot control a terminal; `flush` returns the characters that were held back. */
 export interface EscapeFilter<Text = string> {
   readonly push: (text: Text) => string;
   readonly flush: () => string;
 }
 
-// What can only be judged with what follows: a carriage return, a joiner, the first half of a character.
+// Characters that depend on the next one: a carriage return, a joiner, the first half of a surrogate pair.
 const undecidedTail = /[\r\u200c\u200d]?[\ud800-\udbff]$|[\r\u200c\u200d]$/;
 const printableAscii = /^[\t\n\x20-\x7e]*$/;
 
 /**
- * A filter that shows control and formatting characters instead of obeying them: C0, C1, DEL, bidirectional and
- * zero-width ones, line separators, tags. Line feed and tab pass, carriage return before a line feed, and joiners
- * between letters or emoji. What follows may come in a later piece, so the last character can be held back.
+ * A filter that escapes control and formatting characters: C0, C1, DEL, bidirectional and zero-width characters, line
+ * separators and tags. Line feed and tab pass, also carriage return before a line feed, and joiners between letters or
+ * emoji. The last character of a chunk can be held back, because it may depend on the next chunk.
  */
 export function createEscapeFilter(): EscapeFilter {
   let previous = '';
@@ -37,7 +37,7 @@ export function createEscapeFilter(): EscapeFilter {
   return { push: (text) => escapeText(text, false), flush: () => escapeText('', true) };
 }
 
-/** The same filter for text and for bytes of UTF-8, which may be cut anywhere. */
+/** The same filter for strings and for chunks of UTF-8, which can be cut anywhere. */
 export function createByteEscapeFilter(): EscapeFilter<string | Uint8Array> {
   const filter = createEscapeFilter();
   const decoder = new TextDecoder();
@@ -47,7 +47,7 @@ export function createByteEscapeFilter(): EscapeFilter<string | Uint8Array> {
   };
 }
 
-/** The whole text made visible. */
+/** The text with its control and formatting characters escaped. */
 export function escapeControlCharacters(text: string): string {
   const filter = createEscapeFilter();
   return filter.push(text) + filter.flush();
@@ -65,7 +65,7 @@ function isPrintable(character: string, previous: string, next: string | undefin
   return !/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\u{E0000}-\u{E0FFF}]/u.test(character);
 }
 
-// Zero-width non-joiner and joiner: Persian and Indic words and emoji families need them.
+// Zero-width non-joiner and joiner, which Persian, Indic scripts and emoji sequences use.
 function isJoiner(character: string): boolean {
   return character === '\u200c' || character === '\u200d';
 }

@@ -1,17 +1,17 @@
 import { exitCodes, type Failure, type Issue } from '../errors.ts';
 import { type JsonValue, writeJson } from '../json/write-json.ts';
 
-// The most characters of one message that are shown; a server may echo a whole request.
+// A server may echo a whole request.
 const MAX_MESSAGE_CHARS = 900;
 
-/** A failure as lines for people, each text of it passed through `clean`. */
+/** A failure as lines for people, with each text redacted. */
 export function failureText({ message, facts }: Failure, redact: (text: string) => string): string {
   const { hint, issues = [], ids = {}, requestId, applied, isBatch } = facts;
   const lines = [`svc: ${redactAndTruncate(message, redact)}`];
   for (const { at, path, message: text } of issues)
     lines.push(`  ${redactAndTruncate(locationText(at, path), redact)}: ${redactAndTruncate(text, redact)}`);
   if (requestId) lines.push(`  request id: ${redactAndTruncate(requestId, redact)}`);
-  // Nobody shall read an id as a success.
+  // An id must not look like a success.
   const suffix = applied === 'unknown' ? ', if applied' : '';
   for (const [name, id] of Object.entries(ids)) lines.push(`  ${idLabel(name)}${suffix}: ${redact(id)}`);
   if (applied === 'yes' && !isBatch) lines.push('  the request was applied');
@@ -19,17 +19,17 @@ export function failureText({ message, facts }: Failure, redact: (text: string) 
   return `${lines.join('\n')}\n`;
 }
 
-// `request` is the field request_id of a body; the id that the service gave is another one.
+// `request` is the field request_id of a body, not the request id of the response.
 function idLabel(name: string): string {
   return name === 'request' ? 'request_id' : name.replaceAll('_', ' ');
 }
 
-/** A failure as one JSON object (docs/contract.md, section 6), each text of it passed through `clean`. */
+/** A failure as one JSON object (docs/contract.md, "Failures"), with each text redacted. */
 export function failureJson(failure: Failure, redact: (text: string) => string): string {
   return writeJson({ error: failureFields(failure, redact) });
 }
 
-/** What the JSON of a failure says of it. */
+/** The fields of the JSON of a failure. */
 export function failureFields(
   failure: Failure,
   redact: (text: string) => string,
@@ -69,12 +69,12 @@ function redactValues(
   return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, redactAndTruncate(value, redact)]));
 }
 
-/** An issue on one line: where, and what. */
+/** An issue on one line: location and message. */
 export function issueText({ at, path, message }: Issue): string {
   return `${locationText(at, path)}: ${message}`;
 }
 
-// A field is named once: `--sample-limit` says which one it is.
+// A field is named once: `--sample-limit` already names it.
 function locationText(at: string, path: string): string {
   const flag = /^--(set )?(.*?)(?::\d+:\d+)?$/s.exec(at);
   const field = flag?.[1] ? flag[2] : flag?.[2]?.replaceAll('-', '_');
@@ -83,7 +83,7 @@ function locationText(at: string, path: string): string {
   return [at, isNamed ? '' : path].filter((part) => part !== '').join(' ');
 }
 
-// Cut after it is cleaned: half a secret would not be recognised.
+// Redacted before it is truncated: half of a secret would not be recognized.
 function redactAndTruncate(text: string, redact: (text: string) => string): string {
   const redacted = redact(text);
   return redacted.length > MAX_MESSAGE_CHARS ? `${redacted.slice(0, MAX_MESSAGE_CHARS)}…` : redacted;

@@ -1,18 +1,18 @@
 import ora from 'ora';
 import type { OutputStream } from '../runtime.ts';
 
-/** A line on a terminal that shows that something goes on. */
+/** A line on a terminal that shows progress. */
 export interface Spinner {
-  /** Makes room for a line of text; it comes back below it. */
+  /** Removes it until the next frame, so that a line of text can be written. */
   readonly clear: () => void;
-  /** Ends it and leaves no trace. */
+  /** Removes it for good. */
   readonly stop: () => void;
 }
 
-/** Starts a spinner on a terminal. A text that changes is asked for each time it is drawn. */
+/** Starts a spinner on a terminal. A text that changes is a function, which is called for each frame. */
 export function startSpinner(stream: OutputStream, text: string | (() => string)): Spinner {
   const textOptions = typeof text === 'string' ? { text } : { suffixText: text };
-  // Neither stdin nor the exit of the process is the spinner's business.
+  // The spinner must not touch stdin or the exit of the process.
   const spinner = ora({ stream, ...textOptions, discardStdin: false, hideCursor: false, isEnabled: true }).start();
   return { clear: () => void spinner.clear(), stop: () => void spinner.stop() };
 }

@@ -13,7 +13,7 @@ export async function pageText(
     shell: true,
     stdio: ['pipe', 'inherit', 'inherit'],
   });
-  // A pager that is left before its end closes the pipe.
+  // A pager that the user quits early closes the pipe.
   child.stdin.on('error', () => {}).end(text);
   return new Promise((resolve) => {
     child.once('error', () => resolve(false)).once('close', (code) => resolve(code === 0));

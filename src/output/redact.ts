@@ -1,24 +1,24 @@
 import { secretForms } from './secret-forms.ts';
 
-// Shorter values would hide parts of ordinary words.
+// Shorter values are parts of ordinary words.
 const MIN_SECRET_CHARS = 4;
-// Of a secret that is cut, so much at the end of a text gives it away.
+// A shorter beginning of a secret at the end of a text does not reveal it.
 const MIN_PREFIX_CHARS = 6;
 
-/** Keeps values out of whatever is said. */
+/** Removes secrets from texts. */
 export interface Redactor {
-  /** Values that no text shows from now on. */
+  /** Further values to redact from now on. */
   readonly addSecrets: (secrets: readonly string[]) => void;
-  /** The text with `[hidden]` for each of them, in whatever form a server may give them back. */
+  /** The text with `[hidden]` in place of each secret, in any encoding in which a server may return it. */
   readonly redact: (text: string) => string;
 }
 
-/** A concealer of the values given; those of fewer than four characters are left, for they stand in every other word. */
+/** A redactor of these values. Values of fewer than four characters are not redacted. */
 export function createRedactor(initialSecrets: readonly string[]): Redactor {
   let secrets: string[] = [];
   const addSecrets = (newSecrets: readonly string[]): void => {
     const forms = newSecrets.flatMap(secretForms).filter(({ length }) => length >= MIN_SECRET_CHARS);
-    // One that holds another goes first, or its rest would be left standing.
+    // Longer secrets first: they may contain others.
     secrets = [...new Set([...secrets, ...forms])].sort((left, right) => right.length - left.length);
   };
   addSecrets(initialSecrets);
@@ -32,7 +32,7 @@ export function createRedactor(initialSecrets: readonly string[]): Redactor {
   };
 }
 
-// How many characters at the end of a text are the start of a secret: a server, or the network, may cut what it says.
+// The number of characters at the end of a text that begin a secret: a server or the network may cut a text.
 function trailingPrefixLength(text: string, secret: string): number {
   for (let length = Math.min(secret.length - 1, text.length); length >= MIN_PREFIX_CHARS; length--) {
     if (text.endsWith(secret.slice(0, length))) return length;

@@ -5,29 +5,29 @@ import { createRedactor } from './redact.ts';
 import type { TextStyle } from './text-style.ts';
 import type { Writer } from './writer.ts';
 
-/** What svc has to say besides the result: lines on stderr, for people or (`--error-format json`) for programs. */
+/** Prints everything besides the result: lines on stderr, for people or (`--error-format json`) for programs. */
 export interface Reporter {
-  /** Good to know; silent under `--quiet`. */
+  /** A note; silent under `--quiet`. */
   readonly note: (message: string) => Promise<void>;
-  /** Likely a mistake; silent under `--quiet`. */
+  /** A likely mistake; silent under `--quiet`. */
   readonly warn: (message: string) => Promise<void>;
-  /** A line that was asked for beside the result; silent under `--quiet`. */
+  /** A line that a flag asked for; silent under `--quiet`. */
   readonly line: (text: string) => Promise<void>;
-  /** Figures that were asked for: a line of text, or of JSON with these members; silent under `--quiet`. */
+  /** Figures that a flag asked for: a line of text, or of JSON with these fields; silent under `--quiet`. */
   readonly stats: (text: string, members: { readonly [name: string]: JsonValue }) => Promise<void>;
-  /** How it goes in detail; only under `--verbose`. */
+  /** A detail; only under `--verbose`. */
   readonly detail: (message: string) => Promise<void>;
   /** True under `--verbose`: details are printed. */
   readonly isVerbose: boolean;
-  /** The last word of a run that failed. */
+  /** The failure of the run, reported last. */
   readonly failure: (failure: Failure) => Promise<void>;
-  /** The reasoning of a model, in pieces: dimmed, or under a label where there is no color; silent under `--quiet` and as JSON. */
+  /** A chunk of the reasoning of a model: dimmed, or below a label without color; silent under `--quiet` and as JSON. */
   readonly reasoning: (text: string) => Promise<void>;
   /** Ends the reasoning, if any, so that the text of the response is set apart from it. */
   readonly endReasoning: () => Promise<void>;
-  /** A text without the values that never appear. */
+  /** The text with secrets redacted. */
   readonly redact: (text: string) => string;
-  /** Further values that never appear in anything reported from now on. */
+  /** Further values to redact from now on. */
   readonly addSecrets: (secrets: readonly string[]) => void;
 }
 
@@ -35,7 +35,7 @@ export interface ReporterOptions {
   readonly isJson: boolean;
   readonly isQuiet: boolean;
   readonly isVerbose: boolean;
-  /** Values that never appear in anything reported. */
+  /** Values to redact. */
   readonly secrets: readonly string[];
 }
 

@@ -2,8 +2,8 @@ import { Buffer } from 'node:buffer';
 import { formatJsonPath } from '../json/json-path.ts';
 
 /**
- * The forms in which a value may come back that was sent: as it is, with its bytes taken for Latin-1 as headers are,
- * quoted as JSON once and twice, as a step of a path, percent-encoded, and within any longer text that is base64.
+ * The forms in which a server may return a value: unchanged, decoded as Latin-1 like headers, escaped as JSON once and
+ * twice, as a step of a path, percent-encoded, and inside of any longer text that is base64.
  */
 export function secretForms(secret: string): string[] {
   const rawForms = [secret, Buffer.from(secret).toString('latin1')];
@@ -27,11 +27,11 @@ function jsonEscapedForms(text: string): string[] {
 }
 
 function percentEncode(text: string): string {
-  // Half a pair of surrogates would be an error.
+  // A lone surrogate would throw an error.
   return encodeURIComponent(Buffer.from(text).toString());
 }
 
-// Three bytes are four characters, so a value looks different by where it stands; what it shares with others is left.
+// Three bytes are four characters, so the form depends on the offset. Characters that other bytes share are left out.
 function base64Forms(text: string): string[] {
   const bytes = Buffer.from(text);
   return [0, 1, 2].flatMap((paddingBytes) => {

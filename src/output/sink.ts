@@ -3,15 +3,15 @@ import { openReplacement } from '../files/file-replacement.ts';
 import { createByteEscapeFilter } from './escape-controls.ts';
 import type { Writer } from './writer.ts';
 
-/** Where a result goes. Nothing is final before `commit`. */
+/** The destination of a result. Nothing is final before `commit`. */
 export interface Sink {
   readonly writer: Writer;
   readonly commit: () => Promise<void>;
-  /** The result is not complete: what there is of it goes to `F.partial`, if anything came. Nothing after a commit. */
+  /** Keeps an incomplete result in `F.partial`, unless it is empty. Does nothing after a commit. */
   readonly abandon: () => Promise<void>;
 }
 
-/** The sink of `-o`: a file that is replaced at the end, or stdout for none and for `-`. */
+/** The sink of `-o`: a file that is replaced at the end, or stdout without `-o` and for `-`. */
 export async function openSink(output: string | undefined, stdout: Writer, cwd: string): Promise<Sink> {
   if (output === undefined || output === '-') {
     return { writer: stdout, commit: () => stdout.end(), abandon: () => stdout.end() };

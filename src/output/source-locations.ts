@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { SourceMap, type SourceMapPayload } from 'node:module';
 import { fileURLToPath } from 'node:url';
 
-/** A text with a stack in it, with each place in the bundle led back to the source by the maps that are shipped; others stay. */
+/** A text with a stack in which positions in the bundle are mapped to the source by the source maps. */
 export async function withSourceLocations(text: string): Promise<string> {
   const pieces: string[] = [];
   let end = 0;

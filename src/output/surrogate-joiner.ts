@@ -1,12 +1,12 @@
-/** Text that never splits a character: half of a surrogate pair waits for the text that follows. */
+/** Keeps surrogate pairs together: the first half waits for the text that follows. */
 export interface SurrogateJoiner {
-  /** What can be written now of all text so far. */
+  /** The text that can be written now. */
   readonly push: (text: string) => string;
-  /** The half that never got its other half, or nothing. */
+  /** The half that is still waiting, or nothing. */
   readonly flush: () => string;
 }
 
-/** A joiner for one text. */
+/** Creates a joiner for one text. */
 export function createSurrogateJoiner(): SurrogateJoiner {
   let pendingHalf = '';
   return {

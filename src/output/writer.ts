@@ -4,39 +4,39 @@ import type { OutputStream } from '../runtime.ts';
 import { createByteEscapeFilter } from './escape-controls.ts';
 import type { TextStyle } from './text-style.ts';
 
-/** Where text goes: stdout, stderr or a file. */
+/** Writes text to stdout, stderr or a file. */
 export interface Writer {
   readonly isTerminal: boolean;
   /** Styles are applied. */
   readonly hasColor: boolean;
-  /** Characters in a line; 80 where it is not known. */
+  /** Characters per line; 80 if unknown. */
   readonly columns: number;
   /**
-   * Writes and waits until it has left the process. On a terminal control characters are shown, and the style is
-   * applied where colours are on. Throws Failure `local` when the disk is full, and ClosedPipe when nobody reads.
+   * Writes, and waits until the bytes have left the process. On a terminal control characters are escaped, and with color
+   * the style is applied. Throws Failure `local` if the disk is full, and ClosedPipeError if the reader is gone.
    */
   readonly write: (text: string | Uint8Array, style?: TextStyle) => Promise<void>;
-  /** Writes what is still held back. */
+  /** Writes characters that were held back. */
   readonly end: () => Promise<void>;
 }
 
-/** The reader of a pipe went away. No failure of ours: it has what it wanted. */
+/** The reader closed the pipe. This is not a failure: it has read what it needs. */
 export class ClosedPipeError extends Error {
   override readonly name = 'ClosedPipe';
 }
 
 export interface WriterOptions {
   readonly name: string;
-  /** It is stderr: control characters are shown even where it is no terminal, and nothing fails because nobody listens. */
+  /** It is stderr: control characters are always escaped, and a closed pipe is ignored. */
   readonly isStderr?: boolean;
   readonly hasColor: boolean;
 }
 
-/** The one writer of a stream, used for everything that a server, a file or svc itself has to say. */
+/** The writer of a stream; a stream has only one. */
 export function createStreamWriter(stream: OutputStream, { name, isStderr = false, hasColor }: WriterOptions): Writer {
   const isTerminal = stream.isTTY === true;
   const filter = isTerminal || isStderr ? createByteEscapeFilter() : undefined;
-  // Errors reach us through the callback of each write; without a listener Node would end the process.
+  // The callback of each write receives errors; without a listener Node would end the process.
   stream.on('error', () => {});
   const send = async (bytes: string | Uint8Array): Promise<void> => {
     if (bytes.length === 0) return;

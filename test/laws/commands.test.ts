@@ -247,7 +247,7 @@ describe('help', () => {
       contract.map(([code, again, ...words]) => ({
         code,
         again,
-        meaning: expect.stringMatching(new RegExp(words.map((word) => `(?=.*${word})`).join(''))),
+        meaning: expect.stringMatching(new RegExp(words.map((word) => `(?=.*${word})`).join(''), 'i')),
       })),
     );
   });

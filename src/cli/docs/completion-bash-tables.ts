@@ -8,7 +8,7 @@ import {
   topLevelWords,
 } from './completion-words.ts';
 
-/** The functions of the bash script that look up what a command takes. They set variables of their caller. */
+/** The functions of the bash script that look up the words of a command. They set variables of their caller. */
 export function bashLookupFunctions(): string {
   return [
     ...lookupFunction('_svc_second', subcommandCases()),
@@ -17,7 +17,7 @@ export function bashLookupFunctions(): string {
   ].join('\n');
 }
 
-/** Words without spaces, joined into one word. */
+/** Words without spaces, joined by spaces. */
 export function joinWords(words: readonly (readonly [word: string, summary: string])[]): string {
   return words.map(([word]) => word).join(' ');
 }

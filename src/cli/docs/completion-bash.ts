@@ -8,7 +8,7 @@ _svc() {
   local IFS=$' \\t\\n' rest=\${COMP_LINE:0:COMP_POINT} piece at
   local -a given
   COMPREPLY=()
-  # bash breaks words at "=", ":" and "@" too: pieces without a blank between them are one word.
+  # bash also breaks words at "=", ":" and "@": pieces without a space between them are one word.
   for ((at = 0; at <= COMP_CWORD; at++)); do
     if ((at == 0)) || [[ $rest == [[:space:]]* ]]; then
       rest=\${rest#"\${rest%%[![:space:]]*}"}
@@ -44,7 +44,7 @@ _svc() {
     elif [[ -z $only && $piece == -- ]]; then
       only=arguments
     elif [[ -z $only && $piece == -?* ]]; then
-      # Of joined short flags the first that takes a value has the rest of the word.
+      # The first of several joined short flags that takes a value takes the rest of the word.
       while [[ $piece == -[!-]?* && " $valued " != *" \${piece:0:2} "* ]]; do piece=-\${piece:2}; done
       case " $valued " in *" $piece "*) flag=$piece ;; esac
     else
@@ -60,7 +60,7 @@ _svc() {
     quote=\${word:0:1}
     word=\${word:1}
   fi
-  # readline replaces only the last piece of a word; what is before it stays on the line.
+  # readline replaces only the last piece of a word and keeps the pieces before it.
   if [[ $word == *"\${2-$word}" ]]; then lead=\${word%"\${2-$word}"}; fi
   if [[ -n $flag ]]; then
     _svc_choices "$command $flag"
@@ -90,7 +90,7 @@ _svc_offer() {
 }
 _svc_files() {
   local file native=""
-  # Where readline does not know that the words are files, they are quoted here.
+  # Without -o filenames, readline does not quote files, so they are quoted here.
   if [[ -z $1 ]] && compopt -o filenames 2>/dev/null; then native=1; fi
   while IFS= read -r file; do
     if [[ -z $file ]]; then continue; fi

@@ -34,7 +34,7 @@ export function fishCompletion(): string {
 
 function helperFunctions(): string[] {
   return [
-    '# The words after svc begin so.',
+    '# The words after svc begin with these.',
     'function __svc_is',
     '    set -l given (commandline -opc)',
     '    set -e given[1]',
@@ -65,7 +65,7 @@ function helperFunctions(): string[] {
   ];
 }
 
-// Only where words are arguments must they be distinguished from the values of flags.
+// Flags with values, of the commands whose arguments could look like such values.
 function valueFlags(): string[] {
   const flags = allCommands
     .filter((command) => argumentWords(command)?.length || command.argument?.completes)
@@ -88,7 +88,7 @@ function wordLines(condition: string, words: ReturnType<typeof topLevelWords>): 
 
 function commandLines(command: Command): string[] {
   const name = command.words.join(' ');
-  // Not where a second word makes another command of it.
+  // A second word can make it another command.
   const exclusions =
     command.words.length > 1 ? [] : subcommandWords(name).map(([word]) => `; and not __svc_is ${name} ${word}`);
   const line = `complete -c svc -n '__svc_is ${name}${exclusions.join('')}'`;

@@ -2,7 +2,7 @@ import type { Command } from '../../command.ts';
 import type { Flag, KnownNameKind } from '../../flag.ts';
 import { allCommands, commandGroups } from '../all-commands.ts';
 
-/** A flag as a shell completes it. */
+/** A flag as shells complete it. */
 export interface CompletableFlag {
   /** With its dashes; booleans are two, with `--no-x` as the second. */
   readonly word: string;
@@ -17,7 +17,7 @@ export interface CompletableFlag {
   readonly summary: string;
 }
 
-/** The first words of a command line: commands of one word and groups, with what each is for. */
+/** The first words of command lines: commands of one word and groups, with summaries. */
 export function topLevelWords(): readonly (readonly [word: string, summary: string])[] {
   const words = new Map<string, string>();
   for (const {
@@ -36,12 +36,12 @@ export function subcommandWords(group: string): readonly (readonly [word: string
   );
 }
 
-/** True for the first word of a group that is a command itself: its arguments stand where the second word would. */
+/** True if a group is a command itself, with arguments in the place of a subcommand. */
 export function isRunnableGroup(group: string): boolean {
   return allCommands.some(({ words: [first, second] }) => first === group && second === undefined);
 }
 
-/** The flags of a command, help among them. */
+/** The flags of a command, and --help. */
 export function completableFlags({ flags }: Command): CompletableFlag[] {
   const help: Flag = { name: 'help', short: 'h', takes: 'switch', group: 'Help', summary: 'Show this help' };
   return [...flags, help].flatMap((flag) => {
@@ -61,8 +61,8 @@ export function completableFlags({ flags }: Command): CompletableFlag[] {
 }
 
 /**
- * The words that may stand as the first argument; undefined where all arguments are files. After the word of a group
- * comes one of its second words.
+ * The possible first arguments; undefined if all arguments are files. The name of a group is followed by one of its
+ * subcommands.
  */
 export function argumentWords({ words, argument }: Command): readonly string[] | undefined {
   if (argument?.isFile) return undefined;

@@ -58,6 +58,7 @@ const fillNotes = {
   model: 'From `SVC_MODEL` or the profile if absent, unless `--exact`',
 } as const;
 
-function capitalizeSentence(text: string): string {
+/** The text with its first letter in upper case. */
+export function capitalizeSentence(text: string): string {
   return text.slice(0, 1).toUpperCase() + text.slice(1);
 }

@@ -1,6 +1,7 @@
 import { exitCodes } from '../../errors.ts';
 import type { helpTopicNames } from '../help-topic-names.ts';
 import { environmentVariables } from './environment-variables.ts';
+import { capitalizeSentence } from './field-table.ts';
 import type { HelpSection } from './help-page.ts';
 
 /** The topics of `svc help` beside the commands, by name. */
@@ -8,14 +9,14 @@ export const helpTopics: { readonly [name in (typeof helpTopicNames)[number]]: (
   bodies: () => [
     {
       paragraphs: [
-        'A request body comes from three sources. Later sources win, field by field.',
+        'A request body comes from these sources. Later sources win, field by field.',
         'svc sends what you give: a body given whole is sent byte for byte, and a flag changes only its own field. Errors are caught before anything is sent; see --strict, --no-check and --dry-run.',
       ],
     },
     {
       heading: 'Sources',
       entries: [
-        { term: '-f, --file <file>', summary: 'A JSON object; -f - reads stdin' },
+        { term: '-f, --file <file>', summary: 'A JSON object, or YAML in a .yaml or .yml file; -f - reads stdin' },
         { term: 'stdin', summary: 'The body, when no flag sets a field and stdin is not a terminal' },
         { term: '--field <value>', summary: 'One flag per field: --sample-limit 10, --echo, --no-echo' },
         { term: '--set <path>=<text>', summary: 'A string at a path: --set payload.note=ok' },
@@ -48,6 +49,7 @@ export const helpTopics: { readonly [name in (typeof helpTopicNames)[number]]: (
         'svc chat --batch prompts.jsonl -o out.jsonl --resume',
         'svc chat --batch prompts.jsonl -o 3.jsonl --shard 3/10',
         'svc batch merge *.jsonl --input prompts.jsonl -o all.jsonl',
+        'svc batch report all.jsonl',
       ],
     },
     { heading: 'Exit code', paragraphs: ['0 when every line succeeded, 10 when some failed.'] },
@@ -57,7 +59,7 @@ export const helpTopics: { readonly [name in (typeof helpTopicNames)[number]]: (
       heading: 'Exit codes',
       entries: Object.values(exitCodes).map(({ code, meaning, retry }) => ({
         term: String(code),
-        summary: retry ? `${meaning}. Run again: ${retry}.` : `${meaning}.`,
+        summary: `${capitalizeSentence(meaning)}.${retry ? ` Run again: ${retry}.` : ''}`,
       })),
     },
     {
@@ -73,7 +75,7 @@ export const helpTopics: { readonly [name in (typeof helpTopicNames)[number]]: (
     },
     {
       paragraphs: [
-        'An empty variable counts as unset. Flags override variables, and variables override the profile. svc doctor shows every setting with its source.',
+        'An empty variable counts as unset. Flags override variables; variables override the .svc.json of a project, and that overrides the profile. svc doctor shows every setting with its source.',
       ],
     },
   ],
@@ -88,7 +90,11 @@ export const helpTopics: { readonly [name in (typeof helpTopicNames)[number]]: (
       heading: 'Flags',
       entries: [
         { term: '--json', summary: 'The whole result as JSON, also from a stream' },
-        { term: '--format <format>', summary: 'json, jsonl (one line per chunk or row), text or table' },
+        {
+          term: '--format <format>',
+          summary: 'json, jsonl (one line per chunk or row), yaml, table, csv, tsv or text',
+        },
+        { term: '--jq <filter>', summary: 'Filter the JSON with jq; strings print raw' },
         { term: '-o, --output <file>', summary: 'Write a file; it is replaced only when the result is complete' },
         { term: '--error-format json', summary: 'Each line on stderr is JSON; the last one holds the error' },
         { term: '-q, --quiet', summary: 'Print errors only' },
@@ -106,7 +112,7 @@ export const helpTopics: { readonly [name in (typeof helpTopicNames)[number]]: (
     {
       heading: 'Order',
       paragraphs: [
-        'Flags, environment variables, profile. Within one source a base URL of a host wins over --base-url.',
+        'Flags, environment variables, the .svc.json of the project (only project and model), profile. Within one source, the base URL of one kind of request, such as --chat-base-url, wins over --base-url.',
       ],
     },
     {
@@ -126,7 +132,7 @@ export const helpTopics: { readonly [name in (typeof helpTopicNames)[number]]: (
       ],
     },
     {
-      heading: 'When is it safe',
+      heading: 'Retried, by operation',
       entries: [
         { term: 'feedback schema', summary: 'After every transient failure: it only reads' },
         { term: 'call start', summary: 'The same, with id and trace_id; svc fills them in' },
@@ -158,27 +164,34 @@ export const helpTopics: { readonly [name in (typeof helpTopicNames)[number]]: (
     {
       paragraphs: [
         'svc call start records the start of a traced call. svc fills in id, trace_id, started_at, inputs and attributes unless they are given, and prints the ids. Sending the same id again does not create a second call.',
-        'A child call names its parent with --parent-id and --trace-id. Feedback refers to a call or object with --svc-ref.',
+        'svc call run -- COMMAND runs a command as a traced call and ends with its exit code. The command finds the call in TRACEPARENT, SVC_TRACE_ID and SVC_CALL_ID, and svc call start continues the trace that it finds there. --parent-id and --trace-id name another parent. With --spool, the record is kept on disk until svc call flush or the run itself sent it.',
+        'Feedback refers to a call or object with --svc-ref.',
       ],
     },
     {
       heading: 'Examples',
       code: [
+        'svc call run --project-id acme/support-bot -- make test',
         'svc call start --project-id acme/support-bot --op-name answer --json',
-        'svc call start --op-name step --parent-id <id> --trace-id <trace id>',
+        'svc call start --op-name step --parent-id <id> --trace-id <id>',
       ],
     },
   ],
   'local-service': () => [
     {
       paragraphs: [
-        'svc contains a local service with all five operations on an embedded database, for development, tests and CI. --local (or the profile "local") calls it in the same process, without a port and without credentials. svc serve binds it to a port of 127.0.0.1.',
-        'Its data is in SVC_DATA_DIR. The built-in model answers deterministically; svc serve --upstream forwards chats to a model server instead.',
+        'svc contains a local service with all five operations on an embedded database, for development, tests and CI. --local (or the profile "local") calls it in the same process, without a port and without credentials. svc serve binds it to a port of 127.0.0.1 and shows its data on a page in the browser.',
+        'Its data is in SVC_DATA_DIR, or in PostgreSQL with --data postgres://user@host/database. The built-in model answers deterministically; svc serve --upstream forwards chats to a model server instead. --fault injects failures, so that you can test how a script handles them.',
       ],
     },
     {
       heading: 'Examples',
-      code: ['svc chat --local "Hello"', 'svc serve --port 8080', 'svc profile use local'],
+      code: [
+        'svc chat --local "Hello"',
+        'svc serve --port 8080 --open',
+        'svc serve --fault operation=chat,every=3,status=429',
+        'svc profile use local',
+      ],
     },
   ],
 };
