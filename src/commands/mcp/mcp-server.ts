@@ -7,13 +7,13 @@ import { type JsonValue, RawJson, writeJson } from '../../json/write-json.ts';
 import { version } from '../../version.ts';
 import { describeTool, type McpTool } from './tools.ts';
 
-/** Runs a tool with the arguments of a call, as JSON text. Never throws: a failure is a result with `isError`. */
+/** Runs a tool. Never throws: a failure is a result with `isError`. */
 export type RunTool = (tool: McpTool, call: ToolCall, signal: AbortSignal) => Promise<{ [name: string]: JsonValue }>;
 
 /** A call of a tool. */
 export interface ToolCall {
-  /** The arguments as they were written, with every digit. */
-  readonly arguments: string;
+  /** The arguments as JSON text as it was written, with every digit. */
+  readonly args: string;
   /** The W3C trace parent that the client sent. */
   readonly traceParent: string | undefined;
 }
@@ -22,7 +22,7 @@ export interface ToolCall {
 export interface McpServer {
   /** Handles a message; responses are written as they become available. */
   readonly receive: (message: Buffer) => void;
-  /** Resolves when every request has its response. */
+  /** Resolves when every request has its response; nothing is received after it. */
   readonly close: () => Promise<void>;
 }
 
@@ -68,18 +68,19 @@ export function createMcpServer(
       root = rootOf(parseJson(message));
     } catch (error) {
       if (!(error instanceof JsonError)) throw error;
-      return write(writeJson({ jsonrpc: '2.0', id: null, error: { code: PARSE_ERROR, message: error.message } }));
+      return write(envelope(undefined, failure(PARSE_ERROR, error.message)));
     }
     // Revision 2025-03-26 allows an array of messages.
-    const requests = kindOf(root) === 'list' ? Array.from(itemsOf(root)) : [root];
+    const isArray = kindOf(root) === 'list';
+    const requests = isArray ? Array.from(itemsOf(root)) : [root];
     const responses = (await Promise.all(requests.map(handleRequest))).flatMap((response) => response ?? []);
-    if (responses.length > 0) await write(kindOf(root) === 'list' ? `[${responses.join(',')}]` : (responses[0] ?? ''));
+    if (responses.length > 0) await write(isArray ? `[${responses.join(',')}]` : responses.join());
   };
 
   const handleRequest = async (request: JsonNode): Promise<string | undefined> => {
-    const idNode = kindOf(request) === 'object' ? getMember(request, 'id') : undefined;
-    const method = kindOf(request) === 'object' ? firstStringMember(request, 'method') : undefined;
-    const params = kindOf(request) === 'object' ? getMember(request, 'params') : undefined;
+    const idNode = getMember(request, 'id');
+    const method = firstStringMember(request, 'method');
+    const params = getMember(request, 'params');
     if (method === undefined) {
       const isResponse = idNode !== undefined && (getMember(request, 'result') || getMember(request, 'error'));
       return isResponse ? undefined : envelope(idNode, failure(INVALID_REQUEST, 'the message is not a request'));
@@ -111,8 +112,12 @@ export function createMcpServer(
   ): Promise<RequestResult> => {
     const meta = getMember(params, '_meta');
     const requested = firstStringMember(meta, VERSION_KEY);
-    if (requested !== undefined && !STATELESS_VERSIONS.includes(requested)) return unsupportedVersion(requested);
     const isStateless = requested !== undefined;
+    if (isStateless && !STATELESS_VERSIONS.includes(requested))
+      return failure(UNSUPPORTED_VERSION, `unsupported protocol version ${JSON.stringify(requested)}`, {
+        supported: STATELESS_VERSIONS,
+        requested,
+      });
     const complete = (result: { [name: string]: JsonValue }): RequestResult => ({
       result: isStateless ? { resultType: 'complete', ...result } : result,
     });
@@ -142,13 +147,8 @@ export function createMcpServer(
         const tool = tools.find((one) => one.name === name);
         if (!tool) return failure(INVALID_PARAMS, `unknown tool ${JSON.stringify(name ?? null)}`);
         const args = getMember(params, 'arguments');
-        return complete(
-          await runTool(
-            tool,
-            { arguments: args ? rawText(args) : '{}', traceParent: firstStringMember(meta, 'traceparent') },
-            signal,
-          ),
-        );
+        const call = { args: args ? rawText(args) : '{}', traceParent: firstStringMember(meta, 'traceparent') };
+        return complete(await runTool(tool, call, signal));
       }
       default:
         return failure(METHOD_NOT_FOUND, `unknown method ${JSON.stringify(method)}`);
@@ -157,24 +157,12 @@ export function createMcpServer(
 
   return {
     receive,
-    close: async () => {
-      while (pending.size > 0) await Promise.all(pending);
-    },
+    close: async () => void (await Promise.all(pending)),
   };
 }
 
-function failure(code: number, message: string): RequestResult {
-  return { error: { code, message } };
-}
-
-function unsupportedVersion(requested: string): RequestResult {
-  return {
-    error: {
-      code: UNSUPPORTED_VERSION,
-      message: `unsupported protocol version ${JSON.stringify(requested)}`,
-      data: { supported: STATELESS_VERSIONS, requested },
-    },
-  };
+function failure(code: number, message: string, data?: JsonValue): RequestResult {
+  return { error: { code, message, data } };
 }
 
 // The id is repeated as it was written: it may have more digits than a double.

@@ -1,24 +1,26 @@
+import { splitLines } from '../../batch/split-lines.ts';
 import type { RunCommand } from '../../command.ts';
-import { usageFailure } from '../../errors.ts';
+import { Failure, usageFailure } from '../../errors.ts';
 import { getArrayFlag } from '../../flag.ts';
 import { createMcpServer } from './mcp-server.ts';
-import { splitMessages } from './message-lines.ts';
 import { createToolRunner } from './run-tool.ts';
-import { mcpTools } from './tools.ts';
+import { isReadOnlyTool, mcpTools } from './tools.ts';
+
+// A tool call carries a request body, of which servers take at most 32 MiB.
+const MAX_MESSAGE_BYTES = 33 * 1024 * 1024;
 
 /**
  * Serves the operations as tools of the Model Context Protocol over stdio, until stdin ends. Only tools that change
- * nothing but a bill are offered unless `--allow` names more. Throws usage for an unknown tool.
+ * nothing but a bill are offered unless `--allow` names more. Throws usage for an unknown tool, and Failure `local` for
+ * a message that is too long.
  */
 export const runMcp: RunCommand = async ({ flags }, context) => {
   const allowed = getArrayFlag(flags, 'allow').flatMap((names) => names.split(',').map((name) => name.trim()));
-  const unknown = allowed.find((name) => !mcpTools.some((tool) => tool.name === name));
+  const names = mcpTools.map(({ name }) => name);
+  const unknown = allowed.find((name) => !names.includes(name));
   if (unknown !== undefined)
-    throw usageFailure(
-      `--allow cannot be ${JSON.stringify(unknown)}`,
-      `choose from: ${mcpTools.map(({ name }) => name).join(', ')}`,
-    );
-  const tools = mcpTools.filter(({ name, isAlwaysAllowed }) => isAlwaysAllowed || allowed.includes(name));
+    throw usageFailure(`--allow cannot be ${JSON.stringify(unknown)}`, `choose from: ${names.join(', ')}`);
+  const tools = mcpTools.filter((tool) => isReadOnlyTool(tool) || allowed.includes(tool.name));
   const { stdout, runtime, signal } = context;
   // One message at a time: responses of concurrent calls must not interleave.
   let lastWrite = Promise.resolve();
@@ -28,7 +30,16 @@ export const runMcp: RunCommand = async ({ flags }, context) => {
   };
   const server = createMcpServer(tools, createToolRunner(flags, context), write);
   await context.report.detail(`serving ${tools.map(({ name }) => name).join(', ')}`);
-  for await (const line of splitMessages(runtime.stdin, signal)) server.receive(line);
+  signal.addEventListener('abort', () => runtime.stdin.destroy(), { once: true });
+  try {
+    for await (const { bytes } of splitLines(runtime.stdin, MAX_MESSAGE_BYTES)) {
+      if (!bytes)
+        throw new Failure('local', `a message on stdin is longer than ${MAX_MESSAGE_BYTES / 1024 / 1024} MiB`);
+      server.receive(bytes);
+    }
+  } finally {
+    signal.throwIfAborted();
+  }
   await server.close();
   await lastWrite;
 };

@@ -17,7 +17,7 @@ import { createChunkMerger } from '../../results/chunk-merger.ts';
 import { createMemoryBudget } from '../../results/memory-budget.ts';
 import { createTraceContext, readTraceParent } from '../../trace/trace-context.ts';
 import { createLineObserver } from '../train/line-observer.ts';
-import type { RunTool } from './mcp-server.ts';
+import type { RunTool, ToolCall } from './mcp-server.ts';
 
 // A larger response would fill the context of a model.
 const MAX_RESULT_BYTES = 64_000;
@@ -29,8 +29,7 @@ export function createToolRunner(flags: FlagValues, context: Context): RunTool {
   return async ({ operation }, call, signal) => {
     try {
       const bothSignals = AbortSignal.any([signal, context.signal]);
-      const json = await runOperationTool(operation, call.arguments, call.traceParent, flags, context, bothSignals);
-      return successResult(json);
+      return successResult(await runOperationTool(operation, call, flags, context, bothSignals));
     } catch (error) {
       const json = failureJson(toFailure(error), context.report.redact);
       return { content: [{ type: 'text', text: json }], isError: true };
@@ -40,8 +39,7 @@ export function createToolRunner(flags: FlagValues, context: Context): RunTool {
 
 async function runOperationTool(
   operation: Operation,
-  args: string,
-  traceParent: string | undefined,
+  { args, traceParent }: ToolCall,
   flags: FlagValues,
   context: Context,
   signal: AbortSignal,
@@ -94,15 +92,7 @@ function successResult(json: string): { [name: string]: JsonValue } {
   if (bytes <= MAX_RESULT_BYTES)
     return { content: [{ type: 'text', text: json }], structuredContent: new RawJson(json) };
   const note = `The response has ${bytes} bytes; these are the first ${MAX_RESULT_BYTES}. The request was applied.`;
-  const start = Buffer.from(json)
-    .subarray(0, MAX_RESULT_BYTES)
-    .toString()
-    .replace(/\ufffd+$/, '');
-  return {
-    content: [
-      { type: 'text', text: note },
-      { type: 'text', text: start },
-    ],
-    isError: true,
-  };
+  const start = Buffer.from(json).subarray(0, MAX_RESULT_BYTES).toString();
+  const content = [note, start.replace(/\ufffd+$/, '')].map((text) => ({ type: 'text', text }));
+  return { content, isError: true };
 }

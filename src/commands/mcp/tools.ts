@@ -12,26 +12,25 @@ export interface McpTool {
   readonly name: string;
   readonly title: string;
   readonly operation: Operation;
-  /** Offered without `--allow`: it changes nothing that the service stores. */
-  readonly isAlwaysAllowed: boolean;
 }
 
 /** The tools, in the order in which they are listed. */
 export const mcpTools: readonly McpTool[] = [
-  {
-    name: 'feedback_schema',
-    title: 'Discover feedback schema',
-    operation: feedbackSchemaOperation,
-    isAlwaysAllowed: true,
-  },
-  { name: 'chat', title: 'Create chat completion', operation: chatOperation, isAlwaysAllowed: true },
-  { name: 'call_start', title: 'Record call start', operation: callStartOperation, isAlwaysAllowed: false },
-  { name: 'feedback_replace', title: 'Replace feedback', operation: feedbackReplaceOperation, isAlwaysAllowed: false },
-  { name: 'train', title: 'Create training job', operation: trainOperation, isAlwaysAllowed: false },
+  { name: 'feedback_schema', title: 'Discover feedback schema', operation: feedbackSchemaOperation },
+  { name: 'chat', title: 'Create chat completion', operation: chatOperation },
+  { name: 'call_start', title: 'Record call start', operation: callStartOperation },
+  { name: 'feedback_replace', title: 'Replace feedback', operation: feedbackReplaceOperation },
+  { name: 'train', title: 'Create training job', operation: trainOperation },
 ];
 
+/** True for a tool that changes nothing that the service stores: it is offered without `--allow`. */
+export function isReadOnlyTool({ operation: { effect } }: McpTool): boolean {
+  return effect === 'read' || effect === 'paid';
+}
+
 /** The description of a tool that `tools/list` returns; schemas and annotations follow from the operation. */
-export function describeTool({ name, title, operation }: McpTool): JsonValue {
+export function describeTool(tool: McpTool): JsonValue {
+  const { name, title, operation } = tool;
   const { summary, about, preview, body, reply, effect } = operation;
   return {
     name,
@@ -41,7 +40,7 @@ export function describeTool({ name, title, operation }: McpTool): JsonValue {
     outputSchema: objectSchema(reply),
     annotations: {
       title,
-      readOnlyHint: effect === 'read' || effect === 'paid',
+      readOnlyHint: isReadOnlyTool(tool),
       destructiveHint: operation === feedbackReplaceOperation,
       idempotentHint: effect === 'read' || effect === 'keyed',
       openWorldHint: true,
