@@ -3,29 +3,32 @@ import { formatLineRanges } from './line-ranges.ts';
 
 /** Reports the warnings about the responses of a batch. */
 export interface ResponseWarnings {
-  readonly add: (line: number, warning: string) => Promise<void>;
+  readonly add: (line: number, warnings: readonly string[]) => Promise<void>;
   /** Lists the lines with warnings, where not all were printed. */
   readonly finish: () => Promise<void>;
 }
 
 // A service that mixes up one response may mix up all of them.
-const MAX_PRINTED_WARNINGS = 5;
+const MAX_PRINTED_LINES = 5;
 const MAX_LISTED_LINES = 1000;
 
-/** Prints the first 5 warnings with their lines, and lists the lines of all at the end. */
+/** Prints the warnings of the first 5 lines, and at the end the numbers of all lines with warnings. */
 export function createResponseWarnings({ warn }: Pick<Reporter, 'warn'>): ResponseWarnings {
-  const lines = new Set<number>();
-  let count = 0;
+  const lines: number[] = [];
+  let lineCount = 0;
   return {
-    add: async (line, warning) => {
-      count += 1;
-      if (lines.size < MAX_LISTED_LINES) lines.add(line);
-      if (count <= MAX_PRINTED_WARNINGS) await warn(`line ${line}: ${warning}`);
+    add: async (line, warnings) => {
+      if (warnings.length === 0) return;
+      lineCount += 1;
+      const isPrinted = lineCount <= MAX_PRINTED_LINES;
+      if (lines.length < MAX_LISTED_LINES) lines.push(line);
+      if (isPrinted) for (const warning of warnings) await warn(`line ${line}: ${warning}`);
     },
     finish: async () => {
-      if (count <= MAX_PRINTED_WARNINGS) return;
-      const ranges = formatLineRanges([...lines].sort((left, right) => left - right));
-      await warn(`${count} warnings about responses, lines ${ranges}`);
+      if (lineCount <= MAX_PRINTED_LINES) return;
+      const ranges = formatLineRanges(lines.sort((left, right) => left - right));
+      const more = lineCount > lines.length ? ' and more' : '';
+      await warn(`the responses of ${lineCount} lines have warnings: lines ${ranges}${more}`);
     },
   };
 }

@@ -117,8 +117,8 @@ export async function runLine(line: InputLine, slot: LineOutput, job: BatchJob):
     return { status: 'unsent', isUnresolved: false, failure, ...NOT_SENT, attempts };
   }
   const outcome = { line: line.number, id, attempts, milliseconds: endedAt - startedAt, expectations, warnings };
-  if (!failure) for (const warning of warnings) await job.responseWarnings.add(line.number, warning);
-  if (doubt) await job.responseWarnings.add(line.number, doubt.facts.summary ?? doubt.message);
+  if (!failure) await job.responseWarnings.add(line.number, warnings);
+  if (doubt) await job.responseWarnings.add(line.number, [doubt.facts.summary ?? doubt.message]);
   const state = classifyLine(failure?.exitCode ?? 0, failure?.facts.applied);
   const entry =
     !failure && parsedResponse

@@ -58,9 +58,9 @@ export async function runLines(input: BatchInput, options: BatchOptions, job: Ba
     addResult(statistics, { line, status: 'unknown', message: failure.message, ...facts });
     job.junit?.add(`line ${line}`, 0, failure);
     stopIfNeeded({ failure, status: 'unknown' });
-    const warning = failure.facts.summary ?? failure.message;
+    const warnings = [failure.facts.summary ?? failure.message];
     revisions.push(
-      Promise.all([write(), job.responseWarnings.add(line, warning)]).then(
+      Promise.all([write(), job.responseWarnings.add(line, warnings)]).then(
         () => {},
         (error: unknown) => {
           storeError ??= error;

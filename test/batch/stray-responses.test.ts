@@ -211,7 +211,7 @@ describe('a response with other ids', () => {
     const { batch } = await scene(12);
     const { stderr } = await batch();
     expect(stderr.match(/warning: line \d+: the response has id/g)).toHaveLength(5);
-    expect(stderr).toContain('svc: warning: 12 warnings about responses, lines 1-12\n');
+    expect(stderr).toContain('svc: warning: the responses of 12 lines have warnings: lines 1-12\n');
   });
 
   it('fails its line with --strict', async () => {

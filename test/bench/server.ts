@@ -20,8 +20,8 @@ export async function benchServer(): Promise<BenchServer> {
     request.on('data', (piece) => pieces.push(piece));
     request.on('end', () => {
       const body = Buffer.concat(pieces).toString();
-      if (body.includes('"slow"')) return void setTimeout(() => answer(response), SLOW);
-      if (!request.url?.endsWith('/chat/completions')) return answer(response);
+      if (body.includes('"slow"')) return void setTimeout(() => answer(response, idsIn(body)), SLOW);
+      if (!request.url?.endsWith('/chat/completions')) return answer(response, idsIn(body));
       response.writeHead(200, { 'Content-Type': 'text/event-stream' });
       if (body.includes('"many"')) many(response);
       else one(response);
@@ -33,9 +33,15 @@ export async function benchServer(): Promise<BenchServer> {
   return { url: `http://127.0.0.1:${port}`, close: () => server.close() };
 }
 
-function answer(response: ServerResponse): void {
+function answer(response: ServerResponse, ids = '"id":"0192d5a0-0000-7000-8000-000000000000"'): void {
   response.writeHead(200, { 'Content-Type': 'application/json' });
-  response.end('{"id":"0192d5a0-0000-7000-8000-000000000000","trace_id":"0192d5a0-0000-7000-8000-000000000001"}');
+  response.end(`{${ids}}`);
+}
+
+// A response with other ids than were sent is a warning.
+function idsIn(body: string): string {
+  const { id = 'no id', trace_id = 'no trace' } = JSON.parse(body).start ?? {};
+  return `"id":${JSON.stringify(id)},"trace_id":${JSON.stringify(trace_id)}`;
 }
 
 function one(response: ServerResponse): void {
