@@ -30,7 +30,7 @@ export async function openTransport(
   // Optimized WebAssembly pays for many exchanges, but for a single one it is half of the time that its process takes to end.
   if (!isReused && runtime.node.startsWith('20.')) useBaselineCompiler();
   const { openHttpTransport } = await import('../http/transport.ts');
-  return openHttpTransport(route, isReused);
+  return openHttpTransport(route, isReused ? runtime : undefined);
 }
 
 /** A Send that keeps `progress`, traces each line if asked to, decompresses responses and enforces the time limits. */

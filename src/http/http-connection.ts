@@ -1,5 +1,4 @@
 import type { Buffer } from 'node:buffer';
-import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import Client from 'undici/lib/dispatcher/client.js';
@@ -10,6 +9,7 @@ import { openSocket, type Route } from './open-socket.ts';
 import { proxyAuthorization } from './proxy.ts';
 import { controlReading, type ReadControl } from './read-control.ts';
 import { bodyChunks } from './request-progress.ts';
+import type { StartTimer } from './time-limits.ts';
 
 /** One connection to an origin, made when it is first needed. */
 export interface HttpConnection {
@@ -17,8 +17,8 @@ export interface HttpConnection {
   readonly exchange: (request: Request, url: URL) => Promise<Response>;
   /** False after 100 responses, or 256 KiB of them: stray data makes all responses of a connection doubtful. */
   readonly isReusable: () => boolean;
-  /** Ends it in order, for 500 ms at most: a server sends what it still has, and closes. */
-  readonly finish: () => Promise<void>;
+  /** Ends it in order, for 500 ms at most: a server sends what it still has, and closes. The timer has to keep the process alive. */
+  readonly finish: (startTimer: StartTimer) => Promise<void>;
   /** Ends it at once, with what goes over it. */
   readonly destroy: () => Promise<void>;
 }
@@ -67,11 +67,8 @@ export function createConnection(url: URL, route: Route, isKeepAlive: boolean): 
   return {
     origin: url.origin,
     destroy: () => destroy(),
-    finish: async () => {
-      if (openedSocket?.destroyed === false) {
-        openedSocket.ref().end();
-        await once(openedSocket, 'close', { signal: AbortSignal.timeout(MAX_FINISH_MS) }).catch(() => {});
-      }
+    finish: async (startTimer) => {
+      if (openedSocket?.destroyed === false) await endSocket(openedSocket, startTimer);
       await destroy();
     },
     isReusable: () => traffic.responses < MAX_EXCHANGES && traffic.responseBytes < MAX_RESPONSE_BYTES_CARRIED,
@@ -95,6 +92,18 @@ export function createConnection(url: URL, route: Route, isKeepAlive: boolean): 
       return notifyBodyEnd(await response, async () => signal?.removeEventListener('abort', stop));
     },
   };
+}
+
+// Only the timer keeps the process alive: undici takes the reference of an idle socket.
+function endSocket(socket: Socket, startTimer: StartTimer): Promise<void> {
+  return new Promise((resolve) => {
+    const cancelTimer = startTimer(MAX_FINISH_MS, resolve);
+    socket.once('close', () => {
+      cancelTimer();
+      resolve();
+    });
+    socket.end();
+  });
 }
 
 /** A request that was handed over, and its reply to come. */

@@ -2,6 +2,7 @@ import { createConnection, type HttpConnection } from './http-connection.ts';
 import type { Send } from './message.ts';
 import { notifyBodyEnd } from './notify-body-end.ts';
 import type { Route } from './open-socket.ts';
+import type { StartTimer } from './time-limits.ts';
 
 /** A way to send requests, open until it is closed; closing ends all exchanges at once. */
 export interface Transport {
@@ -16,10 +17,10 @@ export interface Transport {
  * Throws what the connection throws. A body is asked for when the connection, TLS included, is there.
  *
  * Each exchange has a connection of its own: one that was used before can be closed by the server as the next request
- * leaves, and then nobody knows whether that was applied. Where `isKept`, for many exchanges in a row, a connection whose
+ * leaves, and then nobody knows whether that was applied. With `keepAlive`, for many exchanges in a row, a connection whose
  * answer was read to its end serves the next one, unless that comes later than a second (docs/decisions/0019).
  */
-export function openHttpTransport(route: Route, isKeepAlive = false): Transport {
+export function openHttpTransport(route: Route, keepAlive?: { readonly after: StartTimer }): Transport {
   const openConnections = new Set<HttpConnection>();
   const idleConnections: HttpConnection[] = [];
   let lastUrl: URL | undefined;
@@ -28,7 +29,7 @@ export function openHttpTransport(route: Route, isKeepAlive = false): Transport 
     await connection.destroy();
   };
   const finish = async (connection: HttpConnection): Promise<void> => {
-    await connection.finish();
+    if (keepAlive) await connection.finish(keepAlive.after);
     openConnections.delete(connection);
   };
   return {
@@ -37,12 +38,13 @@ export function openHttpTransport(route: Route, isKeepAlive = false): Transport 
       const url = lastUrl?.href === request.url ? lastUrl : new URL(request.url);
       lastUrl = url;
       const at = idleConnections.findLastIndex(({ origin }) => origin === url.origin);
-      const [connection = createConnection(url, route, isKeepAlive)] = at === -1 ? [] : idleConnections.splice(at, 1);
+      const [connection = createConnection(url, route, keepAlive !== undefined)] =
+        at === -1 ? [] : idleConnections.splice(at, 1);
       openConnections.add(connection);
       try {
         const response = await connection.exchange(request, url);
         const onEnd = async (isComplete: boolean): Promise<void> => {
-          if (!isComplete || !isKeepAlive) await discard(connection);
+          if (!isComplete || !keepAlive) await discard(connection);
           else if (connection.isReusable()) idleConnections.push(connection);
           else void finish(connection);
         };

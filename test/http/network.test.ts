@@ -9,6 +9,11 @@ import { createRequestProgress, withRequestProgress } from '../../src/http/reque
 import { openHttpTransport } from '../../src/http/transport.ts';
 import { bodyOf, httpAnswer, rawServer } from '../support/raw-server.ts';
 
+const after = (milliseconds: number, action: () => void): (() => void) => {
+  const timer = setTimeout(action, milliseconds);
+  return () => clearTimeout(timer);
+};
+
 function request(url: string, body: Request['body'] = Buffer.from('{}')): Request {
   return { method: 'POST', url, headers: [['Content-Type', 'application/json']], body };
 }
@@ -108,7 +113,7 @@ describe('overNetwork', () => {
     const url = `http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}/`;
     const counts: number[] = [];
     for (const isKept of [false, true]) {
-      const line = openHttpTransport({ tls: {} }, isKept);
+      const line = openHttpTransport({ tls: {} }, isKept ? { after } : undefined);
       const exchange = async (path: string, isRead: boolean): Promise<void> => {
         const { body } = await line.send(request(`${url}${path}`));
         for await (const _ of body) if (!isRead) break;
