@@ -43,7 +43,7 @@ export function stripFinalNewline(text: string): string {
   return text.replace(/\r?\n$/, '');
 }
 
-/** True for what readSource found wrong. */
+/** True for an issue, in place of a value. */
 export function isIssue(value: object): value is Issue {
   return 'message' in value;
 }

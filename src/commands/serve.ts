@@ -70,7 +70,7 @@ export const runServe: RunCommand = async ({ flags }, context) => {
     data: postgres?.address.label ?? data,
     credentials_file: authSetup?.file ?? null,
   };
-  await printResult({ ...resultOf(facts), text: () => [{ text: `${listener.url}\n` }] }, output);
+  await printResult({ ...resultOf(facts), text: () => `${listener.url}\n` }, output);
   if (authSetup?.file) await report.note(`the credentials are in ${authSetup.file}`);
   if (!authSetup) await report.warn('every user of this machine can use the service (--no-auth)');
   const missing = getBooleanFlag(flags, 'open') ? await openBrowser(listener.url, runtime) : undefined;

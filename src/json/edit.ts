@@ -36,12 +36,12 @@ export function splicesToSetMembers(object: JsonNode, entries: readonly NewMembe
 
 /** Thrown for a path that leads nowhere in this document: through a scalar, or past the end of a list. */
 export class JsonPathError extends Error {
-  override readonly name = 'PathError';
+  override readonly name = 'JsonPathError';
 }
 
 /**
  * The splices that set the value at a path below `root`. Objects on the way that are missing are created, and a list
- * may grow by one at its end. Throws PathError where the path goes through another kind of value.
+ * may grow by one at its end. Throws JsonPathError where the path goes through another kind of value.
  */
 export function splicesToSetPath(root: JsonNode, path: JsonPath, text: StringOrBytes): Splice[] {
   const [step, ...rest] = path;

@@ -27,7 +27,7 @@ export function createPositionLookup(bytes: Buffer): (offset: number) => TextPos
   };
 }
 
-/** Line and column of one byte offset, as positionsIn tells them. */
+/** Line and column of one byte offset, as createPositionLookup counts them. */
 export function positionAt(bytes: Buffer, offset: number): TextPosition {
   return createPositionLookup(bytes)(offset);
 }

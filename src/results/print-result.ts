@@ -34,7 +34,7 @@ export interface PrintableResult {
   /** The field whose elements are the rows. An array is its own rows; any other value is one record. */
   readonly rowsField?: string | undefined;
   /** The text for people, in place of tab-separated fields. */
-  readonly text?: () => Iterable<StyledText>;
+  readonly text?: () => string | Iterable<StyledText>;
   /** The rows of the table, headings first, in place of those of the JSON. */
   readonly table?: () => Iterable<readonly string[]>;
   /** Its JSON is indented also where it is piped, because it is kept in a file. */
@@ -118,9 +118,11 @@ function formatResult(
       return tsvLines(headedCells(result));
     case 'table':
       return tableOf(result, writer.isTerminal ? writer.columns : undefined);
-    case 'text':
-      if (result.text) return result.text();
-      return hasRows(result) ? tabbedLines(cellsOf(result)) : recordText(root);
+    case 'text': {
+      if (!result.text) return hasRows(result) ? tabbedLines(cellsOf(result)) : recordText(root);
+      const text = result.text();
+      return typeof text === 'string' ? [text] : text;
+    }
   }
 }
 

@@ -20,7 +20,7 @@ export interface ResultView {
   /** The number of choices that the body asks for. */
   readonly requestedChoices: number;
   /** The text of the result, in place of that of its kind. */
-  readonly textOf?: ((doc: JsonDocument) => string | StyledText[]) | undefined;
+  readonly textOf?: ((doc: JsonDocument) => string | readonly StyledText[]) | undefined;
 }
 
 /** Prints a complete response and returns it. One that breaks the interface is printed as it came, and its Failure thrown. */
@@ -52,12 +52,7 @@ export async function printDocument(
   const { result } = operation;
   const rowsField = result.as === 'rows' ? result.member : undefined;
   const emptyNote = result.as === 'rows' ? `the service returned no ${result.member}` : undefined;
-  const text =
-    textOf &&
-    ((): StyledText[] => {
-      const textOrParts = textOf(doc);
-      return typeof textOrParts === 'string' ? [{ text: textOrParts }] : textOrParts;
-    });
+  const text = textOf && (() => textOf(doc));
   await printResult(
     { doc, rowsField, emptyNote, ...(text ? { text } : {}) },
     { format, filter, writer: sink.writer, report: context.report },

@@ -47,7 +47,13 @@ export function messageEdits(
     const message = 'must be an array, because flags add messages to it';
     return { edits: [], issues: [{ path: 'messages', at: locationInDraft(draft, ['messages']), message }] };
   }
-  const existingMessages = [...conversationMessages(conversation), ...bodyMessages(draft, messagesNode)];
+  const earlier = conversation
+    ? listedMessages(rootOf(conversation.doc), (node) => ({ label: conversation.label, source: conversation, node }))
+    : [];
+  const existingMessages = [
+    ...earlier,
+    ...listedMessages(messagesNode, (_, index) => originInDraft(draft, ['messages', index])),
+  ];
   const messages = [...leading, ...withoutReplacedMessages(existingMessages, leading), ...trailing];
   const list: Edit = {
     path: ['messages'],
@@ -92,24 +98,13 @@ function parseMessageFlag(word: string): Message {
   return { text: writeJson({ role, content }), role, origin: { label: '--message' } };
 }
 
-function conversationMessages(conversation: JsonSource | undefined): Message[] {
-  if (!conversation) return [];
-  return Array.from(itemsOf(rootOf(conversation.doc)), (node) => {
-    return {
-      text: rawText(node),
-      role: firstStringMember(node, 'role'),
-      origin: { label: conversation.label, source: conversation, node },
-    };
-  });
-}
-
-function bodyMessages(draft: Draft, list: JsonNode | undefined): Message[] {
-  if (!list) return [];
-  return Array.from(itemsOf(list), (node, at) => {
-    return {
-      text: rawText(node),
-      role: firstStringMember(node, 'role'),
-      origin: originInDraft(draft, ['messages', at]),
-    };
-  });
+function listedMessages(
+  list: JsonNode | undefined,
+  originOf: (message: JsonNode, index: number) => ValueOrigin,
+): Message[] {
+  return Array.from(list ? itemsOf(list) : [], (node, index) => ({
+    text: rawText(node),
+    role: firstStringMember(node, 'role'),
+    origin: originOf(node, index),
+  }));
 }

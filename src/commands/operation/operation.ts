@@ -1,3 +1,4 @@
+import { batchFlags } from '../../batch/batch-flags.ts';
 import { buildBody } from '../../body/build-body.ts';
 import { type Conversation, openConversation } from '../../body/chat/conversation.ts';
 import { requestedChoiceCount, withStreamEnabled } from '../../body/chat/streaming.ts';
@@ -19,7 +20,6 @@ import { defaultFormat } from '../../results/output-format.ts';
 import { openResultFilter } from '../../results/print-result.ts';
 import { createTraceContext, readParent, type TraceContext, traceExports } from '../../trace/trace-context.ts';
 import type { PreparedTraining } from '../train/training-request.ts';
-import { rejectBatchFlags } from './reject-batch-flags.ts';
 import type { ResponseHooks } from './response-hooks.ts';
 import { sendAndShow } from './send-and-show.ts';
 import { showRequest } from './show-request.ts';
@@ -32,7 +32,9 @@ export function runOperation(operation: Operation): RunCommand {
       const { runBatch } = await import('../batch/batch.ts');
       return await runBatch(operation, invocation, context);
     }
-    rejectBatchFlags(invocation.flags);
+    const batchFlag = batchFlags.find(({ name }) => invocation.flags.has(name));
+    if (batchFlag)
+      throw usageFailure(`--${batchFlag.name} works only with --batch`, 'name the file of lines: --batch <file>');
     const callSettings = await resolveCallSettings(operation, invocation.flags, context);
     const { options, chosen, destination } = callSettings;
     const filter = await openResultFilter(invocation.flags, context);

@@ -26,7 +26,7 @@ export const runTrainLint: RunCommand = async ({ args, flags }, context) => {
   if (isAnnotated && getStringFlag(flags, 'error-format') === 'json')
     throw usageFailure('--annotations prints text lines on stderr', 'leave out --error-format json');
   const result = await lintFiles(args, getStringFlag(flags, 'file'), createLinter(path), context);
-  await printResult({ ...resultOf(lintJson(result)), text: () => [{ text: lintText(result) }] }, output);
+  await printResult({ ...resultOf(lintJson(result)), text: () => lintText(result) }, output);
   await stdout.end();
   if (isAnnotated) for (const line of annotationLines(result, fatal)) await report.line(line);
   else
