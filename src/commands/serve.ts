@@ -19,7 +19,7 @@ import { openBrowser } from '../local-service/open-browser.ts';
 import { databaseFileIn, type LocalServiceOptions, openLocalService } from '../local-service/open-local-service.ts';
 import { openHarRecorder } from '../local-service/record-har.ts';
 import { openHarReplay } from '../local-service/replay-har.ts';
-import { type RequestLogFormat, requestLogLine } from '../local-service/request-log.ts';
+import { type RequestLogFormat, requestLogLine } from '../local-service/request-summary.ts';
 import { loadServiceCredentials } from '../local-service/service-credentials.ts';
 import { createUpstream, type Upstream } from '../local-service/upstream.ts';
 import { allOperations } from '../operations/all-operations.ts';

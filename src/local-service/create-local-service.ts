@@ -2,7 +2,7 @@ import { uuidV7 } from '../fields/uuid.ts';
 import { getHeader, type Request, type Response, type Send } from '../http/message.ts';
 import { typedOperations } from '../operations/all-operations.ts';
 import { type AcceptedCredentials, authenticateRequest } from './authenticate-request.ts';
-import { HttpError, httpErrorResponse } from './http-error.ts';
+import { HttpError, httpErrorResponse, storeHttpError } from './http-error.ts';
 import { modelsRoute, upstreamChatRoute } from './model-routes.ts';
 import { operationHandlers } from './operation-handlers.ts';
 import { operationRoute } from './operation-route.ts';
@@ -10,10 +10,8 @@ import { pageRoutes } from './page-routes.ts';
 import { IncompleteBody } from './request-body.ts';
 import { createRequestMetrics, type RequestMetrics } from './request-metrics.ts';
 import { withRequestSummaries } from './request-summary.ts';
-import type { ServiceContext } from './service-context.ts';
-import type { ServiceRoute } from './service-route.ts';
+import type { ServiceContext, ServiceRoute } from './service-context.ts';
 import { healthRoute, metricsRoute } from './status-routes.ts';
-import { storeHttpError } from './store-http-error.ts';
 import { withStoredChats } from './stored-chats.ts';
 
 /** The user of requests where the service asks for no credentials. */

@@ -1,9 +1,10 @@
 import type { Finding } from '../fields/finding.ts';
+import { errorCode } from '../files/file-errors.ts';
 import type { Headers, Response } from '../http/message.ts';
-import type { JsonPath } from '../json/json-path.ts';
-import { formatJsonPath } from '../json/json-path.ts';
+import { formatJsonPath, type JsonPath } from '../json/json-path.ts';
 import type { Operation } from '../operations/operation.ts';
 import { jsonResponse } from './responses.ts';
+import { StoreError } from './store/store-error.ts';
 
 /** A request that the local service rejects with a status. */
 export class HttpError extends Error {
@@ -63,4 +64,22 @@ function validationDetail({ path, code, message }: Finding): {
 // Findings are worded for users of the command line and about servers in general.
 function withoutClientAdvice(message: string): string {
   return message.replace(/ \(--[\w-]+\)|; most servers reject .*| by most servers/gs, '');
+}
+
+const RETRY_AFTER_SECONDS = 1;
+const DISK_FULL_CODES: readonly (string | undefined)[] = ['ENOSPC', 'EDQUOT'];
+
+/** The error of a request whose data could not be stored: 503 where a retry may help, 507 for a full disk. */
+export function storeHttpError(error: unknown): HttpError | undefined {
+  if (DISK_FULL_CODES.includes(errorCode(error))) return new HttpError(507, 'the disk of the service is full');
+  if (!(error instanceof StoreError)) return undefined;
+  switch (error.reason) {
+    case 'unsupported':
+      return new HttpError(400, error.message);
+    case 'full':
+      return new HttpError(507, error.message);
+    case 'busy':
+    case 'lost':
+      return new HttpError(503, error.message, [['Retry-After', String(RETRY_AFTER_SECONDS)]]);
+  }
 }

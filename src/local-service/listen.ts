@@ -4,8 +4,7 @@ import { Failure } from '../errors.ts';
 import { errorCode } from '../files/file-errors.ts';
 import type { Send } from '../http/message.ts';
 import type { StartTimer } from '../http/time-limits.ts';
-import { watchBodyRate } from './body-rate.ts';
-import { forbiddenReason, receiveRequest } from './incoming-request.ts';
+import { expectsContinue, forbiddenReason, receiveRequest } from './incoming-request.ts';
 import { ConnectionResetError } from './inject-faults.ts';
 import { serviceLimits } from './limits.ts';
 import { writeResponse } from './outgoing-response.ts';
@@ -124,4 +123,26 @@ async function handleConnection(
   const forbidden = forbiddenReason(received);
   const answer = forbidden ? jsonResponse(forbidden.status, { detail: forbidden.detail }) : await send(received);
   await writeResponse(answer, request, response, shutdown);
+}
+
+/**
+ * Closes the connection of a request whose body arrives more slowly than the minimum rate over a whole period. Periods
+ * in which the service itself does not read the body do not count. The function it returns stops the watch.
+ */
+export function watchBodyRate(request: IncomingMessage, periodMs: number, after: StartTimer): () => void {
+  const minBytes = (serviceLimits.minBodyBytesPerSecond * periodMs) / 1000;
+  let lastBytes = request.socket.bytesRead;
+  const check = (): void => {
+    if (request.complete || request.destroyed) return;
+    const { bytesRead } = request.socket;
+    const isUnread = request.readableLength >= request.readableHighWaterMark || expectsContinue(request);
+    if (!isUnread && bytesRead - lastBytes < minBytes) {
+      request.destroy();
+      return;
+    }
+    lastBytes = bytesRead;
+    cancel = after(periodMs, check);
+  };
+  let cancel = after(periodMs, check);
+  return () => cancel();
 }

@@ -4,8 +4,7 @@ import { localModelName } from './model/chat-completion.ts';
 import { requireJson } from './operation-route.ts';
 import { declaredBodyBytes, limitedChunks } from './request-body.ts';
 import { jsonResponse } from './responses.ts';
-import type { ServiceContext } from './service-context.ts';
-import type { ServiceRoute } from './service-route.ts';
+import type { ServiceContext, ServiceRoute } from './service-context.ts';
 import type { Upstream } from './upstream.ts';
 
 /** Forwards chats to an upstream server byte for byte; only the upstream validates them. */

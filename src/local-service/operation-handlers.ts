@@ -1,12 +1,16 @@
+import { createBodyValidator } from '../fields/body-validator.ts';
+import { collectBody } from '../http/collect-body.ts';
 import type { typedOperations } from '../operations/all-operations.ts';
 import type { Operation } from '../operations/operation.ts';
-import { withBufferedBody } from './buffered-body.ts';
+import { yieldToEventLoop } from './event-loop.ts';
 import { handleCallStart } from './handlers/call-start.ts';
 import { handleChat } from './handlers/chat.ts';
 import { handleFeedbackReplace } from './handlers/feedback-replace.ts';
 import { handleFeedbackSchema } from './handlers/feedback-schema.ts';
 import { createTrainReceiver } from './handlers/train.ts';
-import type { BodyReceiver } from './service-context.ts';
+import { invalidBodyResponse } from './http-error.ts';
+import { parseRequestBody } from './request-body.ts';
+import type { BodyReceiver, OperationHandler } from './service-context.ts';
 
 /** What the local service does for each operation, by its path; an operation without a handler is a type error. */
 export const operationHandlers: {
@@ -18,3 +22,17 @@ export const operationHandlers: {
   '/v1/preview/training-jobs': createTrainReceiver,
   '/call/start': withBufferedBody(handleCallStart),
 };
+
+/** Takes the bodies of an operation whole, and judges them as the command line does, before the behaviour has them. */
+export function withBufferedBody(handler: OperationHandler): (operation: Operation) => BodyReceiver {
+  return (operation) => {
+    const validate = createBodyValidator(operation.body);
+    const discard = async (): Promise<void> => {};
+    return async (chunks, length, caller, context) => {
+      const body = parseRequestBody(await collectBody(chunks, operation.largestBody, length));
+      if (!('doc' in body)) return { findings: [body], apply: () => invalidBodyResponse([body], operation), discard };
+      await yieldToEventLoop(caller.signal);
+      return { findings: validate(body), apply: () => handler(body, caller, context), discard };
+    };
+  };
+}

@@ -6,8 +6,7 @@ import type { Operation } from '../operations/operation.ts';
 import { yieldToEventLoop } from './event-loop.ts';
 import { HttpError, invalidBodyResponse } from './http-error.ts';
 import { declaredBodyBytes, limitedChunks } from './request-body.ts';
-import type { BodyReceiver, ServiceContext } from './service-context.ts';
-import type { ServiceRoute } from './service-route.ts';
+import type { BodyReceiver, ServiceContext, ServiceRoute } from './service-context.ts';
 
 /** The route of an operation: its body is limited, validated as the command line does it, and then applied. */
 export function operationRoute(operation: Operation, receive: BodyReceiver, context: ServiceContext): ServiceRoute {

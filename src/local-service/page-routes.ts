@@ -5,11 +5,10 @@ import { rootOf } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
 import { type JsonValue, RawJson, writeJson } from '../json/write-json.ts';
 import { yieldToEventLoop } from './event-loop.ts';
-import { inferPayloadPaths } from './handlers/payload-paths.ts';
+import { inferPayloadPaths } from './handlers/feedback-schema.ts';
 import { HttpError } from './http-error.ts';
 import { jsonResponse, textResponse } from './responses.ts';
-import type { ServiceContext } from './service-context.ts';
-import type { ServiceRoute } from './service-route.ts';
+import type { ServiceContext, ServiceRoute } from './service-context.ts';
 import { type PageTable, pageTables, readPage, readRewards, readTrace } from './store/page-queries.ts';
 import type { StoredRow } from './store/service-store.ts';
 

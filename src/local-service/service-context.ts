@@ -1,6 +1,7 @@
 import type { Finding } from '../fields/finding.ts';
-import type { Middleware, Response } from '../http/message.ts';
+import type { Middleware, Request, Response } from '../http/message.ts';
 import type { JsonNode } from '../json/json-node.ts';
+import type { Operation } from '../operations/operation.ts';
 import type { RequestSummary } from './request-summary.ts';
 import type { ServiceStore } from './store/service-store.ts';
 import type { Upstream } from './upstream.ts';
@@ -58,3 +59,13 @@ export type BodyReceiver = (
   caller: Caller,
   context: ServiceContext,
 ) => Promise<ReceivedBody>;
+
+/** One path of the local service: the method and credentials it takes, the shape of its errors, and how it responds. */
+export interface ServiceRoute {
+  readonly method: 'GET' | 'POST';
+  /** `none`: open to everybody who can connect. */
+  readonly auth: Operation['auth'] | 'none';
+  readonly errors: Operation['errors'];
+  /** May throw HttpError. */
+  readonly respond: (request: Request, caller: Caller) => Promise<Response>;
+}

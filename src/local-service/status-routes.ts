@@ -1,8 +1,7 @@
 import { Buffer } from 'node:buffer';
 import type { RequestMetrics } from './request-metrics.ts';
 import { jsonResponse, textResponse } from './responses.ts';
-import type { ServiceContext } from './service-context.ts';
-import type { ServiceRoute } from './service-route.ts';
+import type { ServiceContext, ServiceRoute } from './service-context.ts';
 
 const PROMETHEUS_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 

@@ -2,8 +2,7 @@ import { uuidV7 } from '../fields/uuid.ts';
 import type { Request } from '../http/message.ts';
 import { bodyChunks } from '../http/request-progress.ts';
 import { createBodyCopy, tapChunks } from './body-copy.ts';
-import type { ServiceContext } from './service-context.ts';
-import type { ServiceRoute } from './service-route.ts';
+import type { ServiceContext, ServiceRoute } from './service-context.ts';
 
 const MAX_STORED_CHAT_BYTES = 4 * 1024 * 1024;
 

@@ -4,7 +4,7 @@ import { collectBody } from '../../src/http/collect-body.ts';
 import type { Send } from '../../src/http/message.ts';
 import { rootOf } from '../../src/json/json-node.ts';
 import { parseJson } from '../../src/json/parse-json.ts';
-import { inferPayloadPaths } from '../../src/local-service/handlers/payload-paths.ts';
+import { inferPayloadPaths } from '../../src/local-service/handlers/feedback-schema.ts';
 import { localService } from '../support/service.ts';
 
 async function post(

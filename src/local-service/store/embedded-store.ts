@@ -2,8 +2,8 @@ import { yieldToEventLoop } from '../event-loop.ts';
 import { createGroupCommit } from './group-commit.ts';
 import { mergeCallStart } from './merge-call.ts';
 import type { Store } from './open-store.ts';
-import { samplePayloads } from './payload-sample.ts';
-import type { CallRecord, FeedbackRecord, JobRecord, ServiceStore } from './service-store.ts';
+import { type QuerySequence, samplePayloads } from './payload-sample.ts';
+import type { CallRecord, FeedbackRecord, JobRecord, RowQuery, ServiceStore, StoredRow } from './service-store.ts';
 import type { StagedTrajectory } from './staging-file.ts';
 import { deleteTrajectories, saveTrajectories } from './trajectory-rows.ts';
 
@@ -15,17 +15,27 @@ export function createEmbeddedStore(database: Store): ServiceStore {
   return {
     saveCall: (call, signal) => commit(() => saveCall(call, database), signal),
     replaceFeedback: (record, signal) => commit(() => replaceFeedback(record, database), signal),
-    samplePayloads: async (query) => samplePayloads(query, database),
+    samplePayloads: async (query) => database.snapshot(() => runQueries(samplePayloads(query), database)),
     saveJob: (job, trajectories, signal) => saveJob(job, trajectories, signal, database),
     saveChat: async ({ id, request, response, status, createdAt }) => {
       const insert = 'insert into chats values (?, ?, ?, ?, ?)';
       await commit(() => database.run(insert, id, request, response, status, createdAt), undefined);
     },
-    readRows: async ({ sql, values }) =>
-      database.all(sql.replaceAll('@reward', EMBEDDED_REWARD).replaceAll('@', ''), ...values),
+    readRows: async (query) => readRows(query, database),
     checkHealth: async () => database.transaction(() => {}),
     close: async () => database.close(),
   };
+}
+
+function readRows({ sql, values }: RowQuery, database: Store): readonly StoredRow[] {
+  return database.all(sql.replaceAll('@reward', EMBEDDED_REWARD).replaceAll('@', ''), ...values);
+}
+
+/** The result of queries in an embedded database. */
+export function runQueries<Result>(queries: QuerySequence<Result>, database: Store): Result {
+  let step = queries.next([]);
+  while (!step.done) step = queries.next(readRows(step.value, database));
+  return step.value;
 }
 
 function saveCall({ project, id, traceId, newTraceId, start, createdAt }: CallRecord, database: Store): string {

@@ -1,6 +1,5 @@
 import { Failure } from '../../errors.ts';
 import type { Store } from './open-store.ts';
-import { APPLICATION_ID, schemaVersions } from './schema-versions.ts';
 
 /**
  * Makes the tables of an empty database, or the latest ones out of those that an earlier svc made, with all that is in
@@ -31,3 +30,71 @@ function schemaVersion(store: Store, path: string): number {
   const known = `its tables have version ${version}, and this svc knows ${schemaVersions.length}`;
   throw new Failure('local', `the data in ${path} is of another svc: ${known}`, { hint: `update svc, or ${hint}` });
 }
+
+/** What SQLite keeps in a database for telling whose it is: `svc` and a zero byte. */
+export const APPLICATION_ID = 0x73766300;
+
+// The tables of the local service. Bodies are kept as the text they came in, so no digit is lost.
+const initialTables: readonly string[] = [
+  `create table feedback (
+    seq integer primary key autoincrement,
+    project_id text not null,
+    id text not null,
+    feedback_type text not null,
+    trigger_ref text,
+    payload text not null,
+    record text not null,
+    svc_user_id text not null,
+    created_at integer not null,
+    unique (project_id, id)
+  )`,
+  `create index feedback_by_time on feedback (project_id, created_at)`,
+  `create table calls (
+    project_id text not null,
+    id text not null,
+    trace_id text not null,
+    start text not null,
+    created_at integer not null,
+    primary key (project_id, id)
+  ) without rowid`,
+  `create table jobs (
+    id text primary key,
+    model_id text not null,
+    experimental_config text,
+    created_at integer not null
+  ) without rowid`,
+  `create table trajectories (
+    job_id text not null references jobs (id),
+    group_index integer not null,
+    trajectory_index integer not null,
+    trajectory blob not null,
+    primary key (job_id, group_index, trajectory_index)
+  )`,
+];
+
+// Samples of payloads (payload-sample.ts) are taken from these alone, whatever else is stored.
+const sampleIndexes: readonly string[] = [
+  'drop index feedback_by_time',
+  'create index feedback_by_time on feedback (project_id, created_at, seq, trigger_ref)',
+  'create index feedback_by_type on feedback (project_id, feedback_type, created_at, seq, trigger_ref)',
+  'create index feedback_by_trigger on feedback (project_id, feedback_type, trigger_ref, created_at, seq)',
+];
+
+// For the page: the newest rows of each table, and the calls of a trace.
+const pageTables: readonly string[] = [
+  `create table chats (
+    id text primary key,
+    request text not null,
+    response text not null,
+    status integer not null,
+    created_at integer not null
+  ) without rowid`,
+  'create index calls_by_time on calls (created_at, id, project_id)',
+  'create index calls_by_trace on calls (trace_id, created_at)',
+  'create index feedback_by_age on feedback (created_at, id, project_id)',
+  'create index jobs_by_time on jobs (created_at, id)',
+  'create index chats_by_time on chats (created_at, id)',
+];
+
+/** The statements that make each version of the tables out of the one before; what has been released stays as it is. */
+export const schemaVersions: readonly (readonly string[])[] = [initialTables, sampleIndexes, pageTables];

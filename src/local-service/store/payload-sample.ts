@@ -1,102 +1,134 @@
-import type { SqlRow, SqlValue, Store } from './open-store.ts';
-import type { PayloadQuery } from './payload-query.ts';
+import type { PayloadQuery, RowQuery, StoredRow } from './service-store.ts';
 
 // Rows looked at for each trigger that is wanted, before all triggers are.
 const ROWS_PER_TRIGGER = 2;
+// Always as many, so that there is one statement.
+const PAYLOADS_PER_QUERY = 256;
+
+/** Queries whose rows are sent back, all of them from one state of the database, and a result. */
+export type QuerySequence<Result> = Generator<RowQuery, Result, readonly StoredRow[]>;
+
+interface SampledRow {
+  readonly seq: number;
+  readonly trigger: string | null;
+  readonly createdAt: number;
+}
 
 /**
  * The newest payload of each trigger, those of the newest triggers; what has no trigger is one, too. What was stored
  * later is newer within the same millisecond. The cost grows with the limit: where the newest rows have not enough
  * triggers it is because there are few, and then it grows with the number of triggers.
  */
-export function samplePayloads(query: PayloadQuery, store: Store): string[] {
+export function* samplePayloads(query: PayloadQuery): QuerySequence<string[]> {
   const limit = query.trigger?.isPrefix === false ? 1 : query.limit;
-  return store.snapshot(() => {
-    const rows = newestRows(query, limit * ROWS_PER_TRIGGER, store);
-    const sample = newestPerTrigger(rows.filter(({ fits }) => fits === 1));
-    const isComplete = sample.length >= limit || rows.length < limit * ROWS_PER_TRIGGER;
-    return readPayloads(
-      (isComplete ? sample : newestPerTrigger(newestRowsByTrigger(query, limit, store))).slice(0, limit),
-      store,
-    );
-  });
+  const newest = yield* newestRows(query, limit * ROWS_PER_TRIGGER);
+  const sample = newestPerTrigger(newest.filter(({ trigger }) => matchesTrigger(trigger, query.trigger)));
+  const isComplete = sample.length >= limit || newest.length < limit * ROWS_PER_TRIGGER;
+  const rows = isComplete ? sample : newestPerTrigger(yield* newestRowsByTrigger(query, limit));
+  return yield* readPayloads(query.project, rows.slice(0, limit));
 }
 
-function newestRows({ project, type, trigger, window }: PayloadQuery, count: number, store: Store): SqlRow[] {
-  const condition = triggerCondition(trigger);
-  return store.all(
-    `select seq, trigger_ref, ${condition.sql} as fits from feedback
-     where project_id = ? ${type === undefined ? '' : 'and feedback_type = ?'} and created_at >= ? and created_at < ?
-     order by created_at desc, seq desc limit ?`,
-    ...[...condition.values, project, ...(type === undefined ? [] : [type]), ...window, count],
-  );
+function* newestRows({ project, type, window }: PayloadQuery, count: number): QuerySequence<SampledRow[]> {
+  const rows = yield {
+    sql: `select seq, trigger_ref, created_at from @feedback
+      where project_id = ? ${type === undefined ? '' : 'and feedback_type = ?'} and created_at >= ? and created_at < ?
+      order by created_at desc, seq desc limit ?`,
+    values: [project, ...(type === undefined ? [] : [type]), ...window, count],
+  };
+  return rows.map(toSampledRow);
+}
+
+function matchesTrigger(found: string | null, wanted: PayloadQuery['trigger']): boolean {
+  if (!wanted) return true;
+  return wanted.isPrefix ? found?.startsWith(wanted.ref) === true : found === wanted.ref;
 }
 
 // The first row of each trigger.
-function newestPerTrigger(rows: readonly SqlRow[]): SqlRow[] {
-  const seen = new Set<SqlValue | undefined>();
-  return rows.filter(({ trigger_ref: trigger }) => !seen.has(trigger) && seen.add(trigger));
+function newestPerTrigger(rows: readonly SampledRow[]): SampledRow[] {
+  const seen = new Set<string | null>();
+  return rows.filter(({ trigger }) => !seen.has(trigger) && seen.add(trigger));
 }
 
-function newestRowsByTrigger(query: PayloadQuery, limit: number, store: Store): SqlRow[] {
-  const types = query.type === undefined ? feedbackTypes(query.project, store) : [query.type];
-  return types
-    .flatMap((type) => newestRowsOfType(query, type, limit, store))
-    .sort((left, right) => Number(right.created_at) - Number(left.created_at) || Number(right.seq) - Number(left.seq));
+function* newestRowsByTrigger(query: PayloadQuery, limit: number): QuerySequence<SampledRow[]> {
+  const rows: SampledRow[] = [];
+  for (const type of query.type === undefined ? yield* feedbackTypes(query.project) : [query.type])
+    rows.push(...(yield* newestRowsOfType(query, type, limit)));
+  return rows.sort((left, right) => right.createdAt - left.createdAt || right.seq - left.seq);
 }
 
 // From each type to the next one in the index, whatever is between them.
-function feedbackTypes(project: string, store: Store): string[] {
-  return store
-    .all(
-      `with recursive types (type) as (
-         select min(feedback_type) from feedback where project_id = ?
-         union all
-         select (select min(feedback_type) from feedback where project_id = ? and feedback_type > type)
-         from types where type is not null
-       ) select type from types`,
-      ...[project, project],
-    )
-    .flatMap(({ type }) => (typeof type === 'string' ? [type] : []));
+function* feedbackTypes(project: string): QuerySequence<string[]> {
+  const rows = yield {
+    sql: `with recursive types (type) as (
+        select min(feedback_type) from @feedback where project_id = ?
+        union all
+        select (select min(feedback_type) from @feedback where project_id = ? and feedback_type > types.type)
+        from types where types.type is not null
+      ) select type from types where type is not null`,
+    values: [project, project],
+  };
+  return rows.map(({ type }) => String(type));
 }
 
-// From each trigger to the next one. The last is null: there is no next one, and no trigger is a trigger.
-function newestRowsOfType(
+// From each trigger to the next one in the index, however many rows each has; then the rows without a trigger.
+function* newestRowsOfType(
   { project, trigger, window }: PayloadQuery,
   type: string,
   limit: number,
-  store: Store,
-): SqlRow[] {
+): QuerySequence<SampledRow[]> {
   const condition = triggerCondition(trigger);
-  const next = `select min(trigger_ref) from feedback where project_id = ? and feedback_type = ? and ${condition.sql}`;
-  return store.all(
-    `with recursive triggers (ref) as (
-       ${next} union all select (${next} and trigger_ref > ref) from triggers where ref is not null
-     )
-     select seq, trigger_ref, created_at from triggers join feedback on seq = (
-       select seq from feedback
-       where project_id = ? and feedback_type = ? and trigger_ref is ref and created_at >= ? and created_at < ?
-       order by created_at desc, seq desc limit 1)
-     where ${condition.sql} order by created_at desc, seq desc limit ?`,
-    ...[project, type, ...condition.values, project, type, ...condition.values],
-    ...[project, type, ...window, ...condition.values, limit],
-  );
+  const next = `select min(trigger_ref) from @feedback where project_id = ? and feedback_type = ? and ${condition.sql}`;
+  const newest = (column: string, ref: string): string =>
+    `select ${column} from @feedback
+     where project_id = ? and feedback_type = ? and trigger_ref ${ref} and created_at >= ? and created_at < ?
+     order by created_at desc, seq desc limit 1`;
+  const ofTrigger = [project, type, ...window];
+  const withTrigger = yield {
+    sql: `with recursive triggers (ref) as (
+        ${next} union all select (${next} and trigger_ref > triggers.ref) from triggers where triggers.ref is not null
+      ), found as materialized (
+        select ref as trigger_ref, (${newest('seq', '= ref')}) as seq, (${newest('created_at', '= ref')}) as created_at
+        from triggers where ref is not null
+      ) select seq, trigger_ref, created_at from found where seq is not null order by created_at desc, seq desc limit ?`,
+    values: [
+      ...[project, type, ...condition.values, project, type, ...condition.values],
+      ...[...ofTrigger, ...ofTrigger, limit],
+    ],
+  };
+  const without = trigger ? [] : yield { sql: newest('seq, trigger_ref, created_at', 'is null'), values: ofTrigger };
+  return [...withTrigger, ...without].map(toSampledRow);
 }
 
 function triggerCondition(trigger: PayloadQuery['trigger']): {
   readonly sql: string;
   readonly values: readonly string[];
 } {
-  if (!trigger) return { sql: '1', values: [] };
+  if (!trigger) return { sql: 'trigger_ref is not null', values: [] };
   const { ref, isPrefix } = trigger;
   if (!isPrefix) return { sql: 'trigger_ref = ?', values: [ref] };
   // A semicolon is the next character after a colon, so the index has all that begin so, and nothing else, in between.
   return { sql: '(trigger_ref >= ? and trigger_ref < ?)', values: [ref, `${ref.slice(0, -1)};`] };
 }
 
-function readPayloads(rows: readonly SqlRow[], store: Store): string[] {
-  const sequences = JSON.stringify(rows.map(({ seq }) => seq));
-  return store
-    .all('select payload from feedback where seq in (select value from json_each(?))', sequences)
-    .flatMap(({ payload }) => (typeof payload === 'string' ? [payload] : []));
+// The times are redundant, but one of the databases has an index on them and the other on the numbers.
+function* readPayloads(project: string, rows: readonly SampledRow[]): QuerySequence<string[]> {
+  const payloads: string[] = [];
+  const marks = Array(PAYLOADS_PER_QUERY).fill('?').join(', ');
+  for (let at = 0; at < rows.length; at += PAYLOADS_PER_QUERY) {
+    const wanted = Array.from({ length: PAYLOADS_PER_QUERY }, (_, next) => rows[at + next] ?? rows[at]);
+    const found = yield {
+      sql: `select payload from @feedback where project_id = ? and created_at in (${marks}) and seq in (${marks})`,
+      values: [project, ...wanted.map((row) => row?.createdAt ?? 0), ...wanted.map((row) => row?.seq ?? 0)],
+    };
+    payloads.push(...found.map(({ payload }) => String(payload)));
+  }
+  return payloads;
+}
+
+function toSampledRow({ seq, trigger_ref: trigger, created_at: createdAt }: StoredRow): SampledRow {
+  return {
+    seq: Number(seq),
+    trigger: typeof trigger === 'string' ? trigger : null,
+    createdAt: Number(createdAt),
+  };
 }

@@ -1,6 +1,7 @@
 import postgres from 'postgres';
 import type { PostgresAddress } from '../../../config/postgres-address.ts';
-import { toPostgresStoreError } from './postgres-errors.ts';
+import { errorCode } from '../../../files/file-errors.ts';
+import { StoreError } from '../store-error.ts';
 
 /** A connection within a transaction, or outside of one. */
 export type PostgresClient = postgres.Sql | postgres.TransactionSql;
@@ -62,4 +63,37 @@ export function openPostgresDatabase(address: PostgresAddress, password: string 
 // Serialization failures and deadlocks: the database asks for the transaction again.
 function isSerializationFailure(error: unknown): boolean {
   return error instanceof postgres.PostgresError && ['40001', '40P01'].includes(error.code);
+}
+
+const LOST_CONNECTION_CODES: readonly string[] = [
+  'CONNECTION_CLOSED',
+  'CONNECTION_ENDED',
+  'CONNECTION_DESTROYED',
+  'CONNECT_TIMEOUT',
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ENOENT',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+];
+
+/** An error of PostgreSQL or of its connection as a StoreError; any other error unchanged. `label` names the database. */
+export function toPostgresStoreError(error: unknown, label: string): unknown {
+  const code = errorCode(error) ?? '';
+  const reason = error instanceof Error ? error.message : String(error);
+  // Class 08: connection exceptions; 57P: operator intervention, such as a shutdown; 25006: a read-only standby.
+  if (LOST_CONNECTION_CODES.includes(code) || /^(08...|57P..|25006)$/.test(code))
+    return new StoreError('lost', `could not reach the database at ${label}: ${reason}`);
+  if (code === '53100') return new StoreError('full', `the disk of the database at ${label} is full`);
+  // Class 53: insufficient resources, such as too many connections.
+  if (/^(53...|40001|40P01|55P03)$/.test(code))
+    return new StoreError('busy', `the database at ${label} is busy: ${reason}`);
+  if (code === '22021')
+    return new StoreError('unsupported', 'PostgreSQL cannot store U+0000 in ids, names and references');
+  if (code === '54000')
+    return new StoreError('unsupported', 'an id or reference is too long for an index of PostgreSQL');
+  return error;
 }

@@ -1,10 +1,10 @@
 import type { PostgresAddress } from '../../../config/postgres-address.ts';
 import { Failure } from '../../../errors.ts';
-import type { CallRecord, FeedbackRecord, ServiceStore } from '../service-store.ts';
-import { openPostgresDatabase } from './postgres-database.ts';
+import { samplePayloads } from '../payload-sample.ts';
+import type { CallRecord, FeedbackRecord, RowQuery, ServiceStore, StoredRow } from '../service-store.ts';
+import { openPostgresDatabase, type PostgresClient } from './postgres-database.ts';
 import { migratePostgres } from './postgres-schema.ts';
 import { replaceFeedbackRecords } from './replace-feedback.ts';
-import { samplePostgresPayloads } from './sample-payloads.ts';
 import { saveCalls } from './save-calls.ts';
 import { savePostgresJob } from './save-job.ts';
 import { createSharedBatches } from './shared-batches.ts';
@@ -35,22 +35,31 @@ export async function openPostgresStore(address: PostgresAddress, password: stri
   return {
     saveCall,
     replaceFeedback: async (record, signal) => void (await replaceFeedback(record, signal)),
-    samplePayloads: (query) => samplePostgresPayloads(query, database),
+    samplePayloads: (query) =>
+      database.transaction(async (client) => {
+        await client`set transaction isolation level repeatable read, read only`;
+        const queries = samplePayloads(query);
+        let step = queries.next([]);
+        while (!step.done) step = queries.next(await readRows(step.value, client));
+        return step.value;
+      }),
     saveJob: (job, trajectories, signal) => savePostgresJob(job, trajectories, signal, database),
     saveChat: ({ id, request, response, status, createdAt }) =>
       database.query(
         async (client) =>
           void (await client`insert into svc.chats values (${id}, ${request}, ${response}, ${status}, ${createdAt})`),
       ),
-    readRows: ({ sql, values }) => {
-      let count = 0;
-      const text = sql
-        .replaceAll('@reward', POSTGRES_REWARD)
-        .replaceAll('@', 'svc.')
-        .replaceAll('?', () => `$${++count}`);
-      return database.query(async (client) => client.unsafe(text, [...values]));
-    },
+    readRows: (query) => database.query((client) => readRows(query, client)),
     checkHealth: async () => void (await database.query(async (client) => client`select 1`)),
     close: database.close,
   };
+}
+
+async function readRows({ sql, values }: RowQuery, client: PostgresClient): Promise<readonly StoredRow[]> {
+  let count = 0;
+  const text = sql
+    .replaceAll('@reward', POSTGRES_REWARD)
+    .replaceAll('@', 'svc.')
+    .replaceAll('?', () => `$${++count}`);
+  return client.unsafe(text, [...values]);
 }
