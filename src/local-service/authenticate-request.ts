@@ -10,7 +10,7 @@ export interface AcceptedCredentials {
   readonly token: string;
 }
 
-/** The user of a request; throws Refusal 401 unless its Authorization header is the one of the scheme. */
+/** The user of a request; throws HttpError 401 unless its Authorization header is the one of the scheme. */
 export function authenticateRequest(
   scheme: 'basic' | 'bearer',
   authorization: string | undefined,
@@ -28,7 +28,7 @@ export function authenticateRequest(
   throw new HttpError(401, 'Unauthorized', [['WWW-Authenticate', challenge]]);
 }
 
-// In a time that does not tell how much of it was right.
+// The time it takes does not depend on how much of it is right.
 function equalsInConstantTime(received: string, expected: string): boolean {
   const [left, right] = [Buffer.from(received), Buffer.from(expected)];
   return left.length === right.length && timingSafeEqual(left, right);

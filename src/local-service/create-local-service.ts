@@ -2,7 +2,7 @@ import { uuidV7 } from '../fields/uuid.ts';
 import { getHeader, type Request, type Response, type Send } from '../http/message.ts';
 import { typedOperations } from '../operations/all-operations.ts';
 import { type AcceptedCredentials, authenticateRequest } from './authenticate-request.ts';
-import { HttpError, httpErrorResponse, storeHttpError } from './http-error.ts';
+import { HttpError, httpErrorResponse, toHttpError } from './http-error.ts';
 import { modelsRoute, upstreamChatRoute } from './model-routes.ts';
 import { operationHandlers } from './operation-handlers.ts';
 import { operationRoute } from './operation-route.ts';
@@ -81,12 +81,4 @@ async function handleRequest(
       ? authenticateRequest(route.auth, getHeader(headers, 'authorization'), credentials)
       : anonymousUser;
   return route.respond(request, { user, signal });
-}
-
-function toHttpError(error: unknown): HttpError {
-  if (error instanceof HttpError) return error;
-  return (
-    storeHttpError(error) ??
-    new HttpError(500, `internal error: ${error instanceof Error ? error.message : String(error)}`)
-  );
 }

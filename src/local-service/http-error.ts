@@ -69,17 +69,14 @@ function withoutClientAdvice(message: string): string {
 const RETRY_AFTER_SECONDS = 1;
 const DISK_FULL_CODES: readonly (string | undefined)[] = ['ENOSPC', 'EDQUOT'];
 
-/** The error of a request whose data could not be stored: 503 where a retry may help, 507 for a full disk. */
-export function storeHttpError(error: unknown): HttpError | undefined {
+const STORE_ERROR_STATUSES = { unsupported: 400, full: 507, busy: 503, lost: 503 } as const;
+
+/** Any error as the one its request gets: of the store 503 where a retry may help and 507 for a full disk, else 500. */
+export function toHttpError(error: unknown): HttpError {
+  if (error instanceof HttpError) return error;
   if (DISK_FULL_CODES.includes(errorCode(error))) return new HttpError(507, 'the disk of the service is full');
-  if (!(error instanceof StoreError)) return undefined;
-  switch (error.reason) {
-    case 'unsupported':
-      return new HttpError(400, error.message);
-    case 'full':
-      return new HttpError(507, error.message);
-    case 'busy':
-    case 'lost':
-      return new HttpError(503, error.message, [['Retry-After', String(RETRY_AFTER_SECONDS)]]);
-  }
+  const message = error instanceof Error ? error.message : String(error);
+  if (!(error instanceof StoreError)) return new HttpError(500, `internal error: ${message}`);
+  const status = STORE_ERROR_STATUSES[error.reason];
+  return new HttpError(status, message, status === 503 ? [['Retry-After', String(RETRY_AFTER_SECONDS)]] : []);
 }

@@ -129,7 +129,7 @@ async function handleConnection(
  * Closes the connection of a request whose body arrives more slowly than the minimum rate over a whole period. Periods
  * in which the service itself does not read the body do not count. The function it returns stops the watch.
  */
-export function watchBodyRate(request: IncomingMessage, periodMs: number, after: StartTimer): () => void {
+function watchBodyRate(request: IncomingMessage, periodMs: number, after: StartTimer): () => void {
   const minBytes = (serviceLimits.minBodyBytesPerSecond * periodMs) / 1000;
   let lastBytes = request.socket.bytesRead;
   const check = (): void => {

@@ -23,8 +23,8 @@ export const operationHandlers: {
   '/call/start': withBufferedBody(handleCallStart),
 };
 
-/** Takes the bodies of an operation whole, and judges them as the command line does, before the behaviour has them. */
-export function withBufferedBody(handler: OperationHandler): (operation: Operation) => BodyReceiver {
+// Buffers the body of an operation, and validates it as the command line does before the handler gets it.
+function withBufferedBody(handler: OperationHandler): (operation: Operation) => BodyReceiver {
   return (operation) => {
     const validate = createBodyValidator(operation.body);
     const discard = async (): Promise<void> => {};

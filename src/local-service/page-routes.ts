@@ -1,8 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { readFile } from 'node:fs/promises';
 import type { Headers, Response } from '../http/message.ts';
-import { rootOf } from '../json/json-node.ts';
-import { parseJson } from '../json/parse-json.ts';
 import { type JsonValue, RawJson, writeJson } from '../json/write-json.ts';
 import { yieldToEventLoop } from './event-loop.ts';
 import { inferPayloadPaths } from './handlers/feedback-schema.ts';
@@ -63,7 +61,7 @@ export function pageRoutes({ store, now }: ServiceContext): [string, ServiceRout
       const window = [0, now() + 1] as const;
       const query = { project, window, type: undefined, trigger: undefined, limit: SAMPLED_PAYLOADS };
       const payloads = await store.samplePayloads(query);
-      return { paths: inferPayloadPaths(payloads.map((text) => rootOf(parseJson(text)))).map((path) => ({ ...path })) };
+      return { paths: inferPayloadPaths(payloads).map((path) => ({ ...path })) };
     }),
     [
       '/page/export',

@@ -13,20 +13,20 @@ export function declaredBodyBytes({ headers, body }: Request): number {
   return body.length ?? Number(getHeader(headers, 'content-length') ?? 0);
 }
 
-/** A body that did not come to its end: its sender has a reason, and waits for no answer. */
+/** A body that its sender did not complete; the sender waits for no response. */
 export class IncompleteBody extends Error {
-  override readonly name = 'LostBody';
+  override readonly name = 'IncompleteBody';
   readonly reason: unknown;
 
   constructor(reason: unknown) {
-    super('the body did not come to its end');
+    super('the body is not complete');
     this.reason = reason;
   }
 }
 
 /**
- * The pieces of a body. Throws Refusal 413 beyond `most` bytes, before they are read where the length is known, and
- * LostBody where the pieces throw.
+ * The chunks of a body. Throws HttpError 413 beyond `maxBytes`, before they are read where the length is known, and
+ * IncompleteBody where the chunks throw.
  */
 export async function* limitedChunks(request: Request, maxBytes: number): AsyncGenerator<Uint8Array> {
   const tooLarge = new HttpError(413, `the body may have at most ${maxBytes} bytes`);

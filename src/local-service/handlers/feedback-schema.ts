@@ -21,7 +21,7 @@ export const handleFeedbackSchema: OperationHandler = async (body, { signal }, {
   const payloads = await store.samplePayloads(payloadQueryOf(body, now()));
   await yieldToEventLoop(signal);
   return jsonResponse(200, {
-    paths: inferPayloadPaths(payloads.map((payload) => rootOf(parseJson(payload)))).map(({ path, type }) => ({
+    paths: inferPayloadPaths(payloads).map(({ path, type }) => ({
       json_path: path,
       value_type: type,
     })),
@@ -62,10 +62,10 @@ export interface PayloadPath {
 }
 
 /** The terminal paths of some payloads with their types, sorted by path, by the rules of docs/servers.md. */
-export function inferPayloadPaths(payloads: readonly JsonNode[]): PayloadPath[] {
+export function inferPayloadPaths(payloads: readonly string[]): PayloadPath[] {
   const kinds = new Map<string, Set<JsonKind>>();
   for (const payload of payloads) {
-    for (const { path, kind } of scalarEntries(payload)) {
+    for (const { path, kind } of scalarEntries(rootOf(parseJson(payload)))) {
       const pathKinds = kinds.get(path) ?? new Set();
       kinds.set(path, pathKinds.add(kind));
     }

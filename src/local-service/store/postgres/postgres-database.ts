@@ -81,7 +81,7 @@ const LOST_CONNECTION_CODES: readonly string[] = [
 ];
 
 /** An error of PostgreSQL or of its connection as a StoreError; any other error unchanged. `label` names the database. */
-export function toPostgresStoreError(error: unknown, label: string): unknown {
+function toPostgresStoreError(error: unknown, label: string): unknown {
   const code = errorCode(error) ?? '';
   const reason = error instanceof Error ? error.message : String(error);
   // Class 08: connection exceptions; 57P: operator intervention, such as a shutdown; 25006: a read-only standby.
