@@ -1,7 +1,6 @@
 import { basename } from 'node:path';
 import type { JsonValue } from '../json/write-json.ts';
 import type { CallAttributes } from './call-attributes.ts';
-import type { TraceContext } from './trace-context.ts';
 
 /** The record of a command: the `start` of the `call start` request. */
 export type TracedCall = {
@@ -15,35 +14,15 @@ export type TracedCall = {
   readonly attributes: CallAttributes;
 };
 
-/** What the record of a command is made from. */
-export interface RecordedCommand {
-  readonly projectId: string | undefined;
-  readonly trace: TraceContext;
-  /** The operation name if it is not that of the command. */
-  readonly opName: string | undefined;
-  readonly startedAtMs: number;
-  /** Without secrets. */
-  readonly words: readonly string[];
-  /** How much of the words is recorded: nothing, the first one, or (`argv`, the default) all. */
-  readonly inputs: string | undefined;
-  readonly attributes: CallAttributes;
-}
-
 // docs/servers.md, "call start".
 const MAX_OP_NAME_CHARS = 128;
 
-/** Creates the record of a command. */
-export function createCallRecord(command: RecordedCommand): TracedCall {
-  const { projectId, trace, opName, startedAtMs, words, inputs, attributes } = command;
-  const commandName = [...basename(words[0] ?? '')].slice(0, MAX_OP_NAME_CHARS).join('');
-  return {
-    project_id: projectId,
-    id: trace.callId,
-    trace_id: trace.traceId,
-    parent_id: trace.parentId,
-    op_name: (opName ?? commandName) || 'command',
-    started_at: new Date(startedAtMs).toISOString(),
-    inputs: inputs === 'none' ? {} : { command: inputs === 'name' ? words.slice(0, 1) : words },
-    attributes,
-  };
+/** The operation name of a command: that of `--op-name`, else the last part of the program's path. */
+export function operationName(requested: string | undefined, program: string): string {
+  return (requested ?? [...basename(program)].slice(0, MAX_OP_NAME_CHARS).join('')) || 'command';
+}
+
+/** The recorded inputs of a command without secrets: nothing, its name, or (`argv`, the default) all arguments. */
+export function recordedInputs(how: string | undefined, words: readonly string[]): TracedCall['inputs'] {
+  return how === 'none' ? {} : { command: how === 'name' ? words.slice(0, 1) : words };
 }

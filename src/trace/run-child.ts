@@ -5,12 +5,6 @@ import type { ProcessEnd } from '../command.ts';
 import { describeFileError, errorCode } from '../files/file-errors.ts';
 import type { Runtime } from '../runtime.ts';
 
-/** A command to run with the terminal, stdin, stdout and stderr of svc. */
-export interface ChildCommand {
-  readonly words: readonly string[];
-  readonly env: Runtime['env'];
-}
-
 /** How a command ended, and why it could not be started if it could not. */
 export interface ChildResult {
   readonly end: ProcessEnd;
@@ -26,14 +20,14 @@ const FORWARDED_SIGNALS = ['SIGTERM', 'SIGHUP', 'SIGUSR1', 'SIGUSR2'] as const;
 const TERMINAL_SIGNALS = ['SIGINT', 'SIGQUIT'] as const;
 
 /**
- * Runs a command to its end and returns its exit code or signal; 126 or 127 if it cannot be started. Signals are
- * forwarded to it. Never throws.
+ * Runs a command to its end, with the terminal, stdin, stdout and stderr of svc, and returns its exit code or signal; 126
+ * or 127 if it cannot be started. Signals are forwarded to it. Never throws.
  */
 export async function runChild(
-  { words, env }: ChildCommand,
+  [program = '', ...args]: readonly string[],
+  env: Runtime['env'],
   { onSignal }: Pick<Runtime, 'onSignal'>,
 ): Promise<ChildResult> {
-  const [program = '', ...args] = words;
   const isOnTerminal = hasTerminal();
   let child: ChildProcess | undefined;
   // Listening comes first: without a listener, SIGUSR1 would open Node's inspector and SIGHUP would end svc.

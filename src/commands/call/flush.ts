@@ -77,6 +77,7 @@ async function sendCalls(
     runtime: {
       ...runtime,
       env: { ...runtime.env, SVC_SHARD: undefined },
+      isStdoutClosed: () => false,
       stdin: Readable.from(calls.map(({ body }) => Buffer.from(`${body}\n`))),
     },
     stdout: { ...stdout, write: onResults },

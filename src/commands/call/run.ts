@@ -14,7 +14,7 @@ import { callStartOperation } from '../../operations/call-start.ts';
 import type { Runtime } from '../../runtime.ts';
 import { createArgumentRedactor } from '../../trace/argument-redactor.ts';
 import { describeSurroundings } from '../../trace/call-attributes.ts';
-import { createCallRecord, type TracedCall } from '../../trace/call-record.ts';
+import { operationName, recordedInputs, type TracedCall } from '../../trace/call-record.ts';
 import { runChild } from '../../trace/run-child.ts';
 import { spoolCall, spoolDirectory, traceTarget } from '../../trace/spool.ts';
 import { createTraceContext, readParent, traceEnvironment } from '../../trace/trace-context.ts';
@@ -55,7 +55,7 @@ export async function runCallRun({ args, flags }: Invocation, context: Context):
   context.ignoreStopSignals();
   const controller = new AbortController();
   const recorded = isRequired ? undefined : failureOf(record(controller.signal));
-  const { end, startError } = await runChild({ words: args, env: command.childEnv }, runtime);
+  const { end, startError } = await runChild(args, command.childEnv, runtime);
   const endedAtMs = runtime.now();
   if (startError) await report.warn(`could not run ${command.program}: ${startError}`);
   const giveUp = (reason: string): void => controller.abort(new Failure('unknown', reason));
@@ -106,17 +106,19 @@ async function prepareCommand(words: readonly string[], flags: FlagValues, conte
   const redactor = createArgumentRedactor(runtime.env, credentials);
   const redactedWords = redactor.redactArguments(words);
   const projectId = getStringFlag(flags, 'project-id') || defaultProject || undefined;
-  const record = createCallRecord({
-    projectId,
-    trace,
-    opName: getStringFlag(flags, 'op-name'),
-    startedAtMs: runtime.now(),
-    words: redactedWords,
-    inputs: getStringFlag(flags, 'inputs'),
+  const [program = ''] = redactedWords;
+  const record = {
+    project_id: projectId,
+    id: trace.callId,
+    trace_id: trace.traceId,
+    parent_id: trace.parentId,
+    op_name: operationName(getStringFlag(flags, 'op-name'), program),
+    started_at: new Date(runtime.now()).toISOString(),
+    inputs: recordedInputs(getStringFlag(flags, 'inputs'), redactedWords),
     attributes: isExact ? {} : await describeSurroundings(runtime, getArrayFlag(flags, 'env'), redactor),
-  });
+  };
   const childEnv = { ...runtime.env, ...traceEnvironment(trace, projectId) };
-  return { program: redactedWords[0] ?? '', record, settings, childEnv };
+  return { program, record, settings, childEnv };
 }
 
 // A file that cannot be used, such as the profiles, keeps only the record from the service. Throws usage.
