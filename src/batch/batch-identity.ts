@@ -1,6 +1,5 @@
 import type { AutofillSettings } from '../body/autofill.ts';
-import { flagTarget } from '../operations/flag-target.ts';
-import type { Operation } from '../operations/operation.ts';
+import { flagTarget, type Operation } from '../operations/operation.ts';
 import type { LineDefaults } from './line-defaults.ts';
 import { digestValue } from './seal.ts';
 import type { Shard } from './shard.ts';

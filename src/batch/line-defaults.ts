@@ -19,9 +19,7 @@ import {
   rootOf,
 } from '../json/json-node.ts';
 import { nodeAtPath } from '../json/json-path.ts';
-import { flagTarget } from '../operations/flag-target.ts';
-import type { Operation } from '../operations/operation.ts';
-import type { Shorthand } from '../operations/shorthand.ts';
+import { flagTarget, type Operation, type Shorthand } from '../operations/operation.ts';
 
 /** The flags of a batch as defaults for fields that a line lacks. */
 export interface LineDefaults {

@@ -5,8 +5,7 @@ import { isIssue } from '../body/json-source.ts';
 import { emptyBodyJson, toParsedBody } from '../body/parsed-body.ts';
 import type { Issue } from '../errors.ts';
 import { uuidV5 } from '../fields/uuid.ts';
-import { flagTarget } from '../operations/flag-target.ts';
-import type { Operation } from '../operations/operation.ts';
+import { flagTarget, type Operation } from '../operations/operation.ts';
 import type { LineBody } from './line-body.ts';
 import { applyLineDefaults, type LineDefaults } from './line-defaults.ts';
 

@@ -1,7 +1,7 @@
 import type { Field } from '../fields/field.ts';
 import { getMember, isTrue, type JsonNode, kindOf, rootOf } from '../json/json-node.ts';
 import { nodeAtPath } from '../json/json-path.ts';
-import type { FlagTarget } from '../operations/flag-target.ts';
+import type { FlagTarget } from '../operations/operation.ts';
 import type { Draft } from './draft.ts';
 import type { Edit } from './edit.ts';
 

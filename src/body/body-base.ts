@@ -1,8 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { flagName } from '../fields/field.ts';
 import { type FlagValues, getBooleanFlag, getStringFlag } from '../flag.ts';
-import { flagTarget } from '../operations/flag-target.ts';
-import type { Operation } from '../operations/operation.ts';
+import { flagTarget, type Operation } from '../operations/operation.ts';
 import {
   type BodyBase,
   type CommandInput,

@@ -1,7 +1,7 @@
 import type { Issue } from '../errors.ts';
 import { uuidV7 } from '../fields/uuid.ts';
 import { getArrayFlag } from '../flag.ts';
-import { type FlagTarget, flagTarget } from '../operations/flag-target.ts';
+import { type FlagTarget, flagTarget } from '../operations/operation.ts';
 import { type AutofillGenerators, type AutofillSettings, createAutofill } from './autofill.ts';
 import { readBodyBase } from './body-base.ts';
 import { invalidBodyFailure } from './body-check.ts';

@@ -1,8 +1,7 @@
 import { minimalBody } from '../fields/sample.ts';
 import { type FlagValues, getArrayFlag } from '../flag.ts';
 import { writeJson } from '../json/write-json.ts';
-import { flagTarget } from '../operations/flag-target.ts';
-import type { Operation } from '../operations/operation.ts';
+import { flagTarget, type Operation } from '../operations/operation.ts';
 import { invalidBodyFailure } from './body-check.ts';
 import { createDraft, type Draft, setDraftFields } from './draft.ts';
 import { fieldEdits } from './field-edits.ts';

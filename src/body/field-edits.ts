@@ -8,7 +8,7 @@ import { ageToTimestamp } from '../fields/time.ts';
 import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag } from '../flag.ts';
 import { rawBytes, rootOf } from '../json/json-node.ts';
 import { formatJsonPath, type JsonPath } from '../json/json-path.ts';
-import type { FlagTarget } from '../operations/flag-target.ts';
+import type { FlagTarget } from '../operations/operation.ts';
 import { collectEdits, type Edit, type EditResult } from './edit.ts';
 import { fileReferenceHint, fileReferenceLabel, readFileReference } from './file-reference.ts';
 import type { BodyDependencies } from './input-reader.ts';

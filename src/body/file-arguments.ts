@@ -1,8 +1,7 @@
 import { usageFailure } from '../errors.ts';
 import { flagName } from '../fields/field.ts';
 import { type FlagValues, getStringFlag } from '../flag.ts';
-import { flagTarget } from '../operations/flag-target.ts';
-import type { Operation } from '../operations/operation.ts';
+import { flagTarget, type Operation } from '../operations/operation.ts';
 import type { Edit } from './edit.ts';
 
 /** The files a command line gives for a member, the edit that makes room for them, and the flags without the one that gave them. */

@@ -2,7 +2,7 @@ import type { Issue } from '../errors.ts';
 import { kindName, kindOf, rootOf } from '../json/json-node.ts';
 import { formatJsonPath, nodeAtPath } from '../json/json-path.ts';
 import { writeJson } from '../json/write-json.ts';
-import type { FlagTarget } from '../operations/flag-target.ts';
+import type { FlagTarget } from '../operations/operation.ts';
 import { type JsonSource, locationInSource } from './json-source.ts';
 
 /** A whole body as the base of a draft. */

@@ -2,8 +2,7 @@ import { usageFailure } from '../errors.ts';
 import { flagName } from '../fields/field.ts';
 import { isScalar } from '../fields/field-flag.ts';
 import { type FlagValues, getStringFlag } from '../flag.ts';
-import { flagTarget } from '../operations/flag-target.ts';
-import type { Operation } from '../operations/operation.ts';
+import { flagTarget, type Operation } from '../operations/operation.ts';
 
 /**
  * What on the command line asks for stdin by name: `-f -`, `--tools @-`, `-` as a file or as the whole prompt. Throws

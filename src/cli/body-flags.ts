@@ -1,9 +1,7 @@
 import type { Field } from '../fields/field.ts';
 import { fieldFlag } from '../fields/field-flag.ts';
 import type { Flag } from '../flag.ts';
-import { flagTarget } from '../operations/flag-target.ts';
-import type { Operation } from '../operations/operation.ts';
-import type { Shorthand } from '../operations/shorthand.ts';
+import { flagTarget, type Operation, type Shorthand } from '../operations/operation.ts';
 
 /** The flags of an operation's body, one for each field that a client may set, and the shorthands. */
 export function bodyFlags(operation: Operation): Flag[] {

@@ -1,11 +1,10 @@
-import { CommanderError, Command as Program } from 'commander';
+import { CommanderError, Option, Command as Program } from 'commander';
 import type { Argument, Command, Invocation } from '../command.ts';
 import { type Failure, usageFailure } from '../errors.ts';
 import { closestMatch } from '../fields/closest-match.ts';
 import { type Flag, type FlagValues, getStringFlag } from '../flag.ts';
 import { allCommands } from './all-commands.ts';
 import { splitAtCommand } from './command-words.ts';
-import { commanderOptions, readFlagValues } from './commander-options.ts';
 import { normalizeArguments } from './normalize-arguments.ts';
 
 /** A parsed command line: a command to run, or text to print. */
@@ -159,4 +158,41 @@ function toUsageFailure({ code, message }: CommanderError, command: Command): Fa
       ?.replaceAll("'", '"') ?? message,
     hint,
   );
+}
+
+/** The commander options of a flag: two for a boolean, `--x` and `--no-x`. */
+function commanderOptions(flag: Flag): Option[] {
+  const on = flag.short ? `-${flag.short}, --${flag.name}` : `--${flag.name}`;
+  const off = `--no-${flag.name}`;
+  switch (flag.takes) {
+    case 'switch':
+      return [new Option(on)];
+    case 'off':
+      return [new Option(off)];
+    case 'boolean':
+      return [new Option(on), new Option(off)];
+    case 'optional':
+      return [new Option(`${on} [value]`)];
+    case 'value':
+      return [new Option(`${on} ${flag.value}`)];
+    case 'values':
+      // A collector: a variadic option would take the arguments after it.
+      return [new Option(`${on} ${flag.value}`).argParser(appendValue)];
+  }
+}
+
+/** The values of the flags given on the command line, without commander's defaults. */
+function readFlagValues(program: Program, flags: readonly Flag[]): FlagValues {
+  const values = new Map<string, boolean | string | readonly string[]>();
+  for (const flag of flags) {
+    const attribute = new Option(`--${flag.name}`).attributeName();
+    if (program.getOptionValueSource(attribute) !== 'cli') continue;
+    const value = program.getOptionValue(attribute);
+    values.set(flag.name, flag.takes === 'optional' && value === '' ? true : value);
+  }
+  return values;
+}
+
+function appendValue(value: string, before: readonly string[] | undefined): readonly string[] {
+  return [...(before ?? []), value];
 }

@@ -1,7 +1,6 @@
 import { type JsonNode, kindOf, stringOf } from '../json/json-node.ts';
 import { type JsonPath, nodeAtPath } from '../json/json-path.ts';
-import { flagTarget } from '../operations/flag-target.ts';
-import type { Operation } from '../operations/operation.ts';
+import { flagTarget, type Operation } from '../operations/operation.ts';
 
 /** The effect of sending this body again; a keyed operation without its key makes a second record. */
 export function requestEffect(operation: Operation, body: JsonNode): Operation['effect'] {

@@ -23,7 +23,7 @@ import { type RequestLogFormat, requestLogLine } from '../local-service/request-
 import { loadServiceCredentials } from '../local-service/service-credentials.ts';
 import { createUpstream, type Upstream } from '../local-service/upstream.ts';
 import { allOperations } from '../operations/all-operations.ts';
-import { secretForms } from '../output/secret-forms.ts';
+import { secretForms } from '../output/redact.ts';
 import { openResultOutput, printResult, resultOf } from '../results/print-result.ts';
 import type { Runtime } from '../runtime.ts';
 

@@ -5,7 +5,7 @@ import { getHeader, type Headers, type Response, type Send } from '../http/messa
 import { describeNetworkError } from '../http/network-errors.ts';
 import { createRequestProgress, type RequestProgress, withRequestProgress } from '../http/request-progress.ts';
 import { defaultTimeLimits, type StartTimer, TimeLimitError, withTimeLimits } from '../http/time-limits.ts';
-import { secretForms } from '../output/secret-forms.ts';
+import { secretForms } from '../output/redact.ts';
 import { HttpError } from './http-error.ts';
 import { redactChunks, redactText } from './redact-chunks.ts';
 

@@ -1,6 +1,5 @@
 import type { Fields } from '../fields/field.ts';
 import type { JsonPath } from '../json/json-path.ts';
-import type { Shorthands } from './shorthand.ts';
 
 /** One operation of the service, as data: all that svc knows about it. */
 export interface Operation {
@@ -59,4 +58,37 @@ export interface Example {
   readonly why: string;
   readonly args: string;
   readonly stdin?: string;
+}
+
+/** A flag that is shorter than the fields it sets. src/body/shorthand-edits.ts and src/body/chat/ apply each kind. */
+export type Shorthand = {
+  readonly summary: string;
+  readonly short?: string;
+  readonly common?: true;
+  readonly conflicts?: readonly string[];
+} & (
+  | { readonly kind: 'message'; readonly role: 'system' | 'developer'; readonly value: string }
+  | { readonly kind: 'role-message'; readonly value: string }
+  | { readonly kind: 'prefill'; readonly value: string }
+  | { readonly kind: 'conversation'; readonly value: string }
+  | { readonly kind: 'reply-schema'; readonly value: string }
+  | { readonly kind: 'attach'; readonly value: string }
+  | { readonly kind: 'logprobs' }
+  | { readonly kind: 'age'; readonly member: string; readonly value: string }
+  | { readonly kind: 'copy'; readonly from: string; readonly to: string }
+);
+
+export type Shorthands = { readonly [flag: string]: Shorthand };
+
+/** The object whose fields the flags set, and its path in the body. */
+export interface FlagTarget {
+  readonly path: JsonPath;
+  readonly fields: Fields;
+}
+
+/** The body of an operation, or its field `flagsFrom` (`start` of a call). */
+export function flagTarget({ body, flagsFrom }: Operation): FlagTarget {
+  const inner = flagsFrom === undefined ? undefined : body[flagsFrom];
+  if (flagsFrom === undefined || inner?.type !== 'object' || !inner.fields) return { path: [], fields: body };
+  return { path: [flagsFrom], fields: inner.fields };
 }

@@ -1,4 +1,5 @@
-import { secretForms } from './secret-forms.ts';
+import { Buffer } from 'node:buffer';
+import { formatJsonPath } from '../json/json-path.ts';
 
 // Shorter values are parts of ordinary words.
 const MIN_SECRET_CHARS = 4;
@@ -38,4 +39,44 @@ function trailingPrefixLength(text: string, secret: string): number {
     if (text.endsWith(secret.slice(0, length))) return length;
   }
   return 0;
+}
+
+/**
+ * The forms in which a server may return a value: unchanged, decoded as Latin-1 like headers, escaped as JSON once and
+ * twice, as a step of a path, percent-encoded, and inside of any longer text that is base64.
+ */
+export function secretForms(secret: string): string[] {
+  const rawForms = [secret, Buffer.from(secret).toString('latin1')];
+  const escapedForms = rawForms.flatMap((text) => [text, ...jsonEscapedForms(text)]);
+  const encodedForms = escapedForms.flatMap((text) => [
+    ...jsonEscapedForms(text),
+    formatJsonPath([text]),
+    percentEncode(text),
+    ...base64Forms(text),
+  ]);
+  return [...new Set([...escapedForms, ...encodedForms])];
+}
+
+// As JavaScript, Python and PHP write it.
+function jsonEscapedForms(text: string): string[] {
+  const json = JSON.stringify(text).slice(1, -1);
+  const escapeNonAscii = (hexadecimal: (code: string) => string): string =>
+    json.replace(/[^ -~]/g, (unit) => `\\u${hexadecimal(unit.charCodeAt(0).toString(16).padStart(4, '0'))}`);
+  const ascii = escapeNonAscii((code) => code);
+  return [json, ascii, escapeNonAscii((code) => code.toUpperCase()), ascii.replaceAll('/', '\\/')];
+}
+
+function percentEncode(text: string): string {
+  // A lone surrogate would throw an error.
+  return encodeURIComponent(Buffer.from(text).toString());
+}
+
+// Three bytes are four characters, so the form depends on the offset. Characters that other bytes share are left out.
+function base64Forms(text: string): string[] {
+  const bytes = Buffer.from(text);
+  return [0, 1, 2].flatMap((paddingBytes) => {
+    const padded = Buffer.concat([Buffer.alloc(paddingBytes), bytes]);
+    const range = [Math.ceil((paddingBytes * 8) / 6), Math.floor((padded.length * 8) / 6)] as const;
+    return [padded.toString('base64').slice(...range), padded.toString('base64url').slice(...range)];
+  });
 }

@@ -1,4 +1,4 @@
-import { secretForms } from '../output/secret-forms.ts';
+import { secretForms } from '../output/redact.ts';
 import type { Runtime } from '../runtime.ts';
 
 /** Keeps secrets out of what is recorded about a command (docs/contract.md section 12). */

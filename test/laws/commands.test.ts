@@ -12,7 +12,7 @@ import { type Field, flagName } from '../../src/fields/field.ts';
 import { sampleValue } from '../../src/fields/sample.ts';
 import { writeJson } from '../../src/json/write-json.ts';
 import { allOperations } from '../../src/operations/all-operations.ts';
-import { flagTarget } from '../../src/operations/flag-target.ts';
+import { flagTarget } from '../../src/operations/operation.ts';
 import { folder, svc } from '../support/svc.ts';
 import { shellWords } from '../support/words.ts';
 

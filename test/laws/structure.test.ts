@@ -69,7 +69,6 @@ describe('imports', () => {
     );
     const wanted = [
       ...Object.entries(doors).map(([library, file]) => `${library} in ${file}`),
-      'commander in cli/commander-options.ts',
       'commander in cli/parse-command-line.ts',
     ];
     expect(found.sort()).toEqual(wanted.sort());

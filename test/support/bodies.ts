@@ -1,8 +1,7 @@
 import type { Field, Fields, Shape } from '../../src/fields/field.ts';
 import { bodySkeleton, sampleValue } from '../../src/fields/sample.ts';
 import type { JsonValue } from '../../src/json/write-json.ts';
-import { flagTarget } from '../../src/operations/flag-target.ts';
-import type { Operation } from '../../src/operations/operation.ts';
+import { flagTarget, type Operation } from '../../src/operations/operation.ts';
 
 /** A body and what it is a sample of. */
 export interface SampleBody {

@@ -5,6 +5,7 @@ import {
   argumentWords,
   type CompletableFlag,
   completableFlags,
+  groupWords,
   isRunnableGroup,
   subcommandWords,
   topLevelWords,
@@ -74,10 +75,6 @@ function valueFlags(): string[] {
   for (const { word, short } of flags.filter(({ takesValue }) => takesValue))
     shorts.set(word, short ?? shorts.get(word) ?? '');
   return Array.from(shorts, ([word, short]) => `${short === '' ? '' : `${short}/`}${word.slice(2)}=`);
-}
-
-function groupWords(): ReturnType<typeof topLevelWords> {
-  return topLevelWords().filter(([word]) => subcommandWords(word).length > 0);
 }
 
 function wordLines(condition: string, words: ReturnType<typeof topLevelWords>): string[] {

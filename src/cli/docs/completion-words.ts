@@ -36,6 +36,11 @@ export function subcommandWords(group: string): readonly (readonly [word: string
   );
 }
 
+/** The first words that have subcommands, with summaries. */
+export function groupWords(): ReturnType<typeof topLevelWords> {
+  return topLevelWords().filter(([word]) => subcommandWords(word).length > 0);
+}
+
 /** True if a group is a command itself, with arguments in the place of a subcommand. */
 export function isRunnableGroup(group: string): boolean {
   return allCommands.some(({ words: [first, second] }) => first === group && second === undefined);

@@ -4,6 +4,7 @@ import {
   argumentWords,
   type CompletableFlag,
   completableFlags,
+  groupWords,
   isRunnableGroup,
   subcommandWords,
   topLevelWords,
@@ -79,10 +80,6 @@ else
   compdef _svc svc
 fi
 `;
-}
-
-function groupWords(): ReturnType<typeof topLevelWords> {
-  return topLevelWords().filter(([word]) => subcommandWords(word).length > 0);
 }
 
 // A group that is a command itself: its arguments are offered together with its subcommands.

@@ -1,8 +1,7 @@
 import { missingBaseUrl } from '../../client/destination.ts';
 import { resolveBaseUrl, type SelectedProfile, type ServiceHost } from '../../config/select-profile.ts';
 import type { Runtime } from '../../runtime.ts';
-import { captureFinding, type DoctorFinding } from './doctor-finding.ts';
-import type { DoctorOptions } from './doctor-report.ts';
+import { captureFinding, type DoctorFinding, type DoctorOptions } from './doctor-report.ts';
 
 /** The base URL of a kind of operations. */
 export interface HostBaseUrl {

@@ -6,8 +6,7 @@ import { openSocket, type Route } from '../../http/open-socket.ts';
 import { defaultTimeLimits, TimeLimitError } from '../../http/time-limits.ts';
 import { readTlsInfo } from '../../http/tls.ts';
 import type { HostBaseUrl } from './base-urls.ts';
-import { captureFinding, type DoctorFinding } from './doctor-finding.ts';
-import type { ConnectionResult, DoctorOptions } from './doctor-report.ts';
+import { type ConnectionResult, captureFinding, type DoctorFinding, type DoctorOptions } from './doctor-report.ts';
 
 const DAY_MS = 86_400_000;
 const EXPIRY_WARNING_DAYS = 14;

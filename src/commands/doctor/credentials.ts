@@ -4,8 +4,7 @@ import type { SelectedProfile } from '../../config/select-profile.ts';
 import { isLoopbackUrl } from '../../http/proxy.ts';
 import type { Runtime } from '../../runtime.ts';
 import type { HostBaseUrl } from './base-urls.ts';
-import { captureFinding, type DoctorFinding } from './doctor-finding.ts';
-import type { DoctorSetting } from './doctor-report.ts';
+import { captureFinding, type DoctorFinding, type DoctorSetting } from './doctor-report.ts';
 
 /** Where a credential comes from and where it would go, without it being read, so no command is run for it. */
 export async function credentialRow(

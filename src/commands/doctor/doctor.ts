@@ -11,8 +11,13 @@ import { openResultOutput, printResult, resultOf, type StyledText } from '../../
 import { resolveBaseUrls } from './base-urls.ts';
 import { testConnections } from './connections.ts';
 import { findMissingCredentials } from './credentials.ts';
-import { captureFinding, type DoctorFinding, worstFinding } from './doctor-finding.ts';
-import type { DoctorOptions, DoctorReport } from './doctor-report.ts';
+import {
+  captureFinding,
+  type DoctorFinding,
+  type DoctorOptions,
+  type DoctorReport,
+  worstFinding,
+} from './doctor-report.ts';
 import { inspectFiles } from './files.ts';
 import { formatDoctorReport } from './format-report.ts';
 import { probeService } from './probe.ts';

@@ -8,8 +8,7 @@ import type { SelectedProfile } from '../../config/select-profile.ts';
 import { describeFileError, isNotFoundError } from '../../files/file-errors.ts';
 import { databaseFileIn } from '../../local-service/open-local-service.ts';
 import type { Runtime } from '../../runtime.ts';
-import type { DoctorFinding } from './doctor-finding.ts';
-import type { DoctorOptions, FileState } from './doctor-report.ts';
+import type { DoctorFinding, DoctorOptions, FileState } from './doctor-report.ts';
 
 /** The files and directories svc uses. What others may read, what is left over and what cannot be used become findings. */
 export async function inspectFiles(

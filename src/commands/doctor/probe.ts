@@ -6,8 +6,7 @@ import type { SelectedProfile } from '../../config/select-profile.ts';
 import type { Context } from '../../context.ts';
 import { type Failure, toFailure } from '../../errors.ts';
 import { feedbackSchemaOperation } from '../../operations/feedback-schema.ts';
-import type { DoctorFinding } from './doctor-finding.ts';
-import type { DoctorOptions, ProbeResult } from './doctor-report.ts';
+import type { DoctorFinding, DoctorOptions, ProbeResult } from './doctor-report.ts';
 
 // Used if no project is set: a response that it does not exist comes from the service as well.
 const PLACEHOLDER_PROJECT_ID = 'svc/doctor';

@@ -8,8 +8,7 @@ import type { Runtime } from '../../runtime.ts';
 import { version } from '../../version.ts';
 import type { HostBaseUrl } from './base-urls.ts';
 import { credentialRow } from './credentials.ts';
-import type { DoctorFinding } from './doctor-finding.ts';
-import type { DoctorOptions, DoctorSetting } from './doctor-report.ts';
+import type { DoctorFinding, DoctorOptions, DoctorSetting } from './doctor-report.ts';
 
 /** Every setting that is in effect, with its source and without its secrets. Invalid settings become findings. */
 export async function listSettings(
