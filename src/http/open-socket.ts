@@ -27,13 +27,16 @@ export async function openSocket(
   const socket = proxy ? await openThroughProxy(proxy, url, tls, signal) : await openDirectly(url, signal);
   if (!proxy && !isPlainHttpAllowed) requireLoopbackPeer(url, socket);
   const channel = url.protocol === 'https:' ? await openTls(socket, url, tls, signal) : socket;
-  await rejectEarlyData(channel);
+  await rejectEarlyInput(channel);
   return deferWriteErrors(channel);
 }
 
-// Data that comes before a request is not the response to it. It is read in the second turn of the event loop.
-async function rejectEarlyData(socket: Socket): Promise<void> {
+// Data that comes before a request is not the response to it, and a connection that has ended carries no request. Both are
+// read in the second turn of the event loop. undici would connect again for ever where the connection has ended.
+async function rejectEarlyInput(socket: Socket): Promise<void> {
   for (const _ of [1, 2]) await new Promise((resolve) => setImmediate(resolve));
+  if (socket.destroyed || socket.readableEnded)
+    throw new Error('the server closed the connection before it received a request');
   if (socket.readableLength === 0) return;
   socket.destroy();
   throw new Error('the server sent data before it received a request');
