@@ -55,7 +55,7 @@ describe('overNetwork', () => {
     ],
     ['two', 'HTTP/1.1 100 Continue\r\n\r\n'.repeat(2)],
   ])('skips an unsolicited 100 Continue: %s, whole and byte by byte, also on a kept connection', async (_, interim) => {
-    const line = openHttpTransport({ tls: {} }, true);
+    const line = openHttpTransport({ tls: {} }, { after });
     onTestFinished(() => line.close());
     const answer = `${interim}HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok`;
     const tcp = createTcpServer((socket) => {
