@@ -1,64 +1,31 @@
 import { settingFlag } from '../config/settings.ts';
-import type { Flag } from '../flag.ts';
+import { type Flag, switchFlag, valueFlag } from '../flag.ts';
 
-const BATCH_GROUP = 'Batch';
+const batchValue = (name: string, value: string, summary: string): Flag => valueFlag(name, value, 'Batch', summary);
+const batchSwitch = (name: string, summary: string): Flag => switchFlag(name, 'Batch', summary);
 
 /** The flags of a batch. */
 export const batchFlags: readonly Flag[] = [
-  {
-    name: 'batch',
-    takes: 'value',
-    value: '<file>',
-    group: BATCH_GROUP,
-    summary: 'Send each line of a JSONL file, - is stdin; flags are defaults for what a line leaves out',
-  },
-  {
-    name: 'concurrency',
-    takes: 'value',
-    value: '<n>',
-    group: BATCH_GROUP,
-    summary: 'Maximum concurrent requests; reduced automatically on 429 and 503 (default: 8)',
-  },
-  {
-    name: 'rate',
-    takes: 'value',
-    value: '<n/s>',
-    group: BATCH_GROUP,
-    summary: 'Maximum rate: 20/s or 100/m',
-  },
-  {
-    name: 'resume',
-    takes: 'switch',
-    group: BATCH_GROUP,
-    summary: 'Continue the run in the -o file: send lines without a result, and failed lines that were not applied',
-  },
-  {
-    name: 'retry-unknown',
-    takes: 'switch',
-    group: BATCH_GROUP,
-    summary: 'With --resume, also send lines whose outcome is unknown',
-  },
-  {
-    name: 'accept-changes',
-    takes: 'switch',
-    group: BATCH_GROUP,
-    summary: 'With --resume, send lines that changed, and accept other flags or another base URL',
-  },
-  {
-    name: 'max-outage',
-    takes: 'value',
-    value: '<duration>',
-    group: BATCH_GROUP,
-    summary: 'How long to wait while no connection can be made; 0 fails lines at once (default: 5m)',
-  },
-  { name: 'fail-fast', takes: 'switch', group: BATCH_GROUP, summary: 'Stop taking lines after the first failure' },
-  {
-    name: 'max-failures',
-    takes: 'value',
-    value: '<n|n%>',
-    group: BATCH_GROUP,
-    summary: 'Stop taking lines after more failures than n, or than n% of at least 20 lines',
-  },
-  { name: 'ordered', takes: 'switch', group: BATCH_GROUP, summary: 'Write the results in the order of the lines' },
+  batchValue(
+    'batch',
+    '<file>',
+    'Send each line of a JSONL file, - is stdin; flags are defaults for what a line leaves out',
+  ),
+  batchValue('concurrency', '<n>', 'Maximum concurrent requests; reduced automatically on 429 and 503 (default: 8)'),
+  batchValue('rate', '<n/s>', 'Maximum rate: 20/s or 100/m'),
+  batchSwitch(
+    'resume',
+    'Continue the run in the -o file: send lines without a result, and failed lines that were not applied',
+  ),
+  batchSwitch('retry-unknown', 'With --resume, also send lines whose outcome is unknown'),
+  batchSwitch('accept-changes', 'With --resume, send lines that changed, and accept other flags or another base URL'),
+  batchValue(
+    'max-outage',
+    '<duration>',
+    'How long to wait while no connection can be made; 0 fails lines at once (default: 5m)',
+  ),
+  batchSwitch('fail-fast', 'Stop taking lines after the first failure'),
+  batchValue('max-failures', '<n|n%>', 'Stop taking lines after more failures than n, or than n% of at least 20 lines'),
+  batchSwitch('ordered', 'Write the results in the order of the lines'),
   settingFlag('shard'),
 ];

@@ -1,4 +1,3 @@
-import type { BodyCheck } from '../body/body-check.ts';
 import type { Draft } from '../body/draft.ts';
 import type { Authorization, Destination } from '../client/destination.ts';
 import type { ChatExpectations } from '../client/expectations/chat-expectations.ts';
@@ -7,25 +6,13 @@ import type { RequestTarget } from '../client/request-context.ts';
 import type { RequestObserver } from '../client/request-observer.ts';
 import type { RetryBudget } from '../client/retry-budget.ts';
 import type { Context } from '../context.ts';
-import type { Issue } from '../errors.ts';
 import type { Headers, Send } from '../http/message.ts';
-import type { CustomIdTracker } from './custom-ids.ts';
-import type { LineDraftOptions } from './line-draft.ts';
+import type { ResponseWarnings } from './line-warnings.ts';
 import type { OutageMonitor } from './outage.ts';
+import type { LineChecks } from './prepare-line.ts';
 import type { RateLimiter } from './rate-limiter.ts';
-import type { ResponseWarnings } from './response-warnings.ts';
 import type { ResultSlotFactory } from './result-order.ts';
 import type { ResultStore } from './result-store.ts';
-
-/** The checks of all lines of a batch. */
-export interface LineChecks {
-  readonly draftOptions: LineDraftOptions;
-  /** What to call the input in messages. */
-  readonly label: string;
-  readonly check: BodyCheck;
-  readonly onWarning: (warning: Issue) => Promise<void>;
-  readonly customIds: CustomIdTracker;
-}
 
 /** Creates the observer of a line from its body; undefined where lines need none. */
 export type LineObservers = (draft: Draft) => RequestObserver | undefined;

@@ -4,10 +4,9 @@ import { issueText } from '../output/failure-text.ts';
 import type { OutputFormat } from '../results/output-format.ts';
 import { printResult, resultOf } from '../results/print-result.ts';
 import type { BatchInput } from './batch-input.ts';
-import type { LineChecks } from './batch-job.ts';
 import type { BatchOptions } from './batch-options.ts';
 import { digestInputLine } from './compare-input.ts';
-import { prepareLine } from './prepare-line.ts';
+import { type LineChecks, prepareLine } from './prepare-line.ts';
 import { isInShard } from './shard.ts';
 import { isEmptyLine } from './split-lines.ts';
 

@@ -1,11 +1,41 @@
-import { invalidBodyFailure } from '../body/body-check.ts';
-import type { Draft } from '../body/draft.ts';
+import type { AutofillSettings, createAutofill } from '../body/autofill.ts';
+import { type BodyCheck, invalidBodyFailure } from '../body/body-check.ts';
+import { createDraft, type Draft, setDraftFields } from '../body/draft.ts';
+import type { BodyDependencies } from '../body/input-reader.ts';
 import { isIssue } from '../body/json-source.ts';
-import type { Failure } from '../errors.ts';
-import type { LineChecks } from './batch-job.ts';
-import { readLineBody } from './line-body.ts';
-import { createLineDraft, type LineKey } from './line-draft.ts';
+import { emptyBodyJson, toParsedBody } from '../body/parsed-body.ts';
+import type { Failure, Issue } from '../errors.ts';
+import { uuidV5 } from '../fields/uuid.ts';
+import { flagTarget, type Operation } from '../operations/operation.ts';
+import { type LineBody, readLineBody } from './line-body.ts';
+import { applyLineDefaults, type LineDefaults } from './line-defaults.ts';
+import type { CustomIdTracker } from './line-warnings.ts';
 import type { InputLine } from './split-lines.ts';
+
+/** What makes and checks the bodies of all lines. */
+export interface LineChecks {
+  readonly operation: Operation;
+  readonly defaults: LineDefaults;
+  /** Values for fields that svc fills in; undefined for `--exact`. */
+  readonly settings: AutofillSettings | undefined;
+  readonly fill: ReturnType<typeof createAutofill>;
+  /** The id of the run, a UUID. */
+  readonly run: string;
+  readonly tools: BodyDependencies;
+  /** What to call the input in messages. */
+  readonly label: string;
+  readonly check: BodyCheck;
+  readonly onWarning: (warning: Issue) => Promise<void>;
+  readonly customIds: CustomIdTracker;
+}
+
+/** What makes the ids and times of a line: the same for every attempt, and others for a line that changed. */
+export interface LineKey {
+  /** Digest of the line. */
+  readonly digest: string;
+  /** Milliseconds since 1970. */
+  readonly timestampMs: number;
+}
 
 /** The body of a line, or the Failure `body` where it may not be sent. */
 export interface PreparedLine {
@@ -14,18 +44,37 @@ export interface PreparedLine {
   readonly customId: string | undefined;
 }
 
-/** Makes and checks the body of a line; `timestampMs` is the time that it says. */
-export async function prepareLine(
-  line: InputLine,
-  key: Omit<LineKey, 'line'>,
-  { draftOptions, label, check, onWarning, customIds }: LineChecks,
-): Promise<PreparedLine> {
-  const body = readLineBody(line, label, draftOptions.operation);
+/** Makes and checks the body of a line. */
+export async function prepareLine(line: InputLine, key: LineKey, checks: LineChecks): Promise<PreparedLine> {
+  const body = readLineBody(line, checks.label, checks.operation);
   const { customId, isIdInBody } = body;
-  if (customId !== undefined) await customIds.addLine(line.number, customId, isIdInBody);
-  const draft = await createLineDraft(body, { ...key, line: line.number }, draftOptions);
+  if (customId !== undefined) await checks.customIds.addLine(line.number, customId, isIdInBody);
+  const draft = await createLineDraft(body, line.number, key, checks);
   if (isIssue(draft)) return { draft: invalidBodyFailure([draft]), customId };
-  const { warnings, failure } = check(draft, []);
-  for (const warning of warnings) await onWarning(warning);
+  const { warnings, failure } = checks.check(draft, []);
+  for (const warning of warnings) await checks.onWarning(warning);
   return { draft: failure ?? draft, customId };
+}
+
+// With defaults and the fields that svc adds. Ids are made from the run, the line and the field, so that a retried line is
+// the same call.
+async function createLineDraft(
+  { source }: LineBody,
+  line: number,
+  { digest, timestampMs }: LineKey,
+  { operation, defaults, settings, fill, run, tools }: LineChecks,
+): Promise<Draft | Issue> {
+  if (isIssue(source)) return source;
+  const target = flagTarget(operation);
+  const parsedBody = toParsedBody(source, target);
+  if (isIssue(parsedBody)) return parsedBody;
+  const [closedIssue] = parsedBody.editIssues;
+  if (closedIssue) return closedIssue;
+  const draft = await applyLineDefaults(createDraft(source, emptyBodyJson(target)), operation, defaults, tools);
+  if (!settings) return draft;
+  const autofillContext = {
+    now: () => timestampMs,
+    newId: (member: string) => uuidV5(run, `${line} ${digest} ${member}`),
+  };
+  return setDraftFields(draft, target.path, fill(draft, settings, autofillContext));
 }

@@ -65,7 +65,7 @@ export async function runLine(line: InputLine, slot: LineOutput, job: BatchJob):
     if (earlierEntry && earlierEntry.applied !== 'no') return keepEarlierResult(earlierEntry, slot);
     return recordUnsent(inFlight === undefined ? draft : lostResponseFailure());
   }
-  const requestContext = createRequestContext(job.draftOptions.operation, draft, job.target);
+  const requestContext = createRequestContext(job.operation, draft, job.target);
   const [requestId] = Object.values(requestContext.ids);
   const id = customId ?? (requestId === undefined ? undefined : writeJson(requestId));
   const resendRules = { canRetryUnknown: job.canRetryUnknown, isSameRun: resultStore.isSameRun };

@@ -1,9 +1,8 @@
 import { InterruptedError, toFailure } from '../errors.ts';
-import { countLine, createBatchCounts, totalLines } from './batch-counts.ts';
+import { countLine, createBatchCounts, formatBatchProgress, totalLines } from './batch-counts.ts';
 import type { BatchInput } from './batch-input.ts';
 import type { BatchJob } from './batch-job.ts';
 import type { BatchOptions, MaxFailures } from './batch-options.ts';
-import { formatBatchProgress } from './batch-progress.ts';
 import { addResult, createBatchStatistics } from './batch-statistics.ts';
 import { batchFailure, formatBatchSummary, lostResultsFailure } from './batch-summary.ts';
 import { createConcurrencyLimit } from './concurrency-limit.ts';

@@ -1,6 +1,5 @@
-import { usageFailure } from '../errors.ts';
+import { type Failure, usageFailure } from '../errors.ts';
 import type { Runtime } from '../runtime.ts';
-import { detectShard } from './detect-shard.ts';
 
 /** The part of the lines that one of several tasks processes: of 10, the third takes lines 3, 13, 23 and so on. */
 export interface Shard {
@@ -34,4 +33,120 @@ export function isInShard(line: number, { index, count }: Shard): boolean {
 /** A path with the shard in the place of `{shard}`: `out-{shard}.jsonl` is `out-3-of-10.jsonl`. */
 export function fillShard(path: string, { index, count }: Shard): string {
   return path.replaceAll('{shard}', `${index}-of-${count}`);
+}
+
+/** What a scheduler says about this task: its number from 1, and the number of tasks where it says so. */
+interface TaskPosition {
+  readonly scheduler: string;
+  readonly index: number;
+  readonly count: number | undefined;
+}
+
+/** The variables of a scheduler that numbers its tasks. */
+interface TaskVariables {
+  readonly scheduler: string;
+  readonly index: string;
+  readonly count?: string;
+  /** The number of the first task. */
+  readonly first: 0 | 1;
+  /** The variables count only where this one is set. */
+  readonly marker?: string;
+}
+
+const taskVariables: readonly TaskVariables[] = [
+  { scheduler: 'Kubernetes', index: 'JOB_COMPLETION_INDEX', first: 0 },
+  { scheduler: 'AWS Batch', index: 'AWS_BATCH_JOB_ARRAY_INDEX', count: 'AWS_BATCH_JOB_ARRAY_SIZE', first: 0 },
+  { scheduler: 'Cloud Run', index: 'CLOUD_RUN_TASK_INDEX', count: 'CLOUD_RUN_TASK_COUNT', first: 0 },
+  { scheduler: 'GitLab', index: 'CI_NODE_INDEX', count: 'CI_NODE_TOTAL', first: 1, marker: 'GITLAB_CI' },
+  { scheduler: 'CircleCI', index: 'CIRCLE_NODE_INDEX', count: 'CIRCLE_NODE_TOTAL', first: 0 },
+  { scheduler: 'Buildkite', index: 'BUILDKITE_PARALLEL_JOB', count: 'BUILDKITE_PARALLEL_JOB_COUNT', first: 0 },
+  { scheduler: 'Azure Pipelines', index: 'SYSTEM_JOBPOSITIONINPHASE', count: 'SYSTEM_TOTALJOBSINPHASE', first: 1 },
+  { scheduler: 'GNU parallel', index: 'PARALLEL_SEQ', first: 1 },
+];
+
+// `expectedCount` is the n of `auto/n`. Where no scheduler is found, where two disagree, and for positions that cannot be
+// right: never the whole file by mistake.
+function detectShard(env: Runtime['env'], source: string, expectedCount: number | undefined): Shard {
+  const positions = [
+    readSlurmPosition(env, source),
+    ...taskVariables.map((variables) => readPosition(env, variables, source)),
+  ].filter((position) => position !== undefined);
+  const [first] = positions;
+  if (!first)
+    throw undetectedFailure(source, 'no scheduler is found in the environment', 'name the shard, such as --shard 3/10');
+  const counts = new Set(positions.flatMap(({ count }) => count ?? []));
+  if (positions.some(({ index }) => index !== first.index) || counts.size > 1)
+    throw undetectedFailure(source, `schedulers disagree: ${positions.map(describePosition).join(', ')}`);
+  const [foundCount] = counts;
+  if (expectedCount !== undefined && foundCount !== undefined && foundCount !== expectedCount)
+    throw undetectedFailure(source, `${describePosition(first)}, which is not a shard of ${expectedCount}`);
+  const count = foundCount ?? expectedCount;
+  if (count === undefined)
+    throw undetectedFailure(
+      source,
+      `${first.scheduler} does not say how many tasks there are`,
+      'add the number of tasks, such as --shard auto/8',
+    );
+  if (first.index > count)
+    throw undetectedFailure(source, `${describePosition(first)}, which is not a shard of ${count}`);
+  return { index: first.index, count };
+}
+
+function readPosition(
+  env: Runtime['env'],
+  { scheduler, index, count, first, marker }: TaskVariables,
+  source: string,
+): TaskPosition | undefined {
+  if (!env[index] || (marker !== undefined && !env[marker])) return undefined;
+  const position = readNumber(env, index, source) - first + 1;
+  const total = count === undefined || !env[count] ? undefined : readNumber(env, count, source);
+  if (position < 1 || (total !== undefined && position > total))
+    throw undetectedFailure(source, `${index}=${env[index]} is not a task of ${total ?? 'a job'}`);
+  return { scheduler, index: position, count: total };
+}
+
+// An array, or the tasks of one step. SLURM_PROCID is set outside of steps too, and is 0 there.
+function readSlurmPosition(env: Runtime['env'], source: string): TaskPosition | undefined {
+  const stepTasks = env.SLURM_STEP_ID && env.SLURM_PROCID ? readStepPosition(env, source) : undefined;
+  if (!env.SLURM_ARRAY_TASK_ID) {
+    if (stepTasks?.count === 1)
+      throw undetectedFailure(source, 'the Slurm step has one task', 'name the shard, such as --shard 3/10');
+    return stepTasks;
+  }
+  if (stepTasks?.count !== undefined && stepTasks.count > 1)
+    throw undetectedFailure(source, 'a Slurm array with several tasks in a step has two positions');
+  const [id, min, max, count] = ['TASK_ID', 'TASK_MIN', 'TASK_MAX', 'TASK_COUNT'].map((name) =>
+    readNumber(env, `SLURM_ARRAY_${name}`, source),
+  );
+  const step = env.SLURM_ARRAY_TASK_STEP ? readNumber(env, 'SLURM_ARRAY_TASK_STEP', source) : 1;
+  if (id === undefined || min === undefined || max === undefined || count === undefined) return undefined;
+  const index = (id - min) / step + 1;
+  if (count === 1 || (max - min) / step + 1 !== count || !Number.isInteger(index) || index < 1 || index > count)
+    throw undetectedFailure(
+      source,
+      `task ${id} of a Slurm array of ${count} from ${min} to ${max} does not show its place in the whole job`,
+      'name the shard: of 8 tasks, --shard 3/8, and not auto/8',
+    );
+  return { scheduler: 'Slurm array', index, count };
+}
+
+function readStepPosition(env: Runtime['env'], source: string): TaskPosition {
+  const count = readNumber(env, env.SLURM_STEP_NUM_TASKS ? 'SLURM_STEP_NUM_TASKS' : 'SLURM_NTASKS', source);
+  const index = readNumber(env, 'SLURM_PROCID', source) + 1;
+  if (index > count) throw undetectedFailure(source, `SLURM_PROCID=${index - 1} is not a task of ${count}`);
+  return { scheduler: 'srun', index, count };
+}
+
+function readNumber(env: Runtime['env'], name: string, source: string): number {
+  const text = env[name] ?? '';
+  if (/^\d{1,9}$/.test(text)) return Number(text);
+  throw undetectedFailure(source, text === '' ? `${name} is not set` : `${name} cannot be ${JSON.stringify(text)}`);
+}
+
+function describePosition({ scheduler, index, count }: TaskPosition): string {
+  return `${scheduler} says task ${index}${count === undefined ? '' : ` of ${count}`}`;
+}
+
+function undetectedFailure(source: string, reason: string, hint = 'name the shard, such as --shard 3/10'): Failure {
+  return usageFailure(`cannot tell the shard for ${source}: ${reason}`, hint);
 }

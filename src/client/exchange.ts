@@ -1,15 +1,16 @@
 import { requestedChoiceCount } from '../body/chat/streaming.ts';
-import { Failure } from '../errors.ts';
+import { Failure, toFailure } from '../errors.ts';
 import type { Deadline } from '../http/deadline.ts';
 import type { Response, Send } from '../http/message.ts';
-import { type JsonNode, rootOf } from '../json/json-node.ts';
+import { firstStringMember, type JsonNode, rootOf } from '../json/json-node.ts';
 import type { ParsedResponse } from '../results/show-response.ts';
 import type { Runtime } from '../runtime.ts';
+import type { JobOutcome } from '../train/history/training-job.ts';
+import { factsWithoutResponse } from './failure.ts';
 import { withMiddleware } from './open-transport.ts';
 import { createHttpRequest, type SignedRequest } from './prepared-request.ts';
 import type { RequestContext } from './request-context.ts';
 import type { RequestObserver } from './request-observer.ts';
-import { outcomeOfFailure, outcomeOfResponse } from './request-outcome.ts';
 import { suspectResponseWarnings } from './response-warnings.ts';
 import type { RetryBudget } from './retry-budget.ts';
 import { abortableDelay, randomFraction } from './retry-delay.ts';
@@ -37,7 +38,8 @@ export interface ExchangeOptions {
   /** Called when the first attempt may start: the deadline over attempts, waits and response. */
   readonly startDeadline: () => Deadline;
   readonly maxRetries: number;
-  readonly retryBudget: RetryBudget;
+  /** Default: as many as `maxRetries` allows. */
+  readonly retryBudget?: RetryBudget;
   /** Waits until an attempt may start; the result is called when the attempt ends. */
   readonly acquirePermit?: () => Promise<(failure: Failure | undefined) => void>;
   /** Called when a response of the exchange may be for another request; see Request. */
@@ -101,4 +103,16 @@ export async function exchange(
     stop: () => streamController?.abort(),
   });
   return { response, warnings, parsedResponse: undefined, chunks };
+}
+
+// It was applied, even if the response breaks the interface.
+function outcomeOfResponse({ parsedResponse }: AttemptResult, { operation }: RequestContext): JobOutcome {
+  const id = parsedResponse?.doc && firstStringMember(rootOf(parsedResponse.doc), operation.result.member);
+  return { applied: 'yes', exitCode: parsedResponse?.failure?.exitCode ?? 0, id };
+}
+
+// If the failure does not say, its phase decides.
+function outcomeOfFailure(error: unknown, sent: RequestContext): JobOutcome {
+  const { exitCode, facts } = toFailure(error);
+  return { applied: facts.applied ?? factsWithoutResponse(sent).applied ?? 'unknown', exitCode, id: undefined };
 }

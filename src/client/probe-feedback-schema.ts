@@ -11,7 +11,6 @@ import { exchange } from './exchange.ts';
 import { openTransport } from './open-transport.ts';
 import { prepareRequest } from './prepared-request.ts';
 import { createRequestContext, createRequestTarget } from './request-context.ts';
-import { createRetryBudget } from './retry-budget.ts';
 
 /** Where the probe goes, as whom, and about which project. */
 export interface ProbeTarget {
@@ -51,7 +50,6 @@ export async function probeFeedbackSchema(
       signal,
       startDeadline: () => createDeadline(PROBE_TIMEOUT_MS, runtime),
       maxRetries: 0,
-      retryBudget: createRetryBudget(),
     });
     return response.status;
   } finally {

@@ -11,7 +11,6 @@ import { openTransport } from './open-transport.ts';
 import { prepareRequest } from './prepared-request.ts';
 import { createRequestContext, createRequestTarget } from './request-context.ts';
 import type { RequestObserver } from './request-observer.ts';
-import { createRetryBudget } from './retry-budget.ts';
 
 /** Sends a body that svc made itself; see sendDraft. */
 export function sendBody(
@@ -57,7 +56,6 @@ export async function sendDraft(
         signal,
         startDeadline: () => deadline,
         maxRetries,
-        retryBudget: createRetryBudget(),
       },
     );
     isStream = outcome.chunks !== undefined;

@@ -37,10 +37,6 @@ function firstNonSpaceByte(chunk: Uint8Array): number | undefined {
 }
 
 async function* prependChunk(chunk: Uint8Array, rest: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
-  try {
-    yield chunk;
-    for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value;
-  } finally {
-    await rest.return?.();
-  }
+  yield chunk;
+  yield* { [Symbol.asyncIterator]: () => rest };
 }

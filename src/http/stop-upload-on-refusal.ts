@@ -1,4 +1,5 @@
-import type { Middleware, Response } from './message.ts';
+import type { Middleware } from './message.ts';
+import { notifyBodyEnd } from './notify-body-end.ts';
 
 /** Stops the pieces of a body when a refusal comes before they have all left: who refused it would read them for nothing. */
 export const stopUploadOnRefusal: Middleware = (next) => async (request) => {
@@ -21,15 +22,5 @@ export const stopUploadOnRefusal: Middleware = (next) => async (request) => {
   };
   const response = await next({ ...request, body: { length: body.length, chunks } });
   isRefused = response.status >= 300;
-  if (!response.completeBody) return { ...response, body: callAtBodyEnd(response.body, onResponseEnd) };
-  onResponseEnd();
-  return response;
+  return notifyBodyEnd(response, async () => onResponseEnd());
 };
-
-async function* callAtBodyEnd(body: Response['body'], onEnd: () => void): AsyncGenerator<Uint8Array> {
-  try {
-    yield* body;
-  } finally {
-    onEnd();
-  }
-}

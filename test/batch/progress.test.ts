@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest';
-import { createBatchCounts } from '../../src/batch/batch-counts.ts';
-import { formatBatchProgress } from '../../src/batch/batch-progress.ts';
+import { createBatchCounts, formatBatchProgress } from '../../src/batch/batch-counts.ts';
 
 const counts = (done: number, failed: number, linesRead: number, bytesRead: number) => ({
   ...createBatchCounts(),

@@ -6,17 +6,15 @@ import { readBatchOptions } from '../../batch/batch-options.ts';
 import { checkBatch } from '../../batch/check-batch.ts';
 import type { CheckpointPath } from '../../batch/compact-checkpoint.ts';
 import { compareInput } from '../../batch/compare-input.ts';
-import { createCustomIdTracker } from '../../batch/custom-ids.ts';
 import { readLineDefaults } from '../../batch/line-defaults.ts';
+import { createCustomIdTracker, createResponseWarnings, createWarningLimiter } from '../../batch/line-warnings.ts';
 import { createOutageMonitor } from '../../batch/outage.ts';
 import { openPriorResults, type PriorResults } from '../../batch/prior-results.ts';
 import { createRateLimiter } from '../../batch/rate-limiter.ts';
-import { createResponseWarnings } from '../../batch/response-warnings.ts';
 import { createOrderedSlots, createUnorderedSlots } from '../../batch/result-order.ts';
 import { createStreamStore, openResultStore } from '../../batch/result-store.ts';
 import { runLines } from '../../batch/run-lines.ts';
 import { fillShard, type Shard } from '../../batch/shard.ts';
-import { createWarningLimiter } from '../../batch/warning-limiter.ts';
 import { createAutofill } from '../../body/autofill.ts';
 import { createBodyCheck } from '../../body/body-check.ts';
 import { createInputReader } from '../../body/input-reader.ts';
@@ -70,7 +68,12 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
   const settings = await resolveAutofill(options, chosen, runtime);
   const check = await createBodyCheck(operation, options);
   const lineChecksFor = (runId: string) => ({
-    draftOptions: { operation, defaults, settings, fill: createAutofill(flagTarget(operation)), run: runId, tools },
+    operation,
+    defaults,
+    settings,
+    fill: createAutofill(flagTarget(operation)),
+    run: runId,
+    tools,
     label: fileInput.label,
     check,
     onWarning: createWarningLimiter(report),

@@ -9,7 +9,6 @@ import { type PreparedRequest, requestSecrets } from '../../client/prepared-requ
 import { successFacts } from '../../client/read-response.ts';
 import { createRequestContext, createRequestTarget, type RequestContext } from '../../client/request-context.ts';
 import type { RequestObserver } from '../../client/request-observer.ts';
-import { createRetryBudget } from '../../client/retry-budget.ts';
 import { formatRetryMessage } from '../../client/retry-delay.ts';
 import type { Context } from '../../context.ts';
 import { Failure, toFailure } from '../../errors.ts';
@@ -71,7 +70,6 @@ export async function sendAndShow(sendOptions: SendOptions, context: Context): P
       signal,
       startDeadline: () => deadline,
       maxRetries,
-      retryBudget: createRetryBudget(),
     });
     response = outcome.response;
     const onChunk = (): void => {
