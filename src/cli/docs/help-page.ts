@@ -52,7 +52,7 @@ function entryLines(entries: readonly HelpEntry[], columns: number): string[] {
 }
 
 /** The lines of a text of at most `columns` characters; a longer word gets a line of its own. */
-export function wrapText(text: string, columns: number, indent: string): string[] {
+function wrapText(text: string, columns: number, indent: string): string[] {
   const lines: string[] = [];
   for (const word of text.split(' ')) {
     const last = lines.at(-1);

@@ -1,11 +1,10 @@
 import type { RunCommand } from '../../command.ts';
 import type { AuthScheme } from '../../config/credentials/credential.ts';
 import { findCredentialSource } from '../../config/credentials/credential-source.ts';
-import { type SelectedProfile, selectProfile } from '../../config/select-profile.ts';
+import { selectProfile } from '../../config/select-profile.ts';
 import { Failure } from '../../errors.ts';
 import { getStringFlag } from '../../flag.ts';
 import { openResultOutput, printResult, resultOf, type StyledText } from '../../results/print-result.ts';
-import type { Runtime } from '../../runtime.ts';
 
 /** Shows which credentials would be used, where they come from and where they may go. Throws Failure `credentials` for none. */
 export const runAuthStatus: RunCommand = async ({ flags }, context) => {
@@ -14,35 +13,20 @@ export const runAuthStatus: RunCommand = async ({ flags }, context) => {
   const selectedProfile = await selectProfile({ profile: getStringFlag(flags, 'profile'), isLocal: false }, context);
   const { name, isLocal } = selectedProfile;
   const schemes: readonly AuthScheme[] = isLocal ? [] : ['basic', 'bearer'];
-  const statuses = schemes.flatMap((scheme) => credentialStatus(scheme, selectedProfile, runtime.env));
+  const statuses = schemes.flatMap((scheme) => {
+    const found = findCredentialSource(scheme, selectedProfile, runtime.env);
+    return found ? [{ scheme, source: found.description, username: found.username, origins: found.origins }] : [];
+  });
   const lines = statuses.map(
     ({ scheme, username, source, origins }) =>
       `${scheme}${username ? ` (${username})` : ''}: from ${source}${origins ? `, for ${origins.join(', ') || 'no address'}` : ''}`,
   );
   if (isLocal) lines.push('the embedded service needs no credentials');
   const text = (): StyledText[] => [`profile: ${name}`, ...lines].map((line) => ({ text: `${line}\n` }));
-  const json = { profile: name, credentials: statuses.map((status) => ({ ...status })) };
-  await printResult({ ...resultOf(json), text }, output);
+  await printResult({ ...resultOf({ profile: name, credentials: statuses }), text }, output);
   await context.stdout.end();
   if (statuses.length === 0 && !isLocal)
     throw new Failure('credentials', `there are no credentials in the environment or the profile "${name}"`, {
       hint: 'svc auth login',
     });
 };
-
-interface CredentialStatus {
-  readonly scheme: AuthScheme;
-  readonly source: string;
-  readonly username: string | undefined;
-  /** Where it may be sent; anywhere if absent. */
-  readonly origins: readonly string[] | undefined;
-}
-
-function credentialStatus(
-  scheme: AuthScheme,
-  selectedProfile: SelectedProfile,
-  env: Runtime['env'],
-): CredentialStatus[] {
-  const source = findCredentialSource(scheme, selectedProfile, env);
-  return source ? [{ scheme, source: source.description, username: source.username, origins: source.origins }] : [];
-}

@@ -43,33 +43,26 @@ async function testConnection(
     timeoutController.abort(new TimeLimitError('connect', defaultTimeLimits.connect)),
   );
   const startedAt = runtime.elapsed();
-  const endpoint = { address: url.origin, proxy: route.proxy?.host ?? null };
-  const elapsedMs = (): number => Math.round(runtime.elapsed() - startedAt);
+  const result = (security: ReturnType<typeof readTlsInfo>, error: string | null): Omit<ConnectionResult, 'hosts'> => ({
+    address: url.origin,
+    proxy: route.proxy?.host ?? null,
+    reached: error === null,
+    milliseconds: Math.round(runtime.elapsed() - startedAt),
+    tls: security?.version ?? null,
+    certificate_expires: security ? new Date(security.expiresMs).toISOString() : null,
+    error,
+  });
   try {
     const socket = await openSocket(url, route, AbortSignal.any([signal, timeoutController.signal]));
     const security = readTlsInfo(socket);
     socket.destroy();
     if (security) findings.push(...expiryFindings(url.host, security.expiresMs, runtime.now()));
-    return {
-      ...endpoint,
-      reached: true,
-      milliseconds: elapsedMs(),
-      tls: security?.version ?? null,
-      certificate_expires: security ? new Date(security.expiresMs).toISOString() : null,
-      error: null,
-    };
+    return result(security, null);
   } catch (error) {
     if (signal.aborted) throw signal.reason;
     const reason = exchangeErrorReason(timeoutController.signal.aborted ? timeoutController.signal.reason : error);
     findings.push({ message: `${url.origin} could not be reached: ${reason}`, code: 'unreachable' });
-    return {
-      ...endpoint,
-      reached: false,
-      milliseconds: elapsedMs(),
-      tls: null,
-      certificate_expires: null,
-      error: reason,
-    };
+    return result(undefined, reason);
   } finally {
     cancelTimeout();
   }
