@@ -65,9 +65,10 @@ describe('commits that are asked for at once', () => {
     const { store, add, stored } = await database();
     const commit = createGroupCommit(store);
     let isOver = false;
+    const others: Promise<void>[] = [];
     const stream = async (): Promise<void> => {
       while (!isOver) {
-        commit(() => {}, undefined);
+        others.push(commit(() => {}, undefined));
         await new Promise(setImmediate);
       }
     };
@@ -75,6 +76,7 @@ describe('commits that are asked for at once', () => {
     await commit(() => add('a'), undefined);
     isOver = true;
     await streaming;
+    await Promise.all(others);
     expect(stored()).toEqual(['a']);
   });
 

@@ -2,12 +2,12 @@ import type { PostgresAddress } from '../../../config/postgres-address.ts';
 import { Failure } from '../../../errors.ts';
 import { samplePayloads } from '../payload-sample.ts';
 import type { CallRecord, FeedbackRecord, RowQuery, ServiceStore, StoredRow } from '../service-store.ts';
+import { createSharedBatches } from '../shared-batches.ts';
 import { openPostgresDatabase, type PostgresClient } from './postgres-database.ts';
 import { migratePostgres } from './postgres-schema.ts';
 import { replaceFeedbackRecords } from './replace-feedback.ts';
 import { saveCalls } from './save-calls.ts';
 import { savePostgresJob } from './save-job.ts';
-import { createSharedBatches } from './shared-batches.ts';
 
 const POSTGRES_REWARD = "(trajectory::json ->> 'reward')";
 

@@ -1,10 +1,12 @@
-import { StoreError } from '../store-error.ts';
+import { StoreError } from './store-error.ts';
 
 /** How writes are combined into batches. */
 export interface BatchRules<Item, Result> {
   /** Writes a batch completely or not at all; the results are in the order of the items. */
   readonly write: (items: readonly Item[]) => Promise<readonly Result[]>;
   readonly sizeOf: (item: Item) => number;
+  /** Waits before each batch for items that are about to come; `length` is how many there are. */
+  readonly gather?: (length: () => number) => Promise<void>;
 }
 
 interface PendingItem<Item, Result> {
@@ -14,7 +16,8 @@ interface PendingItem<Item, Result> {
   readonly reject: (error: unknown) => void;
 }
 
-const MAX_BATCH_ITEMS = 256;
+/** An endless stream of items must not delay those that have already come. */
+export const MAX_BATCH_ITEMS = 1000;
 const MAX_BATCH_CHARS = 8 * 1024 * 1024;
 
 /**
@@ -24,6 +27,7 @@ const MAX_BATCH_CHARS = 8 * 1024 * 1024;
 export function createSharedBatches<Item, Result>({
   write,
   sizeOf,
+  gather,
 }: BatchRules<Item, Result>): (item: Item, signal: AbortSignal | undefined) => Promise<Result> {
   const pending: PendingItem<Item, Result>[] = [];
   let isWriting = false;
@@ -57,6 +61,7 @@ export function createSharedBatches<Item, Result>({
   const writeAll = async (): Promise<void> => {
     isWriting = true;
     while (pending.length > 0) {
+      await gather?.(() => pending.length);
       const batch = takeBatch();
       if (batch.length > 0) await writeBatch(batch);
     }
