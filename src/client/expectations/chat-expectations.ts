@@ -60,7 +60,8 @@ interface ExpectationCheck extends Pick<ExpectationResult, 'expect' | 'value'> {
 const MAX_ACTUAL_CHARS = 200;
 
 function textCheck(expect: 'text' | 'not', value: string): ExpectationCheck {
-  const pattern = compilePattern(expect, value);
+  const hint = 'write a regular expression of JavaScript, such as "^Yes"';
+  const pattern = parseFlag(`--expect-${expect}`, hint, () => new RegExp(value, 'u'));
   const problemOf = (response: JsonNode): string | undefined => {
     const wrong = responseTexts(response).find((text) => pattern.test(text) !== (expect === 'text'));
     if (wrong === undefined) return undefined;
@@ -71,21 +72,11 @@ function textCheck(expect: 'text' | 'not', value: string): ExpectationCheck {
   return { expect, value, problemOf };
 }
 
-function compilePattern(expect: string, value: string): RegExp {
-  try {
-    return new RegExp(value, 'u');
-  } catch (error) {
-    throw usageFailure(
-      `--expect-${expect}: ${error instanceof Error ? error.message : String(error)}`,
-      'write a regular expression of JavaScript, such as "^Yes"',
-    );
-  }
-}
-
 async function schemaCheck(value: string, read: (path: string) => Promise<Uint8Array>): Promise<ExpectationCheck> {
   const { createJsonSchemaCheck } = await import('../../local-service/model/smallest-value.ts');
   const schemaText = value.startsWith('@') ? Buffer.from(await read(value.slice(1))).toString() : value;
-  const check = parseSchema(() => createJsonSchemaCheck(schemaText));
+  const hint = 'write --expect-schema @file';
+  const check = parseFlag('--expect-schema: not a JSON Schema', hint, () => createJsonSchemaCheck(schemaText));
   const textProblem = (text: string): string | undefined =>
     tryParseJson(Buffer.from(text)) ? check(text) : `not JSON: ${quoteStart(text)}`;
   return {
@@ -96,15 +87,6 @@ async function schemaCheck(value: string, read: (path: string) => Promise<Uint8A
         .map(textProblem)
         .find((problem) => problem !== undefined),
   };
-}
-
-function parseSchema<T>(parse: () => T): T {
-  try {
-    return parse();
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw usageFailure(`--expect-schema: not a JSON Schema: ${reason}`, 'write --expect-schema @file');
-  }
 }
 
 function finishCheck(value: string): ExpectationCheck {
@@ -121,6 +103,14 @@ function latencyCheck(value: string): ExpectationCheck {
   const problemOf = (_: JsonNode, milliseconds: number): string | undefined =>
     milliseconds <= limitMs ? undefined : `the response took ${(milliseconds / 1000).toFixed(2)} s`;
   return { expect: 'max_latency', value, problemOf };
+}
+
+function parseFlag<T>(label: string, hint: string, parse: () => T): T {
+  try {
+    return parse();
+  } catch (error) {
+    throw usageFailure(`${label}: ${error instanceof Error ? error.message : String(error)}`, hint);
+  }
 }
 
 function quoteStart(text: string): string {
