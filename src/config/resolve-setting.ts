@@ -41,3 +41,8 @@ export function resolveSetting(
     if (typeof value === 'string' && value !== '') return { text: value, source, label };
   return undefined;
 }
+
+/** What the environment alone gives for a setting; undefined for nothing. Empty is unset. */
+export function environmentSetting(name: SettingName, env: Runtime['env']): string | undefined {
+  return env[settingNamed(name).variable ?? ''] || undefined;
+}

@@ -41,7 +41,7 @@ describe('svc train log', () => {
 
   it.each<[string, readonly string[], boolean]>([
     ['where it is piped', [], false],
-    ['on a terminal that is asked for it', ['--json'], true],
+    ['on a terminal that is asked for it', ['--json', '--color', 'never'], true],
   ])('is JSON without a digit lost %s', async (_, args, terminal) => {
     const { stdout } = await svc(['train', 'log', ...args], { cwd: home(text), terminal });
     expect(terminal ? compactJson(parseJson(stdout)).concat('\n') : stdout).toBe(

@@ -2,6 +2,7 @@ import { readRequestHistory, requestHistoryFile } from '../../client/history/req
 import { LOCAL_PROFILE_NAME, type Profile } from '../../config/profile.ts';
 import { readProjectFile } from '../../config/project-file.ts';
 import { readProfiles } from '../../config/read-profiles.ts';
+import { environmentSetting } from '../../config/resolve-setting.ts';
 import type { KnownNameKind } from '../../flag.ts';
 import { firstStringMember, getMember, type JsonNode } from '../../json/json-node.ts';
 import type { Runtime } from '../../runtime.ts';
@@ -22,13 +23,13 @@ export async function knownNames(kind: KnownNameKind, runtime: Runtime): Promise
   const requests = history.reverse().map((record) => getMember(record, 'request'));
   if (kind === 'models')
     return safeNames([
-      runtime.env.SVC_MODEL,
+      environmentSetting('model', runtime.env),
       project?.values.get('model'),
       ...profiles.map(({ model }) => model),
       ...requests.map((request) => firstStringMember(request, 'model')),
     ]);
   return safeNames([
-    runtime.env.SVC_PROJECT_ID,
+    environmentSetting('project_id', runtime.env),
     project?.values.get('project_id'),
     ...profiles.map(({ project_id }) => project_id),
     ...requests.map(

@@ -6,6 +6,7 @@ import { sendBody } from '../../client/send-body.ts';
 import type { Invocation, ProcessEnd } from '../../command.ts';
 import { dataDirectory } from '../../config/directories.ts';
 import { parseDurationMs } from '../../config/parse-duration.ts';
+import { environmentSetting } from '../../config/resolve-setting.ts';
 import type { Context } from '../../context.ts';
 import { Failure, toFailure, usageFailure } from '../../errors.ts';
 import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag } from '../../flag.ts';
@@ -133,7 +134,7 @@ async function resolveService(
   } catch (error) {
     const failure = toFailure(error);
     if (failure.code === 'usage' || context.signal.aborted) throw error;
-    return { settings: failure, defaultProject: context.runtime.env.SVC_PROJECT_ID };
+    return { settings: failure, defaultProject: environmentSetting('project_id', context.runtime.env) };
   }
 }
 
