@@ -13,6 +13,6 @@ export async function createLineObservers(
   context: Context,
 ): Promise<LineObservers> {
   if (typeof operation.arguments?.as !== 'object') return () => undefined;
-  const { createLineObserver } = await import('../train/line-observer.ts');
+  const { createLineObserver } = await import('../train/job-guard.ts');
   return createLineObserver(destination, getBooleanFlag(flags, 'allow-duplicate') === true, label, context);
 }

@@ -16,7 +16,7 @@ import { failureJson } from '../../output/failure-text.ts';
 import { createChunkMerger } from '../../results/chunk-merger.ts';
 import { createMemoryBudget } from '../../results/memory-budget.ts';
 import { createTraceContext, readTraceParent } from '../../trace/trace-context.ts';
-import { createLineObserver } from '../train/line-observer.ts';
+import { createLineObserver } from '../train/job-guard.ts';
 import type { RunTool, ToolCall } from './mcp-server.ts';
 
 // A larger response would fill the context of a model.

@@ -1,11 +1,14 @@
+import type { Draft } from '../../body/draft.ts';
 import type { Destination } from '../../client/destination.ts';
+import type { RequestObserver } from '../../client/request-observer.ts';
 import { dataDirectory } from '../../config/directories.ts';
 import type { Context } from '../../context.ts';
 import { toFailure } from '../../errors.ts';
 import { type RecordOutcome, recordJobStart } from '../../train/history/duplicate-guard.ts';
 import { jobHistoryFile } from '../../train/history/job-history.ts';
-import type { TrainingFacts } from '../../train/history/training-facts.ts';
+import { countTrajectories, createTrainingFacts, type TrainingFacts } from '../../train/history/training-facts.ts';
 import type { JobOutcome } from '../../train/history/training-job.ts';
+import { digestBytes } from '../../train/stream/body-digest.ts';
 
 /** Prevents the same training job from being sent twice by mistake. */
 export interface JobGuard {
@@ -39,5 +42,21 @@ export function createJobGuard(
         ),
       );
     },
+  };
+}
+
+/** Guards each line of a batch as a training job of its own, in the same job history. */
+export function createLineObserver(
+  destination: Destination,
+  allowsDuplicate: boolean,
+  file: string,
+  context: Context,
+): (draft: Draft) => RequestObserver {
+  return (draft) => {
+    const { begin, end } = createJobGuard(destination, allowsDuplicate, context);
+    return {
+      onSend: () => begin(createTrainingFacts(digestBytes(draft.doc.bytes), draft, countTrajectories(draft), [file])),
+      onOutcome: end,
+    };
   };
 }

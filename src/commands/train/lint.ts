@@ -2,7 +2,6 @@ import type { RunCommand } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { Failure, usageFailure } from '../../errors.ts';
 import { getArrayFlag, getStringFlag } from '../../flag.ts';
-import { type JsonPath, parseJsonPath } from '../../json/json-path.ts';
 import { formatGithubAnnotation } from '../../output/github-annotation.ts';
 import { openResultOutput, printResult, resultOf } from '../../results/print-result.ts';
 import { lintJson } from '../../train/lint/lint-json.ts';
@@ -11,6 +10,7 @@ import { lintText } from '../../train/lint/lint-text.ts';
 import { createLinter, type Linter, type LintResult } from '../../train/lint/linter.ts';
 import { keepHeapSmall } from '../../train/stream/small-heap.ts';
 import { type CheckProgress, showCheckProgress } from './check-progress.ts';
+import { parseGroupByPath } from './training-flags.ts';
 import { createTrajectorySources } from './trajectory-sources.ts';
 
 /**
@@ -21,7 +21,7 @@ export const runTrainLint: RunCommand = async ({ args, flags }, context) => {
   const { stdout, report } = context;
   const output = await openResultOutput('report', flags, context);
   const fatal = parseFailOn(getArrayFlag(flags, 'fail-on'));
-  const path = parseGroupBy(getStringFlag(flags, 'group-by'));
+  const path = parseGroupByPath(flags);
   const isAnnotated = getStringFlag(flags, 'annotations') === 'github';
   if (isAnnotated && getStringFlag(flags, 'error-format') === 'json')
     throw usageFailure('--annotations prints text lines on stderr', 'leave out --error-format json');
@@ -88,13 +88,6 @@ function parseFailOn(flagValues: readonly string[]): readonly LintKind[] {
       `use any, or one or more of ${lintKindNames.join(', ')}`,
     );
   });
-}
-
-function parseGroupBy(text: string | undefined): JsonPath | undefined {
-  if (text === undefined) return undefined;
-  const path = parseJsonPath(text);
-  if (path) return path;
-  throw usageFailure(`--group-by: ${JSON.stringify(text)} is not a valid path`, 'write a path such as metadata.task');
 }
 
 function* annotationLines(

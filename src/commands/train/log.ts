@@ -15,8 +15,7 @@ import { type JsonValue, RawJson } from '../../json/write-json.ts';
 import { formatBinaryBytes } from '../../output/byte-size.ts';
 import { openResultOutput, printResult, resultOf } from '../../results/print-result.ts';
 import { jobHistoryFile, readJobHistory } from '../../train/history/job-history.ts';
-import type { TrainingJobRecord } from '../../train/history/job-records.ts';
-import { type JobStatus, jobStatus } from '../../train/history/job-status.ts';
+import { type JobStatus, jobStatus, type TrainingJobRecord } from '../../train/history/job-records.ts';
 
 interface ListedJob {
   readonly record: TrainingJobRecord;

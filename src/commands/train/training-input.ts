@@ -1,8 +1,6 @@
 import { type BuiltBody, buildBody } from '../../body/build-body.ts';
 import { createInputReader } from '../../body/input-reader.ts';
 import type { Context } from '../../context.ts';
-import { Failure } from '../../errors.ts';
-import { closestMatch } from '../../fields/closest-match.ts';
 import { type CheckedContent, checkedFilesContent } from '../../train/stream/checked-content.ts';
 import { readTrainingBody, type TrainingBody } from './training-body.ts';
 import type { TrainingFlags } from './training-flags.ts';
@@ -45,20 +43,10 @@ export async function gatherTrainingInput(
       files: trainingBody ? [trainingBody.envelope.label] : [],
     };
   }
-  const files = await sources.openAll(flags.files).catch((error: unknown) => {
-    throw withCommandHint(error, flags.files);
-  });
   return {
     built,
-    trajectories: checkedFilesContent(files, flags.groupByPath),
+    trajectories: checkedFilesContent(await sources.openAll(flags.files), flags.groupByPath),
     trainingBody: undefined,
     files: flags.files,
   };
-}
-
-// A mistyped subcommand reads as the name of a file.
-function withCommandHint(error: unknown, [word = '']: readonly string[]): unknown {
-  const command = closestMatch(word, ['lint', 'log']);
-  if (!(error instanceof Failure) || !command) return error;
-  return new Failure(error.code, error.message, { ...error.facts, hint: `did you mean: svc train ${command}` });
 }

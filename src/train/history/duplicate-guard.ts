@@ -4,8 +4,7 @@ import type { LockRuntime } from '../../files/file-lock.ts';
 import { firstStringMember, getMember, rawText } from '../../json/json-node.ts';
 import type { Runtime } from '../../runtime.ts';
 import { withJobHistory } from './job-history.ts';
-import type { TrainingJobRecord } from './job-records.ts';
-import { type JobStatus, jobStatus } from './job-status.ts';
+import { type JobStatus, jobStatus, type TrainingJobRecord } from './job-records.ts';
 import { formatEndLine, formatStartLine, type JobOutcome, type JobSender, type TrainingJob } from './training-job.ts';
 
 /** What the guard needs of the runtime. */

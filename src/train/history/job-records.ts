@@ -1,7 +1,8 @@
 import type { Buffer } from 'node:buffer';
 import { Failure } from '../../errors.ts';
-import { firstStringMember, type JsonNode } from '../../json/json-node.ts';
+import { firstStringMember, getMember, type JsonNode, rawText } from '../../json/json-node.ts';
 import { tryParseJson } from '../../json/parse-json.ts';
+import type { Runtime } from '../../runtime.ts';
 
 /** A recorded job: the line written before it was sent, and the last line with its outcome. */
 export interface TrainingJobRecord {
@@ -49,4 +50,20 @@ function invalidRecordFailure(path: string, line: number): Failure {
     hint: 'fix that line, or move the file away to start without earlier jobs',
     applied: 'no',
   });
+}
+
+/** The outcome of a job. `under-way`: none yet, and the process that sends it is running on this machine. */
+export type JobStatus = 'applied' | 'not-applied' | 'unknown' | 'under-way';
+
+/** The outcome of a job as far as this machine knows. A job without an outcome and without a process may have been applied. */
+export function jobStatus(
+  { start, end }: TrainingJobRecord,
+  { host, isRunning }: Pick<Runtime, 'host' | 'isRunning'>,
+): JobStatus {
+  const applied = firstStringMember(end, 'applied');
+  if (applied !== undefined) return applied === 'yes' ? 'applied' : applied === 'no' ? 'not-applied' : 'unknown';
+  const pid = getMember(start, 'pid');
+  const isRunningHere =
+    pid !== undefined && firstStringMember(start, 'host') === host && isRunning(Number(rawText(pid)));
+  return isRunningHere ? 'under-way' : 'unknown';
 }

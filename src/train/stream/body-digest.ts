@@ -8,6 +8,11 @@ export interface BodyDigest {
   readonly digest: string;
 }
 
+/** The digest of a body that is in memory. */
+export function digestBytes(bytes: Uint8Array): BodyDigest {
+  return { bytes: bytes.length, digest: createHash('sha256').update(bytes).digest('hex') };
+}
+
 /** Reads all chunks and returns their digest; `onBytes` gets the number of bytes so far. */
 export async function digestChunks(
   chunks: AsyncIterable<Uint8Array>,

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { Failure } from '../../../src/errors.ts';
 import { type DuplicateGuardContext, recordJobStart } from '../../../src/train/history/duplicate-guard.ts';
 import { jobHistoryFile, readJobHistory } from '../../../src/train/history/job-history.ts';
-import { jobStatus } from '../../../src/train/history/job-status.ts';
+import { jobStatus } from '../../../src/train/history/job-records.ts';
 import type { JobOutcome, TrainingJob } from '../../../src/train/history/training-job.ts';
 import { folder } from '../../support/svc.ts';
 
