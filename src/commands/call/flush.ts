@@ -12,7 +12,6 @@ import { tryParseJson } from '../../json/parse-json.ts';
 import { callStartOperation } from '../../operations/call-start.ts';
 import { openResultOutput, printResult, resultOf } from '../../results/print-result.ts';
 import { readSpool, type SpooledCall, spoolDirectory, traceTarget } from '../../trace/spool.ts';
-import { runBatch } from '../batch/batch.ts';
 
 // A flush is the last step of a job: it does not wait for a service that is down as long as a batch does.
 const MAX_OUTAGE = '5s';
@@ -85,6 +84,7 @@ async function sendCalls(
     report: { ...report, note: async () => {}, warn: async () => {} },
   };
   try {
+    const { runBatch } = await import('../batch/batch.ts');
     await runBatch(callStartOperation, { command, args: [], flags: batchFlags }, batchContext);
     return { sent, failure: undefined };
   } catch (error) {
