@@ -19,7 +19,10 @@ const layers = {
   },
   network: { files: ['http/transport.ts'], after: ['run', 'request'] },
   stream: { files: ['client/stream-chunks.ts', 'results/show-stream.ts'], after: ['run', 'request'] },
-  text: { files: ['cli/docs/show-help.ts', 'cli/docs/show-completion.ts', 'cli/docs/completion-scripts.ts'], after: ['run'] },
+  text: {
+    files: ['cli/docs/show-help.ts', 'cli/docs/show-completion.ts', 'cli/docs/completion-scripts.ts'],
+    after: ['run'],
+  },
 };
 
 /** Groups what is loaded by import() in the source, so that a command loads few files. What is in no layer is loaded alone, after `request`. */
