@@ -1,4 +1,4 @@
-import { getMember, type JsonNode, kindOf, rawText } from '../json/json-node.ts';
+import { getMember, type JsonNode, numberMember } from '../json/json-node.ts';
 import type { LineStatus } from './batch-counts.ts';
 import { createDistribution, type Distribution } from './distribution.ts';
 
@@ -88,11 +88,6 @@ function addCause(causes: Map<string, FailureCause>, text: string, { line }: Res
 }
 
 function addTokens(distribution: Distribution, response: JsonNode | undefined, name: string): void {
-  const value = response && kindOf(response) === 'object' ? getMember(usageOf(response), name) : undefined;
-  if (value && kindOf(value) === 'number') distribution.add(Math.max(0, Number(rawText(value))));
-}
-
-function usageOf(response: JsonNode): JsonNode | undefined {
-  const usage = getMember(response, 'usage');
-  return usage && kindOf(usage) === 'object' ? usage : undefined;
+  const tokens = numberMember(getMember(response, 'usage'), name);
+  if (tokens !== undefined) distribution.add(Math.max(0, tokens));
 }

@@ -75,7 +75,7 @@ export function lostResultsFailure(error: unknown, tally: BatchCounts): Failure 
 }
 
 function unknownLinesHint({ unknownLines }: BatchCounts): string {
-  return `lines that may have been applied: ${formatLineRanges([...unknownLines].sort((left, right) => left - right))}`;
+  return `lines that may have been applied: ${formatLineRanges(unknownLines)}`;
 }
 
 function nextStepHint(hasUnknown: boolean, isResumable: boolean): string {

@@ -39,9 +39,7 @@ export async function compareInput(
   if (canAcceptChanges || changedLines.length + removedLines.size === 0) return removedLines;
   const parts = [
     ...(changedLines.length > 0 ? [`changed lines: ${formatLineRanges(changedLines)}`] : []),
-    ...(removedLines.size > 0
-      ? [`removed lines: ${formatLineRanges([...removedLines].sort((left, right) => left - right))}`]
-      : []),
+    ...(removedLines.size > 0 ? [`removed lines: ${formatLineRanges(removedLines)}`] : []),
   ];
   throw new Failure('guard', `${input.label} is not the input that ${displayPath} was made from: ${parts.join('; ')}`, {
     hint: 'restore the input, choose another file with -o, or send the changed lines with --accept-changes',

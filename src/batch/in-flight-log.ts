@@ -14,7 +14,7 @@ import {
   type JsonNode,
   kindOf,
   membersOf,
-  rawText,
+  numberMember,
   rootOf,
   stringOf,
 } from '../json/json-node.ts';
@@ -173,9 +173,4 @@ function damagedLogFailure(displayPath: string, line: number): Failure {
     hint: 'restore the file from a copy, or start again with another file for -o',
     applied: 'no',
   });
-}
-
-function numberMember(node: JsonNode | undefined, name: string): number | undefined {
-  const value = getMember(node, name);
-  return value && kindOf(value) === 'number' ? Number(rawText(value)) : undefined;
 }

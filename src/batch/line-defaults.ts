@@ -12,7 +12,7 @@ import { type FlagValues, getArrayFlag } from '../flag.ts';
 import {
   firstStringMember,
   getMember,
-  itemsOf,
+  itemsAt,
   type JsonNode,
   membersOf,
   rawBytes,
@@ -94,8 +94,7 @@ function editsForFields(draft: Draft, path: Edit['path']): Edit[] {
 }
 
 function isOmitted(shorthand: Shorthand | undefined, object: JsonNode | undefined): boolean {
-  const array = getMember(object, 'messages');
-  const messages = array ? Array.from(itemsOf(array)) : [];
+  const messages = itemsAt(object, 'messages');
   switch (shorthand?.kind) {
     case 'message':
       return firstStringMember(messages[0], 'role') !== shorthand.role;

@@ -47,7 +47,7 @@ export function createCustomIdTracker(label: string, { warn }: Pick<Reporter, 'w
     },
     finish: async () => {
       if (duplicateLines.size === 0) return;
-      const lines = formatLineRanges([...duplicateLines].sort((left, right) => left - right));
+      const lines = formatLineRanges(duplicateLines);
       await warn(`${label}: lines share a custom_id, so the id of a result names several lines: ${lines}`);
     },
   };
@@ -77,7 +77,7 @@ export function createResponseWarnings({ warn }: Pick<Reporter, 'warn'>): Respon
     },
     finish: async () => {
       if (lineCount <= MAX_PRINTED_LINES) return;
-      const ranges = formatLineRanges(lines.sort((left, right) => left - right));
+      const ranges = formatLineRanges(lines);
       const more = lineCount > lines.length ? ' and more' : '';
       await warn(`the responses of ${lineCount} lines have warnings: lines ${ranges}${more}`);
     },

@@ -36,7 +36,7 @@ export function reportHtml(statistics: BatchStatistics, fileNames: readonly stri
 <h1>Batch report</h1>
 <p class="files">${fileNames.map(escapeHtml).join(', ')}</p>
 <dl>${figures.map(([label, value]) => `<div><dt>${label}</dt><dd>${value.toLocaleString('en-US')}</dd></div>`).join('')}</dl>
-${causes.length === 0 ? '' : `<h2>Failures by cause</h2>\n<div class="scroll"><table><thead><tr><th>Lines</th><th>Cause</th><th>First lines</th></tr></thead><tbody>${causes.map(({ cause, count, lines }) => `<tr><td>${count}</td><td>${escapeHtml(cause)}</td><td>${formatLineRanges([...lines].sort((left, right) => left - right))}</td></tr>`).join('')}</tbody></table></div>`}
+${causes.length === 0 ? '' : `<h2>Failures by cause</h2>\n<div class="scroll"><table><thead><tr><th>Lines</th><th>Cause</th><th>First lines</th></tr></thead><tbody>${causes.map(({ cause, count, lines }) => `<tr><td>${count}</td><td>${escapeHtml(cause)}</td><td>${formatLineRanges(lines)}</td></tr>`).join('')}</tbody></table></div>`}
 ${distributions(statistics)
   .filter(({ distribution }) => distribution.count() > 0)
   .map(

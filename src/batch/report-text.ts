@@ -76,7 +76,7 @@ const percentiles = [50, 90, 99];
 
 function causeLine({ cause, count, lines }: FailureCause): string {
   const more = count > lines.length ? ', …' : '';
-  return `${formatCount(count)} × ${cause} (${lines.length === 1 ? 'line' : 'lines'} ${formatLineRanges([...lines].sort((left, right) => left - right))}${more})`;
+  return `${formatCount(count)} × ${cause} (${lines.length === 1 ? 'line' : 'lines'} ${formatLineRanges(lines)}${more})`;
 }
 
 function histogramLines(distribution: Distribution, unit: string, columns: number): string[] {

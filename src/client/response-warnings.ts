@@ -1,4 +1,4 @@
-import { getMember, kindOf, rootOf, stringOf } from '../json/json-node.ts';
+import { firstStringMember, rootOf } from '../json/json-node.ts';
 import type { ParsedResponse } from '../results/show-response.ts';
 import type { RequestContext } from './request-context.ts';
 import type { AttemptResult } from './send-once.ts';
@@ -31,13 +31,11 @@ function responseIds(
   parsedResponse: Pick<ParsedResponse, 'doc'> | undefined,
   { ids, operation: { ids: paths = {} } }: RequestContext,
 ): { what: string; name: string; sent: string; received: string }[] {
-  if (!parsedResponse?.doc || kindOf(rootOf(parsedResponse.doc)) !== 'object') return [];
-  const root = rootOf(parsedResponse.doc);
+  const root = parsedResponse?.doc && rootOf(parsedResponse.doc);
   return Object.entries(paths).flatMap(([what, path]) => {
     const name = String(path.at(-1));
-    const value = getMember(root, name);
+    const received = firstStringMember(root, name);
     const sent = ids[what];
-    if (sent === undefined || !value || kindOf(value) !== 'string') return [];
-    return [{ what, name, sent, received: stringOf(value) }];
+    return sent === undefined || received === undefined ? [] : [{ what, name, sent, received }];
   });
 }

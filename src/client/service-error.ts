@@ -1,4 +1,4 @@
-import { getMember, itemsOf, type JsonNode, kindOf, rawText, stringOf } from '../json/json-node.ts';
+import { getMember, itemsAt, type JsonNode, kindOf, rawText, stringOf } from '../json/json-node.ts';
 import type { JsonPath } from '../json/json-path.ts';
 import { tryParseJson } from '../json/parse-json.ts';
 
@@ -15,8 +15,7 @@ export const MAX_ERROR_BYTES = 64 * 1024;
 export function parseServiceError(bytes: Uint8Array): ServiceError {
   const root = tryParseJson(bytes);
   if (!root) return { message: nonJsonMessage(bytes), issues: [] };
-  const detail = getMember(root, 'detail');
-  const issues = detail && kindOf(detail) === 'list' ? Array.from(itemsOf(detail)).flatMap(parseIssue) : [];
+  const issues = itemsAt(root, 'detail').flatMap(parseIssue);
   if (issues.length > 0) return { message: undefined, issues };
   const message = findMessage(root) ?? rawText(root);
   const path = parseParam(root);
@@ -45,9 +44,8 @@ function findMessage(node: JsonNode): string | undefined {
 
 function parseIssue(entry: JsonNode): { path: JsonPath; message: string }[] {
   const message = getMember(entry, 'msg');
-  const location = getMember(entry, 'loc');
-  if (!message || kindOf(message) !== 'string' || !location) return [];
-  const steps = Array.from(itemsOf(location), (step) =>
+  if (!message || kindOf(message) !== 'string' || !getMember(entry, 'loc')) return [];
+  const steps = itemsAt(entry, 'loc').map((step) =>
     kindOf(step) === 'number' ? Number(rawText(step)) : stringOf(step),
   );
   return [{ path: steps[0] === 'body' ? steps.slice(1) : steps, message: stringOf(message) }];

@@ -2,7 +2,7 @@ import { Failure } from '../errors.ts';
 import { readEventStream } from '../http/event-stream.ts';
 import type { Response } from '../http/message.ts';
 import { JsonError } from '../json/json-error.ts';
-import { getMember, itemsOf, type JsonNode, kindOf, rawText, rootOf, stringOf } from '../json/json-node.ts';
+import { firstStringMember, getMember, itemsAt, type JsonNode, kindOf, rawText, rootOf } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
 import { classifyStatus } from './classify-status.ts';
 import { failureFromError } from './failure.ts';
@@ -119,19 +119,13 @@ function failureFromEvent(chunk: JsonNode, response: Response, context: RequestC
 }
 
 function finishedChoices(chunk: JsonNode): string[] {
-  return choicesOf(chunk).flatMap((choice) => {
-    const reason = getMember(choice, 'finish_reason');
-    return reason && kindOf(reason) === 'string' && stringOf(reason) !== '' ? [indexText(choice)] : [];
-  });
+  return itemsAt(chunk, 'choices').flatMap((choice) =>
+    firstStringMember(choice, 'finish_reason') ? [indexText(choice)] : [],
+  );
 }
 
 function choiceIndexes(chunk: JsonNode): string[] {
-  return choicesOf(chunk).map(indexText);
-}
-
-function choicesOf(chunk: JsonNode): JsonNode[] {
-  const choices = getMember(chunk, 'choices');
-  return choices ? Array.from(itemsOf(choices)) : [];
+  return itemsAt(chunk, 'choices').map(indexText);
 }
 
 function indexText(choice: JsonNode): string {
