@@ -71,7 +71,7 @@ export const accountCommands: readonly CommandDefinition[] = [
     summary: 'List the profiles',
     flags: () => [...resultFlags('rows'), ...reportFlagsExcept('verbose', 'quiet')],
     examples: [{ why: 'List all profiles', args: 'profile list' }],
-    load: async () => (await import('../commands/profile.ts')).runProfileList,
+    load: async () => (await import('../commands/profile/list.ts')).runProfileList,
   },
   {
     words: ['profile', 'show'],
@@ -79,7 +79,7 @@ export const accountCommands: readonly CommandDefinition[] = [
     argument: { name: 'name', summary: 'The profile (default: the one in use)', completes: 'profiles' },
     flags: () => [...resultFlags('record'), ...reportFlagsExcept('verbose', 'quiet')],
     examples: [{ why: 'Show the profile in use', args: 'profile show' }],
-    load: async () => (await import('../commands/profile.ts')).runProfileShow,
+    load: async () => (await import('../commands/profile/show.ts')).runProfileShow,
   },
   {
     words: ['profile', 'set'],
@@ -98,7 +98,7 @@ export const accountCommands: readonly CommandDefinition[] = [
         args: 'profile set work --base-url https://api.example.com --credential-command "/usr/bin/pass show svc"',
       },
     ],
-    load: async () => (await import('../commands/profile.ts')).runProfileSet,
+    load: async () => (await import('../commands/profile/set.ts')).runProfileSet,
   },
   {
     words: ['profile', 'use'],
@@ -106,7 +106,7 @@ export const accountCommands: readonly CommandDefinition[] = [
     argument: { name: 'name', summary: 'The profile', isRequired: true, completes: 'profiles' },
     flags: () => reportFlagsExcept('verbose'),
     examples: [{ why: 'Use the embedded service from now on', args: 'profile use local' }],
-    load: async () => (await import('../commands/profile.ts')).runProfileUse,
+    load: async () => (await import('../commands/profile/use.ts')).runProfileUse,
   },
   {
     words: ['profile', 'remove'],
@@ -114,6 +114,6 @@ export const accountCommands: readonly CommandDefinition[] = [
     argument: { name: 'name', summary: 'The profile', isRequired: true, completes: 'profiles' },
     flags: () => [yesFlag, ...reportFlagsExcept('verbose')],
     examples: [{ why: 'Without a prompt', args: 'profile remove staging --yes' }],
-    load: async () => (await import('../commands/profile.ts')).runProfileRemove,
+    load: async () => (await import('../commands/profile/remove.ts')).runProfileRemove,
   },
 ];

@@ -1,6 +1,7 @@
 import type { Field, Fields, Shape } from '../../fields/field.ts';
 import { stringFormats } from '../../fields/string-formats.ts';
 import { writeJson } from '../../json/write-json.ts';
+import { capitalizeSentence } from './help-page.ts';
 import { markdownTable } from './markdown-table.ts';
 
 /** The fields of an object and of all objects in it, as a Markdown table. */
@@ -57,8 +58,3 @@ const fillNotes = {
   project: 'From `SVC_PROJECT_ID` or the profile if absent, unless `--exact`',
   model: 'From `SVC_MODEL` or the profile if absent, unless `--exact`',
 } as const;
-
-/** The text with its first letter in upper case. */
-export function capitalizeSentence(text: string): string {
-  return text.slice(0, 1).toUpperCase() + text.slice(1);
-}

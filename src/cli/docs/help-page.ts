@@ -95,3 +95,8 @@ function commandPieces(line: string, columns: number): CommandPiece[] {
     return parts.map((text, at) => ({ text, isInsideQuotes: at > 0 }));
   });
 }
+
+/** The text with its first letter in upper case. */
+export function capitalizeSentence(text: string): string {
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
+}

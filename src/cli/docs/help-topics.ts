@@ -1,8 +1,7 @@
 import { exitCodes } from '../../errors.ts';
 import type { helpTopicNames } from '../help-topic-names.ts';
 import { environmentVariables } from './environment-variables.ts';
-import { capitalizeSentence } from './field-table.ts';
-import type { HelpSection } from './help-page.ts';
+import { capitalizeSentence, type HelpSection } from './help-page.ts';
 
 /** The topics of `svc help` beside the commands, by name. */
 export const helpTopics: { readonly [name in (typeof helpTopicNames)[number]]: () => readonly HelpSection[] } = {

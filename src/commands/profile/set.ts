@@ -1,0 +1,64 @@
+import { access, constants } from 'node:fs/promises';
+import { parseHeaderFlags } from '../../client/request-headers.ts';
+import type { RunCommand } from '../../command.ts';
+import { originMismatchWarnings } from '../../config/origin-mismatch.ts';
+import { type Profile, parseProfileName, profileNamed } from '../../config/profile.ts';
+import { applyProfileChanges, type ProfileChanges, readProfileChanges } from '../../config/profile-changes.ts';
+import { profileOrigins, type ServiceHost } from '../../config/select-profile.ts';
+import { updateProfiles } from '../../config/update-profiles.ts';
+import { usageFailure } from '../../errors.ts';
+import { describeFileError } from '../../files/file-errors.ts';
+import { getArrayFlag } from '../../flag.ts';
+import type { Reporter } from '../../output/reporter.ts';
+
+/** Changes settings of a profile; an empty value removes one. Credentials stay bound to the origins they belong to. */
+export const runProfileSet: RunCommand = async ({ args: [typedName = ''], flags }, context) => {
+  const { runtime, report } = context;
+  const name = parseProfileName(typedName);
+  const changes = readProfileChanges(flags, runtime.cwd);
+  // An empty header removes all headers, as an empty value removes any other setting.
+  const headers = Object.fromEntries(parseHeaderFlags(getArrayFlag(flags, 'header').filter((word) => word !== '')));
+  if (Object.keys(changes).length === 0 && !flags.has('header'))
+    throw usageFailure('no setting given', 'for the list of settings, run: svc profile set --help');
+  let after: Profile = {};
+  await updateProfiles(context, (stored) => {
+    const set = withCommand(applyProfileChanges(profileNamed(stored, name), changes), changes);
+    after = flags.has('header') ? withHeaders(set, headers) : set;
+    return { ...stored, profiles: { ...stored.profiles, [name]: after } };
+  });
+  if (changes.cacert) await warnIfUnreadable(String(changes.cacert), report);
+  for (const warning of originMismatchWarnings(name, after)) await report.warn(warning);
+};
+
+function withHeaders(
+  { headers: _, header_origins, ...profile }: Profile,
+  headers: Required<Profile>['headers'],
+): Profile {
+  if (Object.keys(headers).length === 0) return profile;
+  return { ...profile, headers, header_origins: requireOrigins(profile, 'headers belong', ['trace', 'chat', 'train']) };
+}
+
+// The command prints the password of the trace service and the token of the others, as stored credentials are bound.
+function withCommand(profile: Profile, { credential_command: change }: ProfileChanges): Profile {
+  if (change === undefined) return profile;
+  const { basic_command_origins, bearer_command_origins, ...rest } = profile;
+  if (change === '') return rest;
+  requireOrigins(rest, 'a credential_command belongs', ['trace', 'chat', 'train']);
+  return {
+    ...rest,
+    basic_command_origins: profileOrigins(rest, ['trace']),
+    bearer_command_origins: profileOrigins(rest, ['chat', 'train']),
+  };
+}
+
+function requireOrigins(profile: Profile, subject: string, hosts: readonly ServiceHost[]): string[] {
+  const origins = profileOrigins(profile, hosts);
+  if (origins.length > 0) return origins;
+  throw usageFailure(`${subject} to a base URL, and the profile has none`, 'add --base-url');
+}
+
+async function warnIfUnreadable(path: string, report: Reporter): Promise<void> {
+  await access(path, constants.R_OK).catch((error: unknown) =>
+    report.warn(`cannot read ${path}: ${describeFileError(error)}`),
+  );
+}
