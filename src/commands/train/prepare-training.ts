@@ -1,8 +1,16 @@
+import { Buffer } from 'node:buffer';
+import { enforceChecks } from '../../client/enforce-checks.ts';
 import type { Context } from '../../context.ts';
+import { parseJson } from '../../json/parse-json.ts';
+import { countTrajectories, createTrainingFacts } from '../../train/history/training-facts.ts';
+import { assembleBody, splitAtGroupArrays } from '../../train/stream/assemble-body.ts';
+import { type BodyDigest, digestBytes, digestChunks, requireSameDigest } from '../../train/stream/body-digest.ts';
+import type { CheckedContent } from '../../train/stream/checked-content.ts';
 import { keepHeapSmall } from '../../train/stream/small-heap.ts';
-import { prepareTrainingBody } from './prepare-training-body.ts';
+import { showCheckProgress } from './check-progress.ts';
+import { singlePassBody } from './single-pass-body.ts';
 import { readTrainingFlags } from './training-flags.ts';
-import { gatherTrainingInput } from './training-input.ts';
+import { gatherTrainingInput, type TrainingInput } from './training-input.ts';
 import type { PreparedTraining, TrainingRequest } from './training-request.ts';
 import { createTrajectorySources } from './trajectory-sources.ts';
 
@@ -22,4 +30,62 @@ export async function prepareTraining(request: TrainingRequest, context: Context
     await sources.close();
     throw error;
   }
+}
+
+// A body up to this size is held in memory, like that of any other operation.
+const MAX_BUFFERED_BODY_BYTES = 256 * 1024;
+
+// Checks the job and returns its body; input that can be read only once is checked while it is sent.
+async function prepareTrainingBody(
+  { built, trajectories, trainingBody, files }: TrainingInput,
+  request: TrainingRequest,
+  context: Context,
+): Promise<Omit<PreparedTraining, 'close'>> {
+  const { draft } = built;
+  const { strictness, guard, input } = request;
+  const { signal, report } = context;
+  const check = async (): Promise<void> =>
+    enforceChecks(draft, input.operation, built.inputIssues, strictness, report, trajectories?.checks);
+  if (!trajectories) {
+    await check();
+    const facts = createTrainingFacts(digestBytes(draft.doc.bytes), draft, countTrajectories(draft), files);
+    return { draft, observer: { onSend: () => guard.begin(facts), onOutcome: guard.end } };
+  }
+  const { content, checks } = trajectories;
+  if (content.sources.some(({ isSinglePass }) => isSinglePass))
+    return {
+      draft,
+      isSingleUse: true,
+      body: singlePassBody({ built, trajectories, trainingBody, files }, request, context),
+      observer: { onOutcome: guard.end },
+    };
+
+  const parts = splitAtGroupArrays(draft.doc);
+  const readBody = (): AsyncIterable<Uint8Array> => assembleBody(parts, content.rereadArray);
+  const firstDigest = trainingBody?.bodyDigest ?? (await readFirstPass(trajectories, parts, context));
+  await check();
+  const isDifferent = content.isReordered || (trainingBody && !draft.doc.bytes.equals(trainingBody.envelope.bytes));
+  const bodyDigest = isDifferent ? await digestChunks(readBody(), () => signal.throwIfAborted()) : firstDigest;
+  const facts = createTrainingFacts(bodyDigest, draft, checks, files);
+  const chunks = async function* (): AsyncGenerator<Uint8Array> {
+    for (const source of content.sources) await source.verifyUnchanged();
+    yield* requireSameDigest(readBody(), bodyDigest, content.sources.map(({ label }) => label).join(' '));
+  };
+  const observer = { onSend: () => guard.begin(facts), onOutcome: guard.end };
+  if (bodyDigest.bytes > MAX_BUFFERED_BODY_BYTES)
+    return { draft, body: { length: bodyDigest.bytes, chunks }, observer };
+  return { draft: { ...draft, doc: parseJson(await concatChunks(chunks())) }, observer };
+}
+
+async function concatChunks(chunks: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  const chunkList: Uint8Array[] = [];
+  for await (const chunk of chunks) chunkList.push(chunk);
+  return Buffer.concat(chunkList);
+}
+
+function readFirstPass(checked: CheckedContent, parts: readonly Uint8Array[], context: Context): Promise<BodyDigest> {
+  const { content, checks } = checked;
+  const { onBytes, end } = showCheckProgress(content.sources, context, checks.groupCount);
+  const chunks = content.isReordered ? content.readFirst(checks) : assembleBody(parts, () => content.readFirst(checks));
+  return digestChunks(chunks, onBytes).finally(end);
 }
