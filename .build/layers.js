@@ -19,6 +19,8 @@ const layers = {
   },
   network: { files: ['http/transport.ts'], after: ['run', 'request'] },
   stream: { files: ['client/stream-chunks.ts', 'results/show-stream.ts'], after: ['run', 'request'] },
+  local: { files: ['local-service/open-local-service.ts'], after: ['run', 'request'] },
+  postgres: { files: ['local-service/store/postgres/postgres-store.ts'], after: ['run', 'request', 'local'] },
   text: {
     files: ['cli/docs/show-help.ts', 'cli/docs/show-completion.ts', 'cli/docs/completion-scripts.ts'],
     after: ['run'],

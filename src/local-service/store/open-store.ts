@@ -1,6 +1,5 @@
 import { closeSync, openSync, statSync } from 'node:fs';
 import { constants, open } from 'node:fs/promises';
-import { devNull } from 'node:os';
 import { dirname } from 'node:path';
 import Database from 'libsql';
 import { Failure } from '../../errors.ts';
@@ -62,7 +61,8 @@ const LIBRARY_FILE_DESCRIPTORS = 10;
 function requireFileDescriptors(count: number): void {
   const opened: number[] = [];
   try {
-    while (opened.length < count) opened.push(openSync(devNull, 'r'));
+    // Any file that exists will do, and this module does on every platform.
+    while (opened.length < count) opened.push(openSync(new URL(import.meta.url), 'r'));
   } finally {
     for (const fd of opened) closeSync(fd);
   }
