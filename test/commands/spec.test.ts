@@ -65,6 +65,26 @@ describe('svc spec', () => {
     expect((await svc([...words, '-f', 'body.yaml', '--dry-run', '--exact', '-q'], { cwd })).code).toBe(0);
   });
 
+  it('train --skeleton=all: JSONC with a comment above each field, a valid body without them', async () => {
+    const { stdout } = await svc(['spec', 'train', '--skeleton=all']);
+    const lines = stdout.split('\n');
+    for (const name of ['model_id', 'trajectory_groups', 'trajectories', 'metrics', 'strict', 'epsilon_high'])
+      expect(lines[lines.findIndex((line) => line.includes(`"${name}":`)) - 1]).toMatch(/^ *\/\/ [A-Z]/);
+    const body = lines.filter((line) => !/^ *\/\//.test(line)).join('\n');
+    const sent = await svc(['train', '-f', '-', '--local', '--strict', '--exact', '--json', '-q'], { stdin: body });
+    expect({ code: sent.code, stderr: sent.stderr }).toEqual({ code: 0, stderr: '' });
+    const json = await svc(['spec', 'train', '--skeleton=all', '--json']);
+    expect(Object.keys(JSON.parse(json.stdout))).toEqual(Object.keys(JSON.parse(body)));
+  });
+
+  it('--skeleton=all --format yaml has the comments too', async () => {
+    const { stdout } = await svc(['spec', 'call', 'start', '--skeleton=all']);
+    expect(await svc(['spec', 'call', 'start', '--skeleton=all', '--format', 'yaml'])).toMatchObject({
+      code: 0,
+      stdout,
+    });
+  });
+
   it('--skeleton with flags: their fields in it', async () => {
     const { stdout } = await svc([
       ...['spec', 'chat', '--skeleton', '--temperature', '0.50', '--system', 'Be brief', '--set', 'n:=2'],

@@ -1,4 +1,4 @@
-import type { Field, Fields } from '../../fields/field.ts';
+import type { Field, Fields, Shape } from '../../fields/field.ts';
 import { describeShape } from '../../fields/mismatch-message.ts';
 import { sampleValue } from '../../fields/sample.ts';
 import { rootOf } from '../../json/json-node.ts';
@@ -11,19 +11,36 @@ import { yamlChunks } from '../../results/format-yaml.ts';
  * A YAML body with every field of an operation and a comment above each. Required fields hold a sample; the others are
  * comments, so that the file is a valid body as it is.
  */
-export function commentedSkeleton(operation: Operation): string {
-  const title = `# Body of svc ${operation.command.join(' ')}: ${operation.summary.toLowerCase()}`;
+export function commentedYaml(operation: Operation): string {
+  const title = `# ${titleOf(operation)}`;
   return `${[title, '# Remove the # of the fields you need.', ...fieldLines(operation.body, '', false)].join('\n')}\n`;
 }
 
-function fieldLines(fields: Fields, indentation: string, isComment: boolean): string[] {
-  const settable = Object.entries(fields).filter(([, field]) => !field.filledByService);
-  const isNeeded = (field: Field): boolean => field.required === true || field.advice?.required === true;
-  const ordered = [
-    ...settable.filter(([, field]) => isNeeded(field)),
-    ...settable.filter(([, field]) => !isNeeded(field)),
+/** The same as JSONC, with all fields set: without its comment lines it is a valid body. */
+export function commentedJson(operation: Operation): string {
+  const title = [
+    `// ${titleOf(operation)}`,
+    '// Remove the fields you do not need, and the comments: the body is JSON.',
   ];
-  return ordered.flatMap(([name, field]) => [
+  return `${[...title, ...objectLines(operation.body, {}, '')].join('\n')}\n`;
+}
+
+function titleOf({ command, summary }: Operation): string {
+  return `Body of svc ${command.join(' ')}: ${summary.toLowerCase()}`;
+}
+
+// The fields that a client may set; first those that the interface or most servers require.
+function orderedFields(fields: Fields): [string, Field][] {
+  const settable = Object.entries(fields).filter(([, field]) => !field.filledByService);
+  return [...settable.filter(([, field]) => isNeeded(field)), ...settable.filter(([, field]) => !isNeeded(field))];
+}
+
+function isNeeded({ required, advice }: Field): boolean {
+  return required === true || advice?.required === true;
+}
+
+function fieldLines(fields: Fields, indentation: string, isComment: boolean): string[] {
+  return orderedFields(fields).flatMap(([name, field]) => [
     '',
     ...commentLines(field, isNeeded(field)).map((line) => `${indentation}# ${line}`),
     ...valueLines(name, field, indentation, isComment || !isNeeded(field)),
@@ -47,6 +64,43 @@ function valueLines(name: string, field: Field, indentation: string, isComment: 
     .trimEnd()
     .split('\n');
   return lines.map((line) => `${indentation}${isComment ? '# ' : ''}${line}`);
+}
+
+// An object with every field and a comment above each; `values` are used before the samples of the fields.
+function objectLines(fields: Fields, values: { readonly [name: string]: JsonValue }, indentation: string): string[] {
+  const inner = `${indentation}  `;
+  const ordered = orderedFields(fields);
+  const entries = ordered.flatMap(([name, field], index) => {
+    const [first = '', ...rest] = jsonLines(field, values[name] ?? sampleValue(field), inner);
+    const lines = [`${inner}${JSON.stringify(name)}: ${first.trimStart()}`, ...rest];
+    return [
+      ...commentLines(field, isNeeded(field)).map((line) => `${inner}// ${line}`),
+      ...(index === ordered.length - 1 ? lines : withComma(lines)),
+    ];
+  });
+  return [`${indentation}{`, ...entries, `${indentation}}`];
+}
+
+// A value; in objects with known fields, and in the first element of an array of such, every field has its comment.
+function jsonLines(shape: Shape, value: JsonValue, indentation: string): string[] {
+  if (shape.type === 'object' && shape.fields)
+    return objectLines(shape.fields, isObject(value) ? value : {}, indentation);
+  if (shape.type === 'list' && Array.isArray(value) && value.length > 0) {
+    const elements = value.map((element, index) =>
+      index === 0 ? jsonLines(shape.of, element, `${indentation}  `) : [`${indentation}  ${writeJson(element)}`],
+    );
+    const lines = elements.flatMap((element, index) => (index === elements.length - 1 ? element : withComma(element)));
+    return [`${indentation}[`, ...lines, `${indentation}]`];
+  }
+  return [`${indentation}${writeJson(value)}`];
+}
+
+function withComma(lines: readonly string[]): string[] {
+  return lines.map((line, index) => (index === lines.length - 1 ? `${line},` : line));
+}
+
+function isObject(value: JsonValue): value is { readonly [name: string]: JsonValue } {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function yamlText(value: JsonValue): string {

@@ -11,7 +11,7 @@ import { allOperations } from '../../operations/all-operations.ts';
 import type { Operation } from '../../operations/operation.ts';
 import { requestedFormat } from '../../results/output-format.ts';
 import { openResultOutput, printResult, type ResultOutput, resultOf } from '../../results/print-result.ts';
-import { commentedSkeleton } from './commented-skeleton.ts';
+import { commentedJson, commentedYaml } from './commented-skeleton.ts';
 import { openApiDocument } from './openapi.ts';
 
 const VIEWS = ['response', 'reply', 'skeleton', 'openapi'] as const;
@@ -36,9 +36,11 @@ async function printSkeleton(
   { runtime, report, signal, stdout }: Context,
 ): Promise<void> {
   if (getStringFlag(flags, 'skeleton') === 'all') {
+    const format = requestedFormat('document', flags);
     // A body of trajectories is read in a stream, and only as JSON.
-    const isYaml = requestedFormat('document', flags) === undefined && typeof operation.arguments?.as !== 'object';
-    if (isYaml) await stdout.write(commentedSkeleton(operation));
+    const isJsonOnly = typeof operation.arguments?.as === 'object';
+    if (format === 'yaml' || (format === undefined && !isJsonOnly)) await stdout.write(commentedYaml(operation));
+    else if (format === undefined) await stdout.write(commentedJson(operation));
     else await printResult({ ...resultOf(bodySkeleton(operation.body)), isIndented: true }, output);
     return;
   }
