@@ -61,5 +61,8 @@ export function createTrajectorySources(
 function withCommandHint(error: unknown, path = ''): unknown {
   const suggestion = closestMatch(path, ['lint', 'log']);
   if (!(error instanceof Failure) || !suggestion || !error.message.includes(path)) return error;
-  return new Failure(error.code, error.message, { hint: `did you mean: svc train ${suggestion}`, ...error.facts });
+  return new Failure(error.code, error.message, {
+    ...error.facts,
+    hint: error.facts.hint ?? `did you mean: svc train ${suggestion}`,
+  });
 }
