@@ -104,12 +104,13 @@ export async function runLine(line: InputLine, slot: LineOutput, job: BatchJob):
   const isOwnResponse = hasIdOfRequest(parsedResponse, requestContext);
   const strayDataFailure = strayDataFailureOf(requestContext);
   const doubt = strayDataWatch.hasStrayData() && !isOwnResponse ? strayDataFailure() : undefined;
+  const { attempts } = requestContext.progress;
+  const sentFacts = { url: requestContext.target.url.href, status: sendResult.status, attempts };
   const failure =
     doubt ??
     (sendResult.failure
       ? withPriorOutcome(sendResult.failure, priorOutcome(earlierEntry, inFlight))
-      : (strictWarningFailure(sendResult, job) ?? expectationFailure(expectations, { status: sendResult.status })));
-  const { attempts } = requestContext.progress;
+      : (strictWarningFailure(sendResult, job) ?? expectationFailure(expectations, sentFacts)));
   if (!doubt && failure && isInterruption(sendResult.failure ?? failure)) {
     if (isMarkedInFlight && inFlight === undefined) await resultStore.clearInFlight(line.number);
     if (earlierEntry && earlierEntry.applied !== 'no') return keepEarlierResult(earlierEntry, slot);

@@ -39,7 +39,7 @@ export function chatStats(response: JsonNode, { totalMs, firstChunkMs, attempts 
 export function formatChatStats(stats: ChatStats): string {
   const { prompt_tokens, completion_tokens, first_token_ms, tokens_per_second, ms, retries } = stats;
   return [
-    `${prompt_tokens ?? '?'} tokens in, ${completion_tokens ?? '?'} out`,
+    `${prompt_tokens ?? '?'} ${prompt_tokens === 1 ? 'token' : 'tokens'} in, ${completion_tokens ?? '?'} out`,
     ...(first_token_ms === null ? [] : [`first token after ${(first_token_ms / 1000).toFixed(2)} s`]),
     ...(tokens_per_second === null ? [] : [`${tokens_per_second} tokens/s`]),
     `${(ms / 1000).toFixed(2)} s`,

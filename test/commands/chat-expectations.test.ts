@@ -43,6 +43,18 @@ async function ask(response: string | readonly string[], flags: readonly string[
 
 describe('expectations', () => {
   const schema = '{"type":"object","required":["city"],"properties":{"city":{"type":"string"}}}';
+  it('that failed are reported with the facts of the request', async () => {
+    const { code, stderr } = await ask(completion('No'), ['--expect-text', '^Yes', '--error-format', 'json']);
+    expect(code).toBe(13);
+    expect(JSON.parse(stderr).error).toMatchObject({
+      code: 'guard',
+      status: 200,
+      url: 'https://svc.test/v1/chat/completions',
+      applied: 'yes',
+      attempts: 1,
+    });
+  });
+
   it.each([
     ['text', 'Yes, it is.', ['--expect-text', '^Yes', '--expect-text', 'is'], undefined],
     ['text', 'No', ['--expect-text', '^Yes'], '--expect-text ^Yes: no match in "No"'],
@@ -104,6 +116,7 @@ describe('expectations', () => {
       .trim()
       .split('\n')
       .map((line) => JSON.parse(line));
+    expect(lines[1]?.error).toMatchObject({ url: 'https://svc.test/v1/chat/completions', status: 200, attempts: 1 });
     expect(lines.map((line) => [line.exit_code, line.applied, line.expectations?.[0]?.passed])).toEqual([
       [0, 'yes', true],
       [13, 'yes', false],
@@ -154,7 +167,7 @@ describe('--stats', () => {
     const stream = `data: {"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}],"usage":${usage}}\n\ndata: [DONE]\n\n`;
     const { bodies, stderr } = await ask(stream, ['--stats', '--format', 'jsonl']);
     expect(JSON.parse(bodies[0] ?? '')).toMatchObject({ stream: true, stream_options: { include_usage: true } });
-    expect(stderr).toMatch(/1 tokens in, 2 out, first token after/);
+    expect(stderr).toMatch(/1 token in, 2 out, first token after/);
     const { bodies: without } = await ask(stream, ['--format', 'jsonl']);
     expect(without[0]).not.toContain('stream_options');
   });

@@ -91,7 +91,8 @@ export async function sendAndShow(sendOptions: SendOptions, context: Context): P
     });
     return document;
   } catch (error) {
-    await sink.abandon().catch((abandonError: unknown) => report.warn(toFailure(abandonError).message));
+    const kept = await sink.abandon().catch((abandonError: unknown) => report.warn(toFailure(abandonError).message));
+    if (kept) await report.note(`the partial output is in ${kept}`);
     throw response ? markAsApplied(error, response, requestContext) : error;
   } finally {
     await transport?.close();
@@ -130,5 +131,7 @@ async function* observeChunks(chunks: AsyncIterable<JsonNode>, onChunk: () => vo
 function markAsApplied(error: unknown, response: Response, requestContext: RequestContext): unknown {
   if (error instanceof ClosedPipeError) return error;
   const { code, message, facts } = toFailure(error);
-  return facts.applied ? error : new Failure(code, message, { ...successFacts(response, requestContext), ...facts });
+  return facts.applied && facts.attempts !== undefined
+    ? error
+    : new Failure(code, message, { ...successFacts(response, requestContext), ...facts });
 }
