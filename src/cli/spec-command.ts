@@ -23,7 +23,8 @@ export const specCommand: CommandDefinition = {
       value: '<all>',
       choices: ['all'],
       group: 'Common',
-      summary: 'Print the smallest valid body, with the fields of flags; =all: every field with a comment, as YAML (train: JSONC)',
+      summary:
+        'Print the smallest valid body, with the fields of flags; =all: every field with a comment, as YAML (train: JSONC)',
     },
     switchFlag('openapi', 'Common', 'Print all operations as an OpenAPI 3.1 document'),
     ...resultFlags('document'),

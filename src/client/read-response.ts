@@ -107,7 +107,9 @@ async function readResponseBytes(response: Response, context: RequestContext): P
       error,
       response,
       context,
-      receivedBytes === 0 ? undefined : `the response was cut after ${receivedBytes} bytes`,
+      receivedBytes === 0
+        ? undefined
+        : `the response from ${serviceName(context.target)} was cut after ${receivedBytes} bytes`,
     );
   }
 }

@@ -88,7 +88,9 @@ function statusHint(
   if (code === 'credentials')
     return `to store other credentials, run: svc auth login --profile ${profile}; to see which are used: svc auth status`;
   if (code === 'limited')
-    return requestedWait ? retryAfterHint(requestedWait.waitMs, requestedWait.now) : 'run the command again later';
+    return requestedWait && requestedWait.waitMs > 0
+      ? retryAfterHint(requestedWait.waitMs, requestedWait.now)
+      : 'run the command again later';
   if (status === 404) return `check the base URL: the request went to ${url.href}`;
   return code === 'failed' || code === 'unknown' ? retryAdvice(effect) : undefined;
 }

@@ -55,7 +55,7 @@ export async function* readStreamChunks(
       error,
       response,
       context,
-      receivedChunks === 0 ? undefined : 'the stream was cut',
+      receivedChunks === 0 ? undefined : `the stream from ${serviceName(context.target)} was cut`,
     );
     // After the last finish reason nothing is missing, however the connection ends.
     if (!failure.facts.isTruncated || finishedIndexes.size < choices) throw failure;
@@ -67,7 +67,7 @@ export async function* readStreamChunks(
   const isComplete = isDone && finishedIndexes.size > 0 && finishedIndexes.size === seenIndexes.size;
   if (finishedIndexes.size < choices && !isComplete)
     throw invalidResponseFailure(
-      'the stream ended without a finish reason; the text may be cut',
+      `the stream from ${serviceName(context.target)} ended without a finish reason; the text may be cut`,
       response,
       context,
       true,
@@ -80,7 +80,11 @@ function parseChunk(data: string, response: Response, context: RequestContext, h
     chunk = rootOf(parseJson(data, MAX_CHUNK_VALUES));
   } catch (error) {
     if (error instanceof JsonError)
-      throw invalidResponseFailure(`an event of the stream is not JSON: ${error.message}`, response, context);
+      throw invalidResponseFailure(
+        `an event of the stream from ${serviceName(context.target)} is not JSON: ${error.message}`,
+        response,
+        context,
+      );
     throw error;
   }
   if (isErrorChunk(chunk)) throw failureFromEvent(chunk, response, context, hasBegun);

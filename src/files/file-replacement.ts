@@ -10,8 +10,8 @@ export interface FileReplacement {
   readonly write: (bytes: string | Uint8Array) => Promise<void>;
   /** Replaces the old file durably. If that fails, the old file stays; then call `abandon`. */
   readonly commit: () => Promise<void>;
-  /** Keeps the old file; moves the new one to `path`, or removes it without one. */
-  readonly abandon: (path?: string) => Promise<void>;
+  /** Keeps the old file; moves the new one to `path`, or removes it without one. True if it was moved there. */
+  readonly abandon: (path?: string) => Promise<boolean>;
 }
 
 /**
@@ -41,14 +41,20 @@ export async function openReplacement(path: string, displayPath: string, mode = 
         }),
       abandon: async (kept) => {
         await handle.close().catch(() => {});
-        if (kept === undefined) return withFileFailure(`write ${displayPath}`, () => rm(temporary, { force: true }));
-        await rename(temporary, kept).catch((error: unknown) => {
-          // A commit that failed last of all, at making the name last, has nothing left to keep.
-          if (isNotFoundError(error)) return;
-          throw fileFailure(`write ${kept}`, error, {
-            hint: `the partial output is in ${temporary}`,
-          });
-        });
+        if (kept === undefined) {
+          await withFileFailure(`write ${displayPath}`, () => rm(temporary, { force: true }));
+          return false;
+        }
+        return rename(temporary, kept).then(
+          () => true,
+          (error: unknown) => {
+            // A commit that failed last of all, at making the name last, has nothing left to keep.
+            if (isNotFoundError(error)) return false;
+            throw fileFailure(`write ${kept}`, error, {
+              hint: `the partial output is in ${temporary}`,
+            });
+          },
+        );
       },
     };
   });
@@ -107,6 +113,9 @@ async function openDirectWriter(path: string, displayPath: string): Promise<File
     isTerminal: isatty(handle.fd),
     write: (bytes) => withFileFailure(`write ${displayPath}`, async () => void (await handle.writeFile(bytes))),
     commit: () => withFileFailure(`write ${displayPath}`, () => handle.close()),
-    abandon: () => handle.close(),
+    abandon: async () => {
+      await handle.close();
+      return false;
+    },
   };
 }

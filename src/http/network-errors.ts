@@ -39,6 +39,8 @@ const UNKNOWN_CA = 'the server certificate is signed by an unknown CA';
 const NOT_TLS = 'the server does not speak TLS on this port; is it http?';
 const HANDSHAKE_REFUSED = 'the server refused the TLS handshake; it may require a client certificate';
 
+const CLOSED_EARLY = 'the connection was closed before the response was complete';
+
 const messagesByCode: { readonly [code: string]: string } = {
   ENOTFOUND: 'host not found',
   EAI_AGAIN: 'name resolution failed',
@@ -48,7 +50,8 @@ const messagesByCode: { readonly [code: string]: string } = {
   ENETUNREACH: 'network unreachable',
   EHOSTUNREACH: 'host unreachable',
   ETIMEDOUT: 'connection timed out',
-  UND_ERR_SOCKET: 'the connection was closed before the response was complete',
+  UND_ERR_SOCKET: CLOSED_EARLY,
+  HPE_INVALID_EOF_STATE: CLOSED_EARLY,
   UND_ERR_HEADERS_OVERFLOW: 'the response headers exceed 16 KiB',
   CERT_HAS_EXPIRED: 'the server certificate has expired',
   CERT_NOT_YET_VALID: 'the server certificate is not valid yet',

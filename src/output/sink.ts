@@ -7,14 +7,14 @@ import type { Writer } from './writer.ts';
 export interface Sink {
   readonly writer: Writer;
   readonly commit: () => Promise<void>;
-  /** Keeps an incomplete result in `F.partial`, unless it is empty. Does nothing after a commit. */
-  readonly abandon: () => Promise<void>;
+  /** Keeps an incomplete result in `F.partial`, unless it is empty, and returns that name if it did. Does nothing after a commit. */
+  readonly abandon: () => Promise<string | undefined>;
 }
 
 /** The sink of `-o`: a file that is replaced at the end, or stdout without `-o` and for `-`. */
 export async function openSink(output: string | undefined, stdout: Writer, cwd: string): Promise<Sink> {
   if (output === undefined || output === '-') {
-    return { writer: stdout, commit: () => stdout.end(), abandon: () => stdout.end() };
+    return { writer: stdout, commit: () => stdout.end(), abandon: () => stdout.end().then(() => undefined) };
   }
   const path = resolve(cwd, output);
   // A result may hold secrets; an existing file keeps its mode.
@@ -40,6 +40,12 @@ export async function openSink(output: string | undefined, stdout: Writer, cwd: 
         await end();
         await file.commit();
       }),
-    abandon: () => finishOnce(() => file.abandon(isEmpty ? undefined : `${path}.partial`)),
+    abandon: async () => {
+      let isKept = false;
+      await finishOnce(async () => {
+        isKept = await file.abandon(isEmpty ? undefined : `${path}.partial`);
+      });
+      return isKept ? `${output}.partial` : undefined;
+    },
   };
 }

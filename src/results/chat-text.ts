@@ -5,6 +5,7 @@ import {
   itemsAt,
   itemsOf,
   type JsonNode,
+  kindOf,
   numberMember,
   rawText,
 } from '../json/json-node.ts';
@@ -55,6 +56,13 @@ export function contentText(message: JsonNode | undefined): string {
 /** The texts of content parts, joined. */
 export function joinTextParts(parts: Iterable<JsonNode>): string {
   return Array.from(parts, (part) => firstStringMember(part, 'text') ?? '').join('');
+}
+
+/** The types of the parts of a message that are neither text nor reasoning, each once. */
+export function omittedPartTypes(message: JsonNode | undefined): string[] {
+  const content = getMember(message, 'content');
+  if (!content || kindOf(content) !== 'list') return [];
+  return [...new Set(unreadableParts(content))].filter((type) => type !== 'thinking');
 }
 
 /** The types of the parts that have no text. */

@@ -5,7 +5,15 @@ import { formatJsonPath } from '../json/json-path.ts';
 import type { JsonDocument } from '../json/parse-json.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { Sink } from '../output/sink.ts';
-import { chatText, choicesByIndex, completionChoices, contentText, reasoningText, toolCalls } from './chat-text.ts';
+import {
+  chatText,
+  choicesByIndex,
+  completionChoices,
+  contentText,
+  omittedPartTypes,
+  reasoningText,
+  toolCalls,
+} from './chat-text.ts';
 import type { JqFilter } from './jq-filter.ts';
 import type { OutputFormat } from './output-format.ts';
 import { printResult, type StyledText } from './print-result.ts';
@@ -35,6 +43,7 @@ export async function showResponse({ bytes, doc, failure }: ParsedResponse, view
   await printDocument(doc, view);
   await sink.commit();
   await reportChatEnd(doc, view);
+  if (isChatText(view)) for (const warning of omittedPartWarnings(rootOf(doc))) await context.report.warn(warning);
   for (const warning of await responseWarnings(doc, operation)) await context.report.warn(warning);
   return doc;
 }
@@ -126,6 +135,12 @@ function omittedCallNotes(completion: JsonNode): string[] {
       `the response also calls ${names.length === 1 ? 'a tool' : `${names.length} tools`}: ${names.join(', ')}; --json prints the calls`,
     ];
   });
+}
+
+function omittedPartWarnings(completion: JsonNode): string[] {
+  return completionChoices(completion)
+    .flatMap((choice) => omittedPartTypes(getMember(choice, 'message')))
+    .map((type) => `a content part of type ${type} was left out of the text; --json prints it`);
 }
 
 /** A line about the end of a response and the tokens it used, for `--verbose`. */

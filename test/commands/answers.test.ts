@@ -268,6 +268,8 @@ describe('errors of a service are understood in every shape', () => {
     const headers = [['X-RateLimit-Remaining', '0'] as const, ['Retry-After', '90'] as const];
     const { stderr } = await start({ status: 429, headers, pieces: [] }, '--error-format', 'json');
     expect(JSON.parse(stderr).error.rate_limit).toEqual({ 'x-ratelimit-remaining': '0', 'retry-after': '90' });
+    const noWait = await start({ status: 429, headers: [['Retry-After', '0'] as const], pieces: [] }, '--retries', '0');
+    expect(noWait.stderr).toMatch(/^ {2}run the command again later$/m);
   });
 
   it('is read no further than it is worth', async () => {
@@ -414,7 +416,7 @@ describe('a streamed chat', () => {
     ],
     ['[DONE] without a finish reason', stream(text('a'), done), 11, 'a\n', /without a finish reason/],
     ['the end without a finish reason', stream(text('a')), 11, 'a\n', /without a finish reason/],
-    ['a cut', stream(text('a'), new Error('reset')), 11, 'a\n', /stream was cut: reset/],
+    ['a cut', stream(text('a'), new Error('reset')), 11, 'a\n', /stream from \S+ was cut: reset/],
     ['a cut before the first event', stream(': ping\n\n', new Error('reset')), 8, '', /no response came: reset/],
     ['nothing at all', stream(), 11, '', /the response from \S+ is empty/],
     ['an event that is not JSON', stream(text('a'), event('{"a":')), 11, 'a\n', /not JSON/],
@@ -514,6 +516,16 @@ describe('a chat in one piece', () => {
 
   it('shows text, tool calls, refusals and reasoning', async () => {
     expect((await ask(reply('{"content":"a\\n"}'))).stdout).toBe('a\n');
+    const parts = reply(
+      '{"content":[{"type":"text","text":"a"},{"type":"thinking","thinking":"hm"},{"type":"image"},{"type":"image"}]}',
+    );
+    expect(await ask(parts)).toMatchObject({
+      code: 0,
+      stdout: 'a\n',
+      stderr:
+        'reasoning:\nhm\n\nsvc: warning: a content part of type image was left out of the text; --json prints it\n',
+    });
+    expect((await ask(parts, '--json')).stderr).not.toContain('left out');
     expect(
       (await ask(reply('{"content":null,"tool_calls":[{"id":"1", "n":1.0},{"id":"2"}]}', 'tool_calls'))).stdout,
     ).toBe('{"id":"1","n":1.0}\n{"id":"2"}\n');

@@ -176,6 +176,9 @@ describe('-o', () => {
       env: { ...credentials, SVC_BASE_URL: bad.url },
     });
     expect(lost.code).toBe(11);
+    expect(lost.stderr).toBe(
+      `svc: the partial output is in out.txt.partial\nsvc: the stream from ${bad.url} ended without a finish reason; the text may be cut\n  the request was applied\n`,
+    );
     expect(readFileSync(join(cwd, 'out.txt'), 'utf8')).toBe('old');
     expect(readFileSync(join(cwd, 'out.txt.partial'), 'utf8')).toBe('half\n');
     const done = await run(['chat', 'x', '--local', '-q', '-o', 'out.txt'], { cwd });
