@@ -162,58 +162,58 @@ _svc_command() {
       paths="--password-file --token-file"
       ;;
     "auth logout")
-      flags="--profile --verbose -v --quiet -q --error-format --color --help -h"
+      flags="--profile --quiet -q --error-format --color --help -h"
       valued="--profile --error-format --color"
       ;;
     "auth status")
-      flags="--profile --format --json --jq --verbose -v --quiet -q --error-format --color --help -h"
+      flags="--profile --format --json --jq --error-format --color --help -h"
       valued="--profile --format --jq --error-format --color"
       ;;
     "profile list")
-      flags="--format --json --jq --verbose -v --quiet -q --error-format --color --help -h"
+      flags="--format --json --jq --error-format --color --help -h"
       valued="--format --jq --error-format --color"
       ;;
     "profile show")
-      flags="--format --json --jq --verbose -v --quiet -q --error-format --color --help -h"
+      flags="--format --json --jq --error-format --color --help -h"
       valued="--format --jq --error-format --color"
       arguments="<profiles>"
       ;;
     "profile set")
-      flags="--base-url --trace-base-url --chat-base-url --train-base-url --username --credential-command --header -H --project-id --model -m --timeout --retries --history --cacert --verbose -v --quiet -q --error-format --color --help -h"
+      flags="--base-url --trace-base-url --chat-base-url --train-base-url --username --credential-command --header -H --project-id --model -m --timeout --retries --history --cacert --quiet -q --error-format --color --help -h"
       valued="--base-url --trace-base-url --chat-base-url --train-base-url --username --credential-command --header -H --project-id --model -m --timeout --retries --history --cacert --error-format --color"
       paths="--cacert"
       arguments="<profiles>"
       ;;
     "profile use")
-      flags="--verbose -v --quiet -q --error-format --color --help -h"
+      flags="--quiet -q --error-format --color --help -h"
       valued="--error-format --color"
       arguments="<profiles>"
       ;;
     "profile remove")
-      flags="--yes -y --verbose -v --quiet -q --error-format --color --help -h"
+      flags="--yes -y --quiet -q --error-format --color --help -h"
       valued="--error-format --color"
       arguments="<profiles>"
       ;;
     "train lint")
-      flags="--file -f --group-by --fail-on --annotations --format --json --jq --verbose -v --quiet -q --error-format --color --help -h"
+      flags="--file -f --group-by --fail-on --annotations --format --json --jq --quiet -q --error-format --color --help -h"
       valued="--file -f --group-by --fail-on --annotations --format --jq --error-format --color"
       paths="--file -f"
       arguments="<files>"
       ;;
     "train log")
-      flags="--limit --format --json --jq --verbose -v --quiet -q --error-format --color --help -h"
+      flags="--limit --format --json --jq --quiet -q --error-format --color --help -h"
       valued="--limit --format --jq --error-format --color"
       ;;
     "log")
-      flags="--limit --format --json --jq --verbose -v --quiet -q --error-format --color --help -h"
+      flags="--limit --format --json --jq --quiet -q --error-format --color --help -h"
       valued="--limit --format --jq --error-format --color"
       ;;
     "log show")
-      flags="--format --json --jq --verbose -v --quiet -q --error-format --color --help -h"
+      flags="--format --json --jq --quiet -q --error-format --color --help -h"
       valued="--format --jq --error-format --color"
       ;;
     "log clear")
-      flags="--format --json --jq --verbose -v --quiet -q --error-format --color --help -h"
+      flags="--format --json --jq --quiet -q --error-format --color --help -h"
       valued="--format --jq --error-format --color"
       ;;
     "serve")
@@ -222,7 +222,7 @@ _svc_command() {
       paths="--credentials --record --replay"
       ;;
     "batch merge")
-      flags="--input --output -o --format --json --jq --verbose -v --quiet -q --error-format --color --help -h"
+      flags="--input --output -o --format --json --jq --quiet -q --error-format --color --help -h"
       valued="--input --output -o --format --jq --error-format --color"
       paths="--input --output -o"
       arguments="<files>"
@@ -234,10 +234,8 @@ _svc_command() {
       arguments="<files>"
       ;;
     "spec")
-      flags="--response --reply --skeleton --openapi --format --json --jq --feedback-id --feedback-type --payload --project-id --svc-ref --annotation-ref --call-ref --creator --id --queue-id --runnable-ref --trigger-ref --keep-id --start --end --sample-limit --since --messages --model --frequency-penalty --logit-bias --logprobs --no-logprobs --top-logprobs --max-tokens --max-completion-tokens --n --presence-penalty --response-format --seed --stop --stream --no-stream --stream-options --temperature --top-p --tools --tool-choice --reasoning-effort --include-reasoning --no-include-reasoning --parallel-tool-calls --no-parallel-tool-calls --user --use-beam-search --no-use-beam-search --top-k --min-p --repetition-penalty --length-penalty --stop-token-ids --include-stop-str-in-output --no-include-stop-str-in-output --ignore-eos --no-ignore-eos --min-tokens --skip-special-tokens --no-skip-special-tokens --spaces-between-special-tokens --no-spaces-between-special-tokens --truncate-prompt-tokens --prompt-logprobs --allowed-token-ids --bad-words --echo --no-echo --add-generation-prompt --no-add-generation-prompt --continue-final-message --no-continue-final-message --add-special-tokens --no-add-special-tokens --documents --chat-template --chat-template-kwargs --mm-processor-kwargs --structured-outputs --priority --request-id --return-tokens-as-token-ids --no-return-tokens-as-token-ids --return-token-ids --no-return-token-ids --cache-salt --kv-transfer-params --svc-xargs --repetition-detection --system --developer --message --prefill --attach --logprobs-view --json-schema --model-id --trajectory-groups --experimental-config --attributes --inputs --op-name --started-at --display-name --otel-dump --parent-id --thread-id --trace-id --turn-id --svc-run-id --svc-run-step --svc-user-id --set --verbose -v --quiet -q --error-format --color --help -h"
-      valued="--format --jq --feedback-id --feedback-type --payload --project-id --svc-ref --annotation-ref --call-ref --creator --id --queue-id --runnable-ref --trigger-ref --start --end --sample-limit --since --messages --model --frequency-penalty --logit-bias --top-logprobs --max-tokens --max-completion-tokens --n --presence-penalty --response-format --seed --stop --stream-options --temperature --top-p --tools --tool-choice --reasoning-effort --user --top-k --min-p --repetition-penalty --length-penalty --stop-token-ids --min-tokens --truncate-prompt-tokens --prompt-logprobs --allowed-token-ids --bad-words --documents --chat-template --chat-template-kwargs --mm-processor-kwargs --structured-outputs --priority --request-id --cache-salt --kv-transfer-params --svc-xargs --repetition-detection --system --developer --message --prefill --attach --json-schema --model-id --trajectory-groups --experimental-config --attributes --inputs --op-name --started-at --display-name --otel-dump --parent-id --thread-id --trace-id --turn-id --svc-run-id --svc-run-step --svc-user-id --set --error-format --color"
-      paths="--attach"
-      references="--payload --messages --logit-bias --response-format --stream-options --tools --documents --chat-template-kwargs --mm-processor-kwargs --structured-outputs --cache-salt --kv-transfer-params --svc-xargs --repetition-detection --json-schema --trajectory-groups --experimental-config --attributes --inputs --otel-dump"
+      flags="--response --skeleton --openapi --format --json --jq --error-format --color --help -h"
+      valued="--format --jq --error-format --color"
       arguments="feedback chat train call"
       ;;
     "doctor")
@@ -246,12 +244,12 @@ _svc_command() {
       paths="--cacert --cert --key"
       ;;
     "completion")
-      flags="--names --verbose -v --quiet -q --error-format --color --help -h"
-      valued="--names --error-format --color"
+      flags="--error-format --color --help -h"
+      valued="--error-format --color"
       arguments="bash zsh fish powershell"
       ;;
     "help")
-      flags="--json --skill --verbose -v --quiet -q --error-format --color --help -h"
+      flags="--json --skill --error-format --color --help -h"
       valued="--error-format --color"
       arguments="feedback chat train call auth profile log serve batch spec doctor completion help mcp bodies exit-codes environment formatting profiles retries training tracing local-service"
       ;;
@@ -264,16 +262,16 @@ _svc_command() {
 }
 _svc_choices() {
   case $1 in
-    "feedback replace --project-id" | "feedback schema --project-id" | "call start --project-id" | "call run --project-id" | "auth login --project-id" | "profile set --project-id" | "spec --project-id") _svc_names projects ;;
+    "feedback replace --project-id" | "feedback schema --project-id" | "call start --project-id" | "call run --project-id" | "auth login --project-id" | "profile set --project-id") _svc_names projects ;;
     "feedback replace --profile" | "feedback schema --profile" | "chat --profile" | "train --profile" | "call start --profile" | "call run --profile" | "call flush --profile" | "auth login --profile" | "auth logout --profile" | "auth status --profile" | "doctor --profile" | "mcp --profile") _svc_names profiles ;;
     "feedback replace --format" | "train --format" | "call start --format" | "call flush --format" | "profile show --format" | "log clear --format") choices="json jsonl yaml table text" ;;
     "feedback replace --error-format" | "feedback schema --error-format" | "chat --error-format" | "train --error-format" | "call start --error-format" | "call run --error-format" | "call flush --error-format" | "auth login --error-format" | "auth logout --error-format" | "auth status --error-format" | "profile list --error-format" | "profile show --error-format" | "profile set --error-format" | "profile use --error-format" | "profile remove --error-format" | "train lint --error-format" | "train log --error-format" | "log --error-format" | "log show --error-format" | "log clear --error-format" | "serve --error-format" | "batch merge --error-format" | "batch report --error-format" | "spec --error-format" | "doctor --error-format" | "completion --error-format" | "help --error-format" | "mcp --error-format") choices="text json" ;;
     "feedback replace --color" | "feedback schema --color" | "chat --color" | "train --color" | "call start --color" | "call run --color" | "call flush --color" | "auth login --color" | "auth logout --color" | "auth status --color" | "profile list --color" | "profile show --color" | "profile set --color" | "profile use --color" | "profile remove --color" | "train lint --color" | "train log --color" | "log --color" | "log show --color" | "log clear --color" | "serve --color" | "batch merge --color" | "batch report --color" | "spec --color" | "doctor --color" | "completion --color" | "help --color" | "mcp --color") choices="auto always never" ;;
     "feedback schema --view") choices="table tree json-schema typescript zod" ;;
     "feedback schema --format" | "profile list --format" | "train log --format" | "log --format") choices="json jsonl yaml table csv tsv text" ;;
-    "chat --model" | "chat -m" | "profile set --model" | "profile set -m" | "spec --model") _svc_names models ;;
-    "chat --tool-choice" | "spec --tool-choice") choices="none" ;;
-    "chat --reasoning-effort" | "spec --reasoning-effort") choices="low medium high" ;;
+    "chat --model" | "chat -m" | "profile set --model" | "profile set -m") _svc_names models ;;
+    "chat --tool-choice") choices="none" ;;
+    "chat --reasoning-effort") choices="low medium high" ;;
     "chat --extract") choices="code json" ;;
     "chat --expect-finish") choices="stop length tool_calls" ;;
     "chat --format" | "auth status --format" | "train lint --format" | "serve --format" | "batch report --format" | "doctor --format") choices="json jsonl yaml text" ;;
@@ -285,7 +283,6 @@ _svc_choices() {
     "log show --format" | "spec --format") choices="json jsonl yaml" ;;
     "batch merge --format") choices="jsonl" ;;
     "spec --skeleton") choices="all" ;;
-    "completion --names") choices="profiles projects models" ;;
     "mcp --allow") choices="call_start feedback_replace train" ;;
   esac
 }

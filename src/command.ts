@@ -23,6 +23,8 @@ export interface CommandDefinition extends Omit<Command, 'flags'> {
 export interface Argument {
   readonly name: string;
   readonly summary: string;
+  /** How usage lines show it, where it is not written like other arguments. */
+  readonly usage?: string;
   readonly isRepeatable?: true;
   readonly isRequired?: true;
   /** The only legal values; any other is exit 2. */

@@ -12,7 +12,12 @@ export const callCommands: readonly CommandDefinition[] = [
     summary: 'Run a command and record it as a traced call',
     about:
       'The command starts at once and keeps the terminal, stdin, stdout and stderr. The record is sent in parallel. svc ends with the exit code of the command, and a service that is down never changes it. Secrets in the recorded arguments are redacted. The command finds its call in TRACEPARENT, SVC_CALL_ID and SVC_TRACE_ID.',
-    argument: { name: 'command', summary: 'The command and its arguments, after --', isRepeatable: true },
+    argument: {
+      name: 'command',
+      summary: 'The command and its arguments, after --',
+      usage: '-- <command> [args...]',
+      isRepeatable: true,
+    },
     flags: () => [
       valueFlag(
         'project-id',

@@ -102,8 +102,12 @@ function defineCommand(program: Program, { argument, flags }: Command): Program 
   return program;
 }
 
-/** An argument as usage lines show it: `<name>`, `[files...]`. */
-export function argumentTerm({ name, isRepeatable, isRequired }: Argument): string {
+/** An argument as usage lines show it: `<name>`, `[files...]`, `-- <command> [args...]`. */
+export function usageTerm(argument: Argument): string {
+  return argument.usage ?? argumentTerm(argument);
+}
+
+function argumentTerm({ name, isRepeatable, isRequired }: Argument): string {
   const term = isRepeatable ? `${name}...` : name;
   return isRequired ? `<${term}>` : `[${term}]`;
 }
@@ -146,7 +150,7 @@ function toUsageFailure({ code, message }: CommanderError, command: Command): Fa
   }
   if (code === 'commander.optionMissingArgument') return usageFailure(`${flag.split(' ')[0]} needs a value`, hint);
   const { argument } = command;
-  const term = argument ? argumentTerm(argument) : '';
+  const term = argument ? usageTerm(argument) : '';
   if (code === 'commander.missingArgument') return usageFailure(`${name} needs ${term}`, `write: ${name} ${term}`);
   if (code === 'commander.excessArguments') {
     return usageFailure(`too many arguments for ${name}`, `write: ${[name, term].join(' ').trim()}`);

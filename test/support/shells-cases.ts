@@ -95,6 +95,8 @@ export const cases: readonly Case[] = [
   ['svc help exit-codes ', []],
   ['svc spec ', ['feedback', 'chat', 'train', 'call']],
   ['svc spec --reply feedback ', ['replace', 'schema']],
+  ['svc spec --repl', []],
+  ['svc auth status -v --js', ['--json']],
 ];
 
 /** A line, and how TAB leaves it. */

@@ -46,10 +46,19 @@ export function isRunnableGroup(group: string): boolean {
   return allCommands.some(({ words: [first, second] }) => first === group && second === undefined);
 }
 
-/** The flags of a command, and --help. */
+/** The flags of a command that help lists, and --help. */
 export function completableFlags({ flags }: Command): CompletableFlag[] {
   const help: Flag = { name: 'help', short: 'h', takes: 'switch', group: 'Help', summary: 'Show this help' };
-  return [...flags, help].flatMap((flag) => {
+  return toCompletableFlags([...flags.filter(({ isHidden }) => !isHidden), help]);
+}
+
+/** The flags of a command that help does not list: a script accepts them and does not offer them. */
+export function hiddenFlags({ flags }: Command): CompletableFlag[] {
+  return toCompletableFlags(flags.filter(({ isHidden }) => isHidden));
+}
+
+function toCompletableFlags(flags: readonly Flag[]): CompletableFlag[] {
+  return flags.flatMap((flag) => {
     const takesValue = flag.takes === 'value' || flag.takes === 'values';
     const shape = {
       short: flag.short,

@@ -5,6 +5,7 @@ import {
   type CompletableFlag,
   completableFlags,
   groupWords,
+  hiddenFlags,
   isRunnableGroup,
   subcommandWords,
   topLevelWords,
@@ -103,7 +104,9 @@ function subcommandCase([group]: readonly [word: string, summary: string]): stri
 }
 
 function commandFunction(command: Command): string {
-  const flags = completableFlags(command).flatMap(flagSpecs);
+  // zsh completes nothing after a flag it does not know; with an exclamation mark it knows one and does not offer it.
+  const hidden = hiddenFlags(command).flatMap(flagSpecs);
+  const flags = [...completableFlags(command).flatMap(flagSpecs), ...hidden.map((spec) => `!${spec}`)];
   return `_svc_run_${command.words.join('_')}() {
   _arguments -s -S \\
 ${[...flags, ...argumentSpecs(command)].map((spec) => `    ${quoteForZsh(spec)}`).join(' \\\n')}

@@ -4,7 +4,7 @@ import type { Flag } from '../../flag.ts';
 import { allOperations } from '../../operations/all-operations.ts';
 import { type Example, flagTarget } from '../../operations/operation.ts';
 import { allCommands } from '../all-commands.ts';
-import { argumentTerm } from '../parse-command-line.ts';
+import { usageTerm } from '../parse-command-line.ts';
 import { type HelpEntry, type HelpSection, renderHelp } from './help-page.ts';
 
 const MAX_SHORT_HELP_LINES = 24;
@@ -85,7 +85,7 @@ function shortEntry(flag: Flag): HelpEntry {
 /** The usage line of a command. */
 export function usageSection({ words, argument, flags }: Command): HelpSection {
   const hasFlags = flags.length > 0;
-  const parts = ['svc', ...words, hasFlags ? '[flags]' : '', argument ? argumentTerm(argument) : ''];
+  const parts = ['svc', ...words, hasFlags ? '[flags]' : '', argument ? usageTerm(argument) : ''];
   return { heading: 'Usage', code: [parts.filter(Boolean).join(' ')] };
 }
 

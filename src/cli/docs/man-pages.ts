@@ -2,7 +2,7 @@ import type { Command } from '../../command.ts';
 import { exitCodes } from '../../errors.ts';
 import { version } from '../../version.ts';
 import { allCommands } from '../all-commands.ts';
-import { argumentTerm } from '../parse-command-line.ts';
+import { usageTerm } from '../parse-command-line.ts';
 import { environmentVariables } from './environment-variables.ts';
 import { introduction } from './group-help.ts';
 import type { HelpSection } from './help-page.ts';
@@ -61,7 +61,7 @@ function commandPage(command: Command): string {
 function synopsis({ argument, flags }: Command): string[] {
   return [
     ...(flags.length > 0 ? ['[flags]'] : []),
-    ...(argument ? [`\\fI${escapeText(argumentTerm(argument))}\\fR`] : []),
+    ...(argument ? [`\\fI${escapeText(usageTerm(argument))}\\fR`] : []),
   ];
 }
 

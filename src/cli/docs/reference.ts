@@ -8,7 +8,7 @@ import { allOperations } from '../../operations/all-operations.ts';
 import type { Operation } from '../../operations/operation.ts';
 import { formatBinaryBytes } from '../../output/byte-size.ts';
 import { allCommands } from '../all-commands.ts';
-import { argumentTerm } from '../parse-command-line.ts';
+import { usageTerm } from '../parse-command-line.ts';
 import { environmentVariables } from './environment-variables.ts';
 import { fieldTable } from './field-table.ts';
 import { exampleLine, flagTerm } from './help-text.ts';
@@ -47,7 +47,7 @@ function commandSection(command: Command): string {
     `## ${name}`,
     `${command.summary}.`,
     ...(command.about ? [command.about] : []),
-    `    ${name} [flags]${command.argument ? ` ${argumentTerm(command.argument)}` : ''}`,
+    `    ${name} [flags]${command.argument ? ` ${usageTerm(command.argument)}` : ''}`,
     ...(command.argument ? [`\`${command.argument.name}\`: ${command.argument.summary}.`] : []),
     ...flagsSection(command),
     ...(operation ? operationSections(operation) : []),
