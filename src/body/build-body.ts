@@ -4,7 +4,7 @@ import { getArrayFlag } from '../flag.ts';
 import { type FlagTarget, flagTarget } from '../operations/operation.ts';
 import { type AutofillGenerators, type AutofillSettings, createAutofill } from './autofill.ts';
 import { readBodyBase } from './body-base.ts';
-import { invalidBodyFailure } from './body-check.ts';
+import { invalidBodyFailure, stdinMessages } from './body-check.ts';
 import type { BodyBase, CommandInput, LabeledBytes } from './command-input.ts';
 import { createDraft, type Draft, setDraftFields } from './draft.ts';
 import { fieldEdits } from './field-edits.ts';
@@ -50,7 +50,8 @@ export async function buildBody(
     ...fields.issues,
     ...sets.issues,
   ];
-  if (isIssue(source)) throw invalidBodyFailure(earlyIssues);
+  if (isIssue(source))
+    throw invalidBodyFailure(earlyIssues, 0, base.stdinUse === 'empty' ? stdinMessages.empty : undefined);
 
   let draft = setDraftFields(createDraft(source.source, emptyBodyJson(target), base.stdinUse), target.path, [
     ...fields.edits,

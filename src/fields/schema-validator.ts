@@ -91,6 +91,7 @@ function numberZodSchema({ min, max }: { min?: number | bigint; max?: number | b
       (node) =>
         (min === undefined || compareNumberLiterals(rawText(node), String(min)) >= 0) &&
         (max === undefined || compareNumberLiterals(rawText(node), String(max)) <= 0),
+      { abort: true },
     ),
   );
 }

@@ -63,7 +63,9 @@ function objectToZodInput(node: JsonNode, shape: ObjectShape, path: JsonPath, ad
     const field = Object.hasOwn(fields, key) ? fields[key] : undefined;
     if (field) {
       if (isToleratedForm(value, field)) {
-        add?.(toleratedFormFinding(key, value, field, path));
+        // A null that most servers reject as missing gets the warning about that alone.
+        const isMissing = field.advice?.required && kindOf(value) === 'null';
+        if (!isMissing) add?.(toleratedFormFinding(key, value, field, path));
         continue;
       }
       input[key] = toZodInput(value, field, add ? [...path, key] : path, add);

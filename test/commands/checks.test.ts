@@ -151,6 +151,18 @@ describe('errors of the interface', () => {
   });
 });
 
+describe('a field with two mistakes is named once', () => {
+  it.each<[string, string, string]>([
+    ['chat', chat(',"seed":9223372036854776000.5'), 'seed'],
+    ['feedback schema', '{"project_id":"a/b","start":"2026-01-01T00:00:00Z","sample_limit":0.5}', 'sample_limit'],
+    ['chat', '{"messages":[{"role":null,"content":"x"}]}', 'role'],
+    ['call start', call(',"inputs":null').replace('"inputs":{},', ''), 'start.inputs'],
+  ])('%s %s', async (command, body, field) => {
+    const { stderr } = await run(command, body, ['--exact']);
+    expect(stderr.split(`${field}: `)).toHaveLength(2);
+  });
+});
+
 describe('warnings: reported and sent, errors under --strict', () => {
   it.each<[string, string, RegExp]>([
     ['chat', chat(',"stop":"x"'), /stop: the interface shows an array; most servers also accept "x"/],

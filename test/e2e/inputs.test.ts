@@ -152,4 +152,12 @@ describe('stdin that flags leave alone', () => {
         'svc: the body is invalid; nothing was sent\n  stdin:1:1 messages: is required\n  stdin was empty; pipe a JSON object into svc, or use -f body.json\n',
     });
   });
+
+  it.each(['feedback replace', 'feedback schema', 'train', 'call start'])(
+    'that is empty is named by the error of svc %s',
+    async (command) => {
+      const { code, stderr } = await inShellOf(`svc ${command} --local < /dev/null`);
+      expect([code, stderr]).toEqual([3, expect.stringMatching(/\n {2}stdin was empty; .*\n$/)]);
+    },
+  );
 });
