@@ -6,7 +6,8 @@ export type Shape = { readonly nullable?: true } & (
   | { readonly type: 'string'; readonly format?: StringFormat; readonly oneOf?: readonly string[] }
   | { readonly type: 'number' | 'integer'; readonly min?: number | bigint; readonly max?: number | bigint }
   | { readonly type: 'boolean' }
-  | { readonly type: 'list'; readonly of: Shape }
+  /** `minItems`: of a list in a response; the validator is for bodies only. */
+  | { readonly type: 'list'; readonly of: Shape; readonly minItems?: number }
   | {
       readonly type: 'object';
       /** The known fields; without them the object is free-form. */

@@ -61,7 +61,7 @@ function shapeSchema(shape: Shape, purpose: SchemaPurpose): JsonSchemaObject {
     case 'boolean':
       return { type: type('boolean') };
     case 'list':
-      return { type: type('array'), items: schemaOf(shape.of) };
+      return { type: type('array'), items: schemaOf(shape.of), minItems: shape.minItems };
     case 'object': {
       const values = shape.values ? schemaOf(shape.values) : shape.open || !shape.fields ? true : undefined;
       const object = shape.fields ? objectSchema(shape.fields, purpose) : {};

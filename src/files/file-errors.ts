@@ -4,8 +4,8 @@ import { Failure, type FailureFacts, FILE_LIMIT_HINT } from '../errors.ts';
 /** Failure `local`: what cannot be done with which file (`read body.json`), and why. A Failure stays what it is. */
 export function fileFailure(action: string, error: unknown, facts: FailureFacts = {}): Failure {
   if (error instanceof Failure) return error;
-  const hint = errorCode(error) === 'EMFILE' ? FILE_LIMIT_HINT : undefined;
-  return new Failure('local', `cannot ${action}: ${describeFileError(error)}`, { hint, ...facts });
+  const limitFacts = errorCode(error) === 'EMFILE' ? { hint: FILE_LIMIT_HINT } : {};
+  return new Failure('local', `cannot ${action}: ${describeFileError(error)}`, { ...limitFacts, ...facts });
 }
 
 /** Runs an action on a file; throws fileFailure where it throws. */

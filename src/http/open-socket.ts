@@ -36,7 +36,7 @@ export async function openSocket(
 async function rejectEarlyInput(socket: Socket): Promise<void> {
   for (const _ of [1, 2]) await new Promise((resolve) => setImmediate(resolve));
   if (socket.destroyed || socket.readableEnded)
-    throw new Error('the server closed the connection before it received a request');
+    throw socket.errored ?? new Error('the server closed the connection before it received a request');
   if (socket.readableLength === 0) return;
   socket.destroy();
   throw new Error('the server sent data before it received a request');
