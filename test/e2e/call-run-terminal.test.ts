@@ -18,7 +18,7 @@ function traced(command: readonly string[], setting: TerminalSetting = {}) {
   return runOnTerminal([...callRun, '--', ...command], setting);
 }
 
-describe.skipIf(!hasTerminal)('a traced command on a terminal', { timeout: 30_000 }, () => {
+describe.skipIf(!hasTerminal)('a traced command on a terminal', () => {
   it('has the terminal on stdin, stdout and stderr', async () => {
     const { code, screen } = await traced(['sh', '-c', 'test -t 0 && test -t 1 && test -t 2 && stty size; exit 3'], {
       columns: 91,
