@@ -142,10 +142,8 @@ function toUsageFailure({ code, message }: CommanderError, command: Command): Fa
   const flag = /'(?:-\w, )?(--?[^'=]+)/.exec(message)?.[1] ?? '';
   const hint = `run: ${name} --help`;
   if (code === 'commander.unknownOption') {
-    const suggestion = closestMatch(
-      flag,
-      command.flags.map((one) => `--${one.name}`),
-    );
+    const longFlags = command.flags.map((one) => `--${one.name}`);
+    const suggestion = flag.startsWith('--') ? closestMatch(flag, longFlags) : undefined;
     return usageFailure(`unknown flag "${flag}" for ${name}`, suggestion ? `did you mean ${suggestion}?` : hint);
   }
   if (code === 'commander.optionMissingArgument') return usageFailure(`${flag.split(' ')[0]} needs a value`, hint);

@@ -115,10 +115,15 @@ describe('svc spec', () => {
     expect(document.paths['/v1/preview/training-jobs'].post['x-preview']).toBe(true);
   });
 
-  it.each([[[]], [['chat', 'x']], [['nothing']], [['chat', '--reply', '--skeleton']], [['chat', '--openapi']]])(
-    '%j is a wrong command line',
-    async (args) => {
-      expect(await svc(['spec', ...args])).toMatchObject({ code: 2, stdout: '' });
-    },
-  );
+  it.each([
+    [[]],
+    [['chat', 'x']],
+    [['nothing']],
+    [['chat', '--reply', '--skeleton']],
+    [['chat', '--openapi']],
+    [['chat', '--temperature', '1']],
+    [['chat', '--skeleton=all', '--set', 'n:=2']],
+  ])('%j is a wrong command line', async (args) => {
+    expect(await svc(['spec', ...args])).toMatchObject({ code: 2, stdout: '' });
+  });
 });

@@ -147,6 +147,20 @@ describe.skipIf(!hasTerminal)('an interactive chat (skipped where `script` of ut
   });
 });
 
+it('says why a command of the session does nothing', async () => {
+  const { env } = await chatServer(() => 'fine');
+  const { screen } = await runOnTerminal(['chat'], {
+    env,
+    typed: [
+      [READY, '/nope\r'],
+      ['/nope is not a command', '/save\r'],
+      ['/save needs a file name', '/retry\r'],
+      ['there is no prompt to retry', CTRL_D],
+    ],
+  });
+  expect(screen).toContain('/system TEXT sets');
+});
+
 it('a chat without a prompt is interactive only at a terminal, without a body and with text as the result', async () => {
   const session = await svc(['chat', '--local'], { terminal: true });
   expect(session).toMatchObject({ code: 0, stderr: 'svc: /help lists the commands; Ctrl-D leaves\n' });

@@ -20,6 +20,14 @@ import { openLineEditor } from './line-editor.ts';
 const commandHelp =
   '/system TEXT sets the system message, /save FILE saves the conversation, /clear forgets it, /retry sends the last prompt again, /stats shows figures of the last response, /exit or Ctrl-D leaves; """ begins and ends a text of several lines';
 
+// Why a line with a command does nothing but show the help; undefined for `/help`.
+function commandProblem(name: string): string | undefined {
+  if (name === 'help') return undefined;
+  if (name === 'system') return '/system needs a text';
+  if (name === 'save') return '/save needs a file name';
+  return name === 'retry' ? 'there is no prompt to retry' : `/${name} is not a command`;
+}
+
 /** Talks with a model until the user leaves. A request that fails is reported, and the session continues. */
 export async function runChatSession(
   operation: Operation,
@@ -97,7 +105,8 @@ export async function runChatSession(
       flags.set('system', text);
     } else if (name === 'save' && text !== '') {
       await writeFileAtomically(resolve(runtime.cwd, text), text, `${rawText(rootOf(messages.doc))}\n`, 0o600);
-      await report.note(`saved ${Array.from(itemsOf(rootOf(messages.doc))).length} messages to ${text}`);
+      const count = Array.from(itemsOf(rootOf(messages.doc))).length;
+      await report.note(`saved ${count} ${count === 1 ? 'message' : 'messages'} to ${text}`);
     } else if (name === 'clear') {
       messages = noMessages;
       lastTurn = undefined;
@@ -106,7 +115,11 @@ export async function runChatSession(
       await runTurn(lastTurn.prompt);
     } else if (name === 'stats') {
       await report.line(statsLine);
-    } else await report.line(commandHelp);
+    } else {
+      const problem = commandProblem(name);
+      if (problem) await report.note(problem);
+      await report.line(commandHelp);
+    }
   };
 
   await report.note('/help lists the commands; Ctrl-D leaves');

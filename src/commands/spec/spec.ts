@@ -3,12 +3,13 @@ import { createInputReader } from '../../body/input-reader.ts';
 import type { RunCommand } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
+import { flagName } from '../../fields/field.ts';
 import { objectSchema } from '../../fields/json-schema.ts';
 import { bodySkeleton } from '../../fields/sample.ts';
 import { type FlagValues, getStringFlag } from '../../flag.ts';
 import type { JsonValue } from '../../json/write-json.ts';
 import { allOperations } from '../../operations/all-operations.ts';
-import type { Operation } from '../../operations/operation.ts';
+import { flagTarget, type Operation } from '../../operations/operation.ts';
 import { requestedFormat } from '../../results/output-format.ts';
 import { openResultOutput, printResult, type ResultOutput, resultOf } from '../../results/print-result.ts';
 import { commentedJson, commentedYaml } from './commented-skeleton.ts';
@@ -23,11 +24,27 @@ export const runSpec: RunCommand = async ({ args, flags }, context) => {
   if (new Set(views).size > 1)
     throw usageFailure(`--${views.join(' and --')} cannot be combined`, 'remove all but one of them');
   const [view] = views;
+  rejectUnusedBodyFlags(flags);
   if (view === 'openapi') await printResult({ ...resultOf(createOpenApiDocument(args)), isIndented: true }, output);
   else if (view === 'skeleton') await printSkeleton(findOperation(args), flags, output, context);
   else await printResult({ ...resultOf(operationSchema(findOperation(args), view)), isIndented: true }, output);
   await context.stdout.end();
 };
+
+// Flags of the body fill in the smallest body only.
+function rejectUnusedBodyFlags(flags: FlagValues): void {
+  if (flags.has('skeleton') && getStringFlag(flags, 'skeleton') !== 'all') return;
+  const bodyFlags = allOperations.flatMap((operation) => [
+    ...Object.keys(flagTarget(operation).fields).map(flagName),
+    ...Object.keys(operation.shorthands ?? {}),
+  ]);
+  const unused = ['set', ...bodyFlags].find((name) => flags.has(name));
+  if (unused !== undefined)
+    throw usageFailure(
+      `--${unused} fills in the smallest body only`,
+      `add --skeleton without =all, or remove --${unused}`,
+    );
+}
 
 async function printSkeleton(
   operation: Operation,
