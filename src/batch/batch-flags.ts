@@ -9,7 +9,7 @@ export const batchFlags: readonly Flag[] = [
   batchValue(
     'batch',
     '<file>',
-    'Send each line of a JSONL file, - is stdin; flags are defaults for what a line leaves out',
+    'Send each line of a JSONL file as a request; - is stdin; flags fill in fields that a line omits',
   ),
   batchValue('concurrency', '<n>', 'Maximum concurrent requests; reduced automatically on 429 and 503 (default: 8)'),
   batchValue('rate', '<n/s>', 'Maximum rate: 20/s or 100/m'),
@@ -24,8 +24,12 @@ export const batchFlags: readonly Flag[] = [
     '<duration>',
     'How long to wait while no connection can be made; 0 fails lines at once (default: 5m)',
   ),
-  batchSwitch('fail-fast', 'Stop taking lines after the first failure'),
-  batchValue('max-failures', '<n|n%>', 'Stop taking lines after more failures than n, or than n% of at least 20 lines'),
+  batchSwitch('fail-fast', 'Stop reading lines after the first failure'),
+  batchValue(
+    'max-failures',
+    '<n|n%>',
+    'Stop reading lines after more failures than n, or than n% of at least 20 lines',
+  ),
   batchSwitch('ordered', 'Write the results in the order of the lines'),
   settingFlag('shard'),
 ];

@@ -81,11 +81,11 @@ export const callCommands: readonly CommandDefinition[] = [
   },
   {
     words: ['call', 'flush'],
-    summary: 'Send the calls that were kept on disk',
+    summary: 'Send the spooled calls',
     about:
       'Sends the calls of svc call run --spool that belong to the current trace base URL, and reports how many belong to others. A call that is sent twice is stored once.',
     flags: () => [...serviceFlags('trace'), ...resultFlags('record'), ...reportFlags],
-    examples: [{ why: 'Send what was kept', args: 'call flush --local' }],
+    examples: [{ why: 'Send the spooled calls', args: 'call flush --local' }],
     load: async () => (await import('../commands/call/flush.ts')).runCallFlush,
   },
 ];

@@ -64,7 +64,7 @@ const streamFlags: readonly Flag[] = [
   offFlag(
     'spool',
     BODY_GROUP,
-    'Send stdin and compressed input without a copy on disk; the end is sent after all checks passed',
+    'Send stdin and compressed input without a copy on disk; svc sends the end only after all checks pass',
   ),
   switchFlag('allow-duplicate', SERVICE_GROUP, 'Send the job even if the same one was already sent from here'),
 ];
@@ -101,12 +101,14 @@ export function sharedFlags(): Flag[] {
 
 /** The flags of all five operations, in addition to those of their bodies. */
 export function operationFlags(operation: Operation): Flag[] {
+  // Trajectories are read in a stream.
+  const isJsonOnly = typeof operation.arguments?.as === 'object';
   return [
     valueFlag(
       'file',
       '<file>',
       BODY_GROUP,
-      'Body to send, as a JSON object, or YAML in a .yaml file; flags change it; - is stdin',
+      `Body to send: a JSON object${isJsonOnly ? '' : ', or YAML in a .yaml file'}; flags change it; - is stdin`,
       { short: 'f' },
     ),
     repeatableFlag(
@@ -115,13 +117,13 @@ export function operationFlags(operation: Operation): Flag[] {
       BODY_GROUP,
       'Set a field by its path: a.b=text, or a.b:=JSON such as a.b:=null (repeatable)',
     ),
-    switchFlag('exact', BODY_GROUP, 'Send the body as given: add no field to it'),
+    switchFlag('exact', BODY_GROUP, 'Send the body as given: add no fields'),
     switchFlag('strict', BODY_GROUP, 'Treat warnings as errors', { conflicts: ['no-check'] }),
     offFlag('check', BODY_GROUP, 'Treat errors in the body as warnings'),
     ...(operation.arguments?.as === 'prompt'
       ? [offFlag('stdin', BODY_GROUP, 'Do not read stdin, for example in a loop')]
       : []),
-    ...(typeof operation.arguments?.as === 'object' ? streamFlags : []),
+    ...(isJsonOnly ? streamFlags : []),
     ...(operation.continuesTrace ? traceFlags : []),
     ...resultKindFlags(operation),
     ...batchFlags,
@@ -187,7 +189,7 @@ const chatFlags: readonly Flag[] = [
     'Exit with 13 unless the text is JSON that conforms to this JSON Schema',
     { conflicts: preview },
   ),
-  valueFlag('expect-finish', '<reason>', EXPECTATION_GROUP, 'Exit with 13 unless finish_reason is this one', {
+  valueFlag('expect-finish', '<reason>', EXPECTATION_GROUP, 'Exit with 13 unless finish_reason has this value', {
     offers: ['stop', 'length', 'tool_calls'],
     conflicts: preview,
   }),

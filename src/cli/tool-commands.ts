@@ -40,7 +40,7 @@ export const toolCommands: readonly CommandDefinition[] = [
         'max-body',
         '<size>',
         'Common',
-        'Reject larger bodies with 413, such as 8M; the limits of the operations always apply',
+        'Reject bodies above this size with 413, such as 8M; the limits of the operations always apply',
       ),
       valueFlag('log', '<format>', 'Output', 'Log each request on stderr: text, json or off (default: off)'),
       valueFlag('drain', '<duration>', 'Common', 'Time for requests in flight after SIGTERM (default: 5s)'),
@@ -96,14 +96,14 @@ export const toolCommands: readonly CommandDefinition[] = [
     words: ['batch', 'report'],
     summary: 'Summarize the output of a batch',
     about:
-      'Reads output files of --batch and prints counts, failures by cause, token sums and latency; on a terminal with histograms.',
+      'Reads output files of --batch and prints counts, failures by cause, token sums and latency, and on a terminal histograms.',
     argument: { name: 'files', summary: 'Output files', isRepeatable: true, isFile: true },
     flags: () => [
       valueFlag('html', '<file>', 'Output', 'Also write a page with charts, which needs no other files'),
       ...resultFlags('report'),
       ...reportFlags,
     ],
-    examples: [{ why: 'A page to look at on any device', args: 'batch report out.jsonl --html report.html' }],
+    examples: [{ why: 'Write an HTML page with charts', args: 'batch report out.jsonl --html report.html' }],
     load: async () => (await import('../commands/batch/report.ts')).runBatchReport,
   },
   specCommand,
@@ -131,7 +131,7 @@ export const toolCommands: readonly CommandDefinition[] = [
     words: ['completion'],
     summary: 'Print a completion script for a shell',
     about:
-      'bash: source <(svc completion bash). zsh: save the output as _svc in a directory of $fpath. fish: svc completion fish | source. Completion offers commands, flags, values and files, and the profiles, projects and models that the environment, the configuration and the history name. It never opens a connection.',
+      'bash: source <(svc completion bash). zsh: save the output as _svc in a directory of $fpath. fish: svc completion fish | source. Completion offers commands, flags, values and files, and the profiles, projects and models found in the environment, the configuration and the history. It never opens a connection.',
     argument: { name: 'shell', summary: 'The shell', isRequired: true, choices: ['bash', 'zsh', 'fish', 'powershell'] },
     flags: () => [
       valueFlag('names', '<kind>', 'Output', 'Print the names that the script offers', {

@@ -37,7 +37,7 @@ export const trainCommands: readonly CommandDefinition[] = [
       ...reportFlagsExcept('verbose'),
     ],
     examples: [
-      { why: 'Summarize what would be trained on', args: 'train lint groups.jsonl' },
+      { why: 'Summarize the training data', args: 'train lint groups.jsonl' },
       { why: 'In CI, before sending', args: 'train lint groups.jsonl --fail-on zero-variance,no-logprobs' },
       { why: 'One trajectory per line, grouped by task', args: 'train lint runs.jsonl --group-by metadata.task' },
     ],

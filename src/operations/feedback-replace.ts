@@ -78,7 +78,7 @@ export const feedbackReplaceOperation = {
     queue_id: {
       type: 'string',
       nullable: true,
-      summary: 'Id of the annotation queue of the feedback; null outside of queues',
+      summary: 'Id of the annotation queue that the feedback was created in; null without a queue',
       sample: 'queue-7',
     },
     runnable_ref: {

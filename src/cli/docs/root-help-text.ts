@@ -32,7 +32,7 @@ Credentials and profiles:
 
 Tools:
   call run      Run a command and record it as a traced call
-  call flush    Send the calls that were kept on disk
+  call flush    Send the spooled calls
   train lint    Check trajectories without sending them
   train log     List the training jobs sent from here
   log           List the requests sent from here, if the history is on
