@@ -40,9 +40,10 @@ export async function createBodyCheck(operation: Operation, { strict, noCheck }:
   const validate = createBodyValidator(operation.body);
   const isError = ({ level }: StreamedFinding): boolean => (level === 'error' ? !noCheck : strict);
   return (draft, inputIssues, streamedFindings = []) => {
-    // An input that could not be read is not missing as well.
+    // A field whose input could not become part of the body is named once: it is not missing or invalid as well.
     const bodyFindings = validate(rootOf(draft.doc)).filter(
-      ({ code, path }) => code !== 'missing' || !inputIssues.some((issue) => issue.path === formatJsonPath(path)),
+      ({ code, path }) =>
+        (code !== 'missing' && code !== 'invalid') || !inputIssues.some((issue) => issue.path === formatJsonPath(path)),
     );
     const findings = [
       ...bodyFindings.map((finding) => ({

@@ -123,7 +123,10 @@ function requireChoices({ argument, flags }: Command, { args, flags: values }: I
     { name: argument?.name, value: args[0], choices: argument?.choices },
   ]) {
     if (value === undefined || choices === undefined || choices.includes(value)) continue;
-    throw usageFailure(`${name} cannot be ${JSON.stringify(value)}`, `use one of ${choices.join(', ')}`);
+    throw usageFailure(
+      `${name} cannot be ${JSON.stringify(value)}`,
+      `use ${choices.length > 1 ? 'one of ' : ''}${choices.join(', ')}`,
+    );
   }
 }
 

@@ -16,6 +16,9 @@ export function describeShape(shape: Shape, isFlag = false): string {
 export function mismatchMessage(rootShape: Shape, path: JsonPath, node: JsonNode, isFlag = false): string {
   const shape: Shape & { readonly filledByService?: true; readonly secret?: true } = shapeAtPath(rootShape, path);
   if (shape.filledByService) return 'is set by the service only; remove it';
+  const list =
+    shape.type === 'either' && kindOf(node) === 'list' ? shape.of.find(({ type }) => type === 'list') : undefined;
+  if (list?.type === 'list') return `each element must be ${describeShape(list.of)}`;
   return `must be ${describeShape(shape, isFlag)}${shape.secret ? '' : `, not ${describeValue(node)}`}`;
 }
 

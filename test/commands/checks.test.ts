@@ -108,7 +108,7 @@ describe('errors of the interface', () => {
     ['chat', chat(',"reasoning_effort":"huge"'), /"low" or "medium" or "high" or null/],
     ['chat', chat(',"stop":7'), /stop: must be an array, not 7/],
     ['chat', chat(',"svc_xargs":{"a":{}}'), /svc_xargs\.a: must be a string, a number or an array, not an object/],
-    ['chat', chat(',"svc_xargs":{"a":[true]}'), /svc_xargs\.a/],
+    ['chat', chat(',"svc_xargs":{"a":[true]}'), /svc_xargs\.a: each element must be a string or a number\n/],
     ['chat', chat(',"tools":[{"type":"x"}]'), /tools\[0\]\.type: must be "function", not "x"/],
     ['chat', '{"messages":{}}', /messages: must be an array, not an object/],
     ['chat', '{"messages":["x"]}', /messages\[0\]: must be an object, not "x"/],
@@ -161,6 +161,16 @@ describe('a field with two mistakes is named once', () => {
     const { stderr } = await run(command, body, ['--exact']);
     expect(stderr.split(`${field}: `)).toHaveLength(2);
   });
+});
+
+it('a field that a flag cannot change is named once', async () => {
+  for (const [command, body, args] of [
+    ['call start', '{"start":null}', ['--display-name', 'x']],
+    ['chat', '{"messages":"x"}', ['hi']],
+  ] as const) {
+    const { code, stderr } = await run(command, body, ['-f', '-', ...args]);
+    expect([code, stderr.split('\n').length, stderr]).toEqual([3, 3, expect.stringContaining('the body is invalid;')]);
+  }
 });
 
 describe('warnings: reported and sent, errors under --strict', () => {
