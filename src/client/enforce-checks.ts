@@ -1,6 +1,8 @@
 import { createBodyCheck, type StreamedFinding, type Strictness, stdinMessages } from '../body/body-check.ts';
 import type { Draft } from '../body/draft.ts';
 import { Failure, type Issue } from '../errors.ts';
+import { kindOf, rootOf } from '../json/json-node.ts';
+import { nodeAtPath } from '../json/json-path.ts';
 import type { Operation } from '../operations/operation.ts';
 import { issueText } from '../output/failure-text.ts';
 import type { Reporter } from '../output/reporter.ts';
@@ -20,7 +22,7 @@ export async function enforceChecks(
   const { warnings, failure } = check(
     draft,
     blockingIssues,
-    trajectoryChecks && [...trajectoryChecks.findings(), ...emptyGroupWarnings(trajectoryChecks)],
+    trajectoryChecks && [...trajectoryChecks.findings(), ...emptyGroupWarnings(draft, trajectoryChecks)],
   );
   for (const warning of warnings) await report.warn(issueText(warning));
   if (failure)
@@ -32,7 +34,9 @@ export async function enforceChecks(
 }
 
 // Services accept jobs that contain no training signal (docs/servers.md).
-function emptyGroupWarnings(trajectoryChecks: TrajectoryChecks): StreamedFinding[] {
+function emptyGroupWarnings(draft: Draft, trajectoryChecks: TrajectoryChecks): StreamedFinding[] {
+  const groups = nodeAtPath(rootOf(draft.doc), ['trajectory_groups']);
+  if (!groups || kindOf(groups) !== 'list') return [];
   if (trajectoryChecks.groupCount() > 0 || trajectoryChecks.structureErrors().length > 0) return [];
   return [
     {

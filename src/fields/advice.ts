@@ -46,13 +46,23 @@ export function unknownFieldFinding(key: string, value: JsonNode, fields: Fields
   return { level: 'warning', code: 'unknown', offset: startOffset(value), describe };
 }
 
-/** The warning about a field that the interface leaves optional and most servers require. */
-export function missingFieldFinding(object: JsonNode, name: string, path: JsonPath): PendingFinding {
+/** The warning about a field that the interface leaves optional and most servers require: it is absent, or null. */
+export function missingFieldFinding(
+  object: JsonNode,
+  name: string,
+  value: JsonNode | undefined,
+  path: JsonPath,
+): PendingFinding {
   const describe: PendingFinding['describe'] = () => ({
     path: [...path, name],
     message: 'is required by most servers',
   });
-  return { level: 'warning', code: 'missing', offset: startOffset(object), describe };
+  return {
+    level: 'warning',
+    code: value ? 'tolerated' : 'missing',
+    offset: startOffset(value ?? object),
+    describe,
+  };
 }
 
 // A number outside of the printed range is an error already.

@@ -65,7 +65,10 @@ function objectToZodInput(node: JsonNode, shape: ObjectShape, path: JsonPath, ad
       if (isToleratedForm(value, field)) {
         // A null that most servers reject as missing gets the warning about that alone.
         const isMissing = field.advice?.required && kindOf(value) === 'null';
-        if (!isMissing) add?.(toleratedFormFinding(key, value, field, path));
+        if (add && !isMissing) {
+          add(toleratedFormFinding(key, value, field, path));
+          adviseField(key, field, value, siblings, path, add);
+        }
         continue;
       }
       input[key] = toZodInput(value, field, add ? [...path, key] : path, add);
@@ -95,6 +98,7 @@ function addMissingFields(
   for (const name in fields) {
     if (!fields[name]?.advice?.required) continue;
     const value = siblings.get(name);
-    if (!value || (kindOf(value) === 'null' && !fields[name]?.nullable)) add(missingFieldFinding(node, name, path));
+    if (!value || (kindOf(value) === 'null' && !fields[name]?.nullable))
+      add(missingFieldFinding(node, name, value, path));
   }
 }

@@ -228,6 +228,7 @@ describe('warnings: reported and sent, errors under --strict', () => {
     ['chat', chat(',"stream_options":{"include_usage":true}'), /stream_options: needs stream/],
     ['chat', chat(',"top_logprobs":2'), /top_logprobs: needs logprobs/],
     ['chat', chat(',"prompt_logprobs":1,"stream":true'), /prompt_logprobs: cannot be combined with stream/],
+    ['chat', chat(',"structured_outputs":{"json":{},"regex":"a"}'), /\.json: cannot be combined with regex/],
     ['chat', chat(',"structured_outputs":{"regex":"a","grammar":"b"}'), /regex: cannot be combined with grammar/],
     ['chat', chat(',"cache_salt":""'), /cache_salt: must not be empty/],
     ['chat', chat(',"n":0'), /n: should be at least 1/],
