@@ -6,6 +6,7 @@ import { rateLimitHeaders } from '../http/rate-limit-headers.ts';
 import { retryAfterMs } from '../http/retry-after.ts';
 import { responseRequestId } from '../http/verbose-log.ts';
 import { formatJsonPath, type JsonPath } from '../json/json-path.ts';
+import { flagTarget } from '../operations/operation.ts';
 import { classifyStatus } from './classify-status.ts';
 import { mayBeApplied } from './failure.ts';
 import { retryAdvice } from './idempotency.ts';
@@ -81,10 +82,11 @@ function isBodyPath([first]: JsonPath, { operation }: RequestContext): boolean {
 function statusHint(
   code: FailureCode,
   status: number,
-  { effect, target: { profile, url } }: RequestContext,
+  { operation, effect, target: { profile, url } }: RequestContext,
   requestedWait: { waitMs: number; now: number } | undefined,
 ): string | undefined {
-  if (status === 403) return 'ask for permission on the service, or use another --profile or --project-id';
+  const projectFlag = Object.hasOwn(flagTarget(operation).fields, 'project_id') ? ' or --project-id' : '';
+  if (status === 403) return `ask for permission on the service, or use another --profile${projectFlag}`;
   if (code === 'credentials')
     return `to store other credentials, run: svc auth login --profile ${profile}; to see which are used: svc auth status`;
   if (code === 'limited')
