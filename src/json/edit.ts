@@ -61,7 +61,7 @@ export function splicesToSetPath(root: JsonNode, path: JsonPath, text: StringOrB
   const old = items[step];
   if (old) return splicesToSetPath(old, rest, text);
   if (step !== APPEND_INDEX && step !== items.length) {
-    throw new JsonPathError(`the list has ${items.length} elements; write [] to append one`);
+    throw new JsonPathError(`the array has ${items.length} elements; write [] to append one`);
   }
   return insertBeforeEnd(root, items.at(-1), [wrapInPath(rest, text)]);
 }
@@ -90,7 +90,7 @@ function insertBeforeEnd(
 function wrapInPath(path: JsonPath, text: StringOrBytes): StringOrBytes[] {
   const before = path.map((step) => {
     if (typeof step === 'string') return `{${JSON.stringify(step)}:`;
-    if (step > 0) throw new JsonPathError(`there is no list yet for ${formatJsonPath([step])}; write [] to start one`);
+    if (step > 0) throw new JsonPathError(`there is no array yet for ${formatJsonPath([step])}; write [] to start one`);
     return '[';
   });
   const after = path.map((step) => (typeof step === 'string' ? '}' : ']')).reverse();
