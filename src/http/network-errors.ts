@@ -8,6 +8,8 @@ export function describeNetworkError(error: unknown): string {
   const inner = rootCause(error);
   const code = networkErrorCode(inner);
   if (messagesByCode[code]) return messagesByCode[code];
+  // The HTTP parser, at the end of a connection within a chunked body.
+  if (/Invalid EOF state/.test(inner.message)) return CLOSED_EARLY;
   if (isHandshakeRefused(error)) return 'the server rejected the client certificate';
   if (/^(ERR_SSL_|EPROTO)/.test(code)) return 'the TLS handshake failed';
   return inner.message || code || 'the connection failed';
@@ -51,7 +53,6 @@ const messagesByCode: { readonly [code: string]: string } = {
   EHOSTUNREACH: 'host unreachable',
   ETIMEDOUT: 'connection timed out',
   UND_ERR_SOCKET: CLOSED_EARLY,
-  HPE_INVALID_EOF_STATE: CLOSED_EARLY,
   UND_ERR_HEADERS_OVERFLOW: 'the response headers exceed 16 KiB',
   CERT_HAS_EXPIRED: 'the server certificate has expired',
   CERT_NOT_YET_VALID: 'the server certificate is not valid yet',

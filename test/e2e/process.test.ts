@@ -168,8 +168,8 @@ describe('-o', () => {
     const cwd = folder();
     writeFileSync(join(cwd, 'out.txt'), 'old');
     chmodSync(join(cwd, 'out.txt'), 0o640);
-    const cut =
-      'HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\ndata: {"choices":[{"index":0,"delta":{"content":"half"},"finish_reason":null}]}\n\n';
+    const event = 'data: {"choices":[{"index":0,"delta":{"content":"half"},"finish_reason":null}]}\n\n';
+    const cut = `HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n${event.length.toString(16)}\r\n${event}\r\n`;
     const bad = await rawServer((socket) => socket.end(cut));
     const lost = await run(['chat', 'x', '--stream', '-o', 'out.txt'], {
       cwd,
@@ -177,7 +177,7 @@ describe('-o', () => {
     });
     expect(lost.code).toBe(11);
     expect(lost.stderr).toBe(
-      `svc: the partial output is in out.txt.partial\nsvc: the stream from ${bad.url} ended without a finish reason; the text may be cut\n  the request was applied\n`,
+      `svc: the partial output is in out.txt.partial\nsvc: the stream from ${bad.url} was cut: the connection was closed before the response was complete\n  the request was applied\n`,
     );
     expect(readFileSync(join(cwd, 'out.txt'), 'utf8')).toBe('old');
     expect(readFileSync(join(cwd, 'out.txt.partial'), 'utf8')).toBe('half\n');
