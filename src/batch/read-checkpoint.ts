@@ -44,8 +44,8 @@ const MAX_ENTRY_HEAD_BYTES = 1024;
 
 /**
  * Reads a checkpoint file into an index, as file `fileIndex`. Of two results for the same input the later one counts, but
- * a failure does not replace a success, unless the same file has the success and then says that the outcome is unknown. A missing file is empty. Throws Failure `local` for a file that is not a
- * checkpoint, and `guard` for a damaged one.
+ * a failure does not replace a success, unless the same file has the success and then says that the outcome is unknown.
+ * A missing file is empty. Throws Failure `local` for a file that is not a checkpoint, and `guard` for a damaged one.
  */
 export async function readCheckpoint(
   path: string,
@@ -62,6 +62,7 @@ export async function readCheckpoint(
   let isUnterminated = false;
   let previousLine = 0;
   let lineCount = 0;
+  let fileLineCount = 0;
   try {
     for await (const { number, offset, bytes, length: lineBytes, isTorn } of splitLines(
       createReadStream(path),
@@ -85,6 +86,7 @@ export async function readCheckpoint(
       }
       if (seal && seal.stamp !== lastStamp) stamps.add(seal.stamp);
       lastStamp = seal?.stamp;
+      fileLineCount = number;
       const digest = seal?.digest;
       const earlier = lineIndex.get(entry.line);
       if (earlier?.fileIndex !== fileIndex) lineCount += 1;
@@ -100,7 +102,8 @@ export async function readCheckpoint(
     if (!isNotFoundError(error)) throw fileFailure(`read ${displayPath}`, error);
   }
   const [mismatch] = mismatches;
-  const markedLines = mismatch && countMarkedLines(mismatch, lineCount);
+  const isMarkLast = mismatch?.fileLine === fileLineCount;
+  const markedLines = mismatch && countMarkedLines(mismatch, lineCount, isMarkLast ? MAX_MISSING_LINES : 0);
   if (mismatch && markedLines === undefined) throw damagedEntryFailure(displayPath, mismatch.fileLine);
   const hasMissingEntries = markedLines !== undefined && markedLines !== lineCount;
   return {
@@ -135,14 +138,19 @@ function isPartialEntry(bytes: Buffer | undefined): boolean {
 
 const ENTRY_PREFIX = '{"line":';
 
-// How many lines the file had when its run was completed; undefined where the check is damaged instead.
-function countMarkedLines({ plainCheck, check }: Mismatch, lineCount: number): number | undefined {
-  for (let missing = 0; missing <= MAX_MISSING_LINES; missing += 1)
+// How many lines the file had when its run was completed; undefined where the check is damaged instead. Each number that
+// is tried could be met by a damaged check, so few are.
+function countMarkedLines(
+  { plainCheck, check }: Mismatch,
+  lineCount: number,
+  maxMissingLines: number,
+): number | undefined {
+  for (let missing = 0; missing <= maxMissingLines; missing += 1)
     if (completionCheck(plainCheck, lineCount + missing) === check) return lineCount + missing;
   return undefined;
 }
 
-const MAX_MISSING_LINES = 100_000;
+const MAX_MISSING_LINES = 10_000;
 
 function lineLimitFailure(displayPath: string, line: number): Failure {
   return new Failure(

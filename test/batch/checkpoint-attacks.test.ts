@@ -11,6 +11,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { completionCheck, formatCheck, readSeal } from '../../src/batch/seal.ts';
 import { answerJson, countingServer } from '../support/counting-server.ts';
 import { folder, type Result, svc } from '../support/svc.ts';
 
@@ -245,6 +246,21 @@ describe('a checkpoint file', () => {
     const { cwd } = await stopped();
     for (const name of ['out.jsonl', 'out.jsonl.inflight'])
       expect(statSync(join(cwd, name)).mode & 0o777, name).toBe(0o600);
+  });
+
+  it('with a check that marks the end of a run, before its last line, is refused', async () => {
+    const { run, cwd, counts } = await stopped();
+    const sent = counts.size;
+    const path = join(cwd, 'out.jsonl');
+    const lines = readFileSync(path, 'utf8').trimEnd().split('\n');
+    const [first = '', ...others] = lines;
+    const { expectedCheck = 0 } = readSeal(Buffer.from(first)) ?? {};
+    const mark = formatCheck(completionCheck(expectedCheck, lines.length + 3));
+    const forged = first.replace(/[0-9a-f]{8}(?="\}\}$)/, mark);
+    expect(forged).not.toBe(first);
+    writeFileSync(path, `${[forged, ...others].join('\n')}\n`);
+    expect(await run()).toMatchObject({ code: 13, stderr: expect.stringContaining('out.jsonl:1 is damaged') });
+    expect(counts.size).toBe(sent);
   });
 
   it('with a flipped bit is noticed, wherever the bit is', async () => {
