@@ -1,6 +1,6 @@
 import type { AutofillSettings, createAutofill } from '../body/autofill.ts';
 import { type BodyCheck, invalidBodyFailure } from '../body/body-check.ts';
-import { createDraft, type Draft, setDraftFields } from '../body/draft.ts';
+import { createDraft, type Draft, orderAddedFields, setDraftFields } from '../body/draft.ts';
 import type { BodyDependencies } from '../body/input-reader.ts';
 import { isIssue } from '../body/json-source.ts';
 import { emptyBodyJson, toParsedBody } from '../body/parsed-body.ts';
@@ -71,10 +71,10 @@ async function createLineDraft(
   const [closedIssue] = parsedBody.editIssues;
   if (closedIssue) return closedIssue;
   const draft = await applyLineDefaults(createDraft(source, emptyBodyJson(target)), operation, defaults, tools);
-  if (!settings) return draft;
+  if (!settings) return orderAddedFields(draft, target);
   const autofillContext = {
     now: () => timestampMs,
     newId: (member: string) => uuidV5(run, `${line} ${digest} ${member}`),
   };
-  return setDraftFields(draft, target.path, fill(draft, settings, autofillContext));
+  return orderAddedFields(setDraftFields(draft, target.path, fill(draft, settings, autofillContext)), target);
 }

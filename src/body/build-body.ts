@@ -6,7 +6,7 @@ import { type AutofillGenerators, type AutofillSettings, createAutofill } from '
 import { readBodyBase } from './body-base.ts';
 import { invalidBodyFailure, stdinMessages } from './body-check.ts';
 import type { BodyBase, CommandInput, LabeledBytes } from './command-input.ts';
-import { createDraft, type Draft, setDraftFields } from './draft.ts';
+import { createDraft, type Draft, orderAddedFields, setDraftFields } from './draft.ts';
 import { fieldEdits } from './field-edits.ts';
 import { parseFileArguments } from './file-arguments.ts';
 import type { BodyDependencies } from './input-reader.ts';
@@ -67,7 +67,10 @@ export async function buildBody(
         createAutofill(target)(setResult.draft, settings, autofillGenerators(dependencies)),
       )
     : setResult.draft;
-  return { draft, inputIssues: [...earlyIssues, ...shorthands.issues, ...setResult.issues] };
+  return {
+    draft: orderAddedFields(draft, target),
+    inputIssues: [...earlyIssues, ...shorthands.issues, ...setResult.issues],
+  };
 }
 
 async function parseBaseBody({ whole }: BodyBase, target: FlagTarget): Promise<ParsedBody | Issue> {

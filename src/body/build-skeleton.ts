@@ -3,7 +3,7 @@ import { type FlagValues, getArrayFlag } from '../flag.ts';
 import { writeJson } from '../json/write-json.ts';
 import { flagTarget, type Operation } from '../operations/operation.ts';
 import { invalidBodyFailure } from './body-check.ts';
-import { createDraft, type Draft, setDraftFields } from './draft.ts';
+import { createDraft, type Draft, orderAddedFields, setDraftFields } from './draft.ts';
 import { fieldEdits } from './field-edits.ts';
 import type { BodyDependencies } from './input-reader.ts';
 import { applySetFlags, setFlagEdits } from './set-flags.ts';
@@ -25,5 +25,5 @@ export async function buildSkeleton(
   const result = applySetFlags(setDraftFields(draft, target.path, shorthands.edits), sets.edits);
   const issues = [...fields.issues, ...sets.issues, ...shorthands.issues, ...result.issues];
   if (issues.length > 0) throw invalidBodyFailure(issues);
-  return result.draft;
+  return orderAddedFields(result.draft, target);
 }

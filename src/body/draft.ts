@@ -1,8 +1,9 @@
 import { flagName } from '../fields/field.ts';
 import { applySplices, splicesToSetMembers, splicesToSetPath } from '../json/edit.ts';
-import { kindOf, rootOf } from '../json/json-node.ts';
+import { endOffset, type JsonMember, kindOf, membersOf, rootOf, startOffset } from '../json/json-node.ts';
 import { isPathWithin, type JsonPath, nodeAtPath } from '../json/json-path.ts';
 import { type JsonDocument, parseJson } from '../json/parse-json.ts';
+import type { FlagTarget } from '../operations/operation.ts';
 import type { StdinUse } from './command-input.ts';
 import type { Edit, ValueOrigin } from './edit.ts';
 import { type JsonSource, locationInSource } from './json-source.ts';
@@ -36,6 +37,27 @@ export function setDraftPath(draft: Draft, edit: Edit): Draft {
   ]);
 }
 
+/** The draft with the fields that its base does not have in the order of `fields`, others last; every byte of the base stays. */
+export function orderAddedFields(draft: Draft, { path, fields }: FlagTarget): Draft {
+  if (draft.edits.length === 0) return draft;
+  const membersIn = (doc: JsonDocument | undefined): JsonMember[] => {
+    const object = doc && nodeAtPath(rootOf(doc), path);
+    return object && kindOf(object) === 'object' ? [...membersOf(object)] : [];
+  };
+  const baseKeys = new Set(membersIn(draft.base?.doc).map(({ key }) => key));
+  const added = membersIn(draft.doc).filter(({ key }) => !baseKeys.has(key));
+  const ranks = new Map(Object.keys(fields).map((name, rank) => [name, rank]));
+  const rankOf = (key: string): number => ranks.get(key) ?? ranks.size;
+  const ordered = added.toSorted((left, right) => rankOf(left.key) - rankOf(right.key));
+  if (ordered.every((member, index) => member === added[index])) return draft;
+  const { bytes } = draft.doc;
+  const splices = added.map((member, index) => {
+    const { start, end } = memberRange(ordered[index] ?? member);
+    return { ...memberRange(member), text: bytes.subarray(start, end) };
+  });
+  return { ...draft, doc: parseJson(applySplices(bytes, splices)) };
+}
+
 /**
  * Where the value at a path was given: `--seed`, `tools.json:3:1`, `body.json:12:7`. For a missing value, its object or
  * its flag.
@@ -58,6 +80,10 @@ export function originInDraft({ base, edits }: Draft, path: JsonPath): ValueOrig
   const [first, ...inner] = path.slice(edit.path.length);
   const item = typeof first === 'number' ? edit.items?.[first] : undefined;
   return item ? nestedOrigin(item, inner) : nestedOrigin(edit.origin, path.slice(edit.path.length));
+}
+
+function memberRange({ keyNode, value }: JsonMember): { start: number; end: number } {
+  return { start: startOffset(keyNode), end: endOffset(value) };
 }
 
 function nestedOrigin(outer: ValueOrigin, path: JsonPath): ValueOrigin {

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { usageFailure } from '../errors.ts';
+import { hasFormat, stringFormats } from '../fields/string-formats.ts';
 import { parseBaseUrl } from './base-url.ts';
 import { basicAuthorization } from './credentials/credential.ts';
 import { parseCredentialCommand } from './credentials/credential-command.ts';
@@ -20,6 +21,12 @@ export function readSettingValue(
     case 'username':
       basicAuthorization(text, '');
       return text;
+    case 'project':
+      if (hasFormat(text, 'project-id')) return text;
+      throw usageFailure(
+        `${label} cannot be ${JSON.stringify(text)}`,
+        `use ${stringFormats['project-id'].description}`,
+      );
     case 'command':
       return parseCredentialCommand(text, label, cwd);
     case 'file':

@@ -5,6 +5,7 @@ export type SettingKind =
   | 'text'
   | 'url'
   | 'username'
+  | 'project'
   | 'secret'
   | 'headers'
   | 'command'
@@ -54,7 +55,7 @@ export const settings = [
   { name: 'token', kind: 'secret', summary: 'Token for chat completions and training jobs', variable: 'SVC_TOKEN', isStored: true },
   { name: 'credential_command', kind: 'command', summary: 'Program that prints the password or token: words, or a JSON array of words; no shell reads it', flag: 'profiles', isStored: true },
   { name: 'headers', kind: 'headers', summary: 'Header to add; repeatable', flag: 'requests', flagName: 'header', short: 'H', isStored: true },
-  { name: 'project_id', kind: 'text', summary: 'Project for bodies that do not name one', flag: 'profiles', value: '<entity/project>', variable: 'SVC_PROJECT_ID', isStored: true, isProject: true, completes: 'projects' },
+  { name: 'project_id', kind: 'project', summary: 'Project for bodies that do not name one', flag: 'profiles', variable: 'SVC_PROJECT_ID', isStored: true, isProject: true, completes: 'projects' },
   { name: 'model', kind: 'text', summary: 'Model for chats that do not name one', flag: 'profiles', short: 'm', variable: 'SVC_MODEL', isStored: true, isProject: true, completes: 'models' },
   { name: 'timeout', kind: 'duration', summary: 'Time limit for the whole request: 90s, 2m, 1h', flag: 'requests', variable: 'SVC_TIMEOUT', isStored: true, default: '2m for feedback and calls, none for chat and train' },
   { name: 'retries', kind: 'count', summary: 'Retries after transient failures, when safe; 0 disables them', flag: 'requests', variable: 'SVC_RETRIES', isStored: true, default: '3' },
@@ -128,6 +129,7 @@ const placeholders: { readonly [kind in SettingKind]: string } = {
   text: '<text>',
   url: '<url>',
   username: '<text>',
+  project: '<entity/project>',
   secret: '<text>',
   headers: '<name: value>',
   command: '<command>',

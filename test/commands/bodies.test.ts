@@ -58,6 +58,28 @@ describe('sources of a body, later ones win', () => {
     expect(stdout).toBe('{"project_id":"a/b","start":"2026-01-01T00:00:00","sample_limit":7}');
   });
 
+  it('what shorthands, --set and svc add stands in the order of the fields, too', async () => {
+    const prompted = await body(['chat', 'hi', '--temperature', '1', '--set', 'model=m', '--set', 'other:=1']);
+    expect(prompted.stdout).toBe('{"messages":[{"role":"user","content":"hi"}],"model":"m","temperature":1,"other":1}');
+    const cwd = files({ 'b.json': '{"seed":1, "x" : 2}' });
+    const added = await body(['chat', 'hi', '-f', 'b.json', '--temperature', '1', '-m', 'm'], { cwd });
+    expect(added.stdout).toBe(
+      '{"seed":1, "x" : 2,"messages":[{"role":"user","content":"hi"}],"model":"m","temperature":1}',
+    );
+    const call = await body(['call', 'start', '--set', 'trace_id=t', '--op-name', 'o'], {
+      env: { SVC_PROJECT_ID: 'a/b' },
+    });
+    expect(Object.keys(JSON.parse(call.stdout).start)).toEqual([
+      'attributes',
+      'inputs',
+      'op_name',
+      'project_id',
+      'started_at',
+      'id',
+      'trace_id',
+    ]);
+  });
+
   it('strings are literal; JSON may come from a file; lists are repeated and replace', async () => {
     const cwd = files({ 'p.json': '\ufeff{ "a" : 1.0 }\n', 'b.json': '{"messages":[],"stop":["old"]}' });
     const replaced = await body(
@@ -74,11 +96,11 @@ describe('sources of a body, later ones win', () => {
     const given = async (...flags: string[]): Promise<string> =>
       (await body(['chat', 'x', '--no-stdin', ...flags])).stdout.replace(`"messages":[${x}]`, '');
     expect(await given()).toBe('{}');
-    expect(await given('--echo')).toBe('{"echo":true,}');
-    expect(await given('--no-echo')).toBe('{"echo":false,}');
-    expect(await given('--echo=true')).toBe('{"echo":true,}');
-    expect(await given('--echo=false')).toBe('{"echo":false,}');
-    expect(await given('--echo', '--no-echo')).toBe('{"echo":false,}');
+    expect(await given('--echo')).toBe('{,"echo":true}');
+    expect(await given('--no-echo')).toBe('{,"echo":false}');
+    expect(await given('--echo=true')).toBe('{,"echo":true}');
+    expect(await given('--echo=false')).toBe('{,"echo":false}');
+    expect(await given('--echo', '--no-echo')).toBe('{,"echo":false}');
     expect((await svc(['chat', 'x', '--echo=maybe'])).code).toBe(2);
   });
 
@@ -216,7 +238,7 @@ describe('the prompt of a chat', () => {
       'a model and a system message are no body',
       ['-m', 'm', '-s', 's'],
       'x',
-      `{"model":"m","messages":[{"role":"system","content":"s"},${x}]}`,
+      `{"messages":[{"role":"system","content":"s"},${x}],"model":"m"}`,
     ],
     ['--message leaves stdin alone', ['--message', 'user:x'], 'ignored', `{"messages":[${x}]}`],
     ['--messages does too', ['--messages', `[${x}]`], 'ignored', `{"messages":[${x}]}`],
@@ -229,7 +251,7 @@ describe('the prompt of a chat', () => {
       '{"messages":[{"role":"user","content":"3 - 2\\n\\nctx"}]}',
     ],
     ['so are several', ['5', '-', '3', '-'], undefined, '{"messages":[{"role":"user","content":"5 - 3 -"}]}'],
-    ['a flag that reads stdin', ['x', '--logit-bias', '@-'], '{"1":2}', `{"logit_bias":{"1":2},"messages":[${x}]}`],
+    ['a flag that reads stdin', ['x', '--logit-bias', '@-'], '{"1":2}', `{"messages":[${x}],"logit_bias":{"1":2}}`],
   ])('%s', async (_, args, stdin, wanted) => {
     expect(await messages(args, stdin === undefined ? {} : { stdin })).toBe(wanted);
   });
@@ -256,7 +278,7 @@ describe('the prompt of a chat', () => {
     ];
     const wanted = (middle: string): string =>
       `[{"role":"system","content":"sys"},{"role":"developer","content":"dev"},${middle}{"role":"user","content":"f","n":1.0},{"role":"user","content":"m1"},{"role":"tool","content":"m:2"},{"role":"user","content":"prompt"},{"role":"assistant","content":"pre"}]`;
-    const continued = ',"continue_final_message":true,"add_generation_prompt":false}';
+    const continued = ',"add_generation_prompt":false,"continue_final_message":true}';
     expect(await messages(all, { cwd })).toBe(`{"messages":${wanted('')}${continued}`);
     expect(await messages([...all, '--conversation', 'c.json'], { cwd })).toBe(
       `{"messages":${wanted('{"role":"user","content":"c"},{"role":"system","content":"old"},')}${continued}`,

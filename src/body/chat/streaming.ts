@@ -1,7 +1,7 @@
 import { getMember, isTrue, type JsonNode, kindOf, rawText, rootOf } from '../../json/json-node.ts';
 import { compareNumberLiterals } from '../../json/number-literal.ts';
-import type { Operation } from '../../operations/operation.ts';
-import { type Draft, setDraftFields } from '../draft.ts';
+import { flagTarget, type Operation } from '../../operations/operation.ts';
+import { type Draft, orderAddedFields, setDraftFields } from '../draft.ts';
 
 /** How many replies a chat body asks for. */
 export function requestedChoiceCount(body: JsonNode): number {
@@ -16,19 +16,25 @@ export function requestedChoiceCount(body: JsonNode): number {
  */
 export function withStreamEnabled(
   draft: Draft,
-  { streams }: Operation,
+  operation: Operation,
   display: 'live' | 'chunks',
   needsUsage = false,
 ): Draft {
   const body = rootOf(draft.doc);
   const isUnstreamable =
     hasNonNullValue(getMember(body, 'prompt_logprobs')) || isTrue(getMember(body, 'use_beam_search'));
-  if (!streams || isUnstreamable || getMember(body, 'stream') || (display === 'live' && requestedChoiceCount(body) > 1))
+  if (
+    !operation.streams ||
+    isUnstreamable ||
+    getMember(body, 'stream') ||
+    (display === 'live' && requestedChoiceCount(body) > 1)
+  )
     return draft;
   const origin = { label: 'svc' };
   const usage = { path: ['stream_options'], text: '{"include_usage":true}', origin };
   const isUsageAdded = needsUsage && !getMember(body, 'stream_options');
-  return setDraftFields(draft, [], [{ path: ['stream'], text: 'true', origin }, ...(isUsageAdded ? [usage] : [])]);
+  const edits = [{ path: ['stream'], text: 'true', origin }, ...(isUsageAdded ? [usage] : [])];
+  return orderAddedFields(setDraftFields(draft, [], edits), flagTarget(operation));
 }
 
 function hasNonNullValue(node: JsonNode | undefined): boolean {
