@@ -16,8 +16,8 @@ export async function* withPeriodicYields<T>(
 ): AsyncGenerator<T> {
   let count = 0;
   for await (const value of values) {
-    if (count % ITEMS_PER_YIELD === 0) await yieldToEventLoop(signal);
     count += 1;
+    if (count % ITEMS_PER_YIELD === 0) await yieldToEventLoop(signal);
     yield value;
   }
 }

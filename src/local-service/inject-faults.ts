@@ -52,7 +52,8 @@ export function withFaults(rules: readonly FaultRule[], clock: FaultClock): Midd
     }
     const response = await next(request);
     if (rule.reset === 'after') throw new ConnectionResetError('reset by --fault after the request was applied');
-    return rule.cutBytes === undefined ? response : { ...response, body: cutBody(response.body, rule.cutBytes) };
+    if (rule.cutBytes === undefined) return response;
+    return { ...response, body: cutBody(response.body, rule.cutBytes), completeBody: undefined };
   };
 }
 

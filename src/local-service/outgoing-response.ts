@@ -13,7 +13,7 @@ const SHUTDOWN_EVENT = `data: ${JSON.stringify({
  * still open ends with an error event, and any other response is cut.
  */
 export async function writeResponse(
-  { status, headers, body }: Response,
+  { status, headers, body, completeBody }: Response,
   request: IncomingMessage,
   response: ServerResponse,
   shutdown: AbortSignal,
@@ -21,6 +21,7 @@ export async function writeResponse(
   // The rest of a body that was refused unread would be taken for the next request.
   if (!request.complete) response.setHeader('Connection', 'close');
   response.writeHead(status, headers.flat());
+  if (completeBody && request.complete && !response.destroyed) return void response.end(completeBody);
   const isEventStream = getHeader(headers, 'content-type')?.startsWith('text/event-stream');
   const onShutdown = (): void => void (isEventStream ? response.end(SHUTDOWN_EVENT) : response.destroy());
   shutdown.addEventListener('abort', onShutdown, { once: true });

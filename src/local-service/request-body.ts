@@ -29,12 +29,12 @@ export class IncompleteBody extends Error {
  * IncompleteBody where the chunks throw.
  */
 export async function* limitedChunks(request: Request, maxBytes: number): AsyncGenerator<Uint8Array> {
-  const tooLarge = new HttpError(413, `the body may have at most ${maxBytes} bytes`);
-  if (declaredBodyBytes(request) > maxBytes) throw tooLarge;
+  const tooLarge = (): HttpError => new HttpError(413, `the body may have at most ${maxBytes} bytes`);
+  if (declaredBodyBytes(request) > maxBytes) throw tooLarge();
   let length = 0;
   for await (const chunk of withPeriodicYields(receivedChunks(request), request.signal)) {
     length += chunk.length;
-    if (length > maxBytes) throw tooLarge;
+    if (length > maxBytes) throw tooLarge();
     yield chunk;
   }
 }

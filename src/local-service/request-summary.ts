@@ -1,4 +1,5 @@
-import { getHeader, type Middleware, type Response } from '../http/message.ts';
+import { getHeader, type Middleware } from '../http/message.ts';
+import { notifyBodyEnd } from '../http/notify-body-end.ts';
 import { writeJson } from '../json/write-json.ts';
 
 /** How a request ended. */
@@ -26,20 +27,12 @@ export function withRequestSummaries(onRequest: OnRequest, elapsed: () => number
     try {
       const response = await next(request);
       const requestId = getHeader(response.headers, 'x-request-id');
-      return { ...response, body: withEnd(response.body, () => end(response.status, requestId)) };
+      return await notifyBodyEnd(response, async () => end(response.status, requestId));
     } catch (error) {
       end(0);
       throw error;
     }
   };
-}
-
-async function* withEnd(body: Response['body'], onEnd: () => void): AsyncGenerator<Uint8Array> {
-  try {
-    yield* body;
-  } finally {
-    onEnd();
-  }
 }
 
 /** How requests are logged. */

@@ -14,7 +14,13 @@ export function textResponse(status: number, body: Buffer, contentType: string, 
     ['Content-Type', contentType],
     ['Content-Length', String(body.length)],
   ];
-  return { status, statusText: '', headers: [...contentHeaders, ...headers], body: singleChunk(body) };
+  return {
+    status,
+    statusText: '',
+    headers: [...contentHeaders, ...headers],
+    body: singleChunk(body),
+    completeBody: body,
+  };
 }
 
 /** A stream of events, one for each value, then `[DONE]`. Its body throws the reason of a signal that is aborted. */
