@@ -71,10 +71,11 @@ async function createLineDraft(
   const [closedIssue] = parsedBody.editIssues;
   if (closedIssue) return closedIssue;
   const draft = await applyLineDefaults(createDraft(source, emptyBodyJson(target)), operation, defaults, tools);
-  if (!settings) return orderAddedFields(draft, target);
   const autofillContext = {
     now: () => timestampMs,
     newId: (member: string) => uuidV5(run, `${line} ${digest} ${member}`),
   };
-  return orderAddedFields(setDraftFields(draft, target.path, fill(draft, settings, autofillContext)), target);
+  const filled = settings ? setDraftFields(draft, target.path, fill(draft, settings, autofillContext)) : draft;
+  // Those that were added in one step are in order.
+  return draft.edits.length > 0 ? orderAddedFields(filled, target) : filled;
 }

@@ -43,12 +43,13 @@ export function createAutofill({
     if (!object || kindOf(object) !== 'object') return [];
     const edits: Edit[] = [];
     const isInTrace = ['trace_id', 'parent_id'].some((name) => getMember(object, name));
-    const trace = isInTrace ? undefined : settings.trace;
+    const { project, model, trace } = settings;
+    const values = { project, model, trace: isInTrace ? undefined : trace };
     for (const [name, { fill, fillUnless, excludes }] of autofillFields) {
       if (excludes && isTrue(getMember(object, name)) && !getMember(object, excludes))
         edits.push({ path: [...path, excludes], text: 'false', origin: { label: 'svc' } });
       if (!fill || getMember(object, name) || hasValue(object, fillUnless)) continue;
-      const text = autofillJson(name, fill, { ...settings, trace }, filling);
+      const text = autofillJson(name, fill, values, filling);
       const label = fill === 'project' || fill === 'model' ? settings[fill].from : 'svc';
       if (text !== undefined) edits.push({ path: [...path, name], text, origin: { label } });
     }

@@ -71,9 +71,13 @@ export const stringFormats = {
 
 export type StringFormat = keyof typeof stringFormats;
 
+const compiledPatterns = new Map<StringFormat, RegExp>();
+
 /** True when the string has the format. */
 export function hasFormat(text: string, format: StringFormat): boolean {
-  return new RegExp(stringFormats[format].pattern, 'u').test(text);
+  const pattern = compiledPatterns.get(format) ?? new RegExp(stringFormats[format].pattern, 'u');
+  compiledPatterns.set(format, pattern);
+  return pattern.test(text);
 }
 
 /** The kind of reference a string is, for the error about the wrong kind. */

@@ -34,9 +34,8 @@ export function toZodInput(node: JsonNode, shape: Shape, path: JsonPath, add: Ad
       return kind === 'string' ? stringOf(node) : node;
     case 'list': {
       if (kind !== 'list') return node;
-      // Elements without fields need no path.
-      const isNested = add && (shape.of.type === 'list' || shape.of.type === 'object');
-      return Array.from(itemsOf(node), (item, at) => toZodInput(item, shape.of, isNested ? [...path, at] : path, add));
+      const needsPath = add && isContainer(shape.of);
+      return Array.from(itemsOf(node), (item, at) => toZodInput(item, shape.of, needsPath ? [...path, at] : path, add));
     }
     case 'object':
       if (!(shape.fields || shape.values)) return node;
@@ -47,6 +46,11 @@ export function toZodInput(node: JsonNode, shape: Shape, path: JsonPath, add: Ad
     default:
       return node;
   }
+}
+
+// Only the findings inside of a value need its path.
+function isContainer({ type }: Shape): boolean {
+  return type === 'list' || type === 'object' || type === 'either';
 }
 
 type ObjectShape = Extract<Shape, { readonly type: 'object' }>;
@@ -71,7 +75,7 @@ function objectToZodInput(node: JsonNode, shape: ObjectShape, path: JsonPath, ad
         }
         continue;
       }
-      input[key] = toZodInput(value, field, add ? [...path, key] : path, add);
+      input[key] = toZodInput(value, field, add && isContainer(field) ? [...path, key] : path, add);
       if (add) adviseField(key, field, value, siblings, path, add);
     } else if (others) input[key] = toZodInput(value, others, path, add);
     else if (add && shape.fields && !open) add(unknownFieldFinding(key, value, fields, path));

@@ -23,15 +23,13 @@ export interface NewMember {
  */
 export function splicesToSetMembers(object: JsonNode, entries: readonly NewMember[]): Splice[] {
   const existing = [...membersOf(object)];
-  const added = entries.filter(({ key }) => !existing.some((member) => member.key === key));
-  return [
-    ...entries.flatMap(({ key, text }) => replaceMember(existing, key, text)),
-    ...insertBeforeEnd(
-      object,
-      existing.at(-1)?.value,
-      added.map(({ key, text }) => [`${JSON.stringify(key)}:`, text]),
-    ),
-  ];
+  const replaced: Splice[] = [];
+  const added: StringOrBytes[][] = [];
+  for (const { key, text } of entries) {
+    if (existing.some((member) => member.key === key)) replaced.push(...replaceMember(existing, key, text));
+    else added.push([`${JSON.stringify(key)}:`, text]);
+  }
+  return [...replaced, ...insertBeforeEnd(object, existing.at(-1)?.value, added)];
 }
 
 /** Thrown for a path that leads nowhere in this document: through a scalar, or past the end of a list. */
