@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openStore } from '../../src/local-service/store/open-store.ts';
@@ -10,6 +10,8 @@ export interface LocalService {
   readonly url: string;
   /** How many feedback records it began with. */
   readonly records: number;
+  /** Milliseconds of processor time it has taken so far (Linux). */
+  readonly processorMs: () => number;
   readonly close: () => Promise<void>;
 }
 
@@ -33,7 +35,13 @@ export async function localService(root: string, records: number): Promise<Local
     await closed;
     rmSync(folder, { recursive: true, force: true });
   };
-  return { url: String(line).trim(), records, close };
+  return { url: String(line).trim(), records, processorMs: () => processorMsOf(child.pid), close };
+}
+
+// Fields 14 and 15 of the kernel's table are ticks of 10 ms.
+function processorMsOf(pid: number | undefined): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+  return 10 * (Number(fields[11]) + Number(fields[12]));
 }
 
 async function fill(data: string, records: number): Promise<void> {
