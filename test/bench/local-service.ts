@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openStore } from '../../src/local-service/store/open-store.ts';
+import { postgresServer } from '../support/postgres.ts';
 
 /** A `svc serve` on a database of its own. */
 export interface LocalService {
@@ -20,6 +21,21 @@ export async function localService(root: string, records: number): Promise<Local
   const folder = mkdtempSync(join(tmpdir(), 'svc-bench-data-'));
   const data = join(folder, 'svc.db');
   await fill(data, records);
+  return serve(root, folder, data, records);
+}
+
+/** Starts it on an empty database of a PostgreSQL server that ends with it. */
+export async function postgresService(root: string): Promise<LocalService> {
+  const server = await postgresServer();
+  const service = await serve(root, mkdtempSync(join(tmpdir(), 'svc-bench-data-')), server.newDatabase(), 0);
+  const close = async (): Promise<void> => {
+    await service.close();
+    await server.remove();
+  };
+  return { ...service, close };
+}
+
+async function serve(root: string, folder: string, data: string, records: number): Promise<LocalService> {
   const child = spawn(
     process.execPath,
     [join(root, 'bin/svc.js'), 'serve', '--no-auth', '--format', 'text', '--data', data],

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
+import { noPostgres } from '../support/postgres.ts';
 import type { Contest } from './comparison.ts';
-import { localService } from './local-service.ts';
+import { type LocalService, localService, postgresService } from './local-service.ts';
 import type { Peer } from './peer.ts';
 
 /** A contest that needs more than its peers, and whatever must be ended after it. */
@@ -15,13 +16,20 @@ const SAMPLES = 20;
 
 /** What `svc serve` is measured in; `url` is the address of a service that answers at once and stores nothing. */
 export function serviceContests(root: string, url: string): Prepared[] {
-  return [rate(root, url, 'call start'), rate(root, url, 'feedback replace'), samples(root)];
+  const stores: Stores = { embedded: () => localService(root, 0) };
+  if (!noPostgres()) stores.PostgreSQL = () => postgresService(root);
+  const rates = Object.entries(stores).flatMap(([store, open]) =>
+    ['call start', 'feedback replace'].map((operation) => rate(root, url, operation, store, open)),
+  );
+  return [...rates, samples(root)];
 }
 
-function rate(root: string, bare: string, operation: string): Prepared {
-  const name = `${REQUESTS} times ${operation} in the local service`;
+type Stores = { [name: string]: () => Promise<LocalService> };
+
+function rate(root: string, bare: string, operation: string, store: string, start: Stores[string]): Prepared {
+  const name = `${REQUESTS} times ${operation} in the local service, ${store}`;
   const open = async () => {
-    const service = await localService(root, 0);
+    const service = await start();
     const peer = (what: string, url: string, connections: number): Peer =>
       load(root, `${what}, ${connections} open`, url, operation, REQUESTS, connections);
     const peers = [

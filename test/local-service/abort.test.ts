@@ -72,7 +72,7 @@ describe('a request in process that is aborted', () => {
 describe('--local', () => {
   it.each<[string, object, readonly string[], NodeJS.Signals | undefined, number]>([
     ['Ctrl-C', { ...long, n: 1 }, [], 'SIGINT', 130],
-    ['a deadline', long, ['--timeout', '5'], undefined, 11],
+    ['a deadline', long, ['--timeout', '10'], undefined, 11],
   ])('%s ends a long answer soon', async (_, body, args, signal, code) => {
     const child = start(['chat', '--local', '-q', '-f', '-', '--format', 'text', ...args]);
     const end = finished(child);

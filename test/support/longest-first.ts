@@ -3,15 +3,18 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 // The files that take longest on two idle cores, in that order.
 const longFiles = [
   'reliability/faults',
-  'output/splits',
-  'json/depth',
-  'reliability/large',
-  'e2e/batch',
-  'reliability/jobs',
   'reliability/canaries',
-  'config/profile-store',
-  'e2e/early',
-  'json/documents',
+  'reliability/batch-memory',
+  'e2e/batch',
+  'local-service/both-stores',
+  'e2e/descriptors',
+  'e2e/completions',
+  'e2e/documentation',
+  'commands/training',
+  'e2e/certificates',
+  'e2e/call-run',
+  'e2e/inputs',
+  'trace/call-run',
 ];
 
 /** Starts the longest files first, so that none of them runs alone at the end. */

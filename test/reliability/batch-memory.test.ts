@@ -1,0 +1,38 @@
+import { once } from 'node:events';
+import { createWriteStream } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { calls } from '../e2e/batch.ts';
+import { answerJson, countingServer } from '../support/counting-server.ts';
+import { figure } from '../support/figure.ts';
+import { memoryOf } from '../support/memory.ts';
+import { finished, start } from '../support/process.ts';
+import { folder } from '../support/svc.ts';
+
+const MAX_BYTES = 150 * 1024 * 1024;
+
+it('a batch takes bounded memory, whatever the length of the file', async () => {
+  const cwd = folder();
+  const path = join(cwd, 'in.jsonl');
+  const file = createWriteStream(path);
+  const lines = 60_000;
+  for (let at = 1; at <= lines; at += 1)
+    if (!file.write(`${JSON.stringify(calls.line(at))}\n`)) await once(file, 'drain');
+  await new Promise((resolve) => file.end(resolve));
+  const { url } = await countingServer(
+    () => '',
+    (_, response) => answerJson(response, calls.reply),
+  );
+  const env = { SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1', SVC_BASE_URL: url };
+  const child = start(['call', 'start', '--batch', 'in.jsonl', '-o', 'out.jsonl'], { cwd, env });
+  const result = finished(child);
+  let peak = 0;
+  const looking = setInterval(() => {
+    peak = Math.max(peak, memoryOf(child.pid));
+  }, 50);
+  const { code, stderr } = await result;
+  clearInterval(looking);
+  expect(code, stderr).toBe(0);
+  figure(`a batch of ${lines} lines: ${Math.ceil(peak / 1024 / 1024)} MiB of memory`);
+  expect(peak).toBeLessThan(MAX_BYTES);
+});
