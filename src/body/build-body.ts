@@ -10,7 +10,7 @@ import { createDraft, type Draft, orderAddedFields, setDraftFields } from './dra
 import { fieldEdits } from './field-edits.ts';
 import { parseFileArguments } from './file-arguments.ts';
 import type { BodyDependencies } from './input-reader.ts';
-import { isIssue, type JsonSource, parseJsonSource } from './json-source.ts';
+import { isIssue, isYamlFile, type JsonSource, parseJsonSource } from './json-source.ts';
 import { emptyBodyJson, type ParsedBody, toParsedBody } from './parsed-body.ts';
 import { applySetFlags, setFlagEdits } from './set-flags.ts';
 import { shorthandEdits } from './shorthand-edits.ts';
@@ -81,7 +81,7 @@ async function parseBaseBody({ whole }: BodyBase, target: FlagTarget): Promise<P
 
 // Only a YAML body loads the library that reads it.
 async function parseWholeBody({ label, bytes }: LabeledBytes): Promise<JsonSource | Issue> {
-  if (!/\.ya?ml$/i.test(label)) return parseJsonSource(label, bytes);
+  if (!isYamlFile(label)) return parseJsonSource(label, bytes);
   const { parseYamlSource } = await import('./yaml-source.ts');
   return parseYamlSource(label, bytes);
 }

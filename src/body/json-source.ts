@@ -17,6 +17,11 @@ export interface JsonSource {
   readonly position: (offset: number) => TextPosition;
 }
 
+/** True for a file whose name says that it is YAML. */
+export function isYamlFile(path: string): boolean {
+  return /\.ya?ml$/i.test(path);
+}
+
 /** The source of some bytes, or what is wrong with them and where: line and column, for bad UTF-8 the byte. */
 export function parseJsonSource(label: string, bytes: Uint8Array | string): JsonSource | Issue {
   try {

@@ -34,6 +34,27 @@ logit_bias: {42: -1, 1e400: 1e400}
     );
   });
 
+  it('of a training job is sent with its trajectories, and recorded under its file name', async () => {
+    const cwd = folder();
+    const trajectory = '{messages_and_choices: [], reward: 1.0}';
+    const model = '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05';
+    writeFileSync(
+      join(cwd, 'job.yml'),
+      `model_id: ${model}\ntrajectory_groups:\n  - trajectories:\n      - ${trajectory}\n`,
+    );
+    const shown = await svc(['train', '-f', 'job.yml', '--dry-run', '-q'], { cwd });
+    expect(shown.stdout).toBe(
+      `{"model_id":"${model}","trajectory_groups":[{"trajectories":[{"messages_and_choices":[],"reward":1.0}]}]}`,
+    );
+    writeFileSync(join(cwd, 'bad.yml'), `model_id: ${model}\ntrajectory_groups:\n  - trajectories: [{reward: high}]\n`);
+    const invalid = await svc(['train', '-f', 'bad.yml', '--local'], { cwd });
+    expect(invalid).toMatchObject({ code: 3, stdout: '', stderr: expect.stringContaining('bad.yml:3:') });
+    const env = { SVC_DATA_DIR: folder() };
+    expect((await svc(['train', '-f', 'job.yml', '--local'], { cwd, env })).code).toBe(0);
+    const log = await svc(['train', 'log', '--json'], { cwd, env });
+    expect(JSON.parse(log.stdout)).toMatchObject([{ files: ['job.yml'], trajectories: 1 }]);
+  });
+
   it.each([
     ['017', '17'],
     ['+3', '3'],

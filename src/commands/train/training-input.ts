@@ -1,5 +1,7 @@
 import { type BuiltBody, buildBody } from '../../body/build-body.ts';
+import type { LabeledBytes } from '../../body/command-input.ts';
 import { createInputReader } from '../../body/input-reader.ts';
+import { isYamlFile } from '../../body/json-source.ts';
 import type { Context } from '../../context.ts';
 import { type CheckedContent, checkedFilesContent } from '../../train/stream/checked-content.ts';
 import { readTrainingBody, type TrainingBody } from './training-body.ts';
@@ -26,11 +28,18 @@ export async function gatherTrainingInput(
 ): Promise<TrainingInput> {
   const { runtime, signal, report } = context;
   let trainingBody: TrainingBody | undefined;
+  let whole: LabeledBytes | undefined;
+  const reader = createInputReader(runtime, signal, report.note);
   const inputs = {
-    ...createInputReader(runtime, signal, report.note),
+    ...reader,
     whole: async (path?: string) => {
-      trainingBody = await readTrainingBody(await sources.open(path), input, context);
-      return trainingBody.envelope;
+      // YAML is not streamed; its trajectories are in the draft.
+      if (path !== undefined && isYamlFile(path)) whole = await reader.whole(path);
+      else {
+        trainingBody = await readTrainingBody(await sources.open(path), input, context);
+        whole = trainingBody.envelope;
+      }
+      return whole;
     },
   };
   const built = await buildBody(input, buildOptions, { inputs, now: runtime.now, randomBytes: runtime.randomBytes });
@@ -40,7 +49,7 @@ export async function gatherTrainingInput(
       built,
       trajectories: bodyContent,
       trainingBody: bodyContent,
-      files: trainingBody ? [trainingBody.envelope.label] : [],
+      files: whole ? [whole.label] : [],
     };
   }
   return {

@@ -1,4 +1,5 @@
 import { limitInputTime, readStdinChunks, readStdinChunksWithNotice } from '../../body/input-reader.ts';
+import { isYamlFile } from '../../body/json-source.ts';
 import { dataDirectory } from '../../config/directories.ts';
 import type { Context } from '../../context.ts';
 import { Failure } from '../../errors.ts';
@@ -19,7 +20,7 @@ export interface TrajectorySources {
 
 /**
  * `isSpooled`: input that can be read only once is copied to the data directory. The time limit holds for each of those
- * inputs. All functions throw Failure `local`.
+ * inputs. All functions throw Failure `local`, and `body` for a YAML file.
  */
 export function createTrajectorySources(
   { runtime, signal: interruption, report }: Context,
@@ -30,6 +31,11 @@ export function createTrajectorySources(
   const opened: TextSource[] = [];
   const timers: (() => void)[] = [];
   const open: TrajectorySources['open'] = async (path) => {
+    if (path !== undefined && isYamlFile(path))
+      throw new Failure('body', `${path}: trajectories are JSON, not YAML`, {
+        hint: 'convert the file to JSON; only the body of svc train -f may be YAML',
+        applied: 'no',
+      });
     const { signal, cancel } = limitInputTime(path ?? 'stdin', interruption, runtime, timeoutMs);
     timers.push(cancel);
     const stdin = (): AsyncIterable<Uint8Array> =>
