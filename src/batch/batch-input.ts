@@ -30,7 +30,7 @@ type OpenStream = (signal: AbortSignal) => Promise<Readable>;
  */
 export async function openBatchInput(
   displayPath: string,
-  runtime: Runtime,
+  runtime: Pick<Runtime, 'cwd' | 'stdin' | 'after'>,
   maxLineBytes: number,
   timeoutMs?: number,
 ): Promise<BatchInput> {
@@ -60,8 +60,8 @@ function createInput(
   // Opened when the first line is asked for: a command that fails before has nothing to close.
   const lines = async function* (): AsyncGenerator<InputLine> {
     if (isStopped) return;
-    stream = await openStream(stopped.signal);
     try {
+      stream = await openStream(stopped.signal);
       for await (const line of splitLines(stream, maxLineBytes)) yield line;
     } catch (error) {
       if (!isStopped) throw unreadableInputFailure(label, error);
