@@ -5,7 +5,7 @@ import usual from './vitest.config.ts';
 
 const directory = new URL('.', import.meta.url).pathname;
 
-// Directories and files that start processes or take long; `npm test` runs them.
+// Directories and files that start processes or take long; `npm run check` runs them.
 const slowPaths = /^(e2e|reliability)\/|^config\/|^json\/(documents|vectors)|^local-service\/abort/;
 const processImports = /support\/(process|terminal|strace|shells|faults|secure-servers)\b|node:child_process/;
 

@@ -76,6 +76,6 @@ async function createLineDraft(
     newId: (member: string) => uuidV5(run, `${line} ${digest} ${member}`),
   };
   const filled = settings ? setDraftFields(draft, target.path, fill(draft, settings, autofillContext)) : draft;
-  // Those that were added in one step are in order.
+  // Autofill alone adds fields in order.
   return draft.edits.length > 0 ? orderAddedFields(filled, target) : filled;
 }

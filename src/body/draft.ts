@@ -37,7 +37,7 @@ export function setDraftPath(draft: Draft, edit: Edit): Draft {
   ]);
 }
 
-/** The draft with the fields that its base does not have in the order of `fields`, others last; every byte of the base stays. */
+/** Sorts the fields that were added to the base in the order of `fields`, unknown ones last. Every byte of the base stays. */
 export function orderAddedFields(draft: Draft, { path, fields }: FlagTarget): Draft {
   if (draft.edits.length === 0) return draft;
   const membersIn = (doc: JsonDocument | undefined): JsonMember[] => {
@@ -46,6 +46,7 @@ export function orderAddedFields(draft: Draft, { path, fields }: FlagTarget): Dr
   };
   const baseKeys = new Set(membersIn(draft.base?.doc).map(({ key }) => key));
   const added = membersIn(draft.doc).filter(({ key }) => !baseKeys.has(key));
+  if (added.length < 2) return draft;
   const ranks = new Map(Object.keys(fields).map((name, rank) => [name, rank]));
   const rankOf = (key: string): number => ranks.get(key) ?? ranks.size;
   const ordered = added.toSorted((left, right) => rankOf(left.key) - rankOf(right.key));

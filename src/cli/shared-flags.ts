@@ -101,14 +101,13 @@ export function sharedFlags(): Flag[] {
 
 /** The flags of all five operations, in addition to those of their bodies. */
 export function operationFlags(operation: Operation): Flag[] {
-  // Trajectories are read in a stream.
-  const isJsonOnly = typeof operation.arguments?.as === 'object';
+  const hasFileArguments = typeof operation.arguments?.as === 'object';
   return [
     valueFlag(
       'file',
       '<file>',
       BODY_GROUP,
-      `Body to send: a JSON object${isJsonOnly ? '' : ', or YAML in a .yaml file'}; flags change it; - is stdin`,
+      'Body to send: a JSON object, or YAML in a .yaml file; flags change it; - is stdin',
       { short: 'f' },
     ),
     repeatableFlag(
@@ -123,7 +122,7 @@ export function operationFlags(operation: Operation): Flag[] {
     ...(operation.arguments?.as === 'prompt'
       ? [offFlag('stdin', BODY_GROUP, 'Do not read stdin, for example in a loop')]
       : []),
-    ...(isJsonOnly ? streamFlags : []),
+    ...(hasFileArguments ? streamFlags : []),
     ...(operation.continuesTrace ? traceFlags : []),
     ...resultKindFlags(operation),
     ...batchFlags,

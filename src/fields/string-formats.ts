@@ -75,8 +75,11 @@ const compiledPatterns = new Map<StringFormat, RegExp>();
 
 /** True when the string has the format. */
 export function hasFormat(text: string, format: StringFormat): boolean {
-  const pattern = compiledPatterns.get(format) ?? new RegExp(stringFormats[format].pattern, 'u');
-  compiledPatterns.set(format, pattern);
+  let pattern = compiledPatterns.get(format);
+  if (!pattern) {
+    pattern = new RegExp(stringFormats[format].pattern, 'u');
+    compiledPatterns.set(format, pattern);
+  }
   return pattern.test(text);
 }
 

@@ -48,7 +48,7 @@ export function toZodInput(node: JsonNode, shape: Shape, path: JsonPath, add: Ad
   }
 }
 
-// Only the findings inside of a value need its path.
+// A scalar has no findings of its own here, so its path is never read.
 function isContainer({ type }: Shape): boolean {
   return type === 'list' || type === 'object' || type === 'either';
 }

@@ -8,7 +8,7 @@ export interface RequestSummary {
   readonly path: string;
   /** 0 where the caller disconnected before there was a response. */
   readonly status: number;
-  /** Until the last byte of the response was handed over. */
+  /** Until the last byte of the response was handed over; a response of at most 16 KiB is handed over at once. */
   readonly durationMs: number;
   readonly requestId: string | undefined;
 }

@@ -3,6 +3,10 @@ import type { Headers, Response } from '../http/message.ts';
 import { type JsonValue, writeJson } from '../json/write-json.ts';
 import { withPeriodicYields } from './event-loop.ts';
 
+// What is written and ended in one step must be small: at shutdown Node closes a connection whose response has ended, although
+// the client has not read all of it.
+const MAX_COMPLETE_BYTES = 16 * 1024;
+
 /** A response with a JSON body. */
 export function jsonResponse(status: number, value: JsonValue, headers: Headers = []): Response {
   return textResponse(status, Buffer.from(writeJson(value)), 'application/json', headers);
@@ -14,16 +18,11 @@ export function textResponse(status: number, body: Buffer, contentType: string, 
     ['Content-Type', contentType],
     ['Content-Length', String(body.length)],
   ];
-  return {
-    status,
-    statusText: '',
-    headers: [...contentHeaders, ...headers],
-    body: singleChunk(body),
-    completeBody: body,
-  };
+  const response = { status, statusText: '', headers: [...contentHeaders, ...headers], body: singleChunk(body) };
+  return body.length <= MAX_COMPLETE_BYTES ? { ...response, completeBody: body } : response;
 }
 
-/** A stream of events, one for each value, then `[DONE]`. Its body throws the reason of a signal that is aborted. */
+/** A stream of events, one for each value, then `[DONE]`. After some events its body throws the reason of a signal that is aborted. */
 export function eventStreamResponse(values: Iterable<JsonValue>, signal: AbortSignal | undefined): Response {
   const headers: Headers = [
     ['Content-Type', 'text/event-stream; charset=utf-8'],

@@ -141,6 +141,13 @@ describe('a batch', () => {
     ]);
   });
 
+  it('adds flags and settings in the order of the reference', async () => {
+    const messages = '"messages":[{"role":"user","content":"a"}]';
+    const { run, bodies, env } = await scene([`{"seed":1, ${messages}}`]);
+    await run(['--temperature', '1', '-q'], { env: { ...env, SVC_MODEL: 'm' } });
+    expect(bodies).toEqual([`{"seed":1, ${messages},"model":"m","temperature":1}`]);
+  });
+
   it('sends a line as it stands where nothing is added', async () => {
     const line = '{"messages" : [{"role":"user","content":"x"}], "seed":1e3,  "top_p": 1.0}';
     const { run, bodies } = await scene([line]);

@@ -58,7 +58,7 @@ describe('sources of a body, later ones win', () => {
     expect(stdout).toBe('{"project_id":"a/b","start":"2026-01-01T00:00:00","sample_limit":7}');
   });
 
-  it('what shorthands, --set and svc add stands in the order of the fields, too', async () => {
+  it('shorthands, --set and svc add fields in the order of the reference, too', async () => {
     const prompted = await body(['chat', 'hi', '--temperature', '1', '--set', 'model=m', '--set', 'other:=1']);
     expect(prompted.stdout).toBe('{"messages":[{"role":"user","content":"hi"}],"model":"m","temperature":1,"other":1}');
     const cwd = files({ 'b.json': '{"seed":1, "x" : 2}' });
@@ -66,6 +66,12 @@ describe('sources of a body, later ones win', () => {
     expect(added.stdout).toBe(
       '{"seed":1, "x" : 2,"messages":[{"role":"user","content":"hi"}],"model":"m","temperature":1}',
     );
+    const streamed = await body(['chat', 'hi', '-m', 'm', '--temperature', '1', '--format', 'jsonl']);
+    expect(streamed.stdout).toBe(
+      '{"messages":[{"role":"user","content":"hi"}],"model":"m","stream":true,"temperature":1}',
+    );
+    const skeleton = await svc(['spec', 'feedback', 'schema', '--skeleton', '--sample-limit', '3', '--set', 'end=e']);
+    expect(Object.keys(JSON.parse(skeleton.stdout))).toEqual(['project_id', 'start', 'end', 'sample_limit']);
     const call = await body(['call', 'start', '--set', 'trace_id=t', '--op-name', 'o'], {
       env: { SVC_PROJECT_ID: 'a/b' },
     });

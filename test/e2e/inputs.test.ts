@@ -28,6 +28,13 @@ describe('a FIFO without a writer', () => {
     expect([130, 'SIGINT'], stderr).toContain(signal ?? code);
   });
 
+  it('as a YAML body of svc train: --timeout ends svc', async () => {
+    const cwd = folder();
+    execFileSync('mkfifo', [join(cwd, 'pipe.yaml')]);
+    const { code, stderr } = await run(['train', '-f', 'pipe.yaml', '--local', '--timeout', '0.2s'], { cwd });
+    expect({ code, stderr }).toMatchObject({ code: 12, stderr: expect.stringContaining('no end of pipe.yaml within') });
+  });
+
   it.each([
     ['-f', ['feedback', 'schema', '-f', 'pipe']],
     ['--conversation', ['chat', 'x', '--conversation', 'pipe']],

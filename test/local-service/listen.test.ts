@@ -6,6 +6,7 @@ import type { Send } from '../../src/http/message.ts';
 import { bodyChunks } from '../../src/http/request-progress.ts';
 import { listenOnLoopback, type ServiceListener } from '../../src/local-service/listen.ts';
 import { openLocalService } from '../../src/local-service/open-local-service.ts';
+import { textResponse } from '../../src/local-service/responses.ts';
 import { rawClient } from '../support/raw-client.ts';
 import { folder } from '../support/svc.ts';
 
@@ -286,6 +287,18 @@ describe('closing', () => {
     expect(await client.closed).toMatch(/^HTTP\/1.1 200 .*given/s);
     await end;
     expect(await idle.closed).toBe('');
+  });
+
+  it('lets a client read the rest of a large response', async () => {
+    const body = Buffer.alloc(32 * 1024 * 1024, 'x');
+    const { port, close } = await listening({ closeMs: 60_000 }, async () => textResponse(200, body, 'text/plain'));
+    const client = await rawClient(port, request('', { line: 'GET /x' }));
+    await client.until(/xx/);
+    client.socket.pause();
+    const end = close();
+    client.socket.resume();
+    expect((await client.closed).split('\r\n\r\n')[1]).toHaveLength(body.length);
+    await end;
   });
 
   it('ends a stream that does not finish with an error event', async () => {

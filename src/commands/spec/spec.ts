@@ -54,9 +54,9 @@ async function printSkeleton(
 ): Promise<void> {
   if (getStringFlag(flags, 'skeleton') === 'all') {
     const format = requestedFormat('document', flags);
-    // A body of trajectories is read in a stream, and only as JSON.
-    const isJsonOnly = typeof operation.arguments?.as === 'object';
-    if (format === 'yaml' || (format === undefined && !isJsonOnly)) await stdout.write(commentedYaml(operation));
+    // A job with its trajectories is usually too large for YAML, which is read whole.
+    const isUsuallyLarge = typeof operation.arguments?.as === 'object';
+    if (format === 'yaml' || (format === undefined && !isUsuallyLarge)) await stdout.write(commentedYaml(operation));
     else if (format === undefined) await stdout.write(commentedJson(operation));
     else await printResult({ ...resultOf(bodySkeleton(operation.body)), isIndented: true }, output);
     return;

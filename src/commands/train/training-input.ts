@@ -21,7 +21,7 @@ export interface TrainingInput {
 
 /** Builds the draft of a training job and opens its files; reads a whole body that can be read again. Throws as buildBody and openTextSource do. */
 export async function gatherTrainingInput(
-  { input, buildOptions }: TrainingRequest,
+  { input, buildOptions, timeoutMs }: TrainingRequest,
   flags: TrainingFlags,
   sources: TrajectorySources,
   context: Context,
@@ -29,7 +29,7 @@ export async function gatherTrainingInput(
   const { runtime, signal, report } = context;
   let trainingBody: TrainingBody | undefined;
   let whole: LabeledBytes | undefined;
-  const reader = createInputReader(runtime, signal, report.note);
+  const reader = createInputReader(runtime, signal, report.note, timeoutMs);
   const inputs = {
     ...reader,
     whole: async (path?: string) => {

@@ -31,17 +31,17 @@ export function createTrajectorySources(
   const opened: TextSource[] = [];
   const timers: (() => void)[] = [];
   const open: TrajectorySources['open'] = async (path) => {
-    if (path !== undefined && isYamlFile(path))
-      throw new Failure('body', `${path}: trajectories are JSON, not YAML`, {
-        hint: 'convert the file to JSON; only the body of svc train -f may be YAML',
-        applied: 'no',
-      });
     const { signal, cancel } = limitInputTime(path ?? 'stdin', interruption, runtime, timeoutMs);
     timers.push(cancel);
     const stdin = (): AsyncIterable<Uint8Array> =>
       path === undefined ? readStdinChunksWithNotice(runtime, signal, report.note) : readStdinChunks(runtime, signal);
     const source = await openTextSource(path ?? '-', { cwd: runtime.cwd, stdin, spool, signal });
     opened.push(source);
+    if (isYamlFile(source.label))
+      throw new Failure('body', `${source.label}: trajectories are JSON, not YAML`, {
+        hint: `convert the file to JSON; if it is a whole body, run: svc train -f ${source.label}`,
+        applied: 'no',
+      });
     return source;
   };
   return {
