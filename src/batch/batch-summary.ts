@@ -30,6 +30,8 @@ export interface BatchEnding {
   readonly abortReason: unknown;
   /** The output is a checkpoint. */
   readonly isResumable: boolean;
+  /** Requests are idempotent: a resumed run sends lines that failed after they were applied again. */
+  readonly isIdempotent: boolean;
 }
 
 /** The failure of a batch as a whole; undefined where every line succeeded. */
@@ -39,6 +41,7 @@ export function batchFailure({
   stopReason,
   abortReason,
   isResumable,
+  isIdempotent,
 }: BatchEnding): Failure | undefined {
   const { done, failed, unknown, unsent } = tally.byStatus;
   const interruption = abortReason instanceof InterruptedError ? abortReason : undefined;
@@ -51,7 +54,9 @@ export function batchFailure({
     {
       applied: unknown > 0 ? 'unknown' : done > 0 ? 'yes' : 'no',
       isBatch: true,
-      hint: [...(unknown > 0 ? [unknownLinesHint(tally)] : []), nextStepHint(unknown > 0, isResumable)].join('; '),
+      hint: [...(unknown > 0 ? [unknownLinesHint(tally)] : []), nextStepHint(tally, isResumable, isIdempotent)].join(
+        '; ',
+      ),
     },
   );
 }
@@ -78,9 +83,11 @@ function unknownLinesHint({ unknownLines }: BatchCounts): string {
   return `lines that may have been applied: ${formatLineRanges(unknownLines)}`;
 }
 
-function nextStepHint(hasUnknown: boolean, isResumable: boolean): string {
+function nextStepHint({ byStatus, unresolvedLines }: BatchCounts, isResumable: boolean, isIdempotent: boolean): string {
+  const { failed, unknown, unsent } = byStatus;
   if (!isResumable) return 'write the results to a file with -o, so that the batch can be resumed';
-  return hasUnknown
-    ? '--resume --retry-unknown sends them again'
-    : '--resume sends lines without a result, and failed lines that were not applied';
+  if (unknown > 0) return '--resume --retry-unknown sends them again';
+  if (!isIdempotent && unsent === 0 && failed === unresolvedLines)
+    return 'the failed lines were applied, so --resume does not send them again';
+  return '--resume sends lines without a result, and failed lines that were not applied';
 }

@@ -1,3 +1,4 @@
+import { isIdempotent } from '../client/idempotency.ts';
 import { InterruptedError, toFailure } from '../errors.ts';
 import { countLine, createBatchCounts, formatBatchProgress, totalLines } from './batch-counts.ts';
 import type { BatchInput } from './batch-input.ts';
@@ -147,6 +148,7 @@ export async function runLines(input: BatchInput, options: BatchOptions, job: Ba
     stopReason,
     abortReason: signal.reason ?? interruption,
     isResumable: resultStore.isResumable,
+    isIdempotent: isIdempotent(job.operation.effect),
   });
   if (failure) throw failure;
   await context.report.note(summary);

@@ -152,7 +152,10 @@ function toUsageFailure({ code, message }: CommanderError, command: Command): Fa
   if (code === 'commander.optionMissingArgument') return usageFailure(`${flag.split(' ')[0]} needs a value`, hint);
   const { argument } = command;
   const term = argument ? usageTerm(argument) : '';
-  if (code === 'commander.missingArgument') return usageFailure(`${name} needs ${term}`, `write: ${name} ${term}`);
+  if (code === 'commander.missingArgument') {
+    const choices = argument?.choices ? `; choose one of ${argument.choices.join(', ')}` : '';
+    return usageFailure(`${name} needs ${term}`, `write: ${name} ${term}${choices}`);
+  }
   if (code === 'commander.excessArguments') {
     return usageFailure(`too many arguments for ${name}`, `write: ${[name, term].join(' ').trim()}`);
   }

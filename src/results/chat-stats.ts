@@ -38,8 +38,11 @@ export function chatStats(response: JsonNode, { totalMs, firstChunkMs, attempts 
 /** The figures in one line. */
 export function formatChatStats(stats: ChatStats): string {
   const { prompt_tokens, completion_tokens, first_token_ms, tokens_per_second, ms, retries } = stats;
+  const hasUsage = prompt_tokens !== null || completion_tokens !== null;
   return [
-    `${prompt_tokens ?? '?'} ${prompt_tokens === 1 ? 'token' : 'tokens'} in, ${completion_tokens ?? '?'} out`,
+    hasUsage
+      ? `${prompt_tokens ?? '?'} ${prompt_tokens === 1 ? 'token' : 'tokens'} in, ${completion_tokens ?? '?'} out`
+      : 'tokens unknown (the response has no usage)',
     ...(first_token_ms === null ? [] : [`first token after ${(first_token_ms / 1000).toFixed(2)} s`]),
     ...(tokens_per_second === null ? [] : [`${tokens_per_second} tokens/s`]),
     `${(ms / 1000).toFixed(2)} s`,

@@ -88,6 +88,15 @@ describe('expectations', () => {
     expect(await ask(completion('x'), flags)).toMatchObject({ code, bodies: [] });
   });
 
+  it('of a batch that is resumable: says that the failed lines are not sent again', async () => {
+    const cwd = folder();
+    writeFileSync(join(cwd, 'in.jsonl'), '{"messages":[{"role":"user","content":"x"}]}\n');
+    const flags = ['--batch', 'in.jsonl', '--expect-text', '^Yes', '-o', 'out.jsonl'];
+    const { code, stderr } = await ask([completion('No')], flags, cwd);
+    expect(code).toBe(10);
+    expect(stderr).toContain('the failed lines were applied, so --resume does not send them again');
+  });
+
   it('hold per line of a batch, and JUnit is read by another parser', async () => {
     const cwd = folder();
     writeFileSync(

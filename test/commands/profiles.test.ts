@@ -32,6 +32,16 @@ const chat = ['chat', 'x', '--no-stdin', '-q'];
 const stored = (cwd: string) => JSON.parse(readFileSync(join(cwd, 'config', 'config.json'), 'utf8'));
 
 describe('svc auth', () => {
+  it('login warns about an empty password, and never removes what the profile has', async () => {
+    const cwd = folder();
+    const login = ['auth', 'login', '--username', 'u', '--password-stdin', '--no-verify'];
+    const set = ['--base-url', 'https://svc.test', '--project-id', 'a/b'];
+    const empty = await svc([...login, ...set], { cwd, stdin: '' });
+    expect(empty).toMatchObject({ code: 0, stderr: expect.stringContaining('the password is empty') });
+    expect((await svc([...login, '--project-id', ''], { cwd, stdin: 'p' })).code).toBe(2);
+    expect(stored(cwd).profiles.default).toMatchObject({ project_id: 'a/b', password: '' });
+  });
+
   it('login stores what stdin and files give, less one final newline, for the origins of now', async () => {
     const cwd = folder();
     writeFileSync(join(cwd, 'pw'), 'pass word\n');
@@ -229,7 +239,8 @@ describe('svc profile', () => {
     await svc(['profile', 'set', 'a.b-c_1', '--model='], { cwd });
     expect(stored(cwd).profiles['a.b-c_1'].model).toBeUndefined();
     expect((await svc(['profile', 'remove', 'b'], { cwd, stdin: '' })).code).toBe(2);
-    expect((await svc(['profile', 'remove', 'b', '--yes'], { cwd })).code).toBe(0);
+    const removed = await svc(['profile', 'remove', 'b', '--yes'], { cwd });
+    expect(removed).toMatchObject({ code: 0, stderr: expect.stringContaining('in use; svc now uses "default"') });
     expect(stored(cwd)).toMatchObject({ profiles: { 'a.b-c_1': {} } });
     expect(stored(cwd).current).toBeUndefined();
   });

@@ -168,6 +168,13 @@ describe('a service that is down', () => {
     expect(stderr).toMatch(/^svc: warning: the call was not recorded: .*connection refused/);
   });
 
+  it('says that the call is kept in the spool', async () => {
+    const flags = ['--base-url', 'http://127.0.0.1:9', '--retries', '0', '--spool'];
+    const { code, stderr } = await callRun(['sh', '-c', 'exit 7'], flags, { env: login });
+    expect(code).toBe(7);
+    expect(stderr).toContain('(it is kept in the spool; to send it, run: svc call flush)');
+  });
+
   it('keeps the command from running with --require', async () => {
     const cwd = folder();
     const { code } = await callRun(

@@ -1,4 +1,4 @@
-import { readFileSync, statSync } from 'node:fs';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { rawServer } from '../support/raw-server.ts';
@@ -42,6 +42,7 @@ describe.skipIf(!hasTerminal)('an interactive chat (skipped where `script` of ut
     const { env, asked } = await chatServer((number) => `response ${number}.`);
     const cwd = folder();
     const pasted = 'x'.repeat(10_000);
+    writeFileSync(join(cwd, 'notes.txt'), 'my notes');
     const { code, screen } = await runOnTerminal(['chat', '-s', 'Be brief'], {
       env,
       cwd,
@@ -56,7 +57,8 @@ describe.skipIf(!hasTerminal)('an interactive chat (skipped where `script` of ut
         ['second', '\r'],
         ['response 5.', '/stats\r'],
         ['tokens', '/save talk.json\r'],
-        ['saved', `drop${CTRL_C}`],
+        ['saved', '/save notes.txt\r'],
+        ['was not replaced', `drop${CTRL_C}`],
         ['^C', CTRL_D],
       ],
     });

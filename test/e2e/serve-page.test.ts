@@ -177,6 +177,7 @@ describe.skipIf(!executablePath)('the page in a browser', { timeout: 120_000 }, 
 
     await page.locator('#search').fill('GRANDCHILD');
     await page.locator('#list > li').filter({ hasText: 'later' }).waitFor({ state: 'detached' });
+    await page.locator('#list > li').first().waitFor();
     expect(await page.locator('#list > li').count()).toBe(1);
     const download = page.waitForEvent('download');
     await page.locator('#export').click();

@@ -16,7 +16,8 @@ export async function attachmentPart(path: string, { inputs }: Pick<BodyDependen
   if (image) return writeJson({ type: 'image_url', image_url: { url: `data:image/${image};base64,${data}` } });
   if (audio) return writeJson({ type: 'input_audio', input_audio: { data, format: audio } });
   const text = bytes.toString();
-  if (bytes.length === 0 || text.includes('\0') || !Buffer.from(text).equals(bytes))
+  if (bytes.length === 0) throw usageFailure(`--attach: ${path} is empty`, 'attach a file with content');
+  if (text.includes('\0') || !Buffer.from(text).equals(bytes))
     throw usageFailure(
       `--attach: ${path} is not an image, audio or UTF-8 text`,
       'use PNG, JPEG, GIF, WebP, WAV, MP3 or text',

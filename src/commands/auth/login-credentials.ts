@@ -47,7 +47,7 @@ async function basicCredentials(
   profile: Profile,
   enteredUsername: string | undefined,
   enteredPassword: string | undefined,
-  { runtime }: Context,
+  { runtime, report }: Context,
 ): Promise<Profile> {
   const username = enteredUsername ?? profile.username;
   if (!username) throw usageFailure('a password needs a user name', 'add --username');
@@ -55,6 +55,8 @@ async function basicCredentials(
     enteredPassword ??
     (await promptSecret(runtime, `Password of ${username}: `, 'pass --password-stdin or --password-file'));
   basicAuthorization(username, password);
+  // Basic authentication allows it; an unset CI secret looks the same.
+  if (password === '') await report.warn('the password is empty');
   return { username, password, basic_origins: profileOrigins(profile, ['trace']) };
 }
 

@@ -16,6 +16,7 @@ import { profileStorePath, readProfiles } from '../../config/read-profiles.ts';
 import { profileOrigins } from '../../config/select-profile.ts';
 import { updateProfiles } from '../../config/update-profiles.ts';
 import type { Context } from '../../context.ts';
+import { usageFailure } from '../../errors.ts';
 import { getBooleanFlag, getStringFlag } from '../../flag.ts';
 import { readLoginCredentials } from './login-credentials.ts';
 import { verifyCredentials } from './verify-credentials.ts';
@@ -31,7 +32,9 @@ export const runAuthLogin: RunCommand = async ({ flags }, context) => {
   const name = parseProfileName(
     getStringFlag(flags, 'profile') || runtime.env.SVC_PROFILE || current || DEFAULT_PROFILE_NAME,
   );
-  const settings = await withBaseUrl(profileNamed(stored, name), readProfileChanges(flags, runtime.cwd), context);
+  const changes = readProfileChanges(flags, runtime.cwd);
+  requireValues(changes, name);
+  const settings = await withBaseUrl(profileNamed(stored, name), changes, context);
   const entered = await readLoginCredentials(applyProfileChanges(profileNamed(stored, name), settings), flags, context);
   if (getBooleanFlag(flags, 'verify') !== false) {
     const verifiable = replaceCredentials(applyProfileChanges(profileNamed(stored, name), settings), entered);
@@ -57,6 +60,14 @@ export const runAuthLogin: RunCommand = async ({ flags }, context) => {
     await report.warn(`credential_command of profile "${name}" takes precedence over the stored credentials`);
   await report.note(`stored in profile "${name}" in ${profileStorePath(configDirectory(runtime))}`);
 };
+
+// An unset variable of a CI job must not remove what the profile has.
+function requireValues(changes: ProfileChanges, profile: string): void {
+  const empty = Object.keys(changes).find((name) => changes[name] === '');
+  if (empty === undefined) return;
+  const flag = `--${empty.replaceAll('_', '-')}`;
+  throw usageFailure(`${flag} is empty`, `to remove the value, run: svc profile set ${profile} ${flag} ''`);
+}
 
 async function withBaseUrl(profile: Profile, settings: ProfileChanges, { runtime }: Context): Promise<ProfileChanges> {
   if (profileOrigins(applyProfileChanges(profile, settings), ['trace', 'chat', 'train']).length > 0) return settings;

@@ -156,7 +156,11 @@ async function recordCall(
   const directory = spoolDirectory(dataDirectory(context.runtime));
   const file = spool && (await spoolCall(directory, record.id, traceTarget(settings.destination), body));
   if (spool === 'only') return;
-  await sendBody(callStartOperation, Buffer.from(body), settings, context, signal);
+  await sendBody(callStartOperation, Buffer.from(body), settings, context, signal).catch((error: unknown) => {
+    if (!file) throw error;
+    const { code, message, facts } = toFailure(error);
+    throw new Failure(code, message, { ...facts, hint: 'it is kept in the spool; to send it, run: svc call flush' });
+  });
   if (file) await rm(file, { force: true });
 }
 

@@ -6,10 +6,13 @@ import { missingBaseUrl } from '../../client/destination.ts';
 import { prepareRequest } from '../../client/prepared-request.ts';
 import type { Invocation } from '../../command.ts';
 import type { Context } from '../../context.ts';
-import { InterruptedError, toFailure } from '../../errors.ts';
+import { Failure, InterruptedError, toFailure } from '../../errors.ts';
+import { pathExists } from '../../files/file-errors.ts';
 import { writeFileAtomically } from '../../files/file-replacement.ts';
+import { MAX_INPUT_BYTES, readInputFile } from '../../files/read-input.ts';
 import { type FlagValues, getArrayFlag } from '../../flag.ts';
-import { itemsOf, rawText, rootOf } from '../../json/json-node.ts';
+import { itemsOf, kindOf, rawText, rootOf } from '../../json/json-node.ts';
+import { tryParseJson } from '../../json/parse-json.ts';
 import type { Operation } from '../../operations/operation.ts';
 import { ClosedPipeError } from '../../output/writer.ts';
 import { chatStats, formatChatStats } from '../../results/chat-stats.ts';
@@ -104,8 +107,11 @@ export async function runChatSession(
     if (name === 'system' && text !== '') {
       flags.set('system', text);
     } else if (name === 'save' && text !== '') {
-      await writeFileAtomically(resolve(runtime.cwd, text), text, `${rawText(rootOf(messages.doc))}\n`, 0o600);
       const count = Array.from(itemsOf(rootOf(messages.doc))).length;
+      if (count === 0) return report.note('there is nothing to save yet');
+      const path = resolve(runtime.cwd, text);
+      await requireConversationOrNone(path, text, context.signal);
+      await writeFileAtomically(path, text, `${rawText(rootOf(messages.doc))}\n`, 0o600);
       await report.note(`saved ${count} ${count === 1 ? 'message' : 'messages'} to ${text}`);
     } else if (name === 'clear') {
       messages = noMessages;
@@ -148,4 +154,14 @@ function parseMessages(text: string): JsonSource {
   const source = parseJsonSource('the conversation', text);
   if (isIssue(source)) throw new Error(source.message);
   return source;
+}
+
+// A name that was mistyped must not destroy another file.
+async function requireConversationOrNone(path: string, displayPath: string, signal: AbortSignal): Promise<void> {
+  if (!(await pathExists(path))) return;
+  const root = tryParseJson(await readInputFile(path, displayPath, { signal, maxBytes: MAX_INPUT_BYTES }));
+  if (root && kindOf(root) === 'list') return;
+  throw new Failure('local', `${displayPath} is not a saved conversation, and was not replaced`, {
+    hint: 'choose another file name',
+  });
 }

@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer';
 import { resolve } from 'node:path';
 import type { Context } from '../../context.ts';
 import { Failure, usageFailure } from '../../errors.ts';
@@ -28,18 +29,25 @@ export async function openSchemaExpectation(
   }
   const { runtime, report, signal } = context;
   const path = resolve(runtime.cwd, file);
+  const exists = await pathExists(path);
+  const saved = exists ? await readInputFile(path, file, { signal, maxBytes: MAX_INPUT_BYTES }) : Buffer.alloc(0);
+  const root = tryParseJson(saved);
+  const isSchema = root && kindOf(root) === 'object' && kindOf(getMember(root, 'paths') ?? root) === 'list';
+  if (exists && !isSchema && !(isUpdate && saved.length === 0))
+    throw new Failure('local', `${file} is not a saved result of svc feedback schema`, {
+      hint: 'name the file of a saved schema, or a new file with --update',
+      applied: 'no',
+    });
   if (isUpdate)
     return async (doc) => {
       await writeFileAtomically(path, file, `${indentJson(doc)}\n`);
       await report.note(`wrote the schema to ${file} (${payloadTypes(doc).length} paths)`);
     };
-  const updateHint = { hint: `to save the current schema: --expect ${file} --update`, applied: 'no' as const };
-  if (!(await pathExists(path)))
-    throw fileFailure(`read ${file}`, Object.assign(new Error('missing'), { code: 'ENOENT' }), updateHint);
-  const root = tryParseJson(await readInputFile(path, file, { signal, maxBytes: MAX_INPUT_BYTES }));
-  const paths = root && kindOf(root) === 'object' ? getMember(root, 'paths') : undefined;
-  if (!root || !paths || kindOf(paths) !== 'list')
-    throw new Failure('local', `${file} is not a saved result of svc feedback schema`, updateHint);
+  if (!root)
+    throw fileFailure(`read ${file}`, Object.assign(new Error('missing'), { code: 'ENOENT' }), {
+      hint: `to save the current schema: --expect ${file} --update`,
+      applied: 'no',
+    });
   return async (doc) => {
     const drift = schemaDrift(payloadTypes(root.doc), payloadTypes(doc));
     if (drift.length === 0) return;

@@ -1,7 +1,7 @@
 import type { RunCommand } from '../../command.ts';
 import { removeFromKeychain } from '../../config/credentials/keychain.ts';
 import { promptLine } from '../../config/credentials/prompt.ts';
-import { type Profile, parseProfileName } from '../../config/profile.ts';
+import { DEFAULT_PROFILE_NAME, type Profile, parseProfileName } from '../../config/profile.ts';
 import { readProfiles } from '../../config/read-profiles.ts';
 import { updateProfiles } from '../../config/update-profiles.ts';
 import { usageFailure } from '../../errors.ts';
@@ -18,11 +18,14 @@ export const runProfileRemove: RunCommand = async ({ args: [name = ''], flags },
     if (!/^y(es)?$/i.test(answer.trim())) return report.note('nothing was removed');
   }
   let before: Profile = {};
+  let wasInUse = false;
   await updateProfiles(context, ({ current, profiles, ...others }) => {
     const { [name]: removed = {}, ...rest } = profiles;
     before = removed;
+    wasInUse = current === name && name !== DEFAULT_PROFILE_NAME;
     return { ...others, ...(current === undefined || current === name ? {} : { current }), profiles: rest };
   });
   for (const warning of await removeFromKeychain(before, {}, runtime, signal)) await report.warn(warning);
-  await report.note(`removed the profile "${name}"`);
+  const fallback = wasInUse ? `, which was in use; svc now uses "${DEFAULT_PROFILE_NAME}"` : '';
+  await report.note(`removed the profile "${name}"${fallback}`);
 };

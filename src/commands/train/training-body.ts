@@ -28,7 +28,17 @@ export async function readTrainingBody(
   { operation, args, flags }: CommandInput,
   context: Context,
 ): Promise<TrainingBody> {
-  const { content, checks } = checkedBodyContent(source);
+  let hasBytes = false;
+  const observedSource: TextSource = {
+    ...source,
+    readFirst: async function* () {
+      for await (const chunk of source.readFirst()) {
+        hasBytes ||= chunk.length > 0;
+        yield chunk;
+      }
+    },
+  };
+  const { content, checks } = checkedBodyContent(observedSource);
   if (source.isSinglePass) {
     if (args.length > 0 || hasBodyFlags(operation, flags))
       throw usageFailure(
@@ -39,7 +49,7 @@ export async function readTrainingBody(
   }
   const { onBytes, end } = showCheckProgress(content.sources, context, checks.groupCount);
   const fullDigest = await digestChunks(content.readFirst(checks), onBytes).finally(end);
-  if (fullDigest.bytes === 0 && source.label === 'stdin')
+  if (!hasBytes && source.label === 'stdin')
     return {
       envelope: labeledStdin(Buffer.alloc(0)),
       content,
