@@ -63,6 +63,15 @@ export function addResult(statistics: BatchStatistics, facts: ResultFacts): void
   if (message !== undefined && status !== 'unsent') addCause(statistics.causes, causeText(message, httpStatus), facts);
 }
 
+/** The message of a failure, with the first of its issues. */
+export function messageWithIssue(
+  message: string | undefined,
+  issue: { readonly path?: string | undefined; readonly message?: string | undefined } | undefined,
+): string | undefined {
+  if (message === undefined || !issue?.message) return message;
+  return `${message}: ${issue.path ? `${issue.path}: ` : ''}${issue.message}`;
+}
+
 /** Causes with their counts and first lines, the most frequent first. */
 export function sortedCauses({ causes }: BatchStatistics): FailureCause[] {
   return [...causes.values()].sort((left, right) => right.count - left.count);

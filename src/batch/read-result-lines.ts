@@ -1,8 +1,8 @@
 import { createReadStream } from 'node:fs';
 import { unreadableInputFailure } from '../files/read-input.ts';
-import { firstStringMember, getMember, numberMember, rootOf } from '../json/json-node.ts';
+import { firstStringMember, getMember, itemsAt, numberMember, rootOf } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
-import type { ResultFacts } from './batch-statistics.ts';
+import { messageWithIssue, type ResultFacts } from './batch-statistics.ts';
 import { splitLines } from './split-lines.ts';
 
 /** A result line, and where it begins in its file. */
@@ -19,11 +19,16 @@ export async function* readResultLines(path: string, displayPath: string): Async
     for await (const { bytes, offset } of splitLines(createReadStream(path), MAX_RESULT_BYTES)) {
       if (!bytes) continue;
       const root = rootOf(parseJson(bytes));
+      const error = getMember(root, 'error');
+      const [issue] = itemsAt(error, 'issues');
       yield {
         offset,
         line: numberMember(root, 'line') ?? 0,
         httpStatus: numberMember(root, 'status'),
-        message: firstStringMember(getMember(root, 'error'), 'message'),
+        message: messageWithIssue(firstStringMember(error, 'message'), {
+          path: firstStringMember(issue, 'path'),
+          message: firstStringMember(issue, 'message'),
+        }),
         attempts: numberMember(root, 'attempts') ?? 0,
         milliseconds: numberMember(root, 'ms') ?? 0,
         response: getMember(root, 'reply'),

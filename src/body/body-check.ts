@@ -72,7 +72,7 @@ export async function createBodyCheck(operation: Operation, { strict, noCheck }:
 
 /** What to tell a user about a stdin that gave no body. */
 export const stdinMessages = {
-  empty: 'stdin was empty; pipe a JSON object into svc, or use -f body.json',
+  empty: 'stdin was empty; give flags, pipe a JSON object into svc, or use -f body.json',
   unread: 'stdin was not read because flags were given; add -f - to read it',
 } as const;
 

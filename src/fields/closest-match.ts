@@ -2,7 +2,8 @@
 export function closestMatch(word: string, candidates: Iterable<string>): string | undefined {
   const normalized = normalizeName(word);
   let best: string | undefined;
-  // At most a third of the letters may differ, so that short words do not match each other.
+  // At most a third of the letters may differ, and a single letter is no misspelling, so that short words do not match each other.
+  if (normalized.length < 2) return undefined;
   let minDistance = Math.floor(Math.max(normalized.length, 3) / 3) + 1;
   for (const candidate of candidates) {
     const distance = editDistance(normalized, normalizeName(candidate), minDistance);

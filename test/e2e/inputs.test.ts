@@ -156,7 +156,7 @@ describe('stdin that flags leave alone', () => {
     expect({ code, stderr }).toEqual({
       code: 3,
       stderr:
-        'svc: the body is invalid; nothing was sent\n  stdin:1:1 messages: is required\n  stdin was empty; pipe a JSON object into svc, or use -f body.json\n',
+        'svc: the body is invalid; nothing was sent\n  stdin:1:1 messages: is required\n  stdin was empty; give flags, pipe a JSON object into svc, or use -f body.json\n',
     });
   });
 
