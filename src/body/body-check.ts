@@ -85,14 +85,19 @@ export function invalidBodyFailure(issues: readonly Issue[], more = 0, hint?: st
 
 function findingToIssue(draft: Draft, finding: Finding, operation: Operation): Issue {
   const { path, code, message, flagMessage } = finding;
-  const { source } = originInDraft(draft, path);
+  const { source, label } = originInDraft(draft, path);
   const suffix =
     code === 'missing' && finding.level === 'error' ? fillHint(path, operation) : firstOccurrence(draft, finding);
   return {
     path: formatJsonPath(path),
     at: locationInDraft(draft, path),
-    message: (source ? message : (flagMessage ?? message)) + suffix,
+    message: (source ? message : (flagMessage ?? message)) + suffix + (source ? '' : jsonHint(label, code)),
   };
+}
+
+// `--set x=1` is a string; only `:=` is JSON.
+function jsonHint(label: string, code: Finding['code']): string {
+  return code === 'invalid' && label.startsWith('--set ') ? `; for a value of JSON write ${label}:=...` : '';
 }
 
 // Where else svc would take a missing value from.

@@ -181,8 +181,10 @@ function commanderOptions(flag: Flag): Option[] {
       return [new Option(on), new Option(off)];
     case 'optional':
       return [new Option(`${on} [value]`)];
-    case 'value':
-      return [new Option(`${on} ${flag.value}`)];
+    case 'value': {
+      const option = new Option(`${on} ${flag.value}`);
+      return [flag.isOnce ? option.argParser(onlyValue(flag)) : option];
+    }
     case 'values':
       // A collector: a variadic option would take the arguments after it.
       return [new Option(`${on} ${flag.value}`).argParser(appendValue)];
@@ -199,6 +201,13 @@ function readFlagValues(program: Program, flags: readonly Flag[]): FlagValues {
     values.set(flag.name, flag.takes === 'optional' && value === '' ? true : value);
   }
   return values;
+}
+
+function onlyValue({ name }: Flag): (value: string, before: string | undefined) => string {
+  return (value, before) => {
+    if (before === undefined) return value;
+    throw usageFailure(`--${name} was given twice: ${before} and ${value}`, 'give it once');
+  };
 }
 
 function appendValue(value: string, before: readonly string[] | undefined): readonly string[] {

@@ -108,7 +108,7 @@ export function operationFlags(operation: Operation): Flag[] {
       '<file>',
       BODY_GROUP,
       'Body to send: a JSON object, or YAML in a .yaml file; flags change it; - is stdin',
-      { short: 'f' },
+      { short: 'f', isOnce: true },
     ),
     repeatableFlag(
       'set',
