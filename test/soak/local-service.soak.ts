@@ -9,7 +9,7 @@ import { type Served, serve } from '../support/process.ts';
 import { folder } from '../support/svc.ts';
 import { modelId } from '../support/trajectories.ts';
 
-// The kills of each store; `npm run test:soak -- local-service` takes about five minutes with the default.
+// The kills of each store; `npm run test:soak -- local-service` takes about three minutes with the default.
 const KILLS = Number(process.env.SVC_SOAK_KILLS ?? 80);
 const SERVICES = 2;
 const CLIENTS = 8;
