@@ -2,6 +2,8 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { brotliCompressSync, constants } from 'node:zlib';
 import { build } from 'esbuild';
+import parserWithSimd from 'undici/lib/llhttp/llhttp_simd-wasm.js';
+import parser from 'undici/lib/llhttp/llhttp-wasm.js';
 import { layered } from './layers.js';
 import { noticesOf } from './notices.js';
 import { standIns } from './stand-ins.js';
@@ -44,6 +46,8 @@ writeFileSync(
     params: { [constants.BROTLI_PARAM_LGWIN]: 24 },
   }),
 );
+writeFileSync(`${dist}/llhttp.wasm`, parser);
+writeFileSync(`${dist}/llhttp_simd.wasm`, parserWithSimd);
 trimSourceMaps(dist);
 // What the local service serves to browsers.
 await build({

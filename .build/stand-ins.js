@@ -10,6 +10,9 @@ const unused = [
   { path: /\/client-h2\.js$|\/fetch\/body\.js$|^node:http$/, importer: /\/undici\// },
 ];
 
+// The HTTP parser in WebAssembly, in two builds of which a process needs one. As text in a program they would be parsed each time.
+const httpParser = /\/undici\/lib\/llhttp\/(llhttp.*)-wasm\.js$/;
+
 const names = new RegExp(`^(node:.*|${builtinModules.join('|')})$`);
 
 // Assertions that hold need no library.
@@ -29,9 +32,16 @@ export const standIns = {
     onResolve({ filter: /.*/ }, ({ path, importer, kind }) => {
       const isUnused = unused.some((one) => one.path.test(path) && one.importer.test(importer));
       if (isUnused) return { path, namespace: 'unused' };
+      if (/\.wasm$/.test(path)) return { path, namespace: 'wasm' };
       if (!names.test(path) || kind === 'dynamic-import') return undefined;
       return { path: path.replace(/^node:/, ''), namespace: kind === 'import-statement' ? 'node' : 'required' };
     });
+    onLoad({ filter: httpParser }, ({ path }) => ({
+      contents: `module.exports = require('${httpParser.exec(path)[1]}.wasm').bytes`,
+    }));
+    onLoad({ filter: /.*/, namespace: 'wasm' }, ({ path }) => ({
+      contents: `export const bytes = ${builtin('fs')}.readFileSync(new URL('./${path}', import.meta.url))`,
+    }));
     onLoad({ filter: /.*/, namespace: 'unused' }, () => ({ contents: 'module.exports = {}' }));
     onLoad({ filter: /.*/, namespace: 'required' }, ({ path }) => ({
       contents: path === 'assert' ? assertion : `module.exports = ${builtin(path)}`,
