@@ -17,7 +17,7 @@ export async function collectBody(
   maxBytes: number,
   expectedBytes = 0,
 ): Promise<Buffer> {
-  let bytes: Buffer = Buffer.allocUnsafeSlow(Math.min(expectedBytes || INITIAL_BUFFER_BYTES, maxBytes));
+  let bytes: Buffer = Buffer.allocUnsafe(Math.min(expectedBytes || INITIAL_BUFFER_BYTES, maxBytes));
   let length = 0;
   for await (const chunk of body) {
     const needed = length + chunk.length;

@@ -1,10 +1,16 @@
 /** Header names and values in the order they are sent; names as written. */
 export type Headers = readonly (readonly [name: string, value: string])[];
 
-/** A body: bytes, or pieces of them with their total length where it is known. `pieces` may be asked for once. */
-export type RequestBody =
-  | Uint8Array
-  | { readonly length: number | undefined; readonly chunks: () => AsyncIterable<Uint8Array> };
+/** A body: bytes, or a stream of them. */
+export type RequestBody = Uint8Array | StreamedBody;
+
+/** Chunks of a body with their total length where it is known. It can be read once. */
+export interface StreamedBody {
+  readonly length: number | undefined;
+  readonly chunks: () => AsyncIterable<Uint8Array>;
+  /** Of a small body, which is read at once sooner than chunk by chunk. */
+  readonly whole?: () => Promise<Uint8Array>;
+}
 
 /** A request of one HTTP exchange. `url` is absolute. */
 export interface Request {

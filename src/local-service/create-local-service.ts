@@ -9,6 +9,7 @@ import { operationRoute } from './operation-route.ts';
 import { pageRoutes } from './page-routes.ts';
 import { IncompleteBody } from './request-body.ts';
 import { createRequestMetrics, type RequestMetrics } from './request-metrics.ts';
+import { requestPath } from './request-path.ts';
 import { withRequestSummaries } from './request-summary.ts';
 import type { ServiceContext, ServiceRoute } from './service-context.ts';
 import { healthRoute, metricsRoute } from './status-routes.ts';
@@ -27,7 +28,7 @@ export function createLocalService(context: ServiceContext, credentials: Accepte
   const routes = createRoutes(context, metrics);
   const send: Send = async (request) => {
     request.onBodySent?.();
-    const route = routes.get(new URL(request.url).pathname);
+    const route = routes.get(requestPath(request));
     const id = uuidV7(context.now(), context.randomBytes(10));
     const response = await handleRequest(request, route, credentials).catch((error) => {
       // An aborted request gets no response, as on the network.

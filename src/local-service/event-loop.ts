@@ -9,6 +9,15 @@ export async function yieldToEventLoop(signal: AbortSignal | undefined): Promise
   signal?.throwIfAborted();
 }
 
+// Shorter than what a turn of the event loop takes.
+const MAX_UNINTERRUPTED_BYTES = 16 * 1024;
+
+/** Lets others have their turn after work on so many bytes, where that took a while. Throws as yieldToEventLoop does. */
+export async function yieldAfterWork(bytes: number, signal: AbortSignal | undefined): Promise<void> {
+  if (bytes > MAX_UNINTERRUPTED_BYTES) return yieldToEventLoop(signal);
+  signal?.throwIfAborted();
+}
+
 /** The same values, with turns for others every so often: what comes from memory would never let them have any. */
 export async function* withPeriodicYields<T>(
   values: AsyncIterable<T> | Iterable<T>,

@@ -5,6 +5,7 @@ import { allOperations } from '../operations/all-operations.ts';
 import { yieldToEventLoop } from './event-loop.ts';
 import { type FaultRule, matchesFaultRule } from './fault-rule.ts';
 import { HttpError, httpErrorResponse } from './http-error.ts';
+import { requestPath } from './request-path.ts';
 
 /** Thrown instead of a response: the connection is reset, as by a server that crashes. */
 export class ConnectionResetError extends Error {
@@ -31,7 +32,7 @@ interface RuleState {
 export function withFaults(rules: readonly FaultRule[], clock: FaultClock): Middleware {
   const states = rules.map((): RuleState => ({ matched: 0, windowStart: Number.NEGATIVE_INFINITY, windowCount: 0 }));
   return (next) => async (request) => {
-    const path = new URL(request.url).pathname;
+    const path = requestPath(request);
     const operation = allOperations.find((candidate) => candidate.path === path);
     if (!operation) return next(request);
     let chosen: { readonly rule: FaultRule; readonly retryAfter: string | undefined } | undefined;

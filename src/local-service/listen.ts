@@ -1,10 +1,9 @@
-import { setMaxListeners } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { Failure } from '../errors.ts';
 import { errorCode } from '../files/file-errors.ts';
 import type { Send } from '../http/message.ts';
 import type { StartTimer } from '../http/time-limits.ts';
-import { expectsContinue, forbiddenReason, receiveRequest } from './incoming-request.ts';
+import { expectsContinue, forbiddenReason, type OnShutdown, receiveRequest } from './incoming-request.ts';
 import { ConnectionResetError } from './inject-faults.ts';
 import { serviceLimits } from './limits.ts';
 import { writeResponse } from './outgoing-response.ts';
@@ -58,21 +57,21 @@ export async function listenOnLoopback(
     connectionsCheckingInterval: Math.min(timeouts.headMs, 5000),
   });
   server.maxConnections = serviceLimits.connections;
-  const shutdown = new AbortController();
-  // Every request in flight adds listeners.
-  setMaxListeners(0, shutdown.signal);
-  const inFlight = new Set<Promise<void>>();
+  // Every request in flight adds some.
+  const shutdownCallbacks = new Set<() => void>();
+  const onShutdown: OnShutdown = (callback) => {
+    shutdownCallbacks.add(callback);
+    return () => shutdownCallbacks.delete(callback);
+  };
+  const inFlight = new Set<ServerResponse>();
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
-    const closed = new Promise<void>((resolve) => void response.once('close', resolve));
-    inFlight.add(closed);
+    inFlight.add(response);
     const stopWatching = watchBodyRate(request, timeouts.bodyMs, after);
-    closed.then(() => {
-      inFlight.delete(closed);
+    response.once('close', () => {
+      inFlight.delete(response);
       stopWatching();
     });
-    request.setTimeout(timeouts.bodyMs);
-    request.once('end', () => request.setTimeout(0));
-    handleConnection(send, request, response, shutdown.signal).catch((error) => {
+    handleConnection(send, request, response, onShutdown).catch((error) => {
       if (error instanceof ConnectionResetError) request.socket.resetAndDestroy();
       else if (!response.writableEnded) response.destroy();
     });
@@ -82,14 +81,19 @@ export async function listenOnLoopback(
   await bindPort(server, port);
   const address = server.address();
   const boundPort = typeof address === 'object' && address ? address.port : port;
-  const settleWithin = (limitMs: number): Promise<unknown> =>
-    Promise.race([Promise.all(inFlight), new Promise<void>((resolve) => after(limitMs, resolve))]);
+  const settleWithin = (limitMs: number): Promise<unknown> => {
+    const closed = Array.from(
+      inFlight,
+      (response) => new Promise<void>((resolve) => void response.once('close', resolve)),
+    );
+    return Promise.race([Promise.all(closed), new Promise<void>((resolve) => after(limitMs, resolve))]);
+  };
   return {
     url: `http://127.0.0.1:${boundPort}`,
     close: async () => {
       const closed = new Promise<void>((resolve) => void server.close(() => resolve()));
       await settleWithin(timeouts.closeMs);
-      shutdown.abort(new Error('the service was stopped'));
+      for (const callback of shutdownCallbacks) callback();
       await settleWithin(Math.max(timeouts.closeMs, MIN_LAST_WRITES_MS));
       server.closeAllConnections();
       await closed;
@@ -113,16 +117,16 @@ async function handleConnection(
   send: Send,
   request: IncomingMessage,
   response: ServerResponse,
-  shutdown: AbortSignal,
+  onShutdown: OnShutdown,
 ): Promise<void> {
-  const received = receiveRequest(request, response, shutdown);
+  const received = receiveRequest(request, response, onShutdown);
   if (!received) {
     const invalid = jsonResponse(400, { detail: 'the request target is not a valid URL' });
-    return writeResponse(invalid, request, response, shutdown);
+    return writeResponse(invalid, request, response, onShutdown);
   }
   const forbidden = forbiddenReason(received);
   const answer = forbidden ? jsonResponse(forbidden.status, { detail: forbidden.detail }) : await send(received);
-  await writeResponse(answer, request, response, shutdown);
+  await writeResponse(answer, request, response, onShutdown);
 }
 
 /**

@@ -2,7 +2,7 @@ import { createBodyValidator } from '../fields/body-validator.ts';
 import { collectBody } from '../http/collect-body.ts';
 import type { typedOperations } from '../operations/all-operations.ts';
 import type { Operation } from '../operations/operation.ts';
-import { yieldToEventLoop } from './event-loop.ts';
+import { yieldAfterWork } from './event-loop.ts';
 import { handleCallStart } from './handlers/call-start.ts';
 import { handleChat } from './handlers/chat.ts';
 import { handleFeedbackReplace } from './handlers/feedback-replace.ts';
@@ -29,9 +29,10 @@ function withBufferedBody(handler: OperationHandler): (operation: Operation) => 
     const validate = createBodyValidator(operation.body);
     const discard = async (): Promise<void> => {};
     return async (chunks, length, caller, context) => {
-      const body = parseRequestBody(await collectBody(chunks, operation.largestBody, length));
+      const bytes = await collectBody(chunks, operation.largestBody, length);
+      const body = parseRequestBody(bytes);
       if (!('doc' in body)) return { findings: [body], apply: () => invalidBodyResponse([body], operation), discard };
-      await yieldToEventLoop(caller.signal);
+      await yieldAfterWork(bytes.length, caller.signal);
       return { findings: validate(body), apply: () => handler(body, caller, context), discard };
     };
   };

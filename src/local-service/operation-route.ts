@@ -3,7 +3,7 @@ import type { Finding } from '../fields/finding.ts';
 import { getHeader, type Request, type Response } from '../http/message.ts';
 import { formatJsonPath, type JsonPath } from '../json/json-path.ts';
 import type { Operation } from '../operations/operation.ts';
-import { yieldToEventLoop } from './event-loop.ts';
+import { yieldAfterWork } from './event-loop.ts';
 import { HttpError, invalidBodyResponse } from './http-error.ts';
 import { declaredBodyBytes, limitedChunks } from './request-body.ts';
 import type { BodyReceiver, ServiceContext, ServiceRoute } from './service-context.ts';
@@ -22,7 +22,7 @@ export function operationRoute(operation: Operation, receive: BodyReceiver, cont
       const received = await receive(chunks, declaredBodyBytes(request), caller, context);
       try {
         const response = validationResponse(received.findings, operation);
-        await yieldToEventLoop(caller.signal);
+        await yieldAfterWork(declaredBodyBytes(request), caller.signal);
         return response ?? (await received.apply());
       } finally {
         await received.discard();

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { getHeader, type Response } from '../http/message.ts';
-import { expectsContinue, unreadChunks } from './incoming-request.ts';
+import { expectsContinue, type OnShutdown, unreadChunks } from './incoming-request.ts';
 
 const MAX_DISCARDED_BYTES = 256 * 1024 * 1024;
 
@@ -16,15 +16,14 @@ export async function writeResponse(
   { status, headers, body, completeBody }: Response,
   request: IncomingMessage,
   response: ServerResponse,
-  shutdown: AbortSignal,
+  onShutdown: OnShutdown,
 ): Promise<void> {
   // The rest of a body that was refused unread would be taken for the next request.
   if (!request.complete) response.setHeader('Connection', 'close');
   response.writeHead(status, headers.flat());
   if (completeBody && request.complete && !response.destroyed) return void response.end(completeBody);
   const isEventStream = getHeader(headers, 'content-type')?.startsWith('text/event-stream');
-  const onShutdown = (): void => void (isEventStream ? response.end(SHUTDOWN_EVENT) : response.destroy());
-  shutdown.addEventListener('abort', onShutdown, { once: true });
+  const withdraw = onShutdown(() => void (isEventStream ? response.end(SHUTDOWN_EVENT) : response.destroy()));
   try {
     for await (const chunk of body) {
       if (response.destroyed || response.writableEnded) return;
@@ -33,7 +32,7 @@ export async function writeResponse(
     await discardUnreadBody(request);
     response.end();
   } finally {
-    shutdown.removeEventListener('abort', onShutdown);
+    withdraw();
   }
 }
 

@@ -9,6 +9,7 @@ import { version } from '../version.ts';
 import { createBodyCopy, tapChunks } from './body-copy.ts';
 import { harEntry } from './har-entry.ts';
 import { redactText } from './redact-chunks.ts';
+import { requestPath } from './request-path.ts';
 
 /** Records exchanges to a file; `close` throws Failure `local` where something could not be written. */
 export interface HarRecorder {
@@ -53,7 +54,7 @@ export async function openHarRecorder(
   await writing;
   return {
     record: (next) => async (request) => {
-      const { pathname } = new URL(request.url);
+      const pathname = requestPath(request);
       if (!isRecorded(pathname)) return next(request);
       const [startedAt, start] = [now(), elapsed()];
       const sent = createBodyCopy(MAX_RECORDED_BODY_BYTES);

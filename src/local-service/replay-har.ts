@@ -13,6 +13,7 @@ import { exchangeKey, generatedValues } from './har-entry.ts';
 import { HttpError, httpErrorResponse } from './http-error.ts';
 import { ConnectionResetError } from './inject-faults.ts';
 import { MAX_RECORDED_BODY_BYTES } from './record-har.ts';
+import { requestPath } from './request-path.ts';
 import { textResponse } from './responses.ts';
 
 /** Answers from a recording. */
@@ -41,7 +42,7 @@ export async function openHarReplay(path: string, credentials: AcceptedCredentia
   const queues = await readEntries(path);
   const missing = new Map<string, number>();
   const respond: Send = async (request) => {
-    const { pathname } = new URL(request.url);
+    const pathname = requestPath(request);
     const operation = allOperations.find((candidate) => candidate.path === pathname);
     if (pathname === '/healthz') return textResponse(200, Buffer.from('{"status":"ok"}'), 'application/json');
     try {

@@ -31,11 +31,21 @@ export class IncompleteBody extends Error {
 export async function* limitedChunks(request: Request, maxBytes: number): AsyncGenerator<Uint8Array> {
   const tooLarge = (): HttpError => new HttpError(413, `the body may have at most ${maxBytes} bytes`);
   if (declaredBodyBytes(request) > maxBytes) throw tooLarge();
+  const whole = await readWholeBody(request);
+  if (whole) return yield whole;
   let length = 0;
   for await (const chunk of withPeriodicYields(receivedChunks(request), request.signal)) {
     length += chunk.length;
     if (length > maxBytes) throw tooLarge();
     yield chunk;
+  }
+}
+
+async function readWholeBody({ body }: Request): Promise<Uint8Array | undefined> {
+  try {
+    return await ('whole' in body ? body.whole?.() : undefined);
+  } catch (error) {
+    throw new IncompleteBody(error);
   }
 }
 

@@ -1,6 +1,7 @@
 import { getHeader, type Middleware } from '../http/message.ts';
 import { notifyBodyEnd } from '../http/notify-body-end.ts';
 import { writeJson } from '../json/write-json.ts';
+import { requestPath } from './request-path.ts';
 
 /** How a request ended. */
 export interface RequestSummary {
@@ -21,9 +22,10 @@ export function withRequestSummaries(onRequest: OnRequest, elapsed: () => number
   return (next) => async (request) => {
     const startedAt = elapsed();
     const onEnd = onRequest();
-    const { method, url } = request;
+    const { method } = request;
+    const path = requestPath(request);
     const end = (status: number, requestId?: string): void =>
-      onEnd({ method, path: new URL(url).pathname, status, durationMs: elapsed() - startedAt, requestId });
+      onEnd({ method, path, status, durationMs: elapsed() - startedAt, requestId });
     try {
       const response = await next(request);
       const requestId = getHeader(response.headers, 'x-request-id');

@@ -35,7 +35,7 @@ export interface Store {
 const BUSY_TIMEOUT_MS = 10_000;
 
 // The write-ahead log is copied into the database when it has grown by this much.
-const CHECKPOINT_BYTES = 4 * 1024 * 1024;
+const CHECKPOINT_BYTES = 16 * 1024 * 1024;
 
 /**
  * Opens the database in a file, creating it (0600, in a 0700 directory) where it does not exist. Throws Failure `local`
