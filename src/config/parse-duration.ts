@@ -7,6 +7,6 @@ export function parseDurationMs(sourceName: string, text: string): number {
   if (milliseconds !== undefined) return milliseconds;
   throw usageFailure(
     `${sourceName} cannot be ${JSON.stringify(text)}`,
-    'write a time like 90s, 2m or 1h, at most 596h',
+    'write a time like 500ms, 90s, 2m or 1h, at most 596h',
   );
 }

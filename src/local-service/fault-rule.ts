@@ -67,6 +67,8 @@ export function parseFaultRule(text: string): FaultRule {
   };
   const effects = [rule.status, rule.cutBytes, rule.reset].filter((effect) => effect !== undefined).length;
   if (effects > 1) throw faultFailure(text, 'a rule has one of status, cut and reset; give --fault again for another');
+  if (rule.retryAfter !== undefined && rule.status === undefined)
+    throw faultFailure(`retry-after=${rule.retryAfter}`, `it needs status= or rate=; ${EXAMPLE}`);
   if (effects === 0 && rule.delayMs === 0) throw faultFailure(text, `add status=, delay=, cut= or reset=; ${EXAMPLE}`);
   return rule;
 }

@@ -168,6 +168,14 @@ describe('a service that is down', () => {
     expect(stderr).toMatch(/^svc: warning: the call was not recorded: .*connection refused/);
   });
 
+  it('says why the service rejected the call', async () => {
+    const detail = [{ loc: ['body', 'start', 'op_name'], msg: 'no such operation', type: 'value_error' }];
+    const { url } = await countingServer(String, (_, response) => answerJson(response, { detail }, 422));
+    const { code, stderr } = await callRun(['true'], ['--base-url', url], { env: login });
+    expect(code).toBe(0);
+    expect(stderr).toContain('returned 422 Unprocessable Entity: --op-name: no such operation');
+  });
+
   it('says that the call is kept in the spool', async () => {
     const flags = ['--base-url', 'http://127.0.0.1:9', '--retries', '0', '--spool'];
     const { code, stderr } = await callRun(['sh', '-c', 'exit 7'], flags, { env: login });

@@ -61,6 +61,7 @@ describe("a user's script against svc serve --fault", () => {
       ['every=3', 'add status='],
       ['status=500,cut=3', 'one of status, cut and reset'],
       ['retries=3', 'retry-after='],
+      ['delay=1s,retry-after=1', 'it needs status= or rate='],
       ['rate=5', 'rate=5/10s'],
     ]) {
       expect(await run(['serve', '--fault', rule ?? ''])).toMatchObject({

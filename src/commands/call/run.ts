@@ -12,6 +12,7 @@ import { Failure, toFailure, usageFailure } from '../../errors.ts';
 import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag } from '../../flag.ts';
 import { writeJson } from '../../json/write-json.ts';
 import { callStartOperation } from '../../operations/call-start.ts';
+import { issueText } from '../../output/failure-text.ts';
 import type { Runtime } from '../../runtime.ts';
 import { createArgumentRedactor } from '../../trace/argument-redactor.ts';
 import { describeSurroundings } from '../../trace/call-attributes.ts';
@@ -184,5 +185,13 @@ function failureOf(action: Promise<void>): Promise<Failure | undefined> {
 async function reportUnsent(failure: Failure | undefined, { report }: Context): Promise<void> {
   if (!failure) return;
   const hint = failure.facts.hint ? ` (${failure.facts.hint})` : '';
-  await report.warn(`the call was not recorded: ${failure.facts.summary ?? failure.message}${hint}`);
+  await report.warn(`the call was not recorded: ${unsentReason(failure)}${hint}`);
+}
+
+// What the service says about a request that it rejected is what the user has to fix.
+function unsentReason({ message, facts: { status, summary, issues = [] } }: Failure): string {
+  if (status === undefined) return summary ?? message;
+  const [issue] = issues;
+  const others = issues.length > 1 ? ` (and ${issues.length - 1} more)` : '';
+  return issue ? `${message}: ${issueText(issue)}${others}` : message;
 }
