@@ -18,6 +18,8 @@ export interface PostgresServer {
 
 const SOCKET_PORT = 5432;
 const MAX_START_ATTEMPTS = 50;
+// The ids of all rows of a long soak.
+const MAX_OUTPUT_BYTES = 256 * 1024 * 1024;
 
 /** Why PostgreSQL cannot be run here, or undefined where it can. */
 export function noPostgres(): string | undefined {
@@ -40,7 +42,10 @@ export async function postgresServer(): Promise<PostgresServer> {
   });
   let server: ChildProcess | undefined;
   const psql = (database: string, sql: string): string =>
-    execFileSync(join(binaries, 'psql'), ['-h', root, '-U', 'svc', '-d', database, '-Atqc', sql], options).toString();
+    execFileSync(join(binaries, 'psql'), ['-h', root, '-U', 'svc', '-d', database, '-Atqc', sql], {
+      ...options,
+      maxBuffer: MAX_OUTPUT_BYTES,
+    }).toString();
   const startOnce = async (): Promise<boolean> => {
     const args = ['-D', data, '-k', root, '-c', 'listen_addresses=', '-c', `port=${SOCKET_PORT}`];
     const child = spawn(join(binaries, 'postgres'), args, { ...options, stdio: 'ignore' });
