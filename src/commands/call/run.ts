@@ -23,6 +23,7 @@ import { createTraceContext, readParent, traceEnvironment } from '../../trace/tr
 import { appendCallLog, type CallEnd, sendExitFeedback } from './record-end.ts';
 
 const DEFAULT_GRACE = '5s';
+const MAX_REASON_CHARS = 400;
 
 // Finds the program on the PATH, and exits with 126 or 127 if it cannot be run. Node itself would abort then.
 const PROCESS_LAUNCHER = '/usr/bin/env';
@@ -193,5 +194,7 @@ function unsentReason({ message, facts: { status, summary, issues = [] } }: Fail
   if (status === undefined) return summary ?? message;
   const [issue] = issues;
   const others = issues.length > 1 ? ` (and ${issues.length - 1} more)` : '';
-  return issue ? `${message}: ${issueText(issue)}${others}` : message;
+  const text = issue ? `${message}: ${issueText(issue)}${others}` : message;
+  // One line, whatever the service says.
+  return text.replace(/\s+/g, ' ').slice(0, MAX_REASON_CHARS);
 }
