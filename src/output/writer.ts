@@ -25,6 +25,13 @@ export class ClosedPipeError extends Error {
   override readonly name = 'ClosedPipe';
 }
 
+/** Waits for a result to be printed. A reader that closes the pipe ends the printing, and not what follows it. */
+export async function ignoreClosedPipe(printing: Promise<void>): Promise<void> {
+  await printing.catch((error: unknown) => {
+    if (!(error instanceof ClosedPipeError)) throw error;
+  });
+}
+
 export interface WriterOptions {
   readonly name: string;
   /** It is stderr: control characters are always escaped, and a closed pipe is ignored. */

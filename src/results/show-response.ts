@@ -5,6 +5,7 @@ import { formatJsonPath } from '../json/json-path.ts';
 import type { JsonDocument } from '../json/parse-json.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { Sink } from '../output/sink.ts';
+import { ignoreClosedPipe } from '../output/writer.ts';
 import {
   chatText,
   choicesByIndex,
@@ -40,8 +41,7 @@ export async function showResponse({ bytes, doc, failure }: ParsedResponse, view
     throw failure;
   }
   if (isChatText(view)) await reportReasoning(doc, context);
-  await printDocument(doc, view);
-  await sink.commit();
+  await ignoreClosedPipe(printDocument(doc, view).then(sink.commit));
   await reportChatEnd(doc, view);
   if (isChatText(view)) for (const warning of omittedPartWarnings(rootOf(doc))) await context.report.warn(warning);
   for (const warning of await responseWarnings(doc, operation)) await context.report.warn(warning);

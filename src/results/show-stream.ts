@@ -4,7 +4,7 @@ import { getMember, type JsonNode, rootOf } from '../json/json-node.ts';
 import { type JsonDocument, parseJson } from '../json/parse-json.ts';
 import type { Reporter } from '../output/reporter.ts';
 import { createSurrogateJoiner } from '../output/surrogate-joiner.ts';
-import type { Writer } from '../output/writer.ts';
+import { ignoreClosedPipe, type Writer } from '../output/writer.ts';
 import {
   choiceHeading,
   choiceIndex,
@@ -59,8 +59,7 @@ export async function showStream(
     throw error;
   }
   const doc = parseJson(merged.toJson());
-  await showRemainder(doc, livePrinter, view);
-  await sink.commit();
+  await ignoreClosedPipe(showRemainder(doc, livePrinter, view).then(sink.commit));
   await reportChatEnd(doc, view);
   if (format !== 'jsonl')
     for (const description of unmerged) {

@@ -74,6 +74,13 @@ export async function svc(args: readonly string[], setting: Setting = {}): Promi
   return { code, stdout: stdout.bytes().toString(), stderr: stderr.bytes().toString(), bytes: stdout.bytes() };
 }
 
+/** A stdout whose reader closed the pipe. */
+export function closedPipe(): Runtime['stdout'] {
+  const write: Writable['_write'] = (_chunk, _encoding, done) =>
+    done(Object.assign(new Error('EPIPE'), { code: 'EPIPE' }));
+  return new Writable({ write });
+}
+
 function stdinOf(given: Setting['stdin']): Runtime['stdin'] {
   if (given === undefined) return Object.assign(Readable.from([]), { isTTY: true });
   return given instanceof Readable ? given : Readable.from([Buffer.from(given)], { objectMode: false });

@@ -4,6 +4,7 @@ import { findCredentialSource } from '../../config/credentials/credential-source
 import { selectProfile } from '../../config/select-profile.ts';
 import { Failure } from '../../errors.ts';
 import { getStringFlag } from '../../flag.ts';
+import { ignoreClosedPipe } from '../../output/writer.ts';
 import { openResultOutput, printResult, resultOf, type StyledText } from '../../results/print-result.ts';
 
 /** Shows which credentials would be used, where they come from and where they may go. Throws Failure `credentials` for none. */
@@ -23,8 +24,8 @@ export const runAuthStatus: RunCommand = async ({ flags }, context) => {
   );
   if (isLocal) lines.push('the embedded service needs no credentials');
   const text = (): StyledText[] => [`profile: ${name}`, ...lines].map((line) => ({ text: `${line}\n` }));
-  await printResult({ ...resultOf({ profile: name, credentials: statuses }), text }, output);
-  await context.stdout.end();
+  const printing = printResult({ ...resultOf({ profile: name, credentials: statuses }), text }, output);
+  await ignoreClosedPipe(printing.then(context.stdout.end));
   if (statuses.length === 0 && !isLocal)
     throw new Failure('credentials', `there are no credentials in the environment or the profile "${name}"`, {
       hint: 'svc auth login',

@@ -7,6 +7,7 @@ import type { Context } from '../../context.ts';
 import { Failure } from '../../errors.ts';
 import { type FlagValues, getBooleanFlag, getStringFlag } from '../../flag.ts';
 import { feedbackSchemaOperation } from '../../operations/feedback-schema.ts';
+import { ignoreClosedPipe } from '../../output/writer.ts';
 import { openResultOutput, printResult, resultOf, type StyledText } from '../../results/print-result.ts';
 import { resolveBaseUrls } from './base-urls.ts';
 import { testConnections } from './connections.ts';
@@ -32,8 +33,7 @@ export const runDoctor: RunCommand = async ({ flags }, context) => {
   const output = await openResultOutput('report', flags, context);
   const doctorReport = await collectReport(flags, context);
   const text = (): StyledText[] => formatDoctorReport(doctorReport, stdout.isTerminal ? stdout.columns : undefined);
-  await printResult({ ...resultOf(reportToJson(doctorReport)), text }, output);
-  await stdout.end();
+  await ignoreClosedPipe(printResult({ ...resultOf(reportToJson(doctorReport)), text }, output).then(stdout.end));
   const worst = worstFinding(doctorReport.findings);
   if (worst?.code) throw new Failure(worst.code, worst.message, { hint: worst.hint, applied: 'no' });
 };

@@ -12,6 +12,7 @@ import { firstStringMember, type JsonNode, rawText, rootOf } from '../../json/js
 import type { JsonDocument } from '../../json/parse-json.ts';
 import { type JsonValue, RawJson } from '../../json/write-json.ts';
 import type { Operation } from '../../operations/operation.ts';
+import { ClosedPipeError } from '../../output/writer.ts';
 import { chatStats, type ExchangeTiming, formatChatStats, tokenCount } from '../../results/chat-stats.ts';
 import { extractBlock } from '../../results/extract-block.ts';
 import { logprobsView } from '../../results/logprobs-view.ts';
@@ -65,11 +66,12 @@ export async function openResponseHooks(
       if (failure) throw failure;
     },
     onEnd: async (error) => {
-      const failure = error === undefined ? undefined : toFailure(error);
+      const isPipeClosed = error instanceof ClosedPipeError;
+      const failure = error === undefined || isPipeClosed ? undefined : toFailure(error);
       const milliseconds = timing?.totalMs ?? runtime.elapsed() - start;
       junit?.add(`svc ${operation.command.join(' ')}`, milliseconds, failure);
       await junit?.save();
-      const isSent = response !== undefined || (failure?.facts.attempts ?? 0) > 0;
+      const isSent = response !== undefined || isPipeClosed || (failure?.facts.attempts ?? 0) > 0;
       if (history === 'off' || !isSent) return;
       const status = failure?.facts.status ?? timing?.status ?? null;
       const url = destination.isLocal ? 'local' : (destination.url?.href ?? '');

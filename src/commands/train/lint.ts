@@ -3,6 +3,7 @@ import type { Context } from '../../context.ts';
 import { Failure, usageFailure } from '../../errors.ts';
 import { getArrayFlag, getStringFlag } from '../../flag.ts';
 import { formatGithubAnnotation } from '../../output/github-annotation.ts';
+import { ignoreClosedPipe } from '../../output/writer.ts';
 import { openResultOutput, printResult, resultOf } from '../../results/print-result.ts';
 import { lintJson } from '../../train/lint/lint-json.ts';
 import { findLintKind, type LintKind, lintKindNames } from '../../train/lint/lint-kinds.ts';
@@ -26,8 +27,8 @@ export const runTrainLint: RunCommand = async ({ args, flags }, context) => {
   if (isAnnotated && getStringFlag(flags, 'error-format') === 'json')
     throw usageFailure('--annotations prints text lines on stderr', 'leave out --error-format json');
   const result = await lintFiles(args, getStringFlag(flags, 'file'), createLinter(path), context);
-  await printResult({ ...resultOf(lintJson(result)), text: () => lintText(result) }, output);
-  await stdout.end();
+  const printing = printResult({ ...resultOf(lintJson(result)), text: () => lintText(result) }, output);
+  await ignoreClosedPipe(printing.then(stdout.end));
   if (isAnnotated) for (const line of annotationLines(result, fatal)) await report.line(line);
   else
     for (const { at, path, message } of result.contractFindings.filter(({ level }) => level === 'warning'))
