@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Send } from '../../src/http/message.ts';
@@ -17,9 +17,15 @@ const completion = (content: string, finish_reason = 'stop') =>
 
 interface Asked extends Result {
   readonly bodies: readonly string[];
+  readonly history: readonly unknown[];
 }
 
-async function ask(response: string | readonly string[], flags: readonly string[], cwd = folder()): Promise<Asked> {
+async function ask(
+  response: string | readonly string[],
+  flags: readonly string[],
+  cwd = folder(),
+  history = '',
+): Promise<Asked> {
   const bodies: string[] = [];
   const responses = typeof response === 'string' ? undefined : [...response];
   let elapsedMs = 0;
@@ -38,7 +44,10 @@ async function ask(response: string | readonly string[], flags: readonly string[
     };
   };
   const args = flags.includes('--batch') ? ['chat', ...flags] : ['chat', 'x', '--no-stdin', ...flags];
-  return { ...(await svc(args, { env, send, cwd, runtime: { elapsed: () => elapsedMs } })), bodies };
+  const setting = { env: { ...env, SVC_HISTORY: history }, send, cwd, runtime: { elapsed: () => elapsedMs } };
+  const result = await svc(args, setting);
+  const records = history ? readFileSync(join(cwd, 'data/requests.jsonl'), 'utf8').trim().split('\n') : [];
+  return { ...result, bodies, history: records.map((record) => JSON.parse(record)) };
 }
 
 describe('expectations', () => {
@@ -148,6 +157,32 @@ describe('expectations', () => {
     expect(JSON.parse(stdout).expectations).toEqual([
       { expect: 'max_latency', value: '1s', passed: false, actual: 'the response took 2.00 s' },
     ]);
+  });
+
+  it.each([
+    [['-o', 'F', '--junit', 'F'], '--output'],
+    [['--conversation', 'F', '--junit', 'F'], '--conversation'],
+    [['--batch', 'F', '-o', 'out', '--junit', 'F'], '--batch'],
+    [['--batch', 'in.jsonl', '-o', 'F', '--junit', './F'], '--output'],
+    [['-f', 'F', '--junit', 'F'], '--file'],
+  ])('%j would replace a file, so nothing is sent', async (flags, other) => {
+    const cwd = folder();
+    const line = '{"messages":[{"role":"user","content":"x"}]}\n';
+    for (const name of ['F', 'in.jsonl']) writeFileSync(join(cwd, name), flags[0] === '--conversation' ? '[]' : line);
+    const { code, stderr, bodies } = await ask(completion('x'), flags, cwd);
+    expect({ code, bodies }).toEqual({ code: 2, bodies: [] });
+    expect(stderr).toContain(`--junit and ${other} name the same file`);
+    expect(readdirSync(cwd).sort()).toEqual(['F', 'in.jsonl']);
+  });
+
+  it.each([
+    [[], 12, 'svc: cannot write /dev/full'],
+    [['--expect-text', '^Yes'], 13, 'svc: warning: cannot write /dev/full'],
+  ])('with %j and a JUnit file that cannot be written: the history has the outcome', async (flags, code, problem) => {
+    const { stderr, ...result } = await ask(completion('No'), ['--junit', '/dev/full', ...flags], folder(), '1');
+    expect(result).toMatchObject({ code, history: [{ exit_code: code, applied: 'yes', status: 200 }] });
+    expect(stderr).toContain(problem);
+    expect(stderr).toContain('the request was applied');
   });
 
   it('of a failed request are an error in JUnit', async () => {

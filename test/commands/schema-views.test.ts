@@ -124,6 +124,12 @@ describe('--expect', () => {
     expect(stderr).toContain(name);
   });
 
+  it('sends nothing where -o would replace its file', async () => {
+    const cwd = folder();
+    writeFileSync(join(cwd, 'F'), '{"paths":[]}');
+    expect(await schema(paths, ['--expect', 'F', '-o', './F'], cwd)).toMatchObject({ code: 2, sent: 0 });
+  });
+
   it('is needed by --update', async () => {
     expect(await schema(paths, ['--update'])).toMatchObject({ code: 2, sent: 0 });
   });

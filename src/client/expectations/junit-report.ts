@@ -1,8 +1,9 @@
 import { Buffer } from 'node:buffer';
 import { resolve } from 'node:path';
 import type { Context } from '../../context.ts';
-import type { Failure } from '../../errors.ts';
+import { type Failure, usageFailure } from '../../errors.ts';
 import { openReplacement } from '../../files/file-replacement.ts';
+import { isSameFile } from '../../files/is-same-file.ts';
 import { type FlagValues, getStringFlag } from '../../flag.ts';
 
 /** A JUnit report with one test case per request. */
@@ -13,13 +14,28 @@ export interface JunitReport {
   readonly save: () => Promise<void>;
 }
 
-/** The report of `--junit`, if there is one. Throws Failure `local` where the file cannot be written. */
+/** Throws usage where the report of `--junit` would replace another file of the command line. */
+export async function checkJunitFile(flags: FlagValues, cwd: string): Promise<void> {
+  const file = getStringFlag(flags, 'junit');
+  if (file === undefined) return;
+  for (const name of ['output', 'conversation', 'batch', 'file']) {
+    const other = getStringFlag(flags, name);
+    if (other !== undefined && other !== '-' && (await isSameFile(resolve(cwd, file), resolve(cwd, other))))
+      throw usageFailure(`--junit and --${name} name the same file, ${file}`, 'choose another file with --junit');
+  }
+}
+
+/**
+ * The report of `--junit`, if there is one. Throws Failure `local` where the file cannot be written, and usage where it
+ * would replace another file of the command line.
+ */
 export async function openJunitReport(
   flags: FlagValues,
   { runtime, report }: Pick<Context, 'runtime' | 'report'>,
 ): Promise<JunitReport | undefined> {
   const file = getStringFlag(flags, 'junit');
   if (file === undefined) return undefined;
+  await checkJunitFile(flags, runtime.cwd);
   // Opened before anything is sent, so that a file that cannot be written costs no request.
   const output = await openReplacement(resolve(runtime.cwd, file), file);
   const startedAt = new Date(runtime.now()).toISOString().slice(0, 19);
@@ -42,8 +58,15 @@ export async function openJunitReport(
     save: async () => {
       const totals = `tests="${cases.length}" failures="${counts.failures}" errors="${counts.errors}" time="${seconds(totalMs)}"`;
       const suite = `  <testsuite name="svc chat" ${totals} timestamp="${startedAt}">\n${cases.join('')}  </testsuite>\n`;
-      await output.write(`<?xml version="1.0" encoding="UTF-8"?>\n<testsuites ${totals}>\n${suite}</testsuites>\n`);
-      await output.commit();
+      const xml = `<?xml version="1.0" encoding="UTF-8"?>\n<testsuites ${totals}>\n${suite}</testsuites>\n`;
+      try {
+        await output.write(xml);
+        await output.commit();
+      } catch (error) {
+        // Report the first failure.
+        await output.abandon().catch(() => {});
+        throw error;
+      }
     },
   };
 }

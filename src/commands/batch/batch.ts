@@ -23,7 +23,7 @@ import { authorizeRequest } from '../../client/authorize-request.ts';
 import { resolveAutofill, resolveCallSettings } from '../../client/call-settings.ts';
 import { missingBaseUrl } from '../../client/destination.ts';
 import { readChatExpectations } from '../../client/expectations/chat-expectations.ts';
-import { openJunitReport } from '../../client/expectations/junit-report.ts';
+import { checkJunitFile, openJunitReport } from '../../client/expectations/junit-report.ts';
 import { openTransport } from '../../client/open-transport.ts';
 import { createRequestTarget } from '../../client/request-context.ts';
 import { createRetryBudget } from '../../client/retry-budget.ts';
@@ -95,6 +95,7 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
       hint: 'write them to a file with -o',
       applied: 'no',
     });
+  await checkJunitFile(flags, runtime.cwd);
   const resultFile = await resolveResultFile(output, runtime.cwd);
   if (resultFile && (await isSameFile(resultFile.path, resolve(runtime.cwd, batchOptions.input))))
     throw usageFailure(`${output} is the input of the batch, and -o would replace it`, 'choose another file with -o');

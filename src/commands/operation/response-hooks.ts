@@ -6,7 +6,7 @@ import { appendToHistory, type HistoryMode, requestHistoryFile } from '../../cli
 import { recordIds } from '../../client/idempotency.ts';
 import { redactSecretFields } from '../../client/prepared-request.ts';
 import type { Context } from '../../context.ts';
-import { toFailure } from '../../errors.ts';
+import { type Failure, toFailure } from '../../errors.ts';
 import { type FlagValues, getBooleanFlag, getStringFlag } from '../../flag.ts';
 import { firstStringMember, type JsonNode, rawText, rootOf } from '../../json/json-node.ts';
 import type { JsonDocument } from '../../json/parse-json.ts';
@@ -52,6 +52,14 @@ export async function openResponseHooks(
   const start = runtime.elapsed();
   let response: JsonDocument | undefined;
   let timing: ExchangeTiming | undefined;
+  let isReported = false;
+  const duration = (): number => timing?.totalMs ?? runtime.elapsed() - start;
+  const saveReport = async (failure: Failure | undefined): Promise<void> => {
+    if (isReported) return;
+    isReported = true;
+    junit?.add(`svc ${operation.command.join(' ')}`, duration(), failure);
+    await junit?.save();
+  };
   return {
     textOf: textOfFlags(flags),
     onResponse: async (doc, responseTiming) => {
@@ -64,13 +72,12 @@ export async function openResponseHooks(
       await checkSchema?.(doc);
       const failure = expectations && expectationFailure(expectations(rootOf(doc), timing.totalMs), {});
       if (failure) throw failure;
+      await saveReport(undefined);
     },
     onEnd: async (error) => {
       const isPipeClosed = error instanceof ClosedPipeError;
       const failure = error === undefined || isPipeClosed ? undefined : toFailure(error);
-      const milliseconds = timing?.totalMs ?? runtime.elapsed() - start;
-      junit?.add(`svc ${operation.command.join(' ')}`, milliseconds, failure);
-      await junit?.save();
+      await saveReport(failure).catch((reportError: unknown) => report.warn(toFailure(reportError).message));
       const isSent = response !== undefined || isPipeClosed || (failure?.facts.attempts ?? 0) > 0;
       if (history === 'off' || !isSent) return;
       const status = failure?.facts.status ?? timing?.status ?? null;
@@ -79,7 +86,7 @@ export async function openResponseHooks(
         time: new Date(startedAt).toISOString(),
         command: operation.command.join(' '),
         url,
-        ms: Math.round(milliseconds),
+        ms: Math.round(duration()),
         status,
         exit_code: failure?.exitCode ?? 0,
         applied: failure?.facts.applied ?? 'yes',
