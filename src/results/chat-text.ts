@@ -58,11 +58,16 @@ export function joinTextParts(parts: Iterable<JsonNode>): string {
   return Array.from(parts, (part) => firstStringMember(part, 'text') ?? '').join('');
 }
 
-/** The types of the parts of a message that are neither text nor reasoning, each once. */
-export function omittedPartTypes(message: JsonNode | undefined): string[] {
+/** What the text of a choice leaves out, each once: content that is neither text nor reasoning, or a missing message. */
+export function omittedContent(choice: JsonNode): string[] {
+  const message = getMember(choice, 'message');
+  if (!message || kindOf(message) !== 'object') return ['a choice without a message'];
   const content = getMember(message, 'content');
-  if (!content || kindOf(content) !== 'list') return [];
-  return [...new Set(unreadableParts(content))].filter((type) => type !== 'thinking');
+  const kind = content ? kindOf(content) : 'null';
+  if (!content || kind === 'string' || kind === 'null') return [];
+  if (kind !== 'list') return [`content of type ${kind}`];
+  const types = [...new Set(unreadableParts(content))].filter((type) => type !== 'thinking');
+  return types.map((type) => `a content part of type ${type}`);
 }
 
 /** The types of the parts that have no text. */

@@ -11,7 +11,7 @@ import {
   choicesByIndex,
   completionChoices,
   contentText,
-  omittedPartTypes,
+  omittedContent,
   reasoningText,
   toolCalls,
 } from './chat-text.ts';
@@ -43,7 +43,7 @@ export async function showResponse({ bytes, doc, failure }: ParsedResponse, view
   if (isChatText(view)) await reportReasoning(doc, context);
   await ignoreClosedPipe(printDocument(doc, view).then(sink.commit));
   await reportChatEnd(doc, view);
-  if (isChatText(view)) for (const warning of omittedPartWarnings(rootOf(doc))) await context.report.warn(warning);
+  if (isChatText(view)) for (const warning of omittedContentWarnings(rootOf(doc))) await context.report.warn(warning);
   for (const warning of await responseWarnings(doc, operation)) await context.report.warn(warning);
   return doc;
 }
@@ -137,10 +137,10 @@ function omittedCallNotes(completion: JsonNode): string[] {
   });
 }
 
-function omittedPartWarnings(completion: JsonNode): string[] {
+function omittedContentWarnings(completion: JsonNode): string[] {
   return completionChoices(completion)
-    .flatMap((choice) => omittedPartTypes(getMember(choice, 'message')))
-    .map((type) => `a content part of type ${type} was left out of the text; --json prints it`);
+    .flatMap(omittedContent)
+    .map((description) => `${description} was left out of the text; --json prints it`);
 }
 
 /** A line about the end of a response and the tokens it used, for `--verbose`. */

@@ -526,6 +526,25 @@ describe('a chat in one piece', () => {
         'reasoning:\nhm\n\nsvc: warning: a content part of type image was left out of the text; --json prints it\n',
     });
     expect((await ask(parts, '--json')).stderr).not.toContain('left out');
+  });
+
+  it.each([
+    ['{"message":{"content":{"a":1}}}', 'content of type object'],
+    ['{"message":{"content":5}}', 'content of type number'],
+    ['{"message":{"content":true}}', 'content of type boolean'],
+    ['"hello"', 'a choice without a message'],
+    ['null', 'a choice without a message'],
+    ['{}', 'a choice without a message'],
+    ['{"message":"hello"}', 'a choice without a message'],
+  ])('warns of the choice %s, which has no text', async (choice, description) => {
+    const answer: Answer = { pieces: [`{"id":"c","model":"m","choices":[${choice}],"usage":{}}`] };
+    const { code, stderr } = await ask(answer);
+    expect(code).toBe(0);
+    expect(stderr).toContain(`svc: warning: ${description} was left out of the text; --json prints it\n`);
+    expect((await ask(answer, '--json')).stderr).not.toContain('left out');
+  });
+
+  it('shows tool calls, refusals and reasoning without content', async () => {
     expect(
       (await ask(reply('{"content":null,"tool_calls":[{"id":"1", "n":1.0},{"id":"2"}]}', 'tool_calls'))).stdout,
     ).toBe('{"id":"1","n":1.0}\n{"id":"2"}\n');
