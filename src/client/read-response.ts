@@ -30,11 +30,12 @@ export async function readResponse(response: Response, context: RequestContext):
     );
     return { bytes, doc: undefined, failure };
   }
-  const { member: resultField } = context.operation.result;
+  const { member: resultField, as } = context.operation.result;
   const isObject = kindOf(rootOf(doc)) === 'object';
   const result = isObject ? getMember(rootOf(doc), resultField) : undefined;
-  const hasNoChoice = context.operation.result.as === 'chat' && result && itemsOf(result).next().done === true;
-  if (result && !hasNoChoice) return { bytes, doc, failure: undefined };
+  const hasNoChoice = as === 'chat' && result && itemsOf(result).next().done === true;
+  const isUsable = result && (as === 'record' ? kindOf(result) !== 'null' : kindOf(result) === 'list');
+  if (isUsable && !hasNoChoice) return { bytes, doc, failure: undefined };
   const problem = isObject ? `has no ${hasNoChoice ? 'choice' : `"${resultField}"`}` : 'is not an object';
   return { bytes, doc, failure: invalidResponseFailure(`${subject} ${problem}`, response, context) };
 }
