@@ -2,7 +2,7 @@ import { minimalBody } from '../fields/sample.ts';
 import { type FlagValues, getArrayFlag } from '../flag.ts';
 import { writeJson } from '../json/write-json.ts';
 import { flagTarget, type Operation } from '../operations/operation.ts';
-import { invalidBodyFailure } from './body-check.ts';
+import { createBodyCheck } from './body-check.ts';
 import { createDraft, type Draft, orderAddedFields, setDraftFields } from './draft.ts';
 import { fieldEdits } from './field-edits.ts';
 import type { BodyDependencies } from './input-reader.ts';
@@ -24,6 +24,9 @@ export async function buildSkeleton(
   const shorthands = await shorthandEdits(operation, draft, flags, noMessages, dependencies);
   const result = applySetFlags(setDraftFields(draft, target.path, shorthands.edits), sets.edits);
   const issues = [...fields.issues, ...sets.issues, ...shorthands.issues, ...result.issues];
-  if (issues.length > 0) throw invalidBodyFailure(issues);
-  return orderAddedFields(result.draft, target);
+  const skeleton = orderAddedFields(result.draft, target);
+  const check = await createBodyCheck(operation, { strict: false, noCheck: false });
+  const { failure } = check(skeleton, issues);
+  if (failure) throw failure;
+  return skeleton;
 }

@@ -103,6 +103,15 @@ describe('svc spec', () => {
     });
   });
 
+  it.each([
+    [['feedback', 'replace', '--skeleton', '--project-id', 'bad'], '--project-id: must be'],
+    [['chat', '--skeleton', '--n', '0', '--set', 'messages:=7'], '--set messages:1:1: must be an array'],
+  ])('%j: names the values that are not valid', async (args, message) => {
+    const { code, stdout, stderr } = await svc(['spec', ...args]);
+    expect({ code, stdout }).toEqual({ code: 3, stdout: '' });
+    expect(stderr).toContain(message);
+  });
+
   it('--openapi: the whole interface, valid by an independent validator', async () => {
     const { code, stdout } = await svc(['spec', '--openapi']);
     expect(code).toBe(0);
