@@ -6,6 +6,7 @@ import { firstStringMember, getMember, itemsAt, type JsonNode, kindOf, rawText, 
 import { parseJson } from '../json/parse-json.ts';
 import { classifyStatus } from './classify-status.ts';
 import { failureFromError } from './failure.ts';
+import { retryAdvice } from './idempotency.ts';
 import { failureFromBodyError, invalidResponseFailure } from './read-response.ts';
 import { type RequestContext, serviceName } from './request-context.ts';
 import { parseServiceError } from './service-error.ts';
@@ -110,14 +111,16 @@ function failureFromEvent(chunk: JsonNode, response: Response, context: RequestC
   const statusClass = status === undefined ? undefined : classifyStatus(status, false);
   const { message = 'no reason given' } = parseServiceError(chunk.doc.bytes);
   const { facts } = invalidResponseFailure('', response, context);
+  // After the first chunk the request was applied, whatever the code of the error is.
+  const applied = statusClass?.code && !hasBegun ? statusClass.applied : 'yes';
   return new Failure(
     statusClass?.code ?? 'answer',
     `${serviceName(context.target)} ended the stream with an error: ${message}`,
     {
       ...facts,
       status: status ?? facts.status,
-      // After the first chunk the request was applied, whatever the code of the error is.
-      applied: statusClass?.code && !hasBegun ? statusClass.applied : 'yes',
+      applied,
+      hint: applied === 'unknown' ? retryAdvice(context.effect) : undefined,
     },
   );
 }

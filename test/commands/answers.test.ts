@@ -415,7 +415,7 @@ describe('a streamed chat', () => {
       stream(event('{"error":{"message":"m","code":502}}')),
       8,
       '',
-      /ended the stream with an error/,
+      /ended the stream with an error: m\n {2}if you run it again, you may be charged twice/,
     ],
     [
       'a flat one',
