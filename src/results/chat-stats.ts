@@ -1,4 +1,5 @@
-import { getMember, type JsonNode, numberMember } from '../json/json-node.ts';
+import { getMember, type JsonNode, kindOf, rawText } from '../json/json-node.ts';
+import { RawJson } from '../json/write-json.ts';
 
 /** How long an exchange took. */
 export interface ExchangeTiming {
@@ -13,8 +14,8 @@ export interface ExchangeTiming {
 
 /** Figures of a chat completion; null for what the response does not say. */
 export type ChatStats = {
-  readonly prompt_tokens: number | null;
-  readonly completion_tokens: number | null;
+  readonly prompt_tokens: RawJson | null;
+  readonly completion_tokens: RawJson | null;
   readonly first_token_ms: number | null;
   readonly tokens_per_second: number | null;
   readonly ms: number;
@@ -29,7 +30,7 @@ export function chatStats(response: JsonNode, { totalMs, firstChunkMs, attempts 
     prompt_tokens: tokenCount(response, 'prompt_tokens'),
     completion_tokens: tokens,
     first_token_ms: firstChunkMs === undefined ? null : Math.round(firstChunkMs),
-    tokens_per_second: tokens === null || generatingMs <= 0 ? null : Math.round((tokens / generatingMs) * 10_000) / 10,
+    tokens_per_second: tokenRate(Number(tokens?.text), generatingMs),
     ms: Math.round(totalMs),
     retries: Math.max(0, attempts - 1),
   };
@@ -41,7 +42,7 @@ export function formatChatStats(stats: ChatStats): string {
   const hasUsage = prompt_tokens !== null || completion_tokens !== null;
   return [
     hasUsage
-      ? `${prompt_tokens ?? '?'} ${prompt_tokens === 1 ? 'token' : 'tokens'} in, ${completion_tokens ?? '?'} out`
+      ? `${prompt_tokens?.text ?? '?'} ${prompt_tokens?.text === '1' ? 'token' : 'tokens'} in, ${completion_tokens?.text ?? '?'} out`
       : 'tokens unknown (the response has no usage)',
     ...(first_token_ms === null ? [] : [`first token after ${(first_token_ms / 1000).toFixed(2)} s`]),
     ...(tokens_per_second === null ? [] : [`${tokens_per_second} tokens/s`]),
@@ -50,7 +51,14 @@ export function formatChatStats(stats: ChatStats): string {
   ].join(', ');
 }
 
-/** A count of the usage; null where the response has none. */
-export function tokenCount(response: JsonNode | undefined, name: string): number | null {
-  return numberMember(getMember(response, 'usage'), name) ?? null;
+/** A count of the usage, with every digit; null where the response has none. */
+export function tokenCount(response: JsonNode | undefined, name: string): RawJson | null {
+  const count = getMember(getMember(response, 'usage'), name);
+  return count && kindOf(count) === 'number' ? new RawJson(rawText(count)) : null;
+}
+
+// Per second, with one decimal; null without a count that a model can have generated.
+function tokenRate(tokens: number, milliseconds: number): number | null {
+  const rate = Math.round((tokens / milliseconds) * 10_000) / 10;
+  return Number.isFinite(rate) && tokens >= 0 && milliseconds > 0 ? rate : null;
 }

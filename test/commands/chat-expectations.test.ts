@@ -206,6 +206,23 @@ describe('--stats', () => {
     });
   });
 
+  it.each([
+    ['9007199254740993', /^3 tokens in, 9007199254740993 out, .* tokens\/s/],
+    ['1e400', /^3 tokens in, 1e400 out, [\d.]+ s, /],
+    ['1e308', /^3 tokens in, 1e308 out, [\d.]+ s, /],
+    ['-20', /^3 tokens in, -20 out, [\d.]+ s, /],
+    ['"20"', /^3 tokens in, \? out, [\d.]+ s, /],
+  ])('keeps the digits of %s tokens', async (count, line) => {
+    const cwd = folder();
+    const response = completion('x').replace('"completion_tokens":20', `"completion_tokens":${count}`);
+    expect((await ask(response, ['--stats'], cwd, '1')).stderr.split('\n').at(-2)).toMatch(line);
+    const stats = (await ask(response, ['--stats', '--error-format', 'json'], cwd)).stderr;
+    const stored = `"completion_tokens":${count.startsWith('"') ? 'null' : count}`;
+    expect(stats).toContain(`${stored},`);
+    expect(readFileSync(join(cwd, 'data/requests.jsonl'), 'utf8')).toContain(stored);
+    expect((await svc(['log', '--json'], { cwd })).stdout).toContain(stored);
+  });
+
   it('asks a stream that svc starts for its usage', async () => {
     const usage = '{"prompt_tokens":1,"completion_tokens":2}';
     const stream = `data: {"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}],"usage":${usage}}\n\ndata: [DONE]\n\n`;
