@@ -9,7 +9,7 @@ export function fieldFlag(name: string, field: Field): Flag {
     ...(field.short ? { short: field.short } : {}),
     takes: flagKind(field),
     ...(field.type === 'boolean' ? {} : { value: placeholder(field) }),
-    summary: [field.summary, ...summaryNotes(field)].join(' '),
+    summary: [field.flagSummary ?? field.summary, ...summaryNotes(field)].join(' '),
     group: field.required ? 'Required' : field.common ? 'Common' : (field.topic ?? 'More'),
     ...(field.default === undefined ? {} : { default: writeJson(field.default) }),
     ...(field.type === 'string' && field.oneOf ? { offers: field.oneOf } : {}),

@@ -69,7 +69,10 @@ export type MergeRule =
 
 /** One field of a body or response. Flags, help, checks, schemas, completion and the local service derive from it. */
 export type Field = Shape & {
+  /** True of the field in any body. */
   readonly summary: string;
+  /** The summary of its flag, if that accepts other forms or names other flags. */
+  readonly flagSummary?: string;
   /** The summary for the OpenAPI document, if the other one is about svc. */
   readonly serviceSummary?: string;
   readonly required?: true;

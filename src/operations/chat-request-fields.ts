@@ -31,8 +31,8 @@ export const chatRequestFields = {
     type: 'list',
     of: { type: 'object', open: true, fields: messageFields },
     required: true,
-    summary: 'Instructions and conversation, as a JSON array; not needed with a prompt',
-    serviceSummary: 'Instructions and conversation',
+    summary: 'Instructions and conversation',
+    flagSummary: 'Instructions and conversation, as a JSON array; not needed with a prompt',
     sample: [{ role: 'user', content: 'Where is my parcel?' }],
   },
   model: {
@@ -71,8 +71,8 @@ export const chatRequestFields = {
     nullable: true,
     default: 0,
     advice: { needs: 'logprobs' },
-    summary: 'Number of most likely tokens to return at each position; needs --logprobs',
-    serviceSummary: 'Number of most likely tokens to return at each position; needs logprobs',
+    summary: 'Number of most likely tokens to return at each position; needs logprobs',
+    flagSummary: 'Number of most likely tokens to return at each position; needs --logprobs',
   },
   max_tokens: {
     topic: 'Sampling',
@@ -110,8 +110,8 @@ export const chatRequestFields = {
     topic: 'Response',
     type: 'object',
     open: true,
-    summary: 'Format of the response; --json-schema is shorter',
-    serviceSummary: 'Format of the response',
+    summary: 'Format of the response',
+    flagSummary: 'Format of the response; --json-schema is shorter',
     fields: {
       type: { type: 'json', summary: 'Type of the format, such as json_schema', sample: 'json_schema' },
       json_schema: {
@@ -141,8 +141,8 @@ export const chatRequestFields = {
     wider: [{ type: 'string' }],
     default: [],
     common: true,
-    summary: 'Text that ends the response (repeatable)',
-    serviceSummary: 'Texts that end the response',
+    summary: 'Texts that end the response',
+    flagSummary: 'Text that ends the response (repeatable)',
     sample: ['###'],
   },
   stream: {
@@ -156,8 +156,8 @@ export const chatRequestFields = {
     topic: 'Response',
     type: 'object',
     advice: { needs: 'stream' },
-    summary: 'Options of the stream; needs --stream',
-    serviceSummary: 'Options of the stream; needs stream',
+    summary: 'Options of the stream; needs stream',
+    flagSummary: 'Options of the stream; needs --stream',
     fields: {
       include_usage: { type: 'boolean', summary: 'End the stream with a chunk of token usage', sample: true },
       continuous_usage_stats: { type: 'boolean', default: false, summary: 'Report token usage in every chunk' },

@@ -26,8 +26,8 @@ export const feedbackSchemaOperation = {
       format: 'date-time',
       required: true,
       age: true,
-      summary: 'Start of the time window in UTC, inclusive: a date-time, or an age such as 7d',
-      serviceSummary: 'Start of the time window in UTC, inclusive',
+      summary: 'Start of the time window in UTC, inclusive',
+      flagSummary: 'Start of the time window in UTC, inclusive: a date-time, or an age such as 7d',
     },
     end: {
       type: 'string',
@@ -35,8 +35,8 @@ export const feedbackSchemaOperation = {
       nullable: true,
       common: true,
       age: true,
-      summary: 'End of the time window in UTC, exclusive: a date-time or an age (default: now)',
-      serviceSummary: 'End of the time window in UTC, exclusive (default: now)',
+      summary: 'End of the time window in UTC, exclusive (default: now)',
+      flagSummary: 'End of the time window in UTC, exclusive: a date-time or an age (default: now)',
       sample: '2026-02-01T00:00:00Z',
     },
     feedback_type: {

@@ -103,6 +103,13 @@ describe('svc spec', () => {
     });
   });
 
+  it.each(names)('$name: descriptions name no forms that only flags have', async ({ words }) => {
+    for (const args of [words, ['--openapi'], [...words, '--skeleton=all']]) {
+      const { stdout } = await svc(['spec', ...args]);
+      expect(stdout).not.toMatch(/--[a-z]|@file|\(repeatable\)|an age|not needed with/);
+    }
+  });
+
   it.each([
     [['feedback', 'replace', '--skeleton', '--project-id', 'bad'], '--project-id: must be'],
     [['chat', '--skeleton', '--n', '0', '--set', 'messages:=7'], '--set messages:1:1: must be an array'],
