@@ -6,7 +6,7 @@ import { type JsonDocument, parseJson } from '../json/parse-json.ts';
 import { type JsonValue, writeJson } from '../json/write-json.ts';
 import type { Reporter } from '../output/reporter.ts';
 import type { TextStyle } from '../output/text-style.ts';
-import type { Writer } from '../output/writer.ts';
+import { ignoreClosedPipe, type Writer } from '../output/writer.ts';
 import {
   columnNames,
   csvLines,
@@ -77,7 +77,7 @@ export function resultOf(value: JsonValue): PrintableResult {
 /** Prints a result in its format, with a line break at its end. This is the one way for a result to be printed. */
 export async function printResult(result: PrintableResult, output: ResultOutput): Promise<void> {
   const { format, filter, writer, report } = output;
-  if (filter) return printFiltered(result, filter, output);
+  if (filter) return printFiltered(filterInput(result, format), filter, writer.write);
   const pieces = formatResult(result, format, writer);
   for (const piece of pieces) {
     if (typeof piece === 'string' || piece instanceof Uint8Array) await writer.write(piece);
@@ -87,16 +87,16 @@ export async function printResult(result: PrintableResult, output: ResultOutput)
   if (isForPeople && result.emptyNote && isEmpty(result)) await report.note(result.emptyNote);
 }
 
-// What comes before an error is printed, as jq does.
-async function printFiltered(
-  result: PrintableResult,
-  filter: JqFilter,
-  { format, writer }: ResultOutput,
-): Promise<void> {
-  const input = format === 'jsonl' ? Array.from(jsonLines(recordsOf(result))).join('') : result.doc.bytes.toString();
+/** Prints the output of a filter. What comes before an error is printed, as jq does; then the error is thrown. */
+export async function printFiltered(input: string, filter: JqFilter, write: Writer['write']): Promise<void> {
   const { text, failure } = filter.apply(input);
-  await writer.write(text);
-  if (failure) throw failure;
+  if (!failure) return write(text);
+  await ignoreClosedPipe(write(text));
+  throw failure;
+}
+
+function filterInput(result: PrintableResult, format: OutputFormat): string {
+  return format === 'jsonl' ? Array.from(jsonLines(recordsOf(result))).join('') : result.doc.bytes.toString();
 }
 
 function formatResult(

@@ -16,8 +16,8 @@ import {
   reasoningText,
 } from './chat-text.ts';
 import { createChunkMerger } from './chunk-merger.ts';
-import type { JqFilter } from './jq-filter.ts';
 import { createMemoryBudget } from './memory-budget.ts';
+import { printFiltered } from './print-result.ts';
 import { isChatText, printDocument, type ResultView, reportChatEnd } from './show-response.ts';
 
 // Of a stream that is merged. Text and lines of JSON that are printed as they arrive have no limit.
@@ -50,7 +50,7 @@ export async function showStream(
           hint: 'use --format jsonl, or text, to print it as it arrives',
         });
       if (livePrinter) await livePrinter.show(chunk);
-      else if (format === 'jsonl' && filter) await printFilteredChunk(chunk.doc, filter, write);
+      else if (format === 'jsonl' && filter) await printFiltered(chunk.doc.bytes.toString(), filter, write);
       else if (format === 'jsonl') await write(`${compactJson(chunk.doc)}\n`);
     }
   } catch (error) {
@@ -70,12 +70,6 @@ export async function showStream(
       );
     }
   return doc;
-}
-
-async function printFilteredChunk({ bytes }: JsonDocument, filter: JqFilter, write: Writer['write']): Promise<void> {
-  const { text, failure } = filter.apply(bytes.toString());
-  await write(text);
-  if (failure) throw failure;
 }
 
 async function showRemainder(

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { finished, run, start } from '../support/process.ts';
+import { finished, inShell, run, start } from '../support/process.ts';
 import { httpAnswer, rawServer } from '../support/raw-server.ts';
 import { folder } from '../support/svc.ts';
 
@@ -34,6 +34,14 @@ describe('--jq', () => {
       message: expect.stringMatching(/has no keys/),
     });
   });
+
+  it.each(['--json', '--format jsonl'])(
+    'with %s: its error counts also where the reader closed the pipe',
+    async (flag) => {
+      const line = `svc chat hi --local --no-stdin ${flag} --jq '1, error("x")' | true; exit "\${PIPESTATUS[0]}"`;
+      expect(await inShell(line)).toMatchObject({ code: 11, stderr: expect.stringContaining('--jq: x') });
+    },
+  );
 
   it.each([
     [['profile', 'list'], '.[].name', 'local\n'],
