@@ -1,12 +1,20 @@
 import type { Context } from '../context.ts';
 import { Failure, type FailureFacts, usageFailure } from '../errors.ts';
 import type { Sink } from '../output/sink.ts';
-import type { JqEngine } from './jq-engine.ts';
+import type { JqEngine, JqRun } from './jq-engine.ts';
 
 /** A compiled `--jq` filter. */
 export interface JqFilter {
-  /** The text of all results for an input of one or more JSON values, and the Failure of the input it failed on. */
-  readonly apply: (input: string) => { readonly text: string; readonly failure: Failure | undefined };
+  /** The results for an input of one or more JSON values. */
+  readonly apply: (input: string) => FilterResult;
+  /** The results for lines of JSON, as if each had a run of jq for itself. */
+  readonly applyToLines: (lines: readonly string[]) => FilterResult;
+}
+
+/** The text of all results, and the Failure of the first input that the filter failed on. */
+interface FilterResult {
+  readonly text: string;
+  readonly failure: Failure | undefined;
 }
 
 // jq needs many times the memory of its input, and WebAssembly has little.
@@ -24,25 +32,37 @@ export async function compileJqFilter(
   const engine = await openEngine();
   const { stderr, exitCode } = engine.run('', filter);
   if (exitCode !== 0) throw usageFailure(`--jq: ${messageOf(stderr)}`, 'see https://jqlang.org/manual for the syntax');
-  return {
-    apply: (input) => {
-      if (input.length > MAX_FILTER_INPUT_CHARS) throw tooLargeFailure(input.length);
-      // A filter may run for ever, and while it does no listener is called: Ctrl-C has to end the process by itself.
-      const run = suspendSignals(() => runOrAbort(engine, withoutLoneSurrogates(input), filter));
-      return { text: run.lines.map(rawLine).join(''), failure: failureOf(run.exitCode, run.stderr, report.redact) };
-    },
+  const apply = (input: string): FilterResult => {
+    if (input.length > MAX_FILTER_INPUT_CHARS) throw tooLargeFailure(input.length);
+    // A filter may run for ever, and while it does no listener is called: Ctrl-C has to end the process by itself.
+    const run = suspendSignals(() => runOrAbort(engine, withoutLoneSurrogates(input), filter));
+    return { text: run.lines.map(rawLine).join(''), failure: failureOf(run, report.redact) };
   };
+  // A run costs a hundred times its input, so lines share one where no line can affect another.
+  const applyToLines = (lines: readonly string[]): FilterResult => {
+    const input = lines.join('');
+    const isShared = lines.length > 1 && input.length <= MAX_FILTER_INPUT_CHARS && !AFFECTS_OTHER_INPUTS.test(filter);
+    const result = isShared || lines.length <= 1 ? apply(input) : undefined;
+    if (result && !(isShared && result.failure)) return result;
+    const middle = lines.length >> 1;
+    const [first, second] = [applyToLines(lines.slice(0, middle)), applyToLines(lines.slice(middle))];
+    return { text: first.text + second.text, failure: first.failure ?? second.failure };
+  };
+  return { apply, applyToLines };
 }
 
-/** A sink that writes the results of a filter for the lines of JSON it is given; its commit throws the last Failure. */
+// These read other inputs, count them, or end the run before them; a field may have such a name.
+const AFFECTS_OTHER_INPUTS = /(?<!\.)\b(?:inputs?|input_line_number|halt|halt_error)\b/;
+
+/** A sink that writes the results of a filter for the lines of JSON it is given; its commit throws the first Failure. */
 export function filteredSink({ writer, commit, abandon }: Sink, filter: JqFilter, facts: FailureFacts = {}): Sink {
   let failed: Failure | undefined;
   return {
     writer: {
       ...writer,
       write: async (lines) => {
-        const { text, failure } = filter.apply(lines.toString());
-        failed = failure ?? failed;
+        const { text, failure } = filter.applyToLines(lines.toString().split(/(?<=\n)/));
+        failed ??= failure;
         await writer.write(text);
       },
     },
@@ -54,7 +74,7 @@ export function filteredSink({ writer, commit, abandon }: Sink, filter: JqFilter
   };
 }
 
-function runOrAbort(engine: JqEngine, input: string, filter: string): ReturnType<JqEngine['run']> {
+function runOrAbort(engine: JqEngine, input: string, filter: string): JqRun {
   try {
     return engine.run(input, filter);
   } catch {
@@ -73,8 +93,9 @@ function rawLine(line: string): string {
   return `${line.startsWith('"') ? JSON.parse(line) : line}\n`;
 }
 
-function failureOf(exitCode: number, stderr: string, redact: (text: string) => string): Failure | undefined {
-  if (exitCode === 0) return undefined;
+// The exit code is that of the last input.
+function failureOf({ exitCode, stderr }: JqRun, redact: (text: string) => string): Failure | undefined {
+  if (exitCode === 0 && !stderr.includes('jq: error')) return undefined;
   return new Failure('answer', `--jq: ${redact(messageOf(stderr))}`);
 }
 

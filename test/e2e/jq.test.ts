@@ -72,6 +72,21 @@ describe('--jq', () => {
   });
 
   it.each([
+    ['a batch', ['chat', '--local', '--batch', 'lines.jsonl', '--ordered'], 'yes'],
+    ['a merge', ['batch', 'merge', 'results.jsonl'], 'no'],
+  ])('fails with any line of %s, whichever lines share a run of jq', async (_, args, applied) => {
+    const cwd = folder();
+    const entry = (line: number) =>
+      `{"line":${line},"id":null,"status":200,"exit_code":0,"applied":"yes","reply":{},"attempts":1,"ms":1}\n`;
+    writeFileSync(join(cwd, 'results.jsonl'), [1, 2, 3, 4].map(entry).join(''));
+    writeFileSync(join(cwd, 'lines.jsonl'), '{"messages":[{"role":"user","content":"a"}]}\n'.repeat(4));
+    const filter = 'if .line==3 then "three", error("boom") else .line end';
+    const { code, stdout, stderr } = await run([...args, '--jq', filter, '--error-format', 'json'], { cwd });
+    expect({ code, stdout }).toEqual({ code: 11, stdout: '1\n2\nthree\n4\n' });
+    expect(JSON.parse(stderr.trim().split('\n').at(-1) ?? '').error).toMatchObject({ applied, message: '--jq: boom' });
+  });
+
+  it.each([
     ['another format', ['--format', 'yaml'], /--jq and --format yaml contradict/],
     ['--dry-run', ['--dry-run'], /--jq filters a result/],
     ['a checkpoint', ['--batch', 'lines.jsonl', '-o', 'out.jsonl'], /checkpoint/],

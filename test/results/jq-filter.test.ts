@@ -211,6 +211,23 @@ describe('a filter that fails', () => {
     expect(failure).toMatchObject({ code: 'answer', message: '--jq: number (1) has no keys' });
   });
 
+  it('on any of several inputs is a failure, also where the last one passes', async () => {
+    const { text, failure } = (await compile('.a | keys')).apply('{"a":{"b":1}}\n{"a":1}\n{"a":{"c":1}}\n');
+    expect(text).toBe('["b"]\n["c"]\n');
+    expect(failure).toMatchObject({ code: 'answer', message: '--jq: number (1) has no keys' });
+  });
+
+  it.each([
+    ['if .>1 and .<4 then ., error("no \\(.)") else . end', '1\n2\n3\n4\n', '--jq: no 2'],
+    ['if .==2 then halt else . end', '1\n3\n4\n', undefined],
+    ['if .==2 then "x"|halt_error else . end', '1\n3\n4\n', '--jq: x'],
+    ['[., input_line_number]', '[1,1]\n[2,1]\n[3,1]\n[4,1]\n', undefined],
+    ['[., inputs]', '[1]\n[2]\n[3]\n[4]\n', undefined],
+  ])('%s runs on each line alone', async (filter, text, message) => {
+    const result = (await compile(filter)).applyToLines(['1\n', '2\n', '3\n', '4\n']);
+    expect({ text: result.text, message: result.failure?.message }).toEqual({ text, message });
+  });
+
   it.each([
     ['.a.b', '{"a":"x"}', 'Cannot index string with string ("b")'],
     ['.[0]', '{"a":1}', 'Cannot index object with number (0)'],
