@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { writeSync } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { open, stat } from 'node:fs/promises';
 import { coalesceWrites } from '../files/coalesced-writes.ts';
 import { withFileFailure } from '../files/file-errors.ts';
 import { CHECK_OFFSET_FROM_END, completionCheck, formatCheck } from './seal.ts';
@@ -11,6 +11,8 @@ export interface CheckpointFile {
   /** Makes the appended lines survive a power failure. */
   readonly sync: () => Promise<void>;
   readonly close: () => Promise<void>;
+  /** False where the path names another file by now, or none. */
+  readonly isAtPath: () => Promise<boolean>;
 }
 
 /** Opens a checkpoint file, creating it (0600) where it does not exist; its first `validBytes` bytes stay. */
@@ -31,7 +33,15 @@ export async function openCheckpoint(path: string, displayPath: string, validByt
       }
     }),
   );
-  return { append, sync: () => wrapFailures(() => handle.datasync()), close: () => wrapFailures(() => handle.close()) };
+  return {
+    append,
+    sync: () => wrapFailures(() => handle.datasync()),
+    close: () => wrapFailures(() => handle.close()),
+    isAtPath: async () => {
+      const [opened, found] = await Promise.all([handle.stat(), stat(path).catch(() => undefined)]);
+      return found?.ino === opened.ino && found.dev === opened.dev;
+    },
+  };
 }
 
 /** Writes the check of the result line at an offset; durable when it returns. Throws Failure `local`. */

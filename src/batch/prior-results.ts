@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { Failure, usageFailure } from '../errors.ts';
-import { isNotFoundError, pathExists } from '../files/file-errors.ts';
+import { isNotFoundError, pathExists, withFileFailure } from '../files/file-errors.ts';
 import { acquireLock, type LockRuntime, type Unlock } from '../files/file-lock.ts';
 import { resolveSymlinks } from '../files/rename-durably.ts';
 import type { Reporter } from '../output/reporter.ts';
@@ -50,18 +50,16 @@ export interface CheckpointUse {
  * that has two names, or that belongs to another batch, and usage for one that exists and is not to be resumed.
  */
 export async function openPriorResults(
-  { path, displayPath }: CheckpointPath,
+  checkpointPath: CheckpointPath,
   use: CheckpointUse,
   runtime: LockRuntime,
   { warn }: Pick<Reporter, 'warn'>,
 ): Promise<PriorResults> {
-  const target = await resolveSymlinks(path);
-  const checkpointPath = { path: target, displayPath: target === path ? displayPath : target };
-  const release = await acquireLock(target, checkpointPath.displayPath, runtime, 0, 'guard');
+  const { release, ...target } = await lockCheckpoint(checkpointPath, runtime);
   try {
-    await rejectHardLinks(checkpointPath);
-    if (!use.isResumed) await rejectExistingResults(checkpointPath);
-    const prior = await readPriorResults(checkpointPath, use, release);
+    await rejectHardLinks(target);
+    if (!use.isResumed) await rejectExistingResults(target);
+    const prior = await readPriorResults(target, use, release);
     const { checkpoint, inFlight } = prior;
     if (prior.isEmptied)
       await warn(`${prior.displayPath} is empty; its lines may have been applied (to start over, delete the file)`);
@@ -76,6 +74,16 @@ export async function openPriorResults(
     await release();
     throw error;
   }
+}
+
+/** Locks a file that a batch may write, and resolves its links. Throws Failure `guard` for one that another process uses. */
+export async function lockCheckpoint(
+  { path, displayPath }: CheckpointPath,
+  runtime: LockRuntime,
+): Promise<CheckpointPath & { readonly release: Unlock }> {
+  const target = await withFileFailure(`write ${displayPath}`, () => resolveSymlinks(path));
+  const shownPath = target === path ? displayPath : target;
+  return { path: target, displayPath: shownPath, release: await acquireLock(target, shownPath, runtime, 0, 'guard') };
 }
 
 async function readPriorResults(

@@ -35,8 +35,11 @@ export interface ResultStore {
   readonly writeEntry: (entry: Uint8Array) => Promise<void>;
   /** Writes a result in place of an earlier one of this run. */
   readonly reviseEntry: (entry: Uint8Array) => Promise<void>;
-  /** Ends the run; `isComplete`: every line has a known outcome. */
-  readonly finish: (isComplete: boolean) => Promise<void>;
+  /**
+   * Ends the run; `isComplete`: every line has a known outcome. Where the results are no longer at their path it counts
+   * them with `onLostResults`, and throws Failure `local`.
+   */
+  readonly finish: (isComplete: boolean, onLostResults: (count: number) => void) => Promise<void>;
 }
 
 /** Results that go to a stream, which cannot be resumed. */
@@ -106,10 +109,16 @@ export async function openResultStore(prior: PriorResults, removedLines: Readonl
         hasRevisions = true;
         return checkpoint.append(entry);
       },
-      finish: async (isComplete) => {
+      finish: async (isComplete, onLostResults) => {
         try {
           await checkpoint.sync();
+          const isAtPath = await checkpoint.isAtPath();
           await checkpoint.close();
+          if (!isAtPath) {
+            onLostResults(writtenLines);
+            await inFlightLog.close();
+            throw replacedOutputFailure(displayPath);
+          }
           const isSorted = !isResumed && !hasRevisions;
           const lineCount = isSorted ? writtenLines : await compactCheckpoint({ path, displayPath }, removedLines);
           if (isComplete) await markCompleted(path, displayPath, lineCount);
@@ -127,6 +136,12 @@ export async function openResultStore(prior: PriorResults, removedLines: Readonl
 
 function isSameInput(entry: IndexedEntry | undefined, digest: string): boolean {
   return entry?.digest === undefined || entry.digest === digest;
+}
+
+function replacedOutputFailure(displayPath: string): Failure {
+  return new Failure('local', `${displayPath} was removed or replaced while the batch was running`, {
+    hint: `lines that were sent are recorded in ${inFlightPath(displayPath)}; restore the output, then continue with --resume`,
+  });
 }
 
 function changedLineFailure(line: number, displayPath: string): Failure {

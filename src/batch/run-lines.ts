@@ -136,7 +136,10 @@ export async function runLines(input: BatchInput, options: BatchOptions, job: Ba
   await job.responseWarnings.finish();
   const isComplete =
     stopReason === undefined && inputError === undefined && tally.unresolvedLines + tally.byStatus.unsent === 0;
-  await resultStore.finish(isComplete).catch((error: unknown) => {
+  const onLostResults = (count: number): void => {
+    tally.lostResults += count;
+  };
+  await resultStore.finish(isComplete, onLostResults).catch((error: unknown) => {
     storeError ??= error;
   });
   const summary = formatBatchSummary(tally, elapsed());

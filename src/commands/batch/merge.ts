@@ -1,15 +1,18 @@
 import { resolve } from 'node:path';
 import { openBatchInput } from '../../batch/batch-input.ts';
+import { rejectReplacedInput } from '../../batch/batch-outputs.ts';
 import { type CheckpointPath, writeEntriesInOrder } from '../../batch/compact-checkpoint.ts';
 import { createLineIndex, type LineIndex } from '../../batch/line-index.ts';
 import { formatLineRanges } from '../../batch/line-ranges.ts';
-import { inFlightPath } from '../../batch/prior-results.ts';
+import { inFlightPath, lockCheckpoint } from '../../batch/prior-results.ts';
 import { readCheckpoint } from '../../batch/read-checkpoint.ts';
 import { isEmptyLine } from '../../batch/split-lines.ts';
 import type { Invocation } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { Failure, usageFailure } from '../../errors.ts';
 import { pathExists } from '../../files/file-errors.ts';
+import type { Unlock } from '../../files/file-lock.ts';
+import { isReplaceable } from '../../files/file-replacement.ts';
 import { getStringFlag } from '../../flag.ts';
 import { openSink } from '../../output/sink.ts';
 import { filteredSink, type JqFilter } from '../../results/jq-filter.ts';
@@ -27,6 +30,8 @@ export async function runBatchMerge({ args, flags }: Invocation, context: Contex
   const filter = await openResultFilter(flags, context);
   if (args.length === 0)
     throw usageFailure('batch merge needs output files', 'run: svc batch merge a.jsonl b.jsonl -o all.jsonl');
+  const [output, input] = ['output', 'input'].map((name) => getStringFlag(flags, name));
+  await rejectReplacedInput('-o', output, input === undefined ? args : [...args, input], runtime.cwd);
   const lineIndex = createLineIndex();
   const checkpoints = args.map((displayPath) => ({ path: resolve(runtime.cwd, displayPath), displayPath }));
   for (const [at, { path, displayPath }] of checkpoints.entries()) {
@@ -35,8 +40,8 @@ export async function runBatchMerge({ args, flags }: Invocation, context: Contex
       await report.warn(`the batch of ${displayPath} is not complete; continue it with --resume`);
     await readCheckpoint(path, displayPath, at, lineIndex);
   }
-  await writeMergedResults(lineIndex, checkpoints, getStringFlag(flags, 'output'), filter, context);
-  const missingLines = await findMissingLines(lineIndex, getStringFlag(flags, 'input'), runtime);
+  await writeMergedResults(lineIndex, checkpoints, output, filter, context);
+  const missingLines = await findMissingLines(lineIndex, input, runtime);
   const { summary, isComplete } = summarizeMerge(lineIndex, missingLines);
   if (isComplete) return report.note(summary);
   throw new Failure('partial', summary, {
@@ -52,15 +57,29 @@ async function writeMergedResults(
   filter: JqFilter | undefined,
   { runtime, stdout }: Pick<Context, 'runtime' | 'stdout'>,
 ): Promise<void> {
-  const plainSink = await openSink(output, stdout, runtime.cwd);
-  const sink = filter ? filteredSink(plainSink, filter) : plainSink;
+  const release = await lockOutput(output, runtime);
   try {
-    await writeEntriesInOrder(lineIndex, checkpoints, sink.writer.write);
-    await sink.commit();
-  } catch (error) {
-    await sink.abandon();
-    throw error;
+    const plainSink = await openSink(output, stdout, runtime.cwd);
+    const sink = filter ? filteredSink(plainSink, filter) : plainSink;
+    try {
+      await writeEntriesInOrder(lineIndex, checkpoints, sink.writer.write);
+      await sink.commit();
+    } catch (error) {
+      await sink.abandon();
+      throw error;
+    }
+  } finally {
+    await release?.();
   }
+}
+
+// A running batch may write to the file.
+async function lockOutput(output: string | undefined, runtime: Runtime): Promise<Unlock | undefined> {
+  if (output === undefined || output === '-') return undefined;
+  const path = resolve(runtime.cwd, output);
+  return (await isReplaceable(path))
+    ? (await lockCheckpoint({ path, displayPath: output }, runtime)).release
+    : undefined;
 }
 
 // Without the input, the lines up to the last result count.

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { rejectReplacedInput } from '../../batch/batch-outputs.ts';
 import { addResult, type BatchStatistics, createBatchStatistics } from '../../batch/batch-statistics.ts';
 import { createLineIndex, type IndexedEntry } from '../../batch/line-index.ts';
 import { classifyLine } from '../../batch/line-status.ts';
@@ -20,9 +21,10 @@ export async function runBatchReport({ args, flags }: Invocation, context: Conte
   const output = await openResultOutput('report', flags, context);
   if (args.length === 0)
     throw usageFailure('batch report needs the output of a batch', 'run: svc batch report out.jsonl');
+  const htmlPath = getStringFlag(flags, 'html');
+  await rejectReplacedInput('--html', htmlPath, args, runtime.cwd);
   const statistics = createBatchStatistics();
   for (const displayPath of args) await addFile(statistics, resolve(runtime.cwd, displayPath), displayPath);
-  const htmlPath = getStringFlag(flags, 'html');
   if (htmlPath !== undefined) {
     await writeFileAtomically(resolve(runtime.cwd, htmlPath), htmlPath, reportHtml(statistics, args));
     await report.note(`wrote ${htmlPath}`);

@@ -1,0 +1,91 @@
+import { existsSync, linkSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { answerJson, countingServer } from '../support/counting-server.ts';
+import { folder, svc } from '../support/svc.ts';
+
+const chat = (content: string) => `${JSON.stringify({ messages: [{ role: 'user', content }] })}\n`;
+const prompts = (count: number) => Array.from({ length: count }, (_, at) => chat(`p${at + 1}`)).join('');
+
+/** A result of svc 0.1, which names no batch. */
+const entry = (line: number) =>
+  `{"line":${line},"id":null,"status":200,"exit_code":0,"applied":"yes","reply":{},"attempts":1,"ms":1}\n`;
+
+describe('an output that is an input', () => {
+  it.each([
+    [
+      'the input',
+      ['batch', 'merge', 's1', 's2', '--input', 'in.jsonl', '-o', 'in.jsonl'],
+      /^svc: in\.jsonl is an input/,
+    ],
+    ['a shard', ['batch', 'merge', 's1', 's2', '-o', './s2'], /^svc: \.\/s2 is an input, and -o would replace it\n/],
+    ['a link to a shard', ['batch', 'merge', 's1', 's2', '-o', 'link'], /^svc: link is an input/],
+    ['a reported file', ['batch', 'report', 's1', '--html', 'link'], /^svc: link is an input, and --html would/],
+  ])('%s stays as it is', async (_, args, message) => {
+    const cwd = folder();
+    writeFileSync(join(cwd, 'in.jsonl'), prompts(2));
+    writeFileSync(join(cwd, 's1'), entry(1));
+    writeFileSync(join(cwd, 's2'), entry(2));
+    linkSync(join(cwd, 's1'), join(cwd, 'link'));
+    const { code, stdout, stderr } = await svc(args, { cwd });
+    expect({ code, stdout, stderr }).toEqual({ code: 2, stdout: '', stderr: expect.stringMatching(message) });
+    expect(['in.jsonl', 's1', 's2'].map((name) => readFileSync(join(cwd, name), 'utf8'))).toEqual([
+      prompts(2),
+      entry(1),
+      entry(2),
+    ]);
+  });
+});
+
+describe('the output of a running batch', () => {
+  it('is not replaced by a merge, also through a link', async () => {
+    const cwd = folder();
+    writeFileSync(join(cwd, 's1'), entry(1));
+    writeFileSync(join(cwd, 'out.jsonl'), entry(2));
+    writeFileSync(join(cwd, 'out.jsonl.lock'), `${process.pid} elsewhere 00`);
+    symlinkSync('out.jsonl', join(cwd, 'link'));
+    for (const output of ['out.jsonl', 'link']) {
+      const { code, stderr } = await svc(['batch', 'merge', 's1', '-o', output], { cwd });
+      expect({ code, stderr }).toMatchObject({ code: 13, stderr: expect.stringContaining('is in use by process') });
+    }
+    expect(readFileSync(join(cwd, 'out.jsonl'), 'utf8')).toBe(entry(2));
+    rmSync(join(cwd, 'out.jsonl.lock'));
+    expect((await svc(['batch', 'merge', 's1', '-o', 'link'], { cwd })).code).toBe(0);
+    expect(readFileSync(join(cwd, 'out.jsonl'), 'utf8')).toBe(entry(1));
+    expect(existsSync(join(cwd, 'out.jsonl.lock'))).toBe(false);
+  });
+
+  it.each([
+    ['removed', (path: string) => rmSync(path)],
+    [
+      'replaced',
+      (path: string) => {
+        writeFileSync(`${path}.new`, entry(9));
+        renameSync(`${path}.new`, path);
+      },
+    ],
+  ])('that is %s is exit 12 with the number of lost results', async (_, replace) => {
+    const cwd = folder();
+    const output = join(cwd, 'out.jsonl');
+    const { url } = await countingServer(String, ({ count }, response) => {
+      if (count === 1) replace(output);
+      answerJson(response, {
+        model: 'm',
+        choices: [{ index: 0, message: { role: 'assistant', content: 'x' }, finish_reason: 'stop' }],
+      });
+    });
+    writeFileSync(join(cwd, 'in.jsonl'), chat('same').repeat(3));
+    const { code, stderr } = await svc(['chat', '--batch', 'in.jsonl', '-o', 'out.jsonl'], {
+      cwd,
+      env: { SVC_TOKEN: 'tok-en-1', SVC_BASE_URL: url },
+    });
+    expect({ code, stderr }).toMatchObject({
+      code: 12,
+      stderr: expect.stringContaining(
+        'svc: out.jsonl was removed or replaced while the batch was running; 3 lines were sent, and 3 results were lost\n',
+      ),
+    });
+    expect(readFileSync(`${output}.inflight`, 'utf8')).toContain('"line":3');
+    expect(existsSync(output) && readFileSync(output, 'utf8')).toBe(existsSync(output) && entry(9));
+  });
+});
