@@ -1,6 +1,25 @@
+import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { usageFailure } from '../errors.ts';
+import { Failure, usageFailure } from '../errors.ts';
+import { withFileFailure } from '../files/file-errors.ts';
 import { isSameFile } from '../files/is-same-file.ts';
+import type { CheckpointPath } from './compact-checkpoint.ts';
+
+/**
+ * The outputs of batches that a command reads. Throws Failure `local` for one that is not a regular file: results are read
+ * twice, and a pipe only once.
+ */
+export async function resolveBatchOutputs(displayPaths: readonly string[], cwd: string): Promise<CheckpointPath[]> {
+  const outputs = displayPaths.map((displayPath) => ({ path: resolve(cwd, displayPath), displayPath }));
+  for (const { path, displayPath } of outputs) {
+    const found = await withFileFailure(`read ${displayPath}`, () => stat(path));
+    if (!found.isFile())
+      throw new Failure('local', `cannot read ${displayPath}: it is not a regular file`, {
+        hint: 'save the output of the batch to a file first',
+      });
+  }
+  return outputs;
+}
 
 /** Throws usage where the file that `flag` names is one of the inputs of the command, which it would replace. */
 export async function rejectReplacedInput(

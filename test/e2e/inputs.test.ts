@@ -92,15 +92,35 @@ describe('an endless input', () => {
     expect(code).toBe(12);
   });
 
-  it.each([
-    ['--batch', ['chat', '--batch', '/dev/zero', '--local']],
-    ['a file to merge', ['batch', 'merge', '/dev/zero', '-o', 'merged']],
-    ['a file to report', ['batch', 'report', '/dev/zero']],
-  ])('as %s ends at the limit of a line', async (_, args) => {
-    const { code, stderr } = await run(args, { cwd: folder() });
-    expect(stderr).toContain('svc: cannot read /dev/zero: line 1 has more than 256 MiB, the limit for a line\n');
-    expect(code).toBe(12);
-  });
+  it.each([['--batch', ['chat', '--batch', '/dev/zero', '--local']]])(
+    'as %s ends at the limit of a line',
+    async (_, args) => {
+      const { code, stderr } = await run(args, { cwd: folder() });
+      expect(stderr).toContain('svc: cannot read /dev/zero: line 1 has more than 256 MiB, the limit for a line\n');
+      expect(code).toBe(12);
+    },
+  );
+});
+
+it.each([['merge'], ['report']])('batch %s reads regular files only, and waits for no pipe', async (command) => {
+  const cwd = folder();
+  execFileSync('mkfifo', ['pipe'], { cwd });
+  for (const [file, reason] of [
+    ['pipe', 'it is not a regular file\n  save the output of the batch to a file first\n'],
+    ['/dev/zero', 'it is not a regular file\n  save the output of the batch to a file first\n'],
+    ['none.jsonl', 'no such file or directory\n'],
+  ]) {
+    const { code, stdout, stderr } = await run(['batch', command, `${file}`], { cwd });
+    expect({ code, stdout, stderr }).toEqual({ code: 12, stdout: '', stderr: `svc: cannot read ${file}: ${reason}` });
+  }
+});
+
+it('--batch with -o in a loop of symbolic links is exit 12', async () => {
+  const cwd = folder();
+  writeFileSync(join(cwd, 'lines.jsonl'), '{}\n');
+  execFileSync('ln', ['-s', 'loop', 'loop'], { cwd });
+  const { code, stderr } = await run(['call', 'start', '--local', '--batch', 'lines.jsonl', '-o', 'loop'], { cwd });
+  expect({ code, stderr }).toEqual({ code: 12, stderr: 'svc: cannot write loop: too many symbolic links\n' });
 });
 
 it.each([['talk.json'], ['./link.json']])(

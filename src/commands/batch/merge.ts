@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { openBatchInput } from '../../batch/batch-input.ts';
-import { rejectReplacedInput } from '../../batch/batch-outputs.ts';
+import { rejectReplacedInput, resolveBatchOutputs } from '../../batch/batch-outputs.ts';
 import { type CheckpointPath, writeEntriesInOrder } from '../../batch/compact-checkpoint.ts';
 import { createLineIndex, type LineIndex } from '../../batch/line-index.ts';
 import { formatLineRanges } from '../../batch/line-ranges.ts';
@@ -33,9 +33,8 @@ export async function runBatchMerge({ args, flags }: Invocation, context: Contex
   const [output, input] = ['output', 'input'].map((name) => getStringFlag(flags, name));
   await rejectReplacedInput('-o', output, input === undefined ? args : [...args, input], runtime.cwd);
   const lineIndex = createLineIndex();
-  const checkpoints = args.map((displayPath) => ({ path: resolve(runtime.cwd, displayPath), displayPath }));
+  const checkpoints = await resolveBatchOutputs(args, runtime.cwd);
   for (const [at, { path, displayPath }] of checkpoints.entries()) {
-    if (!(await pathExists(path))) throw new Failure('local', `cannot read ${displayPath}: no such file or directory`);
     if (await pathExists(inFlightPath(path)))
       await report.warn(`the batch of ${displayPath} is not complete; continue it with --resume`);
     await readCheckpoint(path, displayPath, at, lineIndex);

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
-import { rejectReplacedInput } from '../../batch/batch-outputs.ts';
+import { rejectReplacedInput, resolveBatchOutputs } from '../../batch/batch-outputs.ts';
 import { addResult, type BatchStatistics, createBatchStatistics } from '../../batch/batch-statistics.ts';
+import type { CheckpointPath } from '../../batch/compact-checkpoint.ts';
 import { createLineIndex, type IndexedEntry } from '../../batch/line-index.ts';
 import { classifyLine } from '../../batch/line-status.ts';
 import { readCheckpoint } from '../../batch/read-checkpoint.ts';
@@ -9,8 +10,7 @@ import { reportHtml } from '../../batch/report-html.ts';
 import { reportJson, reportText } from '../../batch/report-text.ts';
 import type { Invocation } from '../../command.ts';
 import type { Context } from '../../context.ts';
-import { Failure, usageFailure } from '../../errors.ts';
-import { pathExists } from '../../files/file-errors.ts';
+import { usageFailure } from '../../errors.ts';
 import { writeFileAtomically } from '../../files/file-replacement.ts';
 import { getStringFlag } from '../../flag.ts';
 import { openResultOutput, printResult, resultOf } from '../../results/print-result.ts';
@@ -24,7 +24,7 @@ export async function runBatchReport({ args, flags }: Invocation, context: Conte
   const htmlPath = getStringFlag(flags, 'html');
   await rejectReplacedInput('--html', htmlPath, args, runtime.cwd);
   const statistics = createBatchStatistics();
-  for (const displayPath of args) await addFile(statistics, resolve(runtime.cwd, displayPath), displayPath);
+  for (const checkpoint of await resolveBatchOutputs(args, runtime.cwd)) await addFile(statistics, checkpoint);
   if (htmlPath !== undefined) {
     await writeFileAtomically(resolve(runtime.cwd, htmlPath), htmlPath, reportHtml(statistics, args));
     await report.note(`wrote ${htmlPath}`);
@@ -35,11 +35,7 @@ export async function runBatchReport({ args, flags }: Invocation, context: Conte
 }
 
 // Of several results of a line the checkpoint knows which one counts.
-async function addFile(statistics: BatchStatistics, path: string, displayPath: string): Promise<void> {
-  if (!(await pathExists(path)))
-    throw new Failure('local', `cannot read ${displayPath}: no such file or directory`, {
-      hint: 'check the path',
-    });
+async function addFile(statistics: BatchStatistics, { path, displayPath }: CheckpointPath): Promise<void> {
   const lineIndex = createLineIndex();
   await readCheckpoint(path, displayPath, 0, lineIndex);
   for await (const { offset, line, ...facts } of readResultLines(path, displayPath)) {
