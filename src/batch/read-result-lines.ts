@@ -13,10 +13,19 @@ export interface ResultLine extends Omit<ResultFacts, 'status'> {
 // As in a checkpoint.
 const MAX_RESULT_BYTES = 256 * 1024 * 1024;
 
-/** The result lines of a checkpoint file that was read before. Throws Failure `local` where it cannot be read. */
-export async function* readResultLines(path: string, displayPath: string): AsyncGenerator<ResultLine> {
+/**
+ * The result lines in the first `validBytes` bytes of a checkpoint file, which readCheckpoint counts. Throws Failure `local`
+ * where it cannot be read.
+ */
+export async function* readResultLines(
+  path: string,
+  displayPath: string,
+  validBytes: number,
+): AsyncGenerator<ResultLine> {
+  if (validBytes === 0) return;
   try {
-    for await (const { bytes, offset } of splitLines(createReadStream(path), MAX_RESULT_BYTES)) {
+    const stream = createReadStream(path, { end: validBytes - 1 });
+    for await (const { bytes, offset } of splitLines(stream, MAX_RESULT_BYTES)) {
       if (!bytes) continue;
       const root = rootOf(parseJson(bytes));
       const error = getMember(root, 'error');

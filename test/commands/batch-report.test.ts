@@ -89,6 +89,19 @@ describe('svc batch report', () => {
     expect((await svc(['batch', 'report'], { cwd: one.cwd })).code).toBe(2);
   });
 
+  it.each([
+    ['a torn line', '{"line":31,"id":nu', 30],
+    ['zeros', '\0'.repeat(512), 30],
+    ['zeros only', '\0'.repeat(512), 0],
+  ])('reads the output of a killed run that ends in %s', async (_, end, lines) => {
+    const { cwd } = await finishedBatch();
+    const path = join(cwd, 'out.jsonl');
+    writeFileSync(path, `${lines === 0 ? '' : readFileSync(path, 'utf8')}${end}`);
+    const { code, stdout, stderr } = await svc(['batch', 'report', 'out.jsonl'], { cwd });
+    expect(code, stderr).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ lines });
+  });
+
   it.skipIf(!existsSync('/usr/bin/chromium'))(
     'writes a page that is read on a phone, in light and dark, without other files',
     async () => {

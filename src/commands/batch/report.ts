@@ -37,8 +37,8 @@ export async function runBatchReport({ args, flags }: Invocation, context: Conte
 // Of several results of a line the checkpoint knows which one counts.
 async function addFile(statistics: BatchStatistics, { path, displayPath }: CheckpointPath): Promise<void> {
   const lineIndex = createLineIndex();
-  await readCheckpoint(path, displayPath, 0, lineIndex);
-  for await (const { offset, line, ...facts } of readResultLines(path, displayPath)) {
+  const { validBytes } = await readCheckpoint(path, displayPath, 0, lineIndex);
+  for await (const { offset, line, ...facts } of readResultLines(path, displayPath, validBytes)) {
     const entry: IndexedEntry | undefined = lineIndex.get(line);
     if (entry?.offset !== offset) continue;
     const { status } = classifyLine(entry.exitCode, entry.applied);
