@@ -17,7 +17,8 @@ export interface ResultFacts {
 
 /** Failures with the same cause. */
 export interface FailureCause {
-  readonly cause: string;
+  /** The message while all are equal, and then what they have in common. */
+  cause: string;
   count: number;
   /** The first lines. */
   readonly lines: number[];
@@ -54,21 +55,21 @@ export function createBatchStatistics(): BatchStatistics {
 
 /** Adds a result. */
 export function addResult(statistics: BatchStatistics, facts: ResultFacts): void {
-  const { status, httpStatus, message, attempts, milliseconds, response } = facts;
+  const { status, message, attempts, milliseconds, response } = facts;
   statistics.byStatus[status] += 1;
   statistics.retries += Math.max(0, attempts - 1);
   if (attempts > 0) statistics.latency.add(milliseconds);
   addTokens(statistics.promptTokens, response, 'prompt_tokens');
   addTokens(statistics.completionTokens, response, 'completion_tokens');
-  if (message !== undefined && status !== 'unsent') addCause(statistics.causes, causeText(message, httpStatus), facts);
+  if (message !== undefined && status !== 'unsent') addCause(statistics.causes, message, facts);
 }
 
 /** The message of a failure, with the first of its issues. */
 export function messageWithIssue(
-  message: string | undefined,
+  message: string,
   issue: { readonly path?: string | undefined; readonly message?: string | undefined } | undefined,
-): string | undefined {
-  if (message === undefined || !issue?.message) return message;
+): string {
+  if (!issue?.message) return message;
   return `${message}: ${issue.path ? `${issue.path}: ` : ''}${issue.message}`;
 }
 
@@ -78,20 +79,26 @@ export function sortedCauses({ causes }: BatchStatistics): FailureCause[] {
 }
 
 // Ids, numbers and quoted values differ from line to line, the cause does not.
-function causeText(message: string, httpStatus: number | undefined): string {
-  const general = message
+function generalMessage(message: string): string {
+  return message
     .replace(/https?:\/\/\S+?(?=[:,;]?\s|$)/g, 'the service')
     .replace(/"(?:[^"\\]|\\.)*"/gs, '"…"')
     .replace(/\b(?=\w*\d)[\w-]{8,}\b/g, '…')
     .replace(/\d+(\.\d+)?/g, '#');
-  const text = general.length > MAX_CAUSE_CHARS ? `${general.slice(0, MAX_CAUSE_CHARS)}…` : general;
+}
+
+function causeText(message: string, httpStatus: number | undefined): string {
+  const text = message.length > MAX_CAUSE_CHARS ? `${message.slice(0, MAX_CAUSE_CHARS)}…` : message;
   return httpStatus === undefined ? text : `HTTP ${httpStatus}: ${text}`;
 }
 
-function addCause(causes: Map<string, FailureCause>, text: string, { line }: ResultFacts): void {
-  const key = causes.has(text) || causes.size < MAX_CAUSES ? text : OTHER_CAUSES;
-  const cause = causes.get(key) ?? { cause: key, count: 0, lines: [] };
+function addCause(causes: Map<string, FailureCause>, message: string, { line, httpStatus }: ResultFacts): void {
+  const text = causeText(message, httpStatus);
+  const generalText = causeText(generalMessage(message), httpStatus);
+  const key = causes.has(generalText) || causes.size < MAX_CAUSES ? generalText : OTHER_CAUSES;
+  const cause = causes.get(key) ?? { cause: key === OTHER_CAUSES ? key : text, count: 0, lines: [] };
   causes.set(key, cause);
+  if (cause.cause !== text) cause.cause = key;
   cause.count += 1;
   if (cause.lines.length < MAX_CAUSE_LINES) cause.lines.push(line);
 }

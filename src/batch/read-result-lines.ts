@@ -30,14 +30,17 @@ export async function* readResultLines(
       const root = rootOf(parseJson(bytes));
       const error = getMember(root, 'error');
       const [issue] = itemsAt(error, 'issues');
+      const message = firstStringMember(error, 'message');
       yield {
         offset,
         line: numberMember(root, 'line') ?? 0,
         httpStatus: numberMember(root, 'status'),
-        message: messageWithIssue(firstStringMember(error, 'message'), {
-          path: firstStringMember(issue, 'path'),
-          message: firstStringMember(issue, 'message'),
-        }),
+        message:
+          message &&
+          messageWithIssue(message, {
+            path: firstStringMember(issue, 'path'),
+            message: firstStringMember(issue, 'message'),
+          }),
         attempts: numberMember(root, 'attempts') ?? 0,
         milliseconds: numberMember(root, 'ms') ?? 0,
         response: getMember(root, 'reply'),

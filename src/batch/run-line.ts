@@ -10,6 +10,7 @@ import { type JsonNode, rootOf } from '../json/json-node.ts';
 import { writeJson } from '../json/write-json.ts';
 import { createRedactor } from '../output/redact.ts';
 import type { BatchJob } from './batch-job.ts';
+import { messageWithIssue } from './batch-statistics.ts';
 import { digestInputLine } from './compare-input.ts';
 import type { IndexedEntry } from './line-index.ts';
 import { canSendLine, classifyLine, type LineState, priorOutcome } from './line-status.ts';
@@ -23,6 +24,8 @@ import { createStrayDataWatch, strayDataFailureOf } from './stray-data.ts';
 /** The result of a line. */
 export interface LineResult extends LineState {
   readonly failure: Failure | undefined;
+  /** The message of the failure, with its first issue and without secrets. */
+  readonly message: string | undefined;
   readonly attempts: number;
   /** Milliseconds from sending to the end of the response. */
   readonly milliseconds: number;
@@ -59,7 +62,8 @@ export async function runLine(line: InputLine, slot: LineOutput, job: BatchJob):
   const recordUnsent = async (failure: Failure, id = customId): Promise<LineResult> => {
     const outcome = { line: line.number, id, attempts: 0, milliseconds: 0 };
     await put(formatFailureEntry(outcome, failure, job.context.report.redact));
-    return { ...classifyLine(failure.exitCode, failure.facts.applied), failure, ...NOT_SENT };
+    const message = formatMessage(failure, job.context.report.redact);
+    return { ...classifyLine(failure.exitCode, failure.facts.applied), failure, ...NOT_SENT, message };
   };
   if (draft instanceof Failure) {
     if (earlierEntry && earlierEntry.applied !== 'no') return keepEarlierResult(earlierEntry, slot);
@@ -121,10 +125,11 @@ export async function runLine(line: InputLine, slot: LineOutput, job: BatchJob):
   if (!failure) await job.responseWarnings.add(line.number, warnings);
   if (doubt) await job.responseWarnings.add(line.number, [doubt.facts.summary ?? doubt.message]);
   const state = classifyLine(failure?.exitCode ?? 0, failure?.facts.applied);
+  const redact = failure ? redactorFor(requestContext, job) : String;
   const entry =
     !failure && parsedResponse
       ? formatSuccessEntry(outcome, sendResult.status, parsedResponse)
-      : failure && formatFailureEntry(outcome, failure, redactorFor(requestContext, job), parsedResponse);
+      : failure && formatFailureEntry(outcome, failure, redact, parsedResponse);
   const written = entry && put(entry);
   if (state.status !== 'unknown' && !isOwnResponse)
     strayDataWatch.setRevision(
@@ -134,11 +139,16 @@ export async function runLine(line: InputLine, slot: LineOutput, job: BatchJob):
   return {
     ...state,
     failure,
+    message: failure && formatMessage(failure, redact),
     attempts,
     milliseconds: Math.round(outcome.milliseconds),
     httpStatus: failure ? failure.facts.status : sendResult.status,
     response: parsedResponse?.doc && rootOf(parsedResponse.doc),
   };
+}
+
+function formatMessage({ message, facts }: Failure, redact: (text: string) => string): string {
+  return redact(messageWithIssue(message, facts.issues?.[0]));
 }
 
 // Holds what a later revision needs, and neither the line nor its request.
@@ -170,7 +180,7 @@ function strictWarningFailure({ warnings, status }: SendLineResult, { isStrict }
   return isStrict && warning !== undefined ? new Failure('answer', warning, { applied: 'yes', status }) : undefined;
 }
 
-const NOT_SENT = { attempts: 0, milliseconds: 0, httpStatus: undefined, response: undefined };
+const NOT_SENT = { message: undefined, attempts: 0, milliseconds: 0, httpStatus: undefined, response: undefined };
 
 async function keepEarlierResult(earlierEntry: IndexedEntry, slot: ResultSlot): Promise<LineResult> {
   await slot.put(undefined);

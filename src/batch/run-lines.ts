@@ -4,7 +4,7 @@ import { countLine, createBatchCounts, formatBatchProgress, totalLines } from '.
 import type { BatchInput } from './batch-input.ts';
 import type { BatchJob } from './batch-job.ts';
 import type { BatchOptions, MaxFailures } from './batch-options.ts';
-import { addResult, createBatchStatistics, messageWithIssue } from './batch-statistics.ts';
+import { addResult, createBatchStatistics } from './batch-statistics.ts';
 import { batchFailure, formatBatchSummary, lostResultsFailure } from './batch-summary.ts';
 import { createConcurrencyLimit } from './concurrency-limit.ts';
 import { statisticsLines } from './report-text.ts';
@@ -79,12 +79,7 @@ export async function runLines(input: BatchInput, options: BatchOptions, job: Ba
       const result = await runLine(line, { put, revise }, job);
       tally.retries += Math.max(0, result.attempts - 1);
       countLine(tally, line.number, result.status);
-      if (result.status !== 'unsent')
-        addResult(statistics, {
-          line: line.number,
-          message: messageWithIssue(result.failure?.message, result.failure?.facts.issues?.[0]),
-          ...result,
-        });
+      if (result.status !== 'unsent') addResult(statistics, { line: line.number, ...result });
       if (result.isUnresolved) tally.unresolvedLines += 1;
       if (result.status !== 'unsent') job.junit?.add(`line ${line.number}`, result.milliseconds, result.failure);
       stopIfNeeded(result);

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { addResult, createBatchStatistics, sortedCauses } from '../../src/batch/batch-statistics.ts';
 import { createDistribution } from '../../src/batch/distribution.ts';
 import { answerJson, countingServer } from '../support/counting-server.ts';
 import { folder, svc } from '../support/svc.ts';
@@ -37,6 +38,44 @@ describe('the summary of a batch', () => {
     expect(result.stderr).toMatch(/3 × HTTP 400: .* \(lines 10, 20, 30\)/);
     expect(result.stderr).toContain('tokens: 270 in, 405 out');
     expect(result.stderr).toMatch(/latency: median \d+ ms, 90% \d+ ms, 99% \d+ ms, maximum \d+ ms/);
+  });
+});
+
+describe('the cause of failures', () => {
+  const addFailures = (messages: readonly string[]) => {
+    const statistics = createBatchStatistics();
+    for (const [at, message] of messages.entries())
+      addResult(statistics, {
+        line: at + 1,
+        status: 'failed',
+        httpStatus: 400,
+        message,
+        attempts: 1,
+        milliseconds: 1,
+        response: undefined,
+      });
+    return sortedCauses(statistics).map(({ cause, count }) => [cause, count]);
+  };
+  const rejected = (id: string) => `http://127.0.0.1:80/v1 returned 400 Bad Request: no "${id}"`;
+
+  it.each([
+    ['equal messages', [rejected('a'), rejected('a')], [`HTTP 400: ${rejected('a')}`, 2]],
+    [
+      'different ones',
+      [rejected('a'), rejected('b'), rejected('a')],
+      ['HTTP 400: the service returned # Bad Request: no "…"', 3],
+    ],
+    ['a long one', ['1'.repeat(200), '1'.repeat(200)], [`HTTP 400: ${'1'.repeat(160)}…`, 2]],
+  ])('of %s', (_, messages, cause) => {
+    expect(addFailures(messages)).toEqual([cause]);
+  });
+
+  it('is not named beyond fifty causes', () => {
+    const words = Array.from({ length: 52 }, (_, at) => 'x'.repeat(at + 1));
+    expect(addFailures([...words, ...words]).slice(0, 2)).toEqual([
+      ['other causes', 4],
+      ['HTTP 400: x', 2],
+    ]);
   });
 });
 

@@ -293,8 +293,9 @@ describe('a batch', () => {
     const { run, lines } = await scene([chat('p1', { cache_salt: 'very-secret-salt' })], ({ text }, response) =>
       answerJson(response, { error: { message: `bad: ${text}` } }, 400),
     );
-    await run(['-o', 'out.jsonl']);
-    expect(JSON.stringify(lines())).not.toContain('very-secret-salt');
+    const { stderr } = await run(['-o', 'out.jsonl']);
+    expect(stderr).toMatch(/1 × HTTP 400: .*bad: .*\[hidden\]/);
+    expect(JSON.stringify(lines()) + stderr).not.toContain('very-secret-salt');
     expect(lines()[0]?.error?.message).toContain('[hidden]');
   });
 });
