@@ -21,8 +21,30 @@ export type RequestEnd = 'ok' | 'limited' | 'down';
 
 /** The permission to send one request. */
 export interface RateLimiterPermit {
-  /** The request ended, and the service asked to wait `retryAfterMs`. */
-  readonly release: (end: RequestEnd, retryAfterMs?: number) => void;
+  /** The request ended, and the service asked to wait `retryAfterMs`; the next one has to wait for `hold` to end. */
+  readonly release: (end: RequestEnd, retryAfterMs?: number, hold?: PermitHold) => void;
+}
+
+/** Keeps the next request waiting after an attempt, until it is known whether the batch stops. */
+export interface PermitHold {
+  /** Calls `free` when the hold ends. */
+  readonly begin: (free: () => void) => void;
+  /** Does nothing without a hold. */
+  readonly end: () => void;
+}
+
+/** The hold of one line, for all its attempts. */
+export function createPermitHold(): PermitHold {
+  let pending: (() => void) | undefined;
+  return {
+    begin: (free) => {
+      pending = free;
+    },
+    end: () => {
+      pending?.();
+      pending = undefined;
+    },
+  };
 }
 
 interface Waiter {
@@ -84,8 +106,7 @@ export function createRateLimiter(
   const issuePermit = (): RateLimiterPermit => {
     const startedAt = elapsed();
     return {
-      release: (end, retryAfterMs = 0) => {
-        active -= 1;
+      release: (end, retryAfterMs = 0, hold) => {
         const isFirstOfRound = startedAt >= lastDecreaseAt;
         if (end !== 'ok' && isFirstOfRound) lastDecreaseAt = elapsed();
         if (end === 'down') {
@@ -98,7 +119,12 @@ export function createRateLimiter(
           notBefore = Math.max(notBefore, elapsed() + retryAfterMs);
           if (isFirstOfRound) limit = Math.max(1, limit / 2);
         } else if (end === 'ok') limit = Math.min(concurrency, limit + 1 / limit);
-        admitWaiters();
+        const free = (): void => {
+          active -= 1;
+          admitWaiters();
+        };
+        if (hold) hold.begin(free);
+        else free();
       },
     };
   };

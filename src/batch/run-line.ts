@@ -15,6 +15,7 @@ import { digestInputLine } from './compare-input.ts';
 import type { IndexedEntry } from './line-index.ts';
 import { canSendLine, classifyLine, type LineState, priorOutcome } from './line-status.ts';
 import { prepareLine } from './prepare-line.ts';
+import type { PermitHold } from './rate-limiter.ts';
 import { formatFailureEntry, formatSuccessEntry, type LineAttempt } from './result-entry.ts';
 import type { ResultSlot } from './result-order.ts';
 import { type SendLineResult, sendLine } from './send-line.ts';
@@ -44,6 +45,10 @@ export interface LineRevision {
 /** Takes the result of a line. */
 export interface LineOutput extends ResultSlot {
   readonly revise: (revision: LineRevision) => void;
+  /** Called when the outcome of a line that was sent is known, before its result waits for its turn. */
+  readonly onOutcome: (outcome: Pick<LineResult, 'failure' | 'status'>) => void;
+  /** Ended by `onOutcome`, or with the line. */
+  readonly permitHold: PermitHold;
 }
 
 /**
@@ -100,6 +105,7 @@ export async function runLine(line: InputLine, slot: LineOutput, job: BatchJob):
     recordingObserver,
     job,
     strayDataWatch.onStrayData,
+    slot.permitHold,
   ).catch(toFailedResult);
   const { parsedResponse, warnings } = sendResult;
   const endedAt = runtime.elapsed();
@@ -122,9 +128,10 @@ export async function runLine(line: InputLine, slot: LineOutput, job: BatchJob):
     return { status: 'unsent', isUnresolved: false, failure, ...NOT_SENT, attempts };
   }
   const outcome = { line: line.number, id, attempts, milliseconds: endedAt - startedAt, expectations, warnings };
+  const state = classifyLine(failure?.exitCode ?? 0, failure?.facts.applied);
+  slot.onOutcome({ failure, status: state.status });
   if (!failure) await job.responseWarnings.add(line.number, warnings);
   if (doubt) await job.responseWarnings.add(line.number, [doubt.facts.summary ?? doubt.message]);
-  const state = classifyLine(failure?.exitCode ?? 0, failure?.facts.applied);
   const redact = failure ? redactorFor(requestContext, job) : String;
   const entry =
     !failure && parsedResponse

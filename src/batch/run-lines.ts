@@ -1,12 +1,13 @@
 import { isIdempotent } from '../client/idempotency.ts';
 import { InterruptedError, toFailure } from '../errors.ts';
-import { countLine, createBatchCounts, formatBatchProgress, totalLines } from './batch-counts.ts';
+import { countLine, createBatchCounts, formatBatchProgress } from './batch-counts.ts';
 import type { BatchInput } from './batch-input.ts';
 import type { BatchJob } from './batch-job.ts';
 import type { BatchOptions, MaxFailures } from './batch-options.ts';
 import { addResult, createBatchStatistics } from './batch-statistics.ts';
 import { batchFailure, formatBatchSummary, lostResultsFailure } from './batch-summary.ts';
 import { createConcurrencyLimit } from './concurrency-limit.ts';
+import { createPermitHold } from './rate-limiter.ts';
 import { statisticsLines } from './report-text.ts';
 import type { ResultSlot } from './result-order.ts';
 import { type LineOutput, type LineResult, runLine } from './run-line.ts';
@@ -32,6 +33,7 @@ export async function runLines(input: BatchInput, options: BatchOptions, job: Ba
   let stopReason: string | undefined;
   let storeError: unknown;
   let failureCount = 0;
+  let outcomeCount = 0;
   const statistics = createBatchStatistics();
   const stop = (reason: string): void => {
     stopReason ??= reason;
@@ -42,7 +44,7 @@ export async function runLines(input: BatchInput, options: BatchOptions, job: Ba
   const stopIfNeeded = ({ failure, status }: Pick<LineResult, 'failure' | 'status'>): void => {
     if (failure && options.isFailFast) stop('a line failed (--fail-fast)');
     if (failure && status !== 'unsent') failureCount += 1;
-    if (exceedsMaxFailures(failureCount, totalLines(tally) - tally.byStatus.unsent, options.maxFailures))
+    if (exceedsMaxFailures(failureCount, outcomeCount, options.maxFailures))
       stop(`${failureCount} ${failureCount === 1 ? 'line' : 'lines'} failed (--max-failures)`);
     const retryAfterMs = failure?.facts.retryAfter ?? 0;
     if (retryAfterMs > MAX_BATCH_WAIT_MS) stop(`the service asks to wait ${Math.ceil(retryAfterMs / 1000)} s`);
@@ -75,14 +77,23 @@ export async function runLines(input: BatchInput, options: BatchOptions, job: Ba
         if (result) tally.lostResults += 1;
         throw error;
       });
+    const permitHold = createPermitHold();
+    let hasOutcome = false;
+    const onOutcome: LineOutput['onOutcome'] = (outcome) => {
+      if (hasOutcome) return;
+      hasOutcome = true;
+      if (outcome.status !== 'unsent') outcomeCount += 1;
+      stopIfNeeded(outcome);
+      permitHold.end();
+    };
     try {
-      const result = await runLine(line, { put, revise }, job);
+      const result = await runLine(line, { put, revise, onOutcome, permitHold }, job);
       tally.retries += Math.max(0, result.attempts - 1);
       countLine(tally, line.number, result.status);
       if (result.status !== 'unsent') addResult(statistics, { line: line.number, ...result });
       if (result.isUnresolved) tally.unresolvedLines += 1;
       if (result.status !== 'unsent') job.junit?.add(`line ${line.number}`, result.milliseconds, result.failure);
-      stopIfNeeded(result);
+      onOutcome(result);
       const outageReason = job.outage.stopReason();
       if (outageReason !== undefined) stop(outageReason);
     } catch (error) {
@@ -90,6 +101,7 @@ export async function runLines(input: BatchInput, options: BatchOptions, job: Ba
       countLine(tally, line.number, 'unknown');
       storeError ??= error;
       stop('the results cannot be written');
+      permitHold.end();
       // With --ordered, later results wait for this one.
       await slot.put(undefined);
     }

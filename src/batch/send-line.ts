@@ -15,7 +15,7 @@ import { createMemoryBudget } from '../results/memory-budget.ts';
 import type { ParsedResponse } from '../results/show-response.ts';
 import type { BatchJob } from './batch-job.ts';
 import { isConnectFailure } from './outage.ts';
-import type { RateLimiterPermit } from './rate-limiter.ts';
+import type { PermitHold, RateLimiterPermit } from './rate-limiter.ts';
 
 /** The result of a line that was sent. */
 export interface SendLineResult {
@@ -31,8 +31,8 @@ const MAX_STREAM_BYTES = 8 * 1024 * 1024;
 
 /**
  * Sends the body of a line when the limits allow it, with retries when safe; while the service is down the line waits.
- * `onStrayData` is called when a response of the line may be for another request, also after the result. Throws the
- * Failure of a line without a response.
+ * `onStrayData` is called when a response of the line may be for another request, also after the result. `permitHold` is
+ * for the caller to end. Throws the Failure of a line without a response.
  */
 export async function sendLine(
   requestContext: RequestContext,
@@ -40,6 +40,7 @@ export async function sendLine(
   observer: RequestObserver,
   job: BatchJob,
   onStrayData: () => void,
+  permitHold: PermitHold,
 ): Promise<SendLineResult> {
   const { runtime, signal, report } = job.context;
   const { operation, draft } = requestContext;
@@ -50,8 +51,10 @@ export async function sendLine(
   };
   const printingObserver: RequestObserver = {
     ...observer,
-    onRetry: (failure, retryNumber, delayMs) =>
-      report.detail(`line ${line}: ${formatRetryMessage(failure, retryNumber, job.maxRetries, delayMs)}`),
+    onRetry: (failure, retryNumber, delayMs) => {
+      permitHold.end();
+      return report.detail(`line ${line}: ${formatRetryMessage(failure, retryNumber, job.maxRetries, delayMs)}`);
+    },
     ...(report.isVerbose ? { onTrace: report.detail } : {}),
   };
   const options: ExchangeOptions = {
@@ -67,34 +70,47 @@ export async function sendLine(
       const permit = await job.rateLimiter.acquire().catch(() => {
         throw notSentFailure();
       });
-      return (failure) => releasePermit(permit, failure, job);
+      return (failure) => releasePermit(permit, failure, job, permitHold);
     },
     onStrayData,
   };
   const { response, parsedResponse, chunks, warnings } = await waitOutOutages(
     () => exchange(request, requestContext, printingObserver, options),
     job,
+    permitHold,
   );
   if (parsedResponse) return { status: response.status, parsedResponse, failure: parsedResponse.failure, warnings };
   return { ...(await mergeStream(response, chunks, requestContext)), warnings };
 }
 
-function releasePermit(permit: RateLimiterPermit, failure: Failure | undefined, { outage }: BatchJob): void {
+function releasePermit(
+  permit: RateLimiterPermit,
+  failure: Failure | undefined,
+  { outage }: BatchJob,
+  permitHold: PermitHold,
+): void {
   const isDown = failure !== undefined && outage.isEnabled && isConnectFailure(failure);
   const isLimited = failure?.code === 'limited' || failure?.code === 'unreachable';
   if (isDown) outage.onFailedConnect(failure);
   else outage.onConnected();
-  permit.release(isDown ? 'down' : isLimited ? 'limited' : 'ok', failure?.facts.retryAfter);
+  permit.release(isDown ? 'down' : isLimited ? 'limited' : 'ok', failure?.facts.retryAfter, permitHold);
 }
 
 // While the service is down, a line waits for it: it is not the line that failed.
-async function waitOutOutages(attempt: () => Promise<Outcome>, { outage }: BatchJob): Promise<Outcome> {
+async function waitOutOutages(
+  attempt: () => Promise<Outcome>,
+  { outage }: BatchJob,
+  permitHold: PermitHold,
+): Promise<Outcome> {
   for (;;) {
     try {
       return await attempt();
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
-      if (outage.canWait(error)) continue;
+      if (outage.canWait(error)) {
+        permitHold.end();
+        continue;
+      }
       throw outage.stopReason() === undefined || !isConnectFailure(error) ? error : notSentFailure();
     }
   }

@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { createRateLimiter, type RateLimiter, type RateLimiterPermit } from '../../src/batch/rate-limiter.ts';
+import {
+  createPermitHold,
+  createRateLimiter,
+  type RateLimiter,
+  type RateLimiterPermit,
+} from '../../src/batch/rate-limiter.ts';
 import { clock } from '../support/clock.ts';
 
 /** Turns that were granted, in the order they were. */
@@ -20,6 +25,19 @@ describe('the pace of a batch', () => {
     turns[0]?.release('ok');
     await settle();
     expect(turns).toHaveLength(4);
+  });
+
+  it('keeps the next one waiting while a permit is held', async () => {
+    const turns = asked(createRateLimiter({ concurrency: 1, rate: undefined }, clock(), never), 2);
+    const hold = createPermitHold();
+    await settle();
+    turns[0]?.release('ok', 0, hold);
+    await settle();
+    expect(turns).toHaveLength(1);
+    hold.end();
+    hold.end();
+    await settle();
+    expect(turns).toHaveLength(2);
   });
 
   it('is halved once for all requests in flight when the service rate limits, and recovers one by one', async () => {

@@ -89,7 +89,17 @@ describe('--max-failures', () => {
     expect(result.code).toBe(10);
     expect(result.stderr).toContain(message);
     expect(counts.has(`${line}`)).toBe(true);
-    expect(counts.size).toBeLessThan(line + 3);
+    expect(counts.size).toBe(line);
+  });
+
+  it.each([
+    ['a failure', ['--fail-fast'], 10],
+    ['a failure, in order', ['--fail-fast', '--ordered'], 10],
+    ['an unexpected response', ['--fail-fast', '--expect-text', 'y'], 1],
+  ])('--fail-fast sends nothing after %s', async (_, flags, line) => {
+    const { result, counts } = await finishedBatch(flags);
+    expect(result.code).toBe(10);
+    expect(counts.size, result.stderr).toBe(line);
   });
 
   it('10% lets three of thirty fail, and what is not a limit is refused', async () => {

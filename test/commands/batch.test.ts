@@ -234,6 +234,33 @@ describe('a batch', () => {
     expect(most()).toBe(3);
   });
 
+  it('counts a stream as in flight until its end', async () => {
+    const { run, most } = await scene(
+      many(4).map((line) => ({ ...Object(line), stream: true })),
+      (_, response) => {
+        response.writeHead(200, { 'Content-Type': 'text/event-stream' });
+        response.write(`data: ${JSON.stringify({ model: 'm', choices: [{ index: 0, delta: { content: 'x' } }] })}\n\n`);
+        setTimeout(
+          () => response.end('data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'),
+          50,
+        );
+      },
+    );
+    expect((await run(['--concurrency', '1', '-q'])).code).toBe(0);
+    expect(most()).toBe(1);
+  });
+
+  it('sends other lines while one waits for its retry, also with --ordered', async () => {
+    const { run, lines } = await scene(many(6), ({ key, count }, response) =>
+      key === 'p1' && count === 1
+        ? answerJson(response, {}, 503, { 'Retry-After': '0' })
+        : answerJson(response, completion(key)),
+    );
+    const { code, stderr } = await run(['-o', 'out.jsonl', '--ordered', '--concurrency', '1']);
+    expect(code, stderr).toBe(0);
+    expect(lines().map(({ line, attempts }) => [line, attempts])[0]).toEqual([1, 2]);
+  });
+
   it('keeps the order of the lines with --ordered', async () => {
     const waiting: (() => void)[] = [];
     const { run, lines } = await scene(many(40), ({ key }, response) => {
