@@ -10,7 +10,7 @@ export interface BatchIdentity {
   readonly operation: string;
   /** `3/10`. */
   readonly shard: string;
-  /** The origin of the base URL. */
+  /** The base URL with a slash at its end; only its origin, without the slash, in older records. */
   readonly origin: string;
   /** The values that flags, environment and profile put into bodies, by field or flag; digests of them in a record. */
   readonly values: Readonly<Record<string, string>>;
@@ -31,7 +31,7 @@ export function createBatchIdentity(
   return {
     operation: operation.path,
     shard: `${index}/${count}`,
-    origin: url.origin,
+    origin: url.href.slice(0, 1 - operation.path.length),
     values: Object.fromEntries([
       ['--exact', String(settings === undefined)],
       ...autofilled,
@@ -78,7 +78,8 @@ export function compareStamps(stamps: Iterable<string>, current: BatchIdentity, 
     if (operation !== expected.operation) fatal.add(`it holds results of ${operation}, not ${expected.operation}`);
     else if (shard !== expected.shard) fatal.add(`it holds results of shard ${shard}, not ${expected.shard}`);
   }
-  const isNewOrigin = found.length > 0 && !found.some(({ origin }) => origin === expected.origin);
+  const knownOrigins = acceptedOrigins(current).map((origin) => digestValue(runId, origin));
+  const isNewOrigin = found.length > 0 && !found.some(({ origin }) => knownOrigins.includes(origin));
   const isNewValues = found.length > 0 && !found.some(({ values }) => values === expected.values);
   return {
     fatal: [...fatal],
@@ -101,12 +102,17 @@ export function compareIdentities(recorded: BatchIdentity, current: BatchIdentit
         ? [`it holds results of shard ${recorded.shard}, not ${current.shard}`]
         : [`it holds results of ${recorded.operation}, not ${current.operation}`],
     acceptable: [
-      ...(recorded.origin === current.origin
+      ...(acceptedOrigins(current).includes(recorded.origin)
         ? []
         : [`its results came from ${recorded.origin}, and the base URL is now ${current.origin}`]),
       ...(changed.length === 0 ? [] : [`it was started with other values for ${changed.join(', ')}`]),
     ],
   };
+}
+
+// Older records do not say which path of the origin it was.
+function acceptedOrigins({ origin }: BatchIdentity): string[] {
+  return [origin, new URL(origin).origin];
 }
 
 function stampParts(stamp: string): { operation: string; shard: string; origin: string; values: string } {

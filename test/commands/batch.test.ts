@@ -454,6 +454,22 @@ describe('what was begun', () => {
     ).toEqual(['p2', 'p3']);
   });
 
+  it('belongs to its base URL, path included', async () => {
+    const { run, counts, env } = await scene(many(3), ({ key }, response) =>
+      key === 'p2' ? answerJson(response, {}, 404) : answerJson(response, completion(key)),
+    );
+    const at = (path: string) => ({ env: { ...env, SVC_BASE_URL: `${env.SVC_BASE_URL}${path}` } });
+    expect((await run(['-o', 'out.jsonl'], at('/one'))).code).toBe(10);
+    for (const path of ['/two', '', '/one/more'])
+      expect(await run(['-o', 'out.jsonl', '--resume'], at(path)), path).toMatchObject({
+        code: 13,
+        stderr: expect.stringContaining(`another base URL than ${env.SVC_BASE_URL}${path}/\n`),
+      });
+    expect([...counts.values()]).toEqual([1, 1, 1]);
+    expect((await run(['-o', 'out.jsonl', '--resume'], at('/one/'))).code).toBe(10);
+    expect([...counts.values()]).toEqual([1, 2, 1]);
+  });
+
   it('belongs to its operation, and to one process at a time', async () => {
     const { run, cwd, env } = await scene(
       many(2),
