@@ -61,6 +61,13 @@ export function stampRunId(stamp: string): string {
 
 const UUID_CHARS = 36;
 
+/** The operation and the number of shards that a stamp names, as half a sentence. */
+export function describeStamp(stamp: string): { readonly operation: string; readonly text: string } {
+  const { operation, shard } = stampParts(stamp);
+  const count = shard.slice(shard.indexOf('/') + 1);
+  return { operation, text: `${operation}${count === '1' ? '' : ` in ${count} shards`}` };
+}
+
 /** How a batch differs from the one that wrote a checkpoint. */
 export interface IdentityDifferences {
   /** Another batch: its results cannot be in the same file. */

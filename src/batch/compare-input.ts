@@ -15,11 +15,29 @@ export function digestInputLine({ bytes, length }: InputLine): string {
  * Compares an input with the one that earlier runs had, and returns the lines whose results have no input line any more.
  * Throws Failure `guard` where lines changed or were removed, unless changes are accepted; added lines are fine.
  */
-export async function compareInput(
+export async function compareInput(input: BatchInput, shard: Shard, prior: PriorResults): Promise<ReadonlySet<number>> {
+  const differences = await findInputDifferences(input, shard, prior);
+  const hint = 'restore the input, choose another file with -o, or send the changed lines with --accept-changes';
+  const failure = otherInputFailure(differences, input.label, prior.displayPath, hint);
+  if (failure && !prior.canAcceptChanges) throw failure;
+  return differences.removedLines;
+}
+
+/** Where an input and results differ. */
+interface InputDifferences {
+  readonly changedLines: readonly number[];
+  /** Lines that have a result, and are empty or beyond the end of the input. */
+  readonly removedLines: ReadonlySet<number>;
+  readonly emptyLines: ReadonlySet<number>;
+  readonly lastLine: number;
+}
+
+/** Compares the lines of an input with the digests of results; added lines are no difference. */
+export async function findInputDifferences(
   input: BatchInput,
   shard: Shard,
-  { lineIndex, inFlight, inFlightLine, displayPath, canAcceptChanges }: PriorResults,
-): Promise<ReadonlySet<number>> {
+  { lineIndex, inFlight, inFlightLine }: Pick<PriorResults, 'lineIndex' | 'inFlight' | 'inFlightLine'>,
+): Promise<InputDifferences> {
   const changedLines: number[] = [];
   const emptyLines = new Set<number>();
   let lastLine = 0;
@@ -36,13 +54,21 @@ export async function compareInput(
   const removedLines = new Set<number>();
   for (const lines of [lineIndex.lines(), inFlight?.lines.keys() ?? []])
     for (const line of lines) if (line > lastLine || emptyLines.has(line)) removedLines.add(line);
-  if (canAcceptChanges || changedLines.length + removedLines.size === 0) return removedLines;
+  return { changedLines, removedLines, emptyLines, lastLine };
+}
+
+/** The Failure `guard` of an input that is not the one of some results; undefined without differences. */
+export function otherInputFailure(
+  { changedLines, removedLines }: InputDifferences,
+  label: string,
+  results: string,
+  hint: string,
+): Failure | undefined {
+  if (changedLines.length + removedLines.size === 0) return undefined;
   const parts = [
     ...(changedLines.length > 0 ? [`changed lines: ${formatLineRanges(changedLines)}`] : []),
     ...(removedLines.size > 0 ? [`removed lines: ${formatLineRanges(removedLines)}`] : []),
   ];
-  throw new Failure('guard', `${input.label} is not the input that ${displayPath} was made from: ${parts.join('; ')}`, {
-    hint: 'restore the input, choose another file with -o, or send the changed lines with --accept-changes',
-    applied: 'no',
-  });
+  const message = `${label} is not the input that ${results} was made from: ${parts.join('; ')}`;
+  return new Failure('guard', message, { hint, applied: 'no' });
 }

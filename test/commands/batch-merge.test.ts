@@ -37,6 +37,75 @@ describe('an output that is an input', () => {
   });
 });
 
+describe('outputs that do not belong together', () => {
+  const shards = async () => {
+    const cwd = folder();
+    const { url } = await countingServer(String, (_, response) =>
+      answerJson(response, {
+        model: 'm',
+        choices: [{ index: 0, message: { role: 'assistant', content: 'x' }, finish_reason: 'stop' }],
+      }),
+    );
+    const send = async (output: string, input: string, ...args: string[]) => {
+      writeFileSync(join(cwd, 'in.jsonl'), input);
+      const { code, stderr } = await svc([...args, '--batch', 'in.jsonl', '-o', output, '-q'], {
+        cwd,
+        env: { SVC_TOKEN: 'tok-en-1', SVC_BASE_URL: url },
+      });
+      expect(code, stderr).toBe(0);
+    };
+    const merge = (...args: string[]) => svc(['batch', 'merge', ...args, '-o', 'all.jsonl'], { cwd });
+    return { cwd, send, merge };
+  };
+
+  it('are exit 13 with both names, and nothing is written', async () => {
+    const { cwd, send, merge } = await shards();
+    await send('1.jsonl', prompts(6), 'chat', '--shard', '1/2');
+    await send('2.jsonl', prompts(6), 'chat', '--shard', '2/2');
+    await send('3.jsonl', prompts(6), 'chat', '--shard', '3/3');
+    await send(
+      'calls.jsonl',
+      '{"start":{"op_name":"x","project_id":"a/b"}}\n'.repeat(6),
+      'call',
+      'start',
+      '--local',
+      '--shard',
+      '1/2',
+    );
+    for (const [other, text] of [
+      ['3.jsonl', '/v1/chat/completions in 3 shards'],
+      ['calls.jsonl', '/call/start in 2 shards'],
+    ]) {
+      const { code, stderr } = await merge('1.jsonl', `${other}`);
+      expect({ code, stderr }).toMatchObject({
+        code: 13,
+        stderr: expect.stringContaining(
+          `svc: 1.jsonl and ${other} are not of one batch: they hold results of /v1/chat/completions in 2 shards, and of ${text}\n`,
+        ),
+      });
+    }
+    expect(existsSync(join(cwd, 'all.jsonl'))).toBe(false);
+    expect((await merge('1.jsonl', '2.jsonl')).code).toBe(0);
+    writeFileSync(join(cwd, 'old.jsonl'), entry(7));
+    expect((await svc(['batch', 'merge', 'old.jsonl', 'all.jsonl'], { cwd })).code).toBe(0);
+  });
+
+  it.each([
+    ['changed', prompts(6).replace('p2', 'x').replace('p5', 'y'), 13, 'changed lines: 2, 5'],
+    ['shorter', prompts(4), 13, 'removed lines: 5-6'],
+    ['empty in a line', prompts(6).replace(chat('p3'), '\n'), 13, 'removed lines: 3'],
+    ['longer', `${prompts(7)}\n${chat('p9')}`, 10, '2 missing: 7, 9'],
+    ['the same', prompts(6).replaceAll('\n', '\r\n'), 0, '0 missing'],
+  ])('are compared with --input: one that is %s', async (_, input, exitCode, message) => {
+    const { cwd, send, merge } = await shards();
+    for (const index of [1, 2]) await send(`${index}.jsonl`, prompts(6), 'chat', '--shard', `${index}/2`);
+    writeFileSync(join(cwd, 'in.jsonl'), input);
+    const { code, stderr } = await merge('1.jsonl', '2.jsonl', '--input', 'in.jsonl');
+    expect({ code, stderr }).toMatchObject({ code: exitCode, stderr: expect.stringContaining(message) });
+    expect(existsSync(join(cwd, 'all.jsonl'))).toBe(exitCode !== 13);
+  });
+});
+
 describe('the output of a running batch', () => {
   it('is not replaced by a merge, also through a link', async () => {
     const cwd = folder();

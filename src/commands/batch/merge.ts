@@ -1,12 +1,13 @@
 import { resolve } from 'node:path';
+import { describeStamp } from '../../batch/batch-identity.ts';
 import { openBatchInput } from '../../batch/batch-input.ts';
 import { rejectReplacedInput, resolveBatchOutputs } from '../../batch/batch-outputs.ts';
 import { type CheckpointPath, writeEntriesInOrder } from '../../batch/compact-checkpoint.ts';
+import { findInputDifferences, otherInputFailure } from '../../batch/compare-input.ts';
 import { createLineIndex, type LineIndex } from '../../batch/line-index.ts';
 import { formatLineRanges } from '../../batch/line-ranges.ts';
 import { inFlightPath, lockCheckpoint } from '../../batch/prior-results.ts';
 import { readCheckpoint } from '../../batch/read-checkpoint.ts';
-import { isEmptyLine } from '../../batch/split-lines.ts';
 import type { Invocation } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { Failure, usageFailure } from '../../errors.ts';
@@ -14,6 +15,7 @@ import { pathExists } from '../../files/file-errors.ts';
 import type { Unlock } from '../../files/file-lock.ts';
 import { isReplaceable } from '../../files/file-replacement.ts';
 import { getStringFlag } from '../../flag.ts';
+import { allOperations } from '../../operations/all-operations.ts';
 import { openSink } from '../../output/sink.ts';
 import { filteredSink, type JqFilter } from '../../results/jq-filter.ts';
 import { chooseFormat } from '../../results/output-format.ts';
@@ -34,13 +36,22 @@ export async function runBatchMerge({ args, flags }: Invocation, context: Contex
   await rejectReplacedInput('-o', output, input === undefined ? args : [...args, input], runtime.cwd);
   const lineIndex = createLineIndex();
   const checkpoints = await resolveBatchOutputs(args, runtime.cwd);
+  let first: MergedBatch | undefined;
   for (const [at, { path, displayPath }] of checkpoints.entries()) {
     if (await pathExists(inFlightPath(path)))
       await report.warn(`the batch of ${displayPath} is not complete; continue it with --resume`);
-    await readCheckpoint(path, displayPath, at, lineIndex);
+    const { stamps } = await readCheckpoint(path, displayPath, at, lineIndex);
+    for (const stamp of stamps) {
+      const batch = { displayPath, ...describeStamp(stamp) };
+      first ??= batch;
+      if (batch.text !== first.text) throw otherBatchFailure(first, batch);
+    }
   }
+  const missingLines =
+    input === undefined
+      ? findMissingLines(lineIndex, lineIndex.lastLine())
+      : await compareWithInput(lineIndex, input, first?.operation, runtime);
   await writeMergedResults(lineIndex, checkpoints, output, filter, context);
-  const missingLines = await findMissingLines(lineIndex, input, runtime);
   const { summary, isComplete } = summarizeMerge(lineIndex, missingLines);
   if (isComplete) return report.note(summary);
   throw new Failure('partial', summary, {
@@ -81,20 +92,47 @@ async function lockOutput(output: string | undefined, runtime: Runtime): Promise
     : undefined;
 }
 
-// Without the input, the lines up to the last result count.
-async function findMissingLines(lineIndex: LineIndex, input: string | undefined, runtime: Runtime): Promise<number[]> {
-  const missing: number[] = [];
-  if (input === undefined) {
-    for (let line = 1; line < lineIndex.lastLine(); line += 1) if (!lineIndex.get(line)) missing.push(line);
-    return missing;
-  }
-  const { lines } = await openBatchInput(input, runtime, MAX_EMPTY_LINE_BYTES);
-  for await (const line of lines) if (!isEmptyLine(line) && !lineIndex.get(line.number)) missing.push(line.number);
-  return missing;
+/** What a file says about its batch. */
+interface MergedBatch {
+  readonly displayPath: string;
+  readonly operation: string;
+  readonly text: string;
 }
 
-// A longer line is not empty.
+function otherBatchFailure(first: MergedBatch, other: MergedBatch): Failure {
+  return new Failure(
+    'guard',
+    `${first.displayPath} and ${other.displayPath} are not of one batch: they hold results of ${first.text}, and of ${other.text}`,
+    { hint: 'merge the outputs of one batch, each shard once', applied: 'no' },
+  );
+}
+
+// Returns the lines without a result.
+async function compareWithInput(
+  lineIndex: LineIndex,
+  path: string,
+  operationPath: string | undefined,
+  runtime: Runtime,
+): Promise<number[]> {
+  const operation = allOperations.find(({ path: own }) => own === operationPath);
+  const input = await openBatchInput(path, runtime, operation?.largestBody ?? MAX_EMPTY_LINE_BYTES);
+  const noneInFlight = { inFlight: undefined, inFlightLine: () => undefined };
+  const differences = await findInputDifferences(input, { index: 1, count: 1 }, { lineIndex, ...noneInFlight });
+  const hint = 'name the input of that batch with --input';
+  const failure = otherInputFailure(differences, input.label, 'the merged output', hint);
+  if (failure) throw failure;
+  return findMissingLines(lineIndex, differences.lastLine, differences.emptyLines);
+}
+
+// Without the operation no result has a digest; a longer line is not empty.
 const MAX_EMPTY_LINE_BYTES = 1024;
+
+function findMissingLines(lineIndex: LineIndex, lastLine: number, emptyLines?: ReadonlySet<number>): number[] {
+  const missing: number[] = [];
+  for (let line = 1; line <= lastLine; line += 1)
+    if (!lineIndex.get(line) && !emptyLines?.has(line)) missing.push(line);
+  return missing;
+}
 
 function summarizeMerge(lineIndex: LineIndex, missing: readonly number[]): { summary: string; isComplete: boolean } {
   const counts = { done: 0, failed: 0, unknown: 0 };
