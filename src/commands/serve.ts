@@ -119,6 +119,12 @@ interface ServeOptions {
 function readServeOptions(flags: FlagValues, runtime: Runtime): ServeOptions {
   const data = getStringFlag(flags, 'data');
   const isUrl = data !== undefined && isPostgresUrl(data);
+  // The text is not shown: it may contain a password.
+  if (data !== undefined && !isUrl && /^[a-z][a-z0-9+.-]+:\/\//i.test(data))
+    throw usageFailure(
+      '--data cannot be a URL of this kind',
+      'use a file, or a URL like postgres://user@host/database',
+    );
   const maxBody = getStringFlag(flags, 'max-body');
   const drain = getStringFlag(flags, 'drain');
   return {

@@ -22,14 +22,14 @@ export function parseBaseUrl(text: string, source: string): URL {
   return url;
 }
 
+/** The text of a URL, valid or not, with `[hidden]` before its @: that part may be a password. */
+export function redactUserInfo(text: string): string {
+  return text.replace(/^(\w+:[/\\]+)?[^/]*@/, '$1[hidden]@');
+}
+
 /** The URL of a path below a base URL. A path prefix stays; a base that ends in `/v1` does not give `/v1/v1`, and so on. */
 export function joinUrl(base: URL, path: string): string {
   const prefix = base.pathname.replace(/\/+$/, '');
   const shared = ['/v1/preview', '/v1'].find((end) => prefix.endsWith(end) && path.startsWith(`${end}/`)) ?? '';
   return base.origin + prefix + path.slice(shared.length);
-}
-
-// The part before an @ may be a password.
-function redactUserInfo(text: string): string {
-  return text.replace(/^(\w+:\/\/)?[^/]*@/, '$1[hidden]@');
 }

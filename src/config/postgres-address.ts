@@ -19,7 +19,7 @@ const SSL_MODES = ['disable', 'require', 'verify-full'] as const;
 
 /** True for text that is the URL of a PostgreSQL database. */
 export function isPostgresUrl(text: string): boolean {
-  return /^postgres(ql)?:\/\//.test(text);
+  return /^postgres(ql)?:/i.test(text);
 }
 
 /**
@@ -27,12 +27,12 @@ export function isPostgresUrl(text: string): boolean {
  * encrypted and verified unless `sslmode` says otherwise. Throws Failure `usage`, also for a password, without repeating it.
  */
 export function parsePostgresUrl(text: string, sourceName: string, defaultUser: string): PostgresAddress {
-  if (/^\w+:\/\/[^/?#]*:[^/?#]*@/.test(text) || /[?&]password=/i.test(text))
+  if (/^\w+:(\/\/)?[^/?#]*:[^/?#]*@/.test(text) || /[?&]password=/i.test(text))
     throw usageFailure(`${sourceName}: the URL contains a password`, 'remove it and set PGPASSWORD or PGPASSFILE');
   // URL has no default parsing of hosts for other schemes than http.
   const parsable = text
-    .replace(/^postgres(ql)?:\/\/(?=[/?]|$)/, 'http://localhost')
-    .replace(/^postgres(ql)?:/, 'http:');
+    .replace(/^postgres(ql)?:\/\/(?=[/?]|$)/i, 'http://localhost')
+    .replace(/^postgres(ql)?:/i, 'http:');
   if (!URL.canParse(parsable))
     throw usageFailure(
       `${sourceName} is not a valid PostgreSQL URL`,

@@ -333,6 +333,23 @@ describe('svc profile', () => {
     expect(recorded).toHaveLength(1);
   });
 
+  it.each(['http://ada:s3cret-word@h', 'http:/ada:s3cret-word@h', 'http:ada:s3cret-word@h', 'ada:s3cret-word@h'])(
+    'list and show redact the password of the URL %s',
+    async (url) => {
+      const cwd = folder();
+      mkdirSync(join(cwd, 'config'), { mode: 0o700 });
+      const profiles = { p: { base_url: url, chat_base_url: url, username: 'ada@h.test' } };
+      writeFileSync(join(cwd, 'config', 'config.json'), JSON.stringify({ profiles }), { mode: 0o600 });
+      const shown = await svc(['profile', 'show', 'p'], { cwd });
+      expect(JSON.parse(shown.stdout)).toMatchObject({ username: 'ada@h.test' });
+      const listed = await svc(['profile', 'list'], { cwd });
+      for (const { code, stdout } of [shown, listed]) {
+        expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('[hidden]@h') });
+        expect(stdout).not.toContain('s3cret-word');
+      }
+    },
+  );
+
   it('constructor is a name like any other', async () => {
     const cwd = folder();
     await svc(['profile', 'set', 'constructor', '--base-url', 'https://a.test'], { cwd });

@@ -7,6 +7,7 @@ import { folder } from '../support/svc.ts';
 
 describe('a PostgreSQL URL', () => {
   it.each<[string, object]>([
+    ['PostgreSQL://ada@db.example/x', { host: 'db.example', user: 'ada', database: 'x' }],
     ['postgres://ada@db.example:6000/svc', { host: 'db.example', port: 6000, user: 'ada', sslMode: 'verify-full' }],
     ['postgresql://db.example', { user: 'me', database: 'me', port: 5432, sslMode: 'verify-full' }],
     ['postgres://db.example/x?sslmode=require', { database: 'x', sslMode: 'require' }],
@@ -21,11 +22,22 @@ describe('a PostgreSQL URL', () => {
     'postgres://ada:s3cret-word@db/x',
     'postgres://ada:s3cret-word@/x',
     'postgres://db/x?user=a&password=s3cret-word',
+    'POSTGRES://ada:s3cret-word@127.0.0.1:1/x',
+    'postgres:ada:s3cret-word@h/x',
   ])('with a password is exit 2 and not repeated: %s', async (url) => {
     const result = await run(['serve', '--data', url]);
     expect(result).toMatchObject({ code: 2, stderr: expect.stringContaining('PGPASSFILE') });
     expect(result.stderr).not.toContain('s3cret-word');
   });
+
+  it.each(['mysql://ada:s3cret-word@h/x', 'FILE:///tmp/s3cret-word.db'])(
+    'of another kind is exit 2 and not repeated: %s',
+    async (url) => {
+      const result = await run(['serve', '--data', url]);
+      expect(result).toMatchObject({ code: 2, stderr: expect.stringContaining('--data') });
+      expect(result.stdout + result.stderr).not.toContain('s3cret-word');
+    },
+  );
 
   it.each([
     [['--data', 'postgres://localhost:1/x'], 12, 'postgres://'],

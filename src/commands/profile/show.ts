@@ -1,4 +1,5 @@
 import type { RunCommand } from '../../command.ts';
+import { redactUserInfo } from '../../config/base-url.ts';
 import type { Profile } from '../../config/profile.ts';
 import { selectProfile } from '../../config/select-profile.ts';
 import { isSecretHeader } from '../../http/verbose-log.ts';
@@ -17,8 +18,11 @@ function redactProfile({ password, token, headers, ...rest }: Profile): { readon
   const redactedHeaders = Object.entries(headers ?? {}).map(
     ([name, value]) => [name, isSecretHeader(name) ? '[hidden]' : value] as const,
   );
+  const redactedRest = Object.entries(rest).map(
+    ([name, value]) => [name, /base_url$/.test(name) ? redactUserInfo(String(value)) : value] as const,
+  );
   return {
-    ...rest,
+    ...Object.fromEntries(redactedRest),
     ...(password === undefined ? {} : { password: '[hidden]' }),
     ...(token === undefined ? {} : { token: '[hidden]' }),
     ...(headers === undefined ? {} : { headers: Object.fromEntries(redactedHeaders) }),
