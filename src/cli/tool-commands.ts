@@ -111,7 +111,7 @@ export const toolCommands: readonly CommandDefinition[] = [
     words: ['doctor'],
     summary: 'Show all settings and test the connection',
     about:
-      'Shows every setting with its source, the files that svc uses, and connects to each base URL up to TLS. Only --probe calls an operation or runs a credential command. Secrets are redacted. Exits with 0 if there are no errors, otherwise with the first of: 12 (a file is unusable), 2 (a setting is invalid, or there is no base URL), 13 (insecure), 4 (no credentials), 5 to 9 (the probe failed), 7 (could not connect).',
+      'Shows every setting with its source, the files that svc uses, and connects to each base URL up to TLS. Only --probe calls an operation or runs a credential command. Secrets are redacted. Exits with 0 if there are no errors, otherwise with the first of: 12 (a file is unusable), 2 (a setting is invalid, or there is no base URL), 13 (insecure), 4 (no credentials), 5 to 9 or 11 (the probe failed), 7 (could not connect).',
     flags: () => [
       profileFlag,
       localFlag,

@@ -44,13 +44,14 @@ export async function probeFeedbackSchema(
   );
   try {
     const observer = report.isVerbose ? { onTrace: report.detail } : {};
-    const { response } = await exchange(request, requestContext, observer, {
+    const { response, parsedResponse } = await exchange(request, requestContext, observer, {
       send: transport.send,
       runtime,
       signal,
       startDeadline: () => createDeadline(PROBE_TIMEOUT_MS, runtime),
       maxRetries: 0,
     });
+    if (parsedResponse?.failure) throw parsedResponse.failure;
     return response.status;
   } finally {
     await transport.close();

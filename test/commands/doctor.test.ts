@@ -353,6 +353,13 @@ describe('svc doctor --probe', () => {
     expect(Date.parse(end) - Date.parse(start)).toBe(60_000);
   });
 
+  it.each(['<html></html>', 'null'])('a 200 with %s is exit 11', async (body) => {
+    const server = await rawServer((socket) => socket.end(httpAnswer(body, '200 OK')));
+    const { code, told, warnings } = await doctor(['--probe', '--base-url', server.url], credentials);
+    expect({ code, warnings }).toEqual({ code: 11, warnings: [expect.stringMatching(/^svc feedback schema: /)] });
+    expect(told.probe).toMatchObject({ status: 200 });
+  });
+
   it('needs credentials, and says so', async () => {
     const server = await rawServer(() => {});
     const result = await doctor(['--probe', '--base-url', server.url], { SVC_TOKEN: 'tok-en-1' });

@@ -6,14 +6,19 @@ import { recording } from '../support/service.ts';
 import { folder, type Result, svc } from '../support/svc.ts';
 
 /** Logs in with a password against a service that responds with a status. */
-async function login(status: number, args: readonly string[] = [], url = 'https://svc.test') {
+async function login(
+  status: number,
+  args: readonly string[] = [],
+  url = 'https://svc.test',
+  body = status === 200 ? '{"paths":[]}' : '{"detail":"no"}',
+) {
   const cwd = folder();
   const respond: Send = async () => ({
     status,
     statusText: '',
     headers: [['Content-Type', 'application/json']],
     body: (async function* () {
-      yield Buffer.from(status === 200 ? '{"paths":[]}' : '{"detail":"no"}');
+      yield Buffer.from(body);
     })(),
   });
   const { send, recorded } = recording(respond);
@@ -50,6 +55,13 @@ describe('svc auth login verifies a password', () => {
     const { code, stderr, isStored } = await login(status, project);
     expect({ code, isStored }).toEqual({ code: 0, isStored: true });
     expect(stderr).toContain('the password is not verified');
+  });
+
+  it.each(['<html></html>', 'null'])('and stores it with a warning where the response is %s', async (body) => {
+    const { code, stderr, isStored } = await login(200, project, 'https://svc.test', body);
+    expect({ code, isStored }).toEqual({ code: 0, isStored: true });
+    expect(stderr).toContain('the password is not verified');
+    expect(stderr).not.toContain('verified the password');
   });
 
   it('only if a project is known, and never over plain http', async () => {

@@ -70,6 +70,7 @@ const codePriority: readonly FailureCode[] = [
   'refused',
   'failed',
   'unknown',
+  'answer',
   'limited',
   'unreachable',
 ];
