@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { constants, open } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import type { Runtime } from '../runtime.ts';
 import type { ArgumentRedactor } from './argument-redactor.ts';
@@ -46,10 +46,12 @@ export async function describeSurroundings(
   return Object.fromEntries([...attributes, ...variables]);
 }
 
+const MAX_GIT_FILE_BYTES = 16 * 1024 * 1024;
+
 // Read from the files, because starting git would delay the command. In a worktree, .git is a file that names the
 // directory of HEAD, and `commondir` there leads to the one of the branches. Old branches are lines of packed-refs.
 async function readGitHead(directory: string): Promise<CallAttributes> {
-  const read = (path: string): Promise<string> => readFile(path, 'utf8').catch(() => '');
+  const read = (path: string): Promise<string> => readRegularFile(path).catch(() => '');
   const [, link] = /^gitdir: (.+)$/m.exec(await read(join(directory, '.git'))) ?? [];
   const head = resolve(directory, link ?? '.git');
   const text = await read(join(head, 'HEAD'));
@@ -64,4 +66,15 @@ async function readGitHead(directory: string): Promise<CallAttributes> {
     ...(ref ? { 'vcs.ref.head.name': ref.slice('refs/heads/'.length) } : {}),
     ...(revision ? { 'vcs.ref.head.revision': revision } : {}),
   };
+}
+
+// A FIFO or a device in place of a file would delay the command, for ever if nothing writes to it.
+async function readRegularFile(path: string): Promise<string> {
+  const file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+  try {
+    const stats = await file.stat();
+    return stats.isFile() && stats.size <= MAX_GIT_FILE_BYTES ? await file.readFile('utf8') : '';
+  } finally {
+    await file.close();
+  }
 }

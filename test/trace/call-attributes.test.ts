@@ -20,6 +20,13 @@ describe('the attributes of a traced command', () => {
     return { git, path };
   };
 
+  it('never wait for a FIFO in place of a file', async () => {
+    const cwd = folder();
+    mkdirSync(join(cwd, '.git'));
+    execFileSync('mkfifo', [join(cwd, '.git/HEAD')]);
+    expect(await describeIn(cwd)).toEqual({ 'process.working_directory': cwd });
+  });
+
   it('name branch and commit, also of packed branches, worktrees and detached heads', async () => {
     const { git, path } = repository();
     const commit = git('rev-parse', 'HEAD');
