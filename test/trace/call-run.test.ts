@@ -1,10 +1,11 @@
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ascii, beyond, leakingFiles, leaksIn, outcomes } from '../reliability/canaries.ts';
 import { cases } from '../reliability/faults.ts';
 import { closedPort, faultServer } from '../support/faults.ts';
-import { rawServer } from '../support/raw-server.ts';
+import { httpAnswer, rawServer } from '../support/raw-server.ts';
 import { folder, type Setting, svc } from '../support/svc.ts';
 
 const credentials = { SVC_USERNAME: 'ada', SVC_PASSWORD: 'pass-word-1' };
@@ -64,7 +65,6 @@ describe('the exit code of a traced command', () => {
     ['certificates', ['--base-url', 'https://127.0.0.1:9', '--cacert', 'none.pem'], {}],
     ['data', ['--local'], { data: 'a file in the place of a directory' }],
     ['a spool', ['--local', '--spool'], { data: 'a file in the place of a directory' }],
-    ['a log file', ['--local', '--log-file', 'none/log.jsonl'], {}],
     ['an address without TLS', ['--base-url', 'http://192.0.2.1'], {}],
   ])('is that of the command with %s that cannot be used', async (_, flags, files) => {
     const cwd = folder();
@@ -74,6 +74,34 @@ describe('the exit code of a traced command', () => {
     }
     const { code, stderr } = await traced(exit7, [...flags, '--retries', '0'], { cwd });
     expect([code, stderr]).toEqual([7, expect.stringMatching(/^svc: warning: the call was not recorded: [^\n]*\n$/)]);
+  });
+});
+
+describe('the end of a traced command', () => {
+  it('is not awaited by a log file that is a FIFO', async () => {
+    const cwd = folder();
+    execFileSync('mkfifo', [join(cwd, 'log')]);
+    const { code, stderr } = await traced(exit7, ['--local', '--log-file', 'log'], { cwd });
+    expect(code).toBe(7);
+    expect(stderr).toMatch(/^svc: warning: the end of the call was not written to log: [^\n]*FIFO[^\n]*\n$/);
+  });
+
+  it('reports a log file and feedback that cannot be written by themselves', async () => {
+    const server = await rawServer((socket) => socket.end(httpAnswer('{"detail":"no"}', '404 Not Found')));
+    const flags = ['--log-file', 'none/log.jsonl', '--exit-feedback', '--base-url', server.url];
+    const { code, stderr } = await traced(exit7, flags);
+    expect(code).toBe(7);
+    expect(stderr.trimEnd().split('\n')).toEqual([
+      expect.stringMatching(/^svc: warning: the call was not recorded: .*404/),
+      'svc: warning: the end of the call was not written to none/log.jsonl: no such file or directory',
+      expect.stringMatching(/^svc: warning: the feedback on the exit code was not sent: .*404/),
+    ]);
+    expect(server.received).toHaveLength(2);
+  });
+
+  it('is not sent with --spool=only', async () => {
+    const { code, stderr } = await traced(exit7, ['--local', '--spool=only', '--exit-feedback']);
+    expect([code, stderr]).toEqual([2, expect.stringContaining('--spool=only')]);
   });
 });
 

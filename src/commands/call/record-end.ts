@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import { open } from 'node:fs/promises';
+import { constants, open } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { type CallSettings, resolveCallSettings } from '../../client/call-settings.ts';
 import { sendBody } from '../../client/send-body.ts';
@@ -25,7 +25,13 @@ export interface CallEnd {
 // The namespace of the ids of the feedback; a random UUID that never changes.
 const EXIT_FEEDBACK_NAMESPACE = '0b1f8a52-6d0c-4f3e-9a75-31d7b1b6c9e4';
 
-/** Appends a JSON line about a traced command to a file (mode 0600 if new). Throws Failure `local` if it cannot be written. */
+// The end of a command does not wait for the reader of a FIFO.
+const LOG_OPEN_FLAGS = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | (constants.O_NONBLOCK ?? 0);
+
+/**
+ * Appends a JSON line about a traced command to a file (mode 0600 if new) and never waits. Throws Failure `local`, with the
+ * reason alone as its message, if it cannot be written.
+ */
 export async function appendCallLog(
   path: string,
   { trace_id, id, parent_id, op_name, started_at }: TracedCall,
@@ -35,10 +41,10 @@ export async function appendCallLog(
   const ended_at = new Date(endedAtMs).toISOString();
   const line = { trace_id, id, parent_id, op_name, started_at, ended_at, ...exitOf(end), sent: isSent };
   try {
-    const file = await open(resolve(cwd, path), 'a', 0o600);
+    const file = await open(resolve(cwd, path), LOG_OPEN_FLAGS, 0o600);
     await file.appendFile(`${writeJson(line)}\n`).finally(() => file.close());
   } catch (error) {
-    throw new Failure('local', `could not write ${path}: ${describeFileError(error)}`);
+    throw new Failure('local', describeFileError(error));
   }
 }
 

@@ -24,6 +24,7 @@ import { appendCallLog, type CallEnd, sendExitFeedback } from './record-end.ts';
 
 const DEFAULT_GRACE = '5s';
 const MAX_REASON_CHARS = 400;
+const RECORD_SUBJECT = 'the call was not recorded';
 
 // Finds the program on the PATH, and exits with 126 or 127 if it cannot be run. Node itself would abort then.
 const PROCESS_LAUNCHER = '/usr/bin/env';
@@ -49,7 +50,7 @@ export async function runCallRun({ args, flags }: Invocation, context: Context):
   const command = await prepareCommand(args, flags, context);
   const record = (signal: AbortSignal): Promise<void> => recordCall(command, flags, context, signal);
   if (getBooleanFlag(flags, 'replace')) {
-    await reportUnsent(await failureOf(record(context.signal)), context);
+    await reportFailure(RECORD_SUBJECT, record(context.signal), context);
     // svc ends here: its process is that of the command.
     runtime.replaceProcess?.(PROCESS_LAUNCHER, ['env', '--', ...args], command.childEnv);
   }
@@ -57,7 +58,9 @@ export async function runCallRun({ args, flags }: Invocation, context: Context):
   if (isRequired) await record(context.signal);
   context.ignoreStopSignals();
   const controller = new AbortController();
-  const recorded = isRequired ? undefined : failureOf(record(controller.signal));
+  const recorded = isRequired ? Promise.resolve() : record(controller.signal);
+  // It is reported after the command.
+  recorded.catch(() => {});
   const { end, startError } = await runChild(args, command.childEnv, runtime);
   const endedAtMs = runtime.now();
   if (startError) await report.warn(`could not run ${command.program}: ${startError}`);
@@ -68,10 +71,8 @@ export async function runCallRun({ args, flags }: Invocation, context: Context):
   // From here on a signal ends only the wait for the record.
   const release = runtime.onSignal(() => giveUp('interrupted before the response arrived'));
   try {
-    const failure = await recorded;
-    await reportUnsent(failure, context);
-    const callEnd = { end, endedAtMs, isSent: failure === undefined };
-    await reportUnsent(await failureOf(recordEnd(command, callEnd, flags, context, controller.signal)), context);
+    const isSent = await reportFailure(RECORD_SUBJECT, recorded, context);
+    await recordEnd(command, { end, endedAtMs, isSent }, flags, context, controller.signal);
   } finally {
     cancelGrace();
     release();
@@ -85,6 +86,8 @@ function requireConsistentFlags(args: readonly string[], flags: FlagValues, runt
     throw usageFailure('svc call run needs a command', 'write it after --: svc call run -- make test');
   if (flags.get('spool') === 'only' && getBooleanFlag(flags, 'require'))
     throw usageFailure('--require waits for the service, and --spool=only never asks it', 'use one of them');
+  if (flags.get('spool') === 'only' && flags.has('exit-feedback'))
+    throw usageFailure('--exit-feedback sends a request, and --spool=only never sends one', 'use one of them');
   if (!getBooleanFlag(flags, 'replace')) return;
   if (!runtime.replaceProcess || !existsSync(PROCESS_LAUNCHER))
     throw usageFailure(
@@ -166,6 +169,7 @@ async function recordCall(
   if (file) await rm(file, { force: true });
 }
 
+// Each step is reported by itself: the call is recorded even where its end is not.
 async function recordEnd(
   { program, record, settings }: TracedCommand,
   callEnd: CallEnd,
@@ -174,19 +178,23 @@ async function recordEnd(
   signal: AbortSignal,
 ): Promise<void> {
   const logFile = getStringFlag(flags, 'log-file');
-  if (logFile !== undefined) await appendCallLog(logFile, record, callEnd, context.runtime.cwd);
-  if (flags.has('exit-feedback') && !(settings instanceof Failure))
-    await sendExitFeedback(record, callEnd, program, settings, flags, context, signal);
+  if (logFile !== undefined) {
+    const appended = appendCallLog(logFile, record, callEnd, context.runtime.cwd);
+    await reportFailure(`the end of the call was not written to ${logFile}`, appended, context);
+  }
+  if (flags.has('exit-feedback') && !(settings instanceof Failure)) {
+    const sent = sendExitFeedback(record, callEnd, program, settings, flags, context, signal);
+    await reportFailure('the feedback on the exit code was not sent', sent, context);
+  }
 }
 
-function failureOf(action: Promise<void>): Promise<Failure | undefined> {
-  return action.then(() => undefined, toFailure);
-}
-
-async function reportUnsent(failure: Failure | undefined, { report }: Context): Promise<void> {
-  if (!failure) return;
+// Returns whether the action succeeded; its failure is a warning.
+async function reportFailure(subject: string, action: Promise<void>, { report }: Context): Promise<boolean> {
+  const failure = await action.then(() => undefined, toFailure);
+  if (!failure) return true;
   const hint = failure.facts.hint ? ` (${failure.facts.hint})` : '';
-  await report.warn(`the call was not recorded: ${unsentReason(failure)}${hint}`);
+  await report.warn(`${subject}: ${unsentReason(failure)}${hint}`);
+  return false;
 }
 
 // What the service says about a request that it rejected is what the user has to fix.
