@@ -1,6 +1,6 @@
 import { type FileHandle, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import type { Readable } from 'node:stream';
+import { addAbortSignal, type Readable } from 'node:stream';
 import { limitInputTime } from '../body/input-reader.ts';
 import { openAnonymousFile } from '../files/anonymous-file.ts';
 import { fileFailure } from '../files/file-errors.ts';
@@ -18,8 +18,11 @@ export interface BatchInput {
   readonly lines: AsyncIterable<InputLine>;
   /** Ends the lines early, also while more is waited for, and closes what was opened. */
   readonly stop: () => void;
-  /** The same input twice, in place of this one: a pipe is copied into an unnamed file in a directory first. */
-  readonly twice: (directory: string) => Promise<readonly [BatchInput, BatchInput]>;
+  /**
+   * The same input twice, in place of this one: a pipe is copied into an unnamed file in a directory first, until the
+   * signal ends that with its reason.
+   */
+  readonly twice: (directory: string, signal: AbortSignal) => Promise<readonly [BatchInput, BatchInput]>;
 }
 
 type OpenStream = (signal: AbortSignal) => Promise<Readable>;
@@ -77,9 +80,9 @@ function createInput(
       stream?.destroy();
       void copy?.close();
     },
-    twice: async (directory) => {
-      copy =
-        totalBytes === undefined ? await copyStream(await openStream(stopped.signal), directory, label) : undefined;
+    twice: async (directory, signal) => {
+      if (totalBytes === undefined)
+        copy = await copyStream(addAbortSignal(signal, await openStream(stopped.signal)), directory, label, signal);
       const reopen: OpenStream = async (signal) =>
         copy ? copy.createReadStream({ start: 0, autoClose: false }) : openStream(signal);
       return [
@@ -90,12 +93,20 @@ function createInput(
   };
 }
 
-async function copyStream(stream: Readable, directory: string, label: string): Promise<FileHandle> {
+async function copyStream(
+  stream: Readable,
+  directory: string,
+  label: string,
+  signal: AbortSignal,
+): Promise<FileHandle> {
+  let handle: FileHandle | undefined;
   try {
-    const handle = await openAnonymousFile(directory);
+    handle = await openAnonymousFile(directory);
     for await (const chunk of stream) await handle.writeFile(chunk);
     return handle;
   } catch (error) {
+    await handle?.close();
+    signal.throwIfAborted();
     throw fileFailure(`copy ${label} to compare it with earlier runs`, error);
   }
 }

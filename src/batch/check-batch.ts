@@ -22,6 +22,7 @@ export async function checkBatch(
   { runtime, stdout, report, signal }: Context,
 ): Promise<void> {
   const counts = { lines: 0, good: 0, bad: 0, bytes: 0 };
+  signal.addEventListener('abort', input.stop, { once: true });
   for await (const line of input.lines) {
     signal.throwIfAborted();
     if (!isInShard(line.number, shard) || isEmptyLine(line)) continue;
@@ -39,6 +40,7 @@ export async function checkBatch(
       counts.bytes += draft.doc.bytes.length;
     }
   }
+  signal.throwIfAborted();
   await lineChecks.customIds.finish();
   await printResult(resultOf(counts), { format, filter: undefined, writer: stdout, report });
   await stdout.end();

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { expect, it } from 'vitest';
 import { openBatchInput } from '../../src/batch/batch-input.ts';
-import { folder } from '../support/svc.ts';
+import type { Runtime } from '../../src/runtime.ts';
+import { folder, svc } from '../support/svc.ts';
 
 it('lines end without an error when they are stopped while the input is opened', async () => {
   const cwd = folder();
@@ -14,3 +15,30 @@ it('lines end without an error when they are stopped while the input is opened',
   input.stop();
   expect(await first).toEqual({ done: true, value: undefined });
 });
+
+it.each([['--resume', '-o', 'out.jsonl'], ['--dry-run']])(
+  'one signal ends a batch that reads a pipe: %s',
+  async (...flags) => {
+    const cwd = folder();
+    const line = '{"start":{"project_id":"a/b","op_name":"x"}}\n';
+    const words = ['call', 'start', '--local', '--batch', '-'];
+    expect(await svc([...words, '-o', 'out.jsonl'], { cwd, stdin: line })).toMatchObject({ code: 0 });
+    const listeners: ((signal: never) => void)[] = [];
+    const onSignal: Runtime['onSignal'] = (listener) => {
+      listeners.push(listener);
+      return () => {};
+    };
+    let reads = 0;
+    // The second read waits for more than the line.
+    const stdin = new Readable({
+      read() {
+        reads += 1;
+        if (reads === 1) this.push(line);
+        else setImmediate(() => listeners[0]?.('SIGTERM' as never));
+      },
+    });
+    // No time passes: nothing but the signal ends the batch.
+    const runtime = { onSignal, after: () => () => {} };
+    expect(await svc([...words, ...flags], { cwd, stdin, runtime })).toMatchObject({ code: 143 });
+  },
+);

@@ -112,7 +112,7 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
     resultFile &&
     (await openPriorResults(resultFile, { identity, newRunId, isResumed, canAcceptChanges }, runtime, report));
   const prepareRun = async () => {
-    const compared = prior && (await compareWithPrior(fileInput, batchOptions.shard, prior));
+    const compared = prior && (await compareWithPrior(fileInput, batchOptions.shard, prior, signal));
     return { ...compared, authorization: await authorizeRequest(operation, url, callSettings, context) };
   };
   const {
@@ -175,9 +175,10 @@ async function compareWithPrior(
   fileInput: BatchInput,
   shard: Shard,
   prior: PriorResults,
+  signal: AbortSignal,
 ): Promise<{ input?: BatchInput; removedLines?: ReadonlySet<number> }> {
   if (prior.lineIndex.size() === 0 && (prior.inFlight?.lines.size ?? 0) === 0) return {};
-  const [compared, input] = await fileInput.twice(dirname(prior.path));
+  const [compared, input] = await fileInput.twice(dirname(prior.path), signal);
   return { input, removedLines: await compareInput(compared, shard, prior) };
 }
 
