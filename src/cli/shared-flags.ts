@@ -72,7 +72,7 @@ const streamFlags: readonly Flag[] = [
 const traceFlags: readonly Flag[] = [
   offFlag('parent', BODY_GROUP, 'Ignore the parent call that TRACEPARENT names'),
   switchFlag('export', OUTPUT_GROUP, 'Print export lines for eval, so that child processes continue the trace', {
-    conflicts: ['json', 'format', 'batch', 'dry-run', 'curl'],
+    conflicts: ['json', 'format', 'jq', 'batch', 'dry-run', 'curl'],
   }),
 ];
 

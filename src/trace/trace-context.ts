@@ -73,7 +73,9 @@ export function traceEnvironment(
 export function traceExports(env: Runtime['env']): (doc: JsonDocument) => string {
   return (doc) => {
     const [callId = '', traceId = ''] = ['id', 'trace_id'].map((name) => firstStringMember(rootOf(doc), name));
-    const flags = readTraceParent(env)?.flags ?? SAMPLED_FLAGS;
+    const parent = readTraceParent(env);
+    // The parent's flags are about its own trace.
+    const flags = parent?.traceId === traceId ? parent.flags : SAMPLED_FLAGS;
     const { TRACEPARENT, ...ids } = traceEnvironment({ traceId, callId, flags }, undefined);
     const isW3c = /^[0-9a-f]{32}$/.test(traceId) && /^[0-9a-f]{16}$/.test(callId);
     // The ids come from a server: quoted, so that the shell runs nothing in them.

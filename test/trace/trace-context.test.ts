@@ -1,5 +1,8 @@
+import { Buffer } from 'node:buffer';
 import { describe, expect, it } from 'vitest';
-import { createTraceContext, readTraceParent, traceEnvironment } from '../../src/trace/trace-context.ts';
+import { parseJson } from '../../src/json/parse-json.ts';
+import { createTraceContext, readTraceParent, traceEnvironment, traceExports } from '../../src/trace/trace-context.ts';
+import { svc } from '../support/svc.ts';
 
 const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';
 const spanId = '00f067aa0ba902b7';
@@ -43,6 +46,20 @@ describe('the ids of a call', () => {
       SVC_CALL_ID: '01'.repeat(8),
       SVC_PROJECT_ID: 'acme/bot',
     });
+  });
+
+  it.each([
+    ['its own', traceId, '00'],
+    ['a new', '1'.repeat(32), '01'],
+  ])('are exported with the flags of the parent in %s trace only', (_, trace_id, flags) => {
+    const exports = traceExports({ TRACEPARENT: `00-${traceId}-${spanId}-00` });
+    const response = parseJson(Buffer.from(JSON.stringify({ id: spanId, trace_id })));
+    expect(exports(response)).toContain(`export TRACEPARENT='00-${trace_id}-${spanId}-${flags}'`);
+  });
+
+  it('cannot be exported and filtered with jq', async () => {
+    const flags = ['--project-id', 'a/b', '--op-name', 'x', '--export', '--jq', '.id'];
+    expect(await svc(['call', 'start', '--local', ...flags])).toMatchObject({ code: 2, stdout: '' });
   });
 
   it('are never zero', () => {
