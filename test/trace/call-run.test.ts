@@ -2,6 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import type { Send } from '../../src/http/message.ts';
+import type { Runtime } from '../../src/runtime.ts';
 import { ascii, beyond, leakingFiles, leaksIn, outcomes } from '../reliability/canaries.ts';
 import { cases } from '../reliability/faults.ts';
 import { closedPort, faultServer } from '../support/faults.ts';
@@ -102,6 +104,30 @@ describe('the end of a traced command', () => {
   it('is not sent with --spool=only', async () => {
     const { code, stderr } = await traced(exit7, ['--local', '--spool=only', '--exit-feedback']);
     expect([code, stderr]).toEqual([2, expect.stringContaining('--spool=only')]);
+  });
+});
+
+describe('svc call flush', () => {
+  it('is done where a signal arrives with the response to the last call', async () => {
+    const cwd = folder();
+    const service = ['--base-url', 'http://127.0.0.1:9'];
+    await traced(['true'], [...service, '--spool=only'], { cwd });
+    const listeners: ((signal: never) => void)[] = [];
+    const onSignal: Runtime['onSignal'] = (listener) => {
+      listeners.push(listener);
+      return () => {};
+    };
+    const send: Send = async () => {
+      for (const listener of listeners) Reflect.apply(listener, undefined, ['SIGTERM']);
+      const body = (async function* () {
+        yield Buffer.from('{"id":"1","trace_id":"2"}');
+      })();
+      return { status: 200, statusText: 'OK', headers: [['Content-Type', 'application/json']], body };
+    };
+    const runtime = { onSignal };
+    const result = await svc(['call', 'flush', ...service], { cwd, env: credentials, send, runtime });
+    expect(result).toMatchObject({ code: 0, stderr: '' });
+    expect(JSON.parse(result.stdout)).toMatchObject({ sent: 1, remaining: 0 });
   });
 });
 

@@ -41,7 +41,8 @@ export async function runCallFlush(invocation: Invocation, context: Context): Pr
     await context.report.note(
       `${others} ${others === 1 ? 'call belongs' : 'calls belong'} to other base URLs and ${others === 1 ? 'stays' : 'stay'} in the spool`,
     );
-  if (failure)
+  // A signal after the last call has nothing left to stop.
+  if (failure && remaining > 0)
     throw new Failure(failure.code, `${remaining} of ${calls.length} calls were not sent: ${failure.message}`, {
       ...failure.facts,
       hint: 'they stay in the spool; send them later with: svc call flush',
@@ -95,5 +96,7 @@ async function sendCalls(
 
 // A message of the batch engine is its summary in lines, and why it stopped.
 function stopReason(message: string): string {
-  return (message.split('; ').at(-1) ?? message).replace(' (--max-outage)', '');
+  const isSummary = (part: string): boolean => /^\d+ lines?: /.test(part);
+  const reason = message.split('; ').findLast((part) => !isSummary(part)) ?? 'svc stopped early';
+  return reason.replace(' (--max-outage)', '');
 }
