@@ -327,6 +327,20 @@ describe('svc doctor', () => {
   });
 });
 
+describe('svc doctor', () => {
+  it.each<[Env, number, string]>([
+    [{ SVC_TOKEN: 'a b' }, 4, 'the token from SVC_TOKEN'],
+    [{ SVC_USERNAME: 'a:b', SVC_PASSWORD: 'pass-word-1' }, 4, 'the user name contains ":"'],
+    [{ SVC_USERNAME: 'ada', SVC_PASSWORD: 'pass\nword' }, 4, 'the password contains a control character'],
+    [{ ...credentials, SVC_HISTORY: 'maybe' }, 2, 'SVC_HISTORY cannot be "maybe"'],
+    [{ ...credentials, SVC_PROJECT_ID: 'nope' }, 2, 'SVC_PROJECT_ID cannot be "nope"'],
+  ])('finds a setting that makes requests fail: %j is exit %i', async (env, code, message) => {
+    const server = await rawServer(() => {});
+    const result = await doctor(['--base-url', server.url], env);
+    expect(result).toMatchObject({ code, warnings: [expect.stringContaining(message)] });
+  });
+});
+
 describe('svc doctor --probe', () => {
   it.each<[string, number, Env, string[]]>([
     ['200 OK', 0, {}, []],

@@ -1,4 +1,4 @@
-import type { AuthScheme } from '../../config/credentials/credential.ts';
+import { type AuthScheme, basicAuthorization, bearerAuthorization } from '../../config/credentials/credential.ts';
 import { type CredentialSource, findCredentialSource } from '../../config/credentials/credential-source.ts';
 import type { SelectedProfile } from '../../config/select-profile.ts';
 import { isLoopbackUrl } from '../../http/proxy.ts';
@@ -16,6 +16,7 @@ export async function credentialRow(
 ): Promise<DoctorSetting> {
   const source = await captureFinding(() => findCredentialSource(scheme, selectedProfile, env), findings);
   if (!source) return { name: scheme, value: null, source: 'not set' };
+  await captureFinding(() => requireSendable(source, env), findings);
   const origins = originsForScheme(scheme, baseUrls);
   const allowedOrigins = origins.filter((origin) => canSendTo(source, origin));
   for (const origin of origins.filter((one) => !canSendTo(source, one)))
@@ -52,6 +53,13 @@ export async function findMissingCredentials(
   );
   if (baseUrls.length === 0 || isUsable.includes(true)) return [];
   return [{ message: 'no credentials are set for any base URL', hint: 'run: svc auth login', code: 'credentials' }];
+}
+
+// The secret of the environment is known; to read that of a profile could run a command.
+function requireSendable({ username, origins, description }: CredentialSource, env: Runtime['env']): void {
+  const isFromEnvironment = origins === undefined;
+  if (username !== undefined) basicAuthorization(username, (isFromEnvironment && env.SVC_PASSWORD) || '');
+  else if (isFromEnvironment) bearerAuthorization(env.SVC_TOKEN ?? '', description);
 }
 
 function originsForScheme(scheme: AuthScheme, baseUrls: readonly HostBaseUrl[]): string[] {

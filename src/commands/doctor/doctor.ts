@@ -1,8 +1,12 @@
+import { resolveHistoryMode } from '../../client/history/request-history.ts';
 import { readCertificateFlags, resolveMaxRetries, resolveTimeoutMs } from '../../client/operation-options.ts';
 import type { RunCommand } from '../../command.ts';
 import { DEFAULT_PROFILE_NAME } from '../../config/profile.ts';
 import { readProjectFile } from '../../config/project-file.ts';
+import { resolveSetting, type SettingSources } from '../../config/resolve-setting.ts';
 import { type SelectedProfile, selectProfile } from '../../config/select-profile.ts';
+import { readSettingValue } from '../../config/setting-kinds.ts';
+import { settingNamed } from '../../config/settings.ts';
 import type { Context } from '../../context.ts';
 import { Failure } from '../../errors.ts';
 import { type FlagValues, getBooleanFlag, getStringFlag } from '../../flag.ts';
@@ -51,6 +55,8 @@ async function collectReport(flags: FlagValues, context: Context): Promise<Docto
   const baseUrls = await resolveBaseUrls(options, selectedProfile, runtime.env, findings);
   await captureFinding(() => resolveTimeoutMs(sources, feedbackSchemaOperation), findings);
   await captureFinding(() => resolveMaxRetries(sources), findings);
+  await captureFinding(() => resolveHistoryMode(sources), findings);
+  await captureFinding(() => requireValidProject(sources, runtime.cwd), findings);
   const settings = await listSettings(options, sources, selectedProfile, baseUrls, runtime, findings);
   const files = await inspectFiles(options, selectedProfile, runtime, findings);
   findings.push(...(await findMissingCredentials(selectedProfile, baseUrls, runtime.env)));
@@ -64,6 +70,11 @@ async function collectReport(flags: FlagValues, context: Context): Promise<Docto
   } finally {
     stopSpinner();
   }
+}
+
+function requireValidProject(sources: SettingSources, cwd: string): void {
+  const setting = resolveSetting('project_id', sources);
+  if (setting) readSettingValue(settingNamed('project_id'), setting.text, setting.label, cwd);
 }
 
 function readDoctorOptions(flags: FlagValues): DoctorOptions {
