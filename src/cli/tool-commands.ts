@@ -28,7 +28,9 @@ export const toolCommands: readonly CommandDefinition[] = [
         'Common',
         'Database file, or postgres://user@host/database (default: svc.db in the data directory)',
       ),
-      valueFlag('credentials', '<file>', 'Common', 'JSON file with username, password and token'),
+      valueFlag('credentials', '<file>', 'Common', 'JSON file with username, password and token', {
+        conflicts: ['no-auth'],
+      }),
       offFlag('auth', 'Common', 'Accept requests without credentials'),
       valueFlag(
         'upstream',

@@ -19,7 +19,7 @@ import { openBrowser } from '../local-service/open-browser.ts';
 import { databaseFileIn, type LocalServiceOptions, openLocalService } from '../local-service/open-local-service.ts';
 import { openHarRecorder } from '../local-service/record-har.ts';
 import { openHarReplay } from '../local-service/replay-har.ts';
-import { type RequestLogFormat, requestLogLine } from '../local-service/request-summary.ts';
+import { type RequestLogFormat, requestLogLine, withRequestSummaries } from '../local-service/request-summary.ts';
 import { loadServiceCredentials } from '../local-service/service-credentials.ts';
 import { createUpstream, type Upstream } from '../local-service/upstream.ts';
 import { allOperations } from '../operations/all-operations.ts';
@@ -92,7 +92,8 @@ async function openServeService(flags: FlagValues, options: LocalServiceOptions,
   const [replayFile, recordFile] = [getStringFlag(flags, 'replay'), getStringFlag(flags, 'record')];
   if (replayFile !== undefined) {
     const { send, requireAllRecorded } = await openHarReplay(resolve(runtime.cwd, replayFile), options.credentials);
-    return { send, close: async () => requireAllRecorded() };
+    const withLog = withRequestSummaries(() => (summary) => options.onRequestEnd?.(summary), runtime.elapsed);
+    return { send: withLog(send), close: async () => requireAllRecorded() };
   }
   const paths = new Set<string>(['/v1/models', ...allOperations.map(({ path }) => path)]);
   const { password, token } = options.credentials ?? {};

@@ -26,16 +26,20 @@ const anonymousUser = 'local';
 export function createLocalService(context: ServiceContext, credentials: AcceptedCredentials | undefined): Send {
   const metrics = createRequestMetrics(servicePaths);
   const routes = createRoutes(context, metrics);
-  const send: Send = async (request) => {
+  const respond: Send = async (request) => {
     request.onBodySent?.();
     const route = routes.get(requestPath(request));
-    const id = uuidV7(context.now(), context.randomBytes(10));
-    const response = await handleRequest(request, route, credentials).catch((error) => {
+    return handleRequest(request, route, credentials).catch((error) => {
       // An aborted request gets no response, as on the network.
       request.signal?.throwIfAborted();
       if (error instanceof IncompleteBody) throw error.reason;
       return httpErrorResponse(toHttpError(error), route?.errors);
     });
+  };
+  const respondOrFail = context.faults?.(respond) ?? respond;
+  const send: Send = async (request) => {
+    const id = uuidV7(context.now(), context.randomBytes(10));
+    const response = await respondOrFail(request);
     return { ...response, headers: [...response.headers, ['X-Request-Id', id]] };
   };
   return withRequestSummaries(() => {
@@ -44,7 +48,7 @@ export function createLocalService(context: ServiceContext, credentials: Accepte
       metrics.end(summary);
       context.onRequestEnd?.(summary);
     };
-  }, context.elapsed)(context.faults?.(send) ?? send);
+  }, context.elapsed)(send);
 }
 
 const statusPaths = { models: '/v1/models', health: '/healthz', metrics: '/metrics' } as const;

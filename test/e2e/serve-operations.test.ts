@@ -51,6 +51,32 @@ describe('svc serve in operation', () => {
     expect(stderr).not.toContain('secret');
   });
 
+  it('gives a response of --fault an id', async () => {
+    const { url } = await serve(['--no-auth', '--fault', 'status=503']);
+    const response = await post(`${url}/call/start`, '{}');
+    expect([response.status, response.headers.get('x-request-id')]).toEqual([
+      503,
+      expect.stringMatching(/^[0-9a-f-]{36}$/),
+    ]);
+  });
+
+  it('logs requests that --replay answers', async () => {
+    const cwd = folder();
+    writeFileSync(join(cwd, 'empty.har'), '{"log":{"entries":[]}}');
+    const { url, child } = await serve(['--no-auth', '--log', 'json', '--replay', join(cwd, 'empty.har')]);
+    const output = finished(child);
+    await (await post(`${url}/call/start`, '{}')).text();
+    child.kill('SIGTERM');
+    expect((await output).stderr).toContain('"path":"/call/start","status":404,');
+  });
+
+  it('rejects --no-auth with --credentials', async () => {
+    expect(await run(['serve', '--no-auth', '--credentials', 'none.json'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--credentials'),
+    });
+  });
+
   it('rejects bodies above --max-body', async () => {
     const { url } = await serve(['--no-auth', '--max-body', '1K']);
     const response = await post(`${url}/v1/chat/completions`, question.replace('"x"', `"${'x'.repeat(2000)}"`));
