@@ -12,15 +12,17 @@ import { prepareRequest } from './prepared-request.ts';
 import { createRequestContext, createRequestTarget } from './request-context.ts';
 import type { RequestObserver } from './request-observer.ts';
 
-/** Sends a body that svc made itself; see sendDraft. */
-export function sendBody(
+/** Sends a body that svc made itself; see sendDraft. Throws also the Failure of an invalid response. */
+export async function sendBody(
   operation: Operation,
   body: Buffer,
   settings: CallSettings,
   context: Pick<Context, 'runtime' | 'report'>,
   signal: AbortSignal,
-): Promise<Outcome> {
-  return sendDraft(operation, createDraft(undefined, body.toString()), settings, context, signal);
+): Promise<void> {
+  const draft = createDraft(undefined, body.toString());
+  const { parsedResponse } = await sendDraft(operation, draft, settings, context, signal);
+  if (parsedResponse?.failure) throw parsedResponse.failure;
 }
 
 /**

@@ -176,6 +176,13 @@ describe('a service that is down', () => {
     expect(stderr).toContain('returned 422 Unprocessable Entity: --op-name: no such operation');
   });
 
+  it('does not take any response for a record', async () => {
+    const { url } = await countingServer(String, (_, response) => response.end('<html>log in</html>'));
+    const { code, stderr } = await callRun(['true'], ['--base-url', url], { env: login });
+    expect(code).toBe(0);
+    expect(stderr).toMatch(/^svc: warning: the call was not recorded: the response from \S+ is not valid JSON/);
+  });
+
   it('says that the call is kept in the spool', async () => {
     const flags = ['--base-url', 'http://127.0.0.1:9', '--retries', '0', '--spool'];
     const { code, stderr } = await callRun(['sh', '-c', 'exit 7'], flags, { env: login });
