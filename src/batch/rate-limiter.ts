@@ -38,6 +38,8 @@ export function createPermitHold(): PermitHold {
   let pending: (() => void) | undefined;
   return {
     begin: (free) => {
+      // The hold of an attempt that nobody ended must not keep its permit for ever.
+      pending?.();
       pending = free;
     },
     end: () => {
