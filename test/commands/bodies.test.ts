@@ -70,7 +70,8 @@ describe('sources of a body, later ones win', () => {
     expect(streamed.stdout).toBe(
       '{"messages":[{"role":"user","content":"hi"}],"model":"m","stream":true,"temperature":1}',
     );
-    const skeleton = await svc(['spec', 'feedback', 'schema', '--skeleton', '--sample-limit', '3', '--set', 'end=e']);
+    const end = 'end=2100-01-01T00:00:00Z';
+    const skeleton = await svc(['spec', 'feedback', 'schema', '--skeleton', '--sample-limit', '3', '--set', end]);
     expect(Object.keys(JSON.parse(skeleton.stdout))).toEqual(['project_id', 'start', 'end', 'sample_limit']);
     const call = await body(['call', 'start', '--set', 'trace_id=t', '--op-name', 'o'], {
       env: { SVC_PROJECT_ID: 'a/b' },
