@@ -10,7 +10,7 @@ const model = '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05';
 describe('the built program against svc serve', () => {
   it('feedback: replaced from a file, flags and stdin, then its schema', async () => {
     const { env } = await serve();
-    const setting = { env, cwd: demo };
+    const setting = { env: { ...env, HOME: folder() }, cwd: demo };
     const first = await run(['feedback', 'replace', '-f', 'feedback.json'], setting);
     expect(first.code, first.stderr).toBe(0);
     expect(first.stdout).toContain('"reviewer_id": 9007199254740993');
@@ -81,7 +81,7 @@ describe('the built program against svc serve', () => {
 
   it('train and call start: from files, flags and stdin', async () => {
     const { env } = await serve();
-    const setting = { env: { ...env, SVC_DATA_DIR: folder() }, cwd: demo };
+    const setting = { env: { ...env, HOME: folder(), SVC_DATA_DIR: folder() }, cwd: demo };
     for (const args of [
       ['groups.jsonl', '--model-id', model],
       ['--trajectory-groups', '@groups.jsonl', '--model-id', model, '--allow-duplicate'],
