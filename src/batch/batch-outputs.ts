@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { Failure, usageFailure } from '../errors.ts';
 import { withFileFailure } from '../files/file-errors.ts';
-import { isSameFile } from '../files/is-same-file.ts';
+import { nameSameFile } from '../files/is-same-file.ts';
 import type { CheckpointPath } from './compact-checkpoint.ts';
 
 /**
@@ -28,8 +28,7 @@ export async function rejectReplacedInput(
   inputs: readonly string[],
   cwd: string,
 ): Promise<void> {
-  if (output === undefined || output === '-') return;
   for (const input of inputs)
-    if (input !== '-' && (await isSameFile(resolve(cwd, input), resolve(cwd, output))))
+    if (await nameSameFile(input, output, cwd))
       throw usageFailure(`${output} is an input, and ${flag} would replace it`, `choose another file with ${flag}`);
 }

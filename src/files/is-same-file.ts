@@ -7,3 +7,11 @@ export async function isSameFile(left: string, right: string): Promise<boolean> 
   const [one, other] = await Promise.all([left, right].map((path) => stat(path).catch(() => undefined)));
   return one !== undefined && other !== undefined && one.dev === other.dev && one.ino === other.ino;
 }
+
+/** As isSameFile, for the values of two flags: a flag that is absent, or `-` for stdin or stdout, names no file. */
+export async function nameSameFile(left: string | undefined, right: string | undefined, cwd: string): Promise<boolean> {
+  const [one, other] = [left, right].map((name) =>
+    name === undefined || name === '-' ? undefined : resolve(cwd, name),
+  );
+  return one !== undefined && other !== undefined && isSameFile(one, other);
+}

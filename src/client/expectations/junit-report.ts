@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import type { Context } from '../../context.ts';
 import { type Failure, usageFailure } from '../../errors.ts';
 import { openReplacement } from '../../files/file-replacement.ts';
-import { isSameFile } from '../../files/is-same-file.ts';
+import { nameSameFile } from '../../files/is-same-file.ts';
 import { type FlagValues, getStringFlag } from '../../flag.ts';
 
 /** A JUnit report with one test case per request. */
@@ -17,25 +17,18 @@ export interface JunitReport {
 /** Throws usage where the report of `--junit` would replace another file of the command line. */
 export async function checkJunitFile(flags: FlagValues, cwd: string): Promise<void> {
   const file = getStringFlag(flags, 'junit');
-  if (file === undefined) return;
-  for (const name of ['output', 'conversation', 'batch', 'file']) {
-    const other = getStringFlag(flags, name);
-    if (other !== undefined && other !== '-' && (await isSameFile(resolve(cwd, file), resolve(cwd, other))))
+  for (const name of ['output', 'conversation', 'batch', 'file'])
+    if (await nameSameFile(file, getStringFlag(flags, name), cwd))
       throw usageFailure(`--junit and --${name} name the same file, ${file}`, 'choose another file with --junit');
-  }
 }
 
-/**
- * The report of `--junit`, if there is one. Throws Failure `local` where the file cannot be written, and usage where it
- * would replace another file of the command line.
- */
+/** The report of `--junit`, if there is one; see checkJunitFile. Throws Failure `local` where the file cannot be written. */
 export async function openJunitReport(
   flags: FlagValues,
   { runtime, report }: Pick<Context, 'runtime' | 'report'>,
 ): Promise<JunitReport | undefined> {
   const file = getStringFlag(flags, 'junit');
   if (file === undefined) return undefined;
-  await checkJunitFile(flags, runtime.cwd);
   // Opened before anything is sent, so that a file that cannot be written costs no request.
   const output = await openReplacement(resolve(runtime.cwd, file), file);
   const startedAt = new Date(runtime.now()).toISOString().slice(0, 19);

@@ -1,7 +1,7 @@
 import type { Draft } from '../../body/draft.ts';
 import type { CallSettings } from '../../client/call-settings.ts';
 import { expectationFailure, readChatExpectations } from '../../client/expectations/chat-expectations.ts';
-import { openJunitReport } from '../../client/expectations/junit-report.ts';
+import { checkJunitFile, openJunitReport } from '../../client/expectations/junit-report.ts';
 import { appendToHistory, type HistoryMode, requestHistoryFile } from '../../client/history/request-history.ts';
 import { recordIds } from '../../client/idempotency.ts';
 import { redactSecretFields } from '../../client/prepared-request.ts';
@@ -47,6 +47,7 @@ export async function openResponseHooks(
   const { runtime, report } = context;
   const expectations = await readChatExpectations(flags, read);
   const checkSchema = await openSchemaExpectation(flags, context);
+  await checkJunitFile(flags, runtime.cwd);
   const junit = await openJunitReport(flags, context);
   const startedAt = runtime.now();
   const start = runtime.elapsed();

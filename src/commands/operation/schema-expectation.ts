@@ -4,7 +4,7 @@ import type { Context } from '../../context.ts';
 import { Failure, usageFailure } from '../../errors.ts';
 import { fileFailure, pathExists } from '../../files/file-errors.ts';
 import { writeFileAtomically } from '../../files/file-replacement.ts';
-import { isSameFile } from '../../files/is-same-file.ts';
+import { nameSameFile } from '../../files/is-same-file.ts';
 import { MAX_INPUT_BYTES, readInputFile } from '../../files/read-input.ts';
 import { type FlagValues, getBooleanFlag, getStringFlag } from '../../flag.ts';
 import { indentJson } from '../../json/format-json.ts';
@@ -30,8 +30,7 @@ export async function openSchemaExpectation(
   }
   const { runtime, report, signal } = context;
   const path = resolve(runtime.cwd, file);
-  const output = getStringFlag(flags, 'output');
-  if (output !== undefined && output !== '-' && (await isSameFile(path, resolve(runtime.cwd, output))))
+  if (await nameSameFile(file, getStringFlag(flags, 'output'), runtime.cwd))
     throw usageFailure(`--expect and -o name the same file, ${file}`, 'choose another file with -o');
   const exists = await pathExists(path);
   const saved = exists ? await readInputFile(path, file, { signal, maxBytes: MAX_INPUT_BYTES }) : Buffer.alloc(0);
