@@ -11,7 +11,7 @@ export interface BatchIdentity {
   /** `3/10`. */
   readonly shard: string;
   /** The base URL with a slash at its end; only its origin, without the slash, in older records. */
-  readonly origin: string;
+  readonly baseUrl: string;
   /** The values that flags, environment and profile put into bodies, by field or flag; digests of them in a record. */
   readonly values: Readonly<Record<string, string>>;
 }
@@ -31,7 +31,7 @@ export function createBatchIdentity(
   return {
     operation: operation.path,
     shard: `${index}/${count}`,
-    origin: url.href.slice(0, 1 - operation.path.length),
+    baseUrl: url.href.slice(0, 1 - operation.path.length),
     values: Object.fromEntries([
       ['--exact', String(settings === undefined)],
       ...autofilled,
@@ -49,9 +49,9 @@ export function recordedIdentity(identity: BatchIdentity, runId: string): BatchI
 
 /** The `run` and `settings` members that tie each result line to its batch. */
 export function formatStamp(identity: BatchIdentity, runId: string): string {
-  const { operation, shard, origin, values } = recordedIdentity(identity, runId);
+  const { operation, shard, baseUrl, values } = recordedIdentity(identity, runId);
   const valuesDigest = digestValue(runId, JSON.stringify(Object.entries(values).sort()));
-  return `"run":"${runId}","settings":"${operation} ${shard} ${digestValue(runId, origin)} ${valuesDigest}"`;
+  return `"run":"${runId}","settings":"${operation} ${shard} ${digestValue(runId, baseUrl)} ${valuesDigest}"`;
 }
 
 /** The run that a stamp names. */
@@ -85,13 +85,13 @@ export function compareStamps(stamps: Iterable<string>, current: BatchIdentity, 
     if (operation !== expected.operation) fatal.add(`it holds results of ${operation}, not ${expected.operation}`);
     else if (shard !== expected.shard) fatal.add(`it holds results of shard ${shard}, not ${expected.shard}`);
   }
-  const knownOrigins = acceptedOrigins(current).map((origin) => digestValue(runId, origin));
-  const isNewOrigin = found.length > 0 && !found.some(({ origin }) => knownOrigins.includes(origin));
+  const accepted = acceptedBaseUrls(current).map((url) => digestValue(runId, url));
+  const isNewBaseUrl = found.length > 0 && !found.some(({ baseUrl }) => accepted.includes(baseUrl));
   const isNewValues = found.length > 0 && !found.some(({ values }) => values === expected.values);
   return {
     fatal: [...fatal],
     acceptable: [
-      ...(isNewOrigin ? [`its results came from another base URL than ${current.origin}`] : []),
+      ...(isNewBaseUrl ? [`its results came from another base URL than ${current.baseUrl}`] : []),
       ...(isNewValues ? ['its results were requested with other flags, environment or profile values'] : []),
     ],
   };
@@ -109,22 +109,22 @@ export function compareIdentities(recorded: BatchIdentity, current: BatchIdentit
         ? [`it holds results of shard ${recorded.shard}, not ${current.shard}`]
         : [`it holds results of ${recorded.operation}, not ${current.operation}`],
     acceptable: [
-      ...(acceptedOrigins(current).includes(recorded.origin)
+      ...(acceptedBaseUrls(current).includes(recorded.baseUrl)
         ? []
-        : [`its results came from ${recorded.origin}, and the base URL is now ${current.origin}`]),
+        : [`its results came from ${recorded.baseUrl}, and the base URL is now ${current.baseUrl}`]),
       ...(changed.length === 0 ? [] : [`it was started with other values for ${changed.join(', ')}`]),
     ],
   };
 }
 
-// Older records do not say which path of the origin it was.
-function acceptedOrigins({ origin }: BatchIdentity): string[] {
-  return [origin, new URL(origin).origin];
+// Older records have the origin alone.
+function acceptedBaseUrls({ baseUrl }: BatchIdentity): string[] {
+  return [baseUrl, new URL(baseUrl).origin];
 }
 
-function stampParts(stamp: string): { operation: string; shard: string; origin: string; values: string } {
-  const [operation = '', shard = '', origin = '', values = ''] = (/"settings":"([^"]*)"/.exec(stamp)?.[1] ?? '').split(
+function stampParts(stamp: string): { operation: string; shard: string; baseUrl: string; values: string } {
+  const [operation = '', shard = '', baseUrl = '', values = ''] = (/"settings":"([^"]*)"/.exec(stamp)?.[1] ?? '').split(
     ' ',
   );
-  return { operation, shard, origin, values };
+  return { operation, shard, baseUrl, values };
 }

@@ -75,8 +75,8 @@ export async function openInFlightLog(
   );
   const appendRecords = (records: readonly string[]): Promise<void> =>
     append(Buffer.from(records.map((record) => `${sealRecord(record)}\n`).join('')));
-  const { operation, shard, origin, values } = identity;
-  const header = writeJson({ run: runId, operation, shard, origin, values });
+  const { operation, shard, baseUrl, values } = identity;
+  const header = writeJson({ run: runId, operation, shard, origin: baseUrl, values });
   // A log that is taken over from svc 0.1 begins with its lines.
   const earlierLines = validBytes === 0 ? Array.from(lines, ([line, inFlight]) => formatMark(line, inFlight)) : [];
   await appendRecords([header, ...earlierLines]);
@@ -145,11 +145,11 @@ const MAX_RECORD_BYTES = 64 * 1024;
 function parseHeader(
   record: JsonNode | undefined,
 ): Pick<InFlightState, 'runId' | 'operation' | 'identity'> | undefined {
-  const [runId, operation, shard, origin] = ['run', 'operation', 'shard', 'origin'].map((name) =>
+  const [runId, operation, shard, baseUrl] = ['run', 'operation', 'shard', 'origin'].map((name) =>
     firstStringMember(record, name),
   );
   if (runId === undefined || operation === undefined) return undefined;
-  if (shard === undefined || origin === undefined) return { runId, operation, identity: undefined };
+  if (shard === undefined || baseUrl === undefined) return { runId, operation, identity: undefined };
   const values = getMember(record, 'values');
   const digests = values && kindOf(values) === 'object' ? Array.from(membersOf(values)) : [];
   return {
@@ -158,7 +158,7 @@ function parseHeader(
     identity: {
       operation,
       shard,
-      origin,
+      baseUrl,
       values: Object.fromEntries(digests.map(({ key, value }) => [key, stringOf(value)])),
     },
   };

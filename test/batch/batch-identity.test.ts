@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { compareIdentities, compareStamps, formatStamp } from '../../src/batch/batch-identity.ts';
 
 const runId = '01a1fd65-c7c7-7d58-a39c-000000000000';
-const identityAt = (origin: string) => ({ operation: '/x', shard: '1/1', origin, values: {} });
+const identityAt = (baseUrl: string) => ({ operation: '/x', shard: '1/1', baseUrl, values: {} });
 const current = identityAt('https://a.example/v2/');
 
 describe('a checkpoint', () => {
@@ -13,8 +13,8 @@ describe('a checkpoint', () => {
     ['no path', 'https://a.example/', 1],
     ['another host', 'https://b.example/v2/', 1],
     ['the origin of another host', 'https://b.example', 1],
-  ])('with %s', (_, origin, differences) => {
-    const recorded = identityAt(origin);
+  ])('with %s', (_, baseUrl, differences) => {
+    const recorded = identityAt(baseUrl);
     expect(compareStamps([formatStamp(recorded, runId)], current, runId).acceptable).toHaveLength(differences);
     expect(compareIdentities(recorded, current).acceptable).toHaveLength(differences);
   });

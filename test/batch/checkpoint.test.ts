@@ -131,7 +131,7 @@ describe('the in-flight log', () => {
     const intents = await openInFlightLog(path, 'x', {
       runId: 'r',
       operation: '/x',
-      identity: { operation: '/x', shard: '1/1', origin: 'o', values: { model: 'd' } },
+      identity: { operation: '/x', shard: '1/1', baseUrl: 'o', values: { model: 'd' } },
       lines: new Map(),
       validBytes: 0,
     });
