@@ -2,15 +2,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Headers, Send } from '../../src/http/message.ts';
+import { serviceEnv as env } from '../support/service.ts';
 import { folder, type Result, svc } from '../support/svc.ts';
 
-const env = {
-  SVC_BASE_URL: 'https://svc.test',
-  SVC_TOKEN: 'tok-en-1',
-  SVC_USERNAME: 'api',
-  SVC_PASSWORD: 'pass-word-1',
-  SVC_RETRIES: '0',
-};
 const json: Headers = [['Content-Type', 'application/json']];
 const events: Headers = [['Content-Type', 'text/event-stream; charset=utf-8']];
 

@@ -1,16 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { answering } from '../support/service.ts';
+import { answering, serviceEnv as env } from '../support/service.ts';
 import { closedPipe, folder, type Result, svc } from '../support/svc.ts';
 
-const env = {
-  SVC_BASE_URL: 'https://svc.test',
-  SVC_TOKEN: 'tok-en-1',
-  SVC_USERNAME: 'api',
-  SVC_PASSWORD: 'pass-word-1',
-  SVC_RETRIES: '0',
-};
 const completion =
   '{"id":"c1","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"No"},"finish_reason":"stop"}]}';
 const streamed = completion.replace('"message"', '"delta"');

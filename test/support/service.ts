@@ -6,6 +6,15 @@ import { bodyChunks } from '../../src/http/request-progress.ts';
 import { type LocalServiceOptions, openLocalService } from '../../src/local-service/open-local-service.ts';
 import { folder } from './svc.ts';
 
+/** The environment of a program in this process whose service answers a request at its first attempt, or not. */
+export const serviceEnv = {
+  SVC_BASE_URL: 'https://svc.test',
+  SVC_TOKEN: 'tok-en-1',
+  SVC_USERNAME: 'api',
+  SVC_PASSWORD: 'pass-word-1',
+  SVC_RETRIES: '0',
+};
+
 /** A request as a service got it, its body as text. */
 export interface Recorded {
   readonly url: string;
