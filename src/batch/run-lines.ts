@@ -1,5 +1,6 @@
 import { isIdempotent } from '../client/idempotency.ts';
 import { InterruptedError, toFailure } from '../errors.ts';
+import { createHeapLimit } from '../train/stream/small-heap.ts';
 import { countLine, createBatchCounts, formatBatchProgress } from './batch-counts.ts';
 import type { BatchInput } from './batch-input.ts';
 import type { BatchJob } from './batch-job.ts';
@@ -17,6 +18,9 @@ import { type InputLine, isEmptyLine } from './split-lines.ts';
 // Lines that are being prepared, wait for a retry or for their slot, besides those in flight.
 const LINES_PER_REQUEST = 4;
 const ORDERED_LINES_PER_REQUEST = 16;
+
+// The lines between two looks at the size of the heap leave 1 MB of garbage.
+const LINES_PER_HEAP_CHECK = 16;
 
 // A longer Retry-After stops the batch: the rest is better sent later.
 const MAX_BATCH_WAIT_MS = 60_000;
@@ -118,6 +122,7 @@ export async function runLines(input: BatchInput, options: BatchOptions, job: Ba
     stop(reason.message);
   });
   context.onProgressFacts(() => ({ applied: 'unknown', hint: 'continue the run with --resume' }));
+  const limitHeap = createHeapLimit();
   let inputError: unknown;
   try {
     for await (const line of input.lines) {
@@ -128,6 +133,7 @@ export async function runLines(input: BatchInput, options: BatchOptions, job: Ba
         continue;
       }
       tally.linesRead += 1;
+      if (tally.linesRead % LINES_PER_HEAP_CHECK === 0) limitHeap();
       if (stopReason !== undefined) countLine(tally, line.number, 'unsent');
       else await concurrencyLimit.start(() => processLine(line));
     }

@@ -39,7 +39,6 @@ import { openSink, type Sink } from '../../output/sink.ts';
 import { filteredSink, type JqFilter } from '../../results/jq-filter.ts';
 import { chooseFormat } from '../../results/output-format.ts';
 import { openResultFilter } from '../../results/print-result.ts';
-import { keepHeapSmall } from '../../train/stream/small-heap.ts';
 import { createLineObservers } from './line-observers.ts';
 
 /**
@@ -47,7 +46,6 @@ import { createLineObservers } from './line-observers.ts';
  * checkpoint of another batch, `partial` where lines failed, and the reason for ending early.
  */
 export async function runBatch(operation: Operation, invocation: Invocation, context: Context): Promise<void> {
-  keepHeapSmall();
   const { runtime, report, signal } = context;
   const { args, flags } = invocation;
   const callSettings = await resolveCallSettings(operation, flags, context);
