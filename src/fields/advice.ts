@@ -16,6 +16,7 @@ export function adviseField(
   add: (finding: PendingFinding) => void,
 ): void {
   const { advice, deprecated, excludes } = field;
+  if (!advice && !deprecated && !excludes) return;
   const warn = (code: Finding['code'], message: string): void =>
     add({
       level: 'warning',

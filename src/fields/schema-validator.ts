@@ -26,8 +26,9 @@ export function createSchemaInspector(fields: Fields, hasWarnings: boolean): (ro
     const findings: PendingFinding[] = [];
     const add = hasWarnings ? (finding: PendingFinding) => void findings.push(finding) : undefined;
     const { error } = schema.safeParse(toZodInput(root, shape, [], add));
+    if (!error) return findings;
     const find = createNodeFinder(root.doc);
-    for (const issue of error?.issues ?? []) findings.push(toPendingFinding(issue, find, root, shape));
+    for (const issue of error.issues) findings.push(toPendingFinding(issue, find, root, shape));
     return findings;
   };
 }

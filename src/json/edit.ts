@@ -109,12 +109,16 @@ export interface Splice {
 export function applySplices(bytes: Buffer, splices: readonly Splice[]): Buffer {
   // A stable sort: insertions at one offset keep the order in which they were asked for.
   const ordered = [...splices].sort((left, right) => left.start - right.start);
-  const parts: Uint8Array[] = [];
+  const parts: StringOrBytes[] = [];
   let at = 0;
   for (const { start, end, text } of ordered) {
-    parts.push(bytes.subarray(at, start), typeof text === 'string' ? Buffer.from(text) : text);
+    if (start > at) parts.push(bytes.subarray(at, start));
+    const previous = parts.at(-1);
+    // One text instead of several that follow each other is converted at once.
+    if (typeof text === 'string' && typeof previous === 'string') parts[parts.length - 1] = previous + text;
+    else parts.push(text);
     at = end;
   }
   parts.push(bytes.subarray(at));
-  return Buffer.concat(parts);
+  return Buffer.concat(parts.map((part) => (typeof part === 'string' ? Buffer.from(part) : part)));
 }
