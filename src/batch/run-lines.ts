@@ -156,11 +156,11 @@ export async function runLines(input: BatchInput, options: BatchOptions, job: Ba
     storeError ??= error;
   });
   const summary = formatBatchSummary(tally, elapsed());
+  const reportFailure = await job.junit?.save().then(() => undefined, toFailure);
   if (storeError ?? inputError) {
     await context.report.note(summary);
     throw storeError === undefined ? toFailure(inputError) : lostResultsFailure(storeError, tally);
   }
-  await job.junit?.save();
   for (const text of statisticsLines(statistics)) await context.report.note(text);
   const failure = batchFailure({
     tally,
@@ -170,8 +170,10 @@ export async function runLines(input: BatchInput, options: BatchOptions, job: Ba
     isResumable: resultStore.isResumable,
     isIdempotent: isIdempotent(job.operation.effect),
   });
+  if (failure && reportFailure) await context.report.warn(reportFailure.message);
   if (failure) throw failure;
   await context.report.note(summary);
+  if (reportFailure) throw reportFailure;
 }
 
 // A percentage of few lines says little.

@@ -186,6 +186,22 @@ describe('expectations', () => {
     expect(stderr).toContain('the request was applied');
   });
 
+  it.each([
+    [[], 12, 'svc: cannot write /dev/full'],
+    [['--expect-text', '^Yes'], 10, 'svc: warning: cannot write /dev/full'],
+  ] as const)(
+    'reports the outcome of a batch with %j although its JUnit report cannot be written',
+    async (flags, code, message) => {
+      const cwd = folder();
+      writeFileSync(join(cwd, 'in.jsonl'), '{"model":"m","messages":[]}\n');
+      const args = ['--batch', 'in.jsonl', '-o', 'out.jsonl', '--junit', '/dev/full', ...flags];
+      const { stderr, ...result } = await ask(completion('No'), args, cwd);
+      expect(result).toMatchObject({ code });
+      expect(stderr).toContain(message);
+      expect(stderr).toContain('1 line: ');
+    },
+  );
+
   it('of a failed request are an error in JUnit', async () => {
     const cwd = folder();
     expect(await ask('not JSON', ['--junit', 'junit.xml'], cwd)).toMatchObject({ code: 11 });
