@@ -1,4 +1,4 @@
-import { formatPercent, formatSeconds } from '../output/transfer-text.ts';
+import { formatCount, formatPercent, formatSeconds } from '../output/transfer-text.ts';
 
 /** The outcome of a line. */
 export type LineStatus = 'done' | 'failed' | 'unknown' | 'unsent';
@@ -83,8 +83,4 @@ function estimateTotal(
   if (totalBytes === undefined || bytesRead === 0) return undefined;
   const count = Math.max(linesRead, Math.round((linesRead * totalBytes) / bytesRead));
   return { count, text: `${bytesRead < totalBytes ? 'about ' : ''}${formatCount(count)}` };
-}
-
-function formatCount(count: number): string {
-  return count.toLocaleString('en-US');
 }

@@ -1,5 +1,5 @@
-import type { BatchStatistics } from './batch-statistics.ts';
-import { sortedCauses } from './batch-statistics.ts';
+import { formatCount } from '../output/transfer-text.ts';
+import { type BatchStatistics, sortedCauses } from './batch-statistics.ts';
 import type { Distribution } from './distribution.ts';
 import { formatLineRanges } from './line-ranges.ts';
 import { distributions, latencyText } from './report-text.ts';
@@ -35,8 +35,8 @@ export function reportHtml(statistics: BatchStatistics, fileNames: readonly stri
 <main>
 <h1>Batch report</h1>
 <p class="files">${fileNames.map(escapeHtml).join(', ')}</p>
-<dl>${figures.map(([label, value]) => `<div><dt>${label}</dt><dd>${value.toLocaleString('en-US')}</dd></div>`).join('')}</dl>
-${causes.length === 0 ? '' : `<h2>Failures by cause</h2>\n<div class="scroll"><table><thead><tr><th>Lines</th><th>Cause</th><th>First lines</th></tr></thead><tbody>${causes.map(({ cause, count, lines }) => `<tr><td>${count}</td><td>${escapeHtml(cause)}</td><td>${formatLineRanges(lines)}</td></tr>`).join('')}</tbody></table></div>`}
+<dl>${figures.map(([label, value]) => `<div><dt>${label}</dt><dd>${formatCount(value)}</dd></div>`).join('')}</dl>
+${causes.length === 0 ? '' : `<h2>Failures by cause</h2>\n<div class="scroll"><table><thead><tr><th>Lines</th><th>Cause</th><th>First lines</th></tr></thead><tbody>${causes.map(({ cause, count, lines }) => `<tr><td>${formatCount(count)}</td><td>${escapeHtml(cause)}</td><td>${formatLineRanges(lines)}</td></tr>`).join('')}</tbody></table></div>`}
 ${distributions(statistics)
   .filter(({ distribution }) => distribution.count() > 0)
   .map(

@@ -1,4 +1,5 @@
 import type { JsonValue } from '../json/write-json.ts';
+import { formatCount } from '../output/transfer-text.ts';
 import { type BatchStatistics, type FailureCause, sortedCauses } from './batch-statistics.ts';
 import type { Distribution } from './distribution.ts';
 import { formatLineRanges } from './line-ranges.ts';
@@ -90,8 +91,4 @@ function histogramLines(distribution: Distribution, unit: string, columns: numbe
     const bar = '█'.repeat(count === 0 ? 0 : Math.max(1, Math.round((count / highest) * barWidth)));
     return `  ${(labels[at] ?? '').padStart(labelWidth)}  ${formatCount(count).padStart(countWidth)} ${bar}`.trimEnd();
   });
-}
-
-function formatCount(count: number): string {
-  return String(count).replace(/\B(?=(\d{3})+$)/g, ',');
 }

@@ -29,6 +29,11 @@ export function formatPercent(part: number, total: number): string {
   return `${total > 0 ? Math.min(100, Math.floor((part / total) * 100)) : 100} %`;
 }
 
+/** A number with commas between its thousands: `12,000`. */
+export function formatCount(count: number): string {
+  return String(count).replace(/\B(?=(\d{3})+$)/g, ',');
+}
+
 /** A duration for people, rounded up: `14 s`, `3 min`, `2 h`. */
 export function formatSeconds(seconds: number): string {
   if (seconds < 90) return `${Math.ceil(seconds)} s`;
