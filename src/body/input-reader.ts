@@ -61,16 +61,17 @@ export function createInputReader(
   };
 }
 
-/** A signal that also ends once the time limit for reading an input is over; `cancel` stops the clock. */
+/** A signal that also ends, with the failure, once the time limit for an input is over; `cancel` stops the clock. */
 export function limitInputTime(
   displayPath: string,
   signal: AbortSignal,
   { after }: Pick<Runtime, 'after'>,
   timeoutMs: number | undefined,
+  failure?: Failure,
 ): { readonly signal: AbortSignal; readonly cancel: () => void } {
   if (!timeoutMs) return { signal, cancel: () => {} };
   const limit = new AbortController();
-  const cancel = after(timeoutMs, () => limit.abort(inputTimeoutFailure(displayPath, timeoutMs)));
+  const cancel = after(timeoutMs, () => limit.abort(failure ?? inputTimeoutFailure(displayPath, timeoutMs)));
   return { signal: AbortSignal.any([signal, limit.signal]), cancel };
 }
 

@@ -1,32 +1,20 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { resolve } from 'node:path';
+import { limitInputTime } from '../body/input-reader.ts';
 import { Failure, usageFailure } from '../errors.ts';
 import { readInputFile } from '../files/read-input.ts';
 import type { TlsSettings } from '../http/tls.ts';
-import type { Runtime } from '../runtime.ts';
+import type { NamedFile, RouteContext } from './route.ts';
 
-/** A file and its source, such as `--cacert`. */
-export interface NamedFile {
-  readonly source: string;
-  readonly path: string;
-}
-
-/** Bounds the reading of PEM files: a FIFO is read until the signal, or for at most 10 s. */
-export interface PemReading {
-  readonly cwd: string;
-  readonly signal: AbortSignal;
-  readonly after: Runtime['after'];
-  readonly timeoutMs?: number | undefined;
-}
-
+// Of a FIFO, also where the command has more time.
 const PEM_TIMEOUT_MS = 10_000;
 const MAX_PEM_BYTES = 16 * 1024 * 1024;
 
 /** The texts of files with CA certificates. Throws Failure `local` where one cannot be read, and usage where it holds no certificate. */
-export async function readCaCertificates(files: readonly NamedFile[], reading: PemReading): Promise<string[]> {
+export async function readCaCertificates(files: readonly NamedFile[], context: RouteContext): Promise<string[]> {
   return Promise.all(
     files.map(async (file) => {
-      const text = await readPemFile(file, reading);
+      const text = await readPemFile(file, context);
       parseCertificates(text, file);
       return text;
     }),
@@ -40,9 +28,9 @@ export async function readCaCertificates(files: readonly NamedFile[], reading: P
 export async function readClientCertificate(
   cert: NamedFile,
   key: NamedFile | undefined,
-  reading: PemReading,
+  context: RouteContext,
 ): Promise<NonNullable<TlsSettings['client']>> {
-  const [text, keyText] = await Promise.all([readPemFile(cert, reading), key && readPemFile(key, reading)]);
+  const [text, keyText] = await Promise.all([readPemFile(cert, context), key && readPemFile(key, context)]);
   const [certificate] = parseCertificates(text, cert);
   const keyFile = key ?? cert;
   if (!certificate?.checkPrivateKey(parsePrivateKey(keyText ?? text, keyFile)))
@@ -52,20 +40,15 @@ export async function readClientCertificate(
 
 async function readPemFile(
   file: NamedFile,
-  { cwd, signal, after, timeoutMs = PEM_TIMEOUT_MS }: PemReading,
+  { runtime, signal, timeoutMs = PEM_TIMEOUT_MS }: RouteContext,
 ): Promise<string> {
   const label = describeFile(file);
-  const limit = new AbortController();
   const limitMs = Math.min(timeoutMs, PEM_TIMEOUT_MS);
-  const cancelTimeout = after(limitMs, () =>
-    limit.abort(new Failure('local', `cannot read ${label}: no data for ${limitMs / 1000} s`, { applied: 'no' })),
-  );
-  try {
-    const limits = { signal: AbortSignal.any([signal, limit.signal]), maxBytes: MAX_PEM_BYTES };
-    return (await readInputFile(resolve(cwd, file.path), label, limits)).toString('latin1');
-  } finally {
-    cancelTimeout();
-  }
+  const failure = new Failure('local', `cannot read ${label}: no data for ${limitMs / 1000} s`, { applied: 'no' });
+  const limit = limitInputTime(label, signal, runtime, limitMs, failure);
+  const limits = { signal: limit.signal, maxBytes: MAX_PEM_BYTES };
+  const bytes = await readInputFile(resolve(runtime.cwd, file.path), label, limits).finally(limit.cancel);
+  return bytes.toString('latin1');
 }
 
 function parseCertificates(text: string, file: NamedFile): X509Certificate[] {

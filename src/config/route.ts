@@ -3,10 +3,15 @@ import type { Route } from '../http/open-socket.ts';
 import { parseProxyUrl, proxyForUrl } from '../http/proxy.ts';
 import type { TlsSettings } from '../http/tls.ts';
 import type { Runtime } from '../runtime.ts';
-import type { NamedFile, PemReading } from './certificates.ts';
 import type { Profile } from './profile.ts';
 
-/** What finding a route takes; the time limit bounds the reading of certificate files. */
+/** A file and its source, such as `--cacert`. */
+export interface NamedFile {
+  readonly source: string;
+  readonly path: string;
+}
+
+/** What finding a route takes; the signal and the time limit end the reading of certificate files. */
 export interface RouteContext {
   readonly runtime: Pick<Runtime, 'env' | 'cwd' | 'after'>;
   readonly signal: AbortSignal;
@@ -29,20 +34,19 @@ export async function routeTo(
   url: URL,
   files: CertificateFiles,
   profile: Profile,
-  { runtime, signal, timeoutMs }: RouteContext,
+  context: RouteContext,
 ): Promise<Route> {
-  const { env, cwd, after } = runtime;
-  const reading = { cwd, signal, after, timeoutMs };
+  const { env } = context.runtime;
   if (files.key !== undefined && files.cert === undefined)
     throw usageFailure('--key needs a certificate', 'add --cert');
   const proxy = resolveProxy(url, env);
   if (url.protocol !== 'https:' && proxy?.protocol !== 'https:') {
     // Files that a flag names are checked even though plain http does not use them.
-    if (files.cacert || files.cert) await readTlsSettings(files, {}, {}, reading);
+    if (files.cacert || files.cert) await readTlsSettings(files, {}, {}, context);
     return { proxy, tls: {} };
   }
   requireTlsVerification(env);
-  return { proxy, tls: await readTlsSettings(files, profile, env, reading) };
+  return { proxy, tls: await readTlsSettings(files, profile, env, context) };
 }
 
 /** The files of CA certificates with their sources: the environment, then flag or profile. */
@@ -60,10 +64,7 @@ function requireTlsVerification({ NODE_TLS_REJECT_UNAUTHORIZED: rejectUnauthoriz
   throw new Failure(
     'guard',
     'NODE_TLS_REJECT_UNAUTHORIZED=0 is set, so anyone on the network path could impersonate the service',
-    {
-      hint: 'unset it, and pass the CA certificate of your server with --cacert',
-      applied: 'no',
-    },
+    { hint: 'unset it, and pass the CA certificate of your server with --cacert', applied: 'no' },
   );
 }
 
@@ -81,18 +82,15 @@ async function readTlsSettings(
   { cacert, cert, key }: CertificateFiles,
   profile: Profile,
   env: Runtime['env'],
-  reading: PemReading,
+  context: RouteContext,
 ): Promise<TlsSettings> {
   const files = caCertificateFiles(cacert, profile, env);
   if (files.length === 0 && cert === undefined) return {};
   const { readCaCertificates, readClientCertificate } = await import('./certificates.ts');
-  const caCertificates = await readCaCertificates(files, reading);
+  // Node itself trusts NODE_EXTRA_CA_CERTS; the file is read here because Node would only warn about an invalid one.
+  const caCertificates = await readCaCertificates(files, context);
+  const settings = cacert || profile.cacert ? { caCertificates } : {};
+  if (cert === undefined) return settings;
   const keyFile = key === undefined ? undefined : { source: '--key', path: key };
-  return {
-    // Node itself trusts NODE_EXTRA_CA_CERTS; the file is read here because Node would only warn about an invalid one.
-    ...(cacert || profile.cacert ? { caCertificates } : {}),
-    ...(cert === undefined
-      ? {}
-      : { client: await readClientCertificate({ source: '--cert', path: cert }, keyFile, reading) }),
-  };
+  return { ...settings, client: await readClientCertificate({ source: '--cert', path: cert }, keyFile, context) };
 }
