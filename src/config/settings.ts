@@ -1,21 +1,25 @@
 import type { Flag, KnownNameKind } from '../flag.ts';
 
+// The placeholder in help of each kind.
+const placeholders = {
+  text: '<text>',
+  url: '<url>',
+  username: '<text>',
+  project: '<entity/project>',
+  secret: '<text>',
+  headers: '<name: value>',
+  command: '<command>',
+  file: '<file>',
+  directory: '<directory>',
+  duration: '<time>',
+  count: '<n>',
+  choice: '<text>',
+  switch: '<1>',
+  proxy: '<url>',
+} as const;
+
 /** What a value must be (setting-kinds.ts). The JSON type in a profile and the placeholder in help follow from it. */
-export type SettingKind =
-  | 'text'
-  | 'url'
-  | 'username'
-  | 'project'
-  | 'secret'
-  | 'headers'
-  | 'command'
-  | 'file'
-  | 'directory'
-  | 'duration'
-  | 'count'
-  | 'choice'
-  | 'switch'
-  | 'proxy';
+export type SettingKind = keyof typeof placeholders;
 
 /** A setting: everything that flags, environment, profiles, `svc doctor` and the docs know about it. */
 export interface Setting {
@@ -124,20 +128,3 @@ export function settingFlag(name: SettingName): Flag {
     group: isProject ? 'Common' : flag === 'all' ? 'Output' : flag === 'batches' ? 'Batch' : 'Service',
   };
 }
-
-const placeholders: { readonly [kind in SettingKind]: string } = {
-  text: '<text>',
-  url: '<url>',
-  username: '<text>',
-  project: '<entity/project>',
-  secret: '<text>',
-  headers: '<name: value>',
-  command: '<command>',
-  file: '<file>',
-  directory: '<directory>',
-  duration: '<time>',
-  count: '<n>',
-  choice: '<text>',
-  switch: '<1>',
-  proxy: '<url>',
-};
