@@ -1,7 +1,7 @@
 import { duplicateKeys } from '../json/duplicate-keys.ts';
-import { type JsonNode, startOffset } from '../json/json-node.ts';
+import type { JsonNode } from '../json/json-node.ts';
 import type { Fields } from './field.ts';
-import { type Finding, firstOfEachKind, type PendingFinding } from './finding.ts';
+import { type Finding, firstOfEachKind, type PendingFinding, pendingWarning } from './finding.ts';
 import { createSchemaInspector } from './schema-validator.ts';
 
 /** Returns the errors and warnings of a body, in the order of the text. */
@@ -25,12 +25,6 @@ export function createBodyInspector(fields: Fields): (root: JsonNode) => Pending
 
 function* duplicateFieldFindings({ doc }: JsonNode): Generator<PendingFinding> {
   const message = 'is given more than once; the last value counts';
-  for (const { value, path } of duplicateKeys(doc)) {
-    yield {
-      level: 'warning',
-      code: 'duplicate',
-      offset: startOffset(value),
-      describe: () => ({ path: path(), message }),
-    };
-  }
+  for (const { value, path } of duplicateKeys(doc))
+    yield pendingWarning('duplicate', value, () => ({ path: path(), message }));
 }

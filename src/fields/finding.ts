@@ -1,3 +1,4 @@
+import { type JsonNode, startOffset } from '../json/json-node.ts';
 import type { JsonPath } from '../json/json-path.ts';
 
 /** A problem in a body or response. An error violates the interface; a warning is valid but likely a mistake. */
@@ -27,6 +28,15 @@ export interface PendingFinding extends Pick<Finding, 'level' | 'code'> {
   /** The offset of the value, or, for a missing field, of its object. */
   readonly offset: number;
   readonly describe: () => Pick<Finding, 'path' | 'message' | 'flagMessage'>;
+}
+
+/** A warning about a value; the one about a missing field belongs to its object. */
+export function pendingWarning(
+  code: Finding['code'],
+  node: JsonNode,
+  describe: PendingFinding['describe'],
+): PendingFinding {
+  return { level: 'warning', code, offset: startOffset(node), describe };
 }
 
 // Enough to see what is wrong.

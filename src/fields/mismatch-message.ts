@@ -1,5 +1,6 @@
 import { type JsonNode, kindOf, rawText, stringOf } from '../json/json-node.ts';
 import type { JsonPath } from '../json/json-path.ts';
+import { compareNumberLiterals } from '../json/number-literal.ts';
 import type { Field, Shape } from './field.ts';
 import { referenceKind, stringFormats } from './string-formats.ts';
 
@@ -35,6 +36,17 @@ export function isToleratedForm(node: JsonNode, field: Field): boolean {
 export function toleratedFormMessage(node: JsonNode, field: Field): string {
   const value = kindOf(node) === 'null' ? 'null, as absent' : describeValue(node);
   return `the interface shows ${describeShape(field)}; most servers also accept ${value}`;
+}
+
+export type NumberRange = { readonly min?: number | bigint; readonly max?: number | bigint };
+
+/** True for a number that is not outside of a range. */
+export function isInRange(node: JsonNode, { min, max }: NumberRange): boolean {
+  const text = rawText(node);
+  return (
+    (min === undefined || compareNumberLiterals(text, String(min)) >= 0) &&
+    (max === undefined || compareNumberLiterals(text, String(max)) <= 0)
+  );
 }
 
 function isOfShape(node: JsonNode, shape: Shape): boolean {
@@ -83,7 +95,7 @@ function describeNonNullShape(shape: Shape): string {
   }
 }
 
-function describeRange({ min, max }: { min?: number | bigint; max?: number | bigint }): string {
+function describeRange({ min, max }: NumberRange): string {
   if (min !== undefined && max !== undefined) return ` from ${min} to ${max}`;
   if (min !== undefined) return ` of at least ${min}`;
   return max === undefined ? '' : ` of at most ${max}`;

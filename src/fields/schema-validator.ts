@@ -2,10 +2,10 @@ import * as z from 'zod/mini';
 import { isTrue, type JsonKind, type JsonNode, kindOf, rawText, startOffset } from '../json/json-node.ts';
 import type { JsonPath } from '../json/json-path.ts';
 import { createNodeFinder, type NodeFinder } from '../json/node-finder.ts';
-import { compareNumberLiterals, isIntegerLiteral } from '../json/number-literal.ts';
+import { isIntegerLiteral } from '../json/number-literal.ts';
 import type { Fields, Shape } from './field.ts';
 import { type Finding, firstOfEachKind, type PendingFinding } from './finding.ts';
-import { mismatchMessage } from './mismatch-message.ts';
+import { isInRange, mismatchMessage, type NumberRange } from './mismatch-message.ts';
 import { stringFormats } from './string-formats.ts';
 import { toZodInput } from './zod-input.ts';
 
@@ -86,15 +86,8 @@ function objectZodSchema(fields: Fields): z.ZodMiniType {
   return schema;
 }
 
-function numberZodSchema({ min, max }: { min?: number | bigint; max?: number | bigint }): z.ZodMiniType<JsonNode> {
-  return nodeOfKind('number').check(
-    z.refine(
-      (node) =>
-        (min === undefined || compareNumberLiterals(rawText(node), String(min)) >= 0) &&
-        (max === undefined || compareNumberLiterals(rawText(node), String(max)) <= 0),
-      { abort: true },
-    ),
-  );
+function numberZodSchema(range: NumberRange): z.ZodMiniType<JsonNode> {
+  return nodeOfKind('number').check(z.refine((node) => isInRange(node, range), { abort: true }));
 }
 
 function nodeOfKind(kind: JsonKind): z.ZodMiniType<JsonNode> {

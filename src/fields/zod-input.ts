@@ -1,8 +1,8 @@
-import { itemsOf, type JsonNode, kindOf, membersOf, startOffset, stringOf } from '../json/json-node.ts';
+import { itemsOf, type JsonNode, kindOf, membersOf, stringOf } from '../json/json-node.ts';
 import type { JsonPath } from '../json/json-path.ts';
-import { adviseField, missingFieldFinding, unknownFieldFinding } from './advice.ts';
-import type { Field, Fields, Shape } from './field.ts';
-import type { PendingFinding } from './finding.ts';
+import { adviseField, unknownFieldFinding } from './advice.ts';
+import type { Fields, Shape } from './field.ts';
+import { type PendingFinding, pendingWarning } from './finding.ts';
 import { isToleratedForm, toleratedFormMessage } from './mismatch-message.ts';
 
 /** A value for zod: plain as deep as the shape goes, a node below that. */
@@ -69,10 +69,10 @@ function objectToZodInput(node: JsonNode, shape: ObjectShape, path: JsonPath, ad
       if (isToleratedForm(value, field)) {
         // A null that most servers reject as missing gets the warning about that alone.
         const isMissing = field.advice?.required && kindOf(value) === 'null';
-        if (add && !isMissing) {
-          add(toleratedFormFinding(key, value, field, path));
-          adviseField(key, field, value, siblings, path, add);
-        }
+        if (!add || isMissing) continue;
+        const describe = () => ({ path: [...path, key], message: toleratedFormMessage(value, field) });
+        add(pendingWarning('tolerated', value, describe));
+        adviseField(key, field, value, siblings, path, add);
         continue;
       }
       input[key] = toZodInput(value, field, add && isContainer(field) ? [...path, key] : path, add);
@@ -84,14 +84,7 @@ function objectToZodInput(node: JsonNode, shape: ObjectShape, path: JsonPath, ad
   return input;
 }
 
-function toleratedFormFinding(key: string, value: JsonNode, field: Field, path: JsonPath): PendingFinding {
-  const describe: PendingFinding['describe'] = () => ({
-    path: [...path, key],
-    message: toleratedFormMessage(value, field),
-  });
-  return { level: 'warning', code: 'tolerated', offset: startOffset(value), describe };
-}
-
+// The interface leaves these fields optional, and most servers require them.
 function addMissingFields(
   node: JsonNode,
   fields: Fields,
@@ -99,10 +92,11 @@ function addMissingFields(
   path: JsonPath,
   add: NonNullable<AddFinding>,
 ): void {
+  const message = 'is required by most servers';
   for (const name in fields) {
     if (!fields[name]?.advice?.required) continue;
     const value = siblings.get(name);
     if (!value || (kindOf(value) === 'null' && !fields[name]?.nullable))
-      add(missingFieldFinding(node, name, value, path));
+      add(pendingWarning(value ? 'tolerated' : 'missing', value ?? node, () => ({ path: [...path, name], message })));
   }
 }
