@@ -20,12 +20,7 @@ export function parseYamlSource(label: string, bytes: Uint8Array): JsonSource | 
   try {
     const { json, offsets } = yamlToJson(text);
     const doc = parseJson(json);
-    return {
-      label,
-      doc,
-      find: createNodeFinder(doc),
-      position: (offset) => positionInYaml(offsets.get(offset) ?? 0),
-    };
+    return { label, doc, find: createNodeFinder(doc), position: (offset) => positionInYaml(offsets.get(offset) ?? 0) };
   } catch (error) {
     if (!(error instanceof YamlError)) throw error;
     const { line, column } = positionInYaml(error.offset);

@@ -50,9 +50,7 @@ export async function openReplacement(path: string, displayPath: string, mode = 
           (error: unknown) => {
             // A commit that failed last of all, at making the name last, has nothing left to keep.
             if (isNotFoundError(error)) return false;
-            throw fileFailure(`write ${kept}`, error, {
-              hint: `the partial output is in ${temporary}`,
-            });
+            throw fileFailure(`write ${kept}`, error, { hint: `the partial output is in ${temporary}` });
           },
         );
       },

@@ -45,9 +45,7 @@ async function requireSafeLink(path: string): Promise<void> {
   throw new Failure(
     'guard',
     `${path} is a symlink into ${dirname(target)}, which other users can write (${octal(mode)})`,
-    {
-      hint: `move the file to a directory of yours, or run: chmod go-w ${dirname(target)}`,
-    },
+    { hint: `move the file to a directory of yours, or run: chmod go-w ${dirname(target)}` },
   );
 }
 

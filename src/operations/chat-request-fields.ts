@@ -114,12 +114,7 @@ export const chatRequestFields = {
     flagSummary: 'Format of the response; --json-schema is shorter',
     fields: {
       type: { type: 'json', summary: 'Type of the format, such as json_schema', sample: 'json_schema' },
-      json_schema: {
-        type: 'object',
-        open: true,
-        fields: responseSchemaFields,
-        summary: 'The schema of the response',
-      },
+      json_schema: { type: 'object', open: true, fields: responseSchemaFields, summary: 'The schema of the response' },
     },
   },
   seed: {

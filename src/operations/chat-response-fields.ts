@@ -61,12 +61,7 @@ const responseMessageFields = {
       },
     },
   },
-  reasoning: {
-    type: 'string',
-    join: 'concatenate',
-    aliases: ['reasoning_content'],
-    summary: 'The reasoning',
-  },
+  reasoning: { type: 'string', join: 'concatenate', aliases: ['reasoning_content'], summary: 'The reasoning' },
 } as const satisfies Fields;
 
 const choiceFields = {

@@ -36,12 +36,7 @@ export const chatOperation = {
       value: '<text>',
       summary: 'Developer message, the system message of newer reasoning models; replaces a leading one',
     },
-    message: {
-      kind: 'role-message',
-      value: '<role:text>',
-      common: true,
-      summary: 'Message of any role (repeatable)',
-    },
+    message: { kind: 'role-message', value: '<role:text>', common: true, summary: 'Message of any role (repeatable)' },
     prefill: {
       kind: 'prefill',
       conflicts: ['add-generation-prompt', 'no-continue-final-message'],
@@ -65,12 +60,7 @@ export const chatOperation = {
       conflicts: ['no-logprobs', 'format', 'json', 'jq', 'extract', 'batch'],
       summary: 'Show tokens colored by probability, with their alternatives; sets logprobs and top_logprobs',
     },
-    'json-schema': {
-      kind: 'reply-schema',
-      value: '<@file>',
-      common: true,
-      summary: 'JSON Schema of the response',
-    },
+    'json-schema': { kind: 'reply-schema', value: '<@file>', common: true, summary: 'JSON Schema of the response' },
   },
   examples: [
     { why: 'Ask a question', args: 'chat -m svc-local "Name three rivers"' },

@@ -7,12 +7,7 @@ export async function pageText(
   pager: string,
   { env, cwd }: Pick<Runtime, 'env' | 'cwd'>,
 ): Promise<boolean> {
-  const child = spawn(pager, {
-    cwd,
-    env: { LESS: 'FRX', ...env },
-    shell: true,
-    stdio: ['pipe', 'inherit', 'inherit'],
-  });
+  const child = spawn(pager, { cwd, env: { LESS: 'FRX', ...env }, shell: true, stdio: ['pipe', 'inherit', 'inherit'] });
   // A pager that the user quits early closes the pipe.
   child.stdin.on('error', () => {}).end(text);
   return new Promise((resolve) => {

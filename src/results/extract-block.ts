@@ -21,9 +21,7 @@ export function extractBlock(kind: string): (doc: JsonDocument) => string {
     throw new Failure(
       'guard',
       `the response has no ${kind === 'json' ? 'JSON' : 'code block'}: ${text.slice(0, MAX_QUOTED_CHARS)}`,
-      {
-        hint: 'without --extract, the whole text is printed',
-      },
+      { hint: 'without --extract, the whole text is printed' },
     );
   };
 }

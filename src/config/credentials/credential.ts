@@ -53,10 +53,7 @@ export function bearerAuthorization(token: string, source: string): string {
   throw new Failure(
     'credentials',
     `the token from ${source} is empty or contains characters that an HTTP header cannot contain`,
-    {
-      hint: 'only printable ASCII characters without spaces are allowed',
-      applied: 'no',
-    },
+    { hint: 'only printable ASCII characters without spaces are allowed', applied: 'no' },
   );
 }
 
