@@ -10,9 +10,9 @@ import { rawBytes, rootOf } from '../json/json-node.ts';
 import { formatJsonPath, type JsonPath } from '../json/json-path.ts';
 import type { FlagTarget } from '../operations/operation.ts';
 import { collectEdits, type Edit, type EditResult } from './edit.ts';
-import { fileReferenceHint, fileReferenceLabel, readFileReference } from './file-reference.ts';
 import type { BodyDependencies } from './input-reader.ts';
-import { decodeUtf8Text, isIssue, parseJsonSource, stripFinalNewline } from './json-source.ts';
+import { readJsonArgument } from './json-argument.ts';
+import { decodeUtf8Text, isIssue, stripFinalNewline } from './json-source.ts';
 
 /** The edits of the flags that name fields of the body, in the order of the fields. */
 export async function fieldEdits(
@@ -65,12 +65,9 @@ async function jsonEdit(
   label: string,
   dependencies: BodyDependencies,
 ): Promise<Edit | Issue> {
-  const bytes = word.startsWith('@') ? await readFileReference(word, dependencies) : word;
-  const sourceLabel = fileReferenceLabel(word) ?? label;
-  const source = parseJsonSource(sourceLabel, bytes);
-  if (isIssue(source))
-    return { ...source, path: formatJsonPath(path), message: source.message + fileReferenceHint(word) };
-  return { path, text: rawBytes(rootOf(source.doc)), origin: { label: sourceLabel, source } };
+  const source = await readJsonArgument(word, label, formatJsonPath(path), dependencies);
+  if (isIssue(source)) return source;
+  return { path, text: rawBytes(rootOf(source.doc)), origin: { label: source.label, source } };
 }
 
 async function readFieldSecret(word: string, label: string, dependencies: BodyDependencies): Promise<string> {
@@ -80,7 +77,7 @@ async function readFieldSecret(word: string, label: string, dependencies: BodyDe
       `${label} is a secret and cannot be an argument`,
       `write ${label} random, ${label} @file, or ${label} @- for stdin`,
     );
-  return stripFinalNewline(decodeUtf8Text(label, await readFileReference(word, dependencies)));
+  return stripFinalNewline(decodeUtf8Text(label, await dependencies.inputs.read(word.slice(1))));
 }
 
 function invalidArgumentIssue(path: JsonPath, shape: Shape, word: string, label: string): Issue {

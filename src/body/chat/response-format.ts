@@ -3,21 +3,20 @@ import { type Issue, usageFailure } from '../../errors.ts';
 import { firstStringMember, kindOf, rootOf } from '../../json/json-node.ts';
 import { RawJson, writeJson } from '../../json/write-json.ts';
 import type { Edit } from '../edit.ts';
-import { fileReferenceHint, fileReferenceLabel, readFileReference } from '../file-reference.ts';
 import type { BodyDependencies } from '../input-reader.ts';
-import { isIssue, type JsonSource, parseJsonSource } from '../json-source.ts';
+import { readJsonArgument } from '../json-argument.ts';
+import { isIssue, type JsonSource } from '../json-source.ts';
 
 /**
  * `response_format` for the JSON Schema in `@file` (or given as JSON). Its name is the schema's title, else that of the
  * file, in the characters servers take for a name.
  */
 export async function responseFormatEdit(word: string, dependencies: BodyDependencies): Promise<Edit | Issue> {
-  const label = fileReferenceLabel(word) ?? '--json-schema';
-  const source = parseJsonSource(label, word.startsWith('@') ? await readFileReference(word, dependencies) : word);
-  if (isIssue(source)) return { ...source, path: 'response_format', message: source.message + fileReferenceHint(word) };
+  const source = await readJsonArgument(word, '--json-schema', 'response_format', dependencies);
+  if (isIssue(source)) return source;
   const schema = new RawJson(source.doc.bytes.toString().trim());
   const text = writeJson({ type: 'json_schema', json_schema: { name: schemaName(source, word), schema } });
-  return { path: ['response_format'], text, origin: { label } };
+  return { path: ['response_format'], text, origin: { label: source.label } };
 }
 
 function schemaName({ doc, label }: JsonSource, word: string): string {
