@@ -45,23 +45,16 @@ export async function createBodyCheck(operation: Operation, { strict, noCheck }:
       ({ code, path }) =>
         (code !== 'missing' && code !== 'invalid') || !inputIssues.some((issue) => issue.path === formatJsonPath(path)),
     );
-    const findings = [
-      ...bodyFindings.map((finding) => ({
-        level: finding.level,
-        more: finding.more,
-        ...findingToIssue(draft, finding, operation),
-      })),
-      ...streamedFindings,
-    ];
     // Without streamed findings they are in order, with flags and files as the draft has them.
-    const isStreamed = streamedFindings.length > 0;
-    const all = isStreamed ? sortIssuesByLocation(findings) : findings;
-    const unsorted = [...inputIssues, ...all.filter(isError)];
-    const errors = isStreamed ? sortIssuesByLocation(unsorted) : unsorted;
+    const inOrder: typeof sortIssuesByLocation =
+      streamedFindings.length > 0 ? sortIssuesByLocation : (issues) => [...issues];
+    const located = bodyFindings.map((finding) => locateFinding(draft, finding, operation));
+    const findings = inOrder([...located, ...streamedFindings]);
+    const errors = inOrder([...inputIssues, ...findings.filter(isError)]);
     const more = errors.reduce((sum, finding) => sum + (finding.more ?? 0), 0);
     const isMissing = !noCheck && bodyFindings.some(({ code, level }) => code === 'missing' && level === 'error');
     return {
-      warnings: all.filter((finding) => !isError(finding)),
+      warnings: findings.filter((finding) => !isError(finding)),
       failure:
         errors.length > 0
           ? invalidBodyFailure(errors, more, isMissing && draft.stdinUse ? stdinMessages[draft.stdinUse] : undefined)
@@ -83,12 +76,13 @@ export function invalidBodyFailure(issues: readonly Issue[], more = 0, hint?: st
   return new Failure('body', `${count}; nothing was sent`, { issues, hint, applied: 'no' });
 }
 
-function findingToIssue(draft: Draft, finding: Finding, operation: Operation): Issue {
-  const { path, code, message, flagMessage } = finding;
+function locateFinding(draft: Draft, finding: Finding, operation: Operation): StreamedFinding {
+  const { path, code, level, more, message, flagMessage } = finding;
   const { source, label } = originInDraft(draft, path);
-  const suffix =
-    code === 'missing' && finding.level === 'error' ? fillHint(path, operation) : firstOccurrence(draft, finding);
+  const suffix = code === 'missing' && level === 'error' ? fillHint(path, operation) : firstOccurrence(draft, finding);
   return {
+    level,
+    more,
     path: formatJsonPath(path),
     at: locationInDraft(draft, path),
     message: (source ? message : (flagMessage ?? message)) + suffix + (source ? '' : jsonHint(label, code)),

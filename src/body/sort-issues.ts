@@ -7,12 +7,8 @@ export function sortIssuesByLocation<T extends Pick<Issue, 'at'>>(issues: readon
     // A byte of a file that is not text has no line: it is where reading ended.
     const [, file = '', line = 'Infinity', column = '0'] = /^(.*):(?:(\d+):(\d+)| byte \d+)$/.exec(issue.at) ?? [];
     if (!files.has(file)) files.set(file, files.size);
-    return { issue, rank: [file === '' ? -1 : (files.get(file) ?? 0), Number(line), Number(column)] as const };
+    return { issue, file: file === '' ? -1 : (files.get(file) ?? 0), line: Number(line), column: Number(column) };
   });
-  return located.sort((left, right) => compareRanks(left.rank, right.rank)).map(({ issue }) => issue);
-}
-
-function compareRanks(left: readonly [number, number, number], right: readonly [number, number, number]): number {
-  const at = [0, 1, 2].find((index) => left[index] !== right[index]);
-  return at === undefined ? 0 : (left[at] ?? 0) < (right[at] ?? 0) ? -1 : 1;
+  located.sort((one, other) => one.file - other.file || one.line - other.line || one.column - other.column);
+  return located.map(({ issue }) => issue);
 }

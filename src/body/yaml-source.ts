@@ -1,5 +1,6 @@
 import { Buffer } from 'node:buffer';
-import { type Document, isAlias, isMap, isNode, isScalar, isSeq, type Node, parseDocument, type Scalar } from 'yaml';
+import type { Document, Node, Scalar } from 'yaml';
+import { isAlias, isCollection, isMap, isNode, isPair, isScalar, parseDocument } from 'yaml';
 import type { Issue } from '../errors.ts';
 import { createNodeFinder } from '../json/node-finder.ts';
 import { parseJson } from '../json/parse-json.ts';
@@ -106,32 +107,25 @@ function writeNode(converter: Converter, node: unknown, alias?: Node): void {
   if (alias && converter.bytes > MAX_EXPANDED_BYTES)
     throw new YamlError('its aliases repeat too much', offsetOf(alias));
   converter.offsets.set(converter.bytes, offsetOf(node));
-  if (!(isMap(node) || isSeq(node))) {
+  if (!isCollection(node)) {
     emit(converter, isScalar(node) ? scalarJson(node) : 'null');
     return;
   }
   converter.depth += 1;
   if (converter.depth > MAX_YAML_DEPTH) throw new YamlError('nested too deeply', offsetOf(node));
-  let separator = '';
-  if (isMap(node)) {
-    emit(converter, '{');
-    for (const { key, value } of node.items) {
-      if (!isScalar(key)) throw new YamlError('a key must be a string', offsetOf(key));
-      emit(converter, `${separator}${JSON.stringify(typeof key.value === 'string' ? key.value : (key.source ?? ''))}:`);
-      writeNode(converter, value, alias);
-      separator = ',';
-    }
-    emit(converter, '}');
-  } else {
-    emit(converter, '[');
-    for (const item of node.items) {
-      emit(converter, separator);
-      writeNode(converter, item, alias);
-      separator = ',';
-    }
-    emit(converter, ']');
+  emit(converter, isMap(node) ? '{' : '[');
+  for (const [index, item] of node.items.entries()) {
+    if (index > 0) emit(converter, ',');
+    if (isPair(item)) emit(converter, `${keyJson(item.key)}:`);
+    writeNode(converter, isPair(item) ? item.value : item, alias);
   }
+  emit(converter, isMap(node) ? '}' : ']');
   converter.depth -= 1;
+}
+
+function keyJson(key: unknown): string {
+  if (!isScalar(key)) throw new YamlError('a key must be a string', offsetOf(key));
+  return JSON.stringify(typeof key.value === 'string' ? key.value : (key.source ?? ''));
 }
 
 function scalarJson(scalar: Scalar): string {
