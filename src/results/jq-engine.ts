@@ -1,5 +1,5 @@
-import type { Buffer } from 'node:buffer';
 import { readFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { brotliDecompress } from 'node:zlib';
 import { type Jq, loadJq } from 'jq-wasm';
@@ -20,8 +20,7 @@ export interface JqEngine {
 export async function openJqEngine(file = new URL('./jq.wasm.br', import.meta.url)): Promise<JqEngine> {
   // A filter runs a few times at most, so optimized code would cost more than it saves.
   setFlagsFromString('--liftoff-only');
-  const compressed = await readFile(file);
-  const jq = await loadJq({ wasmBinary: await decompress(compressed) });
+  const jq = await loadJq({ wasmBinary: await promisify(brotliDecompress)(await readFile(file)) });
   return { run: (input, filter) => runJq(jq, input, filter) };
 }
 
@@ -29,10 +28,4 @@ function runJq(jq: Jq, input: string, filter: string): JqRun {
   // The space keeps a filter such as `-1` from being read as an option.
   const { stdout, stderr, exitCode } = jq.raw(input, ` ${filter}`, ['-c']);
   return { lines: stdout === '' ? [] : stdout.split('\n'), stderr, exitCode };
-}
-
-function decompress(bytes: Buffer): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    brotliDecompress(bytes, (error, result) => (error ? reject(error) : resolve(result)));
-  });
 }

@@ -1,6 +1,5 @@
 import { firstStringMember, getMember, itemsAt, type JsonNode, numberMember, rootOf } from '../json/json-node.ts';
 import type { JsonDocument } from '../json/parse-json.ts';
-import type { TextStyle } from '../output/text-style.ts';
 import { chatText, choicesByIndex } from './chat-text.ts';
 import type { StyledText } from './print-result.ts';
 
@@ -27,9 +26,7 @@ function tokenLine(token: JsonNode): StyledText[] {
 }
 
 function styled(text: string, chance: number): StyledText {
-  const style: TextStyle | undefined =
-    chance >= 0.9 ? undefined : chance >= 0.5 ? 'cyan' : chance >= 0.2 ? 'yellow' : 'red';
-  return style ? { text, style } : { text };
+  return { text, style: chance >= 0.9 ? undefined : chance >= 0.5 ? 'cyan' : chance >= 0.2 ? 'yellow' : 'red' };
 }
 
 function percent(chance: number): string {

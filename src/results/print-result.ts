@@ -24,7 +24,7 @@ import { chooseFormat, type OutputFormat, type ResultKind } from './output-forma
 /** A part of a text, with how it looks where there is color. */
 export interface StyledText {
   readonly text: string;
-  readonly style?: TextStyle;
+  readonly style?: TextStyle | undefined;
 }
 
 /** A result of a command, as JSON and, where that is not good enough for people, in other words. */

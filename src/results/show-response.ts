@@ -43,7 +43,9 @@ export async function showResponse({ bytes, doc, failure }: ParsedResponse, view
   if (isChatText(view)) await reportReasoning(doc, context);
   await ignoreClosedPipe(printDocument(doc, view).then(sink.commit));
   await reportChatEnd(doc, view);
-  if (isChatText(view)) for (const warning of omittedContentWarnings(rootOf(doc))) await context.report.warn(warning);
+  if (isChatText(view))
+    for (const description of completionChoices(rootOf(doc)).flatMap(omittedContent))
+      await context.report.warn(`${description} was left out of the text; --json prints it`);
   for (const warning of await responseWarnings(doc, operation)) await context.report.warn(warning);
   return doc;
 }
@@ -122,7 +124,8 @@ async function responseWarnings(doc: JsonDocument, { reply }: Operation): Promis
 /** Notes on a response that is not simply complete: cut, refused, fewer choices than requested. */
 function completionNotes(completion: JsonNode, requestedChoices: number): string[] {
   const choices = completionChoices(completion);
-  return [...choices.flatMap(choiceNotes), ...choiceCountNote(choices.length, requestedChoices)];
+  const count = `the service returned ${choices.length} of ${requestedChoices} requested choices`;
+  return [...choices.flatMap(choiceNotes), ...(choices.length < requestedChoices ? [count] : [])];
 }
 
 /** Notes on what the text of a response leaves out. */
@@ -131,16 +134,9 @@ function omittedCallNotes(completion: JsonNode): string[] {
     const message = getMember(choice, 'message');
     const names = toolCalls(message).map((call) => firstStringMember(getMember(call, 'function'), 'name') ?? 'unnamed');
     if (names.length === 0 || contentText(message) === '') return [];
-    return [
-      `the response also calls ${names.length === 1 ? 'a tool' : `${names.length} tools`}: ${names.join(', ')}; --json prints the calls`,
-    ];
+    const tools = names.length === 1 ? 'a tool' : `${names.length} tools`;
+    return [`the response also calls ${tools}: ${names.join(', ')}; --json prints the calls`];
   });
-}
-
-function omittedContentWarnings(completion: JsonNode): string[] {
-  return completionChoices(completion)
-    .flatMap(omittedContent)
-    .map((description) => `${description} was left out of the text; --json prints it`);
 }
 
 /** A line about the end of a response and the tokens it used, for `--verbose`. */
@@ -162,9 +158,4 @@ function choiceNotes(choice: JsonNode): string[] {
     ...(reason === 'content_filter' ? ['the response was cut by a content filter (finish reason content_filter)'] : []),
     ...(refusal ? [`the model refused: ${refusal}`] : []),
   ];
-}
-
-function choiceCountNote(count: number, requested: number): string[] {
-  if (count >= requested) return [];
-  return [`the service returned ${count} of ${requested} requested choices`];
 }
