@@ -7,10 +7,10 @@ const MAX_MESSAGE_CHARS = 900;
 /** A failure as lines for people, with each text redacted. */
 export function failureText({ message, facts }: Failure, redact: (text: string) => string): string {
   const { hint, issues = [], ids = {}, requestId, applied, isBatch } = facts;
-  const lines = [`svc: ${redactAndTruncate(message, redact)}`];
-  for (const { at, path, message: text } of issues)
-    lines.push(`  ${redactAndTruncate(locationText(at, path), redact)}: ${redactAndTruncate(text, redact)}`);
-  if (requestId) lines.push(`  request id: ${redactAndTruncate(requestId, redact)}`);
+  const shown = (text: string): string => redactAndTruncate(text, redact);
+  const lines = [`svc: ${shown(message)}`];
+  for (const issue of issues) lines.push(`  ${shown(locationText(issue))}: ${shown(issue.message)}`);
+  if (requestId) lines.push(`  request id: ${shown(requestId)}`);
   // An id must not look like a success.
   const suffix = applied === 'unknown' ? ', if applied' : '';
   for (const [name, id] of Object.entries(ids)) lines.push(`  ${idLabel(name)}${suffix}: ${redact(id)}`);
@@ -36,46 +36,38 @@ export function failureFields(
 ): { readonly [name: string]: JsonValue | undefined } {
   const { message, code, exitCode, facts } = failure;
   const { hint, status, url, requestId, applied = 'no', phase, bytesSent, attempts = 0 } = facts;
-  const { ids = {}, rateLimit = {}, issues = [] } = facts;
+  const { ids = {}, rateLimit, issues = [] } = facts;
   const { retry } = exitCodes[code];
+  const shown = (text: string): string => redactAndTruncate(text, redact);
+  const shownValues = (values: { readonly [name: string]: string }): { readonly [name: string]: string } =>
+    Object.fromEntries(Object.entries(values).map(([name, value]) => [name, shown(value)]));
   return {
     schema_version: 1,
     code,
-    message: redactAndTruncate(message, redact),
+    message: shown(message),
     hint: hint === undefined ? undefined : redact(hint),
     exit_code: exitCode,
     status,
     url: url === undefined ? undefined : redact(url),
-    request_id: requestId === undefined ? undefined : redactAndTruncate(requestId, redact),
+    request_id: requestId === undefined ? undefined : shown(requestId),
     retryable: applied !== 'yes' && (retry === 'yes' || retry === 'later'),
     applied,
     phase,
     bytes_sent: bytesSent,
     attempts,
-    ids: redactValues(ids, redact),
-    rate_limit: facts.rateLimit && redactValues(rateLimit, redact),
-    issues: issues.map(({ path, at, message: text }) => ({
-      path: redactAndTruncate(path, redact),
-      at: redactAndTruncate(at, redact),
-      message: redactAndTruncate(text, redact),
-    })),
+    ids: shownValues(ids),
+    rate_limit: rateLimit && shownValues(rateLimit),
+    issues: issues.map(({ path, at, message: text }) => shownValues({ path, at, message: text })),
   };
 }
 
-function redactValues(
-  values: { readonly [name: string]: string },
-  redact: (text: string) => string,
-): { readonly [name: string]: string } {
-  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, redactAndTruncate(value, redact)]));
-}
-
 /** An issue on one line: location and message. */
-export function issueText({ at, path, message }: Issue): string {
-  return `${locationText(at, path)}: ${message}`;
+export function issueText(issue: Issue): string {
+  return `${locationText(issue)}: ${issue.message}`;
 }
 
 // A field is named once: `--sample-limit` already names it.
-function locationText(at: string, path: string): string {
+function locationText({ at, path }: Issue): string {
   const flag = /^--(set )?(.*?)(?::\d+:\d+)?$/s.exec(at);
   const field = flag?.[1] ? flag[2] : flag?.[2]?.replaceAll('-', '_');
   const isNamed =

@@ -18,9 +18,7 @@ export interface Redactor {
 export function createRedactor(initialSecrets: readonly string[]): Redactor {
   let secrets: string[] = [];
   const addSecrets = (newSecrets: readonly string[]): void => {
-    const forms = newSecrets.flatMap(secretForms).filter(({ length }) => length >= MIN_SECRET_CHARS);
-    // Longer secrets first: they may contain others.
-    secrets = [...new Set([...secrets, ...forms])].sort((left, right) => right.length - left.length);
+    secrets = longestFirst([...secrets, ...newSecrets.flatMap(secretForms)]);
   };
   addSecrets(initialSecrets);
   return {
@@ -31,6 +29,12 @@ export function createRedactor(initialSecrets: readonly string[]): Redactor {
       return start === 0 ? left : `${left.slice(0, -start)}[hidden]`;
     },
   };
+}
+
+/** The texts of at least four characters, each once and longer ones first, because they may contain others. */
+export function longestFirst(texts: readonly string[]): string[] {
+  const redactable = texts.filter(({ length }) => length >= MIN_SECRET_CHARS);
+  return [...new Set(redactable)].sort((left, right) => right.length - left.length);
 }
 
 // The number of characters at the end of a text that begin a secret: a server or the network may cut a text.

@@ -77,6 +77,6 @@ export function createReporter(stderr: Writer, { isJson, isQuiet, isVerbose, sec
       isJson ? stderr.write(`${failureJson(failure, redact)}\n`) : stderr.write(failureText(failure, redact), 'red'),
     isVerbose: isVerbose && !isQuiet,
     redact,
-    addSecrets: addSecrets,
+    addSecrets,
   };
 }

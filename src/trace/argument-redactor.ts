@@ -1,4 +1,4 @@
-import { secretForms } from '../output/redact.ts';
+import { longestFirst, secretForms } from '../output/redact.ts';
 import type { Runtime } from '../runtime.ts';
 
 /** Keeps secrets out of what is recorded about a command (docs/contract.md section 12). */
@@ -13,9 +13,6 @@ export interface ArgumentRedactor {
 
 const REDACTED = '[redacted]';
 
-// A shorter value of a secret variable occurs in ordinary words.
-const MIN_SECRET_CHARS = 4;
-
 // `-u` of curl and `-p` of others are too ambiguous to guess.
 const SECRET_FLAG = /^--?([A-Za-z][\w-]+)$/;
 
@@ -29,9 +26,7 @@ const FLAG_VALUE = /(?<![\w.-])(--?([A-Za-z][\w-]+)\s+)("[^"]*"?|'[^']*'?|[^\s"'
 /** Creates the redactor of a run: secret are `secrets`, and the values of variables whose names say so. */
 export function createArgumentRedactor(env: Runtime['env'], secrets: readonly string[]): ArgumentRedactor {
   const named = Object.entries(env).flatMap(([name, value]) => (value && isSecretName(name) ? [value] : []));
-  const isLongEnough = ({ length }: string): boolean => length >= MIN_SECRET_CHARS;
-  const forms = [...secrets, ...named].filter(isLongEnough).flatMap(secretForms).filter(isLongEnough);
-  const values = [...new Set(forms)].sort((a, b) => b.length - a.length);
+  const values = longestFirst(longestFirst([...secrets, ...named]).flatMap(secretForms));
   const redactText = (text: string): string =>
     [LEADING_VALUE, ASSIGNED_VALUE, FLAG_VALUE].reduce(
       (before, pattern) =>
