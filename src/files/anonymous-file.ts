@@ -9,13 +9,21 @@ import { makeDirectory } from './make-directory.ts';
  */
 export async function openAnonymousFile(directory: string): Promise<FileHandle> {
   await makeDirectory(directory, 0o700);
-  // The first free name; `wx` makes sure that no other process has it.
+  const { handle, path } = await openFirstFree((count) => join(directory, `.spool.${count}`), 'wx+', 0o600);
+  await unlink(path);
+  return handle;
+}
+
+/** Creates and opens a file under the first free of several names: `wx` makes sure that no other process has it. Throws system errors. */
+export async function openFirstFree(
+  nameOf: (count: number) => string,
+  flags: 'wx' | 'wx+',
+  mode: number,
+): Promise<{ readonly handle: FileHandle; readonly path: string }> {
   for (let count = 1; ; count++) {
-    const path = join(directory, `.spool.${count}`);
+    const path = nameOf(count);
     try {
-      const handle = await open(path, 'wx+', 0o600);
-      await unlink(path);
-      return handle;
+      return { handle: await open(path, flags, mode), path };
     } catch (error) {
       if (errorCode(error) !== 'EEXIST') throw error;
     }

@@ -1,6 +1,7 @@
-import { type FileHandle, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { errorCode, fileFailure, isNotFoundError, withFileFailure } from './file-errors.ts';
+import { openFirstFree } from './anonymous-file.ts';
+import { fileFailure, isNotFoundError, withFileFailure } from './file-errors.ts';
 import { renameDurably, resolveSymlinks } from './rename-durably.ts';
 
 /** A file being written under a temporary name, so that no reader sees half of it. Call `commit` or `abandon`. */
@@ -27,7 +28,8 @@ export async function openReplacement(path: string, displayPath: string, mode = 
     if (existing && !existing.isFile()) return openDirectWriter(path, displayPath);
     // Replace the target of a symbolic link, not the link.
     const target = await resolveSymlinks(path);
-    const { handle, temporary } = await openTemporaryFile(target, existing ? 0o600 : mode);
+    const nameOf = (count: number): string => join(dirname(target), `.${basename(target)}.${count}.tmp`);
+    const { handle, path: temporary } = await openFirstFree(nameOf, 'wx', existing ? 0o600 : mode);
     // Not at opening, where the umask has a say; where a file system knows no modes the file stays for its owner only.
     if (existing) await handle.chmod(existing.mode & 0o777).catch(() => {});
     return {
@@ -89,18 +91,6 @@ export async function removeStaleReplacements(path: string): Promise<void> {
   for (const entry of await readdir(dirname(path)))
     if (entry.startsWith(`.${basename(path)}.`) && /\.\d+\.tmp$/.test(entry))
       await rm(join(dirname(path), entry), { force: true });
-}
-
-// The first free name; `wx` makes sure that no other process has it.
-async function openTemporaryFile(target: string, mode: number): Promise<{ handle: FileHandle; temporary: string }> {
-  for (let count = 1; ; count++) {
-    const temporary = join(dirname(target), `.${basename(target)}.${count}.tmp`);
-    try {
-      return { handle: await open(temporary, 'wx', mode), temporary };
-    } catch (error) {
-      if (errorCode(error) !== 'EEXIST') throw error;
-    }
-  }
 }
 
 async function openDirectWriter(path: string, displayPath: string): Promise<FileReplacement> {
