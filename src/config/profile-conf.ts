@@ -3,16 +3,15 @@ import Conf from 'conf';
 
 /** A store file as conf reads and writes it; the lock, the durable rename and the modes are the caller's. */
 export interface StoreFile {
-  /** The content of the file. Throws what `parse` throws, and the system's errors. */
-  readonly read: () => Record<string, unknown>;
-  readonly write: (store: object) => void;
+  /** The content of the file; setting it writes the file. Both throw the system's errors, reading also what `parse` throws. */
+  store: Record<string, unknown>;
 }
 
 const FILE_MODE = 0o600;
 
 /** Opens a file for conf, which reads an existing file at once. `parse` turns its text into a store, or throws. */
 export function openStoreFile(path: string, parse: (text: string) => Record<string, unknown>): StoreFile {
-  const conf = new Conf<Record<string, unknown>>({
+  return new Conf<Record<string, unknown>>({
     cwd: dirname(path),
     configName: basename(path),
     fileExtension: '',
@@ -22,12 +21,6 @@ export function openStoreFile(path: string, parse: (text: string) => Record<stri
     // A dot in the name of a profile is part of the name.
     accessPropertiesByDotNotation: false,
   });
-  return {
-    read: () => conf.store,
-    write: (store) => {
-      conf.store = { ...store };
-    },
-  };
 }
 
 /** The text of a store file. */

@@ -1,4 +1,4 @@
-import type { Profile, ProfileStore } from './profile.ts';
+import type { Profile } from './profile.ts';
 import { storedType } from './setting-kinds.ts';
 import { type Setting, type StoredSettings, settings } from './settings.ts';
 
@@ -14,11 +14,6 @@ const bindingTypes: { readonly [key in Exclude<keyof Required<Profile>, keyof St
   basic_command_origins: 'array of strings',
   bearer_command_origins: 'array of strings',
 };
-
-/** True for a store as svc writes it. */
-export function isProfileStore(store: Record<string, unknown>): store is Record<string, unknown> & ProfileStore {
-  return profileStoreError(store) === undefined;
-}
 
 /** Why a value is not a store as svc writes it: names the key and never shows its value. Unknown keys may be a newer svc's. */
 export function profileStoreError({ current, profiles }: Record<string, unknown>): string | undefined {

@@ -12,7 +12,7 @@ import type { Reporter } from '../output/reporter.ts';
 import type { Runtime } from '../runtime.ts';
 import { configDirectory, type DirectoryContext } from './directories.ts';
 import type { ProfileStore } from './profile.ts';
-import { isProfileStore, isRecord, profileStoreError } from './profile-schema.ts';
+import { isRecord, profileStoreError } from './profile-schema.ts';
 import { removeStaleFilesIfIdle } from './stale-files.ts';
 
 const MAX_STORE_BYTES = 16 * 1024 * 1024;
@@ -39,7 +39,7 @@ export async function readProfiles({ runtime, report }: ConfigContext): Promise<
     await requireTrustedFile(path, { userId: runtime.userId, warn: report.warn });
     await requireRegularFile(path);
     const { openStoreFile } = await import('./profile-conf.ts');
-    return checkStore(openStoreFile(path, (text) => parseStore(text, path)).read(), path);
+    return checkStore(openStoreFile(path, (text) => parseStore(text, path)).store, path);
   } catch (error) {
     if (isNotFoundError(error)) return { profiles: {} };
     if (error instanceof Failure) throw error;
@@ -70,8 +70,9 @@ function parseStore(text: string, path: string): Record<string, unknown> {
 
 function checkStore({ profiles = {}, ...rest }: Record<string, unknown>, path: string): ProfileStore {
   const store = { ...rest, profiles };
-  if (isProfileStore(store)) return store;
-  throw invalidStoreFailure(path, `it does not hold profiles: ${profileStoreError(store)}`);
+  const error = profileStoreError(store);
+  if (error !== undefined) throw invalidStoreFailure(path, `it does not hold profiles: ${error}`);
+  return store as ProfileStore;
 }
 
 function invalidStoreFailure(path: string, why: string): Failure {

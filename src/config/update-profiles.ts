@@ -47,7 +47,7 @@ async function saveStore(next: ProfileStore, store: string): Promise<void> {
   await removeStaleFiles(store);
   const stagingPath = profileStagingPath(store);
   try {
-    openStoreFile(stagingPath, JSON.parse).write(next);
+    openStoreFile(stagingPath, JSON.parse).store = { ...next };
     if ((await readFile(stagingPath, 'utf8')) !== serializeStore(next))
       throw new Error('the disk took only a part of it');
     await chmod(stagingPath, FILE_MODE);
