@@ -12,7 +12,8 @@ const messageFields = {
   name: { type: 'string', summary: 'Name of the author', sample: 'ada' },
 } as const satisfies Fields;
 
-const toolFunctionFields = {
+/** The fields of a function that a model can call. */
+export const toolFunctionFields = {
   name: { type: 'string', summary: 'Name that the model uses to call it', sample: 'lookup' },
   description: { type: 'string', summary: 'Description for the model', sample: 'Looks up a parcel' },
   parameters: { type: 'object', summary: 'JSON Schema of its arguments', sample: { type: 'object', properties: {} } },

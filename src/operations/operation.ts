@@ -12,7 +12,7 @@ export interface Operation {
   readonly path: `/${string}`;
   readonly auth: 'basic' | 'bearer';
   /** Which of the three base URLs it is sent to. */
-  readonly host: OperationHost;
+  readonly host: 'trace' | 'chat' | 'train';
   /** The maximum size of a body in bytes (docs/servers.md). */
   readonly largestBody: number;
   /** The shape in which servers report errors: `{"detail":...}`, with 422 for bodies, or `{"error":{...}}`, with 400 (docs/servers.md). */
@@ -50,8 +50,6 @@ export interface Operation {
 
 /** The unit of `largestBody`. */
 export const BYTES_PER_MEBIBYTE = 1024 * 1024;
-
-export type OperationHost = 'trace' | 'chat' | 'train';
 
 /** A valid command line without the leading `svc`; `stdin` is piped into it. */
 export interface Example {

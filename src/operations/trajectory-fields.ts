@@ -1,21 +1,14 @@
 import type { Fields } from '../fields/field.ts';
+import { toolFunctionFields } from './chat-request-fields.ts';
+
+const functionFields = {
+  ...toolFunctionFields,
+  strict: { type: 'boolean', summary: 'Require arguments to match the schema exactly' },
+} as const satisfies Fields;
 
 const toolFields = {
   type: { type: 'string', summary: 'Type of the tool', sample: 'function' },
-  function: {
-    type: 'object',
-    summary: 'The function',
-    fields: {
-      name: { type: 'string', summary: 'Name that the model uses to call it', sample: 'lookup' },
-      description: { type: 'string', summary: 'Description for the model', sample: 'Looks up a parcel' },
-      parameters: {
-        type: 'object',
-        summary: 'JSON Schema of its arguments',
-        sample: { type: 'object', properties: {} },
-      },
-      strict: { type: 'boolean', summary: 'Require arguments to match the schema exactly' },
-    },
-  },
+  function: { type: 'object', fields: functionFields, summary: 'The function' },
 } as const satisfies Fields;
 
 /** One run of a task with its reward. */
