@@ -18,7 +18,5 @@ export function uuidV5(namespace: string, name: string): string {
 function formatUuid(bytes: Buffer, version: number): string {
   bytes[6] = (version << 4) | ((bytes[6] ?? 0) & 0x0f);
   bytes[8] = 0x80 | ((bytes[8] ?? 0) & 0x3f);
-  const digits = bytes.toString('hex');
-  const part = (from: number, to?: number): string => digits.slice(from, to);
-  return `${part(0, 8)}-${part(8, 12)}-${part(12, 16)}-${part(16, 20)}-${part(20)}`;
+  return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 }
