@@ -15,7 +15,7 @@ import type { MemoryBudget } from './memory-budget.ts';
 
 /** Merges the chunks of a streamed response into one object. */
 export interface ChunkMerger {
-  /** Takes a chunk; once the budget is spent, strings and arrays take nothing more. */
+  /** Takes a chunk, or what one has for a field; once the budget is spent, strings and arrays take nothing more. */
   readonly addChunk: (chunk: JsonNode) => void;
   /** The JSON text of all chunks so far. Numbers are those of the chunks, digit for digit. */
   readonly toJson: () => string;
@@ -32,7 +32,7 @@ export function createChunkMerger(
   skippedFields: readonly string[] = [],
 ): ChunkMerger {
   const merging: Merging = { budget, onUnmerged };
-  const mergers = new Map<string, FieldMerger>();
+  const mergers = new Map<string, ChunkMerger>();
   return {
     addChunk: (chunk) => {
       for (const { key, value } of membersOf(chunk)) {
@@ -41,7 +41,7 @@ export function createChunkMerger(
         const merger = mergers.get(name) ?? (budget.tryReserve('') ? createFieldMerger(field, merging) : undefined);
         if (!merger) continue;
         mergers.set(name, merger);
-        merger.add(value);
+        merger.addChunk(value);
       }
     },
     toJson: () =>
@@ -52,11 +52,6 @@ export function createChunkMerger(
 interface Merging {
   readonly budget: MemoryBudget;
   readonly onUnmerged: (description: string) => void;
-}
-
-interface FieldMerger {
-  readonly add: (value: JsonNode) => void;
-  readonly toJson: () => string;
 }
 
 // An alias says what the field itself says in the same piece, unless that says nothing.
@@ -73,10 +68,10 @@ function findField(key: string, fields: Fields): [name: string, field: Field | u
   return entry ?? [key, undefined];
 }
 
-function createFieldMerger(field: Field | undefined, merging: Merging): FieldMerger {
+function createFieldMerger(field: Field | undefined, merging: Merging): ChunkMerger {
   switch (field?.join) {
     case 'first':
-      return singleValueMerger(merging, (before) => before === undefined);
+      return singleValueMerger(merging, true);
     case 'concatenate':
       return stringMerger(merging, 'null');
     case 'concatenate-or-empty':
@@ -90,63 +85,58 @@ function createFieldMerger(field: Field | undefined, merging: Merging): FieldMer
         ? indexedMerger(field.of.fields ?? {}, merging)
         : singleValueMerger(merging);
     case 'default':
-      return { add: () => {}, toJson: () => writeJson(field.default ?? null) };
+      return { addChunk: () => {}, toJson: () => writeJson(field.default ?? null) };
     default:
       return singleValueMerger(merging);
   }
 }
 
 // Null stands for "nothing in this piece"; it is kept only where nothing else comes.
-function singleValueMerger(
-  { budget }: Merging,
-  isAccepted: (before: string | undefined) => boolean = () => true,
-): FieldMerger {
+function singleValueMerger({ budget }: Merging, isFirstKept = false): ChunkMerger {
   let json: string | undefined;
   return {
-    add: (value) => {
-      if (kindOf(value) !== 'null' && isAccepted(json) && budget.tryReserve(rawText(value), json))
-        json = rawText(value);
+    addChunk: (value) => {
+      if (kindOf(value) === 'null' || (isFirstKept && json !== undefined)) return;
+      if (budget.tryReserve(rawText(value), json)) json = rawText(value);
     },
     toJson: () => json ?? 'null',
   };
 }
 
 // Content may also be an array of parts, of which those with text are joined (docs/contract.md).
-function stringMerger({ budget, onUnmerged }: Merging, emptyJson: string): FieldMerger {
-  const pieces: string[] = [];
-  let hasString = false;
+function stringMerger({ budget, onUnmerged }: Merging, emptyJson: string): ChunkMerger {
+  let pieces: string[] | undefined;
   return {
-    add: (value) => {
+    addChunk: (value) => {
       const kind = kindOf(value);
       if (kind === 'null') return;
       if (kind === 'list') for (const type of unreadableParts(value)) onUnmerged(`a content part of type ${type}`);
       else if (kind !== 'string') return onUnmerged(`${kind} where text was expected`);
-      hasString = true;
+      pieces ??= [];
       const text = kind === 'list' ? joinTextParts(itemsOf(value)) : stringOf(value);
       if (budget.tryReserve(text)) pieces.push(text);
     },
-    toJson: () => (hasString ? JSON.stringify(pieces.join('')) : emptyJson),
+    toJson: () => (pieces ? JSON.stringify(pieces.join('')) : emptyJson),
   };
 }
 
-function arrayMerger({ budget }: Merging): FieldMerger {
-  const items: string[] = [];
-  let hasArray = false;
+function arrayMerger({ budget }: Merging): ChunkMerger {
+  let items: string[] | undefined;
   return {
-    add: (value) => {
+    addChunk: (value) => {
       if (kindOf(value) !== 'list') return;
-      hasArray = true;
+      items ??= [];
       for (const item of itemsOf(value)) if (budget.tryReserve(rawText(item))) items.push(rawText(item));
     },
-    toJson: () => (hasArray ? `[${items.join(',')}]` : 'null'),
+    toJson: () => (items ? `[${items.join(',')}]` : 'null'),
   };
 }
 
-function objectMerger(fields: Fields, { budget, onUnmerged }: Merging): FieldMerger {
+function objectMerger(fields: Fields, { budget, onUnmerged }: Merging): ChunkMerger {
   const merger = createChunkMerger(fields, budget, onUnmerged);
   let hasObject = false;
   return {
-    add: (value) => {
+    addChunk: (value) => {
       hasObject ||= kindOf(value) === 'object';
       merger.addChunk(value);
     },
@@ -154,12 +144,12 @@ function objectMerger(fields: Fields, { budget, onUnmerged }: Merging): FieldMer
   };
 }
 
-function indexedMerger(fields: Fields, { budget, onUnmerged }: Merging): FieldMerger {
+function indexedMerger(fields: Fields, { budget, onUnmerged }: Merging): ChunkMerger {
   const elements = new Map<number, ChunkMerger>();
   // The index says which element a piece belongs to; where the element has no such member, it goes.
   const skippedFields = Object.hasOwn(fields, 'index') ? [] : ['index'];
   return {
-    add: (value) => {
+    addChunk: (value) => {
       for (const [position, item] of Array.from(itemsOf(value)).entries()) {
         const at = numberMember(item, 'index') ?? position;
         const element =
