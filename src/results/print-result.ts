@@ -51,10 +51,7 @@ export interface ResultOutput {
   readonly report: Reporter;
 }
 
-/**
- * The output of a command that prints on stdout. Throws usage for a format that the kind of result does not have, and
- * for an invalid filter.
- */
+/** The output of a command that prints on stdout. Throws usage as chooseFormat does, and for an invalid filter. */
 export async function openResultOutput(kind: ResultKind, flags: FlagValues, context: Context): Promise<ResultOutput> {
   const { stdout, report } = context;
   const format = chooseFormat(kind, flags, stdout.isTerminal);
@@ -77,7 +74,10 @@ export function resultOf(value: JsonValue): PrintableResult {
 /** Prints a result in its format, with a line break at its end. This is the one way for a result to be printed. */
 export async function printResult(result: PrintableResult, output: ResultOutput): Promise<void> {
   const { format, filter, writer, report } = output;
-  if (filter) return printFiltered(filterInput(result, format), filter, writer.write);
+  if (filter) {
+    const input = format === 'jsonl' ? Array.from(jsonLines(recordsOf(result))).join('') : result.doc.bytes.toString();
+    return printFiltered(input, filter, writer.write);
+  }
   const pieces = formatResult(result, format, writer);
   for (const piece of pieces) {
     if (typeof piece === 'string' || piece instanceof Uint8Array) await writer.write(piece);
@@ -93,10 +93,6 @@ export async function printFiltered(input: string, filter: JqFilter, write: Writ
   if (!failure) return write(text);
   await ignoreClosedPipe(write(text));
   throw failure;
-}
-
-function filterInput(result: PrintableResult, format: OutputFormat): string {
-  return format === 'jsonl' ? Array.from(jsonLines(recordsOf(result))).join('') : result.doc.bytes.toString();
 }
 
 function formatResult(
