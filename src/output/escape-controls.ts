@@ -1,6 +1,8 @@
-/** Escapes text so that it cannot control a terminal; `flush` returns the characters that were held back. */
-export interface EscapeFilter<Text = string> {
-  readonly push: (text: Text) => string;
+import { TextDecoder } from 'node:util';
+
+/** Escapes strings and chunks of UTF-8, which can be cut anywhere; `flush` returns the characters that were held back. */
+export interface EscapeFilter {
+  readonly push: (text: string | Uint8Array) => string;
   readonly flush: () => string;
 }
 
@@ -14,6 +16,7 @@ const printableAscii = /^[\t\n\x20-\x7e]*$/;
  * emoji. The last character of a chunk can be held back, because it may depend on the next chunk.
  */
 export function createEscapeFilter(): EscapeFilter {
+  let decoder: TextDecoder | undefined;
   let previous = '';
   let pending = '';
   const escapeText = (text: string, final: boolean): string => {
@@ -34,16 +37,13 @@ export function createEscapeFilter(): EscapeFilter {
     }
     return out;
   };
-  return { push: (text) => escapeText(text, false), flush: () => escapeText('', true) };
-}
-
-/** The same filter for strings and for chunks of UTF-8, which can be cut anywhere. */
-export function createByteEscapeFilter(): EscapeFilter<string | Uint8Array> {
-  const filter = createEscapeFilter();
-  const decoder = new TextDecoder();
+  const decode = (bytes: Uint8Array): string => {
+    decoder ??= new TextDecoder();
+    return decoder.decode(bytes, { stream: true });
+  };
   return {
-    push: (text) => filter.push(typeof text === 'string' ? text : decoder.decode(text, { stream: true })),
-    flush: () => filter.push(decoder.decode()) + filter.flush(),
+    push: (text) => escapeText(typeof text === 'string' ? text : decode(text), false),
+    flush: () => escapeText(decoder?.decode() ?? '', true),
   };
 }
 

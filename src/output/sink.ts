@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { openReplacement } from '../files/file-replacement.ts';
-import { createByteEscapeFilter } from './escape-controls.ts';
+import { createEscapeFilter } from './escape-controls.ts';
 import type { Writer } from './writer.ts';
 
 /** The destination of a result. Nothing is final before `commit`. */
@@ -19,13 +19,9 @@ export async function openSink(output: string | undefined, stdout: Writer, cwd: 
   const path = resolve(cwd, output);
   // A result may hold secrets; an existing file keeps its mode.
   const file = await openReplacement(path, output, 0o600);
-  const filter = file.isTerminal ? createByteEscapeFilter() : undefined;
+  const filter = file.isTerminal ? createEscapeFilter() : undefined;
   let isEmpty = true;
   let isFinished = false;
-  const finishOnce = async (flushFilter: () => Promise<void>): Promise<void> => {
-    if (!isFinished) await flushFilter();
-    isFinished = true;
-  };
   const write = async (text: string | Uint8Array): Promise<void> => {
     isEmpty &&= text.length === 0;
     await file.write(filter ? filter.push(text) : text);
@@ -35,16 +31,15 @@ export async function openSink(output: string | undefined, stdout: Writer, cwd: 
   };
   return {
     writer: { isTerminal: false, hasColor: false, columns: 80, write, end },
-    commit: () =>
-      finishOnce(async () => {
-        await end();
-        await file.commit();
-      }),
+    commit: async () => {
+      if (isFinished) return;
+      await end();
+      await file.commit();
+      isFinished = true;
+    },
     abandon: async () => {
-      let isKept = false;
-      await finishOnce(async () => {
-        isKept = await file.abandon(isEmpty ? undefined : `${path}.partial`);
-      });
+      const isKept = !isFinished && (await file.abandon(isEmpty ? undefined : `${path}.partial`));
+      isFinished = true;
       return isKept ? `${output}.partial` : undefined;
     },
   };

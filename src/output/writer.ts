@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { fileFailure } from '../files/file-errors.ts';
 import type { OutputStream } from '../runtime.ts';
-import { createByteEscapeFilter } from './escape-controls.ts';
+import { createEscapeFilter } from './escape-controls.ts';
 import type { TextStyle } from './text-style.ts';
 
 /** Writes text to stdout, stderr or a file. */
@@ -42,7 +42,7 @@ export interface WriterOptions {
 /** The writer of a stream; a stream has only one. */
 export function createStreamWriter(stream: OutputStream, { name, isStderr = false, hasColor }: WriterOptions): Writer {
   const isTerminal = stream.isTTY === true;
-  const filter = isTerminal || isStderr ? createByteEscapeFilter() : undefined;
+  const filter = isTerminal || isStderr ? createEscapeFilter() : undefined;
   // The callback of each write receives errors; without a listener Node would end the process.
   stream.on('error', () => {});
   const send = async (bytes: string | Uint8Array): Promise<void> => {
