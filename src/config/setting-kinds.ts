@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { usageFailure } from '../errors.ts';
+import { type Failure, usageFailure } from '../errors.ts';
 import { hasFormat, stringFormats } from '../fields/string-formats.ts';
 import { parseBaseUrl } from './base-url.ts';
 import { basicAuthorization } from './credentials/credential.ts';
@@ -14,42 +14,26 @@ export function readSettingValue(
   label: string,
   cwd: string,
 ): string | readonly string[] {
-  switch (kind) {
-    case 'url':
-      parseBaseUrl(text, label);
-      return text;
-    case 'username':
-      basicAuthorization(text, '');
-      return text;
-    case 'project':
-      if (hasFormat(text, 'project-id')) return text;
-      throw usageFailure(
-        `${label} cannot be ${JSON.stringify(text)}`,
-        `use ${stringFormats['project-id'].description}`,
-      );
-    case 'command':
-      return parseCredentialCommand(text, label, cwd);
-    case 'file':
-    case 'directory':
-      return resolve(cwd, text);
-    case 'duration':
-      parseDurationMs(label, text);
-      return text;
-    case 'count':
-      parseCount(label, text);
-      return text;
-    case 'choice':
-      if (choices.includes(text)) return text;
-      throw usageFailure(`${label} cannot be ${JSON.stringify(text)}`, `use ${choices.join(', ')}`);
-    default:
-      return text;
-  }
+  if (kind === 'command') return parseCredentialCommand(text, label, cwd);
+  if (kind === 'file' || kind === 'directory') return resolve(cwd, text);
+  if (kind === 'url') parseBaseUrl(text, label);
+  if (kind === 'username') basicAuthorization(text, '');
+  if (kind === 'duration') parseDurationMs(label, text);
+  if (kind === 'count') parseCount(label, text);
+  if (kind === 'project' && !hasFormat(text, 'project-id'))
+    throw invalidValueFailure(label, text, stringFormats['project-id'].description);
+  if (kind === 'choice' && !choices.includes(text)) throw invalidValueFailure(label, text, choices.join(', '));
+  return text;
 }
 
 /** The number from 0 to 99 that a text is. Throws usage, naming `label`, for anything else. */
 export function parseCount(label: string, text: string): number {
   if (/^\d{1,2}$/.test(text)) return Number(text);
-  throw usageFailure(`${label} cannot be ${JSON.stringify(text)}`, 'use a number from 0 to 99');
+  throw invalidValueFailure(label, text, 'a number from 0 to 99');
+}
+
+function invalidValueFailure(label: string, text: string, expected: string): Failure {
+  return usageFailure(`${label} cannot be ${JSON.stringify(text)}`, `use ${expected}`);
 }
 
 /** The JSON type of a kind in the profile file. */
