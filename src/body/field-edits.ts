@@ -1,6 +1,5 @@
 import { Buffer } from 'node:buffer';
 import { type Issue, usageFailure } from '../errors.ts';
-import { argumentToJson } from '../fields/argument-to-json.ts';
 import { type Field, flagName, type Shape } from '../fields/field.ts';
 import { isScalar } from '../fields/field-flag.ts';
 import { describeShape } from '../fields/mismatch-message.ts';
@@ -57,6 +56,16 @@ function arrayEdit(path: JsonPath, element: Shape, words: readonly string[], lab
     texts.push(text);
   }
   return { path, text: `[${texts.join(',')}]`, origin: { label } };
+}
+
+/**
+ * The JSON text of one argument, or undefined if it does not have the type: an integer is digits, a number is a JSON
+ * number. Both stay as typed; strings are literal, `null` and `@x` included.
+ */
+function argumentToJson({ type }: Shape, word: string): string | undefined {
+  if (type === 'integer') return /^-?(?:0|[1-9]\d*)$/.test(word) ? word : undefined;
+  if (type === 'number') return /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(word) ? word : undefined;
+  return JSON.stringify(word);
 }
 
 async function jsonEdit(

@@ -1,10 +1,18 @@
 import { usageFailure } from '../errors.ts';
-import { durationToMs } from '../fields/time.ts';
 
-/** The milliseconds of a duration that `source` gives, such as a flag. Throws usage for what is none. */
+const MS_PER_UNIT: { readonly [unit: string]: number } = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
+
+// Longer timers of Node fire at once.
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/**
+ * The milliseconds of a duration that `sourceName` gives, such as a flag: `500ms`, `90s`, `2m`, `1h`, or a number of
+ * seconds. Throws usage for anything else, for 0, and from 597h on, which is longer than a timer can wait.
+ */
 export function parseDurationMs(sourceName: string, text: string): number {
-  const milliseconds = durationToMs(text);
-  if (milliseconds !== undefined) return milliseconds;
+  const [, count, unit = 's'] = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/.exec(text) ?? [];
+  const milliseconds = Number(count) * (MS_PER_UNIT[unit] ?? 0);
+  if (milliseconds > 0 && milliseconds <= MAX_TIMER_MS) return milliseconds;
   throw usageFailure(
     `${sourceName} cannot be ${JSON.stringify(text)}`,
     'write a time like 500ms, 90s, 2m or 1h, at most 596h',
