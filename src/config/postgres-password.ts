@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Failure } from '../errors.ts';
-import { describeFileError, isNotFoundError } from '../files/file-errors.ts';
+import { fileFailure, isNotFoundError } from '../files/file-errors.ts';
 import { requireTrustedFile, type TrustOptions } from '../files/trusted-file.ts';
 import type { Runtime } from '../runtime.ts';
 import type { PostgresAddress } from './postgres-address.ts';
@@ -20,7 +19,7 @@ export async function readPostgresPassword(
   await requireTrustedFile(file, { userId, warn });
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
     if (!env.PGPASSFILE && isNotFoundError(error)) return '';
-    throw new Failure('local', `cannot read PGPASSFILE ${file}: ${describeFileError(error)}`);
+    throw fileFailure(`read PGPASSFILE ${file}`, error);
   });
   return findPassword(text, address);
 }

@@ -65,8 +65,8 @@ export function resolveBaseUrl(
   env: Runtime['env'],
   profile: Profile,
 ): URL | undefined {
-  const { source, text } = findBaseUrl(host, flags, env, profile) ?? {};
-  return source && text ? parseBaseUrl(text, source) : undefined;
+  const found = findBaseUrl(host, flags, env, profile);
+  return found && parseBaseUrl(found.text, found.source);
 }
 
 /** The base URL of a host, unchecked, and its source. */

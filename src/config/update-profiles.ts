@@ -1,6 +1,5 @@
 import { chmod, open, readdir, readFile, stat } from 'node:fs/promises';
-import { Failure } from '../errors.ts';
-import { describeFileError } from '../files/file-errors.ts';
+import { withFileFailure } from '../files/file-errors.ts';
 import { acquireLock } from '../files/file-lock.ts';
 import { makeDirectory } from '../files/make-directory.ts';
 import { renameDurably, resolveSymlinks } from '../files/rename-durably.ts';
@@ -28,14 +27,14 @@ export async function updateProfiles(
   const directory = configDirectory(runtime);
   const path = profileStorePath(directory);
   update(await readProfiles(context));
-  const store = await withWriteFailure(path, async () => {
+  const store = await withFileFailure(`write ${path}`, async () => {
     await prepareDirectory(directory);
     return resolveSymlinks(path);
   });
   const unlock = await acquireLock(store, path, runtime, STORE_LOCK_TIMEOUT_MS);
   try {
     const next = update(await readProfiles(context));
-    await withWriteFailure(path, () => saveStore(next, store));
+    await withFileFailure(`write ${path}`, () => saveStore(next, store));
   } finally {
     await unlock();
   }
@@ -66,12 +65,4 @@ async function prepareDirectory(directory: string): Promise<void> {
   if (await makeDirectory(directory, DIRECTORY_MODE)) return chmod(directory, DIRECTORY_MODE);
   const others = (await readdir(directory)).filter((name) => !name.startsWith('config.json'));
   if (others.length === 0) await chmod(directory, (await stat(directory)).mode & DIRECTORY_MODE);
-}
-
-async function withWriteFailure<T>(path: string, action: () => Promise<T>): Promise<T> {
-  try {
-    return await action();
-  } catch (error) {
-    throw new Failure('local', `cannot write ${path}: ${describeFileError(error)}`);
-  }
 }

@@ -35,10 +35,7 @@ export function basicAuthorization(username: string, password: string): string {
       applied: 'no',
     });
   }
-  for (const [what, text] of [
-    ['user name', username],
-    ['password', password],
-  ] as const)
+  for (const [what, text] of Object.entries({ 'user name': username, password }))
     if (hasControlCharacter(text))
       throw new Failure('credentials', `the ${what} contains a control character, such as a line break`, {
         hint: 'one final line break is removed; check the file or stdin for others',
