@@ -29,23 +29,18 @@ export function createInputReader(
   onNotice: (message: string) => Promise<void>,
   timeoutMs?: number,
 ): InputReader {
-  const readWithin = async (
-    displayPath: string,
-    read: (limit: AbortSignal) => Promise<Uint8Array>,
-  ): Promise<Uint8Array> => {
-    const limit = limitInputTime(displayPath, signal, runtime, timeoutMs);
-    return read(limit.signal).finally(limit.cancel);
+  const collectStdin = (chunksUntil: (limit: AbortSignal) => AsyncIterable<Uint8Array>): Promise<Uint8Array> => {
+    const limit = limitInputTime('stdin', signal, runtime, timeoutMs);
+    return collectInput(chunksUntil(limit.signal), 'stdin', MAX_INPUT_BYTES).finally(limit.cancel);
   };
-  const collect = (chunks: AsyncIterable<Uint8Array>): Promise<Uint8Array> =>
-    collectInput(chunks, 'stdin', MAX_INPUT_BYTES);
-  const read: InputReader['read'] = (path) =>
-    path === '-'
-      ? readWithin('stdin', (limit) => collect(readStdinChunks(runtime, limit)))
-      : readWithin(path, (limit) =>
-          readInputFile(resolve(runtime.cwd, path), path, { signal: limit, maxBytes: MAX_INPUT_BYTES }),
-        );
-  const readStdin = (): Promise<Uint8Array> =>
-    readWithin('stdin', (limit) => collect(readStdinChunksWithNotice(runtime, limit, onNotice)));
+  const readStdin: InputReader['readStdin'] = () =>
+    collectStdin((limit) => readStdinChunksWithNotice(runtime, limit, onNotice));
+  const read: InputReader['read'] = async (path) => {
+    if (path === '-') return collectStdin((limit) => readStdinChunks(runtime, limit));
+    const limit = limitInputTime(path, signal, runtime, timeoutMs);
+    const limits = { signal: limit.signal, maxBytes: MAX_INPUT_BYTES };
+    return readInputFile(resolve(runtime.cwd, path), path, limits).finally(limit.cancel);
+  };
   return {
     read,
     readStdin,
