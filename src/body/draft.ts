@@ -59,10 +59,7 @@ export function orderAddedFields(draft: Draft, { path, fields }: FlagTarget): Dr
   return { ...draft, doc: parseJson(applySplices(bytes, splices)) };
 }
 
-/**
- * Where the value at a path was given: `--seed`, `tools.json:3:1`, `body.json:12:7`. For a missing value, its object or
- * its flag.
- */
+/** Where the value at a path was given: `--seed`, `body.json:12:7`; for a missing value, its object or its flag. */
 export function locationInDraft(draft: Draft, path: JsonPath): string {
   const { label, source, node } = originInDraft(draft, path);
   return source ? locationInSource(source, node) : label;

@@ -19,13 +19,12 @@ function parseSetFlag(target: FlagTarget, word: string): Edit | Issue {
   const [, left = '', colon = '', right] = /^((?:\\.|[^\\=:]|:(?!=))*)(:?)=(.*)$/s.exec(word) ?? [];
   const inner = parseJsonPath(left);
   if (right === undefined || !inner) {
-    const hint = 'write path=text or path:=json, such as payload.score:=0.9';
-    if (right === undefined) throw usageFailure(`--set ${JSON.stringify(word)} has no =`, hint);
+    const missing = right === undefined ? '=' : left === '' ? 'path before the =' : undefined;
     throw usageFailure(
-      left === ''
-        ? `--set ${JSON.stringify(word)} has no path before the =`
+      missing
+        ? `--set ${JSON.stringify(word)} has no ${missing}`
         : `--set: ${JSON.stringify(left)} is not a valid path`,
-      hint,
+      'write path=text or path:=json, such as payload.score:=0.9',
     );
   }
   const path = fullPath(target, inner);

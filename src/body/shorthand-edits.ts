@@ -14,10 +14,7 @@ import type { BodyDependencies } from './input-reader.ts';
 
 const noEdits: EditResult = { edits: [], issues: [] };
 
-/**
- * The edits of an operation's shorthands, for a draft that contains the field flags. Throws usage where a shorthand
- * conflicts with another flag.
- */
+/** The edits of an operation's shorthands, for a draft with the field flags. Throws usage where two flags conflict. */
 export async function shorthandEdits(
   operation: Operation,
   draft: Draft,

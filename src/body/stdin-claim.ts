@@ -4,10 +4,7 @@ import { isScalar } from '../fields/field-flag.ts';
 import { type FlagValues, getStringFlag } from '../flag.ts';
 import { flagTarget, type Operation } from '../operations/operation.ts';
 
-/**
- * What on the command line asks for stdin by name: `-f -`, `--tools @-`, `-` as a file or as the whole prompt. Throws
- * usage for two of them.
- */
+/** What asks for stdin by name: `-f -`, `--tools @-`, `-` as a file or as the whole prompt. Throws usage for two. */
 export function stdinClaim(operation: Operation, args: readonly string[], flags: FlagValues): string | undefined {
   const claims = [
     ...['file', 'batch'].flatMap((name) => (getStringFlag(flags, name) === '-' ? [`--${name} -`] : [])),

@@ -2,6 +2,7 @@ import { Buffer } from 'node:buffer';
 import type { Document, Node, Scalar } from 'yaml';
 import { isAlias, isCollection, isMap, isNode, isPair, isScalar, parseDocument } from 'yaml';
 import type { Issue } from '../errors.ts';
+import { JsonError } from '../json/json-error.ts';
 import { createNodeFinder } from '../json/node-finder.ts';
 import { parseJson } from '../json/parse-json.ts';
 import { createPositionLookup } from '../json/text-position.ts';
@@ -41,15 +42,7 @@ function createCharPositionLookup(text: string): (charOffset: number) => { line:
 }
 
 /** YAML that cannot be a body: `offset` counts UTF-16 units of the text. */
-class YamlError extends Error {
-  override readonly name = 'YamlError';
-  readonly offset: number;
-
-  constructor(message: string, offset: number) {
-    super(message);
-    this.offset = offset;
-  }
-}
+class YamlError extends JsonError {}
 
 /** A YAML document as JSON text, and where in the YAML each of its values starts, by the byte offset in the JSON. */
 interface ConvertedYaml {
