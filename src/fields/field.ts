@@ -21,8 +21,6 @@ export type Shape = { readonly nullable?: true } & (
   | { readonly type: 'json' }
 );
 
-export type ShapeKind = Shape['type'];
-
 /**
  * What real servers reject although the interface allows it (docs/servers.md): the client warns and sends, the local
  * service rejects. Values that violate `wants` or `keeps` are accepted by all servers, but the record loses value.

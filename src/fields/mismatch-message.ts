@@ -1,4 +1,4 @@
-import { type JsonNode, kindOf, rawText, stringOf } from '../json/json-node.ts';
+import { type JsonNode, kindName, kindOf, rawText, stringOf } from '../json/json-node.ts';
 import type { JsonPath } from '../json/json-path.ts';
 import { compareNumberLiterals } from '../json/number-literal.ts';
 import type { Field, Shape } from './field.ts';
@@ -65,8 +65,7 @@ function shapeAtPath(rootShape: Shape, path: JsonPath): Shape {
 // `"abc"`, `12.5`, `an array`.
 function describeValue(node: JsonNode): string {
   const kind = kindOf(node);
-  if (kind === 'object') return 'an object';
-  if (kind === 'list') return 'an array';
+  if (kind === 'object' || kind === 'list') return kindName(node);
   if (kind !== 'string') return truncateText(rawText(node));
   const text = stringOf(node);
   const ref = referenceKind(text);

@@ -66,11 +66,10 @@ export type Shorthand = {
   readonly conflicts?: readonly string[];
 } & (
   | { readonly kind: 'message'; readonly role: 'system' | 'developer'; readonly value: string }
-  | { readonly kind: 'role-message'; readonly value: string }
-  | { readonly kind: 'prefill'; readonly value: string }
-  | { readonly kind: 'conversation'; readonly value: string }
-  | { readonly kind: 'reply-schema'; readonly value: string }
-  | { readonly kind: 'attach'; readonly value: string }
+  | {
+      readonly kind: 'role-message' | 'prefill' | 'conversation' | 'reply-schema' | 'attach';
+      readonly value: string;
+    }
   | { readonly kind: 'logprobs' }
   | { readonly kind: 'age'; readonly member: string; readonly value: string }
   | { readonly kind: 'copy'; readonly from: string; readonly to: string }

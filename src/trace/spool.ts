@@ -77,13 +77,8 @@ function spoolFiles(directory: string): Promise<string[]> {
 
 async function requireRoom(directory: string, bytes: number): Promise<void> {
   const files = await spoolFiles(directory);
-  const sizes = files.map((file) =>
-    stat(file).then(
-      ({ size }) => size,
-      () => 0,
-    ),
-  );
-  const total = (await Promise.all(sizes)).reduce((sum, size) => sum + size, bytes);
+  const stats = await Promise.all(files.map((file) => stat(file).catch(() => undefined)));
+  const total = stats.reduce((sum, found) => sum + (found?.size ?? 0), bytes);
   if (files.length < MAX_SPOOLED_CALLS && total <= MAX_SPOOL_BYTES) return;
   const found = `${files.length} calls, ${Math.round(total / 1e6)} MB`;
   throw new Failure('local', `the spool in ${directory} is full: ${found}`, {
