@@ -29,19 +29,15 @@ const SHUTDOWN_TIMEOUT_MS = 2000;
  */
 export async function main(runtime: Runtime): Promise<ProcessEnd> {
   const { stdout: out, stderr: err, env, argv } = runtime;
-  const colorMode = colorModeOf(argv);
-  const stdout = createStreamWriter(out, { name: 'stdout', hasColor: canUseColor(out, env, colorMode) });
+  const colorMode = lastValueOf('color', argv);
+  const stdout = createStreamWriter(out, 'stdout', canUseColor(out, env, colorMode));
   let clearSpinner = (): void => {};
   const spin: Context['startSpinner'] = (text) => {
     const { clear, stop } = startDelayedSpinner(runtime, text);
     clearSpinner = clear;
     return stop;
   };
-  const plainStderr = createStreamWriter(err, {
-    name: 'stderr',
-    hasColor: canUseColor(err, env, colorMode),
-    isStderr: true,
-  });
+  const plainStderr = createStreamWriter(err, 'stderr', canUseColor(err, env, colorMode));
   const stderr: Writer = {
     ...plainStderr,
     write: (text, style) => {
@@ -51,8 +47,9 @@ export async function main(runtime: Runtime): Promise<ProcessEnd> {
     },
   };
   const secrets = [env.SVC_PASSWORD, env.SVC_TOKEN, env.SVC_UPSTREAM_TOKEN].flatMap((secret) => secret ?? []);
+  const requestedFormat = lastValueOf('error-format', argv) ?? env.SVC_ERROR_FORMAT;
   let report = createReporter(stderr, {
-    isJson: isJsonRequested(argv, env),
+    isJson: requestedFormat === 'json',
     isQuiet: false,
     isVerbose: false,
     secrets,
@@ -107,18 +104,11 @@ async function withSourceStack({ code, message, facts }: Failure): Promise<Failu
   return new Failure(code, await withSourceLocations(message), facts);
 }
 
-// Read from the words directly, as the format of errors is.
-function colorModeOf(argv: readonly string[]): string | undefined {
-  const at = argv.findLastIndex((word) => /^--color(=|$)/.test(word));
+// Read from the words directly: the errors of an invalid command line have a color and a format too.
+function lastValueOf(flag: string, argv: readonly string[]): string | undefined {
+  const at = argv.findLastIndex((word) => word === `--${flag}` || word.startsWith(`--${flag}=`));
   if (at === -1) return undefined;
   return argv[at]?.includes('=') ? argv[at]?.split('=')[1] : argv[at + 1];
-}
-
-// Read from the words directly: the errors of an invalid command line have a format too.
-function isJsonRequested(argv: readonly string[], { SVC_ERROR_FORMAT }: Runtime['env']): boolean {
-  const at = argv.findLastIndex((word) => /^--error-format(=|$)/.test(word));
-  const asked = argv[at]?.includes('=') ? argv[at]?.split('=')[1] : argv[at + 1];
-  return (at === -1 ? SVC_ERROR_FORMAT : asked) === 'json';
 }
 
 function resolveErrorFormat(flag: string | undefined, { SVC_ERROR_FORMAT }: Runtime['env']): string {
@@ -131,12 +121,7 @@ function resolveErrorFormat(flag: string | undefined, { SVC_ERROR_FORMAT }: Runt
 // its state; the second one ends the run at once.
 async function runUntilSignal(
   { onSignal, after }: Runtime,
-  run: (
-    handlers: Pick<
-      Context,
-      'signal' | 'onProgressFacts' | 'onInterrupt' | 'extendShutdown' | 'ignoreStopSignals' | 'suspendSignals'
-    >,
-  ) => ReturnType<RunCommand>,
+  run: (handlers: Omit<Context, 'runtime' | 'stdout' | 'report' | 'startSpinner'>) => ReturnType<RunCommand>,
 ): Promise<ProcessEnd | undefined> {
   const controller = new AbortController();
   // Every request of a batch adds a listener.
@@ -152,48 +137,40 @@ async function runUntilSignal(
       const interruptHandler = signal === 'SIGHUP' ? undefined : pendingInterrupt;
       pendingInterrupt = undefined;
       const reason = new InterruptedError(signal);
-      if (interruptHandler) {
-        interruptHandler(reason);
-        return;
-      }
       const giveUp = (): void => reject(new Failure(reason.code, reason.message, facts()));
-      if (controller.signal.aborted) {
-        giveUp();
-        return;
+      if (interruptHandler) interruptHandler(reason);
+      else if (controller.signal.aborted) giveUp();
+      else {
+        controller.abort(reason);
+        cancelTimeout = after(shutdownTimeoutMs, giveUp);
       }
-      controller.abort(reason);
-      cancelTimeout = after(shutdownTimeoutMs, giveUp);
     };
     listen = () => {
       release = onSignal(listener);
     };
     listen();
   });
-  const onProgressFacts: Context['onProgressFacts'] = (getFacts) => {
-    facts = getFacts;
-  };
-  const extendShutdown: Context['extendShutdown'] = (milliseconds) => {
-    shutdownTimeoutMs = SHUTDOWN_TIMEOUT_MS + milliseconds;
-  };
-  const suspendSignals: Context['suspendSignals'] = (action) => {
-    release();
-    try {
-      return action();
-    } finally {
-      listen();
-    }
-  };
-  const onInterrupt: Context['onInterrupt'] = (first) => {
-    pendingInterrupt = first;
-  };
   try {
     const end = await Promise.race([
       run({
         signal: controller.signal,
-        onProgressFacts,
-        onInterrupt,
-        extendShutdown,
-        suspendSignals,
+        onProgressFacts: (getFacts) => {
+          facts = getFacts;
+        },
+        onInterrupt: (first) => {
+          pendingInterrupt = first;
+        },
+        extendShutdown: (milliseconds) => {
+          shutdownTimeoutMs = SHUTDOWN_TIMEOUT_MS + milliseconds;
+        },
+        suspendSignals: (action) => {
+          release();
+          try {
+            return action();
+          } finally {
+            listen();
+          }
+        },
         ignoreStopSignals: () => release(),
       }),
       terminated,

@@ -32,23 +32,16 @@ export async function ignoreClosedPipe(printing: Promise<void>): Promise<void> {
   });
 }
 
-export interface WriterOptions {
-  readonly name: string;
-  /** It is stderr: control characters are always escaped, and a closed pipe is ignored. */
-  readonly isStderr?: boolean;
-  readonly hasColor: boolean;
-}
-
-/** The writer of a stream; a stream has only one. */
-export function createStreamWriter(stream: OutputStream, { name, isStderr = false, hasColor }: WriterOptions): Writer {
+/** The writer of a stream, which has only one. On stderr, control characters are always escaped and a closed pipe is ignored. */
+export function createStreamWriter(stream: OutputStream, name: 'stdout' | 'stderr', hasColor: boolean): Writer {
   const isTerminal = stream.isTTY === true;
-  const filter = isTerminal || isStderr ? createEscapeFilter() : undefined;
+  const filter = isTerminal || name === 'stderr' ? createEscapeFilter() : undefined;
   // The callback of each write receives errors; without a listener Node would end the process.
   stream.on('error', () => {});
   const send = async (bytes: string | Uint8Array): Promise<void> => {
     if (bytes.length === 0) return;
     const done = writeToStream(stream, bytes, name);
-    await (isStderr ? done.catch(() => {}) : done);
+    await (name === 'stderr' ? done.catch(() => {}) : done);
   };
   return {
     isTerminal,

@@ -10,7 +10,7 @@ beforeAll(async () => {
   engine = await openJqEngine(new URL('../../dist/jq.wasm.br', import.meta.url));
 });
 
-const stderr = createStreamWriter(process.stderr, { name: 'stderr', hasColor: false, isStderr: true });
+const stderr = createStreamWriter(process.stderr, 'stderr', false);
 const report = createReporter(stderr, { isJson: false, isQuiet: true, isVerbose: false, secrets: ['tok-en-1'] });
 const compile = (filter: string): Promise<JqFilter> =>
   compileJqFilter(filter, { report, suspendSignals: (action) => action() }, async () => engine);
