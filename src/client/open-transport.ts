@@ -2,12 +2,11 @@ import { dataDirectory } from '../config/directories.ts';
 import type { Context } from '../context.ts';
 import { useBaselineCompiler } from '../http/baseline-compiler.ts';
 import type { Deadline } from '../http/deadline.ts';
-import { withDecompression } from '../http/decompress.ts';
 import type { Send } from '../http/message.ts';
 import type { Route } from '../http/open-socket.ts';
 import { type RequestProgress, withRequestProgress } from '../http/request-progress.ts';
 import { stopUploadOnRefusal } from '../http/stop-upload-on-refusal.ts';
-import { defaultTimeLimits, withTimeLimits } from '../http/time-limits.ts';
+import { withTimeLimits } from '../http/time-limits.ts';
 import type { Transport } from '../http/transport.ts';
 import { withVerboseLog } from '../http/verbose-log.ts';
 import type { Runtime } from '../runtime.ts';
@@ -33,7 +32,7 @@ export async function openTransport(
   return openHttpTransport(route, isReused ? runtime : undefined);
 }
 
-/** A Send that keeps `progress`, traces each line if asked to, decompresses responses and enforces the time limits. */
+/** A Send that keeps `progress`, enforces the time limits, and traces each line if asked to. */
 export function withMiddleware(
   send: Send,
   progress: RequestProgress,
@@ -41,12 +40,6 @@ export function withMiddleware(
   { after }: Pick<Runtime, 'after'>,
   onTrace: RequestObserver['onTrace'],
 ): Send {
-  const middleware = [
-    withRequestProgress(progress),
-    ...(onTrace ? [withVerboseLog(onTrace)] : []),
-    withDecompression,
-    withTimeLimits(defaultTimeLimits, deadline, progress, after),
-    stopUploadOnRefusal,
-  ];
-  return middleware.reduceRight((next, wrap) => wrap(next), send);
+  const limitedSend = withTimeLimits(deadline, progress, after)(stopUploadOnRefusal(send));
+  return withRequestProgress(progress)(onTrace ? withVerboseLog(onTrace)(limitedSend) : limitedSend);
 }

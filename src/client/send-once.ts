@@ -1,3 +1,4 @@
+import { decompressResponse } from '../http/decompress.ts';
 import { getHeader, type Request, type Response, type Send } from '../http/message.ts';
 import { peekBody } from '../http/peek-body.ts';
 import { formatSeconds, formatTransfer } from '../output/transfer-text.ts';
@@ -21,25 +22,21 @@ export interface AttemptResult {
 export async function sendOnce(
   send: Send,
   request: Request,
-  requestContext: RequestContext,
+  context: RequestContext,
   observer: RequestObserver,
   { now, elapsed }: Pick<Runtime, 'now' | 'elapsed'>,
 ): Promise<AttemptResult> {
-  const startedAt = elapsed();
-  const onEnd = observer.onAttempt?.(() => progressText(request, requestContext, elapsed() - startedAt));
+  const onEnd = observer.onAttempt?.(progressDescriber(request, context, elapsed));
   try {
-    const received = await sendForSuccess(send, request, requestContext, now);
-    const early = earlyWarning(request, requestContext);
-    if (!requestContext.operation.streams)
-      return { response: received, parsedResponse: await readResponse(received, requestContext), early };
+    const received = await sendForSuccess(send, request, context, now);
+    const early = earlyWarning(request, context);
+    if (!context.operation.streams)
+      return { response: received, parsedResponse: await readResponse(received, context), early };
     const { firstByte, response } = await peekBody(received).catch((error: unknown) => {
-      throw failureFromBodyError(error, received, requestContext, undefined);
+      throw failureFromBodyError(error, received, context, undefined);
     });
-    return {
-      response,
-      early,
-      parsedResponse: isEventStream(response, firstByte) ? undefined : await readResponse(response, requestContext),
-    };
+    const parsedResponse = isEventStream(response, firstByte) ? undefined : await readResponse(response, context);
+    return { response, parsedResponse, early };
   } finally {
     onEnd?.();
   }
@@ -53,7 +50,7 @@ async function sendForSuccess(
 ): Promise<Response> {
   let response: Response;
   try {
-    response = await send(request);
+    response = decompressResponse(await send(request));
   } catch (error) {
     throw failureFromError(error, context);
   }
@@ -71,12 +68,14 @@ function earlyWarning({ body }: Request, { progress: { phase, sentBytes } }: Req
 // Shorter waits need no number that changes.
 const MIN_SHOWN_WAIT_MS = 5000;
 
-function progressText({ body }: Request, { progress }: RequestContext, elapsedMs: number): string {
-  if (body instanceof Uint8Array || progress.phase !== 'part') {
-    const elapsedText = elapsedMs < MIN_SHOWN_WAIT_MS ? '' : `, ${formatSeconds(elapsedMs / 1000)}`;
-    return `waiting for the response${elapsedText}`;
-  }
-  return formatTransfer('sending', { bytes: progress.sentBytes, total: body.length, elapsedMs });
+function progressDescriber({ body }: Request, { progress }: RequestContext, elapsed: () => number): () => string {
+  const startedAt = elapsed();
+  return () => {
+    const elapsedMs = elapsed() - startedAt;
+    if (!(body instanceof Uint8Array) && progress.phase === 'part')
+      return formatTransfer('sending', { bytes: progress.sentBytes, total: body.length, elapsedMs });
+    return `waiting for the response${elapsedMs < MIN_SHOWN_WAIT_MS ? '' : `, ${formatSeconds(elapsedMs / 1000)}`}`;
+  };
 }
 
 // A server may stream unasked, send plain JSON in spite of `stream: true` (docs/servers.md), or label either as the

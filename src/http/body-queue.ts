@@ -1,12 +1,13 @@
-import { Buffer } from 'node:buffer';
+import type { Buffer } from 'node:buffer';
+import { concatChunks } from './collect-body.ts';
 import type { ReadControl } from './read-control.ts';
 
 /** A body that is arriving. A slow reader pauses the connection. */
 export interface BodyQueue {
   readonly body: AsyncIterable<Uint8Array>;
   /** The whole body, if it is complete and nobody has started to read it; undefined otherwise. */
-  readonly completeBody: () => Uint8Array | undefined;
-  readonly push: (chunk: Uint8Array) => void;
+  readonly completeBody: () => Buffer | undefined;
+  readonly push: (chunk: Buffer) => void;
   readonly end: () => void;
   readonly fail: (error: unknown) => void;
 }
@@ -15,12 +16,12 @@ const MAX_QUEUED_BYTES = 256 * 1024;
 
 /** An empty queue for a body; the connection is paused while more than 256 KiB wait to be read. */
 export function createBodyQueue({ pause, resume }: Pick<ReadControl, 'pause' | 'resume'>): BodyQueue {
-  let chunks: Uint8Array[] = [];
+  let chunks: Buffer[] = [];
   let queuedBytes = 0;
   let isPaused = false;
   let end: { readonly error?: unknown } | undefined;
   let wakeReader = (): void => {};
-  const body = async function* (): AsyncGenerator<Uint8Array> {
+  const readChunks = async function* (): AsyncGenerator<Uint8Array> {
     for (;;) {
       const ready = chunks;
       chunks = [];
@@ -39,7 +40,7 @@ export function createBodyQueue({ pause, resume }: Pick<ReadControl, 'pause' | '
     }
   };
   return {
-    body: body(),
+    body: { [Symbol.asyncIterator]: readChunks },
     completeBody: () => (end && !('error' in end) ? concatChunks(chunks) : undefined),
     push: (chunk) => {
       chunks.push(chunk);
@@ -59,9 +60,4 @@ export function createBodyQueue({ pause, resume }: Pick<ReadControl, 'pause' | '
       wakeReader();
     },
   };
-}
-
-function concatChunks(chunks: readonly Uint8Array[]): Uint8Array {
-  const [only] = chunks;
-  return only && chunks.length === 1 ? only : Buffer.concat(chunks);
 }

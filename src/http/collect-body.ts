@@ -51,3 +51,9 @@ export async function collectBodyStart(body: AsyncIterable<Uint8Array>, maxBytes
   }
   return Buffer.concat(chunks).subarray(0, maxBytes);
 }
+
+/** The bytes of all chunks; a single chunk is not copied. */
+export function concatChunks(chunks: readonly Buffer[]): Buffer {
+  const [only] = chunks;
+  return only && chunks.length === 1 ? only : Buffer.concat(chunks);
+}

@@ -1,22 +1,21 @@
 import { pipeline, Readable, type Transform } from 'node:stream';
 import { UnusableBodyError } from './collect-body.ts';
-import { getHeader, type Middleware } from './message.ts';
+import { getHeader, type Response } from './message.ts';
 
 // Small bodies are harmless at any ratio; no honest text of some length has this one.
 const RATIO_EXEMPT_BYTES = 8 * 1024 * 1024;
 const MAX_INFLATION_RATIO = 200;
 
 /**
- * Decompresses responses as they arrive, although svc does not ask for compression. Reading one throws
+ * A response with its body decompressed as it arrives, although svc does not ask for compression. Reading it throws
  * UnusableBodyError if it is in another encoding, broken, or inflates more than 200-fold.
  */
-export const withDecompression: Middleware = (next) => async (request) => {
-  const response = await next(request);
+export function decompressResponse(response: Response): Response {
   const encoding = getHeader(response.headers, 'content-encoding')?.trim().toLowerCase() ?? '';
   return encoding === '' || encoding === 'identity'
     ? response
     : { ...response, body: decompressBody(response.body, encoding), completeBody: undefined };
-};
+}
 
 async function* decompressBody(body: AsyncIterable<Uint8Array>, encoding: string): AsyncGenerator<Uint8Array> {
   const decompressor = await createDecompressor(encoding);

@@ -1,17 +1,17 @@
 import type { Buffer } from 'node:buffer';
 import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
+import type { Dispatcher } from 'undici';
 import Client from 'undici/lib/dispatcher/client.js';
 import { type BodyQueue, createBodyQueue } from './body-queue.ts';
 import type { Headers, Request, Response } from './message.ts';
-import { notifyBodyEnd } from './notify-body-end.ts';
 import { openSocket, type Route } from './open-socket.ts';
 import { proxyAuthorization } from './proxy.ts';
 import { controlReading, type ReadControl } from './read-control.ts';
 import { bodyChunks } from './request-progress.ts';
 import type { StartTimer } from './time-limits.ts';
 
-/** One connection to an origin, made when it is first needed. */
+/** One connection to an origin, made when it is first needed; it carries one exchange at a time. */
 export interface HttpConnection {
   readonly origin: string;
   readonly exchange: (request: Request, url: URL) => Promise<Response>;
@@ -19,8 +19,8 @@ export interface HttpConnection {
   readonly isReusable: () => boolean;
   /** Ends it in order, for 500 ms at most: a server sends what it still has, and closes. The timer has to keep the process alive. */
   readonly finish: (startTimer: StartTimer) => Promise<void>;
-  /** Ends it at once, with what goes over it. */
-  readonly destroy: () => Promise<void>;
+  /** Ends it at once; its exchange fails with the reason. */
+  readonly destroy: (reason?: unknown) => Promise<void>;
 }
 
 // Servers wait longer than this for the next request, so that none leaves on a connection that is about to be closed.
@@ -30,13 +30,14 @@ const MAX_FINISH_MS = 500;
 const MAX_EXCHANGES = 100;
 const MAX_RESPONSE_BYTES_CARRIED = 256 * 1024;
 
-/** A link to the origin of an address; `isKept`: for one exchange after the other, else for one. */
+/** A connection to the origin of a URL. `isKeepAlive`: for several exchanges, one after the other. */
 export function createConnection(url: URL, route: Route, isKeepAlive: boolean): HttpConnection {
-  // Once it has the connection, undici alone ends it: one that closes unasked while it does not read breaks it.
+  // undici alone ends a connection that it has taken over: one that closes unasked while it does not read breaks it.
   let connectAbort = new AbortController();
   let readControl: ReadControl = { pause: () => {}, resume: () => {}, expectResponse: () => {} };
   let traffic = createTraffic();
   let openedSocket: Socket | undefined;
+  let arrivingBody: BodyQueue | undefined;
   const client = new Client(url.origin, {
     // The usual limit of Node.
     maxHeaderSize: 16_384,
@@ -50,10 +51,9 @@ export function createConnection(url: URL, route: Route, isKeepAlive: boolean): 
       openSocket(url, route, connectAbort.signal).then(
         (socket) => {
           readControl = controlReading(socket);
-          const socketTraffic = createTraffic();
-          traffic = socketTraffic;
+          traffic = createTraffic();
           openedSocket = socket;
-          reportStrayData(socket, socketTraffic);
+          reportStrayData(socket, traffic);
           done(null, socket);
         },
         (error) => done(error, null),
@@ -61,35 +61,57 @@ export function createConnection(url: URL, route: Route, isKeepAlive: boolean): 
     },
   });
   const destroy = async (reason?: unknown): Promise<void> => {
+    // A body without a length would seem to have come to its end.
+    if (reason !== undefined) arrivingBody?.fail(reason);
     connectAbort.abort(reason);
     await client.destroy(reason instanceof Error ? reason : null);
   };
   return {
     origin: url.origin,
-    destroy: () => destroy(),
+    destroy,
     finish: async (startTimer) => {
       if (openedSocket?.destroyed === false) await endSocket(openedSocket, startTimer);
       await destroy();
     },
     isReusable: () => traffic.responses < MAX_EXCHANGES && traffic.responseBytes < MAX_RESPONSE_BYTES_CARRIED,
-    exchange: async (request, to) => {
-      const { signal } = request;
-      signal?.throwIfAborted();
+    exchange: (request, to) => {
+      const { onBodySent, onStrayData } = request;
       readControl.expectResponse();
-      const { response, fail } = dispatchRequest(request, to, {
-        client,
-        route,
-        isKeepAlive,
-        getReadControl: () => readControl,
-        getTraffic: () => traffic,
+      return new Promise((resolve, reject) => {
+        client.dispatch(dispatchOptions(request, to, route, isKeepAlive), {
+          onConnect: () => {
+            traffic.isResponseExpected = true;
+            onBodySent?.();
+          },
+          onHeaders: (status, rawHeaders, _, statusText) => {
+            // An interim response.
+            if (status < 200) return true;
+            const bodyQueue = createBodyQueue(readControl);
+            arrivingBody = bodyQueue;
+            // The body of a short response is in the packet of its headers, which is read to its end before this runs.
+            queueMicrotask(() => {
+              const headers = parseRawHeaders(rawHeaders);
+              resolve({ status, statusText, headers, body: bodyQueue.body, completeBody: bodyQueue.completeBody() });
+            });
+            return true;
+          },
+          onData: (chunk) => {
+            traffic.responseBytes += chunk.length;
+            arrivingBody?.push(chunk);
+            return true;
+          },
+          onComplete: () => {
+            traffic.isResponseExpected = false;
+            traffic.responses += 1;
+            if (onStrayData) traffic.onStrayData.push(onStrayData);
+            arrivingBody?.end();
+          },
+          onError: (error) => {
+            arrivingBody?.fail(error);
+            reject(error);
+          },
+        });
       });
-      const stop = (): void => {
-        // An answer that has no length of its own would seem to have come to its end.
-        fail(signal?.reason);
-        void destroy(signal?.reason);
-      };
-      signal?.addEventListener('abort', stop, { once: true });
-      return notifyBodyEnd(await response, async () => signal?.removeEventListener('abort', stop));
     },
   };
 }
@@ -104,22 +126,6 @@ function endSocket(socket: Socket, startTimer: StartTimer): Promise<void> {
     });
     socket.end();
   });
-}
-
-/** A request that was handed over, and its reply to come. */
-interface PendingExchange {
-  readonly response: Promise<Response>;
-  /** Ends what is still to come of the answer with an error. */
-  readonly fail: (error: unknown) => void;
-}
-
-/** What a request goes over. */
-interface ExchangeChannel {
-  readonly client: Client;
-  readonly route: Route;
-  readonly isKeepAlive: boolean;
-  readonly getReadControl: () => ReadControl;
-  readonly getTraffic: () => Traffic;
 }
 
 /** What went over one socket. */
@@ -145,72 +151,32 @@ function reportStrayData(socket: Socket, traffic: Traffic): void {
   };
 }
 
-function dispatchRequest(
-  request: Request,
+function dispatchOptions(
+  { method, headers, body, onBodySent }: Request,
   url: URL,
-  { client, route: { proxy }, isKeepAlive, getReadControl, getTraffic }: ExchangeChannel,
-): PendingExchange {
-  const { method, headers, body, onBodySent, onStrayData } = request;
-  const length: Headers = body.length === undefined ? [] : [['Content-Length', String(body.length)]];
+  { proxy }: Route,
+  isKeepAlive: boolean,
+): Dispatcher.DispatchOptions {
   // A forwarding proxy gets the whole URL, and reads its own credential.
   const plainProxy = url.protocol === 'http:' ? proxy : undefined;
   const authorization = plainProxy && proxyAuthorization(plainProxy);
-  const extra: Headers = authorization ? [['Proxy-Authorization', authorization]] : [];
-  const options = {
+  const headerList = headers.flat();
+  if (authorization) headerList.push('Proxy-Authorization', authorization);
+  if (body.length !== undefined) headerList.push('Content-Length', String(body.length));
+  return {
     path: plainProxy ? url.href : url.pathname + url.search,
     method,
-    headers: [...headers, ...extra, ...length].flat(),
-    // What is to be handed over at once goes as it is. undici takes any async iterable as well, and starts it when it is
-    // connected; its types know streams only.
+    headers: headerList,
+    // Bytes that may be handed over at once go as they are. undici takes any async iterable as well, and starts it when
+    // it is connected; its types know streams only.
     body: (body instanceof Uint8Array && onBodySent ? body : bodyChunks(body)) as unknown as Readable,
     reset: !isKeepAlive,
   };
-  let queue: BodyQueue | undefined;
-  const response = new Promise<Response>((resolve, reject) => {
-    client.dispatch(options, {
-      onConnect: () => {
-        getTraffic().isResponseExpected = true;
-        onBodySent?.();
-      },
-      onHeaders: (status, raw, _, statusText) => {
-        // An interim response.
-        if (status < 200) return true;
-        const bodyQueue = createBodyQueue(getReadControl());
-        queue = bodyQueue;
-        // A short answer is all in the packet of its headers, which is read to its end before this is called.
-        queueMicrotask(() => {
-          resolve({
-            status,
-            statusText,
-            headers: parseRawHeaders(raw),
-            body: bodyQueue.body,
-            completeBody: bodyQueue.completeBody(),
-          });
-        });
-        return true;
-      },
-      onData: (chunk) => {
-        getTraffic().responseBytes += chunk.length;
-        queue?.push(chunk);
-        return true;
-      },
-      onComplete: () => {
-        const traffic = getTraffic();
-        traffic.isResponseExpected = false;
-        traffic.responses += 1;
-        if (onStrayData) traffic.onStrayData.push(onStrayData);
-        queue?.end();
-      },
-      onError: (error) => {
-        queue?.fail(error);
-        reject(error);
-      },
-    });
-  });
-  return { response, fail: (error) => queue?.fail(error) };
 }
 
 function parseRawHeaders(raw: readonly Buffer[]): Headers {
   const text = (at: number): string => raw[at]?.toString('latin1') ?? '';
-  return Array.from({ length: raw.length / 2 }, (_, at) => [text(at * 2), text(at * 2 + 1)] as const);
+  const headers: (readonly [name: string, value: string])[] = [];
+  for (let at = 0; at < raw.length; at += 2) headers.push([text(at), text(at + 1)]);
+  return headers;
 }

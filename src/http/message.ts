@@ -1,3 +1,5 @@
+import type { Buffer } from 'node:buffer';
+
 /** Header names and values in the order they are sent; names as written. */
 export type Headers = readonly (readonly [name: string, value: string])[];
 
@@ -35,8 +37,8 @@ export interface Response {
   readonly statusText: string;
   readonly headers: Headers;
   readonly body: AsyncIterable<Uint8Array>;
-  /** All of the body, where it has come already; then nobody need read it piece by piece. */
-  readonly completeBody?: Uint8Array | undefined;
+  /** All of the body if it has already arrived; it need not be read chunk by chunk then. */
+  readonly completeBody?: Buffer | undefined;
 }
 
 /** One exchange. Throws where there is no answer; every status is an answer. The network and the local service are both this. */
@@ -48,5 +50,7 @@ export type Middleware = (next: Send) => Send;
 /** The value of a header whatever its case; of several the first. */
 export function getHeader(headers: Headers, name: string): string | undefined {
   const lowerCaseName = name.toLowerCase();
-  return headers.find(([candidate]) => candidate.toLowerCase() === lowerCaseName)?.[1];
+  for (const [candidate, value] of headers)
+    if (candidate.length === name.length && candidate.toLowerCase() === lowerCaseName) return value;
+  return undefined;
 }

@@ -1,5 +1,6 @@
-import { Buffer } from 'node:buffer';
+import type { Buffer } from 'node:buffer';
 import type { Socket } from 'node:net';
+import { concatChunks } from './collect-body.ts';
 
 /** Control over what an HTTP parser reads from a socket. */
 export interface ReadControl {
@@ -51,19 +52,19 @@ const MAX_INTERIM_HEAD_BYTES = 16_384;
  */
 function createContinueFilter(): ContinueFilter {
   let isBeforeResponse = true;
-  let held: Buffer = Buffer.alloc(0);
+  let held: Buffer[] = [];
   return {
     filter: (chunk) => {
       if (!isBeforeResponse) return chunk;
-      const { passed, rest, isComplete } = splitInterimHeads(Buffer.concat([held, chunk]));
+      const { passed, rest, isComplete } = splitInterimHeads(concatChunks([...held, chunk]));
       isBeforeResponse = !isComplete;
-      held = isComplete ? Buffer.alloc(0) : rest;
-      const bytes = isComplete ? Buffer.concat([...passed, rest]) : Buffer.concat(passed);
+      held = isComplete ? [] : [rest];
+      const bytes = concatChunks(isComplete ? [...passed, rest] : passed);
       return bytes.length === 0 ? null : bytes;
     },
     expectResponse: () => {
       isBeforeResponse = true;
-      held = Buffer.alloc(0);
+      held = [];
     },
   };
 }

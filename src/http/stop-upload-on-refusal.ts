@@ -1,26 +1,29 @@
-import type { Middleware } from './message.ts';
+import type { Middleware, Request, Response, Send, StreamedBody } from './message.ts';
 import { notifyBodyEnd } from './notify-body-end.ts';
 
-/** Stops the pieces of a body when a refusal comes before they have all left: who refused it would read them for nothing. */
-export const stopUploadOnRefusal: Middleware = (next) => async (request) => {
+/** Stops a streamed body when a refusal arrives before it has left completely: the server would discard the rest. */
+export const stopUploadOnRefusal: Middleware = (next) => (request) => {
   const { body } = request;
-  if (body instanceof Uint8Array) return next(request);
+  return body instanceof Uint8Array ? next(request) : sendStoppable(request, body, next);
+};
+
+async function sendStoppable(request: Request, { length, chunks }: StreamedBody, next: Send): Promise<Response> {
   let isRefused = false;
   let onResponseEnd = (): void => {};
   const responseEnded = new Promise<void>((resolve) => {
     onResponseEnd = resolve;
   });
-  const chunks = async function* (): AsyncGenerator<Uint8Array> {
-    for await (const chunk of body.chunks()) {
+  const stoppableChunks = async function* (): AsyncGenerator<Uint8Array> {
+    for await (const chunk of chunks()) {
       if (isRefused) {
-        // The connection has to last until the answer was read.
+        // The connection has to last until the response was read.
         await responseEnded;
         throw new Error('the request was refused');
       }
       yield chunk;
     }
   };
-  const response = await next({ ...request, body: { length: body.length, chunks } });
+  const response = await next({ ...request, body: { length, chunks: stoppableChunks } });
   isRefused = response.status >= 300;
   return notifyBodyEnd(response, async () => onResponseEnd());
-};
+}

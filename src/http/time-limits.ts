@@ -1,28 +1,27 @@
 import type { Deadline } from './deadline.ts';
 import { linkAbort } from './link-abort.ts';
-import type { Middleware, RequestBody, Response } from './message.ts';
-import { bodyChunks, type RequestProgress } from './request-progress.ts';
+import type { Middleware, Response, StreamedBody } from './message.ts';
+import type { RequestProgress } from './request-progress.ts';
 
-/** How long the parts of an exchange may take, in milliseconds. */
-export interface TimeLimits {
+/** The time limits of docs/contract.md in milliseconds, except the total, which is a deadline over all attempts. */
+export const timeLimits = {
   /** Until the request begins to leave: name lookup, connection, TLS, proxies. */
-  readonly connect: number;
-  /** Without a byte of the answer, or of the request while it leaves. */
-  readonly firstByte: number;
-  /** Between two pieces of the answer. */
-  readonly idle: number;
-}
+  connect: 10_000,
+  /** Without a byte of the response, or of the request while it leaves. */
+  firstByte: 600_000,
+  /** Between two chunks of the response. */
+  idle: 120_000,
+} as const;
 
-/** The time limits of docs/contract.md except the total, which is a deadline over all attempts. */
-export const defaultTimeLimits = { connect: 10_000, firstByte: 600_000, idle: 120_000 } as const;
+type TimeLimit = keyof typeof timeLimits;
 
 /** An exchange took too long; `limit` says which limit it was. */
 export class TimeLimitError extends Error {
   override readonly name = 'LimitReached';
-  readonly limit: keyof TimeLimits | 'total';
+  readonly limit: TimeLimit | 'total';
   readonly limitMs: number;
 
-  constructor(limit: keyof TimeLimits | 'total', limitMs: number) {
+  constructor(limit: TimeLimit | 'total', limitMs: number) {
     super(`the ${limit} limit of ${limitMs} ms was reached`);
     this.limit = limit;
     this.limitMs = limitMs;
@@ -31,34 +30,34 @@ export class TimeLimitError extends Error {
 
 export type StartTimer = (milliseconds: number, action: () => void) => () => void;
 
-/** Ends an exchange with LimitReached when one of its limits or the deadline is reached, the reading of the answer included. */
-export function withTimeLimits(
-  limits: TimeLimits,
-  deadline: Deadline,
-  progress: RequestProgress,
-  startTimer: StartTimer,
-): Middleware {
+/** Ends an exchange, the reading of its response included, with TimeLimitError at one of its limits or at the deadline. */
+export function withTimeLimits(deadline: Deadline, progress: RequestProgress, startTimer: StartTimer): Middleware {
   return (next) => async (request) => {
-    const { controller, release } = linkAbort([request.signal]);
+    const { controller, release } = linkAbort(request.signal);
     const { signal } = controller;
     const stop = (limit: TimeLimitError['limit'], limitMs: number): void =>
       controller.abort(new TimeLimitError(limit, limitMs));
-    const start = (limit: keyof TimeLimits): (() => void) =>
-      startTimer(limits[limit], () => stop(limit, limits[limit]));
-    const endTotal = startTotalTimer(deadline, startTimer, () => stop('total', deadline.limitMs));
+    const start = (limit: TimeLimit): (() => void) =>
+      startTimer(timeLimits[limit], () => stop(limit, timeLimits[limit]));
+    const remainingMs = deadline.remainingMs();
+    const endTotal =
+      remainingMs === Number.POSITIVE_INFINITY
+        ? undefined
+        : startTimer(remainingMs, () => stop('total', deadline.limitMs));
     const end = (): void => {
-      endTotal();
+      endTotal?.();
       release();
     };
-    const endConnect = startTimer(limits.connect, () => {
-      if (progress.phase === 'nothing') stop('connect', limits.connect);
+    const endConnect = startTimer(timeLimits.connect, () => {
+      if (progress.phase === 'nothing') stop('connect', timeLimits.connect);
     });
     let endFirst = start('firstByte');
+    // An upload that makes progress is not silent, however long it takes.
     const onUploadChunk = (): void => {
       endFirst();
       endFirst = start('firstByte');
     };
-    const body = request.body instanceof Uint8Array ? request.body : observeUpload(request.body, onUploadChunk);
+    const body = request.body instanceof Uint8Array ? request.body : observeChunks(request.body, onUploadChunk);
     try {
       const response = await next({ ...request, body, signal });
       if (!response.completeBody) return { ...response, body: readWithIdleLimit(response, start, signal, end) };
@@ -74,18 +73,12 @@ export function withTimeLimits(
   };
 }
 
-function startTotalTimer({ remainingMs }: Deadline, startTimer: StartTimer, action: () => void): () => void {
-  const delayMs = remainingMs();
-  return delayMs === Number.POSITIVE_INFINITY ? () => {} : startTimer(delayMs, action);
-}
-
-// An upload that makes progress is not silent, however long it takes.
-function observeUpload(body: Exclude<RequestBody, Uint8Array>, onUploadChunk: () => void): RequestBody {
+function observeChunks(body: StreamedBody, onChunk: () => void): StreamedBody {
   return {
     length: body.length,
     chunks: async function* () {
-      for await (const chunk of bodyChunks(body)) {
-        onUploadChunk();
+      for await (const chunk of body.chunks()) {
+        onChunk();
         yield chunk;
       }
     },
@@ -94,7 +87,7 @@ function observeUpload(body: Exclude<RequestBody, Uint8Array>, onUploadChunk: ()
 
 async function* readWithIdleLimit(
   { body }: Response,
-  start: (limit: keyof TimeLimits) => () => void,
+  start: (limit: TimeLimit) => () => void,
   signal: AbortSignal,
   end: () => void,
 ): AsyncGenerator<Uint8Array> {

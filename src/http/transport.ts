@@ -13,17 +13,22 @@ export interface Transport {
 }
 
 /**
- * Exchanges over HTTP/1.1 without any of undici's own policies: no redirects, no repeats, no time limits, no decoding.
- * Throws what the connection throws. A body is asked for when the connection, TLS included, is there.
+ * Exchanges over HTTP/1.1 without any of undici's own policies: no redirects, retries, time limits or decoding. Throws
+ * what the connection throws. A body is read only once the connection, TLS included, is open.
  *
- * Each exchange has a connection of its own: one that was used before can be closed by the server as the next request
- * leaves, and then nobody knows whether that was applied. With `keepAlive`, for many exchanges in a row, a connection whose
- * answer was read to its end serves the next one, unless that comes later than a second (docs/decisions/0019).
+ * Each exchange has its own connection: a server may close a used one as the next request leaves, and then nobody knows
+ * whether that request was applied. With `keepAlive`, for many exchanges in a row, a connection whose response was read to
+ * its end serves the next one within a second (docs/decisions/0019).
  */
 export function openHttpTransport(route: Route, keepAlive?: { readonly after: StartTimer }): Transport {
   const openConnections = new Set<HttpConnection>();
   const idleConnections: HttpConnection[] = [];
   let lastUrl: URL | undefined;
+  const connect = (url: URL): HttpConnection => {
+    const connection = createConnection(url, route, keepAlive !== undefined);
+    openConnections.add(connection);
+    return connection;
+  };
   const discard = async (connection: HttpConnection): Promise<void> => {
     openConnections.delete(connection);
     await connection.destroy();
@@ -34,23 +39,25 @@ export function openHttpTransport(route: Route, keepAlive?: { readonly after: St
   };
   return {
     send: async (request) => {
-      // Many exchanges in a row go to the same address.
+      const { signal } = request;
+      signal?.throwIfAborted();
+      // Many exchanges in a row have the same URL.
       const url = lastUrl?.href === request.url ? lastUrl : new URL(request.url);
       lastUrl = url;
       const at = idleConnections.findLastIndex(({ origin }) => origin === url.origin);
-      const [connection = createConnection(url, route, keepAlive !== undefined)] =
-        at === -1 ? [] : idleConnections.splice(at, 1);
-      openConnections.add(connection);
+      const [connection = connect(url)] = idleConnections.splice(at, at === -1 ? 0 : 1);
+      const stop = (): void => void connection.destroy(signal?.reason);
+      signal?.addEventListener('abort', stop, { once: true });
+      const onEnd = async (isComplete: boolean): Promise<void> => {
+        signal?.removeEventListener('abort', stop);
+        if (!isComplete || !keepAlive) await discard(connection);
+        else if (connection.isReusable()) idleConnections.push(connection);
+        else void finish(connection);
+      };
       try {
-        const response = await connection.exchange(request, url);
-        const onEnd = async (isComplete: boolean): Promise<void> => {
-          if (!isComplete || !keepAlive) await discard(connection);
-          else if (connection.isReusable()) idleConnections.push(connection);
-          else void finish(connection);
-        };
-        return await notifyBodyEnd(response, onEnd);
+        return await notifyBodyEnd(await connection.exchange(request, url), onEnd);
       } catch (error) {
-        await discard(connection);
+        await onEnd(false);
         throw error;
       }
     },

@@ -1,10 +1,10 @@
 import { joinUrl } from '../config/base-url.ts';
 import { noDeadline } from '../http/deadline.ts';
-import { withDecompression } from '../http/decompress.ts';
+import { decompressResponse } from '../http/decompress.ts';
 import { getHeader, type Headers, type Response, type Send } from '../http/message.ts';
 import { describeNetworkError } from '../http/network-errors.ts';
 import { createRequestProgress, type RequestProgress, withRequestProgress } from '../http/request-progress.ts';
-import { defaultTimeLimits, type StartTimer, TimeLimitError, withTimeLimits } from '../http/time-limits.ts';
+import { type StartTimer, TimeLimitError, withTimeLimits } from '../http/time-limits.ts';
 import { secretForms } from '../output/redact.ts';
 import { HttpError } from './http-error.ts';
 import { redactChunks, redactText } from './redact-chunks.ts';
@@ -38,9 +38,7 @@ export function createUpstream(baseUrl: URL, token: string | undefined, send: Se
   return async ({ method, path, body, headers, signal }) => {
     const url = joinUrl(baseUrl, path);
     const progress = createRequestProgress();
-    const limitedSend = withRequestProgress(progress)(
-      withDecompression(withTimeLimits(defaultTimeLimits, noDeadline, progress, after)(send)),
-    );
+    const limitedSend = withRequestProgress(progress)(withTimeLimits(noDeadline, progress, after)(send));
     const response = await limitedSend({
       method,
       url,
@@ -56,7 +54,7 @@ export function createUpstream(baseUrl: URL, token: string | undefined, send: Se
       headers: pickHeaders(response.headers, RESPONSE_HEADERS).map(
         ([name, value]) => [name, redactText(value, secrets)] as const,
       ),
-      body: redactChunks(response.body, secrets),
+      body: redactChunks(decompressResponse(response).body, secrets),
     };
   };
 }

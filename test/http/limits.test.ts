@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { createDeadline, noDeadline } from '../../src/http/deadline.ts';
 import type { Request, RequestBody, Response, Send } from '../../src/http/message.ts';
 import { bodyChunks, createRequestProgress } from '../../src/http/request-progress.ts';
-import { defaultTimeLimits, TimeLimitError, withTimeLimits } from '../../src/http/time-limits.ts';
+import { TimeLimitError, withTimeLimits } from '../../src/http/time-limits.ts';
 import { clock } from '../support/clock.ts';
 
 const request: Request = { method: 'POST', url: 'https://svc.test/', headers: [], body: new Uint8Array() };
@@ -38,7 +38,7 @@ function pending(): {
 function setup(time = clock(), deadline = noDeadline) {
   const progress = createRequestProgress();
   const wire = pending();
-  const send = withTimeLimits(defaultTimeLimits, deadline, progress, time.after)(wire.send);
+  const send = withTimeLimits(deadline, progress, time.after)(wire.send);
   return { time, progress, wire, send };
 }
 

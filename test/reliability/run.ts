@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { defaultTimeLimits } from '../../src/http/time-limits.ts';
+import { timeLimits } from '../../src/http/time-limits.ts';
 import type { Runtime } from '../../src/runtime.ts';
 import type { Fault } from '../support/faults.ts';
 import { svc } from '../support/svc.ts';
@@ -78,8 +78,8 @@ export function judge({ applied: said, stderr }: Verdict, applied: readonly stri
 // An hour and the 10 s to connect are long, for the machine may be busy; what else is no limit for silence is a wait.
 function hurried(silence: number): Runtime['after'] {
   return (milliseconds, action) => {
-    const isSilence = milliseconds === defaultTimeLimits.firstByte || milliseconds === defaultTimeLimits.idle;
-    const isLong = milliseconds > 60_000 || milliseconds === defaultTimeLimits.connect;
+    const isSilence = milliseconds === timeLimits.firstByte || milliseconds === timeLimits.idle;
+    const isLong = milliseconds > 60_000 || milliseconds === timeLimits.connect;
     const short = isSilence ? silence : isLong ? 60_000 : milliseconds / 50;
     const timer = setTimeout(action, short);
     return () => clearTimeout(timer);

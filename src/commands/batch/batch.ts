@@ -125,7 +125,7 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
   const resultStore = prior
     ? await openResultStore(prior, removedLines)
     : createStreamStore(newRunId, identity, await openStreamSink(output, filter, context));
-  const { controller: stopController } = linkAbort([signal]);
+  const { controller: stopController } = linkAbort(signal);
   setMaxListeners(0, stopController.signal);
   const observerFor = await createLineObservers(operation, destination, flags, fileInput.label, context);
   const junit = await openJunitReport(flags, context);

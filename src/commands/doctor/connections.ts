@@ -3,7 +3,7 @@ import { routeTo } from '../../config/route.ts';
 import type { SelectedProfile } from '../../config/select-profile.ts';
 import type { Context } from '../../context.ts';
 import { openSocket, type Route } from '../../http/open-socket.ts';
-import { defaultTimeLimits, TimeLimitError } from '../../http/time-limits.ts';
+import { TimeLimitError, timeLimits } from '../../http/time-limits.ts';
 import { readTlsInfo } from '../../http/tls.ts';
 import type { HostBaseUrl } from './base-urls.ts';
 import { type ConnectionResult, captureFinding, type DoctorFinding, type DoctorOptions } from './doctor-report.ts';
@@ -39,8 +39,8 @@ async function testConnection(
   findings: DoctorFinding[],
 ): Promise<Omit<ConnectionResult, 'hosts'>> {
   const timeoutController = new AbortController();
-  const cancelTimeout = runtime.after(defaultTimeLimits.connect, () =>
-    timeoutController.abort(new TimeLimitError('connect', defaultTimeLimits.connect)),
+  const cancelTimeout = runtime.after(timeLimits.connect, () =>
+    timeoutController.abort(new TimeLimitError('connect', timeLimits.connect)),
   );
   const startedAt = runtime.elapsed();
   const result = (security: ReturnType<typeof readTlsInfo>, error: string | null): Omit<ConnectionResult, 'hosts'> => ({
