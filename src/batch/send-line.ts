@@ -4,7 +4,7 @@ import { prepareRequest } from '../client/prepared-request.ts';
 import { invalidResponseFailure } from '../client/read-response.ts';
 import type { RequestContext } from '../client/request-context.ts';
 import type { RequestObserver } from '../client/request-observer.ts';
-import { formatRetryMessage } from '../client/retry-delay.ts';
+import { formatRetryMessage } from '../client/with-retries.ts';
 import { Failure } from '../errors.ts';
 import { createDeadline } from '../http/deadline.ts';
 import type { Response } from '../http/message.ts';
@@ -44,11 +44,7 @@ export async function sendLine(
 ): Promise<SendLineResult> {
   const { runtime, signal, report } = job.context;
   const { operation, draft } = requestContext;
-  const request = {
-    ...prepareRequest(operation, draft, job.destination, job.flagHeaders),
-    url: job.url,
-    authorization: job.authorization,
-  };
+  const request = prepareRequest(operation, draft, job.destination, job.flagHeaders);
   const printingObserver: RequestObserver = {
     ...observer,
     onRetry: (failure, retryNumber, delayMs) => {

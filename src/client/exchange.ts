@@ -1,21 +1,19 @@
 import { requestedChoiceCount } from '../body/chat/streaming.ts';
 import { Failure, toFailure } from '../errors.ts';
 import type { Deadline } from '../http/deadline.ts';
-import type { Response, Send } from '../http/message.ts';
+import type { Request, Response, Send } from '../http/message.ts';
 import { firstStringMember, type JsonNode, rootOf } from '../json/json-node.ts';
 import type { ParsedResponse } from '../results/show-response.ts';
 import type { Runtime } from '../runtime.ts';
 import type { JobOutcome } from '../train/history/training-job.ts';
 import { factsWithoutResponse } from './failure.ts';
 import { withMiddleware } from './open-transport.ts';
-import { createHttpRequest, type SignedRequest } from './prepared-request.ts';
+import type { PreparedRequest } from './prepared-request.ts';
 import type { RequestContext } from './request-context.ts';
 import type { RequestObserver } from './request-observer.ts';
 import { suspectResponseWarnings } from './response-warnings.ts';
-import type { RetryBudget } from './retry-budget.ts';
-import { abortableDelay, randomFraction } from './retry-delay.ts';
 import { type AttemptResult, sendOnce } from './send-once.ts';
-import { withRetries } from './with-retries.ts';
+import { type RetryOptions, withRetries } from './with-retries.ts';
 
 /** A successful exchange: a complete response, or the chunks of a stream, which can be read once. */
 export type Outcome = {
@@ -27,19 +25,12 @@ export type Outcome = {
   | { readonly parsedResponse: undefined; readonly chunks: AsyncIterable<JsonNode> }
 );
 
-/** The limits of an exchange, and what it is sent over. */
-export interface ExchangeOptions {
+/** The limits of an exchange, and what it is sent over. `signal` ends everything, with its reason as the error. */
+export interface ExchangeOptions extends RetryOptions {
   readonly send: Send;
   readonly runtime: Pick<Runtime, 'now' | 'elapsed' | 'after' | 'randomBytes'>;
-  /** Ends everything, with its reason as the error. */
-  readonly signal: AbortSignal;
-  /** Ends the wait for a retry, but no request in flight; default: `signal`. */
-  readonly waitSignal?: AbortSignal;
   /** Called when the first attempt may start: the deadline over attempts, waits and response. */
   readonly startDeadline: () => Deadline;
-  readonly maxRetries: number;
-  /** Default: as many as `maxRetries` allows. */
-  readonly retryBudget?: RetryBudget;
   /** Waits until an attempt may start; the result is called when the attempt ends. */
   readonly acquirePermit?: () => Promise<(failure: Failure | undefined) => void>;
   /** Called when a response of the exchange may be for another request; see Request. */
@@ -51,18 +42,23 @@ export interface ExchangeOptions {
  * attempt that was most likely applied. A response that breaks the interface is an outcome with a failure in it.
  */
 export async function exchange(
-  request: SignedRequest,
+  { headers, body }: Pick<PreparedRequest, 'headers' | 'body'>,
   requestContext: RequestContext,
   observer: RequestObserver,
   options: ExchangeOptions,
 ): Promise<Outcome> {
-  const { send, runtime, signal, waitSignal = signal } = options;
-  const streamController = requestContext.operation.streams ? new AbortController() : undefined;
-  const httpRequest = createHttpRequest(
-    request,
-    streamController ? AbortSignal.any([signal, streamController.signal]) : signal,
-    options.onStrayData,
-  );
+  const { runtime, signal } = options;
+  const { operation, draft, progress, target } = requestContext;
+  const { authorization } = target;
+  const streamController = operation.streams ? new AbortController() : undefined;
+  const request: Request = {
+    method: 'POST',
+    url: target.url.href,
+    headers: authorization ? [...headers, ['Authorization', authorization.value.reveal()]] : headers,
+    body,
+    signal: streamController ? AbortSignal.any([signal, streamController.signal]) : signal,
+    onStrayData: options.onStrayData,
+  };
   let deadline: Deadline | undefined;
   const attempt = async (): Promise<AttemptResult> => {
     const releasePermit = await options.acquirePermit?.();
@@ -72,8 +68,8 @@ export async function exchange(
         await observer.onSend?.();
         deadline = options.startDeadline();
       }
-      const sendWithMiddleware = withMiddleware(send, requestContext.progress, deadline, runtime, observer.onTrace);
-      return await sendOnce(sendWithMiddleware, httpRequest, requestContext, observer, runtime);
+      const send = withMiddleware(options.send, progress, deadline, runtime, observer.onTrace);
+      return await sendOnce(send, request, requestContext, observer, runtime);
     } catch (error) {
       if (error instanceof Failure) failure = error;
       throw error;
@@ -81,24 +77,21 @@ export async function exchange(
       releasePermit?.(failure);
     }
   };
-  const attemptResult = await withRetries(attempt, requestContext, {
-    maxRetries: options.maxRetries,
-    budget: options.retryBudget,
-    remainingMs: () => deadline?.remainingMs() ?? Number.POSITIVE_INFINITY,
-    random: () => randomFraction(runtime),
-    sleep: (delayMs) => abortableDelay(delayMs, runtime, waitSignal),
-    onRetry: async (failure, retryNumber, delayMs) => observer.onRetry?.(failure, retryNumber, delayMs),
-  }).catch(async (error: unknown) => {
+  const remainingMs = (): number => deadline?.remainingMs() ?? Number.POSITIVE_INFINITY;
+  let attemptResult: AttemptResult;
+  try {
+    attemptResult = await withRetries(attempt, requestContext.effect, observer.onRetry, remainingMs, options);
+  } catch (error) {
     await observer.onOutcome?.(outcomeOfFailure(error, requestContext));
     throw error;
-  });
+  }
   await observer.onOutcome?.(outcomeOfResponse(attemptResult, requestContext));
   const { response, parsedResponse } = attemptResult;
   const warnings = suspectResponseWarnings(attemptResult, requestContext);
   if (parsedResponse) return { response, warnings, parsedResponse, chunks: undefined };
   const { readStreamChunks } = await import('./stream-chunks.ts');
   const chunks = readStreamChunks(response, requestContext, {
-    choices: requestedChoiceCount(rootOf(requestContext.draft.doc)),
+    choices: requestedChoiceCount(rootOf(draft.doc)),
     after: runtime.after,
     stop: () => streamController?.abort(),
   });

@@ -3,7 +3,7 @@ import { describeNetworkError, isPermanentError, networkErrorHint } from '../htt
 import { rootCause } from '../http/root-cause.ts';
 import { TimeLimitError } from '../http/time-limits.ts';
 import { retryAdvice } from './idempotency.ts';
-import { type RequestContext, serviceName } from './request-context.ts';
+import { progressFacts, type RequestContext, serviceName } from './request-context.ts';
 
 /** The failure of an exchange without a response: decided by how far the request came, never by the name of the error. */
 export function failureFromError(error: unknown, context: RequestContext): Failure {
@@ -50,17 +50,13 @@ function isMemoryFailure(error: unknown): boolean {
 }
 
 /** What is known of a request without a response. */
-export function factsWithoutResponse({ progress, ids, effect, target }: RequestContext): FailureFacts {
-  const { phase, sentBytes: bytesSent, attempts } = progress;
-  const isSent = phase === 'all';
+export function factsWithoutResponse(context: RequestContext): FailureFacts {
+  const isSent = context.progress.phase === 'all';
   return {
-    url: target.url.href,
+    ...progressFacts(context),
     applied: isSent ? 'unknown' : 'no',
-    phase,
-    bytesSent,
-    attempts,
-    ids: isSent ? ids : {},
-    hint: isSent ? retryAdvice(effect) : undefined,
+    ids: isSent ? context.ids : {},
+    hint: isSent ? retryAdvice(context.effect) : undefined,
   };
 }
 

@@ -1,19 +1,23 @@
 import { type JsonNode, kindOf, stringOf } from '../json/json-node.ts';
-import { type JsonPath, nodeAtPath } from '../json/json-path.ts';
-import { flagTarget, type Operation } from '../operations/operation.ts';
+import { nodeAtPath } from '../json/json-path.ts';
+import type { Operation } from '../operations/operation.ts';
 
-/** The effect of sending this body again; a keyed operation without its key makes a second record. */
-export function requestEffect(operation: Operation, body: JsonNode): Operation['effect'] {
-  const { effect, key = [] } = operation;
-  if (effect !== 'keyed') return effect;
-  const { path } = flagTarget(operation);
-  return key.every((name) => idAtPath(body, [...path, name]) !== undefined) ? 'keyed' : 'once';
+/** The effect of sending a body with these ids again; a keyed operation without its key makes a second record. */
+export function requestEffect({ effect, key = [] }: Operation, ids: RecordIds): Operation['effect'] {
+  return effect === 'keyed' && key.some((what) => ids[what] === undefined) ? 'once' : effect;
 }
 
+/** Ids in a body, by what they identify. */
+export type RecordIds = { readonly [what: string]: string };
+
 /** The ids in a body by which a user can find out later whether it was applied. */
-export function recordIds({ ids = {} }: Operation, body: JsonNode): { readonly [what: string]: string } {
-  const entries = Object.entries(ids).map(([what, path]) => [what, idAtPath(body, path)] as const);
-  return Object.fromEntries(entries.flatMap(([what, id]) => (id === undefined ? [] : [[what, id] as const])));
+export function recordIds({ ids: paths = {} }: Operation, body: JsonNode): RecordIds {
+  const ids: { [what: string]: string } = {};
+  for (const [what, path] of Object.entries(paths)) {
+    const node = nodeAtPath(body, path);
+    if (node && kindOf(node) === 'string') ids[what] = stringOf(node);
+  }
+  return ids;
 }
 
 /** True if a request is safe to retry: sending it twice has the effect of sending it once. */
@@ -33,9 +37,4 @@ export function retryAdvice(effect: Operation['effect']): string {
     case 'once':
       return 'if you run it again, it may be applied twice';
   }
-}
-
-function idAtPath(body: JsonNode, path: JsonPath): string | undefined {
-  const node = nodeAtPath(body, path);
-  return node && kindOf(node) === 'string' ? stringOf(node) : undefined;
 }

@@ -1,15 +1,15 @@
 import type { Buffer } from 'node:buffer';
 import type { Draft } from '../body/draft.ts';
 import type { Fields } from '../fields/field.ts';
-import type { Headers, Request, RequestBody } from '../http/message.ts';
+import type { Headers, RequestBody } from '../http/message.ts';
 import { isSecretHeader } from '../http/verbose-log.ts';
 import { applySplices, splicesToSetMembers } from '../json/edit.ts';
 import { getMember, isTrue, type JsonNode, kindOf, rawText, rootOf, stringOf } from '../json/json-node.ts';
 import type { Operation } from '../operations/operation.ts';
-import type { Authorization, Destination } from './destination.ts';
+import type { Destination } from './destination.ts';
 import { requestHeaders } from './request-headers.ts';
 
-/** A request without its credential. */
+/** A request without its credential, as it is sent or shown. */
 export interface PreparedRequest {
   readonly operation: Operation;
   /** Undefined if no base URL is set. */
@@ -20,12 +20,6 @@ export interface PreparedRequest {
   readonly body: RequestBody;
   /** The embedded service responds, without a credential. */
   readonly isLocal: boolean;
-}
-
-/** A prepared request with its URL and credential. */
-export interface SignedRequest extends PreparedRequest {
-  readonly url: URL;
-  readonly authorization: Authorization | undefined;
 }
 
 /** The only place that assembles a request: everything but the credential. `body` defaults to the bytes of the draft. */
@@ -40,22 +34,6 @@ export function prepareRequest(
   return { operation, url, headers, draft, body, isLocal };
 }
 
-/** The HTTP request to send; it ends with the signal. */
-export function createHttpRequest(
-  { url, headers, authorization, body }: SignedRequest,
-  signal: AbortSignal,
-  onStrayData: Request['onStrayData'],
-): Request {
-  return {
-    method: 'POST',
-    url: url.href,
-    headers: authorization ? [...headers, ['Authorization', authorization.value.reveal()]] : headers,
-    body,
-    signal,
-    onStrayData,
-  };
-}
-
 /** True when the body asks for a streamed response. */
 export function isStreamRequested({ doc }: Draft): boolean {
   return isTrue(getMember(rootOf(doc), 'stream'));
@@ -66,21 +44,12 @@ export function redactSecretFields({ doc }: Draft, { body }: Operation, placehol
   const root = rootOf(doc);
   const secrets = secretFields(root, body).map(([name]) => name);
   if (secrets.length === 0) return doc.bytes;
-  return applySplices(
-    doc.bytes,
-    splicesToSetMembers(
-      root,
-      secrets.map((key) => ({ key, text: JSON.stringify(placeholder(key)) })),
-    ),
-  );
+  const members = secrets.map((key) => ({ key, text: JSON.stringify(placeholder(key)) }));
+  return applySplices(doc.bytes, splicesToSetMembers(root, members));
 }
 
 /** The secrets in a request besides its credential: secret fields of the body, and headers that carry one. */
-export function requestSecrets({
-  draft,
-  operation,
-  headers,
-}: Pick<PreparedRequest, 'draft' | 'operation' | 'headers'>): string[] {
+export function requestSecrets({ draft, operation, headers }: PreparedRequest): string[] {
   const fieldValues = secretFields(rootOf(draft.doc), operation.body).map(([, value]) =>
     kindOf(value) === 'string' ? stringOf(value) : rawText(value),
   );

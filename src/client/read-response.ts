@@ -1,16 +1,17 @@
-import { Buffer } from 'node:buffer';
-import { Failure, type FailureFacts, InterruptedError } from '../errors.ts';
+import type { Buffer } from 'node:buffer';
+import { type AppliedState, Failure, type FailureFacts, InterruptedError } from '../errors.ts';
 import { collectBody, UnusableBodyError } from '../http/collect-body.ts';
 import { getHeader, type Response } from '../http/message.ts';
 import { rateLimitHeaders } from '../http/rate-limit-headers.ts';
 import { responseRequestId } from '../http/verbose-log.ts';
 import { JsonError } from '../json/json-error.ts';
-import { getMember, itemsOf, kindOf, rootOf } from '../json/json-node.ts';
+import { getMember, itemsOf, type JsonNode, kindOf, rootOf } from '../json/json-node.ts';
 import { type JsonDocument, parseJson } from '../json/parse-json.ts';
+import type { Operation } from '../operations/operation.ts';
 import type { ParsedResponse } from '../results/show-response.ts';
 import { exchangeErrorReason, failureFromError } from './failure.ts';
 import { retryAdvice } from './idempotency.ts';
-import { type RequestContext, serviceName } from './request-context.ts';
+import { progressFacts, type RequestContext, serviceName } from './request-context.ts';
 
 const MAX_RESPONSE_BYTES = 32 * 1024 * 1024;
 
@@ -19,25 +20,46 @@ const MAX_RESPONSE_VALUES = 1_500_000;
 
 /** Reads the whole body of a 2xx response. Throws a Failure if it does not arrive completely. */
 export async function readResponse(response: Response, context: RequestContext): Promise<ParsedResponse> {
-  const bytes = await readResponseBytes(response, context);
-  const subject = `the response from ${serviceName(context.target)}`;
-  const doc = parseResponseJson(bytes);
-  if (doc instanceof JsonError) {
-    const failure = invalidResponseFailure(
-      bytes.length === 0 ? `${subject} is empty` : `${subject} is not valid JSON: ${doc.message}`,
-      response,
-      context,
-    );
-    return { bytes, doc: undefined, failure };
+  const { completeBody } = response;
+  const bytes =
+    completeBody && completeBody.length <= MAX_RESPONSE_BYTES ? completeBody : await collectResponse(response, context);
+  let doc: JsonDocument | undefined;
+  let problem: string | undefined;
+  try {
+    doc = parseJson(bytes, MAX_RESPONSE_VALUES);
+    problem = resultProblem(rootOf(doc), context.operation);
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error;
+    problem = bytes.length === 0 ? 'is empty' : `is not valid JSON: ${error.message}`;
   }
-  const { member: resultField, as } = context.operation.result;
-  const isObject = kindOf(rootOf(doc)) === 'object';
-  const result = isObject ? getMember(rootOf(doc), resultField) : undefined;
-  const hasNoChoice = as === 'chat' && result && itemsOf(result).next().done === true;
+  if (problem === undefined) return { bytes, doc, failure: undefined };
+  const message = `the response from ${serviceName(context.target)} ${problem}`;
+  return { bytes, doc, failure: invalidResponseFailure(message, response, context) };
+}
+
+function resultProblem(root: JsonNode, { result: { member, as } }: Operation): string | undefined {
+  if (kindOf(root) !== 'object') return 'is not an object';
+  const result = getMember(root, member);
+  if (as === 'chat' && result && itemsOf(result).next().done) return 'has no choice';
   const isUsable = result && (as === 'record' ? kindOf(result) !== 'null' : kindOf(result) === 'list');
-  if (isUsable && !hasNoChoice) return { bytes, doc, failure: undefined };
-  const problem = isObject ? `has no ${hasNoChoice ? 'choice' : `"${resultField}"`}` : 'is not an object';
-  return { bytes, doc, failure: invalidResponseFailure(`${subject} ${problem}`, response, context) };
+  return isUsable ? undefined : `has no "${member}"`;
+}
+
+async function collectResponse(response: Response, context: RequestContext): Promise<Buffer> {
+  let receivedBytes = 0;
+  const countedChunks = async function* (): AsyncGenerator<Uint8Array> {
+    for await (const chunk of response.body) {
+      receivedBytes += chunk.length;
+      yield chunk;
+    }
+  };
+  const expectedBytes = Number(getHeader(response.headers, 'content-length') ?? 0) || 0;
+  try {
+    return await collectBody(countedChunks(), MAX_RESPONSE_BYTES, expectedBytes);
+  } catch (error) {
+    const cutMessage = `the response from ${serviceName(context.target)} was cut after ${receivedBytes} bytes`;
+    throw failureFromBodyError(error, response, context, receivedBytes === 0 ? undefined : cutMessage);
+  }
 }
 
 /** The failure of a response that breaks the interface: the request was applied all the same. */
@@ -47,7 +69,7 @@ export function invalidResponseFailure(
   context: RequestContext,
   isTruncated = false,
 ): Failure {
-  return new Failure('answer', message, { ...successFacts(response, context), isTruncated });
+  return new Failure('answer', message, { ...responseFacts(response, context), isTruncated });
 }
 
 /**
@@ -63,63 +85,24 @@ export function failureFromBodyError(
   if (error instanceof UnusableBodyError) return invalidResponseFailure(error.message, response, context);
   if (error instanceof Failure || cutMessage === undefined) return failureFromError(error, context);
   if (error instanceof InterruptedError) {
-    const facts = { ...successFacts(response, context), hint: retryAdvice(context.effect) };
+    const facts = { ...responseFacts(response, context), hint: retryAdvice(context.effect) };
     return new Failure(error.code, `${error.message}; the response had started`, facts);
   }
   return invalidResponseFailure(`${cutMessage}: ${exchangeErrorReason(error)}`, response, context, true);
 }
 
-/** What is known of a request after a 2xx status: it was applied, whatever happens to its response. */
-export function successFacts({ status, headers }: Response, context: RequestContext): FailureFacts {
-  const { ids, progress, target } = context;
-  const { phase, sentBytes: bytesSent, attempts } = progress;
+/** What is known of a request with a response; by default that of a 2xx status: it was applied. */
+export function responseFacts(
+  { status, headers }: Response,
+  context: RequestContext,
+  applied: AppliedState = 'yes',
+): FailureFacts {
   return {
-    url: target.url.href,
+    ...progressFacts(context),
     status,
     requestId: responseRequestId(headers),
     rateLimit: rateLimitHeaders(headers),
-    applied: 'yes',
-    phase,
-    bytesSent,
-    attempts,
-    ids,
+    applied,
+    ids: applied === 'no' ? {} : context.ids,
   };
-}
-
-async function readResponseBytes(response: Response, context: RequestContext): Promise<Buffer> {
-  const { completeBody } = response;
-  if (completeBody && completeBody.length <= MAX_RESPONSE_BYTES)
-    return Buffer.from(completeBody.buffer, completeBody.byteOffset, completeBody.length);
-  let receivedBytes = 0;
-  const countedPieces = async function* (): AsyncGenerator<Uint8Array> {
-    for await (const piece of response.body) {
-      receivedBytes += piece.length;
-      yield piece;
-    }
-  };
-  try {
-    return await collectBody(
-      countedPieces(),
-      MAX_RESPONSE_BYTES,
-      Number(getHeader(response.headers, 'content-length') ?? 0) || 0,
-    );
-  } catch (error) {
-    throw failureFromBodyError(
-      error,
-      response,
-      context,
-      receivedBytes === 0
-        ? undefined
-        : `the response from ${serviceName(context.target)} was cut after ${receivedBytes} bytes`,
-    );
-  }
-}
-
-function parseResponseJson(bytes: Buffer): JsonDocument | JsonError {
-  try {
-    return parseJson(bytes, MAX_RESPONSE_VALUES);
-  } catch (error) {
-    if (error instanceof JsonError) return error;
-    throw error;
-  }
 }

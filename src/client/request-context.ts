@@ -1,17 +1,19 @@
 import type { Draft } from '../body/draft.ts';
+import type { SelectedProfile } from '../config/select-profile.ts';
+import type { FailureFacts } from '../errors.ts';
 import { createRequestProgress, type RequestProgress } from '../http/request-progress.ts';
 import { rootOf } from '../json/json-node.ts';
 import type { Operation } from '../operations/operation.ts';
-import { recordIds, requestEffect } from './idempotency.ts';
+import type { Authorization } from './destination.ts';
+import { type RecordIds, recordIds, requestEffect } from './idempotency.ts';
 
-/** Where a request goes and as whom, for messages. */
+/** Where a request goes and as whom. */
 export interface RequestTarget {
   readonly url: URL;
   readonly isLocal: boolean;
   /** The name of the profile. */
   readonly profile: string;
-  /** The source of the credential: `user "api" from profile "work"`; undefined without a credential. */
-  readonly credential: string | undefined;
+  readonly authorization: Authorization | undefined;
 }
 
 /** What messages and retries need to know about a request. */
@@ -20,31 +22,29 @@ export interface RequestContext {
   readonly draft: Draft;
   readonly target: RequestTarget;
   readonly effect: Operation['effect'];
-  /** Ids in the body, by what they identify. */
-  readonly ids: { readonly [what: string]: string };
+  readonly ids: RecordIds;
   readonly progress: RequestProgress;
 }
 
 /** The context of a request that is not sent yet. */
 export function createRequestContext(operation: Operation, draft: Draft, target: RequestTarget): RequestContext {
-  const body = rootOf(draft.doc);
-  return {
-    operation,
-    draft,
-    target,
-    effect: requestEffect(operation, body),
-    ids: recordIds(operation, body),
-    progress: createRequestProgress(),
-  };
+  const ids = recordIds(operation, rootOf(draft.doc));
+  return { operation, draft, target, effect: requestEffect(operation, ids), ids, progress: createRequestProgress() };
 }
 
 /** The target of a request that was authorized. */
 export function createRequestTarget(
   url: URL,
-  { isLocal, name }: { readonly isLocal: boolean; readonly name: string },
-  authorization: { readonly description: string } | undefined,
+  { isLocal, name }: Pick<SelectedProfile, 'isLocal' | 'name'>,
+  authorization: Authorization | undefined,
 ): RequestTarget {
-  return { url, isLocal, profile: name, credential: authorization?.description };
+  return { url, isLocal, profile: name, authorization };
+}
+
+/** How far a request has come, for a failure. */
+export function progressFacts({ target, progress }: RequestContext): FailureFacts {
+  const { phase, sentBytes: bytesSent, attempts } = progress;
+  return { url: target.url.href, phase, bytesSent, attempts };
 }
 
 /** The service as messages name it: by its origin. */

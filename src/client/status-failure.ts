@@ -2,23 +2,22 @@ import { locationInDraft } from '../body/draft.ts';
 import { Failure, type FailureCode } from '../errors.ts';
 import { collectBodyStart } from '../http/collect-body.ts';
 import { getHeader, type Response } from '../http/message.ts';
-import { rateLimitHeaders } from '../http/rate-limit-headers.ts';
 import { retryAfterMs } from '../http/retry-after.ts';
-import { responseRequestId } from '../http/verbose-log.ts';
 import { formatJsonPath, type JsonPath } from '../json/json-path.ts';
 import { flagTarget } from '../operations/operation.ts';
 import { classifyStatus } from './classify-status.ts';
 import { mayBeApplied } from './failure.ts';
 import { retryAdvice } from './idempotency.ts';
+import { responseFacts } from './read-response.ts';
 import { type RequestContext, serviceName } from './request-context.ts';
 import { MAX_ERROR_BYTES, parseServiceError } from './service-error.ts';
 
 /** The failure of a response whose status is not 2xx, with what the service says about it. `now` is in milliseconds since 1970. */
 export async function failureFromStatus(response: Response, context: RequestContext, now: number): Promise<Failure> {
   const { status, statusText, headers } = response;
-  const { phase, sentBytes: bytesSent, attempts } = context.progress;
   const waitMs = retryAfterMs(headers, now);
   const { code = 'refused', applied } = classifyStatus(status, getHeader(headers, 'retry-after') !== undefined);
+  const facts = responseFacts(response, context, applied);
   const serviceError = parseServiceError(await collectBodyStart(response.body, MAX_ERROR_BYTES));
   const location = status >= 300 && status < 400 ? getHeader(headers, 'location') : undefined;
   const statusLine = `${status} ${statusText}`.trim();
@@ -29,19 +28,11 @@ export async function failureFromStatus(response: Response, context: RequestCont
       : '';
   const detail = location ? undefined : withoutStatus(serviceError.message, statusText, statusLine);
   return new Failure(code, `${summary}${detail ? `: ${detail}` : ''}${suffix}`, {
+    ...facts,
     summary,
-    url: context.target.url.href,
-    status,
-    requestId: responseRequestId(headers),
-    applied,
-    phase,
-    bytesSent,
-    attempts,
     retryAfter: waitMs,
-    rateLimit: rateLimitHeaders(headers),
     // A used up quota does not come back in a minute (docs/servers.md).
     isPermanent: code === 'limited' && /quota/i.test(serviceError.message ?? ''),
-    ids: applied === 'unknown' ? context.ids : {},
     issues: serviceError.issues.map(({ path, message }) => ({
       path: formatJsonPath(path),
       at: isBodyPath(path, context) ? locationInDraft(context.draft, path) : '',
@@ -60,7 +51,8 @@ function statusSummary(
   { target }: RequestContext,
 ): string {
   const service = serviceName(target);
-  const { credential = 'the request without credentials', profile } = target;
+  const { authorization, profile } = target;
+  const credential = authorization?.description ?? 'the request without credentials';
   const who = credential.includes('profile "') || target.isLocal ? credential : `${credential} (profile "${profile}")`;
   if (status === 401) return `${service} rejected ${who}: ${statusLine}`;
   if (status === 403) return `${service} denies permission to ${who}: ${statusLine}`;

@@ -1,49 +1,48 @@
 import { Failure, InterruptedError, signalOfFailure } from '../errors.ts';
 import type { Operation } from '../operations/operation.ts';
+import type { Runtime } from '../runtime.ts';
 import { isIdempotent } from './idempotency.ts';
-import type { RequestContext } from './request-context.ts';
+import type { RequestObserver } from './request-observer.ts';
 import type { RetryBudget } from './retry-budget.ts';
 
-/** How attempts are repeated. */
+/** The limits of retries. */
 export interface RetryOptions {
-  /** The most repeats after the first attempt. */
+  readonly runtime: Pick<Runtime, 'after' | 'randomBytes'>;
+  readonly signal: AbortSignal;
+  /** Ends the wait for a retry, but no request in flight; default: `signal`. */
+  readonly waitSignal?: AbortSignal;
+  /** Attempts after the first. */
   readonly maxRetries: number;
-  readonly budget: RetryBudget | undefined;
-  /** Milliseconds until the deadline over everything. */
-  readonly remainingMs: () => number;
-  /** From 0 to 1. */
-  readonly random: () => number;
-  /** Waits so many milliseconds. Throws what ends the command, such as Interrupted. */
-  readonly sleep: (delayMs: number) => Promise<void>;
-  /** Says that an attempt failed and will be repeated. */
-  readonly onRetry: (failure: Failure, retryNumber: number, delayMs: number) => Promise<void>;
+  /** Default: as many as `maxRetries` allows. */
+  readonly retryBudget?: RetryBudget;
 }
 
 /**
- * Makes attempts until one succeeds, none is left, or repeating could do harm. Throws the Failure of the attempt that
- * was most likely applied: no later refusal takes back that an earlier one may have been.
+ * Makes attempts until one succeeds, none is left, the time is up, or a retry is not safe. Throws the Failure of the
+ * attempt that was most likely applied: no later refusal takes back that an earlier one may have been.
  */
 export async function withRetries<T>(
   attempt: () => Promise<T>,
-  { effect }: RequestContext,
-  options: RetryOptions,
+  effect: Operation['effect'],
+  onRetry: RequestObserver['onRetry'],
+  remainingMs: () => number,
+  { maxRetries, retryBudget, runtime, signal, waitSignal = signal }: RetryOptions,
 ): Promise<T> {
-  const { maxRetries, budget, remainingMs, sleep, onRetry, random } = options;
   let failure: Failure | undefined;
   for (let attemptNumber = 1; ; attemptNumber += 1) {
     try {
       const result = await attempt();
-      budget?.refund();
+      retryBudget?.refund();
       return result;
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
       failure = mostLikelyApplied(failure, error);
       if (attemptNumber > maxRetries || !isRetryable(effect, error)) throw failure;
-      const delayMs = retryDelayMs(attemptNumber, error, random());
-      if (delayMs >= remainingMs() || budget?.trySpend() === false) throw failure;
-      await onRetry(error, attemptNumber, delayMs);
+      const delayMs = retryDelayMs(attemptNumber, error, (runtime.randomBytes(1)[0] ?? 0) / 255);
+      if (delayMs >= remainingMs() || retryBudget?.trySpend() === false) throw failure;
+      await onRetry?.(error, attemptNumber, delayMs);
       try {
-        await sleep(delayMs);
+        await abortableDelay(delayMs, runtime, waitSignal);
       } catch (reason) {
         throw reason instanceof InterruptedError
           ? mostLikelyApplied(failure, interruptionFailure(reason, attemptNumber))
@@ -51,6 +50,17 @@ export async function withRetries<T>(
       }
     }
   }
+}
+
+/** The line that announces a retry: `could not connect to URL (connection refused); retrying in 1.5 s (1 of 3)`. */
+export function formatRetryMessage(
+  { message, facts: { summary = message } }: Failure,
+  retryNumber: number,
+  maxRetries: number,
+  delayMs: number,
+): string {
+  const wait = delayMs < 100 ? '' : ` in ${(delayMs / 1000).toFixed(1)} s`;
+  return `${summary}; retrying${wait} (${retryNumber} of ${maxRetries})`;
 }
 
 const appliedRank = { no: 0, unknown: 1, yes: 2 } as const;
@@ -75,14 +85,11 @@ function interruptionFailure({ code, message }: InterruptedError, attempts: numb
 // A longer wait is not a transient shortage (docs/servers.md): svc reports when to retry instead.
 const MAX_RETRY_AFTER_MS = 60_000;
 
-// The bound below which the first wait is drawn doubles with every repeat, up to the largest.
 const INITIAL_BACKOFF_MS = 250;
 const MAX_BACKOFF_MS = 20_000;
 
-/**
- * True where a failed attempt may be repeated with the same bytes: decided by the effect of the operation and by what
- * is known of the attempt, never by the name of an error (docs/contract.md, section 7).
- */
+// Decided by the effect of the operation and by what is known about the attempt, never by the name of an error
+// (docs/contract.md, section 7).
 function isRetryable(effect: Operation['effect'], { code, facts }: Failure): boolean {
   const { status, phase, isPermanent, isTruncated, retryAfter = 0 } = facts;
   if (isPermanent || retryAfter > MAX_RETRY_AFTER_MS) return false;
@@ -93,10 +100,26 @@ function isRetryable(effect: Operation['effect'], { code, facts }: Failure): boo
 }
 
 /**
- * Milliseconds to wait before a repeat: what the service asked for, never less, and a random part of a bound that
- * doubles from 250 ms to 20 s. `repeat` counts from 1; `random` is from 0 to 1.
+ * Milliseconds to wait before a retry: what the service asked for, never less, and a random part of a bound that doubles
+ * from 250 ms to 20 s. `retryNumber` counts from 1; `random` is from 0 to 1.
  */
 export function retryDelayMs(retryNumber: number, { facts: { retryAfter = 0 } }: Failure, random: number): number {
   const boundMs = Math.min(MAX_BACKOFF_MS, INITIAL_BACKOFF_MS * 2 ** (retryNumber - 1));
   return retryAfter + Math.round(random * boundMs);
+}
+
+/** Throws the reason of the signal when that is aborted before the time is over. */
+function abortableDelay(delayMs: number, { after }: RetryOptions['runtime'], signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => {
+      cancelTimer();
+      reject(signal.reason);
+    };
+    const cancelTimer = after(delayMs, () => {
+      signal.removeEventListener('abort', onAbort);
+      resolve();
+    });
+    if (signal.aborted) onAbort();
+    else signal.addEventListener('abort', onAbort, { once: true });
+  });
 }

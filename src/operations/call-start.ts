@@ -16,7 +16,7 @@ export const callStartOperation = {
   largestBody: 32 * BYTES_PER_MEBIBYTE,
   errors: 'detail',
   effect: 'keyed',
-  key: ['id', 'trace_id'],
+  key: ['call', 'trace'],
   limit: 120,
   ids: { call: ['start', 'id'], trace: ['start', 'trace_id'] },
   body: {

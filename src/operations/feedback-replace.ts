@@ -15,7 +15,7 @@ export const feedbackReplaceOperation = {
   largestBody: 32 * BYTES_PER_MEBIBYTE,
   errors: 'detail',
   effect: 'keyed',
-  key: ['id'],
+  key: ['feedback'],
   limit: 120,
   ids: { feedback: ['id'], feedback_to_replace: ['feedback_id'] },
   body: {

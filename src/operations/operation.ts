@@ -19,7 +19,7 @@ export interface Operation {
   readonly errors: 'detail' | 'error';
   /** The effect of sending it again: none, none with the same key, another charge, or a second record. */
   readonly effect: 'read' | 'keyed' | 'paid' | 'once';
-  /** Without these fields (of `flagsFrom`, if set), a `keyed` operation counts as `once`. */
+  /** Without these of its `ids`, a `keyed` operation counts as `once`. */
   readonly key?: readonly string[];
   /** Paths of the ids in the body that identify the record later, by kind of id. */
   readonly ids?: { readonly [what: string]: JsonPath };

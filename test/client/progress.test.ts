@@ -7,7 +7,7 @@ import { feedbackSchemaOperation } from '../../src/operations/feedback-schema.ts
 
 it('the wait for a response shows its duration after 5 s', async () => {
   const url = new URL('http://127.0.0.1:1/feedback/payload_schema');
-  const target = { url, isLocal: false, profile: 'default', credential: undefined };
+  const target = { url, isLocal: false, profile: 'default', authorization: undefined };
   const context = createRequestContext(feedbackSchemaOperation, createDraft(undefined, '{}'), target);
   const request: Request = {
     method: 'POST',

@@ -6,12 +6,13 @@ import { type RetryOptions, retryDelayMs, withRetries } from '../../src/client/w
 import { Failure, type FailureFacts, InterruptedError } from '../../src/errors.ts';
 import { retryAfterMs } from '../../src/http/retry-after.ts';
 import { feedbackSchemaOperation } from '../../src/operations/feedback-schema.ts';
+import { clock } from '../support/clock.ts';
 
 const sent = createRequestContext(feedbackSchemaOperation, createDraft(undefined, '{}'), {
   url: new URL('http://127.0.0.1:1/feedback/payload_schema'),
   isLocal: false,
   profile: 'default',
-  credential: undefined,
+  authorization: undefined,
 });
 const failing = (code: 'failed' | 'limited' | 'unknown' | 'unreachable', facts: FailureFacts): Failure =>
   new Failure(code, code, { status: code === 'unreachable' ? undefined : 503, phase: 'all', attempts: 1, ...facts });
@@ -33,23 +34,34 @@ function attempts(...failures: Failure[]): { attempt: () => Promise<string>; mad
   };
 }
 
-function repeats(more: Partial<RetryOptions> = {}): { repeats: RetryOptions; waits: number[] } {
+type Limits = Partial<RetryOptions> & { readonly remainingMs?: () => number };
+
+/** Retries on a clock whose waits take no time, and the milliseconds of each wait. */
+function repeats({ remainingMs = () => 100_000, ...more }: Limits = {}) {
   const waits: number[] = [];
-  const usual: RetryOptions = {
+  const options: RetryOptions = {
+    runtime: { after: waitNot, randomBytes },
+    signal: new AbortController().signal,
     maxRetries: 3,
-    budget: createRetryBudget(),
-    remainingMs: () => 100_000,
-    random: () => 1,
-    sleep: async () => {},
-    onRetry: async (_, __, milliseconds) => void waits.push(milliseconds),
+    retryBudget: createRetryBudget(),
+    ...more,
   };
-  return { repeats: { ...usual, ...more }, waits };
+  const onRetry = async (_: Failure, __: number, milliseconds: number) => void waits.push(milliseconds);
+  const run = (attempt: () => Promise<string>) => withRetries(attempt, sent.effect, onRetry, remainingMs, options);
+  return { run, waits };
+}
+
+const randomBytes = (): Uint8Array => new Uint8Array([255]);
+
+function waitNot(_: number, action: () => void): () => void {
+  queueMicrotask(action);
+  return () => {};
 }
 
 describe('repeats', () => {
   it('wait longer each time, up to 20 s, and never less than was asked for', async () => {
-    const { repeats: all, waits } = repeats({ maxRetries: 9 });
-    await withRetries(attempts(...Array(9).fill(busy)).attempt, sent, all);
+    const { run, waits } = repeats({ maxRetries: 9 });
+    await run(attempts(...Array(9).fill(busy)).attempt);
     expect(waits).toEqual([250, 500, 1000, 2000, 4000, 8000, 16_000, 20_000, 20_000]);
     for (const random of [0, 0.5, 1])
       expect(retryDelayMs(1, failing('limited', { retryAfter: 7000 }), random)).toBeGreaterThanOrEqual(7000);
@@ -69,9 +81,9 @@ describe('repeats', () => {
     ['are none with 0', [busy], { maxRetries: 0 }, 1],
     ['end with the number that was given', [busy, busy, busy, busy, busy], {}, 4],
     ['end with the budget', Array(200).fill(busy), { maxRetries: 150 }, 101],
-  ])('%s', async (_, failures: Failure[], more: Partial<RetryOptions>, made) => {
+  ])('%s', async (_, failures: Failure[], more: Limits, made) => {
     const script = attempts(...failures);
-    await expect(withRetries(script.attempt, sent, repeats(more).repeats)).rejects.toBeInstanceOf(Failure);
+    await expect(repeats(more).run(script.attempt)).rejects.toBeInstanceOf(Failure);
     expect(script.made()).toBe(made);
   });
 
@@ -81,21 +93,22 @@ describe('repeats', () => {
     ['refusals alone are refusals', [refused, refused, refused, refused], 'unreachable', 'no'],
     ['the last of equals is reported', [refused, refused, refused, busy], 'limited', 'no'],
   ] as const)('%s', async (_, failures, code, applied) => {
-    const error = await withRetries(attempts(...failures).attempt, sent, repeats().repeats).catch((thrown) => thrown);
+    const error = await repeats()
+      .run(attempts(...failures).attempt)
+      .catch((thrown) => thrown);
     expect({ code: error.code, applied: error.facts.applied }).toEqual({ code, applied });
   });
 
   it('can be interrupted while they wait, and tell what was before', async () => {
-    const stopped = async (): Promise<never> => {
-      throw new InterruptedError('SIGINT');
-    };
-    const error = await withRetries(attempts(lost).attempt, sent, repeats({ sleep: stopped }).repeats).catch(
-      (thrown) => thrown,
-    );
+    const { after } = clock();
+    const stopped = { runtime: { after, randomBytes }, waitSignal: AbortSignal.abort(new InterruptedError('SIGINT')) };
+    const error = await repeats(stopped)
+      .run(attempts(lost).attempt)
+      .catch((thrown) => thrown);
     expect(error).toMatchObject({ code: 'interrupted', facts: { applied: 'unknown' } });
-    const early = await withRetries(attempts(busy).attempt, sent, repeats({ sleep: stopped }).repeats).catch(
-      (thrown) => thrown,
-    );
+    const early = await repeats(stopped)
+      .run(attempts(busy).attempt)
+      .catch((thrown) => thrown);
     expect(early).toMatchObject({ code: 'interrupted', facts: { applied: 'no', attempts: 1 } });
   });
 

@@ -6,10 +6,10 @@ import { exchange, type Outcome } from '../../client/exchange.ts';
 import { factsWithoutResponse } from '../../client/failure.ts';
 import { openTransport } from '../../client/open-transport.ts';
 import { type PreparedRequest, requestSecrets } from '../../client/prepared-request.ts';
-import { successFacts } from '../../client/read-response.ts';
+import { responseFacts } from '../../client/read-response.ts';
 import { createRequestContext, createRequestTarget, type RequestContext } from '../../client/request-context.ts';
 import type { RequestObserver } from '../../client/request-observer.ts';
-import { formatRetryMessage } from '../../client/retry-delay.ts';
+import { formatRetryMessage } from '../../client/with-retries.ts';
 import type { Context } from '../../context.ts';
 import { Failure, toFailure } from '../../errors.ts';
 import { createDeadline } from '../../http/deadline.ts';
@@ -59,12 +59,12 @@ export async function sendAndShow(sendOptions: SendOptions, context: Context): P
   let transport: Transport | undefined;
   let response: Response | undefined;
   context.onProgressFacts(() =>
-    response ? successFacts(response, requestContext) : factsWithoutResponse(requestContext),
+    response ? responseFacts(response, requestContext) : factsWithoutResponse(requestContext),
   );
   try {
     transport = await openTransport(sendOptions.route, context);
     const observer = { ...printingObserver(maxRetries, context), ...sendOptions.observer };
-    const outcome = await exchange({ ...prepared, url, authorization }, requestContext, observer, {
+    const outcome = await exchange(prepared, requestContext, observer, {
       send: transport.send,
       runtime,
       signal,
@@ -78,7 +78,7 @@ export async function sendAndShow(sendOptions: SendOptions, context: Context): P
     const { onResponse } = sendOptions;
     const document = await showOutcome(outcome, view, (conversation ?? onResponse) !== undefined, onChunk);
     for (const warning of outcome.warnings) {
-      if (options.strict) throw new Failure('answer', warning, successFacts(response, requestContext));
+      if (options.strict) throw new Failure('answer', warning, responseFacts(response, requestContext));
       await report.warn(warning);
     }
     await conversation?.save(rootOf(draft.doc), getMember(completionChoices(rootOf(document))[0], 'message'));
@@ -133,5 +133,5 @@ function markAsApplied(error: unknown, response: Response, requestContext: Reque
   const { code, message, facts } = toFailure(error);
   return facts.applied && facts.attempts !== undefined
     ? error
-    : new Failure(code, message, { ...successFacts(response, requestContext), ...facts });
+    : new Failure(code, message, { ...responseFacts(response, requestContext), ...facts });
 }
