@@ -282,6 +282,29 @@ describe('smallestValue', () => {
     { enum: [1, 'a'], type: 'string' },
     { not: { type: 'null' } },
     { type: 'string', if: { maxLength: 2 }, else: { minLength: 9 } },
+    {
+      type: 'object',
+      required: ['a'],
+      dependentSchemas: { a: { required: ['b'], properties: { b: { type: 'integer' } } } },
+    },
+    { required: ['toString', 'constructor'] },
+    {
+      type: 'array',
+      minItems: 2,
+      items: { oneOf: [{ $ref: '#/$defs/circle' }, { $ref: '#/$defs/square' }] },
+      $defs: {
+        circle: {
+          type: 'object',
+          properties: { kind: { const: 'circle' }, r: { exclusiveMinimum: 0 } },
+          required: ['kind', 'r'],
+        },
+        square: {
+          type: 'object',
+          properties: { kind: { const: 'square' }, w: { type: 'number' } },
+          required: ['kind', 'w'],
+        },
+      },
+    },
   ])('of %j is valid', (schema) => {
     const value = smallestValue(JSON.stringify(schema));
     expect(new Ajv2020({ strict: false }).validate(schema, JSON.parse(value)), value).toBe(true);
@@ -307,6 +330,7 @@ describe('smallestValue', () => {
     ['""', { type: 'string', format: 'constructor' }],
     ['""', { type: 'string', not: { pattern: '^b' } }],
     ['"a"', { type: 'string', pattern: '^a' }],
+    ['"aaaaa"', { type: 'string', pattern: '^[a-z]{5}$' }],
     ['{"a":null}', { $schema: 'http://json-schema.org/draft-07/schema#', required: ['a'] }],
     ['{"$schema":""}', { properties: { $schema: { type: 'string' } }, required: ['$schema'] }],
     ['{"__proto__":0}', new RawJson('{"properties":{"__proto__":{"type":"integer"}},"required":["__proto__"]}')],
@@ -339,7 +363,7 @@ describe('smallestValue', () => {
     ['false schema', { type: 'object', required: ['a'], patternProperties: { a: false } }],
     ['unevaluatedProperties', { type: 'object', required: ['a'], unevaluatedProperties: false }],
     ['not', { not: {} }],
-    ['URI malformed', { $ref: '#/$defs/%' }],
+    ['malformed', { $ref: '#/$defs/%' }],
     ['https://svc.test/schema', { $ref: 'https://svc.test/schema' }],
     ['$ref', { type: 'object', properties: { a: { $ref: '#' } }, required: ['a'] }],
   ])('is refused where it cannot keep to %s of %j', (keyword, schema) => {

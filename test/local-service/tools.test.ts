@@ -82,6 +82,14 @@ describe('the built-in model', () => {
     }
   });
 
+  it('reports the tokens of the arguments', async () => {
+    const body = { tool_choice: named, logprobs: true, return_token_ids: true };
+    const { choices, usage } = JSON.parse(JSON.stringify(chatCompletion(await request(body), identity)));
+    const tokens = choices[0].logprobs.content.map(({ token }: { token: string }) => token);
+    expect(tokens.join('')).toBe('{"city":""}');
+    expect(choices[0].token_ids).toHaveLength(usage.completion_tokens);
+  });
+
   it('stops at a single string and keeps to a schema given as an object', async () => {
     const text = async (body: object): Promise<string> =>
       JSON.parse(JSON.stringify(chatCompletion(await request(body), identity))).choices[0].message.content;

@@ -16,38 +16,30 @@ export const handleChat: OperationHandler = async (body, { signal }, { now, rand
     throw new HttpError(400, 'priority other than 0 needs priority scheduling, which the built-in model does not have');
   }
   const request = await readLimitedRequest(body);
-  const id = `chatcmpl-${request.requestId ?? uuidV7(now(), randomBytes(10)).replaceAll('-', '')}`;
+  const id = `chatcmpl-${request.id ?? uuidV7(now(), randomBytes(10)).replaceAll('-', '')}`;
   const identity = { id, created: Math.floor(now() / 1000) };
-  return request.stream
+  return request.isStreamed
     ? eventStreamResponse(chatCompletionChunks(request, identity), signal)
     : jsonResponse(200, chatCompletion(request, identity));
 };
 
 async function readLimitedRequest(body: JsonNode): Promise<ModelRequest> {
   const request = await readModelRequest(body);
-  const { choiceCount, minTokens, logprobs, promptLogprobs = 0 } = request;
-  if (choiceCount > serviceLimits.choices) throw new HttpError(400, `n may be at most ${serviceLimits.choices} here`);
-  if (minTokens > serviceLimits.minTokens)
-    throw new HttpError(400, `min_tokens may be at most ${serviceLimits.minTokens} here`);
-  if (Math.max(logprobs?.top ?? 0, promptLogprobs) > serviceLimits.topLogprobs)
-    throw new HttpError(400, `top_logprobs and prompt_logprobs may be at most ${serviceLimits.topLogprobs} here`);
-  if (countTokenVisits(request) > serviceLimits.tokenVisits)
+  const { choices, minTokens, topLogprobs, tokenVisits } = serviceLimits;
+  if (request.choiceCount > choices) throw new HttpError(400, `n may be at most ${choices} here`);
+  if (request.minTokens > minTokens) throw new HttpError(400, `min_tokens may be at most ${minTokens} here`);
+  if (Math.max(request.topLogprobs ?? 0, request.promptLogprobs ?? 0) > topLogprobs)
+    throw new HttpError(400, `top_logprobs and prompt_logprobs may be at most ${topLogprobs} here`);
+  if (countTokenVisits(request) > tokenVisits)
     throw new HttpError(400, 'n, tokens, logprobs and stops together are more than the built-in model makes');
   return request;
 }
 
 // Roughly the work for a response: each token is compared with each stop and has alternatives.
-function countTokenVisits({
-  choiceCount,
-  minTokens,
-  fixedText = '',
-  prompt,
-  stopStrings,
-  stopTokenIds,
-  logprobs,
-  promptLogprobs = 0,
-}: ModelRequest): number {
+function countTokenVisits(request: ModelRequest): number {
+  const { choiceCount, minTokens, fixedText = '', prompt, stopStrings, stopTokenIds } = request;
+  const { topLogprobs = 0, promptLogprobs = 0 } = request;
   const tokens = Math.max(minTokens, tokenizeText(fixedText).length);
-  const perToken = 1 + stopStrings.length + stopTokenIds.length + (logprobs?.top ?? 0);
+  const perToken = 1 + stopStrings.length + stopTokenIds.length + topLogprobs;
   return choiceCount * tokens * perToken + (promptLogprobs > 0 ? promptLogprobs * tokenizeText(prompt).length : 0);
 }

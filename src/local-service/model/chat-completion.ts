@@ -1,5 +1,5 @@
 import type { JsonValue } from '../../json/write-json.ts';
-import { type GeneratedChoice, type GeneratedToolCall, generateChoices } from './generate-choices.ts';
+import { type GeneratedChoice, generateChoices } from './generate-choices.ts';
 import { logprobEntries, promptLogprobEntries } from './logprobs.ts';
 import type { ModelRequest } from './model-request.ts';
 import { type Token, tokenizeText } from './tokenizer.ts';
@@ -19,97 +19,89 @@ type JsonFields = { readonly [name: string]: JsonValue | undefined };
 
 /** The chat completion of a request. */
 export function chatCompletion(request: ModelRequest, identity: CompletionIdentity): JsonValue {
+  const { promptLogprobs, hasTokenIds } = request;
   const prompt = tokenizeText(request.prompt);
-  const generated = generateChoices(request);
+  const choices = generateChoices(request);
+  const tokenCount = choices.reduce((sum, { tokens }) => sum + tokens.length, 0);
   return {
     ...completionHeader(identity, 'chat.completion'),
-    choices: generated.map((reply, index) => completionChoice(request, reply, index)),
-    usage: tokenUsage(
-      prompt,
-      generated.reduce((sum, { tokens, toolCall }) => sum + tokens.length + (toolCall?.argumentTokens.length ?? 0), 0),
-    ),
-    prompt_logprobs:
-      request.promptLogprobs === undefined ? undefined : promptLogprobEntries(prompt, request.promptLogprobs),
-    prompt_token_ids: request.hasTokenIds ? prompt.map(({ id }) => id) : undefined,
+    choices: choices.map((choice, index) => ({
+      index,
+      message: completeMessage(request, choice),
+      ...tokenDetails(request, choice.tokens, 0),
+      ...finishFields(choice),
+    })),
+    usage: tokenUsage(prompt, tokenCount),
+    prompt_logprobs: promptLogprobs === undefined ? undefined : promptLogprobEntries(prompt, promptLogprobs),
+    prompt_token_ids: hasTokenIds ? tokenIds(prompt) : undefined,
   };
 }
 
-/** The chunks of the same completion: a role for each choice, a chunk per token, a finish reason, and usage if requested. */
+/** The chunks of the same completion, those of all choices in turn, and the usage where it is requested. */
 export function* chatCompletionChunks(request: ModelRequest, identity: CompletionIdentity): Generator<JsonValue> {
   const prompt = tokenizeText(request.prompt);
-  const generated = generateChoices(request);
+  const header = completionHeader(identity, 'chat.completion.chunk');
+  let promptIds: JsonFields = request.hasTokenIds ? { prompt_token_ids: tokenIds(prompt) } : {};
   let sentTokens = 0;
-  const chunk = (choices: JsonValue[], more: JsonFields = {}): JsonValue => ({
-    ...completionHeader(identity, 'chat.completion.chunk'),
-    choices,
-    ...(request.stream?.hasUsageInChunks ? { usage: tokenUsage(prompt, sentTokens) } : {}),
-    ...more,
-  });
-  const first = request.hasTokenIds ? { prompt_token_ids: prompt.map(({ id }) => id) } : {};
-  for (const [index, { echoedText }] of generated.entries()) {
-    yield chunk(
-      [{ index, delta: { role: 'assistant', content: echoedText }, finish_reason: null }],
-      index === 0 ? first : {},
-    );
-  }
-  for (const [index, { reasoning }] of generated.entries()) {
-    if (reasoning) yield chunk([{ index, delta: { reasoning }, finish_reason: null }]);
-  }
-  const longest = Math.max(...generated.map(({ tokens }) => tokens.length));
-  for (let position = 0; position < longest; position++) {
-    for (const [index, { tokens }] of generated.entries()) {
-      const token = tokens[position];
-      if (!token) continue;
-      sentTokens += 1;
-      yield chunk([
-        { index, delta: { content: token.text }, ...tokenDetails(request, [token], position), finish_reason: null },
-      ]);
+  const streams = generateChoices(request).map((choice) => choiceChunks(request, choice));
+  const nextOfEach = () => streams.map((stream) => stream.next());
+  for (let round = nextOfEach(); round.some(({ done }) => !done); round = nextOfEach()) {
+    for (const [index, { value }] of round.entries()) {
+      if (!value) continue;
+      sentTokens += value.tokenCount;
+      const usage = request.hasUsageInChunks ? { usage: tokenUsage(prompt, sentTokens) } : {};
+      yield { ...header, choices: [{ index, finish_reason: null, ...value.fields }], ...usage, ...promptIds };
+      promptIds = {};
     }
   }
-  for (const [index, { toolCall }] of generated.entries()) {
-    if (!toolCall) continue;
-    const { id, name, argumentTokens } = toolCall;
-    const start = { index: 0, id, type: 'function', function: { name, arguments: '' } };
-    yield chunk([{ index, delta: { tool_calls: [start] }, finish_reason: null }]);
-    for (const { text } of argumentTokens) {
-      sentTokens += 1;
-      yield chunk([
-        { index, delta: { tool_calls: [{ index: 0, function: { arguments: text } }] }, finish_reason: null },
-      ]);
-    }
-  }
-  for (const [index, reply] of generated.entries()) yield chunk([{ index, delta: {}, ...finishFields(reply) }]);
-  if (request.stream?.hasUsage) yield chunk([], { usage: tokenUsage(prompt, sentTokens) });
+  if (request.hasUsageAtEnd) yield { ...header, choices: [], usage: tokenUsage(prompt, sentTokens) };
 }
 
 function completionHeader({ id, created }: CompletionIdentity, object: string): JsonFields {
   return { id, object, created, model: localModelName, system_fingerprint: fingerprint };
 }
 
-function completionChoice(request: ModelRequest, generated: GeneratedChoice, index: number): JsonValue {
-  const content = generated.echoedText + generated.tokens.map(({ text }) => text).join('');
-  const message = {
-    role: 'assistant',
-    content,
-    reasoning: generated.reasoning,
-    tool_calls: generated.toolCall && [completeToolCall(generated.toolCall)],
-  };
-  return { index, message, ...tokenDetails(request, generated.tokens, 0), ...finishFields(generated) };
+function completeMessage(request: ModelRequest, { tool, tokens, reasoning }: GeneratedChoice): JsonFields {
+  const text = tokens.map((token) => token.text).join('');
+  const calls = tool && [{ id: tool.id, type: 'function', function: { name: tool.name, arguments: text } }];
+  return { role: 'assistant', content: tool ? '' : request.echoedText + text, reasoning, tool_calls: calls };
 }
 
-function completeToolCall({ id, name, argumentTokens }: GeneratedToolCall): JsonValue {
-  return { id, type: 'function', function: { name, arguments: argumentTokens.map(({ text }) => text).join('') } };
+interface ChoiceChunk {
+  readonly fields: JsonFields;
+  readonly tokenCount: number;
+}
+
+// The role, the reasoning, the tool, a chunk per token, and why it ended.
+function* choiceChunks(request: ModelRequest, choice: GeneratedChoice): Generator<ChoiceChunk, undefined> {
+  const { tool, tokens, reasoning } = choice;
+  yield { fields: { delta: { role: 'assistant', content: tool ? '' : request.echoedText } }, tokenCount: 0 };
+  if (reasoning) yield { fields: { delta: { reasoning } }, tokenCount: 0 };
+  if (tool) {
+    const call = { index: 0, id: tool.id, type: 'function', function: { name: tool.name, arguments: '' } };
+    yield { fields: { delta: { tool_calls: [call] } }, tokenCount: 0 };
+  }
+  for (const [position, token] of tokens.entries()) {
+    const { text } = token;
+    const delta = tool ? { tool_calls: [{ index: 0, function: { arguments: text } }] } : { content: text };
+    yield { fields: { delta, ...tokenDetails(request, [token], position) }, tokenCount: 1 };
+  }
+  yield { fields: { delta: {}, ...finishFields(choice) }, tokenCount: 0 };
 }
 
 function tokenDetails(request: ModelRequest, tokens: readonly Token[], position: number): JsonFields {
   return {
-    logprobs: request.logprobs ? { content: logprobEntries(tokens, position, request) } : undefined,
-    token_ids: request.hasTokenIds ? tokens.map(({ id }) => id) : undefined,
+    logprobs: request.topLogprobs === undefined ? undefined : { content: logprobEntries(tokens, position, request) },
+    token_ids: request.hasTokenIds ? tokenIds(tokens) : undefined,
   };
 }
 
 function finishFields({ finishReason, stopTokenId }: GeneratedChoice): JsonFields {
   return { finish_reason: finishReason, stop_reason: stopTokenId };
+}
+
+function tokenIds(tokens: readonly Token[]): number[] {
+  return tokens.map(({ id }) => id);
 }
 
 function tokenUsage(prompt: readonly Token[], generated: number): JsonValue {

@@ -1,24 +1,15 @@
-import type { ChosenTool } from './choose-tool.ts';
 import type { ModelRequest } from './model-request.ts';
 import { hashText, type Token, tokenizeText, wordAt } from './tokenizer.ts';
 
 /** One choice of the built-in model. */
 export interface GeneratedChoice {
-  readonly tokens: readonly Token[];
   readonly reasoning: string | undefined;
-  readonly toolCall: GeneratedToolCall | undefined;
+  /** The tool that the tokens are the arguments of; else they are text. */
+  readonly tool: { readonly id: string; readonly name: string } | undefined;
+  readonly tokens: readonly Token[];
   readonly finishReason: 'stop' | 'length' | 'tool_calls';
   /** The token id at which it stopped. */
-  readonly stopTokenId: number | undefined;
-  /** The text of the last message, which precedes the tokens if the body has `echo`. */
-  readonly echoedText: string;
-}
-
-/** A call of a tool; its arguments are the tokens, joined. */
-export interface GeneratedToolCall {
-  readonly id: string;
-  readonly name: string;
-  readonly argumentTokens: readonly Token[];
+  readonly stopTokenId?: number;
 }
 
 // The default: long enough to watch it stream, short enough to read.
@@ -28,55 +19,42 @@ const DEFAULT_LENGTH_WORDS = 12;
 export function generateChoices(request: ModelRequest): GeneratedChoice[] {
   // Prompts can be long: hash them once, not once per choice.
   const seedPrefix = `${request.seed}/${hashText(request.prompt)}`;
-  const reasoning = request.hasReasoning ? reasoningLine(request) : undefined;
   const fixedTokens = request.fixedText === undefined ? undefined : tokenizeText(request.fixedText);
-  const { tool } = request;
+  const reasoning = request.hasReasoning ? reasoningLine(request) : undefined;
   return Array.from({ length: request.choiceCount }, (_, index) => {
-    if (tool) return { ...toolChoice(tool, `${seedPrefix}/${index}`), reasoning };
-    const tokens = fixedTokens ?? tokenizeText(composeText(request, `${seedPrefix}/${index}`));
-    return {
-      ...applyTokenLimit(tokens, request),
-      toolCall: undefined,
-      reasoning,
-      echoedText: request.isEchoRequested && request.isLastFromAssistant ? request.lastMessageText : '',
-    };
+    const seed = `${seedPrefix}/${index}`;
+    const tokens = fixedTokens ?? tokenizeText(composeText(request, seed));
+    const { toolName: name } = request;
+    if (name === undefined) return { reasoning, tool: undefined, ...applyLimits(tokens, request) };
+    const id = `call_${[0, 1].map((part) => hashText(`${seed}/${part}`).toString(16).padStart(8, '0')).join('')}`;
+    return { reasoning, tool: { id, name }, tokens, finishReason: 'tool_calls' };
   });
 }
 
-function reasoningLine({ lastMessageText, seed }: ModelRequest): string {
-  const words = tokenizeText(lastMessageText).length;
+function reasoningLine({ last, seed }: ModelRequest): string {
+  const words = tokenizeText(last.text).length;
   return `The last message has ${words} ${words === 1 ? 'word' : 'words'}; the seed is ${seed}.`;
 }
 
-function toolChoice(tool: ChosenTool, seed: string): Omit<GeneratedChoice, 'reasoning'> {
-  const id = `call_${[0, 1].map((part) => hashText(`${seed}/${part}`).toString(16).padStart(8, '0')).join('')}`;
-  const toolCall = { id, name: tool.name, argumentTokens: tokenizeText(tool.arguments) };
-  return { tokens: [], toolCall, finishReason: 'tool_calls', stopTokenId: undefined, echoedText: '' };
-}
-
-function applyTokenLimit(
-  all: readonly Token[],
-  request: ModelRequest,
-): Pick<GeneratedChoice, 'tokens' | 'finishReason' | 'stopTokenId'> {
-  const stopped = applyStops(all, request);
-  const isTruncated = request.maxTokens !== undefined && stopped.tokens.length > request.maxTokens;
-  return {
-    tokens: isTruncated ? stopped.tokens.slice(0, request.maxTokens) : stopped.tokens,
-    finishReason: isTruncated ? 'length' : 'stop',
-    stopTokenId: isTruncated ? undefined : stopped.stopId,
-  };
-}
-
-function composeText({ lastMessageText, minTokens, isContinuation }: ModelRequest, seed: string): string {
-  const quoted = [...lastMessageText.replace(/\s+/g, ' ').trim()].slice(0, 60).join('');
+function composeText({ last, minTokens, isContinuation }: ModelRequest, seed: string): string {
+  const quoted = [...last.text.replace(/\s+/g, ' ').trim()].slice(0, 60).join('');
   const opening = isContinuation ? '' : `svc-local, no real model, read: ${quoted}\nIt answers:`;
   const wordCount = Math.max(DEFAULT_LENGTH_WORDS, minTokens - tokenizeText(opening).length);
   const words = Array.from({ length: wordCount }, (_, position) => wordAt(seed, position));
   return `${opening} ${words.join(' ')}.`;
 }
 
-function applyStops(tokens: readonly Token[], request: ModelRequest): { tokens: Token[]; stopId: number | undefined } {
+type LimitedTokens = Pick<GeneratedChoice, 'tokens' | 'finishReason' | 'stopTokenId'>;
+
+function applyLimits(tokens: readonly Token[], request: ModelRequest): LimitedTokens {
+  const stopped = applyStops(tokens, request);
+  if (stopped.tokens.length <= request.maxTokens) return stopped;
+  return { tokens: stopped.tokens.slice(0, request.maxTokens), finishReason: 'length' };
+}
+
+function applyStops(tokens: readonly Token[], request: ModelRequest): LimitedTokens {
   const { stopStrings, stopTokenIds, minTokens, isStopKept } = request;
+  const finishReason = 'stop';
   let text = '';
   // Stops within the first min_tokens tokens are ignored.
   let unstoppableLength = 0;
@@ -86,17 +64,15 @@ function applyStops(tokens: readonly Token[], request: ModelRequest): { tokens: 
       unstoppableLength = text.length;
       continue;
     }
-    if (stopTokenIds.includes(token.id)) return { tokens: tokens.slice(0, isStopKept ? at + 1 : at), stopId: token.id };
-    const found = stopStrings.map((stop) => ({
-      stop,
-      from: text.indexOf(stop, Math.max(0, unstoppableLength - stop.length + 1)),
-    }));
-    const [first] = found.filter(({ from }) => from !== -1).sort((left, right) => left.from - right.from);
-    if (first)
-      return {
-        tokens: tokenizeText(text.slice(0, first.from + (isStopKept ? first.stop.length : 0))),
-        stopId: undefined,
-      };
+    if (stopTokenIds.includes(token.id))
+      return { tokens: tokens.slice(0, isStopKept ? at + 1 : at), finishReason, stopTokenId: token.id };
+    const [first] = stopStrings
+      .map((stop) => ({ stop, from: text.indexOf(stop, Math.max(0, unstoppableLength - stop.length + 1)) }))
+      .filter(({ from }) => from !== -1)
+      .sort((left, right) => left.from - right.from);
+    if (!first) continue;
+    const end = first.from + (isStopKept ? first.stop.length : 0);
+    return { tokens: tokenizeText(text.slice(0, end)), finishReason };
   }
-  return { tokens: [...tokens], stopId: undefined };
+  return { tokens, finishReason };
 }

@@ -1,6 +1,7 @@
+import { Buffer } from 'node:buffer';
 import type { JsonValue } from '../../json/write-json.ts';
 import type { ModelRequest } from './model-request.ts';
-import { createToken, type Token, tokenBytes, tokenLogprob, wordAt } from './tokenizer.ts';
+import { createToken, type Token, tokenLogprob, wordAt } from './tokenizer.ts';
 
 // There are fewer words than alternatives: after these, words are numbered.
 const MAX_UNNUMBERED_WORDS = 5;
@@ -14,13 +15,11 @@ interface RankedToken {
 export function logprobEntries(
   tokens: readonly Token[],
   position: number,
-  { logprobs, hasIdsAsTokens }: ModelRequest,
+  { topLogprobs = 0, hasIdsAsTokens }: ModelRequest,
 ): JsonValue {
   return tokens.map((token, at) => ({
     ...logprobEntry({ token, logprob: tokenLogprob(token, position + at) }, hasIdsAsTokens),
-    top_logprobs: likeliestTokens(token, position + at, logprobs?.top ?? 0).map((one) =>
-      logprobEntry(one, hasIdsAsTokens),
-    ),
+    top_logprobs: likeliestTokens(token, position + at, topLogprobs).map((one) => logprobEntry(one, hasIdsAsTokens)),
   }));
 }
 
@@ -38,7 +37,7 @@ export function promptLogprobEntries(tokens: readonly Token[], count: number): J
 }
 
 function logprobEntry({ token, logprob }: RankedToken, asId: boolean): { [name: string]: JsonValue } {
-  return { token: asId ? `token_id:${token.id}` : token.text, logprob, bytes: tokenBytes(token) };
+  return { token: asId ? `token_id:${token.id}` : token.text, logprob, bytes: [...Buffer.from(token.text)] };
 }
 
 // The generated token is always the likeliest; each alternative has half of the remaining probability.

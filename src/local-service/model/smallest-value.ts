@@ -1,17 +1,33 @@
 import { runInNewContext } from 'node:vm';
-import { Ajv2020 } from 'ajv/dist/2020.js';
+import { Ajv2020, type AnySchemaObject } from 'ajv/dist/2020.js';
 import { compareNumberLiterals } from '../../json/number-literal.ts';
 import { HttpError } from '../http-error.ts';
-import { type SchemaPart, sampleValues } from './sample-values.ts';
+import { initialValue, repairedValues } from './repaired-values.ts';
 
 // Compiling a schema, matching its patterns and following its references can take any time.
 const SEARCH_TIMEOUT_MS = 3000;
 const MAX_SCHEMA_CHARS = 256 * 1024;
+const MAX_VALUE_CHARS = 256 * 1024;
+// Of all values that are tried; checking a value takes more than writing it.
+const MAX_SEARCH_CHARS = 2 * 1024 * 1024;
+const CHECK_CHARS = 128;
+const MAX_PROPERTY_NAMES = 100;
+// A value that is nested more deeply has a schema that requires itself.
+const MAX_DEPTH = 32;
 const DIALECT = 'https://json-schema.org/draft/2020-12/schema';
 const AJV_OPTIONS = { strict: false, logger: false, validateFormats: false, multipleOfPrecision: 9 } as const;
+const SEARCH_OPTIONS = {
+  ...AJV_OPTIONS,
+  meta: false,
+  validateSchema: false,
+  ownProperties: true,
+  verbose: true,
+} as const;
 const dialect = new Ajv2020(AJV_OPTIONS);
 // Compiled here, outside the time limit: ajv cannot be used any more after an interrupted compilation.
 dialect.validateSchema({});
+
+type Schema = boolean | AnySchemaObject;
 
 /**
  * The JSON text of a small value that a JSON Schema (2020-12) allows; formats are not checked. Throws HttpError 400 where
@@ -19,8 +35,11 @@ dialect.validateSchema({});
  */
 export function smallestValue(schemaText: string): string {
   try {
+    if (schemaText.length > MAX_SCHEMA_CHARS) throw new Error(`it has more than ${MAX_SCHEMA_CHARS} characters`);
+    requireExactNumbers(schemaText);
     const schema = parseSchema(schemaText);
-    return runInNewContext('search()', { search: () => searchValue(schema) }, { timeout: SEARCH_TIMEOUT_MS });
+    if (!dialect.validateSchema(schema)) throw new Error(dialect.errorsText(dialect.errors, { dataVar: 'schema' }));
+    return withTimeLimit(() => searchValue(schema));
   } catch (error) {
     // ajv throws for a reference without a target and for an invalid pattern, JavaScript where nesting is too deep.
     const reason = error instanceof Error ? error.message : String(error);
@@ -33,15 +52,10 @@ export function smallestValue(schemaText: string): string {
  * Error for an invalid schema.
  */
 export function createJsonSchemaCheck(schemaText: string): (valueText: string) => string | undefined {
-  const parsed: SchemaPart = JSON.parse(schemaText);
-  if (typeof parsed !== 'boolean' && (typeof parsed !== 'object' || parsed === null)) throw new Error('not an object');
-  const validate = new Ajv2020(AJV_OPTIONS).compile(
-    typeof parsed === 'boolean' ? parsed : { ...parsed, $schema: DIALECT },
-  );
+  const validate = new Ajv2020(AJV_OPTIONS).compile(parseSchema(schemaText));
   return (valueText) => {
-    const check = (): boolean => validate(JSON.parse(valueText)) === true;
     try {
-      const isValid: boolean = runInNewContext('check()', { check }, { timeout: SEARCH_TIMEOUT_MS });
+      const isValid = withTimeLimit(() => validate(JSON.parse(valueText)) === true);
       return isValid ? undefined : dialect.errorsText(validate.errors, { dataVar: '$' });
     } catch (error) {
       return `could not be checked: ${error instanceof Error ? error.message : String(error)}`;
@@ -49,33 +63,16 @@ export function createJsonSchemaCheck(schemaText: string): (valueText: string) =
   };
 }
 
-function parseSchema(schemaText: string): SchemaPart {
-  if (schemaText.length > MAX_SCHEMA_CHARS) throw new Error(`it has more than ${MAX_SCHEMA_CHARS} characters`);
-  requireExactNumbers(schemaText);
-  const parsed: SchemaPart = JSON.parse(schemaText);
-  // Schemas of other drafts are read as 2020-12.
-  const schema = typeof parsed === 'boolean' ? parsed : { ...parsed, $schema: DIALECT };
-  if (!dialect.validateSchema(schema)) throw new Error(dialect.errorsText(dialect.errors, { dataVar: 'schema' }));
-  return schema;
+function withTimeLimit<T>(run: () => T): T {
+  return runInNewContext('run()', { run }, { timeout: SEARCH_TIMEOUT_MS });
 }
 
-function searchValue(schema: SchemaPart): string {
-  const ajv = new Ajv2020({ ...AJV_OPTIONS, meta: false, validateSchema: false, inlineRefs: false }).addSchema(
-    schema,
-    'root',
-  );
-  const pointers = new Map(pointersIn(schema, 'root#'));
-  let conflict: string | undefined;
-  const isValid = (value: unknown, part: SchemaPart): boolean => {
-    const validate = ajv.getSchema(pointers.get(part) ?? '');
-    // It would reject a promise that nobody awaits.
-    if (validate && '$async' in validate) throw new Error('$async is not supported');
-    if (!validate || validate(value) === true) return true;
-    conflict ??= validate.errors?.at(-1)?.keyword;
-    return false;
-  };
-  for (const value of sampleValues(schema, isValid)) if (isValid(value, schema)) return JSON.stringify(value);
-  throw new Error(`no sample matches its ${conflict ?? '$ref'}`);
+// Schemas of other drafts are read as 2020-12.
+function parseSchema(text: string): Schema {
+  const schema: Schema = JSON.parse(text);
+  if (typeof schema === 'boolean') return schema;
+  if (typeof schema !== 'object' || schema === null) throw new Error('not an object');
+  return { ...schema, $schema: DIALECT };
 }
 
 // A double would silently round the bounds of snowflake ids and the like.
@@ -86,12 +83,37 @@ function requireExactNumbers(text: string): void {
   }
 }
 
-/** Every object in a schema with the reference that ajv finds it by. */
-function* pointersIn(value: SchemaPart, pointer: string): Generator<[SchemaPart, string]> {
-  if (typeof value !== 'object' || value === null) return;
-  yield [value, pointer];
-  for (const [key, inner] of Object.entries(value)) {
-    const step = encodeURIComponent(key.replaceAll('~', '~0').replaceAll('/', '~1'));
-    yield* pointersIn(inner, `${pointer}/${step}`);
+// Repairs a first value, one error after the other, until none is left. Where that leads nowhere another repair of an
+// earlier error is tried, the smallest value first.
+function searchValue(schema: Schema): string {
+  const validate = new Ajv2020(SEARCH_OPTIONS).compile(schema);
+  // It would reject a promise that nobody awaits.
+  if ('$async' in validate) throw new Error('$async is not supported');
+  const names = [...new Set(propertyNames(schema))].slice(0, MAX_PROPERTY_NAMES);
+  const untried = [JSON.stringify(initialValue(schema))];
+  const found = new Set(untried);
+  let remainingChars = MAX_SEARCH_CHARS;
+  let conflict: string | undefined;
+  for (let text = untried.pop(); text !== undefined; text = untried.pop()) {
+    const value: unknown = JSON.parse(text);
+    if (validate(value)) return text;
+    const errors = (validate.errors ?? []).filter(({ instancePath }) => instancePath.split('/').length <= MAX_DEPTH);
+    const keyword = errors.at(-1)?.keyword ?? '$ref';
+    const repaired = errors
+      .flatMap((error) => repairedValues(value, error, names).map((one) => JSON.stringify(one)))
+      .filter((one) => one.length <= MAX_VALUE_CHARS && !found.has(one) && found.add(one));
+    if (repaired.length === 0) conflict ??= keyword;
+    untried.push(...repaired.reverse().sort((left, right) => right.length - left.length));
+    remainingChars -= repaired.reduce((sum, { length }) => sum + length, CHECK_CHARS);
+    if (remainingChars < 0) throw new Error(`too many values do not match its ${keyword}`);
+  }
+  throw new Error(`no sample matches its ${conflict}`);
+}
+
+function* propertyNames(schema: unknown): Generator<string> {
+  if (typeof schema !== 'object' || schema === null) return;
+  for (const [key, inner] of Object.entries(schema)) {
+    if (key === 'properties' && typeof inner === 'object' && inner !== null) yield* Object.keys(inner);
+    yield* propertyNames(inner);
   }
 }

@@ -1,5 +1,3 @@
-import { Buffer } from 'node:buffer';
-
 /** A token of the built-in model: a word with the space before it. */
 export interface Token {
   readonly text: string;
@@ -27,11 +25,6 @@ export function createToken(text: string): Token {
 /** A log probability of the likeliest token at a position: invented, above one half, and always the same. */
 export function tokenLogprob({ text }: Token, position: number): number {
   return -(1 + (hashText(`${position}:${text}`) % 600)) / 1000;
-}
-
-/** The bytes of a token as numbers. */
-export function tokenBytes({ text }: Token): number[] {
-  return [...Buffer.from(text)];
 }
 
 /** The word at a position of the text for a seed. */
