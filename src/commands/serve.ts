@@ -11,12 +11,16 @@ import { routeTo } from '../config/route.ts';
 import { Failure, usageFailure } from '../errors.ts';
 import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag } from '../flag.ts';
 import { isLoopbackUrl } from '../http/proxy.ts';
-import type { Transport } from '../http/transport.ts';
 import { parseFaultRule } from '../local-service/fault-rule.ts';
 import { type FaultClock, withFaults } from '../local-service/inject-faults.ts';
 import { defaultListenTimeouts, listenOnLoopback } from '../local-service/listen.ts';
 import { openBrowser } from '../local-service/open-browser.ts';
-import { databaseFileIn, type LocalServiceOptions, openLocalService } from '../local-service/open-local-service.ts';
+import {
+  databaseFileIn,
+  type LocalService,
+  type LocalServiceOptions,
+  openLocalService,
+} from '../local-service/open-local-service.ts';
 import { openHarRecorder } from '../local-service/record-har.ts';
 import { openHarReplay } from '../local-service/replay-har.ts';
 import { type RequestLogFormat, requestLogLine, withRequestSummaries } from '../local-service/request-summary.ts';
@@ -63,7 +67,7 @@ export const runServe: RunCommand = async ({ flags }, context) => {
   const timeouts = { ...defaultListenTimeouts, closeMs: drainMs };
   // Once for requests in flight, and once for clients that are slow to read the end of a stream.
   extendShutdown(2 * drainMs);
-  const listener = await listenOnLoopback(service.send, options.port, runtime.after, timeouts);
+  const listener = await listenOnLoopback(service, options.port, runtime.after, timeouts);
   const facts = {
     url: listener.url,
     pid: runtime.pid,
@@ -88,12 +92,16 @@ function faultsOf(flags: FlagValues, clock: FaultClock): LocalServiceOptions['fa
 }
 
 // The service, a recording of another, or the service while it is recorded.
-async function openServeService(flags: FlagValues, options: LocalServiceOptions, runtime: Runtime): Promise<Transport> {
+async function openServeService(
+  flags: FlagValues,
+  options: LocalServiceOptions,
+  runtime: Runtime,
+): Promise<LocalService> {
   const [replayFile, recordFile] = [getStringFlag(flags, 'replay'), getStringFlag(flags, 'record')];
   if (replayFile !== undefined) {
     const { send, requireAllRecorded } = await openHarReplay(resolve(runtime.cwd, replayFile), options.credentials);
-    const withLog = withRequestSummaries(() => (summary) => options.onRequestEnd?.(summary), runtime.elapsed);
-    return { send: withLog(send), close: async () => requireAllRecorded() };
+    const observe = withRequestSummaries(() => (summary) => options.onRequestEnd?.(summary), runtime.elapsed);
+    return { send: observe(send), observe, close: async () => requireAllRecorded() };
   }
   const paths = new Set<string>(['/v1/models', ...allOperations.map(({ path }) => path)]);
   const { password, token } = options.credentials ?? {};
@@ -104,7 +112,8 @@ async function openServeService(flags: FlagValues, options: LocalServiceOptions,
       : await openHarRecorder(resolve(runtime.cwd, recordFile), (path) => paths.has(path), secrets, runtime);
   const service = await openLocalService(options, runtime);
   if (!recorder) return service;
-  return { send: recorder.record(service.send), close: () => service.close().finally(recorder.close) };
+  const close = (): Promise<void> => service.close().finally(recorder.close);
+  return { ...service, send: recorder.record(service.send), close };
 }
 
 interface ServeOptions {

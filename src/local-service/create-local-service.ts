@@ -1,5 +1,5 @@
 import { uuidV7 } from '../fields/uuid.ts';
-import { getHeader, type Request, type Response, type Send } from '../http/message.ts';
+import { getHeader, type Middleware, type Request, type Response, type Send } from '../http/message.ts';
 import { typedOperations } from '../operations/all-operations.ts';
 import { type AcceptedCredentials, authenticateRequest } from './authenticate-request.ts';
 import { HttpError, httpErrorResponse, toHttpError } from './http-error.ts';
@@ -18,12 +18,21 @@ import { withStoredChats } from './stored-chats.ts';
 /** The user of requests where the service asks for no credentials. */
 const anonymousUser = 'local';
 
+/** A service, and what counts and logs its requests; `observe` does so for requests that `send` does not get. */
+export interface ObservedService {
+  readonly send: Send;
+  readonly observe: Middleware;
+}
+
 /**
  * The local service as a Send: all operations of the interface on a store. It checks credentials, if there are any,
  * validates bodies as the command line does, and behaves as docs/servers.md says where the interface is silent. A
  * request that is aborted before it was applied is not applied.
  */
-export function createLocalService(context: ServiceContext, credentials: AcceptedCredentials | undefined): Send {
+export function createLocalService(
+  context: ServiceContext,
+  credentials: AcceptedCredentials | undefined,
+): ObservedService {
   const metrics = createRequestMetrics(servicePaths);
   const routes = createRoutes(context, metrics);
   const respond: Send = async (request) => {
@@ -42,13 +51,14 @@ export function createLocalService(context: ServiceContext, credentials: Accepte
     const response = await respondOrFail(request);
     return { ...response, headers: [...response.headers, ['X-Request-Id', id]] };
   };
-  return withRequestSummaries(() => {
+  const observe = withRequestSummaries(() => {
     metrics.begin();
     return (summary) => {
       metrics.end(summary);
       context.onRequestEnd?.(summary);
     };
-  }, context.elapsed)(send);
+  }, context.elapsed);
+  return { send: observe(send), observe };
 }
 
 const statusPaths = { models: '/v1/models', health: '/healthz', metrics: '/metrics' } as const;

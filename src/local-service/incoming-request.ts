@@ -1,7 +1,8 @@
 import { Buffer } from 'node:buffer';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { getHeader, type Headers, type Request } from '../http/message.ts';
+import { getHeader, type Headers, type Request, type Response } from '../http/message.ts';
 import { isLoopbackUrl } from '../http/proxy.ts';
+import { jsonResponse } from './responses.ts';
 
 // Below it reading a body piece by piece would take longer than the rest of the request.
 const MAX_WHOLE_BODY_BYTES = 16 * 1024;
@@ -51,15 +52,12 @@ function readWholeBody(request: IncomingMessage): Promise<Uint8Array> {
   });
 }
 
-/** Why a request that another machine or a web page may have sent is refused; undefined where it is not. */
-export function forbiddenReason({
-  url,
-  headers,
-}: Request): { readonly status: 400 | 403; readonly detail: string } | undefined {
+/** The response to a request that another machine or a web page may have sent; undefined for all others. */
+export function refuseForeignRequest({ url, headers }: Request): Response | undefined {
   if (headers.filter(([name]) => name.toLowerCase() === 'host').length > 1)
-    return { status: 400, detail: 'the request has more than one Host header' };
+    return jsonResponse(400, { detail: 'the request has more than one Host header' });
   const detail = foreignSource(url, headers);
-  return detail === undefined ? undefined : { status: 403, detail };
+  return detail === undefined ? undefined : jsonResponse(403, { detail });
 }
 
 function foreignSource(url: string, headers: Headers): string | undefined {

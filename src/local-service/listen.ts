@@ -1,9 +1,9 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { Failure } from '../errors.ts';
 import { errorCode } from '../files/file-errors.ts';
-import type { Send } from '../http/message.ts';
 import type { StartTimer } from '../http/time-limits.ts';
-import { expectsContinue, forbiddenReason, type OnShutdown, receiveRequest } from './incoming-request.ts';
+import type { ObservedService } from './create-local-service.ts';
+import { expectsContinue, type OnShutdown, receiveRequest, refuseForeignRequest } from './incoming-request.ts';
 import { ConnectionResetError } from './inject-faults.ts';
 import { serviceLimits } from './limits.ts';
 import { writeResponse } from './outgoing-response.ts';
@@ -42,10 +42,11 @@ const MIN_LAST_WRITES_MS = 250;
 
 /**
  * Binds a service to a port of 127.0.0.1; 0 takes a free one. Requests for another host or from another origin are
- * refused, because any web page can send to loopback. Throws Failure `local` where the port is taken.
+ * refused, because any web page can send to loopback; the service only observes them. Throws Failure
+ * `local` where the port is taken.
  */
 export async function listenOnLoopback(
-  send: Send,
+  service: ObservedService,
   port: number,
   after: StartTimer,
   timeouts = defaultListenTimeouts,
@@ -71,7 +72,7 @@ export async function listenOnLoopback(
       inFlight.delete(response);
       stopWatching();
     });
-    handleConnection(send, request, response, onShutdown).catch((error) => {
+    handleConnection(service, request, response, onShutdown).catch((error) => {
       if (error instanceof ConnectionResetError) request.socket.resetAndDestroy();
       else if (!response.writableEnded) response.destroy();
     });
@@ -114,7 +115,7 @@ async function bindPort(server: Server, port: number): Promise<void> {
 }
 
 async function handleConnection(
-  send: Send,
+  { send, observe }: ObservedService,
   request: IncomingMessage,
   response: ServerResponse,
   onShutdown: OnShutdown,
@@ -124,9 +125,9 @@ async function handleConnection(
     const invalid = jsonResponse(400, { detail: 'the request target is not a valid URL' });
     return writeResponse(invalid, request, response, onShutdown);
   }
-  const forbidden = forbiddenReason(received);
-  const answer = forbidden ? jsonResponse(forbidden.status, { detail: forbidden.detail }) : await send(received);
-  await writeResponse(answer, request, response, onShutdown);
+  const refusal = refuseForeignRequest(received);
+  const respond = refusal ? observe(async () => refusal) : send;
+  await writeResponse(await respond(received), request, response, onShutdown);
 }
 
 /**

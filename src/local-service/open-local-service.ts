@@ -7,7 +7,7 @@ import type { Send } from '../http/message.ts';
 import type { Transport } from '../http/transport.ts';
 import type { Runtime } from '../runtime.ts';
 import type { AcceptedCredentials } from './authenticate-request.ts';
-import { createLocalService } from './create-local-service.ts';
+import { createLocalService, type ObservedService } from './create-local-service.ts';
 import type { ServiceContext } from './service-context.ts';
 import { createEmbeddedStore } from './store/embedded-store.ts';
 import { openStore } from './store/open-store.ts';
@@ -50,6 +50,11 @@ export function databaseFileIn(directory: string): string {
   return join(directory, 'svc.db');
 }
 
+/** The local service on its database. */
+export interface LocalService extends ObservedService {
+  readonly close: () => Promise<void>;
+}
+
 /** Opens the local service on its database; its `send` is called like the network. */
 export async function openLocalService(
   {
@@ -63,13 +68,13 @@ export async function openLocalService(
     postgres,
   }: LocalServiceOptions,
   { now, randomBytes, elapsed = now }: ServiceRuntime,
-): Promise<Transport> {
+): Promise<LocalService> {
   const store = postgres ? await openPostgres(postgres) : await openEmbedded(databaseFile, trust, now());
   const context = {
     ...{ store, maxBodyBytes, now, randomBytes, elapsed, onRequestEnd, faults, upstream },
     directory: dirname(databaseFile),
   };
-  return { send: createLocalService(context, credentials), close: store.close };
+  return { ...createLocalService(context, credentials), close: store.close };
 }
 
 async function openEmbedded(path: string, trust: TrustOptions | undefined, now: number): Promise<ServiceStore> {

@@ -51,6 +51,19 @@ describe('svc serve in operation', () => {
     expect(stderr).not.toContain('secret');
   });
 
+  it.each([
+    ['the service', () => []],
+    ['a recording', () => ['--record', join(folder(), 'x.har')]],
+  ])('logs and counts requests that %s refuses for their origin', async (_, flags) => {
+    const { url, child } = await serve(['--no-auth', '--log', 'json', ...flags()]);
+    const output = finished(child);
+    const foreign = { method: 'POST', headers: { Origin: 'http://evil.example' } };
+    expect((await fetch(`${url}/call/start`, foreign)).status).toBe(403);
+    expect(await (await fetch(`${url}/metrics`)).text()).toContain('method="POST",path="/call/start",status="403"} 1');
+    child.kill('SIGTERM');
+    expect((await output).stderr).toContain('"path":"/call/start","status":403,');
+  });
+
   it('gives a response of --fault an id', async () => {
     const { url } = await serve(['--no-auth', '--fault', 'status=503']);
     const response = await post(`${url}/call/start`, '{}');

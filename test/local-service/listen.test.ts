@@ -5,7 +5,11 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Send } from '../../src/http/message.ts';
 import { bodyChunks } from '../../src/http/request-progress.ts';
 import { listenOnLoopback, type ServiceListener } from '../../src/local-service/listen.ts';
-import { openLocalService } from '../../src/local-service/open-local-service.ts';
+import {
+  type LocalService,
+  type LocalServiceOptions,
+  openLocalService,
+} from '../../src/local-service/open-local-service.ts';
 import { textResponse } from '../../src/local-service/responses.ts';
 import { rawClient } from '../support/raw-client.ts';
 import { folder } from '../support/svc.ts';
@@ -22,19 +26,20 @@ async function listening(
   more: Partial<typeof patience> = {},
   send?: Send,
 ): Promise<ServiceListener & { port: string }> {
-  const listener = await listenOnLoopback(send ?? (await service()), 0, after, { ...patience, ...more });
+  const served = send ? { send, observe: (next: Send) => next } : await service();
+  const listener = await listenOnLoopback(served, 0, after, { ...patience, ...more });
   onTestFinished(() => listener.close());
   return { ...listener, port: new URL(listener.url).port };
 }
 
 // Not one that records what it is sent, because that would read every body.
-async function service(): Promise<Send> {
-  const { send, close } = await openLocalService(
-    { databaseFile: join(folder(), 'svc.db') },
+async function service(onRequestEnd?: LocalServiceOptions['onRequestEnd']): Promise<LocalService> {
+  const opened = await openLocalService(
+    { databaseFile: join(folder(), 'svc.db'), onRequestEnd },
     { now: Date.now, randomBytes },
   );
-  onTestFinished(close);
-  return send;
+  onTestFinished(opened.close);
+  return opened;
 }
 
 const question = '{"messages":[{"role":"user","content":"x"}]}';
@@ -344,7 +349,10 @@ describe('closing', () => {
       const isEnding = milliseconds < closeMs || (milliseconds === closeMs && waits++ === 0);
       return isEnding ? after(0, action) : () => {};
     };
-    const listener = await listenOnLoopback(flood, 0, ownAfter, { ...patience, closeMs });
+    const listener = await listenOnLoopback({ send: flood, observe: (next) => next }, 0, ownAfter, {
+      ...patience,
+      closeMs,
+    });
     const client = await rawClient(new URL(listener.url).port, request(question));
     await client.until(/data: x/);
     client.socket.pause();

@@ -51,7 +51,7 @@ describe('the trajectories of a job', () => {
     const { counted } = await database();
     const store = createEmbeddedStore(counted);
     const clock = { now: () => now, elapsed: () => 0, randomBytes: (count: number) => randomBytes(count) };
-    const send = createLocalService(
+    const { send } = createLocalService(
       { ...clock, store, directory: folder(), maxBodyBytes: 1e6, upstream: undefined },
       undefined,
     );
