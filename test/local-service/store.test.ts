@@ -37,6 +37,29 @@ it('a FIFO is not opened as data, and keeps its mode', async () => {
 const ours = `pragma application_id = ${APPLICATION_ID}`;
 
 describe('the database', () => {
+  it.each([
+    [30_000, 1],
+    [1000, 0],
+  ])('with %i calls of an earlier version is converted after %i announcements', async (calls, count) => {
+    const path = made(
+      ...schemaVersions.slice(0, -1).flat(),
+      ...[ours, `pragma user_version = ${schemaVersions.length - 1}`],
+      `with recursive n (i) as (select 1 union all select i + 1 from n where i < ${calls})
+       insert into calls select 'a/b', printf('%08d', i), 't', '{}', i from n`,
+    );
+    const warnings: [text: string, version: unknown][] = [];
+    const warn = async (text: string): Promise<void> => {
+      const database = new Database(path);
+      warnings.push([text, database.prepare('pragma user_version').get()]);
+      database.close();
+    };
+    const store = await openStore(path, { userId: undefined, warn });
+    onTestFinished(store.close);
+    expect(store.first('select count(*) as calls from calls')).toMatchObject({ calls });
+    const announced = expect.stringMatching(`^converting ${path} .*${calls} calls.*a minute$`);
+    expect(warnings).toMatchObject(Array(count).fill([announced, { user_version: schemaVersions.length - 1 }]));
+  });
+
   it.each<[string, () => string]>([
     ['where there is none', () => join(folder(), 'deep', 'x.db')],
     ['in an empty file', () => made()],

@@ -1,12 +1,23 @@
 import { Failure } from '../../errors.ts';
+import type { TrustOptions } from '../../files/trusted-file.ts';
 import type { Store } from './open-store.ts';
+
+// Fewer are converted in about a second.
+const MAX_UNANNOUNCED_ROWS = 20_000;
 
 /**
  * Makes the tables of an empty database, or the latest ones out of those that an earlier svc made, with all that is in
- * them. Throws Failure `local` for a database that is not ours or that a later svc made, and leaves it as it is.
+ * them; `warn` announces that where it may take long. Throws Failure `local` for a database that is not ours or that a
+ * later svc made, and leaves it as it is.
  */
-export function migrateSchema(store: Store, path: string): void {
-  if (schemaVersion(store, path) === schemaVersions.length) return;
+export async function migrateSchema(store: Store, path: string, warn?: TrustOptions['warn']): Promise<void> {
+  const version = schemaVersion(store, path);
+  if (version === schemaVersions.length) return;
+  const rows = version === 0 ? 0 : countRows(store);
+  if (rows > MAX_UNANNOUNCED_ROWS)
+    await warn?.(
+      `converting ${path} to the format of this svc (${rows} calls and feedback records); this can take a minute`,
+    );
   store.transaction(() => {
     // Another process may have made them in the meantime.
     for (const statement of schemaVersions.slice(schemaVersion(store, path)).flat()) store.run(statement);
@@ -29,6 +40,10 @@ function schemaVersion(store: Store, path: string): number {
   if (typeof version === 'number' && version > 0 && version <= schemaVersions.length) return version;
   const known = `its tables have version ${version}, and this svc knows ${schemaVersions.length}`;
   throw new Failure('local', `the data in ${path} is of another svc: ${known}`, { hint: `update svc, or ${hint}` });
+}
+
+function countRows(store: Store): number {
+  return Number(store.first('select (select count(*) from calls) + (select count(*) from feedback) as rows')?.rows);
 }
 
 /** What SQLite keeps in a database for telling whose it is: `svc` and a zero byte. */

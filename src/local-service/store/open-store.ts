@@ -40,7 +40,7 @@ const CHECKPOINT_BYTES = 16 * 1024 * 1024;
 /**
  * Opens the database in a file, creating it (0600, in a 0700 directory) where it does not exist. Throws Failure `local`
  * where it cannot be opened, is corrupt or is not a database of svc; then nothing in it has changed. With `trust`,
- * throws Failure `guard` for the file of another user.
+ * throws Failure `guard` for the file of another user, and warns before a conversion that takes long.
  */
 export async function openStore(path: string, trust?: TrustOptions): Promise<Store> {
   try {
@@ -48,7 +48,7 @@ export async function openStore(path: string, trust?: TrustOptions): Promise<Sto
     if (trust) await requireTrustedFile(path, trust);
     const isChecked = (await createDatabaseFile(path)) <= serviceLimits.checkedDatabaseBytes;
     requireFileDescriptors(LIBRARY_FILE_DESCRIPTORS);
-    return prepareStore(new Database(path, { timeout: BUSY_TIMEOUT_MS }), path, isChecked);
+    return await prepareStore(new Database(path, { timeout: BUSY_TIMEOUT_MS }), path, isChecked, trust?.warn);
   } catch (error) {
     if (error instanceof Failure) throw error;
     throw fileFailure(`open the data in ${path}`, error);
@@ -79,13 +79,18 @@ async function createDatabaseFile(path: string): Promise<number> {
   return found.size;
 }
 
-function prepareStore(database: Database.Database, path: string, isChecked: boolean): Store {
+async function prepareStore(
+  database: Database.Database,
+  path: string,
+  isChecked: boolean,
+  warn: TrustOptions['warn'] | undefined,
+): Promise<Store> {
   const store = createStore(database, path);
   try {
     // Checkpoints are ours (docs/decisions/0032): automatic ones can lose commits of other processes in this SQLite.
     // No foreign keys: the trajectories of a job are stored before its row (trajectory-rows.ts).
     database.exec('pragma wal_autocheckpoint = 0; pragma synchronous = full; pragma foreign_keys = off');
-    migrateSchema(store, path);
+    await migrateSchema(store, path, warn);
     if (isChecked) requireIntegrity(store, path);
     enableWriteAheadLog(database);
     return store;
