@@ -34,32 +34,31 @@ export interface Flag {
   readonly conflicts?: readonly string[];
 }
 
-type MoreOfFlag = Omit<Partial<Flag>, 'name' | 'takes' | 'value' | 'group' | 'summary'>;
+/** What a flag has besides its form and its group. */
+type FlagDetails = Omit<Partial<Flag>, 'name' | 'short' | 'takes' | 'value' | 'group'> & Pick<Flag, 'summary'>;
 
-/** A flag without a value: on when given. */
-export function switchFlag(name: string, group: string, summary: string, more: MoreOfFlag = {}): Flag {
-  return { name, takes: 'switch', group, summary, ...more };
+/**
+ * The flags of one heading of help, by their forms in help: `-y, --yes`, `--no-parent`, `--data <file>`,
+ * `--spool[=<only>]`, and `--env <name>...` for a repeatable one. Each has a summary, or more details.
+ */
+export function flagGroup(group: string, flags: { readonly [form: string]: string | FlagDetails }): Flag[] {
+  return Object.entries(flags).map(([form, details]) => ({
+    ...parseFlagForm(form),
+    group,
+    ...(typeof details === 'string' ? { summary: details } : details),
+  }));
 }
 
-/** A flag that turns off what its name says: `parent` is `--no-parent`. */
-export function offFlag(name: string, group: string, summary: string, more: MoreOfFlag = {}): Flag {
-  return { name, takes: 'off', group, summary, ...more };
-}
-
-/** A flag with a value; of several, the last one counts. */
-export function valueFlag(name: string, value: string, group: string, summary: string, more: MoreOfFlag = {}): Flag {
-  return { name, takes: 'value', value, group, summary, ...more };
-}
-
-/** A flag that can be given several times, each with a value. */
-export function repeatableFlag(
-  name: string,
-  value: string,
-  group: string,
-  summary: string,
-  more: MoreOfFlag = {},
-): Flag {
-  return { name, takes: 'values', value, group, summary, ...more };
+function parseFlagForm(form: string): Pick<Flag, 'name' | 'short' | 'takes' | 'value'> {
+  const [, short, off, name = '', optional, value, more] =
+    /^(?:-(\w), )?--(no-)?([\w-]+)(?:(\[=)| )?(?:(<.+>)\]?)?(\.\.\.)?$/.exec(form) ?? [];
+  return {
+    name,
+    ...(short ? { short } : {}),
+    ...(value
+      ? { takes: optional ? 'optional' : more ? 'values' : 'value', value }
+      : { takes: off ? 'off' : 'switch' }),
+  };
 }
 
 /** The flags given: true or false for switches and booleans, a string for values, an array for repeatable flags. */

@@ -1,9 +1,7 @@
 import type { CommandDefinition } from '../command.ts';
 import { type Setting, settingFlag, settings } from '../config/settings.ts';
-import { type Flag, offFlag, switchFlag, valueFlag } from '../flag.ts';
+import { type Flag, flagGroup } from '../flag.ts';
 import { baseUrlFlags, profileFlag, reportFlags, reportFlagsExcept, resultFlags } from './shared-flags.ts';
-
-const yesFlag: Flag = switchFlag('yes', 'Common', 'Do not ask for confirmation', { short: 'y' });
 
 const selectedProfileFlag: Flag = {
   ...profileFlag,
@@ -31,12 +29,14 @@ export const accountCommands: readonly CommandDefinition[] = [
       selectedProfileFlag,
       ...baseUrlFlags(['trace', 'chat', 'train']),
       { ...settingFlag('username'), group: 'Common' },
-      switchFlag('password-stdin', 'Common', 'Read the password from stdin'),
-      valueFlag('password-file', '<file>', 'Common', 'Read the password from a file'),
-      switchFlag('token-stdin', 'Common', 'Read the token for chat and training from stdin'),
-      valueFlag('token-file', '<file>', 'Common', 'Read the token from a file'),
-      switchFlag('keychain', 'Common', "Store the secrets in the operating system's keychain, if available"),
-      offFlag('verify', 'Common', 'Store the credentials without verifying them'),
+      ...flagGroup('Common', {
+        '--password-stdin': 'Read the password from stdin',
+        '--password-file <file>': 'Read the password from a file',
+        '--token-stdin': 'Read the token for chat and training from stdin',
+        '--token-file <file>': 'Read the token from a file',
+        '--keychain': "Store the secrets in the operating system's keychain, if available",
+        '--no-verify': 'Store the credentials without verifying them',
+      }),
       settingFlag('project_id'),
       ...reportFlags,
     ],
@@ -112,7 +112,10 @@ export const accountCommands: readonly CommandDefinition[] = [
     words: ['profile', 'remove'],
     summary: 'Remove a profile and its credentials',
     argument: { name: 'name', summary: 'The profile', isRequired: true, completes: 'profiles' },
-    flags: () => [yesFlag, ...reportFlagsExcept('verbose')],
+    flags: () => [
+      ...flagGroup('Common', { '-y, --yes': 'Do not ask for confirmation' }),
+      ...reportFlagsExcept('verbose'),
+    ],
     examples: [{ why: 'Without a prompt', args: 'profile remove staging --yes' }],
     load: async () => (await import('../commands/profile/remove.ts')).runProfileRemove,
   },

@@ -1,9 +1,6 @@
 import type { CommandDefinition } from '../command.ts';
-import { offFlag, repeatableFlag, switchFlag, valueFlag } from '../flag.ts';
+import { flagGroup } from '../flag.ts';
 import { reportFlags, resultFlags, serviceFlags } from './shared-flags.ts';
-
-const CALL_GROUP = 'Call';
-const COMMON_GROUP = 'Common';
 
 /** The commands around traced calls. */
 export const callCommands: readonly CommandDefinition[] = [
@@ -19,53 +16,33 @@ export const callCommands: readonly CommandDefinition[] = [
       isRepeatable: true,
     },
     flags: () => [
-      valueFlag(
-        'project-id',
-        '<entity/project>',
-        COMMON_GROUP,
-        'Project of the call (default: that of the environment or profile)',
-        { completes: 'projects' },
-      ),
-      valueFlag('op-name', '<name>', COMMON_GROUP, 'Name of the operation (default: the name of the command)'),
-      switchFlag(
-        'require',
-        COMMON_GROUP,
-        'Record the call first, and run the command only if the service confirmed it',
-      ),
-      valueFlag(
-        'grace',
-        '<time>',
-        COMMON_GROUP,
-        'How long to wait for the service after the command ended (default: 5s)',
-      ),
-      valueFlag(
-        'inputs',
-        '<none|name|argv>',
-        CALL_GROUP,
-        'What to record of the command line (default: argv, with secrets redacted)',
-        { choices: ['none', 'name', 'argv'] },
-      ),
-      repeatableFlag('env', '<name>', CALL_GROUP, 'Record this environment variable; repeatable'),
-      offFlag('parent', CALL_GROUP, 'Start a new trace, even if TRACEPARENT names a parent'),
-      switchFlag('exact', CALL_GROUP, 'Record no attributes and no parent'),
-      valueFlag('log-file', '<file>', CALL_GROUP, 'Append a JSON line with ids, times and exit code'),
-      {
-        name: 'exit-feedback',
-        takes: 'optional',
-        value: '<type>',
-        group: CALL_GROUP,
-        summary: 'Send exit code and duration as feedback on the call (default type: exit)',
-      },
-      {
-        name: 'spool',
-        takes: 'optional',
-        value: '<only>',
-        choices: ['only'],
-        group: CALL_GROUP,
-        summary: 'Keep the record on disk until it is confirmed; with =only, send it later with svc call flush',
-      },
-      switchFlag('replace', CALL_GROUP, 'Send the record, then become the command (Node 22.15 or later)', {
-        conflicts: ['log-file', 'exit-feedback'],
+      ...flagGroup('Common', {
+        '--project-id <entity/project>': {
+          summary: 'Project of the call (default: that of the environment or profile)',
+          completes: 'projects',
+        },
+        '--op-name <name>': 'Name of the operation (default: the name of the command)',
+        '--require': 'Record the call first, and run the command only if the service confirmed it',
+        '--grace <time>': 'How long to wait for the service after the command ended (default: 5s)',
+      }),
+      ...flagGroup('Call', {
+        '--inputs <none|name|argv>': {
+          summary: 'What to record of the command line (default: argv, with secrets redacted)',
+          choices: ['none', 'name', 'argv'],
+        },
+        '--env <name>...': 'Record this environment variable; repeatable',
+        '--no-parent': 'Start a new trace, even if TRACEPARENT names a parent',
+        '--exact': 'Record no attributes and no parent',
+        '--log-file <file>': 'Append a JSON line with ids, times and exit code',
+        '--exit-feedback[=<type>]': 'Send exit code and duration as feedback on the call (default type: exit)',
+        '--spool[=<only>]': {
+          summary: 'Keep the record on disk until it is confirmed; with =only, send it later with svc call flush',
+          choices: ['only'],
+        },
+        '--replace': {
+          summary: 'Send the record, then become the command (Node 22.15 or later)',
+          conflicts: ['log-file', 'exit-feedback'],
+        },
       }),
       ...serviceFlags('trace'),
       ...reportFlags,

@@ -1,5 +1,5 @@
 import type { CommandDefinition } from '../command.ts';
-import { valueFlag } from '../flag.ts';
+import { flagGroup } from '../flag.ts';
 import { reportFlagsExcept, resultFlags } from './shared-flags.ts';
 
 /** The commands about the history of requests. */
@@ -10,7 +10,7 @@ export const logCommands: readonly CommandDefinition[] = [
     about:
       'Lists time, command, HTTP status, exit code, tokens, duration and ids of each request, newest last. SVC_HISTORY=1 or svc profile set <name> --history on turns the history on; bodies instead of on also keeps the bodies of requests and responses. Batch lines are recorded in their output files instead.',
     flags: () => [
-      valueFlag('limit', '<n>', 'Common', 'Show only the newest n requests'),
+      ...flagGroup('Common', { '--limit <n>': 'Show only the newest n requests' }),
       ...resultFlags('rows'),
       ...reportFlagsExcept('verbose'),
     ],

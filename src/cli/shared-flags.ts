@@ -1,20 +1,21 @@
 import { batchFlags } from '../batch/batch-flags.ts';
 import { type SettingName, settingFlag } from '../config/settings.ts';
-import { type Flag, offFlag, repeatableFlag, switchFlag, valueFlag } from '../flag.ts';
+import { type Flag, flagGroup } from '../flag.ts';
 import type { Operation } from '../operations/operation.ts';
 import { type ResultKind, resultKinds, schemaViewNames } from '../results/output-format.ts';
 
-const BODY_GROUP = 'Body';
-const SERVICE_GROUP = 'Service';
-const OUTPUT_GROUP = 'Output';
-
 /** Flags that every command takes: how much it reports, and in which format. */
 export const reportFlags: readonly Flag[] = [
-  switchFlag('verbose', OUTPUT_GROUP, 'Show requests and responses; secrets are redacted', { short: 'v' }),
-  switchFlag('quiet', OUTPUT_GROUP, 'Print errors only', { short: 'q' }),
+  ...flagGroup('Output', {
+    '-v, --verbose': 'Show requests and responses; secrets are redacted',
+    '-q, --quiet': 'Print errors only',
+  }),
   settingFlag('error_format'),
-  valueFlag('color', '<when>', OUTPUT_GROUP, 'Color: auto, always or never (default: auto)', {
-    choices: ['auto', 'always', 'never'],
+  ...flagGroup('Output', {
+    '--color <when>': {
+      summary: 'Color: auto, always or never (default: auto)',
+      choices: ['auto', 'always', 'never'],
+    },
   }),
 ];
 
@@ -27,11 +28,11 @@ export function reportFlagsExcept(...hidden: readonly ('verbose' | 'quiet')[]): 
 /** The flags that select the format of a result, among those that its kind has. */
 export function resultFlags(kind: ResultKind): Flag[] {
   const { formats } = resultKinds[kind];
-  return [
-    valueFlag('format', '<format>', OUTPUT_GROUP, `Format of the result: ${formats.join(', ')}`, { choices: formats }),
-    switchFlag('json', OUTPUT_GROUP, 'Same as --format json'),
-    valueFlag('jq', '<filter>', OUTPUT_GROUP, 'Filter the JSON with jq; strings print raw'),
-  ];
+  return flagGroup('Output', {
+    '--format <format>': { summary: `Format of the result: ${formats.join(', ')}`, choices: formats },
+    '--json': 'Same as --format json',
+    '--jq <filter>': 'Filter the JSON with jq; strings print raw',
+  });
 }
 
 /** Selects the profile. */
@@ -47,50 +48,46 @@ export function baseUrlFlags(hosts: readonly Operation['host'][]): Flag[] {
 export const certificateFlags: readonly Flag[] = (['cacert', 'cert', 'key'] as const).map(settingFlag);
 
 /** Selects the embedded service. */
-export const localFlag: Flag = switchFlag(
-  'local',
-  SERVICE_GROUP,
-  'Use the embedded service; needs no network and no credentials',
-);
+export const localFlags: readonly Flag[] = flagGroup('Service', {
+  '--local': 'Use the embedded service; needs no network and no credentials',
+});
 
-// How to read files that may be larger than memory.
-const streamFlags: readonly Flag[] = [
-  valueFlag(
-    'group-by',
-    '<path>',
-    BODY_GROUP,
-    'Field that groups the trajectories of files with one per line, such as metadata.task',
-  ),
-  offFlag(
-    'spool',
-    BODY_GROUP,
-    'Send stdin and compressed input without a copy on disk; svc sends the end only after all checks pass',
-  ),
-  switchFlag('allow-duplicate', SERVICE_GROUP, 'Send the job even if the same one was already sent from here'),
-];
-
-const traceFlags: readonly Flag[] = [
-  offFlag('parent', BODY_GROUP, 'Ignore the parent call that TRACEPARENT names'),
-  switchFlag('export', OUTPUT_GROUP, 'Print export lines for eval, so that child processes continue the trace', {
-    conflicts: ['json', 'format', 'jq', 'batch', 'dry-run', 'curl'],
+const trainFlags: readonly Flag[] = [
+  ...flagGroup('Body', {
+    '--group-by <path>': 'Field that groups the trajectories of files with one per line, such as metadata.task',
+    '--no-spool':
+      'Send stdin and compressed input without a copy on disk; svc sends the end only after all checks pass',
+  }),
+  ...flagGroup('Service', {
+    '--allow-duplicate': 'Send the job even if the same one was already sent from here',
   }),
 ];
 
-const sendingFlags: readonly Flag[] = [
-  valueFlag('output', '<file>', OUTPUT_GROUP, 'Write the result to a file; - is stdout', { short: 'o' }),
-  switchFlag('dry-run', OUTPUT_GROUP, 'Print the request and send nothing'),
-  switchFlag('curl', OUTPUT_GROUP, 'Print the request as a curl command and send nothing', { conflicts: ['dry-run'] }),
+const traceFlags: readonly Flag[] = [
+  ...flagGroup('Body', { '--no-parent': 'Ignore the parent call that TRACEPARENT names' }),
+  ...flagGroup('Output', {
+    '--export': {
+      summary: 'Print export lines for eval, so that child processes continue the trace',
+      conflicts: ['json', 'format', 'jq', 'batch', 'dry-run', 'curl'],
+    },
+  }),
 ];
+
+const sendingFlags: readonly Flag[] = flagGroup('Output', {
+  '-o, --output <file>': 'Write the result to a file; - is stdout',
+  '--dry-run': 'Print the request and send nothing',
+  '--curl': { summary: 'Print the request as a curl command and send nothing', conflicts: ['dry-run'] },
+});
 
 /** Where to send a request, and as whom. */
 export function serviceFlags(...hosts: readonly Operation['host'][]): Flag[] {
   return [
     profileFlag,
-    localFlag,
+    ...localFlags,
     ...baseUrlFlags(hosts),
     ...(['headers', 'timeout', 'retries'] as const).map(settingFlag),
     ...certificateFlags,
-    switchFlag('allow-http', SERVICE_GROUP, 'Allow credentials over plain http'),
+    ...flagGroup('Service', { '--allow-http': 'Allow credentials over plain http' }),
   ];
 }
 
@@ -101,28 +98,20 @@ export function sharedFlags(): Flag[] {
 
 /** The flags of all five operations, in addition to those of their bodies. */
 export function operationFlags(operation: Operation): Flag[] {
-  const hasFileArguments = typeof operation.arguments?.as === 'object';
+  const { as } = operation.arguments ?? {};
   return [
-    valueFlag(
-      'file',
-      '<file>',
-      BODY_GROUP,
-      'Body to send: a JSON object, or YAML in a .yaml file; flags change it; - is stdin',
-      { short: 'f', isOnce: true },
-    ),
-    repeatableFlag(
-      'set',
-      '<path=value>',
-      BODY_GROUP,
-      'Set a field by its path: a.b=text, or a.b:=JSON such as a.b:=null (repeatable)',
-    ),
-    switchFlag('exact', BODY_GROUP, 'Send the body as given: add no fields'),
-    switchFlag('strict', BODY_GROUP, 'Treat warnings as errors', { conflicts: ['no-check'] }),
-    offFlag('check', BODY_GROUP, 'Treat errors in the body as warnings'),
-    ...(operation.arguments?.as === 'prompt'
-      ? [offFlag('stdin', BODY_GROUP, 'Do not read stdin, for example in a loop')]
-      : []),
-    ...(hasFileArguments ? streamFlags : []),
+    ...flagGroup('Body', {
+      '-f, --file <file>': {
+        summary: 'Body to send: a JSON object, or YAML in a .yaml file; flags change it; - is stdin',
+        isOnce: true,
+      },
+      '--set <path=value>...': 'Set a field by its path: a.b=text, or a.b:=JSON such as a.b:=null (repeatable)',
+      '--exact': 'Send the body as given: add no fields',
+      '--strict': { summary: 'Treat warnings as errors', conflicts: ['no-check'] },
+      '--no-check': 'Treat errors in the body as warnings',
+      ...(as === 'prompt' ? { '--no-stdin': 'Do not read stdin, for example in a loop' } : {}),
+    }),
+    ...(typeof as === 'object' ? trainFlags : []),
     ...(operation.continuesTrace ? traceFlags : []),
     ...resultKindFlags(operation),
     ...batchFlags,
@@ -133,77 +122,57 @@ export function operationFlags(operation: Operation): Flag[] {
   ];
 }
 
-const EXPECTATION_GROUP = 'Expectations';
-const preview = ['dry-run', 'curl'] as const;
-
 /** The flags about the result of an operation that only its kind of result has. */
 function resultKindFlags({ result }: Operation): readonly Flag[] {
   return result.as === 'rows' ? schemaFlags : result.as === 'chat' ? chatFlags : [];
 }
 
+const preview = ['dry-run', 'curl'] as const;
+
 const schemaFlags: readonly Flag[] = [
-  valueFlag('view', '<view>', 'Common', `How to show the schema: ${schemaViewNames.join(', ')}`, {
-    choices: schemaViewNames,
-    conflicts: ['format', 'json', 'jq', 'batch', ...preview],
+  ...flagGroup('Common', {
+    '--view <view>': {
+      summary: `How to show the schema: ${schemaViewNames.join(', ')}`,
+      choices: schemaViewNames,
+      conflicts: ['format', 'json', 'jq', 'batch', ...preview],
+    },
   }),
-  valueFlag(
-    'expect',
-    '<file>',
-    EXPECTATION_GROUP,
-    'Exit with 13 and list the differences if the schema differs from the one saved in this file',
-    { conflicts: ['batch', ...preview] },
-  ),
-  switchFlag('update', EXPECTATION_GROUP, 'Write the file of --expect instead of comparing with it'),
+  ...flagGroup('Expectations', {
+    '--expect <file>': {
+      summary: 'Exit with 13 and list the differences if the schema differs from the one saved in this file',
+      conflicts: ['batch', ...preview],
+    },
+    '--update': 'Write the file of --expect instead of comparing with it',
+  }),
 ];
 
 const chatFlags: readonly Flag[] = [
-  valueFlag('extract', '<kind>', 'Output', 'Print only the first code block of the text, or the first JSON', {
-    choices: ['code', 'json'],
-    conflicts: ['format', 'json', 'jq', 'batch'],
+  ...flagGroup('Output', {
+    '--extract <kind>': {
+      summary: 'Print only the first code block of the text, or the first JSON',
+      choices: ['code', 'json'],
+      conflicts: ['format', 'json', 'jq', 'batch'],
+    },
+    '--stats': {
+      summary: 'Report tokens, time to the first token, tokens per second and retries on stderr',
+      conflicts: ['batch'],
+    },
   }),
-  switchFlag('stats', 'Output', 'Report tokens, time to the first token, tokens per second and retries on stderr', {
-    conflicts: ['batch'],
+  ...flagGroup('Common', {
+    '--continue': {
+      summary: 'Continue the last conversation in the history, which must keep bodies (svc log)',
+      conflicts: ['conversation', 'batch'],
+    },
   }),
-  switchFlag('continue', 'Common', 'Continue the last conversation in the history, which must keep bodies (svc log)', {
-    conflicts: ['conversation', 'batch'],
-  }),
-  repeatableFlag(
-    'expect-text',
-    '<regex>',
-    EXPECTATION_GROUP,
-    'Exit with 13 unless the text matches this regular expression (repeatable)',
-    { conflicts: preview },
-  ),
-  repeatableFlag(
-    'expect-not',
-    '<regex>',
-    EXPECTATION_GROUP,
-    'Exit with 13 if the text matches this regular expression (repeatable)',
-    { conflicts: preview },
-  ),
-  valueFlag(
-    'expect-schema',
-    '<@file>',
-    EXPECTATION_GROUP,
-    'Exit with 13 unless the text is JSON that conforms to this JSON Schema',
-    { conflicts: preview },
-  ),
-  valueFlag('expect-finish', '<reason>', EXPECTATION_GROUP, 'Exit with 13 unless finish_reason has this value', {
-    offers: ['stop', 'length', 'tool_calls'],
-    conflicts: preview,
-  }),
-  valueFlag(
-    'expect-max-latency',
-    '<time>',
-    EXPECTATION_GROUP,
-    'Exit with 13 if the complete response takes longer, such as 2s',
-    { conflicts: preview },
-  ),
-  valueFlag(
-    'junit',
-    '<file>',
-    EXPECTATION_GROUP,
-    'Write the outcome as a JUnit report, with one test case per request',
-    { conflicts: preview },
-  ),
+  ...flagGroup('Expectations', {
+    '--expect-text <regex>...': 'Exit with 13 unless the text matches this regular expression (repeatable)',
+    '--expect-not <regex>...': 'Exit with 13 if the text matches this regular expression (repeatable)',
+    '--expect-schema <@file>': 'Exit with 13 unless the text is JSON that conforms to this JSON Schema',
+    '--expect-finish <reason>': {
+      summary: 'Exit with 13 unless finish_reason has this value',
+      offers: ['stop', 'length', 'tool_calls'],
+    },
+    '--expect-max-latency <time>': 'Exit with 13 if the complete response takes longer, such as 2s',
+    '--junit <file>': 'Write the outcome as a JUnit report, with one test case per request',
+  }).map((flag) => ({ ...flag, conflicts: preview })),
 ];

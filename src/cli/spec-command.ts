@@ -1,5 +1,5 @@
 import type { CommandDefinition } from '../command.ts';
-import { type Flag, repeatableFlag, switchFlag } from '../flag.ts';
+import { type Flag, flagGroup } from '../flag.ts';
 import { allOperations } from '../operations/all-operations.ts';
 import { bodyFlags } from './body-flags.ts';
 import { reportFlagsExcept, resultFlags } from './shared-flags.ts';
@@ -15,18 +15,16 @@ export const specCommand: CommandDefinition = {
     offers: [...new Set(allOperations.map(({ command: [first = ''] }) => first))],
   },
   flags: () => [
-    switchFlag('response', 'Common', 'Print the schema of the response'),
-    switchFlag('reply', 'Common', 'The same as --response', { isHidden: true }),
-    {
-      name: 'skeleton',
-      takes: 'optional',
-      value: '<all>',
-      choices: ['all'],
-      group: 'Common',
-      summary:
-        'Print the smallest valid body, with the fields of flags; =all: every field with a comment, as YAML (train: JSONC)',
-    },
-    switchFlag('openapi', 'Common', 'Print all operations as an OpenAPI 3.1 document'),
+    ...flagGroup('Common', {
+      '--response': 'Print the schema of the response',
+      '--reply': { summary: 'The same as --response', isHidden: true },
+      '--skeleton[=<all>]': {
+        summary:
+          'Print the smallest valid body, with the fields of flags; =all: every field with a comment, as YAML (train: JSONC)',
+        choices: ['all'],
+      },
+      '--openapi': 'Print all operations as an OpenAPI 3.1 document',
+    }),
     ...resultFlags('document'),
     ...skeletonFlags(),
     ...reportFlagsExcept('verbose', 'quiet'),
@@ -43,8 +41,8 @@ export const specCommand: CommandDefinition = {
 // The flags of all bodies, which fill a skeleton in; those of one name mean the same.
 function skeletonFlags(): Flag[] {
   const flags = allOperations.flatMap(bodyFlags).filter(({ name }) => name !== 'conversation');
-  const set: Flag = repeatableFlag('set', '<path=text>', 'Body', 'Set a field');
-  const byName = new Map([...flags, set].map((flag) => [flag.name, flag]));
+  const all = [...flags, ...flagGroup('Body', { '--set <path=text>...': 'Set a field' })];
+  const byName = new Map(all.map((flag) => [flag.name, flag]));
   return Array.from(byName.values(), ({ short: _short, conflicts: _conflicts, ...flag }) => ({
     ...flag,
     isHidden: true,

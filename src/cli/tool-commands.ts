@@ -1,10 +1,10 @@
 import type { CommandDefinition } from '../command.ts';
-import { knownNameKinds, offFlag, repeatableFlag, switchFlag, valueFlag } from '../flag.ts';
+import { flagGroup, knownNameKinds } from '../flag.ts';
 import { helpTopicNames } from './help-topic-names.ts';
 import {
   baseUrlFlags,
   certificateFlags,
-  localFlag,
+  localFlags,
   profileFlag,
   reportFlags,
   reportFlagsExcept,
@@ -21,46 +21,32 @@ export const toolCommands: readonly CommandDefinition[] = [
     about:
       'Serves all five operations from an embedded database, for development, tests and CI. Credentials come from SVC_USERNAME, SVC_PASSWORD and SVC_TOKEN or from a file; otherwise svc generates them and stores them next to the data.',
     flags: () => [
-      valueFlag('port', '<n>', 'Common', 'Port on 127.0.0.1 (default: 0, a free port)'),
-      valueFlag(
-        'data',
-        '<file|url>',
-        'Common',
-        'Database file, or postgres://user@host/database (default: svc.db in the data directory)',
-      ),
-      valueFlag('credentials', '<file>', 'Common', 'JSON file with username, password and token', {
-        conflicts: ['no-auth'],
+      ...flagGroup('Common', {
+        '--port <n>': 'Port on 127.0.0.1 (default: 0, a free port)',
+        '--data <file|url>': 'Database file, or postgres://user@host/database (default: svc.db in the data directory)',
+        '--credentials <file>': {
+          summary: 'JSON file with username, password and token',
+          conflicts: ['no-auth'],
+        },
+        '--no-auth': 'Accept requests without credentials',
+        '--upstream <url>': 'Forward chats to this server (vLLM, llama.cpp, Ollama); its token is SVC_UPSTREAM_TOKEN',
+        '--max-body <size>':
+          'Reject bodies above this size with 413, such as 8M; the limits of the operations always apply',
       }),
-      offFlag('auth', 'Common', 'Accept requests without credentials'),
-      valueFlag(
-        'upstream',
-        '<url>',
-        'Common',
-        'Forward chats to this server (vLLM, llama.cpp, Ollama); its token is SVC_UPSTREAM_TOKEN',
-      ),
-      valueFlag(
-        'max-body',
-        '<size>',
-        'Common',
-        'Reject bodies above this size with 413, such as 8M; the limits of the operations always apply',
-      ),
-      valueFlag('log', '<format>', 'Output', 'Log each request on stderr: text, json or off (default: off)'),
-      valueFlag('drain', '<duration>', 'Common', 'Time for requests in flight after SIGTERM (default: 5s)'),
-      switchFlag('open', 'Common', 'Open the page of the service in a browser'),
-      repeatableFlag(
-        'fault',
-        '<rule>',
-        'Testing',
-        'Inject failures; a rule joins terms with commas, such as operation=chat,status=503; the terms: operation, status, retry-after=2, delay=0.2s, cut=<bytes>, reset=before|after, rate=5/10s, every=3, first=<n>, header=<name:value>, chance=0.2, seed=1 (repeatable)',
-      ),
-      valueFlag('record', '<file>', 'Testing', 'Record requests and responses as HAR 1.2, without credentials'),
-      valueFlag(
-        'replay',
-        '<file>',
-        'Testing',
-        'Answer from a HAR file; exits with 13 at the end if a request was not in it',
-        { conflicts: ['record', 'fault', 'upstream', 'data'] },
-      ),
+      ...flagGroup('Output', { '--log <format>': 'Log each request on stderr: text, json or off (default: off)' }),
+      ...flagGroup('Common', {
+        '--drain <duration>': 'Time for requests in flight after SIGTERM (default: 5s)',
+        '--open': 'Open the page of the service in a browser',
+      }),
+      ...flagGroup('Testing', {
+        '--fault <rule>...':
+          'Inject failures; a rule joins terms with commas, such as operation=chat,status=503; the terms: operation, status, retry-after=2, delay=0.2s, cut=<bytes>, reset=before|after, rate=5/10s, every=3, first=<n>, header=<name:value>, chance=0.2, seed=1 (repeatable)',
+        '--record <file>': 'Record requests and responses as HAR 1.2, without credentials',
+        '--replay <file>': {
+          summary: 'Answer from a HAR file; exits with 13 at the end if a request was not in it',
+          conflicts: ['record', 'fault', 'upstream', 'data'],
+        },
+      }),
       ...resultFlags('report'),
       ...reportFlags,
     ],
@@ -81,8 +67,8 @@ export const toolCommands: readonly CommandDefinition[] = [
       'Reads the files that --batch wrote with -o, one per shard, and prints one result per input line in input order. Missing lines are reported.',
     argument: { name: 'files', summary: 'Output files of the shards', isRepeatable: true, isFile: true },
     flags: () => [
-      valueFlag('input', '<file>', 'Common', 'Input file of the batches, to detect missing lines at its end'),
-      valueFlag('output', '<file>', 'Output', 'Write the results to a file; - is stdout', { short: 'o' }),
+      ...flagGroup('Common', { '--input <file>': 'Input file of the batches, to detect missing lines at its end' }),
+      ...flagGroup('Output', { '-o, --output <file>': 'Write the results to a file; - is stdout' }),
       ...resultFlags('lines'),
       ...reportFlagsExcept('verbose'),
     ],
@@ -101,7 +87,7 @@ export const toolCommands: readonly CommandDefinition[] = [
       'Reads output files of --batch and prints counts, failures by cause, token sums and latency, and on a terminal histograms.',
     argument: { name: 'files', summary: 'Output files', isRepeatable: true, isFile: true },
     flags: () => [
-      valueFlag('html', '<file>', 'Output', 'Also write a page with charts, which needs no other files'),
+      ...flagGroup('Output', { '--html <file>': 'Also write a page with charts, which needs no other files' }),
       ...resultFlags('report'),
       ...reportFlags,
     ],
@@ -116,10 +102,10 @@ export const toolCommands: readonly CommandDefinition[] = [
       'Shows every setting with its source, the files that svc uses, and connects to each base URL up to TLS. Only --probe calls an operation or runs a credential command. Secrets are redacted. Exits with 0 if there are no errors, otherwise with the first of: 12 (a file is unusable), 2 (a setting is invalid, or there is no base URL), 13 (insecure), 4 (no credentials), 5 to 9 or 11 (the probe failed), 7 (could not connect).',
     flags: () => [
       profileFlag,
-      localFlag,
+      ...localFlags,
       ...baseUrlFlags(['trace', 'chat', 'train']),
       ...certificateFlags,
-      switchFlag('probe', 'Common', 'Also call feedback schema, which changes nothing'),
+      ...flagGroup('Common', { '--probe': 'Also call feedback schema, which changes nothing' }),
       ...resultFlags('report'),
       ...reportFlags,
     ],
@@ -136,9 +122,12 @@ export const toolCommands: readonly CommandDefinition[] = [
       'bash: source <(svc completion bash). zsh: save the output as _svc in a directory of $fpath. fish: svc completion fish | source. Completion offers commands, flags, values and files, and the profiles, projects and models found in the environment, the configuration and the history. It never opens a connection.',
     argument: { name: 'shell', summary: 'The shell', isRequired: true, choices: ['bash', 'zsh', 'fish', 'powershell'] },
     flags: () => [
-      valueFlag('names', '<kind>', 'Output', 'Print the names that the script offers', {
-        choices: knownNameKinds,
-        isHidden: true,
+      ...flagGroup('Output', {
+        '--names <kind>': {
+          summary: 'Print the names that the script offers',
+          choices: knownNameKinds,
+          isHidden: true,
+        },
       }),
       ...reportFlagsExcept('verbose', 'quiet'),
     ],
@@ -155,13 +144,13 @@ export const toolCommands: readonly CommandDefinition[] = [
       offers: helpTopicNames,
     },
     flags: () => [
-      switchFlag(
-        'json',
-        'Output',
-        'Print the whole command tree as JSON: flags, types, defaults, examples, exit codes',
-        { conflicts: ['skill'] },
-      ),
-      switchFlag('skill', 'Output', 'Print a skill file for agents'),
+      ...flagGroup('Output', {
+        '--json': {
+          summary: 'Print the whole command tree as JSON: flags, types, defaults, examples, exit codes',
+          conflicts: ['skill'],
+        },
+        '--skill': 'Print a skill file for agents',
+      }),
       ...reportFlagsExcept('verbose', 'quiet'),
     ],
     examples: [{ why: 'List the exit codes', args: 'help exit-codes' }],
@@ -173,13 +162,12 @@ export const toolCommands: readonly CommandDefinition[] = [
     about:
       'Speaks the Model Context Protocol over stdin and stdout, in every revision from 2024-11-05 to 2026-07-28. Tools that write are offered only if --allow names them.',
     flags: () => [
-      repeatableFlag(
-        'allow',
-        '<tools>',
-        'Common',
-        'Also offer these tools: call_start, feedback_replace, train; repeatable, or separated by commas',
-        { offers: ['call_start', 'feedback_replace', 'train'] },
-      ),
+      ...flagGroup('Common', {
+        '--allow <tools>...': {
+          summary: 'Also offer these tools: call_start, feedback_replace, train; repeatable, or separated by commas',
+          offers: ['call_start', 'feedback_replace', 'train'],
+        },
+      }),
       ...serviceFlags('trace', 'chat', 'train'),
       ...reportFlags,
     ],

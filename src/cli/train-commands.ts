@@ -1,5 +1,5 @@
 import type { CommandDefinition } from '../command.ts';
-import { repeatableFlag, valueFlag } from '../flag.ts';
+import { flagGroup } from '../flag.ts';
 import { lintKindNames } from '../train/lint/lint-kinds.ts';
 import { reportFlagsExcept, resultFlags } from './shared-flags.ts';
 
@@ -17,22 +17,18 @@ export const trainCommands: readonly CommandDefinition[] = [
       isFile: true,
     },
     flags: () => [
-      valueFlag('file', '<file>', 'Common', 'A whole training body; - is stdin', { short: 'f' }),
-      valueFlag('group-by', '<path>', 'Common', 'Group trajectories by the value at this path, such as metadata.task'),
-      repeatableFlag(
-        'fail-on',
-        '<kinds>',
-        'Common',
-        `Exit with 13 on findings of these kinds, separated by commas: any, ${lintKindNames.join(', ')}`,
-        { offers: ['any', ...lintKindNames] },
-      ),
-      valueFlag(
-        'annotations',
-        '<format>',
-        'Common',
-        'Also print each finding on stderr as a workflow command, which GitHub shows beside the line',
-        { choices: ['github'] },
-      ),
+      ...flagGroup('Common', {
+        '-f, --file <file>': 'A whole training body; - is stdin',
+        '--group-by <path>': 'Group trajectories by the value at this path, such as metadata.task',
+        '--fail-on <kinds>...': {
+          summary: `Exit with 13 on findings of these kinds, separated by commas: any, ${lintKindNames.join(', ')}`,
+          offers: ['any', ...lintKindNames],
+        },
+        '--annotations <format>': {
+          summary: 'Also print each finding on stderr as a workflow command, which GitHub shows beside the line',
+          choices: ['github'],
+        },
+      }),
       ...resultFlags('report'),
       ...reportFlagsExcept('verbose'),
     ],
@@ -49,7 +45,7 @@ export const trainCommands: readonly CommandDefinition[] = [
     about:
       'Lists each job that svc train sent or tried to send, newest last: time, id, digest of the body, size, outcome and files. A job with an unknown outcome may have been applied.',
     flags: () => [
-      valueFlag('limit', '<n>', 'Common', 'Show only the newest n jobs'),
+      ...flagGroup('Common', { '--limit <n>': 'Show only the newest n jobs' }),
       ...resultFlags('rows'),
       ...reportFlagsExcept('verbose'),
     ],

@@ -11,6 +11,7 @@ import { parseCommandLine } from '../../src/cli/parse-command-line.ts';
 import { reportFlags } from '../../src/cli/shared-flags.ts';
 import { type Field, flagName } from '../../src/fields/field.ts';
 import { sampleValue } from '../../src/fields/sample.ts';
+import { flagGroup } from '../../src/flag.ts';
 import { writeJson } from '../../src/json/write-json.ts';
 import { allOperations } from '../../src/operations/all-operations.ts';
 import { flagTarget } from '../../src/operations/operation.ts';
@@ -86,6 +87,16 @@ describe('every example', () => {
 });
 
 describe('the flags of a command', () => {
+  it.each(named)('svc $name: a flag is defined by the form that help prints', ({ command }) => {
+    for (const flag of command.flags) {
+      const { name, short, takes, value, summary, group } = flag;
+      // Only fields of a body have both --x and --no-x.
+      if (takes === 'boolean') continue;
+      const form = `${flagTerm(flag)}${takes === 'values' ? '...' : ''}`;
+      expect(flagGroup(group, { [form]: summary })).toEqual([{ name, short, takes, value, summary, group }]);
+    }
+  });
+
   it.each(named)('svc $name: names, also of the negative forms, and letters are unique', ({ command }) => {
     const names = command.flags.flatMap(({ name, takes }) =>
       takes === 'boolean' ? [name, `no-${name}`] : takes === 'off' ? [`no-${name}`] : [name],
