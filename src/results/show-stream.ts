@@ -1,10 +1,9 @@
-import { Buffer } from 'node:buffer';
-import { StringDecoder } from 'node:string_decoder';
 import { Failure } from '../errors.ts';
 import { compactJson } from '../json/format-json.ts';
 import { getMember, type JsonNode, rootOf } from '../json/json-node.ts';
 import { type JsonDocument, parseJson } from '../json/parse-json.ts';
 import type { Reporter } from '../output/reporter.ts';
+import { createSurrogateJoiner } from '../output/surrogate-joiner.ts';
 import { ignoreClosedPipe, type Writer } from '../output/writer.ts';
 import {
   choiceHeading,
@@ -92,8 +91,7 @@ interface LiveTextPrinter {
 
 /** A printer of the choice that arrives first, with its reasoning on stderr; a character is never split. */
 function createLiveTextPrinter(writer: Writer, report: Reporter): LiveTextPrinter {
-  // The first half of a surrogate pair waits for the other one.
-  const decoder = new StringDecoder('utf16le');
+  const joiner = createSurrogateJoiner();
   let liveIndex: number | undefined;
   let lastText = '';
   const write = async (text: string): Promise<void> => {
@@ -109,11 +107,11 @@ function createLiveTextPrinter(writer: Writer, report: Reporter): LiveTextPrinte
         if (choiceIndex(choice) !== liveIndex) continue;
         const delta = getMember(choice, 'delta');
         await report.reasoning(reasoningText(delta));
-        await write(decoder.write(Buffer.from(contentText(delta), 'utf16le')));
+        await write(joiner.push(contentText(delta)));
       }
     },
     end: async (whole) => {
-      await write(decoder.end());
+      await write(joiner.flush());
       await report.endReasoning();
       if (lastText !== '' && !lastText.endsWith('\n')) await writer.write('\n');
       const choices = choicesByIndex(whole);
