@@ -7,6 +7,7 @@ export interface Finding {
   readonly level: 'error' | 'warning';
   readonly code:
     | 'missing'
+    | 'null'
     | 'invalid'
     | 'excluded'
     | 'tolerated'

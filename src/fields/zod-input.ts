@@ -92,11 +92,11 @@ function addMissingFields(
   path: JsonPath,
   add: NonNullable<AddFinding>,
 ): void {
-  const message = 'is required by most servers';
   for (const name in fields) {
     if (!fields[name]?.advice?.required) continue;
     const value = siblings.get(name);
+    const message = value ? 'must not be null; most servers reject it' : 'is required by most servers';
     if (!value || (kindOf(value) === 'null' && !fields[name]?.nullable))
-      add(pendingWarning(value ? 'tolerated' : 'missing', value ?? node, () => ({ path: [...path, name], message })));
+      add(pendingWarning(value ? 'null' : 'missing', value ?? node, () => ({ path: [...path, name], message })));
   }
 }

@@ -59,7 +59,7 @@ function validationResponse(findings: readonly Finding[], operation: Operation):
 function isRefusedFinding({ level, code, path }: Finding, { refusesUnknown, body }: Operation): boolean {
   if (code === 'unknown') return refusesUnknown === true && path.length === 1;
   if (code === 'advice' && isInPrintedRange(path, body)) return false;
-  return level === 'error' || code === 'missing' || code === 'advice';
+  return level === 'error' || code === 'missing' || code === 'null' || code === 'advice';
 }
 
 // Integers between int64 and the range that the interface prints are warnings only.

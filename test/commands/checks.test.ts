@@ -185,7 +185,11 @@ describe('warnings: reported and sent, errors under --strict', () => {
     ['train', train('').replace(/}$/, ',"experimental_config":null}'), /experimental_config: .* accept null/],
     ['train', train(',"metadata":null'), /metadata: .* accept null/],
     ['call start', call(',"parent_id":null'), /start\.parent_id: .* accept null/],
-    ['call start', call(',"inputs":null').replace('"inputs":{},', ''), /start\.inputs: is required by most servers/],
+    [
+      'call start',
+      call(',"inputs":null').replace('"inputs":{},', ''),
+      /start\.inputs: must not be null; most servers reject it/,
+    ],
     ['chat', chat(',"seed":9223372036854775900'), /seed: should be at most 9223372036854775807/],
     ['chat', chat(',"seed":-9223372036854775900'), /seed: should be at least -9223372036854775808/],
     ['chat', chat(',"temperture":1'), /temperture: is not a field the service knows; did you mean temperature\?/],

@@ -88,7 +88,9 @@ function verdictsOf(fields: Fields): Verdicts {
     bySchema: (text) => bySchema(JSON.parse(text)),
     // The schema is the interface alone, without the forms that servers tolerate.
     byJudge: (text) =>
-      judge(rootOf(parseJson(text))).every(({ level, code }) => level !== 'error' && code !== 'tolerated'),
+      judge(rootOf(parseJson(text))).every(
+        ({ level, code }) => level !== 'error' && code !== 'tolerated' && code !== 'null',
+      ),
   };
 }
 

@@ -205,6 +205,14 @@ describe('call start', () => {
     });
   });
 
+  it.each(['project_id', 'op_name', 'started_at', 'attributes', 'inputs'])('refuses null for %s', async (name) => {
+    const { send } = await localService();
+    expect(await post(send, '/call/start', start({ [name]: null }))).toMatchObject({
+      status: 422,
+      json: { detail: [{ loc: ['body', 'start', name], msg: 'must not be null', type: 'value_error' }] },
+    });
+  });
+
   it('takes unknown members and orphans, and refuses ids that are none', async () => {
     const { send } = await localService();
     expect((await post(send, '/call/start', start({ more: 1, parent_id: '0123456789abcdef' }))).status).toBe(200);
