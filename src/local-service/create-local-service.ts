@@ -47,8 +47,10 @@ export function createLocalService(
   };
   const respondOrFail = context.faults?.(respond) ?? respond;
   const send: Send = async (request) => {
-    const id = uuidV7(context.now(), context.randomBytes(10));
     const response = await respondOrFail(request);
+    // An upstream server has given one already.
+    if (getHeader(response.headers, 'x-request-id') !== undefined) return response;
+    const id = uuidV7(context.now(), context.randomBytes(10));
     return { ...response, headers: [...response.headers, ['X-Request-Id', id]] };
   };
   const observe = withRequestSummaries(() => {

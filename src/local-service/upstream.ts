@@ -30,7 +30,7 @@ const RESPONSE_HEADERS = ['content-type', 'retry-after', 'x-request-id'];
 /**
  * An upstream server at a base URL, reached by `send` within the usual limits. The body is forwarded byte for byte; the
  * caller's credentials never are: `token` is sent instead, and redacted where the server repeats it. Throws HttpError
- * 502 where the server cannot be reached, 504 where it is silent for too long; a response that falls silent is cut.
+ * 502 where the server cannot be reached or sends no response, 504 where it is silent for too long; a response that falls silent is cut.
  */
 export function createUpstream(baseUrl: URL, token: string | undefined, send: Send, after: StartTimer): Upstream {
   const authorization: Headers = token ? [['Authorization', `Bearer ${token}`]] : [];
@@ -70,5 +70,10 @@ function toUpstreamError(error: unknown, baseUrl: URL, { phase }: RequestProgres
   if (error instanceof TimeLimitError && phase !== 'nothing')
     return new HttpError(504, `the upstream server at ${baseUrl.origin} was silent for ${error.limitMs / 1000} s`);
   const reason = describeNetworkError(error);
-  return new HttpError(502, `could not connect to the upstream server at ${baseUrl.origin}: ${reason}`);
+  return new HttpError(
+    502,
+    phase === 'nothing'
+      ? `could not connect to the upstream server at ${baseUrl.origin}: ${reason}`
+      : `the upstream server at ${baseUrl.origin} sent no valid response: ${reason}`,
+  );
 }
