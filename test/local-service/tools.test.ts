@@ -37,6 +37,18 @@ describe('the built-in model', () => {
     ['no tool without a choice', {}, undefined, []],
     ['no tool without tools', { tool_choice: 'auto', tools: null }, undefined, []],
     [
+      'with auto the tool in the last user message, before instructions',
+      {
+        tool_choice: 'auto',
+        messages: [
+          { role: 'user', content: 'Use get_weather' },
+          { role: 'system', content: 'Be brief' },
+        ],
+      },
+      undefined,
+      ['get_weather{"city":""}'],
+    ],
+    [
       'no tool with auto after the result of one',
       {
         tool_choice: 'auto',

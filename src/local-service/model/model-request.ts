@@ -32,7 +32,10 @@ export async function readModelRequest(body: JsonNode) {
   const isSet = (name: string): boolean => isTrue(getMember(body, name));
   const [seed, reasoning] = ['seed', 'include_reasoning'].map((name) => getMember(body, name));
   const maxTokens = ['max_tokens', 'max_completion_tokens'].map((name) => numberFrom(1, body, name) ?? Infinity);
-  const tool = await chooseTool(body, last);
+  const tool = await chooseTool(
+    body,
+    messages.findLast(({ role }) => role !== 'system' && role !== 'developer') ?? last,
+  );
   return {
     /** All messages as one text. */
     prompt: messages.map(({ role, text }) => `${role}: ${text}\n`).join(''),
