@@ -22,16 +22,18 @@ export interface ProbeTarget {
   readonly projectId: string;
 }
 
-const PROBE_TIMEOUT_MS = 30_000;
+const MAX_PROBE_TIMEOUT_MS = 30_000;
 const PROBE_WINDOW_MS = 60_000;
 
 /**
  * Requests the schema of one feedback payload of the last minute, which changes nothing and costs nothing, and returns
- * the status of the response. Throws the Failure of anything but a valid response, within 30 s and without retries.
+ * the status of the response. Throws the Failure of anything but a valid response, without retries and within 30 s, or
+ * within `timeoutMs` where that is less.
  */
 export async function probeFeedbackSchema(
   { destination, url, route, selected, authorization, projectId }: ProbeTarget,
   { runtime, report, signal }: Pick<Context, 'runtime' | 'report' | 'signal'>,
+  timeoutMs = MAX_PROBE_TIMEOUT_MS,
 ): Promise<number> {
   report.addSecrets([...(authorization?.secrets ?? []), ...(route?.proxy ? proxySecrets(route.proxy) : [])]);
   const transport = await openTransport(route, { runtime, report });
@@ -48,7 +50,7 @@ export async function probeFeedbackSchema(
       send: transport.send,
       runtime,
       signal,
-      startDeadline: () => createDeadline(PROBE_TIMEOUT_MS, runtime),
+      startDeadline: () => createDeadline(Math.min(timeoutMs, MAX_PROBE_TIMEOUT_MS), runtime),
       maxRetries: 0,
     });
     if (parsedResponse?.failure) throw parsedResponse.failure;

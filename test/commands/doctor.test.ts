@@ -344,12 +344,12 @@ describe('svc doctor', () => {
 describe('svc doctor --probe', () => {
   it.each<[string, number, Env, string[]]>([
     ['200 OK', 0, {}, []],
-    ['401 Unauthorized', 4, {}, [expect.stringMatching(/^svc feedback schema: .*401/)]],
+    ['401 Unauthorized', 4, {}, [expect.stringMatching(/^the probe failed: .*401/)]],
     ['404 Not Found', 0, {}, []],
-    ['404 Not Found', 5, { SVC_PROJECT_ID: 'a/b' }, [expect.stringMatching(/^svc feedback schema: .*404/)]],
-    ['307 Temporary Redirect', 5, {}, [expect.stringMatching(/^svc feedback schema: .*307/)]],
-    ['500 Internal Server Error', 6, {}, [expect.stringMatching(/^svc feedback schema: .*500/)]],
-    ['429 Too Many Requests', 9, {}, [expect.stringMatching(/^svc feedback schema: .*429/)]],
+    ['404 Not Found', 5, { SVC_PROJECT_ID: 'a/b' }, [expect.stringMatching(/^the probe failed: .*404/)]],
+    ['307 Temporary Redirect', 5, {}, [expect.stringMatching(/^the probe failed: .*307/)]],
+    ['500 Internal Server Error', 6, {}, [expect.stringMatching(/^the probe failed: .*500/)]],
+    ['429 Too Many Requests', 9, {}, [expect.stringMatching(/^the probe failed: .*429/)]],
   ])('%s is exit %i %j', async (status, code, env, warnings) => {
     const server = await rawServer((socket) => socket.end(httpAnswer('{"paths":[]}', status)));
     const result = await doctor(['--probe', '--base-url', server.url], { ...credentials, ...env });
@@ -370,8 +370,17 @@ describe('svc doctor --probe', () => {
   it.each(['<html></html>', 'null'])('a 200 with %s is exit 11', async (body) => {
     const server = await rawServer((socket) => socket.end(httpAnswer(body, '200 OK')));
     const { code, told, warnings } = await doctor(['--probe', '--base-url', server.url], credentials);
-    expect({ code, warnings }).toEqual({ code: 11, warnings: [expect.stringMatching(/^svc feedback schema: /)] });
+    expect({ code, warnings }).toEqual({ code: 11, warnings: [expect.stringMatching(/^the probe failed: /)] });
     expect(told.probe).toMatchObject({ status: 200 });
+  });
+
+  it('ends with the time limit of requests', async () => {
+    const server = await rawServer(() => {});
+    const { code, warnings } = await doctor(['--probe', '--base-url', server.url], {
+      ...credentials,
+      SVC_TIMEOUT: '0.2s',
+    });
+    expect({ code, warnings }).toEqual({ code: 8, warnings: [expect.stringMatching(/^the probe failed: .*0\.2 s/)] });
   });
 
   it('needs credentials, and says so', async () => {

@@ -53,7 +53,7 @@ async function collectReport(flags: FlagValues, context: Context): Promise<Docto
   const project = await captureFinding(() => readProjectFile(runtime), findings);
   const sources = { flags, env: runtime.env, project, selected: selectedProfile };
   const baseUrls = await resolveBaseUrls(options, selectedProfile, runtime.env, findings);
-  await captureFinding(() => resolveTimeoutMs(sources, feedbackSchemaOperation), findings);
+  const timeoutMs = await captureFinding(() => resolveTimeoutMs(sources, feedbackSchemaOperation), findings);
   await captureFinding(() => resolveMaxRetries(sources), findings);
   await captureFinding(() => resolveHistoryMode(sources), findings);
   await captureFinding(() => requireValidProject(sources, runtime.cwd), findings);
@@ -64,7 +64,10 @@ async function collectReport(flags: FlagValues, context: Context): Promise<Docto
   try {
     const connections = await testConnections(baseUrls, options, selectedProfile, context, findings);
     const probeResult = getBooleanFlag(flags, 'probe')
-      ? await captureFinding(() => probeService(options, selectedProfile, project, context, findings), findings)
+      ? await captureFinding(
+          () => probeService(options, selectedProfile, project, context, findings, timeoutMs),
+          findings,
+        )
       : undefined;
     return { settings, files, connections, probe: probeResult, findings };
   } finally {

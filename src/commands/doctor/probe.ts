@@ -21,6 +21,7 @@ export async function probeService(
   project: SettingSources['project'],
   context: Context,
   findings: DoctorFinding[],
+  timeoutMs: number | undefined,
 ): Promise<ProbeResult | undefined> {
   const { runtime, signal } = context;
   const destination = resolveDestination(
@@ -49,6 +50,7 @@ export async function probeService(
       await probeFeedbackSchema(
         { destination, url, route, selected: selectedProfile, authorization, projectId },
         context,
+        timeoutMs,
       ),
     );
   } catch (error) {
@@ -56,7 +58,8 @@ export async function probeService(
     const failure = toFailure(error);
     if (isExpectedRefusal(failure, configuredProject !== undefined)) return result(failure.facts.status ?? null);
     findings.push({
-      message: `svc feedback schema: ${failure.facts.summary ?? failure.message}`,
+      // The message of a service may repeat any secret of the profile, and stdout is not redacted.
+      message: `the probe failed: ${failure.facts.summary ?? failure.message}`,
       code: failure.code,
       hint: failure.code === 'credentials' ? 'run: svc auth login' : undefined,
     });
