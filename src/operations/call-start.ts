@@ -66,7 +66,12 @@ export const callStartOperation = {
           summary: 'Start of the call (default: now)',
           serviceSummary: 'Start of the call',
         },
-        display_name: { type: 'string', summary: 'Display name', sample: 'Answer a question' },
+        display_name: {
+          type: 'string',
+          advice: { keeps: MAX_ROW_BYTES },
+          summary: 'Display name',
+          sample: 'Answer a question',
+        },
         id: {
           type: 'string',
           fill: 'call-id',
