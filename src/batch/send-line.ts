@@ -7,11 +7,8 @@ import type { RequestObserver } from '../client/request-observer.ts';
 import { formatRetryMessage } from '../client/with-retries.ts';
 import { Failure } from '../errors.ts';
 import { createDeadline } from '../http/deadline.ts';
-import type { Response } from '../http/message.ts';
-import type { JsonNode } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
-import { createChunkMerger } from '../results/chunk-merger.ts';
-import { createMemoryBudget } from '../results/memory-budget.ts';
+import { mergeStream } from '../results/merge-stream.ts';
 import type { ParsedResponse } from '../results/show-response.ts';
 import type { BatchJob } from './batch-job.ts';
 import { isConnectFailure } from './outage.ts';
@@ -25,9 +22,6 @@ export interface SendLineResult {
   /** Signs that the response is for another request. */
   readonly warnings: readonly string[];
 }
-
-// Limit of a merged stream.
-const MAX_STREAM_BYTES = 8 * 1024 * 1024;
 
 /**
  * Sends the body of a line when the limits allow it, with retries when safe; while the service is down the line waits.
@@ -76,7 +70,11 @@ export async function sendLine(
     permitHold,
   );
   if (parsedResponse) return { status: response.status, parsedResponse, failure: parsedResponse.failure, warnings };
-  return { ...(await mergeStream(response, chunks, requestContext)), warnings };
+  const { json, failure } = await mergeStream(chunks, operation.reply, (message) =>
+    invalidResponseFailure(message, response, requestContext),
+  );
+  const bytes = Buffer.from(json);
+  return { status: response.status, parsedResponse: { bytes, doc: parseJson(bytes) }, failure, warnings };
 }
 
 function releasePermit(
@@ -110,30 +108,6 @@ async function waitOutOutages(
       throw outage.stopReason() === undefined || !isConnectFailure(error) ? error : notSentFailure();
     }
   }
-}
-
-async function mergeStream(
-  response: Response,
-  chunks: AsyncIterable<JsonNode>,
-  requestContext: RequestContext,
-): Promise<Omit<SendLineResult, 'warnings'>> {
-  const memoryBudget = createMemoryBudget(MAX_STREAM_BYTES);
-  const merged = createChunkMerger(requestContext.operation.reply, memoryBudget);
-  let failure: Failure | undefined;
-  try {
-    for await (const chunk of chunks) merged.addChunk(chunk);
-    if (!memoryBudget.isWithinLimit())
-      failure = invalidResponseFailure(
-        `the stream exceeds the limit of ${MAX_STREAM_BYTES / 1024 / 1024} MiB per line`,
-        response,
-        requestContext,
-      );
-  } catch (error) {
-    if (!(error instanceof Failure)) throw error;
-    failure = error;
-  }
-  const bytes = Buffer.from(merged.toJson());
-  return { status: response.status, parsedResponse: { bytes, doc: parseJson(bytes) }, failure };
 }
 
 // A line that waits for its turn was not sent in this run.

@@ -119,6 +119,20 @@ describe('tools', () => {
     });
   });
 
+  it('return what came of a response that was cut', async () => {
+    const chunk = '{"id":"c1","choices":[{"index":0,"delta":{"role":"assistant","content":"Once upon"}}]}';
+    const head = 'HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n';
+    const server = await rawServer((socket) => void socket.end(`${head}data: ${chunk}\n\n`));
+    const { stdout } = await run(['mcp', '--base-url', server.url], {
+      env: { SVC_TOKEN: 'tok-en-1' },
+      stdin: `${JSON.stringify(call('chat', { ...chat, stream: true }))}\n`,
+    });
+    const { result } = JSON.parse(stdout);
+    const [error, partial] = result.content.map((part: { text: string }) => JSON.parse(part.text));
+    expect([result.isError, error.error.applied]).toEqual([true, 'yes']);
+    expect(partial.choices[0].message.content).toBe('Once upon');
+  });
+
   it('refuse the same training job twice', async () => {
     const job = {
       model_id: '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05',

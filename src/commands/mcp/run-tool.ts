@@ -9,12 +9,10 @@ import type { Context } from '../../context.ts';
 import { Failure, toFailure } from '../../errors.ts';
 import type { FlagValues } from '../../flag.ts';
 import { compactJson } from '../../json/format-json.ts';
-import { parseJson } from '../../json/parse-json.ts';
-import { type JsonValue, RawJson } from '../../json/write-json.ts';
+import { RawJson } from '../../json/write-json.ts';
 import type { Operation } from '../../operations/operation.ts';
 import { failureJson } from '../../output/failure-text.ts';
-import { createChunkMerger } from '../../results/chunk-merger.ts';
-import { createMemoryBudget } from '../../results/memory-budget.ts';
+import { type MergedStream, mergeStream } from '../../results/merge-stream.ts';
 import { createTraceContext, readTraceParent } from '../../trace/trace-context.ts';
 import { createLineObserver } from '../train/job-guard.ts';
 import type { RunTool, ToolCall } from './mcp-server.ts';
@@ -22,17 +20,18 @@ import type { RunTool, ToolCall } from './mcp-server.ts';
 // A larger response would fill the context of a model.
 const MAX_RESULT_BYTES = 64_000;
 
-const MAX_STREAM_BYTES = 8 * 1024 * 1024;
+type ToolResult = Awaited<ReturnType<RunTool>>;
 
 /** Creates the function that runs a tool: it checks, sends and returns as the command of the operation does. */
 export function createToolRunner(flags: FlagValues, context: Context): RunTool {
   return async ({ operation }, call, signal) => {
     try {
       const bothSignals = AbortSignal.any([signal, context.signal]);
-      return successResult(await runOperationTool(operation, call, flags, context, bothSignals));
+      const { json, failure } = await runOperationTool(operation, call, flags, context, bothSignals);
+      if (!failure) return successResult(json);
+      return textResult(failureJson(failure, context.report.redact), firstBytes(json));
     } catch (error) {
-      const json = failureJson(toFailure(error), context.report.redact);
-      return { content: [{ type: 'text', text: json }], isError: true };
+      return textResult(failureJson(toFailure(error), context.report.redact));
     }
   };
 }
@@ -43,7 +42,7 @@ async function runOperationTool(
   flags: FlagValues,
   context: Context,
   signal: AbortSignal,
-): Promise<string> {
+): Promise<MergedStream> {
   const { runtime, report } = context;
   const settings = await resolveCallSettings(operation, flags, context);
   const autofill = await resolveAutofill(settings.options, settings.chosen, runtime);
@@ -59,7 +58,7 @@ async function runOperationTool(
     typeof operation.arguments?.as === 'object'
       ? createLineObserver(settings.destination, false, 'mcp', context)(draft)
       : {};
-  return responseJson(await sendDraft(operation, draft, settings, context, signal, observer), operation);
+  return readOutcome(await sendDraft(operation, draft, settings, context, signal, observer), operation);
 }
 
 // The arguments of the call are the only input; nothing else of the machine can be read through it.
@@ -75,24 +74,31 @@ function readerOf(bytes: Buffer): InputReader {
   };
 }
 
-async function responseJson({ parsedResponse, chunks }: Outcome, { reply }: Operation): Promise<string> {
-  if (parsedResponse) {
-    if (parsedResponse.failure || !parsedResponse.doc) throw parsedResponse.failure;
-    return compactJson(parsedResponse.doc);
-  }
-  const budget = createMemoryBudget(MAX_STREAM_BYTES);
-  const merger = createChunkMerger(reply, budget);
-  for await (const chunk of chunks) merger.addChunk(chunk);
-  if (!budget.isWithinLimit()) throw new Failure('answer', `the stream has more than ${MAX_STREAM_BYTES} bytes`);
-  return compactJson(parseJson(merger.toJson()));
+// A request that was applied is paid for: what came of an incomplete or invalid response is returned, too.
+async function readOutcome({ parsedResponse, chunks }: Outcome, { reply }: Operation): Promise<MergedStream> {
+  if (!parsedResponse)
+    return mergeStream(chunks, reply, (message) => new Failure('answer', message, { applied: 'yes' }));
+  const { doc, failure } = parsedResponse;
+  return { json: doc ? compactJson(doc) : '', failure };
 }
 
-function successResult(json: string): { [name: string]: JsonValue } {
+function successResult(json: string): ToolResult {
   const bytes = Buffer.byteLength(json);
   if (bytes <= MAX_RESULT_BYTES)
     return { content: [{ type: 'text', text: json }], structuredContent: new RawJson(json) };
   const note = `The response has ${bytes} bytes; these are the first ${MAX_RESULT_BYTES}. The request was applied.`;
-  const start = Buffer.from(json).subarray(0, MAX_RESULT_BYTES).toString();
-  const content = [note, start.replace(/\ufffd+$/, '')].map((text) => ({ type: 'text', text }));
+  return textResult(note, firstBytes(json));
+}
+
+function textResult(...texts: readonly string[]): ToolResult {
+  const content = texts.filter((text) => text !== '').map((text) => ({ type: 'text', text }));
   return { content, isError: true };
+}
+
+// Without half a character at the end.
+function firstBytes(json: string): string {
+  return Buffer.from(json)
+    .subarray(0, MAX_RESULT_BYTES)
+    .toString()
+    .replace(/\ufffd+$/, '');
 }

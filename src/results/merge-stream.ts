@@ -1,0 +1,35 @@
+import { Failure } from '../errors.ts';
+import type { Fields } from '../fields/field.ts';
+import type { JsonNode } from '../json/json-node.ts';
+import { createChunkMerger } from './chunk-merger.ts';
+import { createMemoryBudget } from './memory-budget.ts';
+
+/** The response of a stream that is read to its end before it is used. */
+export interface MergedStream {
+  /** The chunks that came, as one JSON text. */
+  readonly json: string;
+  /** Why that is not the complete response. */
+  readonly failure: Failure | undefined;
+}
+
+const MAX_STREAM_BYTES = 8 * 1024 * 1024;
+
+/** Merges the chunks of a stream by the merge rules of `fields`. `createFailure` is for a stream of more than 8 MiB. */
+export async function mergeStream(
+  chunks: AsyncIterable<JsonNode>,
+  fields: Fields,
+  createFailure: (message: string) => Failure,
+): Promise<MergedStream> {
+  const budget = createMemoryBudget(MAX_STREAM_BYTES);
+  const merger = createChunkMerger(fields, budget);
+  let failure: Failure | undefined;
+  try {
+    for await (const chunk of chunks) merger.addChunk(chunk);
+    if (!budget.isWithinLimit())
+      failure = createFailure(`the stream exceeds the limit of ${MAX_STREAM_BYTES / 1024 / 1024} MiB`);
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    failure = error;
+  }
+  return { json: merger.toJson(), failure };
+}
