@@ -4,7 +4,7 @@ import type { Fields } from '../fields/field.ts';
 import type { Headers, RequestBody } from '../http/message.ts';
 import { isSecretHeader } from '../http/verbose-log.ts';
 import { applySplices, splicesToSetMembers } from '../json/edit.ts';
-import { getMember, isTrue, type JsonNode, kindOf, rawText, rootOf, stringOf } from '../json/json-node.ts';
+import { getMember, isTrue, type JsonNode, kindOf, membersOf, rawText, rootOf, stringOf } from '../json/json-node.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { Destination } from './destination.ts';
 import { requestHeaders } from './request-headers.ts';
@@ -39,13 +39,13 @@ export function isStreamRequested({ doc }: Draft): boolean {
   return isTrue(getMember(rootOf(doc), 'stream'));
 }
 
-/** The body with `placeholder(name)` in place of every secret field; the same bytes if it has none. */
-export function redactSecretFields({ doc }: Draft, { body }: Operation, placeholder: (name: string) => string): Buffer {
-  const root = rootOf(doc);
-  const secrets = secretFields(root, body).map(([name]) => name);
-  if (secrets.length === 0) return doc.bytes;
-  const members = secrets.map((key) => ({ key, text: JSON.stringify(placeholder(key)) }));
-  return applySplices(doc.bytes, splicesToSetMembers(root, members));
+/** A body with `placeholder(name)` in place of every secret field; the same bytes if it has none. */
+export function redactSecretFields(root: JsonNode, { body }: Operation, placeholder: (name: string) => string): Buffer {
+  const { bytes } = root.doc;
+  const names = new Set(secretFields(root, body).map(([name]) => name));
+  if (names.size === 0) return bytes;
+  const members = Array.from(names, (key) => ({ key, text: JSON.stringify(placeholder(key)) }));
+  return applySplices(bytes, splicesToSetMembers(root, members));
 }
 
 /** The secrets in a request besides its credential: secret fields of the body, and headers that carry one. */
@@ -56,9 +56,9 @@ export function requestSecrets({ draft, operation, headers }: PreparedRequest): 
   return [...fieldValues, ...headers.flatMap(([name, value]) => (isSecretHeader(name) ? [value] : []))];
 }
 
-function secretFields(root: JsonNode, fields: Fields): [name: string, value: JsonNode][] {
-  return Object.keys(fields).flatMap((name) => {
-    const value = fields[name]?.secret ? getMember(root, name) : undefined;
-    return value !== undefined && kindOf(value) !== 'null' ? [[name, value] as [string, JsonNode]] : [];
-  });
+// A name that is given twice has two values.
+function secretFields(root: JsonNode, fields: Fields): (readonly [name: string, value: JsonNode])[] {
+  return Array.from(membersOf(root)).flatMap(({ key, value }) =>
+    Object.hasOwn(fields, key) && fields[key]?.secret && kindOf(value) !== 'null' ? [[key, value] as const] : [],
+  );
 }

@@ -27,7 +27,6 @@ import { type RequestLogFormat, requestLogLine, withRequestSummaries } from '../
 import { loadServiceCredentials } from '../local-service/service-credentials.ts';
 import { createUpstream, type Upstream } from '../local-service/upstream.ts';
 import { allOperations } from '../operations/all-operations.ts';
-import { secretForms } from '../output/redact.ts';
 import { openResultOutput, printResult, resultOf } from '../results/print-result.ts';
 import type { Runtime } from '../runtime.ts';
 
@@ -105,11 +104,10 @@ async function openServeService(
   }
   const paths = new Set<string>(['/v1/models', ...allOperations.map(({ path }) => path)]);
   const { password, token } = options.credentials ?? {};
-  const secrets = [password, token].flatMap((secret) => (secret ? secretForms(secret) : []));
   const recorder =
     recordFile === undefined
       ? undefined
-      : await openHarRecorder(resolve(runtime.cwd, recordFile), (path) => paths.has(path), secrets, runtime);
+      : await openHarRecorder(resolve(runtime.cwd, recordFile), (path) => paths.has(path), [password, token], runtime);
   const service = await openLocalService(options, runtime);
   if (!recorder) return service;
   const close = (): Promise<void> => service.close().finally(recorder.close);

@@ -79,7 +79,7 @@ function createRoutes(context: ServiceContext, metrics: RequestMetrics): Readonl
       upstream && operation.host === 'chat'
         ? upstreamChatRoute(operation, upstream, context)
         : operationRoute(operation, operationHandlers[operation.path](operation), context);
-    routes.set(operation.path, operation.host === 'chat' ? withStoredChats(route, context) : route);
+    routes.set(operation.path, operation.host === 'chat' ? withStoredChats(route, operation.path, context) : route);
   }
   return routes;
 }

@@ -8,7 +8,8 @@ import type { Runtime } from '../runtime.ts';
 import { version } from '../version.ts';
 import { createBodyCopy, tapChunks } from './body-copy.ts';
 import { harEntry } from './har-entry.ts';
-import { redactText } from './redact-chunks.ts';
+import { redactBody } from './redact-body.ts';
+import { bodySecretForms, redactText } from './redact-chunks.ts';
 import { requestPath } from './request-path.ts';
 
 /** Records exchanges to a file; `close` throws Failure `local` where something could not be written. */
@@ -28,12 +29,13 @@ const FILE_END = '\n]}}\n';
 export async function openHarRecorder(
   path: string,
   isRecorded: (path: string) => boolean,
-  secrets: readonly string[],
+  secrets: readonly (string | undefined)[],
   { now, elapsed }: Pick<Runtime, 'now' | 'elapsed'>,
 ): Promise<HarRecorder> {
   const file = await open(path, 'wx', 0o600).catch((error) => {
     throw fileFailure(`create ${path}`, error, { hint: 'choose another file for --record' });
   });
+  const secretForms = bodySecretForms(secrets);
   const head = writeJson({ version: '1.2', creator: { name: 'svc', version }, pages: [] }).slice(0, -1);
   let end = 0;
   let entries = 0;
@@ -45,7 +47,7 @@ export async function openHarRecorder(
   let writing = append(`{"log":${head},"entries":[`);
   const write = (text: string): Promise<void> => {
     writing = writing
-      .then(() => append(`${entries++ === 0 ? '\n' : ',\n'}${redactText(text, secrets)}`))
+      .then(() => append(`${entries++ === 0 ? '\n' : ',\n'}${redactText(text, secretForms)}`))
       .catch((error) => {
         failure ??= error;
       });
@@ -63,7 +65,7 @@ export async function openHarRecorder(
           writeJson(
             harEntry({
               ...{ startedAt, durationMs: elapsed() - start, method: request.method, path: pathname },
-              ...{ requestHeaders: request.headers, requestBody: sent.bytes() },
+              ...{ requestHeaders: request.headers, requestBody: redactBody(pathname, sent.bytes()) },
               ...{ status: response.status, responseHeaders: response.headers, responseBody: body },
             }),
           ),

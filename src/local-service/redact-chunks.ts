@@ -1,6 +1,15 @@
 import { Buffer } from 'node:buffer';
+import { secretForms } from '../output/redact.ts';
 
 const REPLACEMENT = '[hidden]';
+
+// Servers that ask for no token are given a word such as `none` or `EMPTY`, which bodies contain for other reasons.
+const MIN_BODY_SECRET_CHARS = 8;
+
+/** The forms of secrets that are redacted in bodies; a secret of fewer than eight characters stays. */
+export function bodySecretForms(secrets: readonly (string | undefined)[]): string[] {
+  return secrets.flatMap((secret = '') => (secret.length < MIN_BODY_SECRET_CHARS ? [] : secretForms(secret)));
+}
 
 /**
  * The bytes of a body without some secrets, even where one is split between two chunks. Bytes that may begin a secret

@@ -13,6 +13,7 @@ import { exchangeKey, generatedValues } from './har-entry.ts';
 import { HttpError, httpErrorResponse } from './http-error.ts';
 import { ConnectionResetError } from './inject-faults.ts';
 import { MAX_RECORDED_BODY_BYTES } from './record-har.ts';
+import { redactBody } from './redact-body.ts';
 import { requestPath } from './request-path.ts';
 import { textResponse } from './responses.ts';
 
@@ -50,7 +51,7 @@ export async function openHarReplay(path: string, credentials: AcceptedCredentia
       if (credentials) authenticateRequest(scheme, getHeader(request.headers, 'authorization'), credentials);
       const body = createBodyCopy(MAX_RECORDED_BODY_BYTES);
       for await (const chunk of bodyChunks(request.body)) body.add(chunk);
-      const text = body.bytes().toString();
+      const text = redactBody(pathname, body.bytes()).toString();
       const queue = queues.get(exchangeKey(request.method, pathname, text));
       const entry = queue && queue.length > 1 ? queue.shift() : queue?.[0];
       if (entry) return replayedResponse(entry, text);

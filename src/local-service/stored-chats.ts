@@ -2,6 +2,7 @@ import { uuidV7 } from '../fields/uuid.ts';
 import type { Request } from '../http/message.ts';
 import { bodyChunks } from '../http/request-progress.ts';
 import { createBodyCopy, tapChunks } from './body-copy.ts';
+import { redactBody } from './redact-body.ts';
 import type { ServiceContext, ServiceRoute } from './service-context.ts';
 
 const MAX_STORED_CHAT_BYTES = 4 * 1024 * 1024;
@@ -12,6 +13,7 @@ const MAX_STORED_CHAT_BYTES = 4 * 1024 * 1024;
  */
 export function withStoredChats(
   route: ServiceRoute,
+  path: string,
   { store, now, randomBytes }: Pick<ServiceContext, 'store' | 'now' | 'randomBytes'>,
 ): ServiceRoute {
   return {
@@ -25,9 +27,10 @@ export function withStoredChats(
       const save = async (): Promise<void> => {
         const id = uuidV7(createdAt, randomBytes(10));
         // PostgreSQL cannot store U+0000, which JSON text does not contain either.
-        const [question, answer] = [sent, received].map((copy) => copy.bytes().toString().replaceAll('\0', '\ufffd'));
+        const bodies = [redactBody(path, sent.bytes()), received.bytes()];
+        const [question = '', answer = ''] = bodies.map((bytes) => bytes.toString().replaceAll('\0', '\ufffd'));
         await store
-          .saveChat({ id, request: question ?? '', response: answer ?? '', status: response.status, createdAt })
+          .saveChat({ id, request: question, response: answer, status: response.status, createdAt })
           .catch(() => {});
       };
       return { ...response, body: tapChunks(response.body, received.add, save) };

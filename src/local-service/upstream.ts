@@ -5,9 +5,8 @@ import { getHeader, type Headers, type Response, type Send } from '../http/messa
 import { describeNetworkError } from '../http/network-errors.ts';
 import { createRequestProgress, type RequestProgress, withRequestProgress } from '../http/request-progress.ts';
 import { type StartTimer, TimeLimitError, withTimeLimits } from '../http/time-limits.ts';
-import { secretForms } from '../output/redact.ts';
 import { HttpError } from './http-error.ts';
-import { redactChunks, redactText } from './redact-chunks.ts';
+import { bodySecretForms, redactChunks, redactText } from './redact-chunks.ts';
 
 /** What is forwarded of a request. */
 export interface ForwardedRequest {
@@ -34,7 +33,7 @@ const RESPONSE_HEADERS = ['content-type', 'retry-after', 'x-request-id'];
  */
 export function createUpstream(baseUrl: URL, token: string | undefined, send: Send, after: StartTimer): Upstream {
   const authorization: Headers = token ? [['Authorization', `Bearer ${token}`]] : [];
-  const secrets = token ? secretForms(token) : [];
+  const secrets = bodySecretForms([token]);
   return async ({ method, path, body, headers, signal }) => {
     const url = joinUrl(baseUrl, path);
     const progress = createRequestProgress();

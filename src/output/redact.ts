@@ -46,10 +46,11 @@ function trailingPrefixLength(text: string, secret: string): number {
 }
 
 /**
- * The forms in which a server may return a value: unchanged, decoded as Latin-1 like headers, escaped as JSON once and
+ * The forms in which a server may return a value of four characters or more, longer ones first: unchanged, decoded as Latin-1 like headers, escaped as JSON once and
  * twice, as a step of a path, percent-encoded, and inside of any longer text that is base64.
  */
 export function secretForms(secret: string): string[] {
+  if (secret.length < MIN_SECRET_CHARS) return [];
   const rawForms = [secret, Buffer.from(secret).toString('latin1')];
   const escapedForms = rawForms.flatMap((text) => [text, ...jsonEscapedForms(text)]);
   const encodedForms = escapedForms.flatMap((text) => [
@@ -58,7 +59,7 @@ export function secretForms(secret: string): string[] {
     percentEncode(text),
     ...base64Forms(text),
   ]);
-  return [...new Set([...escapedForms, ...encodedForms])];
+  return longestFirst([...escapedForms, ...encodedForms]);
 }
 
 // As JavaScript, Python and PHP write it.

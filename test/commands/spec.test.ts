@@ -65,6 +65,14 @@ describe('svc spec', () => {
     expect((await svc([...words, '-f', 'body.yaml', '--dry-run', '--exact', '-q'], { cwd })).code).toBe(0);
   });
 
+  it('chat --skeleton keeps a secret field to itself', async () => {
+    const cwd = folder();
+    writeFileSync(join(cwd, 'salt'), 'sEcReT-salt-of-forty-three-characters-or-more');
+    const { stdout, code } = await svc(['spec', 'chat', '--skeleton', '--cache-salt', '@salt'], { cwd });
+    expect([code, stdout]).toEqual([0, expect.stringContaining('"cache_salt"')]);
+    expect(stdout).not.toContain('sEcReT');
+  });
+
   it('train --skeleton=all: JSONC with a comment above each field, a valid body without them', async () => {
     const { stdout } = await svc(['spec', 'train', '--skeleton=all']);
     const lines = stdout.split('\n');

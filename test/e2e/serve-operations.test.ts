@@ -83,6 +83,36 @@ describe('svc serve in operation', () => {
     expect((await output).stderr).toContain('"path":"/call/start","status":404,');
   });
 
+  it('keeps the secret fields of chats out of a recording and out of its database, and replays them', async () => {
+    const cwd = folder();
+    const body = question.replace('}]', '}],"cache_salt":"f1rst-salt-","cache_salt":"sEcReT-salt"');
+    const har = join(cwd, 'r.har');
+    const recording = await serve(['--no-auth', '--record', har, '--data', join(cwd, 'recorded.db')]);
+    const recorded = await (await post(`${recording.url}/v1/chat/completions`, body)).text();
+    const chats = await (await fetch(`${recording.url}/page/chats`)).text();
+    recording.child.kill('SIGTERM');
+    await finished(recording.child);
+    expect(JSON.parse(readFileSync(har, 'utf8')).log.entries).toHaveLength(1);
+    expect(readFileSync(har, 'utf8') + chats + readFileSync(join(cwd, 'recorded.db'))).not.toMatch(/-salt/);
+    const replay = await serve(['--no-auth', '--replay', har]);
+    expect(await (await post(`${replay.url}/v1/chat/completions`, body)).text()).toBe(recorded);
+  });
+
+  it('records bodies as they are where a password is shorter than eight characters', async () => {
+    const har = join(folder(), 'r.har');
+    const env = { SVC_USERNAME: 'u', SVC_PASSWORD: 'p', SVC_TOKEN: 'EMPTY' };
+    const { url, child } = await serve(['--record', har], { env });
+    await (
+      await post(`${url}/v1/chat/completions`, question.replace('"x"', '"EMPTY pot"'), {
+        Authorization: 'Bearer EMPTY',
+      })
+    ).text();
+    child.kill('SIGTERM');
+    await finished(child);
+    const [entry] = JSON.parse(readFileSync(har, 'utf8')).log.entries;
+    expect([entry.response.status, entry.request.postData.text]).toEqual([200, expect.stringContaining('EMPTY pot')]);
+  });
+
   it('rejects --no-auth with --credentials', async () => {
     expect(await run(['serve', '--no-auth', '--credentials', 'none.json'])).toMatchObject({
       code: 2,

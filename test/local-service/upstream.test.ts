@@ -117,6 +117,15 @@ describe('an upstream server', () => {
     expect(text).toContain(reason);
   });
 
+  it.each(['x', 'none', 'EMPTY'])('keeps its bodies as they are with the token %s', async (token) => {
+    const text = '{"x":"none of it is EMPTY"}';
+    const server = await rawServer((socket) => socket.end(`HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n${text}`));
+    const { url } = await serve(['--no-auth', '--upstream', server.url], { env: { SVC_UPSTREAM_TOKEN: token } });
+    const headers = { 'Content-Type': 'application/json' };
+    const response = await fetch(`${url}/v1/chat/completions`, { method: 'POST', headers, body: question });
+    expect(await response.text()).toBe(text);
+  });
+
   it('that does not answer for 600 s is given up', async () => {
     const time = clock();
     const server = await silent('');

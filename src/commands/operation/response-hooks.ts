@@ -46,7 +46,7 @@ export async function openResponseHooks(
 ): Promise<ResponseHooks> {
   const { runtime, report } = context;
   const expectations = await readChatExpectations(flags, read);
-  const checkSchema = await openSchemaExpectation(flags, context);
+  const checkSchema = await openSchemaExpectation(flags, read, context);
   await checkJunitFile(flags, runtime.cwd);
   const junit = await openJunitReport(flags, context);
   const startedAt = runtime.now();
@@ -117,7 +117,7 @@ function recordedContent(
     prompt_tokens: tokenCount(response, 'prompt_tokens'),
     completion_tokens: tokenCount(response, 'completion_tokens'),
     ...(hasBodies
-      ? { request: new RawJson(singleLine(redactSecretFields(draft, operation, (name) => `[${name}]`))) }
+      ? { request: new RawJson(singleLine(redactSecretFields(rootOf(draft.doc), operation, (name) => `[${name}]`))) }
       : {}),
     ...(hasBodies && response ? { response: new RawJson(singleLine(rawText(response))) } : {}),
   };

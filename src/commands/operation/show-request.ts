@@ -5,6 +5,7 @@ import type { CertificateFiles } from '../../config/route.ts';
 import type { SelectedProfile } from '../../config/select-profile.ts';
 import type { Context } from '../../context.ts';
 import { isSecretHeader, redactHeaders } from '../../http/verbose-log.ts';
+import { rootOf } from '../../json/json-node.ts';
 import { writeJson } from '../../json/write-json.ts';
 import type { Reporter } from '../../output/reporter.ts';
 import { openSink } from '../../output/sink.ts';
@@ -53,7 +54,7 @@ async function writeBody(
   isEmbedded: boolean,
 ): Promise<void> {
   if (body instanceof Uint8Array) {
-    const redacted = redactSecretFields(draft, operation, () => '[hidden]');
+    const redacted = redactSecretFields(rootOf(draft.doc), operation, () => '[hidden]');
     await writer.write(isEmbedded ? redacted.toString().trim() : redacted);
   } else for await (const chunk of body.chunks()) await writer.write(chunk);
 }
@@ -106,7 +107,7 @@ function shellQuoteHeader(name: string, value: string): string {
 function shellQuoteBody({ draft, operation }: PreparedRequest): string {
   const marker = findUnusedMarker(draft.doc.bytes);
   const names: string[] = [];
-  const markedBody = redactSecretFields(draft, operation, (name) => {
+  const markedBody = redactSecretFields(rootOf(draft.doc), operation, (name) => {
     names.push(name);
     return marker + name;
   });

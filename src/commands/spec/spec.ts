@@ -1,5 +1,6 @@
 import { buildSkeleton } from '../../body/build-skeleton.ts';
 import { createInputReader } from '../../body/input-reader.ts';
+import { redactSecretFields } from '../../client/prepared-request.ts';
 import type { RunCommand } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
@@ -7,6 +8,8 @@ import { flagName } from '../../fields/field.ts';
 import { objectSchema } from '../../fields/json-schema.ts';
 import { bodySkeleton } from '../../fields/sample.ts';
 import { type FlagValues, getStringFlag } from '../../flag.ts';
+import { rootOf } from '../../json/json-node.ts';
+import { parseJson } from '../../json/parse-json.ts';
 import type { JsonValue } from '../../json/write-json.ts';
 import { allOperations } from '../../operations/all-operations.ts';
 import { flagTarget, type Operation } from '../../operations/operation.ts';
@@ -66,7 +69,8 @@ async function printSkeleton(
     now: runtime.now,
     randomBytes: runtime.randomBytes,
   });
-  await printResult({ doc, isIndented: true }, output);
+  const redacted = parseJson(redactSecretFields(rootOf(doc), operation, () => '[hidden]'));
+  await printResult({ doc: redacted, isIndented: true }, output);
 }
 
 function createOpenApiDocument(args: readonly string[]): JsonValue {
