@@ -1,7 +1,7 @@
 import type { Buffer } from 'node:buffer';
-import { redactSecretFields } from '../client/prepared-request.ts';
 import { tryParseJson } from '../json/parse-json.ts';
 import { allOperations } from '../operations/all-operations.ts';
+import { redactSecretFields } from '../operations/secret-fields.ts';
 
 /** The body of a request to a path of the service, for a recording or the database: without its secret fields. */
 export function redactBody(path: string, body: Buffer): Buffer {

@@ -146,6 +146,17 @@ describe('svc auth', () => {
       'p',
       2,
     ],
+    ...[
+      ['--password-stdin', '--token-file', '-'],
+      ['--password-file', '-', '--token-file', '-'],
+      ['--password-file', '-', '--token-stdin'],
+      ['--password-stdin', '--password-file', 'none'],
+    ].map((flags): [string, string[], string, number] => [
+      `two secrets with ${flags.join(' ')}`,
+      ['--base-url', 'https://svc.test', '--username', 'a', ...flags],
+      'p',
+      2,
+    ]),
     ['nothing to store and no terminal', ['--base-url', 'https://svc.test'], '', 4],
     ['a user alone and no terminal', ['--base-url', 'https://svc.test', '--username', 'a'], '', 4],
     ['a file that is not there', ['--base-url', 'https://svc.test', '--token-file', 'none'], '', 12],

@@ -37,6 +37,16 @@ describe('a FIFO without a writer', () => {
     expect(result.stderr).toContain('cannot read ca.pem (--cacert): no data for 1 s');
   });
 
+  it('as --expect ends with --timeout', async () => {
+    const cwd = folder();
+    fifo(cwd, 'saved.json');
+    const request = ['feedback', 'schema', '--since', '1d', '--project-id', 'a/b', '--base-url', 'https://svc.test'];
+    const env = { SVC_USERNAME: 'u', SVC_PASSWORD: 'pass-word' };
+    const result = await svc([...request, '--expect', 'saved.json', '--timeout', '1s'], { cwd, env });
+    expect(result).toMatchObject({ code: 12, stdout: '' });
+    expect(result.stderr).toContain('no end of saved.json within 1 s; nothing was sent');
+  });
+
   it('as config.json is an error', async () => {
     const cwd = folder();
     mkdirSync(join(cwd, 'config'));

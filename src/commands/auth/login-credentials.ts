@@ -17,6 +17,7 @@ const MAX_SECRET_BYTES = 64 * 1024;
  * Failure where there are none, or where they cannot be sent.
  */
 export async function readLoginCredentials(profile: Profile, flags: FlagValues, context: Context): Promise<Profile> {
+  rejectSecondSource(flags);
   const [password, token] = [await readSecret('password', flags, context), await readSecret('token', flags, context)];
   const username = getStringFlag(flags, 'username');
   const isInteractive = password === undefined && token === undefined && username === undefined;
@@ -65,20 +66,25 @@ function bearerCredentials(profile: Profile, token: string): Profile {
   return { token, bearer_origins: profileOrigins(profile, ['chat', 'train']) };
 }
 
+function rejectSecondSource(flags: FlagValues): void {
+  const kinds = ['password', 'token'] as const;
+  for (const kind of kinds)
+    if (getBooleanFlag(flags, `${kind}-stdin`) && flags.has(`${kind}-file`))
+      throw usageFailure(`--${kind}-stdin cannot be combined with --${kind}-file`, 'remove one of them');
+  const fromStdin = kinds.filter(
+    (kind) => getBooleanFlag(flags, `${kind}-stdin`) || getStringFlag(flags, `${kind}-file`) === '-',
+  );
+  if (fromStdin.length > 1)
+    throw usageFailure('only one secret can be read from stdin', 'pass the other with --password-file or --token-file');
+}
+
 async function readSecret(
   kind: 'password' | 'token',
   flags: FlagValues,
   { runtime, signal, report }: Context,
 ): Promise<string | undefined> {
   const file = getStringFlag(flags, `${kind}-file`);
-  const fromStdin = getBooleanFlag(flags, `${kind}-stdin`) === true;
-  if (
-    fromStdin &&
-    (file !== undefined || (getBooleanFlag(flags, 'password-stdin') && getBooleanFlag(flags, 'token-stdin')))
-  ) {
-    throw usageFailure('only one secret can be read from stdin', 'pass the other with --password-file or --token-file');
-  }
-  if (!fromStdin && file === undefined) return undefined;
+  if (file === undefined && getBooleanFlag(flags, `${kind}-stdin`) !== true) return undefined;
   const path = file ?? '-';
   const label = path === '-' ? 'stdin' : path;
   const bytes =

@@ -4,7 +4,6 @@ import { expectationFailure, readChatExpectations } from '../../client/expectati
 import { checkJunitFile, openJunitReport } from '../../client/expectations/junit-report.ts';
 import { appendToHistory, type HistoryMode, requestHistoryFile } from '../../client/history/request-history.ts';
 import { recordIds } from '../../client/idempotency.ts';
-import { redactSecretFields } from '../../client/prepared-request.ts';
 import type { Context } from '../../context.ts';
 import { type Failure, toFailure } from '../../errors.ts';
 import { type FlagValues, getBooleanFlag, getStringFlag } from '../../flag.ts';
@@ -12,6 +11,7 @@ import { firstStringMember, type JsonNode, rawText, rootOf } from '../../json/js
 import type { JsonDocument } from '../../json/parse-json.ts';
 import { type JsonValue, RawJson } from '../../json/write-json.ts';
 import type { Operation } from '../../operations/operation.ts';
+import { redactSecretFields } from '../../operations/secret-fields.ts';
 import { ClosedPipeError } from '../../output/writer.ts';
 import { chatStats, type ExchangeTiming, formatChatStats, tokenCount } from '../../results/chat-stats.ts';
 import { extractBlock } from '../../results/extract-block.ts';

@@ -5,7 +5,6 @@ import { Failure, usageFailure } from '../../errors.ts';
 import { fileFailure, pathExists } from '../../files/file-errors.ts';
 import { writeFileAtomically } from '../../files/file-replacement.ts';
 import { nameSameFile } from '../../files/is-same-file.ts';
-import { MAX_INPUT_BYTES, readInputFile } from '../../files/read-input.ts';
 import { type FlagValues, getBooleanFlag, getStringFlag } from '../../flag.ts';
 import { indentJson } from '../../json/format-json.ts';
 import { getMember, kindOf } from '../../json/json-node.ts';
@@ -19,7 +18,8 @@ import { payloadTypes } from '../../results/schema-view.ts';
  */
 export async function openSchemaExpectation(
   flags: FlagValues,
-  context: Context,
+  read: (path: string) => Promise<Uint8Array>,
+  { runtime, report }: Pick<Context, 'runtime' | 'report'>,
 ): Promise<((doc: JsonDocument) => Promise<void>) | undefined> {
   const file = getStringFlag(flags, 'expect');
   const isUpdate = getBooleanFlag(flags, 'update') === true;
@@ -28,12 +28,11 @@ export async function openSchemaExpectation(
       throw usageFailure('--update needs --expect', 'name the file to write: --expect schema.json --update');
     return undefined;
   }
-  const { runtime, report, signal } = context;
   const path = resolve(runtime.cwd, file);
   if (await nameSameFile(file, getStringFlag(flags, 'output'), runtime.cwd))
     throw usageFailure(`--expect and -o name the same file, ${file}`, 'choose another file with -o');
   const exists = await pathExists(path);
-  const saved = exists ? await readInputFile(path, file, { signal, maxBytes: MAX_INPUT_BYTES }) : Buffer.alloc(0);
+  const saved = exists ? await read(file) : Buffer.alloc(0);
   const root = tryParseJson(saved);
   const isSchema = root && kindOf(root) === 'object' && kindOf(getMember(root, 'paths') ?? root) === 'list';
   if (exists && !isSchema && !(isUpdate && saved.length === 0))

@@ -1,12 +1,13 @@
 import { Buffer } from 'node:buffer';
 import type { OperationOptions } from '../../client/operation-options.ts';
-import { isStreamRequested, type PreparedRequest, redactSecretFields } from '../../client/prepared-request.ts';
+import { isStreamRequested, type PreparedRequest } from '../../client/prepared-request.ts';
 import type { CertificateFiles } from '../../config/route.ts';
 import type { SelectedProfile } from '../../config/select-profile.ts';
 import type { Context } from '../../context.ts';
 import { isSecretHeader, redactHeaders } from '../../http/verbose-log.ts';
 import { rootOf } from '../../json/json-node.ts';
 import { writeJson } from '../../json/write-json.ts';
+import { redactSecretFields } from '../../operations/secret-fields.ts';
 import type { Reporter } from '../../output/reporter.ts';
 import { openSink } from '../../output/sink.ts';
 import type { Writer } from '../../output/writer.ts';

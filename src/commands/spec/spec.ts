@@ -1,6 +1,5 @@
 import { buildSkeleton } from '../../body/build-skeleton.ts';
 import { createInputReader } from '../../body/input-reader.ts';
-import { redactSecretFields } from '../../client/prepared-request.ts';
 import type { RunCommand } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
@@ -13,6 +12,7 @@ import { parseJson } from '../../json/parse-json.ts';
 import type { JsonValue } from '../../json/write-json.ts';
 import { allOperations } from '../../operations/all-operations.ts';
 import { flagTarget, type Operation } from '../../operations/operation.ts';
+import { redactSecretFields } from '../../operations/secret-fields.ts';
 import { requestedFormat } from '../../results/output-format.ts';
 import { openResultOutput, printResult, type ResultOutput, resultOf } from '../../results/print-result.ts';
 import { commentedJson, commentedYaml } from './commented-skeleton.ts';
