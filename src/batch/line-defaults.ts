@@ -1,14 +1,14 @@
 import { Buffer } from 'node:buffer';
+import { applyFlags } from '../body/apply-flags.ts';
 import { invalidBodyFailure } from '../body/body-check.ts';
 import { createDraft, type Draft, originInDraft, setDraftFields } from '../body/draft.ts';
 import type { Edit } from '../body/edit.ts';
 import { fieldEdits } from '../body/field-edits.ts';
 import type { BodyDependencies } from '../body/input-reader.ts';
 import { emptyBodyJson } from '../body/parsed-body.ts';
-import { applySetFlags, setFlagEdits } from '../body/set-flags.ts';
-import { shorthandEdits } from '../body/shorthand-edits.ts';
+import { setFlagEdits } from '../body/set-flags.ts';
 import { usageFailure } from '../errors.ts';
-import { type FlagValues, getArrayFlag } from '../flag.ts';
+import type { FlagValues } from '../flag.ts';
 import {
   firstStringMember,
   getMember,
@@ -49,12 +49,11 @@ export async function readLineDefaults(
       throw usageFailure(`--${name} belongs to one body, and --batch has many`, 'put it into the lines');
   }
   const fieldResult = await fieldEdits(target, flags, dependencies);
-  const setResult = setFlagEdits(target, getArrayFlag(flags, 'set'));
+  const setResult = setFlagEdits(operation, flags);
   const draft = setDraftFields(createDraft(undefined, emptyBodyJson(target)), target.path, fieldResult.edits);
   const sharedFlags = new Map([...flags].filter(([name]) => !isPerLine(name)));
-  const shorthandResult = await shorthandEdits(operation, draft, sharedFlags, noMessages, dependencies);
-  const applied = applySetFlags(setDraftFields(draft, target.path, shorthandResult.edits), setResult.edits);
-  const issues = [...fieldResult.issues, ...shorthandResult.issues, ...setResult.issues, ...applied.issues];
+  const applied = await applyFlags(draft, operation, sharedFlags, setResult.edits, noMessages, dependencies);
+  const issues = [...fieldResult.issues, ...setResult.issues, ...applied.issues];
   if (issues.length > 0) throw invalidBodyFailure(issues);
   return {
     fieldEdits: editsForFields(applied.draft, target.path),
@@ -78,8 +77,7 @@ export async function applyLineDefaults(
   const applicableFlags = new Map(
     [...perLineFlags].filter(([name]) => isOmitted(shorthands[name], nodeAtPath(body, path))),
   );
-  const { edits } = await shorthandEdits(operation, filled, applicableFlags, noMessages, dependencies);
-  return setDraftFields(filled, path, edits);
+  return (await applyFlags(filled, operation, applicableFlags, [], noMessages, dependencies)).draft;
 }
 
 const PER_LINE_KINDS: ReadonlySet<Shorthand['kind']> = new Set(['message', 'prefill', 'copy']);

@@ -1,7 +1,7 @@
 import type { Issue } from '../errors.ts';
 import { uuidV7 } from '../fields/uuid.ts';
-import { getArrayFlag } from '../flag.ts';
 import { type FlagTarget, flagTarget } from '../operations/operation.ts';
+import { applyFlags } from './apply-flags.ts';
 import { type AutofillGenerators, type AutofillSettings, createAutofill } from './autofill.ts';
 import { readBodyBase } from './body-base.ts';
 import { invalidBodyFailure, stdinMessages } from './body-check.ts';
@@ -12,8 +12,7 @@ import { parseFileArguments } from './file-arguments.ts';
 import type { BodyDependencies } from './input-reader.ts';
 import { isIssue, isYamlFile, type JsonSource, parseJsonSource } from './json-source.ts';
 import { emptyBodyJson, type ParsedBody, toParsedBody } from './parsed-body.ts';
-import { applySetFlags, setFlagEdits } from './set-flags.ts';
-import { shorthandEdits } from './shorthand-edits.ts';
+import { setFlagEdits } from './set-flags.ts';
 
 export interface BuildOptions {
   /** What to add to fields that are absent; undefined for `--exact`. */
@@ -42,7 +41,7 @@ export async function buildBody(
   const base = await readBodyBase(input, dependencies);
   const files = parseFileArguments(operation, args, flags);
   const fields = await fieldEdits(target, files.otherFlags, dependencies);
-  const sets = setFlagEdits(target, getArrayFlag(flags, 'set'));
+  const sets = setFlagEdits(operation, flags);
   const source = await parseBaseBody(base, target);
   const isChanged = fields.edits.length + files.edits.length > 0;
   const earlyIssues = [
@@ -53,23 +52,16 @@ export async function buildBody(
   if (isIssue(source))
     throw invalidBodyFailure(earlyIssues, 0, base.stdinUse === 'empty' ? stdinMessages.empty : undefined);
 
-  let draft = setDraftFields(createDraft(source.source, emptyBodyJson(target), base.stdinUse), target.path, [
+  const draft = setDraftFields(createDraft(source.source, emptyBodyJson(target), base.stdinUse), target.path, [
     ...fields.edits,
     ...files.edits,
   ]);
-  const shorthands = await shorthandEdits(operation, draft, flags, { prompt: base.prompt, conversation }, dependencies);
-  draft = setDraftFields(draft, target.path, shorthands.edits);
-  const setResult = applySetFlags(draft, sets.edits);
-  draft = settings
-    ? setDraftFields(
-        setResult.draft,
-        target.path,
-        createAutofill(target)(setResult.draft, settings, autofillGenerators(dependencies)),
-      )
-    : setResult.draft;
+  const messages = { prompt: base.prompt, conversation };
+  const applied = await applyFlags(draft, operation, flags, sets.edits, messages, dependencies);
+  const added = settings ? createAutofill(target)(applied.draft, settings, autofillGenerators(dependencies)) : [];
   return {
-    draft: orderAddedFields(draft, target),
-    inputIssues: [...earlyIssues, ...shorthands.issues, ...setResult.issues],
+    draft: orderAddedFields(setDraftFields(applied.draft, target.path, added), target),
+    inputIssues: [...earlyIssues, ...applied.issues],
   };
 }
 

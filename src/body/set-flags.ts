@@ -1,18 +1,28 @@
 import { type Issue, usageFailure } from '../errors.ts';
 import type { Field } from '../fields/field.ts';
+import { type FlagValues, getArrayFlag } from '../flag.ts';
 import { JsonPathError } from '../json/edit.ts';
 import { formatJsonPath, type JsonPath, parseJsonPath } from '../json/json-path.ts';
-import type { FlagTarget } from '../operations/operation.ts';
+import { type FlagTarget, flagTarget, type Operation } from '../operations/operation.ts';
 import { type Draft, setDraftPath } from './draft.ts';
 import { collectEdits, type Edit, type EditResult } from './edit.ts';
 import { isIssue, parseJsonSource } from './json-source.ts';
+import { shorthandFields } from './shorthand-edits.ts';
 
 /**
  * The edits of `--set path=text` and `--set path:=json`. Paths start in the object that flags fill; for a call
- * `start.op_name` and `op_name` are the same, and `start` is the whole object. Throws usage for an invalid path.
+ * `start.op_name` and `op_name` are the same, and `start` is the whole object. Throws usage for an invalid path, and
+ * for a field that a shorthand sets, too.
  */
-export function setFlagEdits(target: FlagTarget, words: readonly string[]): EditResult {
-  return collectEdits(words.map((word) => parseSetFlag(target, word)));
+export function setFlagEdits(operation: Operation, flags: FlagValues): EditResult {
+  const target = flagTarget(operation);
+  const result = collectEdits(getArrayFlag(flags, 'set').map((word) => parseSetFlag(target, word)));
+  const setFields = new Set(result.edits.map(({ path }) => formatJsonPath(path)));
+  for (const [name, shorthand] of Object.entries(operation.shorthands ?? {})) {
+    const field = flags.has(name) ? shorthandFields(shorthand).find((one) => setFields.has(one)) : undefined;
+    if (field !== undefined) throw usageFailure(`--${name} and --set ${field} set the same field`, 'give one of them');
+  }
+  return result;
 }
 
 function parseSetFlag(target: FlagTarget, word: string): Edit | Issue {

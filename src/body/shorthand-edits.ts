@@ -9,7 +9,7 @@ import { attachmentPart } from './chat/attachment.ts';
 import { type MessageSources, messageEdits } from './chat/message-edits.ts';
 import { responseFormatEdit } from './chat/response-format.ts';
 import type { Draft } from './draft.ts';
-import { collectEdits, type EditResult } from './edit.ts';
+import { collectEdits, type Edit, type EditResult } from './edit.ts';
 import type { BodyDependencies } from './input-reader.ts';
 
 const noEdits: EditResult = { edits: [], issues: [] };
@@ -34,6 +34,33 @@ export async function shorthandEdits(
   return { edits: results.flatMap(({ edits }) => edits), issues: results.flatMap(({ issues }) => issues) };
 }
 
+/** The edits of the shorthands that copy a field, for a draft with all other flags. The validator reports a missing one. */
+export function copyEdits(operation: Operation, draft: Draft, flags: FlagValues): Edit[] {
+  const { path } = flagTarget(operation);
+  return Object.entries(operation.shorthands ?? {}).flatMap(([name, shorthand]) => {
+    if (shorthand.kind !== 'copy' || !getBooleanFlag(flags, name)) return [];
+    rejectConflictingFlags(name, shorthand.to, flags);
+    const source = nodeAtPath(rootOf(draft.doc), [...path, shorthand.from]);
+    return source ? [{ path: [...path, shorthand.to], text: rawText(source), origin: { label: `--${name}` } }] : [];
+  });
+}
+
+/** The fields that a shorthand sets as a whole; messages are combined with those of the body. */
+export function shorthandFields(shorthand: Shorthand): readonly string[] {
+  switch (shorthand.kind) {
+    case 'age':
+      return [shorthand.member];
+    case 'copy':
+      return [shorthand.to];
+    case 'prefill':
+      return ['continue_final_message', 'add_generation_prompt'];
+    case 'reply-schema':
+      return ['response_format'];
+    default:
+      return [];
+  }
+}
+
 async function shorthandEdit(
   name: string,
   shorthand: Shorthand,
@@ -52,13 +79,6 @@ async function shorthandEdit(
       if (time === undefined)
         throw usageFailure(`--${name}: ${JSON.stringify(word)} is not an age`, 'write 90s, 15m, 12h, 7d or 2w');
       return { edits: [{ path: [...path, shorthand.member], text: JSON.stringify(time), origin }], issues: [] };
-    }
-    case 'copy': {
-      rejectConflictingFlags(name, shorthand.to, flags);
-      const source = nodeAtPath(rootOf(draft.doc), [...path, shorthand.from]);
-      // The validator reports a missing source.
-      if (!source || !getBooleanFlag(flags, name)) return noEdits;
-      return { edits: [{ path: [...path, shorthand.to], text: rawText(source), origin }], issues: [] };
     }
     case 'prefill':
       rejectContradiction(name, 'continue_final_message', false, flags);

@@ -393,6 +393,40 @@ describe('other shorthands', () => {
       '{"feedback_id":"f-1","id":"f-1"}',
     );
     expect((await body(['feedback', 'replace', '--feedback-id', 'x', '--keep-id', '--id', 'y'])).code).toBe(2);
+    const changed = await body(
+      ['feedback', 'replace', '-f', 'f.json', '--keep-id', '--no-check', '--set', 'feedback_id=f-2'],
+      { cwd },
+    );
+    expect(changed.stdout).toBe('{"feedback_id":"f-2","id":"f-2"}');
+    const skeleton = await svc(['spec', 'feedback', 'replace', '--skeleton', '--set', 'feedback_id=f-3', '--keep-id']);
+    expect(JSON.parse(skeleton.stdout)).toMatchObject({ feedback_id: 'f-3', id: 'f-3' });
+  });
+
+  it.each([
+    ['feedback replace --feedback-id x --keep-id --set id=y', '--keep-id', 'id'],
+    ['feedback replace --batch lines.jsonl --keep-id --set id=y', '--keep-id', 'id'],
+    ['feedback schema --since 7d --set start=2026-01-01T00:00:00Z', '--since', 'start'],
+    ['chat hi --no-stdin --prefill A --set continue_final_message:=false', '--prefill', 'continue_final_message'],
+    ['chat hi --no-stdin --json-schema {} --set response_format:={}', '--json-schema', 'response_format'],
+  ])('svc %s names one field twice', async (line, flag, field) => {
+    const { code, stderr } = await body(line.split(' '), { cwd: files({ 'lines.jsonl': '{}\n' }) });
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: expect.stringContaining(`${flag} and --set ${field} set the same field`),
+    });
+  });
+
+  it('--set changes a part of the field of a shorthand', async () => {
+    const args = [
+      'chat',
+      'hi',
+      '--no-stdin',
+      '--json-schema',
+      '{}',
+      '--set',
+      'response_format.json_schema.strict:=true',
+    ];
+    expect((await body(args)).stdout).toContain('"schema":{},"strict":true');
   });
 
   it('--cache-salt is random, a file or stdin, never the text itself, and never shown', async () => {
