@@ -55,6 +55,7 @@ const MAX_YAML_CHARS = 1024 * 1024;
 // Beyond it aliases are a bomb.
 const MAX_EXPANDED_BYTES = 4 * MAX_YAML_CHARS;
 const MAX_YAML_DEPTH = 500;
+const CORE_TAGS: ReadonlySet<string> = new Set(['map', 'seq', 'str', 'int', 'float', 'bool', 'null']);
 
 /** Converts a YAML 1.2 document of the core schema. Throws YamlError for what is not YAML or has no JSON form. */
 export function yamlToJson(text: string): ConvertedYaml {
@@ -99,6 +100,7 @@ function writeNode(converter: Converter, node: unknown, alias?: Node): void {
   }
   if (alias && converter.bytes > MAX_EXPANDED_BYTES)
     throw new YamlError('its aliases repeat too much', offsetOf(alias));
+  rejectForeignTag(node);
   converter.offsets.set(converter.bytes, offsetOf(node));
   if (!isCollection(node)) {
     emit(converter, isScalar(node) ? scalarJson(node) : 'null');
@@ -116,8 +118,16 @@ function writeNode(converter: Converter, node: unknown, alias?: Node): void {
   converter.depth -= 1;
 }
 
+// The parser reads times, bytes, sets and ordered maps in every schema where a tag names them.
+function rejectForeignTag(node: unknown): void {
+  const [, name] = (isNode(node) && /^tag:yaml\.org,2002:(.*)$/.exec(node.tag ?? '')) || [];
+  if (name !== undefined && !CORE_TAGS.has(name))
+    throw new YamlError(`the tag !!${name} has no JSON form`, offsetOf(node));
+}
+
 function keyJson(key: unknown): string {
   if (!isScalar(key)) throw new YamlError('a key must be a string', offsetOf(key));
+  rejectForeignTag(key);
   return JSON.stringify(typeof key.value === 'string' ? key.value : (key.source ?? ''));
 }
 

@@ -69,6 +69,9 @@ logit_bias: {42: -1, 1e400: 1e400}
     ['[&a x, *a]', '["x","x"]'],
     ['', 'null'],
     ['!!str 5', '"5"'],
+    ['! 5', '"5"'],
+    ['[!!int 5, !!float 5.0, !!bool true, !!null ~]', '[5,5.0,true,null]'],
+    ['!!map {a: !!seq [b], c}', '{"a":["b"],"c":null}'],
   ])('%s is %s', (yaml, json) => {
     expect(yamlToJson(yaml).json).toBe(json);
   });
@@ -108,6 +111,12 @@ logit_bias: {42: -1, 1e400: 1e400}
     ['a tab', 'a:\n\t- 1\n', 'body.yaml:2:'],
     ['an unknown alias', 'a: *b\n', 'body.yaml:1:4: not a YAML body: '],
     ['an unknown tag', 'a: !foo b\n', 'body.yaml:1:4: not a YAML body: Unresolved tag: !foo'],
+    ['a time', 'a: !!timestamp 2026-01-01\n', 'body.yaml:1:16: not a YAML body: the tag !!timestamp has no JSON form'],
+    ['bytes', 'a: [!!binary aGk=]\n', 'body.yaml:1:14: not a YAML body: the tag !!binary has no JSON form'],
+    ['a tagged key', '!!binary aGk=: 1\n', 'body.yaml:1:10: not a YAML body: the tag !!binary has no JSON form'],
+    ['an ordered map', 'a: !!omap [b: 1]\n', 'body.yaml:1:11: not a YAML body: the tag !!omap has no JSON form'],
+    ['pairs', '!!pairs [b: 1, b: 2]\n', 'body.yaml:1:9: not a YAML body: the tag !!pairs has no JSON form'],
+    ['a set', 'a: !!set {b, c}\n', 'body.yaml:1:10: not a YAML body: the tag !!set has no JSON form'],
     ['an alias in itself', 'a: &a [*a]\n', 'nested too deeply'],
     ['an array', '- 1\n', 'body.yaml:1:1: must be an object, not an array'],
     ['text that is not UTF-8', Buffer.from([0x61, 0x3a, 0x20, 0xff]), 'body.yaml: byte 3: not JSON: invalid UTF-8'],
