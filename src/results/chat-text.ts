@@ -48,9 +48,10 @@ export function choiceText(message: JsonNode | undefined): string {
   );
 }
 
-/** The text of a message or of a chunk of one: its content, or the text parts of it. */
+/** The text of a message or of a chunk of one: its content, or the text parts of it, or the transcript of its audio. */
 export function contentText(message: JsonNode | undefined): string {
-  return firstStringMember(message, 'content') ?? joinTextParts(itemsAt(message, 'content'));
+  const content = firstStringMember(message, 'content') ?? joinTextParts(itemsAt(message, 'content'));
+  return content || (firstStringMember(getMember(message, 'audio'), 'transcript') ?? '');
 }
 
 /** The texts of content parts, joined. */
@@ -91,7 +92,9 @@ export function ensureFinalNewline(text: string): string {
   return text === '' || text.endsWith('\n') ? text : `${text}\n`;
 }
 
-/** The tool calls of a message. */
+/** The tool calls of a message, and its function call of the legacy form. */
 export function toolCalls(message: JsonNode | undefined): JsonNode[] {
-  return itemsAt(message, 'tool_calls');
+  const functionCall = getMember(message, 'function_call');
+  const calls = itemsAt(message, 'tool_calls');
+  return functionCall && kindOf(functionCall) === 'object' ? [...calls, functionCall] : calls;
 }

@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts';
 import type { Failure } from '../errors.ts';
-import { firstStringMember, getMember, type JsonNode, rawText, rootOf } from '../json/json-node.ts';
+import { firstStringMember, getMember, type JsonNode, kindOf, rawText, rootOf } from '../json/json-node.ts';
 import { formatJsonPath } from '../json/json-path.ts';
 import type { JsonDocument } from '../json/parse-json.ts';
 import type { Operation } from '../operations/operation.ts';
@@ -75,7 +75,7 @@ export async function reportChatEnd(doc: JsonDocument, view: ResultView): Promis
   const { report } = view.context;
   if (view.operation.result.as !== 'chat') return;
   for (const note of completionNotes(rootOf(doc), view.requestedChoices)) await report.note(note);
-  if (isChatText(view)) for (const note of omittedCallNotes(rootOf(doc))) await report.note(note);
+  if (isChatText(view)) for (const note of omissionNotes(rootOf(doc))) await report.note(note);
   await report.detail(finishDetail(rootOf(doc)));
 }
 
@@ -129,13 +129,17 @@ function completionNotes(completion: JsonNode, requestedChoices: number): string
 }
 
 /** Notes on what the text of a response leaves out. */
-function omittedCallNotes(completion: JsonNode): string[] {
+function omissionNotes(completion: JsonNode): string[] {
   return completionChoices(completion).flatMap((choice) => {
     const message = getMember(choice, 'message');
-    const names = toolCalls(message).map((call) => firstStringMember(getMember(call, 'function'), 'name') ?? 'unnamed');
-    if (names.length === 0 || contentText(message) === '') return [];
+    const audio = getMember(message, 'audio');
+    const audioNotes = audio && kindOf(audio) === 'object' ? ['the response has audio; --json prints it'] : [];
+    const names = toolCalls(message).map(
+      (call) => firstStringMember(getMember(call, 'function') ?? call, 'name') ?? 'unnamed',
+    );
+    if (names.length === 0 || contentText(message) === '') return audioNotes;
     const tools = names.length === 1 ? 'a tool' : `${names.length} tools`;
-    return [`the response also calls ${tools}: ${names.join(', ')}; --json prints the calls`];
+    return [...audioNotes, `the response also calls ${tools}: ${names.join(', ')}; --json prints the calls`];
   });
 }
 

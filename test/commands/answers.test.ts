@@ -500,6 +500,24 @@ describe('a streamed chat', () => {
     expect(result.stderr).toBe('svc: the response also calls a tool: f; --json prints the calls\n');
   });
 
+  it('shows function calls of the legacy form, and the transcript of audio', async () => {
+    const call = (part: string) => chunk(`{"index":0,"delta":{"content":null,"function_call":{${part}}}}`);
+    const calling = stream(
+      call('"name":"f"'),
+      call('"arguments":"{\\"a\\""'),
+      call('"arguments":":1}"'),
+      finish(),
+      done,
+    );
+    expect((await ask(calling)).stdout).toBe('{"name":"f","arguments":"{\\"a\\":1}"}\n');
+    const audio = (part: string) => chunk(`{"index":0,"delta":{"content":null,"audio":{${part}}}}`);
+    const spoken = stream(audio('"id":"a","transcript":"hel"'), audio('"transcript":"lo"'), finish(), done);
+    expect(await ask(spoken)).toMatchObject({
+      stdout: 'hello\n',
+      stderr: 'svc: the response has audio; --json prints it\n',
+    });
+  });
+
   it('may be plain JSON in spite of stream: true, and a stream unasked', async () => {
     const plain = {
       pieces: ['{"model":"m","usage":{},"choices":[{"index":0,"message":{"content":"all"},"finish_reason":"stop"}]}'],
@@ -530,6 +548,28 @@ describe('a chat in one piece', () => {
         'reasoning:\nhm\n\nsvc: warning: a content part of type image was left out of the text; --json prints it\n',
     });
     expect((await ask(parts, '--json')).stderr).not.toContain('left out');
+  });
+
+  it('shows function calls of the legacy form, and the transcript of audio', async () => {
+    const call = '"function_call":{"name":"f", "arguments":"{}"}';
+    expect(await ask(reply(`{"content":null,${call}}`))).toMatchObject({
+      stdout: '{"name":"f","arguments":"{}"}\n',
+      stderr: '',
+    });
+    expect(await ask(reply(`{"content":"a",${call}}`))).toMatchObject({
+      stdout: 'a\n',
+      stderr: 'svc: the response also calls a tool: f; --json prints the calls\n',
+    });
+    const spoken = reply('{"content":null,"audio":{"id":"x","data":"","transcript":"hello"}}');
+    expect(await ask(spoken)).toMatchObject({
+      stdout: 'hello\n',
+      stderr: 'svc: the response has audio; --json prints it\n',
+    });
+    expect((await ask(spoken, '--json')).stderr).toBe('');
+    expect(await ask(reply('{"content":null,"audio":{"data":""}}'))).toMatchObject({
+      stdout: '',
+      stderr: 'svc: the response has audio; --json prints it\n',
+    });
   });
 
   it.each([
