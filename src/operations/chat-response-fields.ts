@@ -24,7 +24,7 @@ const responseMessageFields = {
   refusal: { type: 'string', join: 'concatenate', summary: 'Why the model refused' },
   annotations: {
     type: 'object',
-    join: 'last',
+    join: 'append',
     summary: 'References of the text',
     fields: {
       type: { type: 'string', summary: 'Type of the annotation' },

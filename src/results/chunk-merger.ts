@@ -120,15 +120,17 @@ function stringMerger({ budget, onUnmerged }: Merging, emptyJson: string): Chunk
   };
 }
 
-function arrayMerger({ budget }: Merging): ChunkMerger {
+// A value that is not an array is kept as it is, where no array comes.
+function arrayMerger({ budget, onUnmerged }: Merging): ChunkMerger {
   let items: string[] | undefined;
+  const single = singleValueMerger({ budget, onUnmerged });
   return {
     addChunk: (value) => {
-      if (kindOf(value) !== 'list') return;
+      if (kindOf(value) !== 'list') return single.addChunk(value);
       items ??= [];
       for (const item of itemsOf(value)) if (budget.tryReserve(rawText(item))) items.push(rawText(item));
     },
-    toJson: () => (items ? `[${items.join(',')}]` : 'null'),
+    toJson: () => (items ? `[${items.join(',')}]` : single.toJson()),
   };
 }
 

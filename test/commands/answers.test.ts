@@ -500,6 +500,14 @@ describe('a streamed chat', () => {
     expect(result.stderr).toBe('svc: the response also calls a tool: f; --json prints the calls\n');
   });
 
+  it('collects the annotations of all chunks; an object stays one', async () => {
+    const cite = (annotations: string) => chunk(`{"index":0,"delta":{"content":"a","annotations":${annotations}}}`);
+    const cited = stream(cite('[{"n":1.0}]'), cite('null'), cite('[]'), cite('[{"n":2},{"n":3}]'), finish(), done);
+    expect((await ask(cited, '--json')).stdout).toContain('"annotations":[{"n":1.0},{"n":2},{"n":3}]');
+    const single = stream(cite('{"n":1.0}'), cite('null'), finish(), done);
+    expect((await ask(single, '--json')).stdout).toContain('"annotations":{"n":1.0}');
+  });
+
   it('shows function calls of the legacy form, and the transcript of audio', async () => {
     const call = (part: string) => chunk(`{"index":0,"delta":{"content":null,"function_call":{${part}}}}`);
     const calling = stream(
