@@ -576,6 +576,54 @@ describe('a conversation', () => {
     expect(readFileSync(join(cwd, 'talk.json'), 'utf8')).toBe('[]');
   });
 
+  it.each([
+    [
+      '[{"type":"text","text":"A"},{"type":"image","n":1.0}]',
+      '',
+      '[{"type":"text","text":"A"},{"type":"image","n":1.0}]',
+    ],
+    ['null', ',"function_call":{"name":"f", "n":1.0}', '"","function_call":{"name":"f", "n":1.0}'],
+    ['null', ',"refusal":"no","tool_calls":null', '"","refusal":"no"'],
+    ['null', ',"audio":{"transcript":"hello"}', '"hello"'],
+  ])('keeps content %s%s', async (content, more, saved) => {
+    const cwd = folder();
+    const env = { SVC_BASE_URL: 'https://svc.test', SVC_TOKEN: 'tok-en-1', SVC_HISTORY: 'bodies' };
+    const { send } = answering(`{"choices":[{"index":0,"message":{"content":${content}${more}}}]}`);
+    await svc(['chat', 'x', '--no-stdin', '--conversation', 'talk.json'], { cwd, env, send });
+    expect(readFileSync(join(cwd, 'talk.json'), 'utf8')).toBe(
+      `[\n  ${x},\n  {"role":"assistant","content":${saved}}\n]\n`,
+    );
+    const { stdout } = await body(['chat', '--continue', 'y', '--no-stdin'], { cwd, env });
+    expect(stdout).toContain(`{"role":"assistant","content":${saved}},`);
+  });
+
+  it('keeps the choice that the text begins with', async () => {
+    const cwd = folder();
+    const env = { SVC_BASE_URL: 'https://svc.test', SVC_TOKEN: 'tok-en-1' };
+    const choices = [1, 0].map((index) => `{"index":${index},"message":{"content":"choice ${index}"}}`);
+    const { send } = answering(`{"choices":[${choices}]}`);
+    await svc(['chat', 'x', '--no-stdin', '--conversation', 'talk.json'], { cwd, env, send });
+    expect(JSON.parse(readFileSync(join(cwd, 'talk.json'), 'utf8'))[1].content).toBe('choice 0');
+  });
+
+  it('continues a message of parts', async () => {
+    const prefix = '{"role":"assistant","content":[{"type":"text","text":"It "}]}';
+    const cwd = files({ 'b.json': `{"messages":[${x},${prefix}],"continue_final_message":true}` });
+    const env = { SVC_BASE_URL: 'https://svc.test', SVC_TOKEN: 'tok-en-1' };
+    const { send } = answering('{"choices":[{"message":{"content":"is"}}]}');
+    await svc(['chat', '-f', 'b.json', '--conversation', 'talk.json'], { cwd, env, send });
+    expect(JSON.parse(readFileSync(join(cwd, 'talk.json'), 'utf8'))).toEqual([
+      { role: 'user', content: 'x' },
+      {
+        role: 'assistant',
+        content: [
+          { type: 'text', text: 'It ' },
+          { type: 'text', text: 'is' },
+        ],
+      },
+    ]);
+  });
+
   it('puts a prefill and what continues it into one message', async () => {
     const cwd = folder();
     await svc(['chat', 'x', '--no-stdin', '--prefill', 'It is', '--conversation', 'talk.json', '--local'], { cwd });

@@ -5,16 +5,17 @@ import { acquireLock } from '../../files/file-lock.ts';
 import { writeFileAtomically } from '../../files/file-replacement.ts';
 import { isSameFile } from '../../files/is-same-file.ts';
 import {
-  firstStringMember,
   getMember,
   isTrue,
   itemsAt,
+  type JsonKind,
   type JsonNode,
   kindOf,
   rawText,
   rootOf,
 } from '../../json/json-node.ts';
-import { RawJson, writeJson } from '../../json/write-json.ts';
+import { type JsonValue, RawJson, writeJson } from '../../json/write-json.ts';
+import { choicesByIndex, contentText } from '../../results/chat-text.ts';
 import type { Runtime } from '../../runtime.ts';
 import { invalidBodyFailure } from '../body-check.ts';
 import type { InputReader } from '../input-reader.ts';
@@ -24,8 +25,8 @@ import { isIssue, type JsonSource, locationInSource, parseJsonSource } from '../
 export interface Conversation {
   /** The messages so far. */
   readonly source: JsonSource;
-  /** Replaces the file by the messages of a body and of the response; without a response message it writes nothing. */
-  readonly save: (body: JsonNode, response: JsonNode | undefined) => Promise<void>;
+  /** Replaces the file by the messages of a body and of its completion; without a response message it writes nothing. */
+  readonly save: (body: JsonNode, completion: JsonNode) => Promise<void>;
   readonly close: () => Promise<void>;
 }
 
@@ -48,8 +49,8 @@ export async function openConversation(
   const close = await acquireLock(path, displayPath, runtime);
   try {
     const source = await readMessages(path, displayPath, read);
-    const save: Conversation['save'] = async (body, response) => {
-      const messages = messagesAfterResponse(body, response);
+    const save: Conversation['save'] = async (body, completion) => {
+      const messages = messagesAfterResponse(body, completion);
       if (messages !== undefined) await writeFileAtomically(path, displayPath, messages, 0o600);
     };
     return { source, close, save };
@@ -69,22 +70,45 @@ async function readMessages(path: string, displayPath: string, read: InputReader
   ]);
 }
 
-/** The messages of a body and of the response, as a JSON array with one per line; undefined without a response message. */
-export function messagesAfterResponse(body: JsonNode, response: JsonNode | undefined): string | undefined {
+/**
+ * The messages of a body and that of the first choice of its completion, as a JSON array with one per line; undefined
+ * without a response message.
+ */
+export function messagesAfterResponse(body: JsonNode, completion: JsonNode): string | undefined {
+  const response = getMember(choicesByIndex(completion)[0], 'message');
   if (!response || kindOf(response) !== 'object') return undefined;
   const messages = itemsAt(body, 'messages');
   const last = messages.at(-1);
   // A prefilled message and its continuation are one message, unless the response echoes the beginning.
   const isContinued = isTrue(getMember(body, 'continue_final_message')) && last !== undefined;
-  const continuedText =
-    isContinued && !isTrue(getMember(body, 'echo')) ? (firstStringMember(last, 'content') ?? '') : '';
+  const beginning = isContinued && !isTrue(getMember(body, 'echo')) ? last : undefined;
   const previousMessages = (isContinued ? messages.slice(0, -1) : messages).map(rawText);
-  const toolCalls = getMember(response, 'tool_calls');
   const assistantMessage = {
     role: 'assistant',
-    content: continuedText + (firstStringMember(response, 'content') ?? ''),
-    tool_calls: toolCalls && kindOf(toolCalls) === 'list' ? new RawJson(rawText(toolCalls)) : undefined,
+    content: joinContents(beginning, response),
+    refusal: rawMember(response, 'refusal', 'string'),
+    function_call: rawMember(response, 'function_call', 'object'),
+    tool_calls: rawMember(response, 'tool_calls', 'list'),
   };
   const lines = [...previousMessages, writeJson(assistantMessage)];
   return `[\n${lines.map((line) => `  ${line}`).join(',\n')}\n]\n`;
+}
+
+// Parts stay parts; text alone is a string.
+function joinContents(beginning: JsonNode | undefined, response: JsonNode): JsonValue {
+  const hasParts = [beginning, response].some((message) => rawMember(message, 'content', 'list'));
+  if (!hasParts) return contentText(beginning) + contentText(response);
+  return [...contentParts(beginning), ...contentParts(response)];
+}
+
+function contentParts(message: JsonNode | undefined): JsonValue[] {
+  if (rawMember(message, 'content', 'list'))
+    return itemsAt(message, 'content').map((part) => new RawJson(rawText(part)));
+  const text = contentText(message);
+  return text === '' ? [] : [{ type: 'text', text }];
+}
+
+function rawMember(message: JsonNode | undefined, name: string, kind: JsonKind): RawJson | undefined {
+  const value = getMember(message, name);
+  return value && kindOf(value) === kind ? new RawJson(rawText(value)) : undefined;
 }

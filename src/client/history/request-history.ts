@@ -13,7 +13,6 @@ import { firstStringMember, getMember, type JsonNode, kindOf } from '../../json/
 import { tryParseJson } from '../../json/parse-json.ts';
 import { type JsonValue, writeJson } from '../../json/write-json.ts';
 import type { Reporter } from '../../output/reporter.ts';
-import { completionChoices } from '../../results/chat-text.ts';
 import type { Runtime } from '../../runtime.ts';
 
 export type HistoryMode = 'off' | 'on' | 'bodies';
@@ -87,7 +86,7 @@ export async function openLastConversation({ runtime, report }: Context): Promis
   for (const record of records.reverse()) {
     const [request, response] = [getMember(record, 'request'), getMember(record, 'response')];
     if (firstStringMember(record, 'command') !== 'chat' || !request || !response) continue;
-    const messages = messagesAfterResponse(request, getMember(completionChoices(response)[0], 'message'));
+    const messages = messagesAfterResponse(request, response);
     const source = messages === undefined ? undefined : parseJsonSource('the last conversation', messages);
     // The history keeps the next response.
     if (source && !isIssue(source)) return { source, save: async () => {}, close: async () => {} };

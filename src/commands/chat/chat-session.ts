@@ -56,9 +56,9 @@ export async function runChatSession(
     const turnFlags: FlagValues = new Map([...flags, ['message', message]]);
     const turn: Conversation = {
       source: messages,
-      save: async (body, response) => {
-        await conversation?.save(body, response);
-        messages = parseMessages(messagesAfterResponse(body, response) ?? rawText(rootOf(messages.doc)));
+      save: async (body, completion) => {
+        await conversation?.save(body, completion);
+        messages = parseMessages(messagesAfterResponse(body, completion) ?? rawText(rootOf(messages.doc)));
       },
       close: async () => {},
     };

@@ -15,12 +15,11 @@ import { Failure, toFailure } from '../../errors.ts';
 import { createDeadline } from '../../http/deadline.ts';
 import type { Response } from '../../http/message.ts';
 import type { Transport } from '../../http/transport.ts';
-import { getMember, type JsonNode, rootOf } from '../../json/json-node.ts';
+import { type JsonNode, rootOf } from '../../json/json-node.ts';
 import type { JsonDocument } from '../../json/parse-json.ts';
 import { openSink } from '../../output/sink.ts';
 import { ClosedPipeError } from '../../output/writer.ts';
 import type { ExchangeTiming } from '../../results/chat-stats.ts';
-import { completionChoices } from '../../results/chat-text.ts';
 import type { JqFilter } from '../../results/jq-filter.ts';
 import { defaultFormat } from '../../results/output-format.ts';
 import { type ResultView, showResponse } from '../../results/show-response.ts';
@@ -81,7 +80,7 @@ export async function sendAndShow(sendOptions: SendOptions, context: Context): P
       if (options.strict) throw new Failure('answer', warning, responseFacts(response, requestContext));
       await report.warn(warning);
     }
-    await conversation?.save(rootOf(draft.doc), getMember(completionChoices(rootOf(document))[0], 'message'));
+    await conversation?.save(rootOf(draft.doc), rootOf(document));
     const totalMs = runtime.elapsed() - startedAt;
     await onResponse?.(document, {
       totalMs,
