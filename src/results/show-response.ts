@@ -32,12 +32,15 @@ export interface ResultView {
   readonly textOf?: ((doc: JsonDocument) => string | readonly StyledText[]) | undefined;
 }
 
-/** Prints a complete response and returns it. One that breaks the interface is printed as it came, and its Failure thrown. */
+/**
+ * Prints a complete response and returns it. One that breaks the interface is written as it came, without a commit of the
+ * sink, and its Failure is thrown.
+ */
 export async function showResponse({ bytes, doc, failure }: ParsedResponse, view: ResultView): Promise<JsonDocument> {
   const { operation, sink, context } = view;
   if (failure || !doc) {
     // The invalid response is the failure to report, also where it cannot be written.
-    await printInvalidResponse(bytes, sink).catch(() => {});
+    await writeInvalidResponse(bytes, sink).catch(() => {});
     throw failure;
   }
   if (isChatText(view)) await reportReasoning(doc, context);
@@ -83,10 +86,9 @@ function chatTextOf({ result }: Operation): ResultView['textOf'] {
   return result.as === 'chat' ? (doc) => chatText(rootOf(doc)) : undefined;
 }
 
-async function printInvalidResponse(bytes: Uint8Array, { writer, commit }: Sink): Promise<void> {
+async function writeInvalidResponse(bytes: Uint8Array, { writer }: Sink): Promise<void> {
   await writer.write(bytes);
   if (bytes.length > 0 && bytes.at(-1) !== 0x0a) await writer.write('\n');
-  await commit();
 }
 
 async function reportReasoning(doc: JsonDocument, { report }: Context): Promise<void> {

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Headers, Send } from '../../src/http/message.ts';
@@ -90,6 +90,21 @@ describe('a reply', () => {
     expect(error.message).toMatch(message);
     expect(error).toMatchObject({ applied: 'yes', exit_code: 11, status: 200 });
     expect(Object.keys(error.ids)).toEqual(['call', 'trace']);
+  });
+
+  it.each([
+    ['not json', 'the partial output is in a.json.partial'],
+    ['{"ID":1}', 'the partial output is in a.json.partial'],
+    ['', 'is empty'],
+  ])('that is no answer (%j) never replaces the file of -o', async (body, message) => {
+    const cwd = folder();
+    const file = join(cwd, 'a.json');
+    writeFileSync(file, 'old\n');
+    const args = ['call', 'start', '--project-id', 'a/b', '--op-name', 'x', '-o', 'a.json'];
+    const result = await svc(args, { env, cwd, send: sending({ pieces: [body] }) });
+    expect(result).toMatchObject({ code: 11, stdout: '', stderr: expect.stringContaining(message) });
+    expect(readFileSync(file, 'utf8')).toBe('old\n');
+    expect(existsSync(`${file}.partial`) && readFileSync(`${file}.partial`, 'utf8')).toBe(body !== '' && `${body}\n`);
   });
 
   it('that is otherwise unexpected is a warning', async () => {
