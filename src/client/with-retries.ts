@@ -19,7 +19,8 @@ export interface RetryOptions {
 
 /**
  * Makes attempts until one succeeds, none is left, the time is up, or a retry is not safe. Throws the Failure of the
- * attempt that was most likely applied: no later refusal takes back that an earlier one may have been.
+ * attempt that was most likely applied, with what the last one adds: no later refusal takes back that an earlier one may
+ * have been applied. For a request that only reads, it throws the last Failure.
  */
 export async function withRetries<T>(
   attempt: () => Promise<T>,
@@ -28,7 +29,7 @@ export async function withRetries<T>(
   remainingMs: () => number,
   { maxRetries, retryBudget, runtime, signal, waitSignal = signal }: RetryOptions,
 ): Promise<T> {
-  let failure: Failure | undefined;
+  let worst: Failure | undefined;
   for (let attemptNumber = 1; ; attemptNumber += 1) {
     try {
       const result = await attempt();
@@ -36,16 +37,16 @@ export async function withRetries<T>(
       return result;
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
-      failure = mostLikelyApplied(failure, error);
-      if (attemptNumber > maxRetries || !isRetryable(effect, error)) throw failure;
+      worst = moreLikelyApplied(worst, error);
+      if (attemptNumber > maxRetries || !isRetryable(effect, error)) throw combineFailures(worst, error, effect);
       const delayMs = retryDelayMs(attemptNumber, error, (runtime.randomBytes(1)[0] ?? 0) / 255);
-      if (delayMs >= remainingMs() || retryBudget?.trySpend() === false) throw failure;
+      if (delayMs >= remainingMs() || retryBudget?.trySpend() === false) throw combineFailures(worst, error, effect);
       await onRetry?.(error, attemptNumber, delayMs);
       try {
         await abortableDelay(delayMs, runtime, waitSignal);
       } catch (reason) {
         throw reason instanceof InterruptedError
-          ? mostLikelyApplied(failure, interruptionFailure(reason, attemptNumber))
+          ? combineFailures(worst, interruptionFailure(reason, attemptNumber), effect)
           : reason;
       }
     }
@@ -65,17 +66,29 @@ export function formatRetryMessage(
 
 const appliedRank = { no: 0, unknown: 1, yes: 2 } as const;
 
-function mostLikelyApplied(earlier: Failure | undefined, last: Failure): Failure {
-  const earlierApplied = earlier?.facts.applied ?? 'no';
-  if (!earlier || appliedRank[earlierApplied] <= appliedRank[last.facts.applied ?? 'no']) return last;
-  const facts = { ...earlier.facts, attempts: last.facts.attempts };
+function appliedRankOf({ facts: { applied = 'no' } }: Failure): number {
+  return appliedRank[applied];
+}
+
+// The last of equals.
+function moreLikelyApplied(worst: Failure | undefined, last: Failure): Failure {
+  return worst && appliedRankOf(worst) > appliedRankOf(last) ? worst : last;
+}
+
+function combineFailures(worst: Failure, last: Failure, effect: Operation['effect']): Failure {
+  if (effect === 'read' || moreLikelyApplied(worst, last) === last) return last;
+  const { attempts, issues, hint, retryAfter } = last.facts;
   // A request to end the process is reported first.
-  if (signalOfFailure(last.code)) return new Failure(last.code, `${last.code}; before that: ${earlier.message}`, facts);
-  return new Failure(
-    earlier.code,
-    `${earlier.message}; the last attempt: ${last.facts.summary ?? last.message}`,
-    facts,
-  );
+  if (signalOfFailure(last.code))
+    return new Failure(last.code, `${last.code}; before that: ${worst.message}`, { ...worst.facts, attempts });
+  const hints = [worst.facts.hint, hint].filter((text) => text !== undefined);
+  return new Failure(worst.code, `${worst.message}; the last attempt: ${last.message}`, {
+    ...worst.facts,
+    attempts,
+    issues,
+    retryAfter,
+    hint: hints.length > 0 ? hints.join('; ') : undefined,
+  });
 }
 
 function interruptionFailure({ code, message }: InterruptedError, attempts: number): Failure {

@@ -1,23 +1,16 @@
 import { describe, expect, it } from 'vitest';
-import { createDraft } from '../../src/body/draft.ts';
-import { createRequestContext } from '../../src/client/request-context.ts';
 import { createRetryBudget } from '../../src/client/retry-budget.ts';
 import { type RetryOptions, retryDelayMs, withRetries } from '../../src/client/with-retries.ts';
 import { Failure, type FailureFacts, InterruptedError } from '../../src/errors.ts';
 import { retryAfterMs } from '../../src/http/retry-after.ts';
-import { feedbackSchemaOperation } from '../../src/operations/feedback-schema.ts';
+import type { Operation } from '../../src/operations/operation.ts';
 import { clock } from '../support/clock.ts';
 
-const sent = createRequestContext(feedbackSchemaOperation, createDraft(undefined, '{}'), {
-  url: new URL('http://127.0.0.1:1/feedback/payload_schema'),
-  isLocal: false,
-  profile: 'default',
-  authorization: undefined,
-});
 const failing = (code: 'failed' | 'limited' | 'unknown' | 'unreachable', facts: FailureFacts): Failure =>
   new Failure(code, code, { status: code === 'unreachable' ? undefined : 503, phase: 'all', attempts: 1, ...facts });
 const busy = failing('limited', { applied: 'no' });
 const lost = failing('unknown', { applied: 'unknown' });
+const rejected = failing('failed', { applied: 'no', isPermanent: true });
 const refused = failing('unreachable', { applied: 'no', phase: 'nothing' });
 
 /** Attempts that fail like this, one after the other, and then succeed. */
@@ -34,10 +27,13 @@ function attempts(...failures: Failure[]): { attempt: () => Promise<string>; mad
   };
 }
 
-type Limits = Partial<RetryOptions> & { readonly remainingMs?: () => number };
+type Limits = Partial<RetryOptions> & {
+  readonly remainingMs?: () => number;
+  readonly effect?: Operation['effect'];
+};
 
 /** Retries on a clock whose waits take no time, and the milliseconds of each wait. */
-function repeats({ remainingMs = () => 100_000, ...more }: Limits = {}) {
+function repeats({ remainingMs = () => 100_000, effect = 'keyed', ...more }: Limits = {}) {
   const waits: number[] = [];
   const options: RetryOptions = {
     runtime: { after: waitNot, randomBytes },
@@ -47,7 +43,7 @@ function repeats({ remainingMs = () => 100_000, ...more }: Limits = {}) {
     ...more,
   };
   const onRetry = async (_: Failure, __: number, milliseconds: number) => void waits.push(milliseconds);
-  const run = (attempt: () => Promise<string>) => withRetries(attempt, sent.effect, onRetry, remainingMs, options);
+  const run = (attempt: () => Promise<string>) => withRetries(attempt, effect, onRetry, remainingMs, options);
   return { run, waits };
 }
 
@@ -97,6 +93,28 @@ describe('repeats', () => {
       .run(attempts(...failures).attempt)
       .catch((thrown) => thrown);
     expect({ code: error.code, applied: error.facts.applied }).toEqual({ code, applied });
+  });
+
+  it('add what the last attempt says to an unknown outcome, once', async () => {
+    const last = failing('limited', {
+      applied: 'no',
+      attempts: 4,
+      issues: [{ path: 'start', at: '', message: 'too long' }],
+      hint: 'later',
+      retryAfter: 7,
+    });
+    const early = failing('unknown', { applied: 'unknown', hint: 'safe', ids: { call: '1' } });
+    const error = await repeats()
+      .run(attempts(early, busy, busy, last).attempt)
+      .catch((thrown) => thrown);
+    const { issues, retryAfter } = last.facts;
+    expect(error.message).toBe('unknown; the last attempt: limited');
+    expect(error.facts).toEqual({ ...early.facts, attempts: 4, issues, retryAfter, hint: 'safe; later' });
+  });
+
+  it('of a request that only reads end with the last failure', async () => {
+    const error = repeats({ effect: 'read' }).run(attempts(lost, rejected).attempt);
+    await expect(error).rejects.toBe(rejected);
   });
 
   it('can be interrupted while they wait, and tell what was before', async () => {
