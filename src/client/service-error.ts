@@ -1,4 +1,4 @@
-import { getMember, itemsAt, type JsonNode, kindOf, rawText, stringOf } from '../json/json-node.ts';
+import { firstStringMember, getMember, itemsAt, type JsonNode, kindOf, rawText, stringOf } from '../json/json-node.ts';
 import type { JsonPath } from '../json/json-path.ts';
 import { tryParseJson } from '../json/parse-json.ts';
 
@@ -6,6 +6,8 @@ import { tryParseJson } from '../json/parse-json.ts';
 export interface ServiceError {
   readonly message: string | undefined;
   readonly issues: readonly { readonly path: JsonPath; readonly message: string }[];
+  /** A text or code of the error has the word quota: waiting a minute does not help (docs/servers.md). */
+  readonly isQuotaError: boolean;
 }
 
 /** Bytes of an error body that are read; some servers echo the whole request. */
@@ -14,12 +16,23 @@ export const MAX_ERROR_BYTES = 64 * 1024;
 /** Reads an error body in any of the shapes of docs/servers.md; other text is the message as it is. */
 export function parseServiceError(bytes: Uint8Array): ServiceError {
   const root = tryParseJson(bytes);
-  if (!root) return { message: nonJsonMessage(bytes), issues: [] };
   const issues = itemsAt(root, 'detail').flatMap(parseIssue);
-  if (issues.length > 0) return { message: undefined, issues };
-  const message = findMessage(root) ?? rawText(root);
-  const path = parseParam(root);
-  return path ? { message: undefined, issues: [{ path, message }] } : { message, issues };
+  const message = issues.length > 0 ? undefined : root ? (findMessage(root) ?? rawText(root)) : nonJsonMessage(bytes);
+  const isQuotaError = /quota/i.test(message ?? '') || hasQuotaText(root);
+  const path = root && parseParam(root);
+  return path && message !== undefined
+    ? { message: undefined, issues: [{ path, message }], isQuotaError }
+    : { message, issues, isQuotaError };
+}
+
+const messageFields = ['error', 'message', 'detail', 'reason', 'msg', 'title'];
+const textFields = [...messageFields, 'code', 'type', 'error_code', 'error_type'];
+
+// In named fields only: an error body may repeat the whole request.
+function hasQuotaText(root: JsonNode | undefined): boolean {
+  return [root, getMember(root, 'error'), getMember(root, 'detail'), ...itemsAt(root, 'detail')].some((node) =>
+    textFields.some((name) => /quota/i.test(firstStringMember(node, name) ?? '')),
+  );
 }
 
 // The field that an OpenAI-shaped error names: `max_tokens`, `messages[0].content`, `messages.0.content`.
@@ -34,7 +47,7 @@ function parseParam(root: JsonNode): JsonPath | undefined {
 // In the order of preference; an `error` that is an object is looked into.
 function findMessage(node: JsonNode): string | undefined {
   if (kindOf(node) === 'string') return stringOf(node);
-  for (const name of ['error', 'message', 'detail', 'reason', 'msg', 'title']) {
+  for (const name of messageFields) {
     const inner = getMember(node, name);
     const text = inner && findMessage(inner);
     if (text) return text;

@@ -31,8 +31,7 @@ export async function failureFromStatus(response: Response, context: RequestCont
     ...facts,
     summary,
     retryAfter: waitMs,
-    // A used up quota does not come back in a minute (docs/servers.md).
-    isPermanent: code === 'limited' && /quota/i.test(serviceError.message ?? ''),
+    isPermanent: code === 'limited' && serviceError.isQuotaError,
     issues: serviceError.issues.map(({ path, message }) => ({
       path: formatJsonPath(path),
       at: isBodyPath(path, context) ? locationInDraft(context.draft, path) : '',

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Headers, Send } from '../../src/http/message.ts';
-import { serviceEnv as env } from '../support/service.ts';
+import { answering, serviceEnv as env } from '../support/service.ts';
 import { folder, type Result, svc } from '../support/svc.ts';
 
 const json: Headers = [['Content-Type', 'application/json']];
@@ -289,6 +289,24 @@ describe('errors of a service are understood in every shape', () => {
     expect(JSON.parse(stderr).error.rate_limit).toEqual({ 'x-ratelimit-remaining': '0', 'retry-after': '90' });
     const noWait = await start({ status: 429, headers: [['Retry-After', '0'] as const], pieces: [] }, '--retries', '0');
     expect(noWait.stderr).toMatch(/^ {2}run the command again later$/m);
+  });
+
+  it.each([
+    [1, 'Monthly quota exhausted'],
+    [1, '{"error":{"message":"limit","type":"insufficient_quota","param":null,"code":null}}'],
+    [1, '{"error":{"message":"limit","type":"x","param":"model","code":"insufficient_quota"}}'],
+    [1, '{"detail":[{"loc":["body"],"msg":"Quota exceeded","type":"x"}]}'],
+    [1, '{"detail":{"message":"limit","code":"quota_exceeded"}}'],
+    [1, '{"reason":"limit","error_code":"QUOTA_EXCEEDED"}'],
+    [1, '{"reason":"limit","error_type":"QUOTA_EXCEEDED"}'],
+    [1, '{"message":"limit","detail":"monthly quota used up"}'],
+    [2, '{"detail":[{"loc":["body"],"msg":"limit","type":"x","input":{"message":"quota"}}]}'],
+    [2, '{"message":"limit","start":{"type":"quota"}}'],
+  ])('that may name a quota is sent %i times with one retry: %s', async (count, body) => {
+    const { send, recorded } = answering(body, 429);
+    const args = ['call', 'start', '--project-id', 'a/b', '--op-name', 'x', '--retries', '1'];
+    expect((await svc(args, { env, send })).code).toBe(9);
+    expect(recorded).toHaveLength(count);
   });
 
   it('is read no further than it is worth', async () => {
