@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer';
+import { Failure } from '../errors.ts';
 import { firstStringMember, rootOf } from '../json/json-node.ts';
 import type { JsonDocument } from '../json/parse-json.ts';
 import type { Reporter } from '../output/reporter.ts';
@@ -68,21 +69,37 @@ export function traceEnvironment(
 
 /**
  * Turns the response to a call start into `export` lines for `eval` in a shell: what a child process needs to continue
- * the trace. TRACEPARENT is left out if the ids do not have its shape.
+ * the trace. The ids are those that were sent; an id that was not sent is that of the response, and Failure `answer`
+ * without one. TRACEPARENT is left out if the ids do not have its shape.
  */
-export function traceExports(env: Runtime['env']): (doc: JsonDocument) => string {
+export function traceExports(env: Runtime['env'], sentIds: SentIds): (doc: JsonDocument) => string {
   return (doc) => {
-    const [callId = '', traceId = ''] = ['id', 'trace_id'].map((name) => firstStringMember(rootOf(doc), name));
+    const callId = sentIds.call || receivedId(doc, 'id');
+    const traceId = sentIds.trace || receivedId(doc, 'trace_id');
     const parent = readTraceParent(env);
     // The parent's flags are about its own trace.
     const flags = parent?.traceId === traceId ? parent.flags : SAMPLED_FLAGS;
     const { TRACEPARENT, ...ids } = traceEnvironment({ traceId, callId, flags }, undefined);
     const isW3c = /^[0-9a-f]{32}$/.test(traceId) && /^[0-9a-f]{16}$/.test(callId);
-    // The ids come from a server: quoted, so that the shell runs nothing in them.
+    // An id may come from a server: quoted, so that the shell runs nothing in it.
     return Object.entries({ ...(isW3c ? { TRACEPARENT } : {}), ...ids })
       .map(([name, value = '']) => `export ${name}='${value.replaceAll("'", "'\\''")}'\n`)
       .join('');
   };
+}
+
+/** The ids in the body of a call start. */
+interface SentIds {
+  readonly call?: string;
+  readonly trace?: string;
+}
+
+function receivedId(doc: JsonDocument, name: string): string {
+  const id = firstStringMember(rootOf(doc), name);
+  if (id) return id;
+  throw new Failure('answer', `--export: neither the request nor the response has ${name}`, {
+    hint: 'send the ids with --id and --trace-id',
+  });
 }
 
 // Zero means "no id" in both formats.

@@ -2,6 +2,7 @@ import { Buffer } from 'node:buffer';
 import { describe, expect, it } from 'vitest';
 import { parseJson } from '../../src/json/parse-json.ts';
 import { createTraceContext, readTraceParent, traceEnvironment, traceExports } from '../../src/trace/trace-context.ts';
+import { answering, serviceEnv } from '../support/service.ts';
 import { svc } from '../support/svc.ts';
 
 const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';
@@ -52,9 +53,49 @@ describe('the ids of a call', () => {
     ['its own', traceId, '00'],
     ['a new', '1'.repeat(32), '01'],
   ])('are exported with the flags of the parent in %s trace only', (_, trace_id, flags) => {
-    const exports = traceExports({ TRACEPARENT: `00-${traceId}-${spanId}-00` });
+    const exports = traceExports({ TRACEPARENT: `00-${traceId}-${spanId}-00` }, {});
     const response = parseJson(Buffer.from(JSON.stringify({ id: spanId, trace_id })));
     expect(exports(response)).toContain(`export TRACEPARENT='00-${trace_id}-${spanId}-${flags}'`);
+  });
+
+  it.each([
+    [
+      'as they were sent, also without those of the response',
+      ['--trace-id', traceId, '--id', spanId],
+      '{"id":5}',
+      traceId,
+    ],
+    [
+      'as they were sent, also beside others',
+      ['--trace-id', traceId, '--id', spanId],
+      '{"id":"1","trace_id":"2"}',
+      traceId,
+    ],
+    [
+      'as they were received, where none was sent',
+      ['--parent-id', '1'.repeat(16), '--id', spanId],
+      '{"id":"1","trace_id":"2"}',
+      '2',
+    ],
+  ])('are exported %s', async (_, ids, response, trace) => {
+    const flags = ['--project-id', 'a/b', '--op-name', 'x', '--export', ...ids];
+    const { code, stdout } = await svc(['call', 'start', ...flags], {
+      env: serviceEnv,
+      send: answering(response).send,
+    });
+    expect({ code, stdout }).toEqual({
+      code: 0,
+      stdout: expect.stringMatching(`export SVC_TRACE_ID='${trace}'\nexport SVC_CALL_ID='${spanId}'\n$`),
+    });
+  });
+
+  it('are not exported where one is unknown', async () => {
+    const flags = ['--project-id', 'a/b', '--op-name', 'x', '--export', '--parent-id', spanId];
+    const { send } = answering('{"id":"1"}');
+    const { code, stdout, stderr } = await svc(['call', 'start', ...flags], { env: serviceEnv, send });
+    expect({ code, stdout }).toEqual({ code: 11, stdout: '' });
+    expect(stderr).toContain('neither the request nor the response has trace_id\n');
+    expect(stderr).toContain('  the request was applied\n');
   });
 
   it('cannot be exported and filtered with jq', async () => {

@@ -8,6 +8,7 @@ import { type CallSettings, resolveAutofill, resolveCallSettings } from '../../c
 import { missingBaseUrl } from '../../client/destination.ts';
 import { enforceChecks } from '../../client/enforce-checks.ts';
 import { openLastConversation, resolveHistoryMode } from '../../client/history/request-history.ts';
+import { recordIds } from '../../client/idempotency.ts';
 import type { OperationOptions } from '../../client/operation-options.ts';
 import { prepareRequest } from '../../client/prepared-request.ts';
 import type { Invocation, RunCommand } from '../../command.ts';
@@ -66,7 +67,9 @@ export function runOperation(operation: Operation): RunCommand {
       // What can be given away once only cannot be sent again.
       const maxRetries = training?.isSingleUse ? 0 : callSettings.maxRetries;
       const hooks = await openHooks(operation, invocation.flags, callSettings, draft, context);
-      const textOf = getBooleanFlag(invocation.flags, 'export') ? traceExports(runtime.env) : hooks?.textOf;
+      const textOf = getBooleanFlag(invocation.flags, 'export')
+        ? traceExports(runtime.env, recordIds(operation, rootOf(draft.doc)))
+        : hooks?.textOf;
       const { observer } = training ?? {};
       const { onResponse } = hooks ?? {};
       await sendAndShow(
