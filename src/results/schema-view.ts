@@ -15,12 +15,12 @@ export function schemaViewText(view: string): (doc: JsonDocument) => string {
   };
 }
 
-/** The paths of a feedback schema with their types, in the order of the response. */
+/** The paths of a feedback schema with their types, in the order of the response; rows without a path are left out. */
 export function payloadTypes(doc: JsonDocument): [path: string, type: string][] {
-  return itemsAt(rootOf(doc), 'paths').map((row) => [
-    firstStringMember(row, 'json_path') ?? '',
-    firstStringMember(row, 'value_type') ?? 'unknown',
-  ]);
+  return itemsAt(rootOf(doc), 'paths').flatMap((row) => {
+    const path = firstStringMember(row, 'json_path');
+    return path ? [[path, firstStringMember(row, 'value_type') ?? 'unknown']] : [];
+  });
 }
 
 // A key can hold values in some payloads and objects in others.

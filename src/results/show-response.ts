@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts';
 import type { Failure } from '../errors.ts';
-import { firstStringMember, getMember, type JsonNode, kindOf, rawText, rootOf } from '../json/json-node.ts';
+import { firstStringMember, getMember, itemsAt, type JsonNode, kindOf, rawText, rootOf } from '../json/json-node.ts';
 import { formatJsonPath } from '../json/json-path.ts';
 import type { JsonDocument } from '../json/parse-json.ts';
 import type { Operation } from '../operations/operation.ts';
@@ -111,9 +111,13 @@ const MAX_CHECKED_BYTES = 8 * 1024 * 1024;
 
 /**
  * Warnings about a valid response that lacks a required field, or has one of another type: the ids, the choices, the
- * usage. Servers vary in everything else, and a user can do nothing about it.
+ * usage; and about its incomplete rows. Servers vary in everything else, and a user can do nothing about it.
  */
-async function responseWarnings(doc: JsonDocument, { reply }: Operation): Promise<string[]> {
+async function responseWarnings(doc: JsonDocument, operation: Operation): Promise<string[]> {
+  return [...(await fieldWarnings(doc, operation)), ...rowWarnings(doc, operation)];
+}
+
+async function fieldWarnings(doc: JsonDocument, { reply }: Operation): Promise<string[]> {
   if (doc.tape.length / 3 > MAX_CHECKED_VALUES || doc.bytes.length > MAX_CHECKED_BYTES) return [];
   const { createSchemaValidator } = await import('../fields/schema-validator.ts');
   return createSchemaValidator(reply)(rootOf(doc)).flatMap(({ path, message }) => {
@@ -121,6 +125,17 @@ async function responseWarnings(doc: JsonDocument, { reply }: Operation): Promis
     const isActionable = path.length === 1 && typeof name === 'string' && reply[name]?.required === true;
     return isActionable ? [`unexpected response: ${formatJsonPath(path)} ${message}`] : [];
   });
+}
+
+// Tables and views cannot show them.
+function rowWarnings(doc: JsonDocument, { reply, result: { as, member } }: Operation): string[] {
+  const field = reply[member];
+  if (as !== 'rows' || field?.type !== 'list' || field.of.type !== 'object') return [];
+  const names = Object.keys(field.of.fields ?? {});
+  const isIncomplete = (row: JsonNode): boolean => !names.every((name) => firstStringMember(row, name));
+  const count = itemsAt(rootOf(doc), member).filter(isIncomplete).length;
+  const lacking = count === 1 ? '1 element lacks' : `${count} elements lack`;
+  return count === 0 ? [] : [`unexpected response: in ${member}, ${lacking} ${names.join(' or ')}`];
 }
 
 /** Notes on a response that is not simply complete: cut, refused, fewer choices than requested. */

@@ -161,6 +161,35 @@ describe('rows', () => {
   });
 });
 
+describe('rows that are incomplete', () => {
+  const rows = (body: string, ...flags: string[]): Promise<Result> =>
+    svc(['feedback', 'schema', '--project-id', 'a/b', '--since', '1d', ...flags], {
+      env,
+      send: sending({ pieces: [body] }),
+    });
+
+  it.each([
+    ['[1]', '1 element lacks'],
+    ['[null,{"x":1}]', '2 elements lack'],
+    ['[{"json_path":"","value_type":"numeric"},{"json_path":5,"value_type":"numeric"}]', '2 elements lack'],
+  ])('are a warning, and left out of views: %s', async (paths, count) => {
+    const body = `{"paths":${paths}}`;
+    const stderr = `svc: warning: unexpected response: in paths, ${count} json_path or value_type\n`;
+    expect(await rows(body, '--view', 'tree')).toMatchObject({ code: 0, stdout: '', stderr });
+    expect(await rows(body, '--format', 'csv')).toMatchObject({ code: 0, stderr });
+    expect(await rows(body)).toMatchObject({ code: 0, stdout: `${body}\n`, stderr });
+  });
+
+  it('have an unknown type in views without one', async () => {
+    const result = await rows('{"paths":[{"json_path":"a","value_type":null}]}', '--view', 'tree');
+    expect(result).toMatchObject({
+      code: 0,
+      stdout: 'a: unknown\n',
+      stderr: expect.stringContaining('1 element lacks'),
+    });
+  });
+});
+
 describe('a status says whether the request was applied', () => {
   it.each<[number, Headers, number, string, string]>([
     [301, [['Location', 'https://other.test/']], 5, 'no', 'redirects to https://other.test/'],
