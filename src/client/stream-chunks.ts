@@ -1,5 +1,5 @@
 import { Failure } from '../errors.ts';
-import { readEventStream } from '../http/event-stream.ts';
+import { readEventStream, type ServerEvent } from '../http/event-stream.ts';
 import type { Response } from '../http/message.ts';
 import { JsonError } from '../json/json-error.ts';
 import { firstStringMember, getMember, itemsAt, type JsonNode, kindOf, rawText, rootOf } from '../json/json-node.ts';
@@ -40,11 +40,11 @@ export async function* readStreamChunks(
   let isDone = false;
   let cancelGracePeriod = (): void => {};
   try {
-    for await (const data of readEventStream(response.body)) {
+    for await (const event of readEventStream(response.body)) {
       cancelGracePeriod();
-      isDone = data.trim() === '[DONE]';
+      isDone = event.data.trim() === '[DONE]';
       if (isDone) break;
-      const chunk = parseChunk(data, response, context, receivedChunks > 0);
+      const chunk = parseChunk(event, response, context, receivedChunks > 0);
       receivedChunks += 1;
       yield chunk;
       for (const index of choiceIndexes(chunk)) if (seenIndexes.size < choices) seenIndexes.add(index);
@@ -75,18 +75,26 @@ export async function* readStreamChunks(
     );
 }
 
-function parseChunk(data: string, response: Response, context: RequestContext, hasBegun: boolean): JsonNode {
+function parseChunk(
+  { data, isTerminated }: ServerEvent,
+  response: Response,
+  context: RequestContext,
+  hasBegun: boolean,
+): JsonNode {
   let chunk: JsonNode;
   try {
     chunk = rootOf(parseJson(data, MAX_CHUNK_VALUES));
   } catch (error) {
-    if (error instanceof JsonError)
-      throw invalidResponseFailure(
-        `an event of the stream from ${serviceName(context.target)} is not JSON: ${error.message}`,
-        response,
-        context,
-      );
-    throw error;
+    if (!(error instanceof JsonError)) throw error;
+    const service = serviceName(context.target);
+    throw invalidResponseFailure(
+      isTerminated
+        ? `an event of the stream from ${service} is not JSON: ${error.message}`
+        : `the stream from ${service} was cut inside an event`,
+      response,
+      context,
+      !isTerminated,
+    );
   }
   if (isErrorChunk(chunk)) throw failureFromEvent(chunk, response, context, hasBegun);
   return chunk;

@@ -4,15 +4,23 @@ import { UnusableBodyError } from './collect-body.ts';
 // An event is held until its end.
 const MAX_EVENT_CHARS = 8 * 1024 * 1024;
 
+/** An event of a `text/event-stream`. */
+export interface ServerEvent {
+  readonly data: string;
+  /** False for a last event without its blank line, which may be cut. */
+  readonly isTerminated: boolean;
+}
+
 /**
- * The data of each event of a `text/event-stream` (comments are skipped), as it arrives. Throws what the connection
+ * The events of a `text/event-stream` as they arrive; comments are skipped. Throws what the connection
  * throws where it is cut, and UnusableBodyError for an event that is too long.
  */
-export async function* readEventStream(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
-  const ready: string[] = [];
+export async function* readEventStream(body: AsyncIterable<Uint8Array>): AsyncGenerator<ServerEvent> {
+  const ready: ServerEvent[] = [];
+  let isTerminated = true;
   let isTooLong = false;
   const parser = createParser({
-    onEvent: ({ data }) => ready.push(data),
+    onEvent: ({ data }) => ready.push({ data, isTerminated }),
     onError: ({ type }) => {
       isTooLong ||= type === 'max-buffer-size-exceeded';
     },
@@ -25,6 +33,7 @@ export async function* readEventStream(body: AsyncIterable<Uint8Array>): AsyncGe
     if (isTooLong) throw new UnusableBodyError(`an event of the stream has more than ${MAX_EVENT_CHARS} characters`);
   }
   // A last event without its blank line still counts: a server that forgets it has finished nevertheless.
+  isTerminated = false;
   parser.feed('\n\n');
   yield* ready;
 }

@@ -485,6 +485,9 @@ describe('a streamed chat', () => {
     ['a cut', stream(text('a'), new Error('reset')), 11, 'a\n', /stream from \S+ was cut: reset/],
     ['a cut before the first event', stream(': ping\n\n', new Error('reset')), 8, '', /no response came: reset/],
     ['nothing at all', stream(), 11, '', /the response from \S+ is empty/],
+    ['a cut inside an event', stream(text('a'), 'data: {"cho'), 11, 'a\n', /stream from \S+ was cut inside an event/],
+    ['a cut inside an event after the end', stream(text('a'), finish(), 'data: {"cho'), 0, 'a\n', /^$/],
+    ['an invalid event after the end', stream(text('a'), finish(), event('{"cho'), done), 11, 'a\n', /not JSON/],
     ['an event that is not JSON', stream(text('a'), event('{"a":')), 11, 'a\n', /not JSON/],
     ['one of two choices missing', stream(text('a'), finish('stop', 0), done), 0, 'a\n', /^$/],
   ])('%s', async (_, answer, code, stdout, message) => {
