@@ -16,27 +16,25 @@ const REDACTED = '[redacted]';
 // `-u` of curl and `-p` of others are too ambiguous to guess.
 const SECRET_FLAG = /^--?([A-Za-z][\w-]+)$/;
 
-// A text that begins with a secret assignment or header is secret to its end. Elsewhere a value ends with its quotes,
-// or at a separator. No pattern may start inside of a name: arguments can be long, and the time has to stay linear.
-const LEADING_VALUE = /^((?:--?)?([A-Za-z][\w.-]*)\s*(?:=|:\s*))\S.*/s;
-const ASSIGNED_VALUE =
-  /(?<![\w.-])((?:--?)?([A-Za-z][\w.-]*)["']?\s*[=:]\s*)("[^"]*"?|'[^']*'?|(?:(?:Basic|Bearer|Token)\s+)?[^\s"'`;&|)},#]+)/gi;
-const FLAG_VALUE = /(?<![\w.-])(--?([A-Za-z][\w-]+)\s+)("[^"]*"?|'[^']*'?|[^\s"'`;&|)-][^\s"'`;&|)]*)/g;
+// What a value follows, with the name: `NAME=`, `"name":`, `name[key]=`, `name => `; and `--flag ` in a script. A match
+// does not include the value, which may itself hold an assignment: `--header=Authorization: x`, `https://host/?token=x`.
+// No pattern may start inside of a name: arguments can be long, and the time has to stay linear.
+const ASSIGNMENT = /(?<![\w.-])([\w.-]+)[\\"'\]]*\s*[=:]+>?\s*/g;
+const FLAG_BEFORE_VALUE = /(?<![\w.-])(--?[A-Za-z][\w-]+)\s+(?!-)/g;
+
+// A value of a script or of JSON: quoted, an array, an object, or up to a separator.
+const VALUE =
+  /\\?"(?:[^"\\]|\\.)*"?|'[^']*'?|\[[^\]]*\]?|\{[^}]*\}?|(?:(?:Basic|Bearer|Token)\s+)?[^\s"'`;&|)},#]+|/isy;
 
 /** Creates the redactor of a run: secret are `secrets`, and the values of variables whose names say so. */
 export function createArgumentRedactor(env: Runtime['env'], secrets: readonly string[]): ArgumentRedactor {
   const named = Object.entries(env).flatMap(([name, value]) => (value && isSecretName(name) ? [value] : []));
   const values = longestFirst(longestFirst([...secrets, ...named]).flatMap(secretForms));
-  const redactText = (text: string): string =>
-    [LEADING_VALUE, ASSIGNED_VALUE, FLAG_VALUE].reduce(
-      (before, pattern) =>
-        before.replace(pattern, (match, start: string, name: string) =>
-          isSecretName(name) ? `${start}${REDACTED}` : match,
-        ),
-      values
-        .reduce((before, value) => before.replaceAll(value, REDACTED), text)
-        .replace(/:\/\/[^/?#\s]*@/g, `://${REDACTED}@`),
-    );
+  const redactText = (text: string): string => {
+    const known = values.reduce((before, value) => before.replaceAll(value, REDACTED), text);
+    const anonymous = known.replace(/:\/\/[^/?#\s]*@/g, `://${REDACTED}@`);
+    return [ASSIGNMENT, FLAG_BEFORE_VALUE].reduce(redactNamedValues, anonymous);
+  };
   return {
     redactText,
     redactArguments: (words) => {
@@ -51,10 +49,48 @@ export function createArgumentRedactor(env: Runtime['env'], secrets: readonly st
   };
 }
 
+// Replaces the values after secret names.
+function redactNamedValues(text: string, pattern: RegExp): string {
+  let redacted = '';
+  let end = 0;
+  let nextName = 0;
+  let closing: string | undefined;
+  for (const { 0: start, 1: name = '', index } of text.matchAll(pattern)) {
+    const valueStart = index + start.length;
+    // `--header=Authorization: x` ends where `--header=x` would.
+    if (index === 0 || index !== nextName) closing = closingAfter(start, text[index - 1]);
+    nextName = valueStart;
+    if (index < end || !isSecretName(name)) continue;
+    const valueEnd = findValueEnd(text, valueStart, closing);
+    if (valueEnd === valueStart) continue;
+    redacted += `${text.slice(end, valueStart)}${REDACTED}`;
+    end = valueEnd;
+  }
+  return redacted + text.slice(end);
+}
+
+// A text that begins with an assignment or a header ends with the text; in a script such a text is quoted. Undefined
+// elsewhere: the value ends with its own quotes, or at a separator.
+function closingAfter(start: string, before: string | undefined): string | undefined {
+  if (before === undefined) return '';
+  return /["']/.test(before) && !start.includes(before) ? before : undefined;
+}
+
+function findValueEnd(text: string, start: number, closing: string | undefined): number {
+  if (closing === undefined) {
+    VALUE.lastIndex = start;
+    VALUE.test(text);
+    return VALUE.lastIndex;
+  }
+  const end = closing === '' ? -1 : text.indexOf(closing, start);
+  return end < 0 ? text.length : end;
+}
+
 // The name of a variable, flag, header or parameter that says that its value is secret. PWD is the working directory.
 function isSecretName(name: string): boolean {
   if (name === 'PWD') return false;
-  return /passw|passphrase|secret|token|credential|cookie|authorization|signature|private|(^|[-_.])(auth|pwd|pass|pat|sig)($|[-_.])|api[-_.]?key|access[-_.]?key|(^|[-_.])key$|apikey/i.test(
-    name,
+  const words = name.replace(/([a-z\d])([A-Z])/g, '$1-$2');
+  return /pass(w|phrase|code)|secret|token|bearer|credential|cookie|authorization|signature|private|(^|[-_.])(auth|pwd|pass|pat|sig|jwt|otp|psk)($|[-_.])|api[-_.]?key|access[-_.]?key|(^|[-_.])key$/i.test(
+    words,
   );
 }

@@ -37,16 +37,100 @@ describe('the recorded arguments of a command', () => {
     expect(createArgumentRedactor({}, [secret, 'abc']).redactArguments(words)).toEqual(recorded);
   });
 
+  // The secrets are marked with < and >.
+  it.each([
+    'https://host/x?token=<abcd>',
+    'https://host/x?q=1&api_key=<abcd>',
+    'https://host/x?token=<abcd>&q=1',
+    'https://<u:p>@host/?api_key=<abcd>',
+    'postgres://<u:p>@h:5432/db?sslmode=require&password=<abcd>',
+    'https://host/cb#access_token=<abcd>',
+    '--url=https://host/x?token=<abcd>',
+    '--header=Authorization: <Bearer abcd>',
+    '--header=authorization:<ApiKey abcd>',
+    '--header=X-Api-Key: <abcd>',
+    '--header=Cookie: <a=b; c=d>',
+    '-HX-Api-Key: <abcd>',
+    'Ocp-Apim-Subscription-Key: <abcd>',
+    '--env=API_TOKEN=<abcd>',
+    '--env=DB_PASSWORD=<two, words>',
+    '-eAPI_TOKEN=<abcd>',
+    '-ePASS=<abcd>',
+    '--build-arg=NPM_TOKEN=<abcd>',
+    '--data=password=<abcd>',
+    '--data=user=me&password=<abcd>',
+    '--data={"user":"me","password":<"abcd">}',
+    '--data={"user":"me","password":<"ab\\"cd">}',
+    '--data={"n":1,"credentials":<{"user":"me","pin":1234}>}',
+    '--data={"n":1,"tokens":<["abcd","efgh"]>,"m":2}',
+    '--conf=spark.password=<abcd>',
+    '--set=db.auth.password=<abcd>',
+    '--set=a=b,dbPassword=<abcd>,c=d',
+    '-Dspring.datasource.password=<abcd>',
+    '-var=db_password=<abcd>',
+    '//registry.example.com/:_authToken=<abcd>',
+    '_auth=<abcd>',
+    '1PASSWORD_TOKEN=<abcd>',
+    '.password=<abcd>',
+    '.users[0].password = <"abcd">',
+    'user[password]=<abcd>',
+    'AccountName=me;AccountKey=<abcd==>;Suffix=x',
+    'bearer=<abcd>',
+    'passcode: <abcd>',
+    "{'password' => <'abcd'>, 'a' => 1}",
+    'connect(user="me", password=<"abcd">)',
+    "headers['X-Api-Key'] = <'abcd'>",
+    'curl -d "{\\"n\\": 1, \\"password\\": <\\"abcd\\"}">',
+    'curl --header "Authorization: <ApiKey abcd>" --silent u',
+    'curl "--header=Authorization: <ApiKey abcd>" u',
+    'curl --oauth2-bearer <abcd> u',
+    'make && docker run --env=API_TOKEN=<abcd> image',
+    'x; curl --data=password=<abcd> u; y',
+    'x --message "a --password <abcd> b"',
+  ])('hide the marked parts of %s', (marked) => {
+    const { redactText } = createArgumentRedactor({}, []);
+    const secrets = /<([^<>]*)>/g;
+    expect(redactText(marked.replace(secrets, '$1'))).toBe(marked.replace(secrets, '[redacted]'));
+  });
+
+  it.each([
+    'https://host/x?q=1&page=2#top',
+    'http://127.0.0.1:8080/a:b@c',
+    '--header=Accept: text/plain; q=0.5',
+    '--header=Content-Type: application/json',
+    '--env=PATH=/bin:/usr/bin',
+    '--env=HOME',
+    '--build-arg=VERSION=1.2.3',
+    '--conf=spark.executor.memory=4g',
+    '--data={"user":"me","n":[1,2],"o":{"a":"b"}}',
+    '--volume=/a:/b:ro',
+    '--author=Me <me@host>',
+    'C:\\Users\\me',
+    '12:30:45',
+    'for i in 1 2 3; do echo "n: $i"; done',
+    'A=1 B="two words" make test',
+    'x; TOKEN=; make',
+    '--keyboard=us --monkey=1 compass: 2',
+    'x --token | y',
+    'WHERE a = 1 AND b = 2',
+    'PWD=/home/me',
+  ])('keep %s', (text) => {
+    expect(createArgumentRedactor({}, []).redactText(text)).toBe(text);
+  });
+
   it('hide the longer of two secrets first', () => {
     const { redactArguments } = createArgumentRedactor({}, ['abcd', 'abcdef']);
     expect(redactArguments(['x', 'abcdef'])).toEqual(['x', '[redacted]']);
   });
 
-  it.each(['a', 'a.', '--a', 'a ', 'a=', '"', '://', '://@'])('of repeated %j are read in linear time', (part) => {
-    const { redactText } = createArgumentRedactor({}, []);
-    const text = part.repeat(100_000);
-    expect(redactText(text).length).toBeGreaterThan(0);
-  });
+  it.each(['a', 'a.', '--a', 'a ', 'a=', 'a"', '--a  ', 'key="', 'key=', '"key=', '"', '://', '://@'])(
+    'of repeated %j are read in linear time',
+    (part) => {
+      const { redactText } = createArgumentRedactor({}, []);
+      const text = part.repeat(100_000);
+      expect(redactText(text).length).toBeGreaterThan(0);
+    },
+  );
 
   it('hide the values of variables whose names say that they are secret', () => {
     const env = {
