@@ -12,17 +12,18 @@ import { prepareRequest } from './prepared-request.ts';
 import { createRequestContext, createRequestTarget } from './request-context.ts';
 import type { RequestObserver } from './request-observer.ts';
 
-/** Sends a body that svc made itself; see sendDraft. Throws also the Failure of an invalid response. */
+/** Sends a body that svc made itself; see sendDraft. Returns the warnings of a successful response, and throws also the Failure of an invalid one. */
 export async function sendBody(
   operation: Operation,
   body: Buffer,
   settings: CallSettings,
   context: Pick<Context, 'runtime' | 'report'>,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<readonly string[]> {
   const draft = createDraft(undefined, body.toString());
-  const { parsedResponse } = await sendDraft(operation, draft, settings, context, signal);
+  const { parsedResponse, warnings } = await sendDraft(operation, draft, settings, context, signal);
   if (parsedResponse?.failure) throw parsedResponse.failure;
+  return warnings;
 }
 
 /**

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Send } from '../../src/http/message.ts';
@@ -42,7 +42,9 @@ describe('the exit code of a traced command', () => {
       if ('follow' in server && fault.at !== undefined) server.follow([fault]);
       const { code, stdout, stderr } = await traced(exit7, ['--base-url', server.url, '--grace', '0.2']);
       expect([code, stdout]).toEqual([7, '']);
-      expect(stderr).toMatch(/^(svc: warning: the call was not recorded: [^\n]*\n)?$/);
+      expect(stderr).toMatch(
+        /^(svc: warning: the call was not recorded: [^\n]*\n|(svc: warning: the response has (trace_)?id [^\n]*\n){2})?$/,
+      );
     },
   );
 
@@ -99,6 +101,26 @@ describe('the end of a traced command', () => {
       expect.stringMatching(/^svc: warning: the feedback on the exit code was not sent: .*404/),
     ]);
     expect(server.received).toHaveLength(2);
+  });
+
+  it.each([
+    ['the service confirmed the record', [], true],
+    ['the record is only in the spool', ['--spool=only'], false],
+  ])('is logged as sent where %s', async (_, flags, sent) => {
+    const cwd = folder();
+    await traced(exit7, ['--local', '--log-file', 'log', ...flags], { cwd });
+    expect(JSON.parse(readFileSync(join(cwd, 'log'), 'utf8'))).toMatchObject({ exit_code: 7, sent });
+  });
+
+  it.each([[[]], [['--require']]])('comes with warnings about responses with other ids: %j', async (flags) => {
+    const server = await rawServer((socket) => socket.end(httpAnswer('{"id":"other","trace_id":"t2"}')));
+    const { code, stderr } = await traced(exit7, ['--base-url', server.url, '--exit-feedback', ...flags]);
+    expect(code).toBe(7);
+    expect(stderr.trimEnd().split('\n')).toEqual([
+      expect.stringMatching(/^svc: warning: the response has id "other", but "[0-9a-f]{16}" was sent/),
+      expect.stringMatching(/^svc: warning: the response has trace_id "t2", but "[0-9a-f]{32}" was sent/),
+      expect.stringMatching(/^svc: warning: the response has id "other", but "[0-9a-f-]{36}" was sent/),
+    ]);
   });
 
   it('is not sent with --spool=only', async () => {

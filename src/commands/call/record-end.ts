@@ -18,7 +18,7 @@ export interface CallEnd {
   readonly end: ProcessEnd;
   /** Milliseconds since 1970. */
   readonly endedAtMs: number;
-  /** The service, or the spool, has the record. */
+  /** The service confirmed the record. */
   readonly isSent: boolean;
 }
 
@@ -49,8 +49,8 @@ export async function appendCallLog(
 }
 
 /**
- * Replaces the feedback of a call about its exit. Its id is derived from the call, so a retry is safe. Throws the Failure
- * of feedback that was not confirmed.
+ * Replaces the feedback of a call about its exit. Its id is derived from the call, so a retry is safe. Returns the warnings
+ * of the response, and throws the Failure of feedback that was not confirmed.
  */
 export async function sendExitFeedback(
   { project_id = '', id: callId, started_at }: TracedCall,
@@ -61,7 +61,7 @@ export async function sendExitFeedback(
   flags: FlagValues,
   context: Context,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<readonly string[]> {
   const type = getStringFlag(flags, 'exit-feedback') ?? 'exit';
   const id = uuidV5(EXIT_FEEDBACK_NAMESPACE, `${callId}/${type}`);
   const body = {
@@ -74,7 +74,7 @@ export async function sendExitFeedback(
   };
   const settings = await resolveCallSettings(feedbackReplaceOperation, flags, context);
   const bytes = Buffer.from(writeJson(body));
-  await sendBody(feedbackReplaceOperation, bytes, { ...settings, options }, context, signal);
+  return sendBody(feedbackReplaceOperation, bytes, { ...settings, options }, context, signal);
 }
 
 function exitOf(end: ProcessEnd): { exit_code: number | null; signal: string | null } {

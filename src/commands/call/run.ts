@@ -48,17 +48,17 @@ export async function runCallRun({ args, flags }: Invocation, context: Context):
   requireConsistentFlags(args, flags, runtime);
   const graceMs = parseDurationMs('--grace', getStringFlag(flags, 'grace') ?? DEFAULT_GRACE);
   const command = await prepareCommand(args, flags, context);
-  const record = (signal: AbortSignal): Promise<void> => recordCall(command, flags, context, signal);
+  const record = (signal: AbortSignal): Promise<readonly string[]> => recordCall(command, flags, context, signal);
   if (getBooleanFlag(flags, 'replace')) {
-    await reportFailure(RECORD_SUBJECT, record(context.signal), context);
+    await reportAction(RECORD_SUBJECT, record(context.signal), context);
     // svc ends here: its process is that of the command.
     runtime.replaceProcess?.(PROCESS_LAUNCHER, ['env', '--', ...args], command.childEnv);
   }
   const isRequired = getBooleanFlag(flags, 'require');
-  if (isRequired) await record(context.signal);
+  const confirmed = isRequired ? await record(context.signal) : undefined;
   context.ignoreStopSignals();
   const controller = new AbortController();
-  const recorded = isRequired ? Promise.resolve() : record(controller.signal);
+  const recorded = confirmed ? Promise.resolve(confirmed) : record(controller.signal);
   // It is reported after the command.
   recorded.catch(() => {});
   const { end, startError } = await runChild(args, command.childEnv, runtime);
@@ -71,7 +71,8 @@ export async function runCallRun({ args, flags }: Invocation, context: Context):
   // From here on a signal ends only the wait for the record.
   const release = runtime.onSignal(() => giveUp('interrupted before the response arrived'));
   try {
-    const isSent = await reportFailure(RECORD_SUBJECT, recorded, context);
+    const isRecorded = await reportAction(RECORD_SUBJECT, recorded, context);
+    const isSent = isRecorded && flags.get('spool') !== 'only';
     await recordEnd(command, { end, endedAtMs, isSent }, flags, context, controller.signal);
   } finally {
     cancelGrace();
@@ -143,13 +144,16 @@ async function resolveService(
   }
 }
 
-/** Sends the record of a command, or keeps it in the spool. Throws the Failure of a record that was not confirmed. */
+/**
+ * Sends the record of a command, or keeps it in the spool. Returns the warnings of the response, and throws the Failure of a
+ * record that was not confirmed.
+ */
 async function recordCall(
   { record, settings }: TracedCommand,
   flags: FlagValues,
   context: Context,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<readonly string[]> {
   if (settings instanceof Failure) throw settings;
   if (!record.project_id)
     throw usageFailure(
@@ -160,13 +164,15 @@ async function recordCall(
   const spool = flags.get('spool');
   const directory = spoolDirectory(dataDirectory(context.runtime));
   const file = spool && (await spoolCall(directory, record.id, traceTarget(settings.destination), body));
-  if (spool === 'only') return;
-  await sendBody(callStartOperation, Buffer.from(body), settings, context, signal).catch((error: unknown) => {
+  if (spool === 'only') return [];
+  const sent = sendBody(callStartOperation, Buffer.from(body), settings, context, signal);
+  const warnings = await sent.catch((error: unknown) => {
     if (!file) throw error;
     const { code, message, facts } = toFailure(error);
     throw new Failure(code, message, { ...facts, hint: 'it is kept in the spool; to send it, run: svc call flush' });
   });
   if (file) await rm(file, { force: true });
+  return warnings;
 }
 
 // Each step is reported by itself: the call is recorded even where its end is not.
@@ -179,22 +185,29 @@ async function recordEnd(
 ): Promise<void> {
   const logFile = getStringFlag(flags, 'log-file');
   if (logFile !== undefined) {
-    const appended = appendCallLog(logFile, record, callEnd, context.runtime.cwd);
-    await reportFailure(`the end of the call was not written to ${logFile}`, appended, context);
+    const appended = appendCallLog(logFile, record, callEnd, context.runtime.cwd).then(() => []);
+    await reportAction(`the end of the call was not written to ${logFile}`, appended, context);
   }
   if (flags.has('exit-feedback') && !(settings instanceof Failure)) {
     const sent = sendExitFeedback(record, callEnd, program, settings, flags, context, signal);
-    await reportFailure('the feedback on the exit code was not sent', sent, context);
+    await reportAction('the feedback on the exit code was not sent', sent, context);
   }
 }
 
-// Returns whether the action succeeded; its failure is a warning.
-async function reportFailure(subject: string, action: Promise<void>, { report }: Context): Promise<boolean> {
-  const failure = await action.then(() => undefined, toFailure);
-  if (!failure) return true;
-  const hint = failure.facts.hint ? ` (${failure.facts.hint})` : '';
-  await report.warn(`${subject}: ${unsentReason(failure)}${hint}`);
-  return false;
+// Prints the warnings of an action. Returns whether it succeeded; its failure is a warning, too.
+async function reportAction(
+  subject: string,
+  action: Promise<readonly string[]>,
+  { report }: Context,
+): Promise<boolean> {
+  const outcome = await action.catch(toFailure);
+  if (outcome instanceof Failure) {
+    const { hint } = outcome.facts;
+    await report.warn(`${subject}: ${unsentReason(outcome)}${hint ? ` (${hint})` : ''}`);
+    return false;
+  }
+  for (const warning of outcome) await report.warn(warning);
+  return true;
 }
 
 // What the service says about a request that it rejected is what the user has to fix.
