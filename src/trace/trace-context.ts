@@ -70,7 +70,7 @@ export function traceEnvironment(
 /**
  * Turns the response to a call start into `export` lines for `eval` in a shell: what a child process needs to continue
  * the trace. The ids are those that were sent; an id that was not sent is that of the response, and Failure `answer`
- * without one. TRACEPARENT is left out if the ids do not have its shape.
+ * without one. If the ids do not have the shape of TRACEPARENT, it is unset: that of the shell names another call.
  */
 export function traceExports(env: Runtime['env'], sentIds: SentIds): (doc: JsonDocument) => string {
   return (doc) => {
@@ -82,9 +82,10 @@ export function traceExports(env: Runtime['env'], sentIds: SentIds): (doc: JsonD
     const { TRACEPARENT, ...ids } = traceEnvironment({ traceId, callId, flags }, undefined);
     const isW3c = /^[0-9a-f]{32}$/.test(traceId) && /^[0-9a-f]{16}$/.test(callId);
     // An id may come from a server: quoted, so that the shell runs nothing in it.
-    return Object.entries({ ...(isW3c ? { TRACEPARENT } : {}), ...ids })
-      .map(([name, value = '']) => `export ${name}='${value.replaceAll("'", "'\\''")}'\n`)
-      .join('');
+    const lines = Object.entries({ ...(isW3c ? { TRACEPARENT } : {}), ...ids }).map(
+      ([name, value = '']) => `export ${name}='${value.replaceAll("'", "'\\''")}'\n`,
+    );
+    return [...(isW3c ? [] : ['unset TRACEPARENT\n']), ...lines].join('');
   };
 }
 

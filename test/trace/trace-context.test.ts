@@ -98,6 +98,18 @@ describe('the ids of a call', () => {
     expect(stderr).toContain('  the request was applied\n');
   });
 
+  it('replace an outer TRACEPARENT also where they do not have its shape', () => {
+    const exports = traceExports({ TRACEPARENT: `00-${traceId}-${spanId}-01` }, {});
+    const id = '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e07';
+    const response = parseJson(Buffer.from(JSON.stringify({ id, trace_id: "it's" })));
+    expect(exports(response).split('\n')).toEqual([
+      'unset TRACEPARENT',
+      "export SVC_TRACE_ID='it'\\''s'",
+      `export SVC_CALL_ID='${id}'`,
+      '',
+    ]);
+  });
+
   it('cannot be exported and filtered with jq', async () => {
     const flags = ['--project-id', 'a/b', '--op-name', 'x', '--export', '--jq', '.id'];
     expect(await svc(['call', 'start', '--local', ...flags])).toMatchObject({ code: 2, stdout: '' });
