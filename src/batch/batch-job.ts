@@ -1,5 +1,5 @@
 import type { Draft } from '../body/draft.ts';
-import type { Authorization, Destination } from '../client/destination.ts';
+import type { Destination } from '../client/destination.ts';
 import type { ChatExpectations } from '../client/expectations/chat-expectations.ts';
 import type { JunitReport } from '../client/expectations/junit-report.ts';
 import type { RequestTarget } from '../client/request-context.ts';
@@ -19,12 +19,10 @@ export type LineObservers = (draft: Draft) => RequestObserver | undefined;
 
 /** Everything that sends the lines of a batch. */
 export interface BatchJob extends LineChecks {
-  readonly url: URL;
   readonly destination: Destination;
   readonly target: RequestTarget;
   /** Headers of the command line. */
   readonly flagHeaders: Headers;
-  readonly authorization: Authorization | undefined;
   readonly send: Send;
   /** Ends the connections that are kept for further lines. */
   readonly finishConnections: () => Promise<void>;

@@ -2,11 +2,14 @@ import { joinUrl } from '../config/base-url.ts';
 import { type CredentialSource, requireCredentialSource } from '../config/credentials/credential-source.ts';
 import type { Secret } from '../config/credentials/secret.ts';
 import { type ConnectionFlags, resolveBaseUrl, type SelectedProfile } from '../config/select-profile.ts';
+import type { Context } from '../context.ts';
 import { Failure, usageFailure } from '../errors.ts';
 import type { Headers } from '../http/message.ts';
-import { isLoopbackUrl } from '../http/proxy.ts';
+import type { Route } from '../http/open-socket.ts';
+import { isLoopbackUrl, proxySecrets } from '../http/proxy.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { Runtime } from '../runtime.ts';
+import type { OperationOptions } from './operation-options.ts';
 
 /** The URL a request goes to, with its headers from the profile. */
 export interface Destination {
@@ -23,7 +26,6 @@ export interface Authorization {
   readonly value: Secret;
   /** Its source, for messages: `user "api" from profile "work"`. */
   readonly description: string;
-  readonly secrets: readonly string[];
 }
 
 // The embedded service has no URL; svc never connects to this one.
@@ -59,28 +61,38 @@ export function missingBaseUrl(): Failure {
   );
 }
 
+/** What decides over the credential of a request. */
+interface AuthorizationSettings {
+  readonly options: Pick<OperationOptions, 'allowHttp'>;
+  readonly chosen: SelectedProfile;
+  readonly route: Route | undefined;
+  readonly timeoutMs: number | undefined;
+}
+
 /**
- * The credential for a destination. Throws Failure `credentials` if there is none, and `guard` if it would leave the
- * machine over plain http, unless that is allowed; then no program is run to get it.
+ * The credential for a request, redacted in all output from now on; undefined for the embedded service. Throws Failure
+ * `credentials` if there is none, and `guard` if it would leave the machine over plain http, unless that is allowed; then
+ * no program is run to get it.
  */
-export async function resolveAuthorization(
-  url: URL,
+export async function authorizeRequest(
   operation: Operation,
-  selected: SelectedProfile,
-  allowHttp: boolean,
-  runtime: Runtime,
-  signal: AbortSignal,
-  limitMs?: number,
-): Promise<Authorization> {
-  const source = requireCredentialSource(operation.auth, url.origin, selected, runtime.env);
-  if (url.protocol === 'http:' && !isLoopbackUrl(url) && !allowHttp) {
+  url: URL,
+  { options: { allowHttp }, chosen, route, timeoutMs }: AuthorizationSettings,
+  { runtime, report, signal }: Pick<Context, 'runtime' | 'report' | 'signal'>,
+): Promise<Authorization | undefined> {
+  if (route?.proxy) report.addSecrets(proxySecrets(route.proxy));
+  if (chosen.isLocal) return undefined;
+  const source = requireCredentialSource(operation.auth, url.origin, chosen, runtime.env);
+  const isExposed = url.protocol === 'http:' && !isLoopbackUrl(url);
+  if (isExposed && !allowHttp)
     throw new Failure('guard', `${url.origin} is plain http: anyone on the network could read the credential`, {
       hint: 'use https, or add --allow-http if you trust the network',
       applied: 'no',
     });
-  }
-  const { authorization, secrets } = await source.read(runtime, signal, limitMs);
-  return { value: authorization, secrets, description: describeSource(source) };
+  const { authorization, secrets } = await source.read(runtime, signal, timeoutMs);
+  report.addSecrets(secrets);
+  if (isExposed) await report.warn(`the credential goes to ${url.origin} over plain http`);
+  return { value: authorization, description: describeSource(source) };
 }
 
 function describeSource({ username, description }: CredentialSource): string {

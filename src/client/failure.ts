@@ -24,24 +24,17 @@ export function failureFromError(error: unknown, context: RequestContext): Failu
   const service = serviceName(context.target);
   const reason = exchangeErrorReason(error);
   const facts: FailureFacts = { ...factsWithoutResponse(context), isPermanent: isPermanentError(error) };
-  if (phase === 'all')
-    return new Failure(
-      'unknown',
-      `the request was sent to ${service}${mayBeApplied(context)}, but no response came: ${reason}`,
-      {
-        ...facts,
-        summary: `no response came from ${service} (${reason})`,
-      },
-    );
-  const what =
-    phase === 'nothing'
-      ? `could not connect to ${service}`
-      : `could not send the whole request to ${service} (${sentBytes} bytes sent)`;
-  return new Failure('unreachable', `${what}: ${reason}`, {
-    ...facts,
-    summary: phase === 'nothing' ? `${what} (${reason})` : `${what}: ${reason}`,
-    hint: connectionHint(error, context),
-  });
+  if (phase === 'all') {
+    const message = `the request was sent to ${service}${mayBeApplied(context)}, but no response came: ${reason}`;
+    return new Failure('unknown', message, { ...facts, summary: `no response came from ${service} (${reason})` });
+  }
+  const isConnected = phase === 'part';
+  const what = isConnected
+    ? `could not send the whole request to ${service} (${sentBytes} bytes sent)`
+    : `could not connect to ${service}`;
+  const message = `${what}: ${reason}`;
+  const summary = isConnected ? message : `${what} (${reason})`;
+  return new Failure('unreachable', message, { ...facts, summary, hint: connectionHint(error, context) });
 }
 
 // WebAssembly reserves gigabytes of addresses, which a limit may not allow.

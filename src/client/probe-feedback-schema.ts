@@ -3,14 +3,12 @@ import type { SelectedProfile } from '../config/select-profile.ts';
 import type { Context } from '../context.ts';
 import { createDeadline } from '../http/deadline.ts';
 import type { Route } from '../http/open-socket.ts';
-import { proxySecrets } from '../http/proxy.ts';
 import { writeJson } from '../json/write-json.ts';
 import { feedbackSchemaOperation } from '../operations/feedback-schema.ts';
 import type { Authorization, Destination } from './destination.ts';
-import { exchange } from './exchange.ts';
-import { openTransport } from './open-transport.ts';
 import { prepareRequest } from './prepared-request.ts';
-import { createRequestContext, createRequestTarget } from './request-context.ts';
+import { createRequestTarget } from './request-context.ts';
+import { sendPrepared } from './send-body.ts';
 
 /** Where the probe goes, as whom, and about which project. */
 export interface ProbeTarget {
@@ -32,32 +30,20 @@ const PROBE_WINDOW_MS = 60_000;
  */
 export async function probeFeedbackSchema(
   { destination, url, route, selected, authorization, projectId }: ProbeTarget,
-  { runtime, report, signal }: Pick<Context, 'runtime' | 'report' | 'signal'>,
+  context: Pick<Context, 'runtime' | 'report' | 'signal'>,
   timeoutMs = MAX_PROBE_TIMEOUT_MS,
 ): Promise<number> {
-  report.addSecrets([...(authorization?.secrets ?? []), ...(route?.proxy ? proxySecrets(route.proxy) : [])]);
-  const transport = await openTransport(route, { runtime, report });
+  const { runtime } = context;
   const draft = createDraft(undefined, createProbeBody(projectId, runtime.now()));
-  const request = { ...prepareRequest(feedbackSchemaOperation, draft, destination), url, authorization };
-  const requestContext = createRequestContext(
-    feedbackSchemaOperation,
-    draft,
+  const { response, parsedResponse } = await sendPrepared(
+    prepareRequest(feedbackSchemaOperation, draft, destination),
     createRequestTarget(url, selected, authorization),
+    { route, maxRetries: 0 },
+    createDeadline(Math.min(timeoutMs, MAX_PROBE_TIMEOUT_MS), runtime),
+    context,
   );
-  try {
-    const observer = report.isVerbose ? { onTrace: report.detail } : {};
-    const { response, parsedResponse } = await exchange(request, requestContext, observer, {
-      send: transport.send,
-      runtime,
-      signal,
-      startDeadline: () => createDeadline(Math.min(timeoutMs, MAX_PROBE_TIMEOUT_MS), runtime),
-      maxRetries: 0,
-    });
-    if (parsedResponse?.failure) throw parsedResponse.failure;
-    return response.status;
-  } finally {
-    await transport.close();
-  }
+  if (parsedResponse?.failure) throw parsedResponse.failure;
+  return response.status;
 }
 
 function createProbeBody(project_id: string, now: number): string {

@@ -1,65 +1,69 @@
-import type { Buffer } from 'node:buffer';
 import { createDraft, type Draft } from '../body/draft.ts';
 import type { Context } from '../context.ts';
-import { createDeadline } from '../http/deadline.ts';
+import { createDeadline, type Deadline } from '../http/deadline.ts';
 import type { Operation } from '../operations/operation.ts';
-import { authorizeRequest } from './authorize-request.ts';
 import type { CallSettings } from './call-settings.ts';
-import { missingBaseUrl } from './destination.ts';
+import { authorizeRequest, missingBaseUrl } from './destination.ts';
 import { exchange, type Outcome } from './exchange.ts';
 import { openTransport } from './open-transport.ts';
-import { prepareRequest } from './prepared-request.ts';
-import { createRequestContext, createRequestTarget } from './request-context.ts';
+import { type PreparedRequest, prepareRequest } from './prepared-request.ts';
+import { createRequestContext, createRequestTarget, type RequestTarget } from './request-context.ts';
 import type { RequestObserver } from './request-observer.ts';
 
-/** Sends a body that svc made itself; see sendDraft. Returns the warnings of a successful response, and throws also the Failure of an invalid one. */
+type SendContext = Pick<Context, 'runtime' | 'report' | 'signal'>;
+
+/**
+ * Sends a body that svc made itself; see sendDraft. Returns the warnings of a successful response, and throws also the
+ * Failure of an invalid one.
+ */
 export async function sendBody(
   operation: Operation,
-  body: Buffer,
+  body: string,
   settings: CallSettings,
-  context: Pick<Context, 'runtime' | 'report'>,
-  signal: AbortSignal,
+  context: SendContext,
 ): Promise<readonly string[]> {
-  const draft = createDraft(undefined, body.toString());
-  const { parsedResponse, warnings } = await sendDraft(operation, draft, settings, context, signal);
+  const { parsedResponse, warnings } = await sendDraft(operation, createDraft(undefined, body), settings, context);
   if (parsedResponse?.failure) throw parsedResponse.failure;
   return warnings;
 }
 
-/**
- * Sends a body over a connection of its own and returns the outcome, printing nothing but the trace of `--verbose`. The
- * connection of a stream is closed by the end of the process. The signal ends the exchange. Throws what `exchange`
- * throws, and the Failure of missing credentials.
- */
+/** Authorizes and sends a body; see sendPrepared. Throws also the Failure of missing credentials. */
 export async function sendDraft(
   operation: Operation,
   draft: Draft,
   settings: CallSettings,
-  { runtime, report }: Pick<Context, 'runtime' | 'report'>,
-  signal: AbortSignal,
-  observer: RequestObserver = {},
+  context: SendContext,
+  observer?: RequestObserver,
 ): Promise<Outcome> {
-  const { destination, options, chosen, route, timeoutMs, maxRetries } = settings;
+  const { destination, options, chosen } = settings;
   const { url } = destination;
   if (!url) throw missingBaseUrl();
-  const deadline = createDeadline(timeoutMs, runtime);
-  const authorization = await authorizeRequest(operation, url, settings, { runtime, report, signal });
-  const request = { ...prepareRequest(operation, draft, destination, options.headers), url, authorization };
+  const deadline = createDeadline(settings.timeoutMs, context.runtime);
+  const authorization = await authorizeRequest(operation, url, settings, context);
+  const prepared = prepareRequest(operation, draft, destination, options.headers);
+  return sendPrepared(prepared, createRequestTarget(url, chosen, authorization), settings, deadline, context, observer);
+}
+
+/**
+ * Sends a request over a connection of its own and returns the outcome, printing nothing but the trace of `--verbose`. The
+ * connection of a stream is closed by the end of the process. The signal ends the exchange. Throws what `exchange` throws.
+ */
+export async function sendPrepared(
+  prepared: PreparedRequest,
+  target: RequestTarget,
+  { route, maxRetries }: Pick<CallSettings, 'route' | 'maxRetries'>,
+  deadline: Deadline,
+  { runtime, report, signal }: SendContext,
+  observer?: RequestObserver,
+): Promise<Outcome> {
   const transport = await openTransport(route, { runtime, report });
   let isStream = false;
   try {
-    const trace = report.isVerbose ? { onTrace: report.detail } : {};
     const outcome = await exchange(
-      request,
-      createRequestContext(operation, draft, createRequestTarget(url, chosen, authorization)),
-      { ...trace, ...observer },
-      {
-        send: transport.send,
-        runtime,
-        signal,
-        startDeadline: () => deadline,
-        maxRetries,
-      },
+      prepared,
+      createRequestContext(prepared.operation, prepared.draft, target),
+      { ...(report.isVerbose ? { onTrace: report.detail } : {}), ...observer },
+      { send: transport.send, runtime, signal, startDeadline: () => deadline, maxRetries },
     );
     isStream = outcome.chunks !== undefined;
     return outcome;

@@ -28,7 +28,13 @@ export async function sendOnce(
 ): Promise<AttemptResult> {
   const onEnd = observer.onAttempt?.(progressDescriber(request, context, elapsed));
   try {
-    const received = await sendForSuccess(send, request, context, now);
+    let received: Response;
+    try {
+      received = decompressResponse(await send(request));
+    } catch (error) {
+      throw failureFromError(error, context);
+    }
+    if (received.status < 200 || received.status > 299) throw await failureFromStatus(received, context, now());
     const early = earlyWarning(request, context);
     if (!context.operation.streams)
       return { response: received, parsedResponse: await readResponse(received, context), early };
@@ -40,22 +46,6 @@ export async function sendOnce(
   } finally {
     onEnd?.();
   }
-}
-
-async function sendForSuccess(
-  send: Send,
-  request: Request,
-  context: RequestContext,
-  now: () => number,
-): Promise<Response> {
-  let response: Response;
-  try {
-    response = decompressResponse(await send(request));
-  } catch (error) {
-    throw failureFromError(error, context);
-  }
-  if (response.status >= 200 && response.status < 300) return response;
-  throw await failureFromStatus(response, context, now());
 }
 
 // A success that comes in the middle of an upload may cover only a part of it.

@@ -6,7 +6,6 @@ import { retryAfterMs } from '../http/retry-after.ts';
 import { formatJsonPath, type JsonPath } from '../json/json-path.ts';
 import { flagTarget } from '../operations/operation.ts';
 import { classifyStatus } from './classify-status.ts';
-import { mayBeApplied } from './failure.ts';
 import { retryAdvice } from './idempotency.ts';
 import { responseFacts } from './read-response.ts';
 import { type RequestContext, serviceName } from './request-context.ts';
@@ -22,10 +21,7 @@ export async function failureFromStatus(response: Response, context: RequestCont
   const location = status >= 300 && status < 400 ? getHeader(headers, 'location') : undefined;
   const statusLine = `${status} ${statusText}`.trim();
   const summary = statusSummary(status, statusLine, location, context);
-  const suffix =
-    applied === 'unknown' && context.effect !== 'read'
-      ? `;${mayBeApplied(context).replace(' and', ' the request')}`
-      : '';
+  const suffix = applied === 'unknown' && context.effect !== 'read' ? '; the request may have been applied' : '';
   const detail = location ? undefined : withoutStatus(serviceError.message, statusText, statusLine);
   return new Failure(code, `${summary}${detail ? `: ${detail}` : ''}${suffix}`, {
     ...facts,

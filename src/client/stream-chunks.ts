@@ -7,7 +7,7 @@ import { parseJson } from '../json/parse-json.ts';
 import { classifyStatus } from './classify-status.ts';
 import { failureFromError } from './failure.ts';
 import { retryAdvice } from './idempotency.ts';
-import { failureFromBodyError, invalidResponseFailure } from './read-response.ts';
+import { failureFromBodyError, invalidResponseFailure, responseFacts } from './read-response.ts';
 import { type RequestContext, serviceName } from './request-context.ts';
 import { parseServiceError } from './service-error.ts';
 
@@ -47,17 +47,17 @@ export async function* readStreamChunks(
       const chunk = parseChunk(event, response, context, receivedChunks > 0);
       receivedChunks += 1;
       yield chunk;
-      for (const index of choiceIndexes(chunk)) if (seenIndexes.size < choices) seenIndexes.add(index);
-      for (const index of finishedChoices(chunk)) if (finishedIndexes.size < choices) finishedIndexes.add(index);
+      for (const choice of itemsAt(chunk, 'choices')) {
+        const index = getMember(choice, 'index');
+        const text = index ? rawText(index) : '0';
+        if (seenIndexes.size < choices) seenIndexes.add(text);
+        if (finishedIndexes.size < choices && firstStringMember(choice, 'finish_reason')) finishedIndexes.add(text);
+      }
       if (finishedIndexes.size >= choices) cancelGracePeriod = after(STREAM_GRACE_MS, stop);
     }
   } catch (error) {
-    const failure = failureFromBodyError(
-      error,
-      response,
-      context,
-      receivedChunks === 0 ? undefined : `the stream from ${serviceName(context.target)} was cut`,
-    );
+    const cutMessage = receivedChunks === 0 ? undefined : `${streamName(context)} was cut`;
+    const failure = failureFromBodyError(error, response, context, cutMessage);
     // After the last finish reason nothing is missing, however the connection ends.
     if (!failure.facts.isTruncated || finishedIndexes.size < choices) throw failure;
   } finally {
@@ -66,13 +66,13 @@ export async function* readStreamChunks(
   if (receivedChunks === 0) throw failureFromError(new Error('the stream ended before its first event'), context);
   // A server may ignore `n`: every choice it began has ended then.
   const isComplete = isDone && finishedIndexes.size > 0 && finishedIndexes.size === seenIndexes.size;
-  if (finishedIndexes.size < choices && !isComplete)
-    throw invalidResponseFailure(
-      `the stream from ${serviceName(context.target)} ended without a finish reason; the text may be cut`,
-      response,
-      context,
-      true,
-    );
+  if (finishedIndexes.size >= choices || isComplete) return;
+  const message = `${streamName(context)} ended without a finish reason; the text may be cut`;
+  throw invalidResponseFailure(message, response, context, true);
+}
+
+function streamName({ target }: RequestContext): string {
+  return `the stream from ${serviceName(target)}`;
 }
 
 function parseChunk(
@@ -86,15 +86,10 @@ function parseChunk(
     chunk = rootOf(parseJson(data, MAX_CHUNK_VALUES));
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
-    const service = serviceName(context.target);
-    throw invalidResponseFailure(
-      isTerminated
-        ? `an event of the stream from ${service} is not JSON: ${error.message}`
-        : `the stream from ${service} was cut inside an event`,
-      response,
-      context,
-      !isTerminated,
-    );
+    const message = isTerminated
+      ? `an event of ${streamName(context)} is not JSON: ${error.message}`
+      : `${streamName(context)} was cut inside an event`;
+    throw invalidResponseFailure(message, response, context, !isTerminated);
   }
   if (isErrorChunk(chunk)) throw failureFromEvent(chunk, response, context, hasBegun);
   return chunk;
@@ -103,12 +98,8 @@ function parseChunk(
 // In any of the shapes of docs/servers.md.
 function isErrorChunk(chunk: JsonNode): boolean {
   const error = getMember(chunk, 'error');
-  const object = getMember(chunk, 'object');
-  if ((error !== undefined && kindOf(error) !== 'null') || (object !== undefined && rawText(object) === '"error"'))
-    return true;
-  return (
-    !getMember(chunk, 'choices') && ['detail', 'message', 'reason'].some((name) => getMember(chunk, name) !== undefined)
-  );
+  if ((error && kindOf(error) !== 'null') || firstStringMember(chunk, 'object') === 'error') return true;
+  return !getMember(chunk, 'choices') && ['detail', 'message', 'reason'].some((name) => getMember(chunk, name));
 }
 
 function failureFromEvent(chunk: JsonNode, response: Response, context: RequestContext, hasBegun: boolean): Failure {
@@ -117,33 +108,14 @@ function failureFromEvent(chunk: JsonNode, response: Response, context: RequestC
   // Some vendors number their errors as they like: only what can be a status is one.
   const status = code && /^[45]\d\d$/.test(rawText(code)) ? Number(rawText(code)) : undefined;
   const statusClass = status === undefined ? undefined : classifyStatus(status, false);
-  const { message = 'no reason given' } = parseServiceError(chunk.doc.bytes);
-  const { facts } = invalidResponseFailure('', response, context);
+  const { message: reason = 'no reason given' } = parseServiceError(chunk.doc.bytes);
   // After the first chunk the request was applied, whatever the code of the error is.
   const applied = statusClass?.code && !hasBegun ? statusClass.applied : 'yes';
-  return new Failure(
-    statusClass?.code ?? 'answer',
-    `${serviceName(context.target)} ended the stream with an error: ${message}`,
-    {
-      ...facts,
-      status: status ?? facts.status,
-      applied,
-      hint: applied === 'unknown' ? retryAdvice(context.effect) : undefined,
-    },
-  );
-}
-
-function finishedChoices(chunk: JsonNode): string[] {
-  return itemsAt(chunk, 'choices').flatMap((choice) =>
-    firstStringMember(choice, 'finish_reason') ? [indexText(choice)] : [],
-  );
-}
-
-function choiceIndexes(chunk: JsonNode): string[] {
-  return itemsAt(chunk, 'choices').map(indexText);
-}
-
-function indexText(choice: JsonNode): string {
-  const index = getMember(choice, 'index');
-  return index ? rawText(index) : '0';
+  const message = `${serviceName(context.target)} ended the stream with an error: ${reason}`;
+  return new Failure(statusClass?.code ?? 'answer', message, {
+    ...responseFacts(response, context),
+    status: status ?? response.status,
+    applied,
+    hint: applied === 'unknown' ? retryAdvice(context.effect) : undefined,
+  });
 }

@@ -22,18 +22,15 @@ export async function collectBody(
   for await (const chunk of body) {
     const needed = length + chunk.length;
     if (needed > maxBytes) throw new UnusableBodyError(`the response has more than ${maxBytes} bytes`);
-    if (needed > bytes.length)
-      bytes = growBuffer(bytes, length, Math.min(maxBytes, Math.max(needed, bytes.length * 2)));
+    if (needed > bytes.length) {
+      const smaller = bytes.subarray(0, length);
+      bytes = Buffer.allocUnsafe(Math.min(maxBytes, Math.max(needed, bytes.length * 2)));
+      bytes.set(smaller);
+    }
     bytes.set(chunk, length);
     length = needed;
   }
   return bytes.subarray(0, length);
-}
-
-function growBuffer(bytes: Buffer, length: number, size: number): Buffer {
-  const larger = Buffer.allocUnsafe(size);
-  larger.set(bytes.subarray(0, length));
-  return larger;
 }
 
 /** The first bytes of a body, at most `maxBytes`; a body that is cut ends where it was cut. */

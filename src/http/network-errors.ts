@@ -1,4 +1,4 @@
-import { ProxyError } from './proxy-error.ts';
+import { ProxyError } from './proxy.ts';
 import { isHandshakeRefused, networkErrorCode, rootCause } from './root-cause.ts';
 import { TimeLimitError } from './time-limits.ts';
 

@@ -2,8 +2,7 @@ import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import type { Socket } from 'node:net';
 import { describeNetworkError, isPermanentError } from './network-errors.ts';
-import { portOf, proxyAuthorization } from './proxy.ts';
-import { ProxyError } from './proxy-error.ts';
+import { ProxyError, portOf, proxyAuthorization } from './proxy.ts';
 
 /** A connection to a proxy, and for https through it to the host of a URL. Throws ProxyError. */
 export async function connectThroughProxy(

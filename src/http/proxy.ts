@@ -58,6 +58,18 @@ export function portOf({ protocol, port }: URL): number {
   return Number(port) || (protocol === 'https:' ? 443 : 80);
 }
 
+/** A proxy failed, so nothing reached the service. The message names the proxy without its password. */
+export class ProxyError extends Error {
+  override readonly name = 'ProxyError';
+  /** An immediate retry would fail again. */
+  readonly isPermanent: boolean;
+
+  constructor(proxy: URL, reason: string, isPermanent: boolean) {
+    super(`the proxy ${proxy.host} ${reason}`);
+    this.isPermanent = isPermanent;
+  }
+}
+
 // Entries are hosts, which stand for their subdomains too, addresses or CIDR ranges; a port is optional, `*` is every
 // host, a trailing dot means nothing, and IPv6 addresses may have brackets.
 function isExcludedHost(url: URL, list: string): boolean {

@@ -17,11 +17,18 @@ export interface ReadControl {
  */
 export function controlReading(socket: Socket): ReadControl {
   const read = socket.read.bind(socket);
-  const { filter, expectResponse } = createContinueFilter();
   let isPaused = false;
+  let isBeforeResponse = true;
+  let held: Buffer[] = [];
+  const filterInterimHeads = (chunk: Buffer): Buffer | null => {
+    const { passed, rest } = splitInterimHeads(concatChunks([...held, chunk]));
+    isBeforeResponse = rest !== undefined;
+    held = rest ? [rest] : [];
+    return passed.length === 0 ? null : concatChunks(passed);
+  };
   socket.read = (size) => {
     const chunk: Buffer | null = isPaused ? null : read(size);
-    return chunk && filter(chunk);
+    return chunk && isBeforeResponse ? filterInterimHeads(chunk) : chunk;
   };
   return {
     pause: () => {
@@ -31,37 +38,6 @@ export function controlReading(socket: Socket): ReadControl {
       isPaused = false;
       socket.emit('readable');
     },
-    expectResponse,
-  };
-}
-
-/** Filters the bytes that come before a response. */
-interface ContinueFilter {
-  /** The bytes that the parser may read now; null where an interim response is incomplete. */
-  readonly filter: (chunk: Buffer) => Buffer | null;
-  /** Starts over: the next bytes are those before a response. */
-  readonly expectResponse: () => void;
-}
-
-const STATUS_PREFIX_BYTES = 'HTTP/1.1 100'.length;
-const MAX_INTERIM_HEAD_BYTES = 16_384;
-
-/**
- * Removes each `100 Continue` before a response, which a server may send unasked (RFC 9110, section 15.2). Other interim
- * responses stay: the parser skips them itself.
- */
-function createContinueFilter(): ContinueFilter {
-  let isBeforeResponse = true;
-  let held: Buffer[] = [];
-  return {
-    filter: (chunk) => {
-      if (!isBeforeResponse) return chunk;
-      const { passed, rest, isComplete } = splitInterimHeads(concatChunks([...held, chunk]));
-      isBeforeResponse = !isComplete;
-      held = isComplete ? [] : [rest];
-      const bytes = concatChunks(isComplete ? [...passed, rest] : passed);
-      return bytes.length === 0 ? null : bytes;
-    },
     expectResponse: () => {
       isBeforeResponse = true;
       held = [];
@@ -69,25 +45,22 @@ function createContinueFilter(): ContinueFilter {
   };
 }
 
-interface SplitHeads {
-  /** Interim heads that the parser may see. */
-  readonly passed: Buffer[];
-  /** The response, or the start of a head of which more has to come. */
-  readonly rest: Buffer;
-  readonly isComplete: boolean;
-}
+const STATUS_PREFIX_BYTES = 'HTTP/1.1 100'.length;
+const MAX_INTERIM_HEAD_BYTES = 16_384;
 
-function splitInterimHeads(bytes: Buffer): SplitHeads {
+// What the parser may read of the bytes before a response, and the start of a head of which more has to come: without each
+// `100 Continue`, which a server may send unasked (RFC 9110, section 15.2). The parser skips other interim responses itself.
+function splitInterimHeads(bytes: Buffer): { readonly passed: Buffer[]; readonly rest?: Buffer } {
   const passed: Buffer[] = [];
   let rest = bytes;
   for (;;) {
     const start = rest.toString('latin1', 0, STATUS_PREFIX_BYTES);
-    if (rest.length < STATUS_PREFIX_BYTES && 'HTTP/1.'.startsWith(start.slice(0, 7)))
-      return { passed, rest, isComplete: false };
-    // 101 is no interim response: it hands the connection over to another protocol.
-    if (!/^HTTP\/1\.[01] 1(?!01)\d\d$/.test(start)) return { passed, rest, isComplete: true };
-    const end = rest.indexOf('\r\n\r\n');
-    if (end === -1) return { passed, rest, isComplete: rest.length > MAX_INTERIM_HEAD_BYTES };
+    if (rest.length < STATUS_PREFIX_BYTES && 'HTTP/1.'.startsWith(start.slice(0, 7))) return { passed, rest };
+    // 101 is not an interim response: it hands the connection over to another protocol.
+    const isInterim = /^HTTP\/1\.[01] 1(?!01)\d\d$/.test(start);
+    const end = isInterim ? rest.indexOf('\r\n\r\n') : -1;
+    if (!isInterim || (end === -1 && rest.length > MAX_INTERIM_HEAD_BYTES)) return { passed: [...passed, rest] };
+    if (end === -1) return { passed, rest };
     if (!start.endsWith('100')) passed.push(rest.subarray(0, end + 4));
     rest = rest.subarray(end + 4);
   }

@@ -21,7 +21,7 @@ export function createRequestProgress(): RequestProgress {
 // Small enough that a request that is cut off early is known to be incomplete.
 const CHUNK_BYTES = 64 * 1024;
 
-/** Keeps `progress` true while the body is taken, from the start of each exchange. A sender asks for the first piece when it is connected. */
+/** Keeps `progress` current from the start of each exchange; a sender takes the first chunk of a body once it is connected. */
 export function withRequestProgress(progress: RequestProgress): Middleware {
   return (next) => async (request) => {
     const { body } = request;
@@ -29,14 +29,14 @@ export function withRequestProgress(progress: RequestProgress): Middleware {
     progress.sentBytes = 0;
     progress.attempts += 1;
     try {
-      if (!fitsOneChunk(body))
+      if (!(body instanceof Uint8Array) || body.length > CHUNK_BYTES)
         return await next({ ...request, body: { length: body.length, chunks: () => trackChunks(body, progress) } });
       const onBodySent = (): void => {
         progress.phase = 'all';
         progress.sentBytes = body.length;
       };
       const response = await next({ ...request, onBodySent });
-      // What was answered had left.
+      // A request with a response has left.
       onBodySent();
       return response;
     } catch (error) {
@@ -46,22 +46,18 @@ export function withRequestProgress(progress: RequestProgress): Middleware {
   };
 }
 
-function fitsOneChunk(body: RequestBody): body is Uint8Array {
-  return body instanceof Uint8Array && body.length <= CHUNK_BYTES;
-}
-
 async function* trackChunks(body: RequestBody, progress: RequestProgress): AsyncGenerator<Uint8Array> {
   progress.phase = 'part';
   for await (const chunk of bodyChunks(body)) {
     progress.sentBytes += chunk.length;
-    // Said before the last piece is given away, because nobody tells when it has left.
+    // Set before the last chunk is handed over, because nothing reports when it has left.
     if (progress.sentBytes === body.length) progress.phase = 'all';
     yield chunk;
   }
   progress.phase = 'all';
 }
 
-/** A body piece by piece. */
+/** A body chunk by chunk. */
 export function bodyChunks(body: RequestBody): AsyncIterable<Uint8Array> | Iterable<Uint8Array> {
   return body instanceof Uint8Array ? sliceChunks(body) : body.chunks();
 }

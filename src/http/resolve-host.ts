@@ -37,11 +37,10 @@ async function runGetent(hostname: string, signal: AbortSignal): Promise<LookupA
   const output = await new Promise<string>((resolve) => {
     execFile(GETENT, ['ahosts', hostname], { signal, killSignal: 'SIGKILL' }, (_, stdout) => resolve(stdout));
   });
-  const addresses = output.split('\n').flatMap((line) => {
+  return output.split('\n').flatMap((line) => {
     const [, address = ''] = /^(\S+)\s+STREAM\b/.exec(line) ?? [];
     return isIP(address) === 0 ? [] : [{ address, family: isIP(address) }];
   });
-  return addresses;
 }
 
 function toError(reason: unknown): Error {

@@ -24,11 +24,6 @@ export function openHttpTransport(route: Route, keepAlive?: { readonly after: St
   const openConnections = new Set<HttpConnection>();
   const idleConnections: HttpConnection[] = [];
   let lastUrl: URL | undefined;
-  const connect = (url: URL): HttpConnection => {
-    const connection = createConnection(url, route, keepAlive !== undefined);
-    openConnections.add(connection);
-    return connection;
-  };
   const discard = async (connection: HttpConnection): Promise<void> => {
     openConnections.delete(connection);
     await connection.destroy();
@@ -44,15 +39,17 @@ export function openHttpTransport(route: Route, keepAlive?: { readonly after: St
       // Many exchanges in a row have the same URL.
       const url = lastUrl?.href === request.url ? lastUrl : new URL(request.url);
       lastUrl = url;
-      const at = idleConnections.findLastIndex(({ origin }) => origin === url.origin);
-      const [connection = connect(url)] = idleConnections.splice(at, at === -1 ? 0 : 1);
+      const idle = idleConnections.at(-1)?.origin === url.origin ? idleConnections.pop() : undefined;
+      const connection = idle ?? createConnection(url, route, keepAlive !== undefined);
+      openConnections.add(connection);
       const stop = (): void => void connection.destroy(signal?.reason);
       signal?.addEventListener('abort', stop, { once: true });
-      const onEnd = async (isComplete: boolean): Promise<void> => {
+      const onEnd = (isComplete: boolean): Promise<void> | undefined => {
         signal?.removeEventListener('abort', stop);
-        if (!isComplete || !keepAlive) await discard(connection);
-        else if (connection.isReusable()) idleConnections.push(connection);
+        if (!isComplete || !keepAlive) return discard(connection);
+        if (connection.isReusable()) idleConnections.push(connection);
         else void finish(connection);
+        return undefined;
       };
       try {
         return await notifyBodyEnd(await connection.exchange(request, url), onEnd);

@@ -1,4 +1,4 @@
-import { getHeader, type Headers, type Middleware } from './message.ts';
+import type { Headers, Middleware } from './message.ts';
 
 /** Tells each request and reply line by line, as `curl -v` does, with the values of secret headers hidden. */
 export function withVerboseLog(writeLine: (line: string) => Promise<void>): Middleware {
@@ -23,13 +23,6 @@ export function redactHeaders(headers: Headers): string[] {
 /** True for a header whose name says that its value is a credential. */
 export function isSecretHeader(name: string): boolean {
   return /auth|cookie|key|secret|token|password|credential/i.test(name);
-}
-
-/** The id a service gave a reply, by the headers in use for it. */
-export function responseRequestId(headers: Headers): string | undefined {
-  return (
-    getHeader(headers, 'x-request-id') ?? getHeader(headers, 'request-id') ?? getHeader(headers, 'x-correlation-id')
-  );
 }
 
 // The scheme helps to see what kind of credential was sent, and tells nothing about it.

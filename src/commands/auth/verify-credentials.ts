@@ -7,7 +7,7 @@ import { resolveSetting } from '../../config/resolve-setting.ts';
 import { routeTo } from '../../config/route.ts';
 import type { Context } from '../../context.ts';
 import { Failure, toFailure } from '../../errors.ts';
-import { isLoopbackUrl } from '../../http/proxy.ts';
+import { isLoopbackUrl, proxySecrets } from '../../http/proxy.ts';
 import { feedbackSchemaOperation } from '../../operations/feedback-schema.ts';
 
 /** The result of a verification, as a sentence for people. */
@@ -46,13 +46,14 @@ async function verifyPassword(name: string, profile: Profile, context: Context):
   const { authorization, secrets } = basicCredential(profile.username ?? '', profile.password ?? '');
   try {
     const route = await routeTo(url, {}, profile, context);
+    context.report.addSecrets([...secrets, ...(route.proxy ? proxySecrets(route.proxy) : [])]);
     const description = `user "${profile.username}"`;
     const target = {
       destination,
       url,
       route,
       selected,
-      authorization: { value: authorization, description, secrets },
+      authorization: { value: authorization, description },
       projectId: project.text,
     };
     await probeFeedbackSchema(target, context);

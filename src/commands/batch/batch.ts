@@ -19,9 +19,8 @@ import { createAutofill } from '../../body/autofill.ts';
 import { createBodyCheck } from '../../body/body-check.ts';
 import { createInputReader } from '../../body/input-reader.ts';
 import { stdinClaim } from '../../body/stdin-claim.ts';
-import { authorizeRequest } from '../../client/authorize-request.ts';
 import { resolveAutofill, resolveCallSettings } from '../../client/call-settings.ts';
-import { missingBaseUrl } from '../../client/destination.ts';
+import { authorizeRequest, missingBaseUrl } from '../../client/destination.ts';
 import { readChatExpectations } from '../../client/expectations/chat-expectations.ts';
 import { checkJunitFile, openJunitReport } from '../../client/expectations/junit-report.ts';
 import { openTransport } from '../../client/open-transport.ts';
@@ -133,11 +132,9 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
   try {
     await runLines(input, batchOptions, {
       ...lineChecksFor(resultStore.runId),
-      url,
       destination,
       target: createRequestTarget(url, chosen, authorization),
       flagHeaders: options.headers,
-      authorization,
       send: transport.send,
       finishConnections: async () => transport.finishIdle?.(),
       rateLimiter: createRateLimiter(batchOptions.rateLimits, runtime, stopController.signal),

@@ -1,4 +1,3 @@
-import { Buffer } from 'node:buffer';
 import { constants, open } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { type CallSettings, resolveCallSettings } from '../../client/call-settings.ts';
@@ -73,8 +72,7 @@ export async function sendExitFeedback(
     payload: { command, ...exitOf(end), duration_ms: endedAtMs - Date.parse(started_at) },
   };
   const settings = await resolveCallSettings(feedbackReplaceOperation, flags, context);
-  const bytes = Buffer.from(writeJson(body));
-  return sendBody(feedbackReplaceOperation, bytes, { ...settings, options }, context, signal);
+  return sendBody(feedbackReplaceOperation, writeJson(body), { ...settings, options }, { ...context, signal });
 }
 
 function exitOf(end: ProcessEnd): { exit_code: number | null; signal: string | null } {

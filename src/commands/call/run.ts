@@ -1,4 +1,3 @@
-import { Buffer } from 'node:buffer';
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { type CallSettings, resolveAutofill, resolveCallSettings } from '../../client/call-settings.ts';
@@ -165,7 +164,7 @@ async function recordCall(
   const directory = spoolDirectory(dataDirectory(context.runtime));
   const file = spool && (await spoolCall(directory, record.id, traceTarget(settings.destination), body));
   if (spool === 'only') return [];
-  const sent = sendBody(callStartOperation, Buffer.from(body), settings, context, signal);
+  const sent = sendBody(callStartOperation, body, settings, { ...context, signal });
   const warnings = await sent.catch((error: unknown) => {
     if (!file) throw error;
     const { code, message, facts } = toFailure(error);

@@ -1,4 +1,4 @@
-import { resolveAuthorization, resolveDestination } from '../../client/destination.ts';
+import { authorizeRequest, resolveDestination } from '../../client/destination.ts';
 import { probeFeedbackSchema } from '../../client/probe-feedback-schema.ts';
 import { resolveSetting, type SettingSources } from '../../config/resolve-setting.ts';
 import { routeTo } from '../../config/route.ts';
@@ -33,9 +33,12 @@ export async function probeService(
   const { url, isLocal } = destination;
   if (!url) return undefined;
   const route = isLocal ? undefined : await routeTo(url, certificateFiles, selectedProfile.profile, context);
-  const authorization = isLocal
-    ? undefined
-    : await resolveAuthorization(url, feedbackSchemaOperation, selectedProfile, false, runtime, signal);
+  const authorization = await authorizeRequest(
+    feedbackSchemaOperation,
+    url,
+    { options: { allowHttp: false }, chosen: selectedProfile, route, timeoutMs: undefined },
+    context,
+  );
   const sources = { env: runtime.env, project, selected: selectedProfile };
   const configuredProject = resolveSetting('project_id', sources)?.text;
   const projectId = configuredProject || PLACEHOLDER_PROJECT_ID;

@@ -58,7 +58,7 @@ async function runOperationTool(
     typeof operation.arguments?.as === 'object'
       ? createLineObserver(settings.destination, false, 'mcp', context)(draft)
       : {};
-  return readOutcome(await sendDraft(operation, draft, settings, context, signal, observer), operation);
+  return readOutcome(await sendDraft(operation, draft, settings, { ...context, signal }, observer), operation);
 }
 
 // The arguments of the call are the only input; nothing else of the machine can be read through it.

@@ -1,7 +1,7 @@
 import type { Conversation } from '../../body/chat/conversation.ts';
 import { requestedChoiceCount } from '../../body/chat/streaming.ts';
-import { authorizeRequest } from '../../client/authorize-request.ts';
 import type { CallSettings } from '../../client/call-settings.ts';
+import { authorizeRequest } from '../../client/destination.ts';
 import { exchange, type Outcome } from '../../client/exchange.ts';
 import { factsWithoutResponse } from '../../client/failure.ts';
 import { openTransport } from '../../client/open-transport.ts';

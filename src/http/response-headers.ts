@@ -1,4 +1,4 @@
-import type { Headers } from './message.ts';
+import { getHeader, type Headers } from './message.ts';
 
 // A server may send any number of headers.
 const MAX_RATE_LIMIT_HEADERS = 20;
@@ -10,4 +10,11 @@ export function rateLimitHeaders(headers: Headers): { readonly [name: string]: s
     .filter(([name]) => /^(x-)?ratelimit|^retry-after/.test(name))
     .slice(0, MAX_RATE_LIMIT_HEADERS);
   return found.length === 0 ? undefined : Object.fromEntries(found);
+}
+
+/** The id a service gave a response, by the headers in use for it. */
+export function responseRequestId(headers: Headers): string | undefined {
+  return (
+    getHeader(headers, 'x-request-id') ?? getHeader(headers, 'request-id') ?? getHeader(headers, 'x-correlation-id')
+  );
 }
