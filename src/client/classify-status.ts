@@ -1,13 +1,10 @@
 import type { AppliedState, FailureCode } from '../errors.ts';
 
 /** What a status says about a request: the failure it is (none for 2xx), and whether it was applied (docs/contract.md, section 6). */
-export interface StatusClass {
-  readonly code: FailureCode | undefined;
-  readonly applied: AppliedState;
-}
-
-/** The verdict of a status. `retryAfter`: the answer said when to come back. */
-export function classifyStatus(status: number, hasRetryAfter: boolean): StatusClass {
+export function classifyStatus(
+  status: number,
+  hasRetryAfter: boolean,
+): { readonly code: FailureCode | undefined; readonly applied: AppliedState } {
   if (status >= 200 && status < 300) return { code: undefined, applied: 'yes' };
   if (status === 401 || status === 403) return { code: 'credentials', applied: 'no' };
   if (status === 408 || status === 421 || status === 425 || status === 429) return { code: 'limited', applied: 'no' };

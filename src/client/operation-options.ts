@@ -33,8 +33,8 @@ export function readOperationOptions({ host, result }: Operation, flags: FlagVal
     throw usageFailure('--strict and --no-check contradict each other', 'give one of them');
   if (isFlagOn('dry-run') && isFlagOn('curl'))
     throw usageFailure('--dry-run and --curl are two ways to send nothing', 'give one of them');
-  const isPreview = isFlagOn('dry-run') || isFlagOn('curl');
-  if (isPreview && flags.has('jq'))
+  const previewFormat = isFlagOn('dry-run') ? 'dry-run' : isFlagOn('curl') ? 'curl' : undefined;
+  if (previewFormat && flags.has('jq'))
     throw usageFailure('--jq filters a result, and --dry-run and --curl send nothing', 'remove --jq');
   return {
     connectionFlags: {
@@ -49,22 +49,19 @@ export function readOperationOptions({ host, result }: Operation, flags: FlagVal
     exact: isFlagOn('exact'),
     strict: isFlagOn('strict'),
     noCheck,
-    previewFormat: isFlagOn('dry-run') ? 'dry-run' : isFlagOn('curl') ? 'curl' : undefined,
+    previewFormat,
     format:
       getStringFlag(flags, 'view') === 'table'
         ? 'table'
-        : requestedFormat(flags.has('batch') && !isPreview ? 'lines' : result.as, flags),
+        : requestedFormat(flags.has('batch') && !previewFormat ? 'lines' : result.as, flags),
     output: getStringFlag(flags, 'output'),
   };
 }
 
-/** The files about trust that the flags name. */
+/** The certificate files that the flags name. */
 export function readCertificateFlags(flags: FlagValues): CertificateFiles {
-  return {
-    cacert: getStringFlag(flags, 'cacert'),
-    cert: getStringFlag(flags, 'cert'),
-    key: getStringFlag(flags, 'key'),
-  };
+  const [cacert, cert, key] = ['cacert', 'cert', 'key'].map((name) => getStringFlag(flags, name));
+  return { cacert, cert, key };
 }
 
 /** The time limit for the whole exchange in milliseconds: flag, environment, profile, else that of the operation. */

@@ -1,12 +1,6 @@
 import { UnusableBodyError } from './collect-body.ts';
 import type { Response } from './message.ts';
 
-/** A response with the first byte of its body that is not whitespace; the body still has every byte but that whitespace. */
-export interface PeekedResponse {
-  readonly firstByte: number | undefined;
-  readonly response: Response;
-}
-
 // Space, tab, line feed, carriage return: the whitespace of JSON and of event streams.
 const WHITESPACE_BYTES = [0x20, 0x09, 0x0a, 0x0d];
 
@@ -14,10 +8,10 @@ const WHITESPACE_BYTES = [0x20, 0x09, 0x0a, 0x0d];
 const MAX_LEADING_SPACE_BYTES = 64 * 1024 * 1024;
 
 /**
- * Waits for the first byte of a body that is not whitespace. Throws what the connection throws, and UnusableBodyError
- * where more than 64 MiB of whitespace comes first.
+ * Waits for the first byte of a body that is not whitespace and returns it, with a response whose body still has it.
+ * Throws what the connection throws, and UnusableBodyError where more than 64 MiB of whitespace comes first.
  */
-export async function peekBody(response: Response): Promise<PeekedResponse> {
+export async function peekBody(response: Response): Promise<{ firstByte: number | undefined; response: Response }> {
   if (response.completeBody) return { firstByte: firstNonSpaceByte(response.completeBody), response };
   const rest = response.body[Symbol.asyncIterator]();
   let spaceBytes = 0;

@@ -10,11 +10,9 @@ export function retryAfterMs(headers: Headers, now: number): number | undefined 
   const waits = headers.flatMap(([name, value]) => {
     switch (name.toLowerCase()) {
       case 'retry-after-ms':
-        return splitList(value)
-          .map(parseDecimal)
-          .map((wait) => wait && Math.ceil(wait));
+        return splitList(value).map((item) => parseMilliseconds(item, 1));
       case 'retry-after':
-        return splitList(value).map((item) => parseSeconds(item) ?? untilDate(item, sentAt));
+        return splitList(value).map((item) => parseMilliseconds(item, 1000) ?? untilDate(item, sentAt));
       default:
         return [];
     }
@@ -28,18 +26,13 @@ function splitList(value: string): string[] {
   return value.split(/,(?!\s*\d\d?[ -][A-Z])/).map((item) => item.trim());
 }
 
-function parseSeconds(text: string): number | undefined {
-  const seconds = parseDecimal(text);
-  return seconds === undefined ? undefined : Math.ceil(seconds * 1000);
+function parseMilliseconds(text: string, unitMs: number): number | undefined {
+  return /^\d+(?:\.\d+)?$/.test(text) ? Math.ceil(Number(text) * unitMs) : undefined;
 }
 
 function untilDate(text: string, sentAt: number): number | undefined {
   const until = parseHttpDate(text);
   return until === undefined ? undefined : Math.max(0, until - sentAt);
-}
-
-function parseDecimal(text: string): number | undefined {
-  return /^\d+(?:\.\d+)?$/.test(text) ? Number(text) : undefined;
 }
 
 function parseHttpDate(text: string): number | undefined {
