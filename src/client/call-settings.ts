@@ -17,22 +17,22 @@ import {
   resolveTimeoutMs,
 } from './operation-options.ts';
 
-/** What flags, environment and profile say of a call, whatever its body. */
+/** The settings of a call, whatever its body, by flags, environment and profile. */
 export interface CallSettings {
   readonly options: OperationOptions;
   readonly chosen: SelectedProfile;
   readonly destination: Destination;
-  /** How the service is reached; the embedded one answers without it, and nothing is sent without it. */
+  /** How the service is reached; undefined for the embedded service and for a dry run. */
   readonly route: Route | undefined;
-  /** Milliseconds for the whole: attempts, waits and answer. */
+  /** Milliseconds for attempts, waits and response together. */
   readonly timeoutMs: number | undefined;
-  /** The most repeats. */
+  /** Attempts after the first. */
   readonly maxRetries: number;
 }
 
 /**
- * Reads what there is to know before a body is made. Throws usage for what contradicts itself and where there is no
- * address, and Failure `local` for certificates that cannot be read: all of it before stdin is read.
+ * Reads the settings before a body is built or stdin is read. Throws usage for contradictions and for a missing base URL,
+ * and Failure `local` for certificates that cannot be read.
  */
 export async function resolveCallSettings(
   operation: Operation,
@@ -46,7 +46,7 @@ export async function resolveCallSettings(
   const timeoutMs = resolveTimeoutMs(sources, operation);
   const maxRetries = resolveMaxRetries(sources);
   const { url, isLocal } = destination;
-  // A dry run does not need an address.
+  // A dry run needs no base URL.
   if (!url && !options.previewFormat) throw missingBaseUrl();
   if (isLocal && options.previewFormat === 'curl')
     throw usageFailure('the embedded service has no address for curl', 'svc serve gives it one');

@@ -8,7 +8,7 @@ import { issueText } from '../output/failure-text.ts';
 import type { Reporter } from '../output/reporter.ts';
 import type { TrajectoryChecks } from '../train/stream/trajectory-checks.ts';
 
-/** Judges a body, with the trajectories that passed, if it has any: tells the warnings, and throws Failure `body` where it must not be sent. */
+/** Checks a body, and its trajectories if it has any: reports the warnings, and throws Failure `body` if it must not be sent. */
 export async function enforceChecks(
   draft: Draft,
   operation: Operation,

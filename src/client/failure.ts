@@ -11,7 +11,7 @@ export function failureFromError(error: unknown, context: RequestContext): Failu
   const { phase, sentBytes } = context.progress;
   if (error instanceof InterruptedError) {
     const outcome = phase === 'all' ? `the request was sent${mayBeApplied(context)}` : 'nothing was applied';
-    // Whoever interrupts svc does not want a retry.
+    // A user who interrupts svc does not want a retry.
     const facts = { ...factsWithoutResponse(context), isPermanent: true };
     return new Failure(error.code, `${error.message}; ${outcome}`, facts);
   }
@@ -37,7 +37,7 @@ export function failureFromError(error: unknown, context: RequestContext): Failu
   return new Failure('unreachable', message, { ...facts, summary, hint: connectionHint(error, context) });
 }
 
-// WebAssembly reserves gigabytes of addresses, which a limit may not allow.
+// WebAssembly reserves gigabytes of address space, which a limit may not allow.
 function isMemoryFailure(error: unknown): boolean {
   return error instanceof Error && /WebAssembly/.test(rootCause(error).message);
 }

@@ -1,7 +1,7 @@
 import type { Failure } from '../errors.ts';
 import type { JobOutcome } from '../train/history/training-job.ts';
 
-/** Follows one request through its attempts. An exchange prints nothing itself: whoever prints does it here. */
+/** Follows one request through its attempts. An exchange prints nothing; its observer may. */
 export interface RequestObserver {
   /** Called once, before the first byte is sent. An error that it throws keeps the request from being sent. */
   readonly onSend?: () => Promise<void>;

@@ -1,15 +1,15 @@
-/** What repeats of a process may cost together, so that a service in trouble is not given more of it. */
+/** Limits all retries of a process together, so that they do not overload a failing service. */
 export interface RetryBudget {
-  /** Pays for a repeat; false when there is not enough left. */
+  /** Pays for a retry; false if too little is left. */
   readonly trySpend: () => boolean;
-  /** An attempt succeeded: a little comes back. */
+  /** Adds a little after an attempt that succeeded. */
   readonly refund: () => void;
 }
 
 const MAX_BUDGET_TOKENS = 500;
 const RETRY_COST_TOKENS = 5;
 
-/** A full budget: 500, of which a repeat costs 5 and a success brings back 1. */
+/** A full budget of 500 tokens: a retry costs 5, and a success adds 1. */
 export function createRetryBudget(): RetryBudget {
   let tokens = MAX_BUDGET_TOKENS;
   return {

@@ -44,7 +44,7 @@ function parseParam(root: JsonNode): JsonPath | undefined {
   return (text.match(/\w+/g) ?? []).map((step) => (/^\d+$/.test(step) ? Number(step) : step));
 }
 
-// In the order of preference; an `error` that is an object is looked into.
+// In the order of preference, also inside an `error` that is an object.
 function findMessage(node: JsonNode): string | undefined {
   if (kindOf(node) === 'string') return stringOf(node);
   for (const name of messageFields) {

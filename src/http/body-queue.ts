@@ -5,7 +5,7 @@ import type { ReadControl } from './read-control.ts';
 /** A body that is arriving. A slow reader pauses the connection. */
 export interface BodyQueue {
   readonly body: AsyncIterable<Uint8Array>;
-  /** The whole body, if it is complete and nobody has started to read it; undefined otherwise. */
+  /** The whole body if it has arrived and none of it was read; undefined otherwise. */
   readonly completeBody: () => Buffer | undefined;
   readonly push: (chunk: Buffer) => void;
   readonly end: () => void;

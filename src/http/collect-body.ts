@@ -33,7 +33,7 @@ export async function collectBody(
   return bytes.subarray(0, length);
 }
 
-/** The first bytes of a body, at most `maxBytes`; a body that is cut ends where it was cut. */
+/** The first bytes of a body, at most `maxBytes`; for a body that was cut, those before the cut. */
 export async function collectBodyStart(body: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   let length = 0;

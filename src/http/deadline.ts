@@ -1,8 +1,8 @@
-/** One time limit over attempts, the waits between them and the answer, on the clock that never goes back. */
+/** One time limit over attempts, the waits between them and the response, on a monotonic clock. */
 export interface Deadline {
-  /** The whole time there is, in milliseconds; infinite without a limit. */
+  /** The limit in milliseconds; infinite for none. */
   readonly limitMs: number;
-  /** Milliseconds until it is over. */
+  /** Milliseconds that are left. */
   readonly remainingMs: () => number;
 }
 
@@ -12,7 +12,7 @@ export const noDeadline: Deadline = {
   remainingMs: () => Number.POSITIVE_INFINITY,
 };
 
-/** A deadline so many milliseconds from now; without a number there is none. */
+/** A deadline `limitMs` from now; undefined is no limit. */
 export function createDeadline(limitMs: number | undefined, { elapsed }: { readonly elapsed: () => number }): Deadline {
   if (limitMs === undefined) return noDeadline;
   const at = elapsed() + limitMs;

@@ -2,7 +2,7 @@ import { pipeline, Readable, type Transform } from 'node:stream';
 import { UnusableBodyError } from './collect-body.ts';
 import { getHeader, type Response } from './message.ts';
 
-// Small bodies are harmless at any ratio; no honest text of some length has this one.
+// A small body may have any ratio; a long one with this ratio is an attack.
 const RATIO_EXEMPT_BYTES = 8 * 1024 * 1024;
 const MAX_INFLATION_RATIO = 200;
 

@@ -3,8 +3,8 @@ import type { Socket } from 'node:net';
 type WriteCallback = Parameters<Socket['_write']>[2];
 
 /**
- * A connection on which an answer that has come is read before an error of writing ends everything: a server that refuses
- * a request in the middle answers and closes, and what is written meanwhile fails while the answer is still unread.
+ * Reports errors of writing only after the response was read: a server that rejects a request in the middle responds and
+ * closes the connection, and what svc writes meanwhile fails before it has read the response.
  */
 export function deferWriteErrors(socket: Socket): Socket {
   const write = socket._write.bind(socket);
@@ -14,7 +14,7 @@ export function deferWriteErrors(socket: Socket): Socket {
   return socket;
 }
 
-// The other direction of a connection that broke ends at once, when all that has come was read.
+// A broken connection ends in the other direction once everything that arrived was read.
 function callAfterRead(socket: Socket, done: WriteCallback): WriteCallback {
   return (error) => {
     if (!error || socket.readableEnded || socket.destroyed) return done(error);

@@ -23,7 +23,7 @@ export interface HttpConnection {
   readonly destroy: (reason?: unknown) => Promise<void>;
 }
 
-// Servers wait longer than this for the next request, so that none leaves on a connection that is about to be closed.
+// Servers wait longer than this for the next request, so no request is sent on a connection that is about to be closed.
 const MAX_IDLE_MS = 1000;
 
 const MAX_FINISH_MS = 500;

@@ -1,6 +1,6 @@
 /**
- * Links a new controller to a signal, which aborts it for its reason. `release` ends the link: it is called when nobody
- * listens any more, for the signal may live long. `AbortSignal.any` does the same and takes five times as long.
+ * A new controller that a signal aborts with its reason, until `release` is called: the signal may live much longer.
+ * `AbortSignal.any` does the same and takes five times as long.
  */
 export function linkAbort(signal: AbortSignal | undefined): { controller: AbortController; release: () => void } {
   const controller = new AbortController();

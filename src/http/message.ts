@@ -10,7 +10,7 @@ export type RequestBody = Uint8Array | StreamedBody;
 export interface StreamedBody {
   readonly length: number | undefined;
   readonly chunks: () => AsyncIterable<Uint8Array>;
-  /** Of a small body, which is read at once sooner than chunk by chunk. */
+  /** Reads a small body at once, which is faster than chunk by chunk. */
   readonly whole?: () => Promise<Uint8Array>;
 }
 
@@ -20,7 +20,7 @@ export interface Request {
   readonly url: string;
   readonly headers: Headers;
   readonly body: RequestBody;
-  /** Called when a body of bytes is handed over, all at once; pieces are seen as they are taken. */
+  /** Called when a body of bytes is handed over at once; a streamed body sees its chunks taken. */
   readonly onBodySent?: () => void;
   /**
    * Called when data that no request asked for follows on a kept connection, after the response to this request or to one
@@ -31,7 +31,7 @@ export interface Request {
   readonly signal?: AbortSignal;
 }
 
-/** An answer. The body can be read once; an answer that was cut throws while it is read. */
+/** A response. Its body can be read once; reading a body that was cut throws. */
 export interface Response {
   readonly status: number;
   readonly statusText: string;
@@ -41,10 +41,10 @@ export interface Response {
   readonly completeBody?: Buffer | undefined;
 }
 
-/** One exchange. Throws where there is no answer; every status is an answer. The network and the local service are both this. */
+/** One exchange, over the network or with the local service. Throws if no response comes; every status is a response. */
 export type Send = (request: Request) => Promise<Response>;
 
-/** Something that every exchange passes through. */
+/** Wraps every exchange. */
 export type Middleware = (next: Send) => Send;
 
 /** The value of a header whatever its case; of several the first. */

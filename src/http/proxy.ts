@@ -3,7 +3,7 @@ import { BlockList, isIP, isIPv6 } from 'node:net';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** A proxy as the environment names it, not yet looked at; `source` is the variable. */
+/** A proxy as the environment names it, unchecked; `source` is the variable. */
 export interface ProxyVariable {
   readonly source: string;
   readonly text: string;
@@ -18,32 +18,32 @@ export function proxyForUrl(url: URL, env: Env): ProxyVariable | undefined {
   return readProxyVariable(env, url.protocol === 'https:' ? 'HTTPS_PROXY' : 'HTTP_PROXY');
 }
 
-/** A variable about proxies under the name it has, lower case first; undefined where it is empty. */
+/** A proxy variable under its lower-case or else its upper-case name; undefined if both are empty. */
 export function readProxyVariable(env: Env, name: string): ProxyVariable | undefined {
   const source = [name.toLowerCase(), name].find((one) => env[one]);
   return source === undefined ? undefined : { source, text: env[source] ?? '' };
 }
 
-/** The address of a proxy, `http://` where it names no scheme; undefined where it is none that svc can use, such as SOCKS. */
+/** The URL of a proxy, with `http://` if it has no scheme; undefined for one that svc cannot use, such as SOCKS. */
 export function parseProxyUrl(text: string): URL | undefined {
   const full = text.includes('://') ? text : `http://${text}`;
   const url = URL.canParse(full) ? new URL(full) : undefined;
   return url?.protocol === 'http:' || url?.protocol === 'https:' ? url : undefined;
 }
 
-/** The value of Proxy-Authorization for a proxy whose address has a user; undefined for others. */
+/** The value of Proxy-Authorization for a proxy whose URL has a user; undefined for others. */
 export function proxyAuthorization({ username, password }: URL): string | undefined {
   if (!username && !password) return undefined;
   return `Basic ${Buffer.from(`${decodePercentEscapes(username)}:${decodePercentEscapes(password)}`).toString('base64')}`;
 }
 
-/** The secrets in the address of a proxy, in every form they are sent or shown in. */
+/** The secrets in the URL of a proxy, in every form they are sent or shown in. */
 export function proxySecrets(proxy: URL): string[] {
   const authorization = proxyAuthorization(proxy) ?? '';
   return [proxy.password, decodePercentEscapes(proxy.password), authorization.slice('Basic '.length)];
 }
 
-/** True for an address that never leaves the machine: localhost, 127.0.0.0/8 and ::1. */
+/** True for a URL on this machine: localhost, 127.0.0.0/8 and ::1. */
 export function isLoopbackUrl({ hostname }: URL): boolean {
   return (
     hostname === 'localhost' ||
@@ -53,7 +53,7 @@ export function isLoopbackUrl({ hostname }: URL): boolean {
   );
 }
 
-/** The port a request to an address goes to. */
+/** The port of a URL, by default that of its scheme. */
 export function portOf({ protocol, port }: URL): number {
   return Number(port) || (protocol === 'https:' ? 443 : 80);
 }
@@ -70,8 +70,8 @@ export class ProxyError extends Error {
   }
 }
 
-// Entries are hosts, which stand for their subdomains too, addresses or CIDR ranges; a port is optional, `*` is every
-// host, a trailing dot means nothing, and IPv6 addresses may have brackets.
+// Entries are hosts (with their subdomains), IP addresses, CIDR ranges, or `*` for every host. A port is optional, a
+// trailing dot is ignored, and IPv6 addresses may have brackets.
 function isExcludedHost(url: URL, list: string): boolean {
   const hostname = url.hostname.replace(/^\[|\]$|\.$/g, '');
   return list.split(/[,\s]+/).some((entry) => {
@@ -100,7 +100,7 @@ function isInRange(hostname: string, range: string): boolean {
   return addresses.check(hostname, type);
 }
 
-// A password that was not written as addresses want it is meant as it stands.
+// A password with an invalid escape is taken literally.
 function decodePercentEscapes(text: string): string {
   try {
     return decodeURIComponent(text);

@@ -13,7 +13,7 @@ export interface ReadControl {
 
 /**
  * Takes control of a socket's `read`. undici can pause its parser, but a parser that is paused when the connection ends
- * throws an error that nobody can catch; and it takes an unsolicited `100 Continue` for a broken response.
+ * throws an error that cannot be caught, and it takes an unsolicited `100 Continue` for a broken response.
  */
 export function controlReading(socket: Socket): ReadControl {
   const read = socket.read.bind(socket);

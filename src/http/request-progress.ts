@@ -9,16 +9,16 @@ export interface RequestProgress {
   phase: 'nothing' | 'part' | 'all';
   /** Bytes of the body handed over. */
   sentBytes: number;
-  /** Exchanges begun; the rest is said of the last one. */
+  /** Exchanges begun; the other fields describe the last one. */
   attempts: number;
 }
 
-/** The progress of a request that nobody has tried to send yet. */
+/** The progress of a request before its first exchange. */
 export function createRequestProgress(): RequestProgress {
   return { phase: 'nothing', sentBytes: 0, attempts: 0 };
 }
 
-// Small enough that a request that is cut off early is known to be incomplete.
+// Small enough to know that a request that was cut early is incomplete.
 const CHUNK_BYTES = 64 * 1024;
 
 /** Keeps `progress` current from the start of each exchange; a sender takes the first chunk of a body once it is connected. */

@@ -17,7 +17,7 @@ export function createLookup(signal: AbortSignal): LookupFunction {
       (addresses) => {
         const [first] = addresses;
         if (signal.aborted) callback(toError(signal.reason), '');
-        // Node says why there is no address; it takes no longer than it took getent.
+        // Node reports why there is no address, in about the time that getent took.
         else if (!first) lookup(hostname, options, callback);
         else if (options.all) callback(null, addresses);
         else callback(null, first.address, first.family);

@@ -1,4 +1,4 @@
-/** The innermost cause of an error: of several addresses that all failed, that of the last, which is as good as any. */
+/** The innermost cause of an error; where several addresses failed, that of the last one. */
 export function rootCause(error: Error): Error {
   const inner = error instanceof AggregateError ? error.errors.at(-1) : error.cause;
   return inner instanceof Error ? rootCause(inner) : error;
@@ -10,8 +10,8 @@ export function networkErrorCode(error: Error): string {
 }
 
 /**
- * True where the server refused our side of the handshake. Of TLS 1.3 we hear that only after the request has left,
- * but the server never took it.
+ * True if the server rejected the client certificate. With TLS 1.3 svc learns that only after it sent the request, which
+ * the server never read.
  */
 export function isHandshakeRefused(error: unknown): boolean {
   if (!(error instanceof Error)) return false;

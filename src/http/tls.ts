@@ -2,15 +2,15 @@ import { once } from 'node:events';
 import { isIP, type Socket } from 'node:net';
 import * as tls from 'node:tls';
 
-/** What TLS trusts and shows besides the usual: PEM texts. */
+/** PEM texts for TLS besides the defaults of Node. */
 export interface TlsSettings {
-  /** Authorities trusted besides the usual ones, those of NODE_EXTRA_CA_CERTS among them. */
+  /** CA certificates trusted besides the defaults, also those of NODE_EXTRA_CA_CERTS. */
   readonly caCertificates?: readonly string[];
-  /** A certificate of our own with its key, for servers that ask for one. */
+  /** The client certificate with its key, for servers that ask for one. */
   readonly client?: { readonly cert: string; readonly key: string };
 }
 
-/** TLS over a connection to the host of an address, with its certificate checked. Throws what is wrong with it. */
+/** TLS over a connection to the host of a URL, with its certificate verified. Throws the errors of the handshake. */
 export async function connectTls(
   socket: Socket,
   { hostname }: URL,
@@ -21,10 +21,10 @@ export async function connectTls(
   const secure = tls.connect({
     socket,
     host,
-    // Names only: TLS has no way to ask for an address.
+    // Names only: TLS cannot ask for an IP address.
     ...(isIP(host) ? {} : { servername: host }),
     ALPNProtocols: ['http/1.1'],
-    // Said here, so that no variable of the environment decides it.
+    // Explicit, so that no environment variable decides it.
     rejectUnauthorized: true,
     ...(caCertificates ? { ca: [...defaultCaCertificates(), ...caCertificates] } : {}),
     ...client,
@@ -35,7 +35,7 @@ export async function connectTls(
     socket.destroy();
     throw error;
   }
-  // The first error is the one that says why; what follows it, such as the end of the connection, is not to hide it.
+  // The first error is the cause; later ones, such as the end of the connection, must not hide it.
   return secure.on('error', (error) => secure.destroy(error));
 }
 
@@ -45,7 +45,7 @@ export function readTlsInfo(socket: Socket): { readonly version: string; readonl
   return { version: socket.getProtocol() ?? 'TLS', expiresMs: Date.parse(socket.getPeerCertificate().valid_to) };
 }
 
-// A list of our own takes the place of what Node trusts, so that has to be on it. Newer Nodes tell what it is.
+// `ca` replaces the certificates that Node trusts, so it must contain them. Newer versions of Node list them.
 function defaultCaCertificates(): readonly string[] {
   const getCertificates: unknown = Reflect.get(tls, 'getCACertificates');
   const certificates: unknown = typeof getCertificates === 'function' ? getCertificates('default') : undefined;

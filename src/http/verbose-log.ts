@@ -1,6 +1,6 @@
 import type { Headers, Middleware } from './message.ts';
 
-/** Tells each request and reply line by line, as `curl -v` does, with the values of secret headers hidden. */
+/** Writes each request and response line by line, as `curl -v` does, with secret headers redacted. */
 export function withVerboseLog(writeLine: (line: string) => Promise<void>): Middleware {
   return (next) => async (request) => {
     const url = new URL(request.url);
@@ -25,7 +25,7 @@ export function isSecretHeader(name: string): boolean {
   return /auth|cookie|key|secret|token|password|credential/i.test(name);
 }
 
-// The scheme helps to see what kind of credential was sent, and tells nothing about it.
+// The scheme shows the kind of credential, and nothing of it.
 function redactCredential(value: string): string {
   const scheme = /^(Basic|Bearer) /.exec(value)?.[0] ?? '';
   return `${scheme}[hidden]`;
