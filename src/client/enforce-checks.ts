@@ -38,12 +38,6 @@ function emptyGroupWarnings(draft: Draft, trajectoryChecks: TrajectoryChecks): S
   const groups = nodeAtPath(rootOf(draft.doc), ['trajectory_groups']);
   if (!groups || kindOf(groups) !== 'list') return [];
   if (trajectoryChecks.groupCount() > 0 || trajectoryChecks.structureErrors().length > 0) return [];
-  return [
-    {
-      level: 'warning',
-      path: 'trajectory_groups',
-      at: '',
-      message: 'contains no group, so the job contains no training signal',
-    },
-  ];
+  const message = 'contains no group, so the job contains no training signal';
+  return [{ level: 'warning', path: 'trajectory_groups', at: '', message }];
 }

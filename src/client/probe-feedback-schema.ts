@@ -1,24 +1,13 @@
 import { createDraft } from '../body/draft.ts';
-import type { SelectedProfile } from '../config/select-profile.ts';
 import type { Context } from '../context.ts';
 import { createDeadline } from '../http/deadline.ts';
 import type { Route } from '../http/open-socket.ts';
 import { writeJson } from '../json/write-json.ts';
 import { feedbackSchemaOperation } from '../operations/feedback-schema.ts';
-import type { Authorization, Destination } from './destination.ts';
+import type { Destination } from './destination.ts';
 import { prepareRequest } from './prepared-request.ts';
-import { createRequestTarget } from './request-context.ts';
+import type { RequestTarget } from './request-context.ts';
 import { sendPrepared } from './send-body.ts';
-
-/** Where the probe goes, as whom, and about which project. */
-export interface ProbeTarget {
-  readonly destination: Destination;
-  readonly url: URL;
-  readonly route: Route | undefined;
-  readonly selected: SelectedProfile;
-  readonly authorization: Authorization | undefined;
-  readonly projectId: string;
-}
 
 const MAX_PROBE_TIMEOUT_MS = 30_000;
 const PROBE_WINDOW_MS = 60_000;
@@ -29,7 +18,10 @@ const PROBE_WINDOW_MS = 60_000;
  * within `timeoutMs` where that is less.
  */
 export async function probeFeedbackSchema(
-  { destination, url, route, selected, authorization, projectId }: ProbeTarget,
+  projectId: string,
+  destination: Destination,
+  target: RequestTarget,
+  route: Route | undefined,
   context: Pick<Context, 'runtime' | 'report' | 'signal'>,
   timeoutMs = MAX_PROBE_TIMEOUT_MS,
 ): Promise<number> {
@@ -37,7 +29,7 @@ export async function probeFeedbackSchema(
   const draft = createDraft(undefined, createProbeBody(projectId, runtime.now()));
   const { response, parsedResponse } = await sendPrepared(
     prepareRequest(feedbackSchemaOperation, draft, destination),
-    createRequestTarget(url, selected, authorization),
+    target,
     { route, maxRetries: 0 },
     createDeadline(Math.min(timeoutMs, MAX_PROBE_TIMEOUT_MS), runtime),
     context,

@@ -35,7 +35,7 @@ export async function failureFromStatus(response: Response, context: RequestCont
     })),
     hint: location
       ? 'if that is the service, use its URL as the base URL (--base-url)'
-      : statusHint(code, status, context, waitMs === undefined ? undefined : { waitMs, now }),
+      : statusHint(code, status, context, waitMs ? retryAfterHint(waitMs, now) : 'run the command again later'),
   });
 }
 
@@ -70,16 +70,13 @@ function statusHint(
   code: FailureCode,
   status: number,
   { operation, effect, target: { profile, url } }: RequestContext,
-  requestedWait: { waitMs: number; now: number } | undefined,
+  waitHint: string,
 ): string | undefined {
   const projectFlag = Object.hasOwn(flagTarget(operation).fields, 'project_id') ? ' or --project-id' : '';
   if (status === 403) return `ask for permission on the service, or use another --profile${projectFlag}`;
   if (code === 'credentials')
     return `to store other credentials, run: svc auth login --profile ${profile}; to see which are used: svc auth status`;
-  if (code === 'limited')
-    return requestedWait && requestedWait.waitMs > 0
-      ? retryAfterHint(requestedWait.waitMs, requestedWait.now)
-      : 'run the command again later';
+  if (code === 'limited') return waitHint;
   if (status === 404) return `check the base URL: the request went to ${url.href}`;
   return code === 'failed' || code === 'unknown' ? retryAdvice(effect) : undefined;
 }

@@ -1,4 +1,5 @@
 import { Failure, InterruptedError, signalOfFailure } from '../errors.ts';
+import { abortableDelay } from '../http/abortable-delay.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { Runtime } from '../runtime.ts';
 import { isIdempotent } from './idempotency.ts';
@@ -43,7 +44,7 @@ export async function withRetries<T>(
       if (delayMs >= remainingMs() || retryBudget?.trySpend() === false) throw combineFailures(worst, error, effect);
       await onRetry?.(error, attemptNumber, delayMs);
       try {
-        await abortableDelay(delayMs, runtime, waitSignal);
+        await abortableDelay(delayMs, runtime.after, waitSignal);
       } catch (reason) {
         throw reason instanceof InterruptedError
           ? combineFailures(worst, interruptionFailure(reason, attemptNumber), effect)
@@ -119,20 +120,4 @@ function isRetryable(effect: Operation['effect'], { code, facts }: Failure): boo
 export function retryDelayMs(retryNumber: number, { facts: { retryAfter = 0 } }: Failure, random: number): number {
   const boundMs = Math.min(MAX_BACKOFF_MS, INITIAL_BACKOFF_MS * 2 ** (retryNumber - 1));
   return retryAfter + Math.round(random * boundMs);
-}
-
-/** Throws the reason of the signal when that is aborted before the time is over. */
-function abortableDelay(delayMs: number, { after }: RetryOptions['runtime'], signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const onAbort = (): void => {
-      cancelTimer();
-      reject(signal.reason);
-    };
-    const cancelTimer = after(delayMs, () => {
-      signal.removeEventListener('abort', onAbort);
-      resolve();
-    });
-    if (signal.aborted) onAbort();
-    else signal.addEventListener('abort', onAbort, { once: true });
-  });
 }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { abortableDelay } from '../http/abortable-delay.ts';
 import type { Middleware, Response } from '../http/message.ts';
 import type { StartTimer } from '../http/time-limits.ts';
 import { allOperations } from '../operations/all-operations.ts';
@@ -45,7 +46,7 @@ export function withFaults(rules: readonly FaultRule[], clock: FaultClock): Midd
     }
     if (!chosen) return next(request);
     const { rule, retryAfter } = chosen;
-    if (rule.delayMs > 0) await delay(rule.delayMs, request.signal, clock.after);
+    if (rule.delayMs > 0) await abortableDelay(rule.delayMs, clock.after, request.signal);
     if (rule.reset === 'before') throw new ConnectionResetError('reset by --fault before the request was applied');
     if (rule.status !== undefined) {
       const headers = retryAfter === undefined ? [] : [['Retry-After', retryAfter] as const];
@@ -76,20 +77,6 @@ function applies(rule: FaultRule, state: RuleState, now: number): { readonly sec
 // From 0 to below 1, the same for the same text on every machine.
 function randomShare(text: string): number {
   return createHash('sha256').update(text).digest().readUInt32BE(0) / 2 ** 32;
-}
-
-function delay(milliseconds: number, signal: AbortSignal | undefined, after: StartTimer): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const onAbort = (): void => {
-      cancel();
-      reject(signal?.reason);
-    };
-    const cancel = after(milliseconds, () => {
-      signal?.removeEventListener('abort', onAbort);
-      resolve();
-    });
-    signal?.addEventListener('abort', onAbort, { once: true });
-  });
 }
 
 async function* cutBody(body: Response['body'], maxBytes: number): AsyncGenerator<Uint8Array> {

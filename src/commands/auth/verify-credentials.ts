@@ -1,5 +1,6 @@
 import { resolveDestination } from '../../client/destination.ts';
 import { probeFeedbackSchema } from '../../client/probe-feedback-schema.ts';
+import { createRequestTarget } from '../../client/request-context.ts';
 import { basicCredential } from '../../config/credentials/credential.ts';
 import type { Profile } from '../../config/profile.ts';
 import { readProjectFile } from '../../config/project-file.ts';
@@ -48,15 +49,8 @@ async function verifyPassword(name: string, profile: Profile, context: Context):
     const route = await routeTo(url, {}, profile, context);
     context.report.addSecrets([...secrets, ...(route.proxy ? proxySecrets(route.proxy) : [])]);
     const description = `user "${profile.username}"`;
-    const target = {
-      destination,
-      url,
-      route,
-      selected,
-      authorization: { value: authorization, description },
-      projectId: project.text,
-    };
-    await probeFeedbackSchema(target, context);
+    const target = createRequestTarget(url, selected, { value: authorization, description });
+    await probeFeedbackSchema(project.text, destination, target, route, context);
     return {
       verified: `verified the password of ${profile.username} with svc feedback schema (project ${project.text})`,
     };

@@ -1,5 +1,6 @@
 import { authorizeRequest, resolveDestination } from '../../client/destination.ts';
 import { probeFeedbackSchema } from '../../client/probe-feedback-schema.ts';
+import { createRequestTarget } from '../../client/request-context.ts';
 import { resolveSetting, type SettingSources } from '../../config/resolve-setting.ts';
 import { routeTo } from '../../config/route.ts';
 import type { SelectedProfile } from '../../config/select-profile.ts';
@@ -39,6 +40,7 @@ export async function probeService(
     { options: { allowHttp: false }, chosen: selectedProfile, route, timeoutMs: undefined },
     context,
   );
+  const target = createRequestTarget(url, selectedProfile, authorization);
   const sources = { env: runtime.env, project, selected: selectedProfile };
   const configuredProject = resolveSetting('project_id', sources)?.text;
   const projectId = configuredProject || PLACEHOLDER_PROJECT_ID;
@@ -49,13 +51,7 @@ export async function probeService(
     milliseconds: Math.round(runtime.elapsed() - startedAt),
   });
   try {
-    return result(
-      await probeFeedbackSchema(
-        { destination, url, route, selected: selectedProfile, authorization, projectId },
-        context,
-        timeoutMs,
-      ),
-    );
+    return result(await probeFeedbackSchema(projectId, destination, target, route, context, timeoutMs));
   } catch (error) {
     if (signal.aborted) throw signal.reason;
     const failure = toFailure(error);
