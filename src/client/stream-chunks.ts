@@ -18,6 +18,8 @@ export interface StreamChunkOptions {
   readonly after: (milliseconds: number, action: () => void) => () => void;
   /** Ends the exchange. */
   readonly stop: () => void;
+  /** Called when the stream was read, to its end or not. */
+  readonly onEnd: () => void;
 }
 
 // Some servers keep the connection open after the last finish reason (docs/servers.md); usage may still come.
@@ -32,7 +34,7 @@ const MAX_CHUNK_VALUES = 1_000_000;
 export async function* readStreamChunks(
   response: Response,
   context: RequestContext,
-  { choices, after, stop }: StreamChunkOptions,
+  { choices, after, stop, onEnd }: StreamChunkOptions,
 ): AsyncGenerator<JsonNode> {
   const finishedIndexes = new Set<string>();
   const seenIndexes = new Set<string>();
@@ -62,6 +64,7 @@ export async function* readStreamChunks(
     if (!failure.facts.isTruncated || finishedIndexes.size < choices) throw failure;
   } finally {
     cancelGracePeriod();
+    onEnd();
   }
   if (receivedChunks === 0) throw failureFromError(new Error('the stream ended before its first event'), context);
   // A server may ignore `n`: every choice it began has ended then.
