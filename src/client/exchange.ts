@@ -1,7 +1,6 @@
 import { requestedChoiceCount } from '../body/chat/streaming.ts';
 import { Failure, toFailure } from '../errors.ts';
 import type { Deadline } from '../http/deadline.ts';
-import { linkAbort } from '../http/link-abort.ts';
 import type { Request, Response, Send } from '../http/message.ts';
 import { firstStringMember, type JsonNode, rootOf } from '../json/json-node.ts';
 import type { ParsedResponse } from '../results/show-response.ts';
@@ -48,17 +47,15 @@ export async function exchange(
   observer: RequestObserver,
   options: ExchangeOptions,
 ): Promise<Outcome> {
-  const { runtime, signal } = options;
-  const { operation, draft, progress, target } = requestContext;
+  const { runtime } = options;
+  const { progress, target } = requestContext;
   const { authorization } = target;
-  // Some servers keep the connection of a finished stream open (docs/servers.md).
-  const link = operation.streams && linkAbort(signal);
   const request: Request = {
     method: 'POST',
     url: target.url.href,
     headers: authorization ? [...headers, ['Authorization', authorization.value.reveal()]] : headers,
     body,
-    signal: link ? link.controller.signal : signal,
+    signal: options.signal,
     onStrayData: options.onStrayData,
   };
   let deadline: Deadline | undefined;
@@ -84,24 +81,16 @@ export async function exchange(
   try {
     attemptResult = await withRetries(attempt, requestContext.effect, observer.onRetry, remainingMs, options);
   } catch (error) {
-    link?.release();
     await observer.onOutcome?.(outcomeOfFailure(error, requestContext));
     throw error;
   }
   await observer.onOutcome?.(outcomeOfResponse(attemptResult, requestContext));
   const { response, parsedResponse } = attemptResult;
   const warnings = suspectResponseWarnings(attemptResult, requestContext);
-  if (parsedResponse) {
-    link?.release();
-    return { response, warnings, parsedResponse, chunks: undefined };
-  }
+  if (parsedResponse) return { response, warnings, parsedResponse, chunks: undefined };
   const { readStreamChunks } = await import('./stream-chunks.ts');
-  const chunks = readStreamChunks(response, requestContext, {
-    choices: requestedChoiceCount(rootOf(draft.doc)),
-    after: runtime.after,
-    stop: () => link?.controller.abort(),
-    onEnd: () => link?.release(),
-  });
+  const choices = requestedChoiceCount(rootOf(requestContext.draft.doc));
+  const chunks = readStreamChunks(response, requestContext, choices, runtime);
   return { response, warnings, parsedResponse: undefined, chunks };
 }
 

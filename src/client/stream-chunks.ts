@@ -4,6 +4,7 @@ import type { Response } from '../http/message.ts';
 import { JsonError } from '../json/json-error.ts';
 import { firstStringMember, getMember, itemsAt, type JsonNode, kindOf, rawText, rootOf } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
+import type { Runtime } from '../runtime.ts';
 import { classifyStatus } from './classify-status.ts';
 import { failureFromError } from './failure.ts';
 import { retryAdvice } from './idempotency.ts';
@@ -11,30 +12,20 @@ import { failureFromBodyError, invalidResponseFailure, responseFacts } from './r
 import { type RequestContext, serviceName } from './request-context.ts';
 import { parseServiceError } from './service-error.ts';
 
-export interface StreamChunkOptions {
-  /** How many choices must finish before the stream may end. */
-  readonly choices: number;
-  /** Like setTimeout; returns a function that cancels it. */
-  readonly after: (milliseconds: number, action: () => void) => () => void;
-  /** Ends the exchange. */
-  readonly stop: () => void;
-  /** Called when the stream was read, to its end or not. */
-  readonly onEnd: () => void;
-}
-
 // Some servers keep the connection open after the last finish reason (docs/servers.md); usage may still come.
 const STREAM_GRACE_MS = 2000;
 
 const MAX_CHUNK_VALUES = 1_000_000;
 
 /**
- * The chunks of a streamed chat completion. Throws a Failure if the stream carries an error, is cut, or ends before every
- * choice has its finish reason: `[DONE]` alone does not mean success.
+ * The chunks of a streamed chat completion of so many choices. Throws a Failure if the stream carries an error, is cut, or
+ * ends before every choice has its finish reason: `[DONE]` alone does not mean success.
  */
 export async function* readStreamChunks(
   response: Response,
   context: RequestContext,
-  { choices, after, stop, onEnd }: StreamChunkOptions,
+  choices: number,
+  { after }: Pick<Runtime, 'after'>,
 ): AsyncGenerator<JsonNode> {
   const finishedIndexes = new Set<string>();
   const seenIndexes = new Set<string>();
@@ -55,7 +46,7 @@ export async function* readStreamChunks(
         if (seenIndexes.size < choices) seenIndexes.add(text);
         if (finishedIndexes.size < choices && firstStringMember(choice, 'finish_reason')) finishedIndexes.add(text);
       }
-      if (finishedIndexes.size >= choices) cancelGracePeriod = after(STREAM_GRACE_MS, stop);
+      if (finishedIndexes.size >= choices) cancelGracePeriod = after(STREAM_GRACE_MS, () => response.stop?.());
     }
   } catch (error) {
     const cutMessage = receivedChunks === 0 ? undefined : `${streamName(context)} was cut`;
@@ -64,7 +55,6 @@ export async function* readStreamChunks(
     if (!failure.facts.isTruncated || finishedIndexes.size < choices) throw failure;
   } finally {
     cancelGracePeriod();
-    onEnd();
   }
   if (receivedChunks === 0) throw failureFromError(new Error('the stream ended before its first event'), context);
   // A server may ignore `n`: every choice it began has ended then.

@@ -39,6 +39,8 @@ export interface Response {
   readonly body: AsyncIterable<Uint8Array>;
   /** All of the body if it has already arrived; it need not be read chunk by chunk then. */
   readonly completeBody?: Buffer | undefined;
+  /** Ends the exchange early: then reading the body throws. */
+  readonly stop?: () => void;
 }
 
 /** One exchange, over the network or with the local service. Throws if no response comes; every status is a response. */

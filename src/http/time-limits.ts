@@ -60,7 +60,10 @@ export function withTimeLimits(deadline: Deadline, progress: RequestProgress, st
     const body = request.body instanceof Uint8Array ? request.body : observeChunks(request.body, onUploadChunk);
     try {
       const response = await next({ ...request, body, signal });
-      if (!response.completeBody) return { ...response, body: readWithIdleLimit(response, start, signal, end) };
+      if (!response.completeBody) {
+        const body = readWithIdleLimit(response, start, signal, end);
+        return { ...response, body, stop: () => controller.abort() };
+      }
       end();
       return response;
     } catch (error) {
