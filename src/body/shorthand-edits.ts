@@ -1,4 +1,4 @@
-import { usageFailure } from '../errors.ts';
+import { type Issue, usageFailure } from '../errors.ts';
 import { flagName } from '../fields/field.ts';
 import { ageToTimestamp } from '../fields/time.ts';
 import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag } from '../flag.ts';
@@ -12,8 +12,6 @@ import type { Draft } from './draft.ts';
 import { collectEdits, type Edit, type EditResult } from './edit.ts';
 import type { BodyDependencies } from './input-reader.ts';
 
-const noEdits: EditResult = { edits: [], issues: [] };
-
 /** The edits of an operation's shorthands, for a draft with the field flags. Throws usage where two flags conflict. */
 export async function shorthandEdits(
   operation: Operation,
@@ -22,16 +20,15 @@ export async function shorthandEdits(
   messages: Omit<MessageSources, 'attachments'>,
   dependencies: BodyDependencies,
 ): Promise<EditResult> {
-  const results: EditResult[] = [];
-  for (const [name, shorthand] of Object.entries(operation.shorthands ?? {})) {
-    if (flags.has(name)) results.push(await shorthandEdit(name, shorthand, operation, draft, flags, dependencies));
-  }
+  const results: (Edit | Issue)[] = [];
+  for (const [name, shorthand] of Object.entries(operation.shorthands ?? {}))
+    if (flags.has(name)) results.push(...(await readShorthand(name, shorthand, operation, draft, flags, dependencies)));
   if (operation.arguments?.as === 'prompt') {
     const attachments: string[] = [];
     for (const path of getArrayFlag(flags, 'attach')) attachments.push(await attachmentPart(path, dependencies));
-    results.push(messageEdits(draft, flags, { ...messages, attachments }));
+    results.push(...messageEdits(draft, flags, { ...messages, attachments }));
   }
-  return { edits: results.flatMap(({ edits }) => edits), issues: results.flatMap(({ issues }) => issues) };
+  return collectEdits(results);
 }
 
 /** The edits of the shorthands that copy a field, for a draft with all other flags. The validator reports a missing one. */
@@ -61,14 +58,14 @@ export function shorthandFields(shorthand: Shorthand): readonly string[] {
   }
 }
 
-async function shorthandEdit(
+async function readShorthand(
   name: string,
   shorthand: Shorthand,
   operation: Operation,
   draft: Draft,
   flags: FlagValues,
   dependencies: BodyDependencies,
-): Promise<EditResult> {
+): Promise<(Edit | Issue)[]> {
   const word = getStringFlag(flags, name) ?? '';
   const { path } = flagTarget(operation);
   const origin = { label: `--${name}` };
@@ -78,25 +75,25 @@ async function shorthandEdit(
       const time = ageToTimestamp(word, dependencies.now());
       if (time === undefined)
         throw usageFailure(`--${name}: ${JSON.stringify(word)} is not an age`, 'write 90s, 15m, 12h, 7d or 2w');
-      return { edits: [{ path: [...path, shorthand.member], text: JSON.stringify(time), origin }], issues: [] };
+      return [{ path: [...path, shorthand.member], text: JSON.stringify(time), origin }];
     }
     case 'prefill':
       rejectContradiction(name, 'continue_final_message', false, flags);
       rejectContradiction(name, 'add_generation_prompt', true, flags);
-      return noEdits;
+      return [];
     case 'logprobs': {
-      if (!getBooleanFlag(flags, name)) return noEdits;
+      if (!getBooleanFlag(flags, name)) return [];
       const edits = [
         { path: ['logprobs'], text: 'true', origin },
         { path: ['top_logprobs'], text: '5', origin },
       ];
-      return { edits: edits.filter(({ path }) => !nodeAtPath(rootOf(draft.doc), path)), issues: [] };
+      return edits.filter(({ path }) => !nodeAtPath(rootOf(draft.doc), path));
     }
     case 'reply-schema':
       rejectConflictingFlags(name, 'response_format', flags);
-      return collectEdits([await responseFormatEdit(word, dependencies)]);
+      return [await responseFormatEdit(word, dependencies)];
     default:
-      return noEdits;
+      return [];
   }
 }
 

@@ -1,9 +1,9 @@
-import { usageFailure } from '../../errors.ts';
+import { type Issue, usageFailure } from '../../errors.ts';
 import { type FlagValues, getStringFlag as flagText, getArrayFlag } from '../../flag.ts';
 import { firstStringMember, getMember, itemsOf, type JsonNode, kindOf, rawText, rootOf } from '../../json/json-node.ts';
 import { RawJson, writeJson } from '../../json/write-json.ts';
 import { type Draft, locationInDraft, originInDraft } from '../draft.ts';
-import type { Edit, EditResult, ValueOrigin } from '../edit.ts';
+import type { Edit, ValueOrigin } from '../edit.ts';
 import type { JsonSource } from '../json-source.ts';
 
 /** Messages that do not come from flags. */
@@ -30,7 +30,7 @@ export function messageEdits(
   draft: Draft,
   flags: FlagValues,
   { prompt, conversation, attachments }: MessageSources,
-): EditResult {
+): (Edit | Issue)[] {
   const prefill = flagText(flags, 'prefill');
   const leading = [
     ...optionalMessage('system', flagText(flags, 'system'), '--system'),
@@ -41,11 +41,11 @@ export function messageEdits(
     ...userMessage(prompt, attachments),
     ...optionalMessage('assistant', prefill, '--prefill'),
   ];
-  if (leading.length + trailing.length === 0 && !conversation) return { edits: [], issues: [] };
+  if (leading.length + trailing.length === 0 && !conversation) return [];
   const messagesNode = getMember(rootOf(draft.doc), 'messages');
   if (messagesNode && kindOf(messagesNode) !== 'list') {
     const message = 'must be an array, because flags add messages to it';
-    return { edits: [], issues: [{ path: 'messages', at: locationInDraft(draft, ['messages']), message }] };
+    return [{ path: 'messages', at: locationInDraft(draft, ['messages']), message }];
   }
   const earlier = conversation
     ? listedMessages(rootOf(conversation.doc), (node) => ({ label: conversation.label, source: conversation, node }))
@@ -61,7 +61,7 @@ export function messageEdits(
     origin: { label: 'prompt' },
     items: messages.map(({ origin }) => origin),
   };
-  return { edits: prefill === undefined ? [list] : [list, ...continuationEdits], issues: [] };
+  return prefill === undefined ? [list] : [list, ...continuationEdits];
 }
 
 const continuationEdits: readonly Edit[] = [
