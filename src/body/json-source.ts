@@ -13,7 +13,6 @@ export interface JsonSource {
   readonly doc: JsonDocument;
   /** Finds values in it for messages. */
   readonly find: NodeFinder;
-  /** Line and column of an offset. */
   readonly position: (offset: number) => TextPosition;
 }
 

@@ -48,8 +48,6 @@ export type ReportedFinding<T> = T & Pick<Finding, 'level' | 'code' | 'message' 
 
 /** Collects any number of findings: keeps the first hundred of each kind and counts the others. */
 export interface FindingCollector<T> {
-  /** The number of findings, those that are only counted included. */
-  readonly count: () => number;
   readonly add: (kind: Pick<PendingFinding, 'level' | 'code'>, describe: () => T) => void;
   /** The findings that are kept, in the order in which they were added. */
   readonly findings: () => ReportedFinding<T>[];
@@ -60,7 +58,6 @@ export function createFindingCollector<T extends { readonly message: string }>()
   const counts = new Map<string, number>();
   const reported: { readonly kind: string; readonly number: number; readonly finding: ReportedFinding<T> }[] = [];
   return {
-    count: () => Array.from(counts.values()).reduce((sum, count) => sum + count, 0),
     add: ({ level, code }, describe) => {
       const kind = `${level} ${code}`;
       const number = (counts.get(kind) ?? 0) + 1;

@@ -1,12 +1,12 @@
 import type { Failure } from '../errors.ts';
 import { type JsonValue, writeJson } from '../json/write-json.ts';
 import { failureJson, failureText } from './failure-text.ts';
-import { createRedactor } from './redact.ts';
+import { createRedactor, type Redactor } from './redact.ts';
 import type { TextStyle } from './text-style.ts';
 import type { Writer } from './writer.ts';
 
 /** Prints everything besides the result: lines on stderr, for people or (`--error-format json`) for programs. */
-export interface Reporter {
+export interface Reporter extends Redactor {
   /** A note; silent under `--quiet`. */
   readonly note: (message: string) => Promise<void>;
   /** A likely mistake; silent under `--quiet`. */
@@ -25,23 +25,19 @@ export interface Reporter {
   readonly reasoning: (text: string) => Promise<void>;
   /** Ends the reasoning, if any, so that the text of the response is set apart from it. */
   readonly endReasoning: () => Promise<void>;
-  /** The text with secrets redacted. */
-  readonly redact: (text: string) => string;
-  /** Further values to redact from now on. */
-  readonly addSecrets: (secrets: readonly string[]) => void;
 }
 
 export interface ReporterOptions {
   readonly isJson: boolean;
   readonly isQuiet: boolean;
   readonly isVerbose: boolean;
-  /** Values to redact. */
   readonly secrets: readonly string[];
 }
 
 /** Reports to a writer, which is stderr. */
 export function createReporter(stderr: Writer, { isJson, isQuiet, isVerbose, secrets }: ReporterOptions): Reporter {
-  const { addSecrets, redact } = createRedactor(secrets);
+  const redactor = createRedactor(secrets);
+  const { redact } = redactor;
   let lastReasoning = '';
   const writeMessage = (level: string, message: string, style?: TextStyle): Promise<void> =>
     stderr.write(isJson ? `${writeJson({ level, message: redact(message) })}\n` : `${redact(message)}\n`, style);
@@ -76,7 +72,6 @@ export function createReporter(stderr: Writer, { isJson, isQuiet, isVerbose, sec
     failure: (failure) =>
       isJson ? stderr.write(`${failureJson(failure, redact)}\n`) : stderr.write(failureText(failure, redact), 'red'),
     isVerbose: isVerbose && !isQuiet,
-    redact,
-    addSecrets,
+    ...redactor,
   };
 }

@@ -1,7 +1,6 @@
 /** The state of a transfer of many bytes. */
 export interface TransferProgress {
   readonly bytes: number;
-  /** Size of the whole, if known. */
   readonly total: number | undefined;
   /** Time since the first byte. */
   readonly elapsedMs: number;

@@ -8,7 +8,6 @@ export interface ExchangeTiming {
   /** The same to the first chunk of a stream. */
   readonly firstChunkMs: number | undefined;
   readonly attempts: number;
-  /** The HTTP status. */
   readonly status: number;
 }
 

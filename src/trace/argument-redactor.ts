@@ -7,7 +7,6 @@ export interface ArgumentRedactor {
   readonly redactText: (text: string) => string;
   /** The arguments of a command, each as a text, and without the words that follow secret flags. */
   readonly redactArguments: (words: readonly string[]) => string[];
-  /** The value of a variable. */
   readonly redactVariable: (name: string, value: string) => string;
 }
 

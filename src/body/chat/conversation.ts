@@ -23,7 +23,6 @@ import { isIssue, type JsonSource, locationInSource, parseJsonSource } from '../
 
 /** A conversation in a file, locked until it is closed. */
 export interface Conversation {
-  /** The messages so far. */
   readonly source: JsonSource;
   /** Replaces the file by the messages of a body and of its completion; without a response message it writes nothing. */
   readonly save: (body: JsonNode, completion: JsonNode) => Promise<void>;

@@ -18,7 +18,7 @@ export function withStreamEnabled(
   draft: Draft,
   operation: Operation,
   display: 'live' | 'chunks',
-  needsUsage = false,
+  needsUsage: boolean,
 ): Draft {
   const body = rootOf(draft.doc);
   const isUnstreamable =

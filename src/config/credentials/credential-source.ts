@@ -7,7 +7,6 @@ import { readKeychainSecret } from './keychain.ts';
 
 /** Where a credential comes from. Nothing is run or opened before `read`. */
 export interface CredentialSource {
-  readonly scheme: AuthScheme;
   /** For messages, such as `profile "work"`. */
   readonly description: string;
   /** The user of a password. */
@@ -19,7 +18,6 @@ export interface CredentialSource {
 }
 
 type ReadFromSource<T> = (runtime: Runtime, signal: AbortSignal, limitMs?: number) => Promise<T>;
-type ReadSecret = ReadFromSource<string>;
 
 /**
  * The source of the credential for a scheme: the environment, else the profile's credential_command, else the stored
@@ -72,55 +70,54 @@ function environmentSource(
   { SVC_USERNAME: user, SVC_PASSWORD: password, SVC_TOKEN: token }: Runtime['env'],
 ): CredentialSource | undefined {
   if (scheme === 'bearer')
-    return token ? createSource(scheme, 'SVC_TOKEN', undefined, undefined, async () => token) : undefined;
+    return token ? createSource('SVC_TOKEN', undefined, undefined, async () => token) : undefined;
   if (!user !== !password) {
     const [set, missing] = user ? ['SVC_USERNAME', 'SVC_PASSWORD'] : ['SVC_PASSWORD', 'SVC_USERNAME'];
     const facts = { hint: 'set both or none', applied: 'no' } as const;
     throw new Failure('credentials', `${set} is set but ${missing} is not`, facts);
   }
-  return user && password
-    ? createSource(scheme, 'SVC_USERNAME and SVC_PASSWORD', user, undefined, async () => password)
-    : undefined;
+  if (!user || !password) return undefined;
+  return createSource('SVC_USERNAME and SVC_PASSWORD', user, undefined, async () => password);
 }
 
 function commandSource(scheme: AuthScheme, { name, profile }: SelectedProfile): CredentialSource | undefined {
-  const { credential_command: command, username } = profile;
+  const command = profile.credential_command;
+  const username = scheme === 'basic' ? profile.username : undefined;
   if (!command || (scheme === 'basic' && username === undefined)) return undefined;
   const origins = profile[`${scheme}_command_origins`] ?? [];
-  const readSecret: ReadSecret = (runtime, signal, limitMs) =>
-    readCommandSecret(command, scheme, runtime, signal, limitMs);
-  return createSource(scheme, `the credential_command of profile "${name}"`, username, origins, readSecret);
+  return createSource(`the credential_command of profile "${name}"`, username, origins, (runtime, signal, limitMs) =>
+    readCommandSecret(command, scheme, runtime, signal, limitMs),
+  );
 }
 
 function profileSource(scheme: AuthScheme, { name, profile }: SelectedProfile): CredentialSource | undefined {
   const isBasic = scheme === 'basic';
-  if (isBasic && profile.username === undefined) return undefined;
+  const username = isBasic ? profile.username : undefined;
+  if (isBasic && username === undefined) return undefined;
   const stored = isBasic ? profile.password : profile.token;
   const account = isBasic ? profile.password_key : profile.token_key;
   const origins = profile[`${scheme}_origins`] ?? [];
-  if (stored !== undefined)
-    return createSource(scheme, `profile "${name}"`, profile.username, origins, async () => stored);
+  if (stored !== undefined) return createSource(`profile "${name}"`, username, origins, async () => stored);
   if (account === undefined) return undefined;
-  const readSecret: ReadSecret = (runtime, signal) => readKeychainSecret(account, runtime, signal);
-  return createSource(scheme, `profile "${name}" in the keychain`, profile.username, origins, readSecret);
+  return createSource(`profile "${name}" in the keychain`, username, origins, (runtime, signal) =>
+    readKeychainSecret(account, runtime, signal),
+  );
 }
 
+// With a user name the secret is a password, else a token.
 function createSource(
-  scheme: AuthScheme,
   description: string,
   username: string | undefined,
   origins: readonly string[] | undefined,
-  readSecret: ReadSecret,
+  readSecret: ReadFromSource<string>,
 ): CredentialSource {
-  const user = scheme === 'basic' ? username : undefined;
   return {
-    scheme,
     description,
-    username: user,
+    username,
     origins,
     read: async (runtime, signal, limitMs) => {
       const secret = await readSecret(runtime, signal, limitMs);
-      return user === undefined ? bearerCredential(secret, description) : basicCredential(user, secret);
+      return username === undefined ? bearerCredential(secret, description) : basicCredential(username, secret);
     },
   };
 }
