@@ -54,11 +54,10 @@ async function readChatBase(
   const { operation, args, flags, stdinIsTerminal } = input;
   const words = args.length > 0 ? args.join(' ') : undefined;
   if (words === '-') return { prompt: pipedText(await dependencies.inputs.read('-')) };
-  const prompt = words === undefined ? {} : { prompt: words };
-  if (flags.has('file') || flags.has('messages') || flags.has('message')) return prompt;
+  if (flags.has('file') || flags.has('messages') || flags.has('message')) return { prompt: words };
   if (claim !== undefined || stdinIsTerminal || getBooleanFlag(flags, 'stdin') === false) {
     if (words === undefined) throw nothingToSendFailure(operation);
-    return prompt;
+    return { prompt: words };
   }
   const piped = await dependencies.inputs.readStdin();
   if (words === undefined && looksLikeBody(piped)) return baseOfWhole(labeledStdin(piped));

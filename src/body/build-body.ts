@@ -2,7 +2,7 @@ import type { Issue } from '../errors.ts';
 import { uuidV7 } from '../fields/uuid.ts';
 import { type FlagTarget, flagTarget } from '../operations/operation.ts';
 import { applyFlags } from './apply-flags.ts';
-import { type AutofillGenerators, type AutofillSettings, createAutofill } from './autofill.ts';
+import { type AutofillSettings, createAutofill } from './autofill.ts';
 import { readBodyBase } from './body-base.ts';
 import { invalidBodyFailure, stdinMessages } from './body-check.ts';
 import type { BodyBase, CommandInput, LabeledBytes } from './command-input.ts';
@@ -52,16 +52,16 @@ export async function buildBody(
   if (isIssue(source))
     throw invalidBodyFailure(earlyIssues, 0, base.stdinUse === 'empty' ? stdinMessages.empty : undefined);
 
-  const draft = setDraftFields(createDraft(source.source, emptyBodyJson(target), base.stdinUse), target.path, [
-    ...fields.edits,
-    ...files.edits,
-  ]);
+  const parsed = createDraft(source.source, emptyBodyJson(target), base.stdinUse);
+  const withFields = setDraftFields(parsed, target.path, [...fields.edits, ...files.edits]);
   const messages = { prompt: base.prompt, conversation };
-  const applied = await applyFlags(draft, operation, flags, sets.edits, messages, dependencies);
-  const added = settings ? createAutofill(target)(applied.draft, settings, autofillGenerators(dependencies)) : [];
+  const { draft, issues } = await applyFlags(withFields, operation, flags, sets.edits, messages, dependencies);
+  const { now, randomBytes } = dependencies;
+  const generators = { now, newId: () => uuidV7(now(), randomBytes(10)) };
+  const added = settings ? createAutofill(target)(draft, settings, generators) : [];
   return {
-    draft: orderAddedFields(setDraftFields(applied.draft, target.path, added), target),
-    inputIssues: [...earlyIssues, ...applied.issues],
+    draft: orderAddedFields(setDraftFields(draft, target.path, added), target),
+    inputIssues: [...earlyIssues, ...issues],
   };
 }
 
@@ -76,9 +76,4 @@ async function parseWholeBody({ label, bytes }: LabeledBytes): Promise<JsonSourc
   if (!isYamlFile(label)) return parseJsonSource(label, bytes);
   const { parseYamlSource } = await import('./yaml-source.ts');
   return parseYamlSource(label, bytes);
-}
-
-// New ids, made now.
-function autofillGenerators({ now, randomBytes }: BodyDependencies): AutofillGenerators {
-  return { now, newId: () => uuidV7(now(), randomBytes(10)) };
 }

@@ -7,7 +7,7 @@ import type { Operation } from '../operations/operation.ts';
 /** What a body starts from: a whole body as JSON text, the prompt of a chat, both or neither. */
 export interface BodyBase {
   readonly whole?: LabeledBytes;
-  readonly prompt?: string;
+  readonly prompt?: string | undefined;
   readonly stdinUse?: StdinUse | undefined;
 }
 

@@ -1,6 +1,6 @@
 /** Rows as lines of text, their columns aligned and two spaces apart; they fit so many columns where these are given. */
-export function alignColumns(rows: readonly (readonly string[])[], columns?: number): string {
-  const widths = fitWidths(columnWidths(rows), columns ?? Number.POSITIVE_INFINITY);
+export function alignColumns(rows: readonly (readonly string[])[], columns = Infinity): string {
+  const widths = fitWidths(columnWidths(rows), columns);
   return rows.map((row) => alignedLines(row, widths)).join('');
 }
 

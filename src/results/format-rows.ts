@@ -20,22 +20,20 @@ export function* recordCells(records: Iterable<JsonNode>, columns: readonly stri
 }
 
 /** Rows of cells as a table; on a terminal of so many columns cells take several lines to fit it. */
-export function* tableLines(rows: () => Iterable<readonly string[]>, columns: number | undefined): Generator<string> {
+export function* tableLines(rows: () => Iterable<readonly string[]>, columns = Infinity): Generator<string> {
   const singleLined = function* (): Generator<string[]> {
     for (const row of rows()) yield row.map(toSingleLine);
   };
-  const widths = columnWidths(singleLined());
-  const fitted = columns === undefined ? widths : fitWidths(widths, columns);
-  for (const row of singleLined()) yield alignedLines(row, fitted);
+  const widths = fitWidths(columnWidths(singleLined()), columns);
+  for (const row of singleLined()) yield alignedLines(row, widths);
 }
 
 /** The fields of one record below each other; on a terminal of so many columns long values take several lines. */
-export function* recordLines(record: JsonNode, columns: number | undefined): Generator<string> {
+export function* recordLines(record: JsonNode, columns = Infinity): Generator<string> {
   const rows = Array.from(membersOf(record), ({ key, value }) => [key, cellText(value)].map(toSingleLine));
-  const keyWidth = Math.min(columnWidths(rows)[0] ?? 0, columns === undefined ? Infinity : Math.ceil(columns / 2));
-  const valueWidth = columns === undefined ? undefined : Math.max(1, columns - keyWidth - 2);
+  const keyWidth = Math.min(columnWidths(rows)[0] ?? 0, Math.ceil(columns / 2));
   for (const [key = '', value = ''] of rows) {
-    const [first = '', ...rest] = valueWidth === undefined ? [value] : splitByWidth(value, valueWidth);
+    const [first = '', ...rest] = splitByWidth(value, Math.max(1, columns - keyWidth - 2));
     yield `${padToWidth(key, keyWidth)}  ${first}`.trimEnd().concat('\n');
     for (const piece of rest) yield `${' '.repeat(keyWidth + 2)}${piece}\n`;
   }

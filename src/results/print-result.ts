@@ -148,9 +148,10 @@ function* jsonLines(records: Iterable<JsonNode>): Generator<string> {
 }
 
 function tableOf(result: PrintableResult, columns: number | undefined): Iterable<string> {
-  if (result.table) return isEmpty(result) ? [] : tableLines(result.table, columns);
+  if (isEmpty(result)) return [];
+  if (result.table) return tableLines(result.table, columns);
   if (!hasRows(result)) return recordLines(rootOf(result.doc), columns);
-  return isEmpty(result) ? [] : tableLines(() => headedCells(result, (name) => name.toUpperCase()), columns);
+  return tableLines(() => headedCells(result, (name) => name.toUpperCase()), columns);
 }
 
 function* headedCells(result: PrintableResult, heading: (name: string) => string = String): Generator<string[]> {
