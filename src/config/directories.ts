@@ -1,18 +1,15 @@
 import { isAbsolute, join, resolve } from 'node:path';
 import type { Runtime } from '../runtime.ts';
 
-/** What the directories depend on. */
-export type DirectoryContext = Pick<Runtime, 'env' | 'home' | 'platform' | 'cwd'>;
-
 /** The directory of the profile store: SVC_CONFIG_DIR, else the platform's directory for configuration. */
-export function configDirectory({ env, home, platform, cwd }: DirectoryContext): string {
+export function configDirectory({ env, home, platform, cwd }: Runtime): string {
   if (env.SVC_CONFIG_DIR) return resolve(cwd, env.SVC_CONFIG_DIR);
   if (platform === 'win32') return join(env.APPDATA || join(home, 'AppData', 'Roaming'), 'svc');
   return join(absolutePathOnly(env.XDG_CONFIG_HOME) ?? join(home, '.config'), 'svc');
 }
 
 /** The directory of the local service's data: SVC_DATA_DIR, else the platform's directory for application data. */
-export function dataDirectory({ env, home, platform, cwd }: DirectoryContext): string {
+export function dataDirectory({ env, home, platform, cwd }: Runtime): string {
   if (env.SVC_DATA_DIR) return resolve(cwd, env.SVC_DATA_DIR);
   if (platform === 'win32') return join(env.LOCALAPPDATA || join(home, 'AppData', 'Local'), 'svc');
   return join(absolutePathOnly(env.XDG_DATA_HOME) ?? join(home, '.local', 'share'), 'svc');

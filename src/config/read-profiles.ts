@@ -1,16 +1,15 @@
 import { Buffer } from 'node:buffer';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Context } from '../context.ts';
 import { Failure } from '../errors.ts';
 import { fileFailure, isNotFoundError } from '../files/file-errors.ts';
-import type { LockRuntime } from '../files/file-lock.ts';
 import { requireTrustedFile } from '../files/trusted-file.ts';
 import { JsonError } from '../json/json-error.ts';
 import { parseJson } from '../json/parse-json.ts';
 import { positionAt } from '../json/text-position.ts';
 import type { Reporter } from '../output/reporter.ts';
-import type { Runtime } from '../runtime.ts';
-import { configDirectory, type DirectoryContext } from './directories.ts';
+import { configDirectory } from './directories.ts';
 import type { ProfileStore } from './profile.ts';
 import { isRecord, profileStoreError } from './profile-schema.ts';
 import { removeStaleFilesIfIdle } from './stale-files.ts';
@@ -23,10 +22,7 @@ export function profileStorePath(directory: string): string {
 }
 
 /** What reading the configuration takes; a store whose mode was too wide is a warning. */
-export interface ConfigContext {
-  readonly runtime: DirectoryContext & LockRuntime & Pick<Runtime, 'userId'>;
-  readonly report: Pick<Reporter, 'warn'>;
-}
+export type ConfigContext = Pick<Context, 'runtime'> & { readonly report: Pick<Reporter, 'warn'> };
 
 /**
  * The stored profiles; none where there is no store. Throws Failure `local`, with the path, for an invalid store, and
