@@ -3,7 +3,6 @@ import { compactJson } from '../json/format-json.ts';
 import { getMember, type JsonNode, rootOf } from '../json/json-node.ts';
 import { type JsonDocument, parseJson } from '../json/parse-json.ts';
 import type { Reporter } from '../output/reporter.ts';
-import { createSurrogateJoiner } from '../output/surrogate-joiner.ts';
 import { ignoreClosedPipe, type Writer } from '../output/writer.ts';
 import {
   choiceHeading,
@@ -91,7 +90,8 @@ interface LiveTextPrinter {
 
 /** A printer of the choice that arrives first, with its reasoning on stderr; a character is never split. */
 function createLiveTextPrinter(writer: Writer, report: Reporter): LiveTextPrinter {
-  const joiner = createSurrogateJoiner();
+  // The first half of a surrogate pair, which waits for the other one.
+  let pendingHalf = '';
   let liveIndex: number | undefined;
   let lastText = '';
   const write = async (text: string): Promise<void> => {
@@ -107,11 +107,13 @@ function createLiveTextPrinter(writer: Writer, report: Reporter): LiveTextPrinte
         if (choiceIndex(choice) !== liveIndex) continue;
         const delta = getMember(choice, 'delta');
         await report.reasoning(reasoningText(delta));
-        await write(joiner.push(contentText(delta)));
+        const text = pendingHalf + contentText(delta);
+        pendingHalf = /[\ud800-\udbff]$/.exec(text)?.[0] ?? '';
+        await write(text.slice(0, text.length - pendingHalf.length));
       }
     },
     end: async (whole) => {
-      await write(joiner.flush());
+      await write(pendingHalf);
       await report.endReasoning();
       if (lastText !== '' && !lastText.endsWith('\n')) await writer.write('\n');
       const choices = choicesByIndex(whole);
