@@ -32,14 +32,11 @@ export async function readProjectFile({
       () => true,
       () => false,
     );
-    if (exists && !(await canOthersWrite(directory))) return { path, values: await readValues(path) };
+    // In /tmp, for one, somebody else may have put it there.
+    const isSafe = exists && ((await stat(directory)).mode & OTHERS_MAY_WRITE) === 0;
+    if (isSafe) return { path, values: await readValues(path) };
     if (dirname(directory) === directory) return undefined;
   }
-}
-
-// In /tmp, for one, somebody else may have put it there.
-async function canOthersWrite(directory: string): Promise<boolean> {
-  return ((await stat(directory)).mode & OTHERS_MAY_WRITE) !== 0;
 }
 
 async function readValues(path: string): Promise<ReadonlyMap<string, string>> {

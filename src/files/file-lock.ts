@@ -59,13 +59,9 @@ export async function acquireLock(
 
 async function tryLock(file: string, { pid, host, processStart, randomBytes }: LockRuntime): Promise<LockAttempt> {
   const nonce = Buffer.from(randomBytes(8)).toString('hex');
-  const start = processStart(pid);
+  const text = [pid, host, nonce, processStart(pid) ?? ''].join(' ').trimEnd();
   try {
-    await createWithContent(
-      file,
-      `${pid} ${host} ${nonce}${start === undefined ? '' : ` ${start}`}`,
-      `${file}.${nonce}`,
-    );
+    await createWithContent(file, text, `${file}.${nonce}`);
     return 'taken';
   } catch (error) {
     if (errorCode(error) === 'EEXIST') return readLockState(file);

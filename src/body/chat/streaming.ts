@@ -23,13 +23,8 @@ export function withStreamEnabled(
   const body = rootOf(draft.doc);
   const isUnstreamable =
     hasNonNullValue(getMember(body, 'prompt_logprobs')) || isTrue(getMember(body, 'use_beam_search'));
-  if (
-    !operation.streams ||
-    isUnstreamable ||
-    getMember(body, 'stream') ||
-    (display === 'live' && requestedChoiceCount(body) > 1)
-  )
-    return draft;
+  const isUnreadable = display === 'live' && requestedChoiceCount(body) > 1;
+  if (!operation.streams || isUnstreamable || isUnreadable || getMember(body, 'stream')) return draft;
   const origin = { label: 'svc' };
   const usage = { path: ['stream_options'], text: '{"include_usage":true}', origin };
   const isUsageAdded = needsUsage && !getMember(body, 'stream_options');
