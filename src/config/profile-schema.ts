@@ -1,18 +1,17 @@
 import type { Profile } from './profile.ts';
-import { storedType } from './setting-kinds.ts';
-import { type Setting, type StoredSettings, settings } from './settings.ts';
+import { type Setting, type SettingKind, type StoredSettings, settings } from './settings.ts';
 
-type JsonType = ReturnType<typeof storedType>;
+type JsonType = 'a string' | 'an array of strings' | 'an object of strings';
 
 // The keys of a profile that are not settings.
 const bindingTypes: { readonly [key in Exclude<keyof Required<Profile>, keyof StoredSettings>]: JsonType } = {
-  password_key: 'string',
-  token_key: 'string',
-  basic_origins: 'array of strings',
-  bearer_origins: 'array of strings',
-  header_origins: 'array of strings',
-  basic_command_origins: 'array of strings',
-  bearer_command_origins: 'array of strings',
+  password_key: 'a string',
+  token_key: 'a string',
+  basic_origins: 'an array of strings',
+  bearer_origins: 'an array of strings',
+  header_origins: 'an array of strings',
+  basic_command_origins: 'an array of strings',
+  bearer_command_origins: 'an array of strings',
 };
 
 /** Why a value is not a store as svc writes it: names the key and never shows its value. Unknown keys may be a newer svc's. */
@@ -23,8 +22,7 @@ export function profileStoreError({ current, profiles }: Record<string, unknown>
     if (!isRecord(profile)) return `the profile ${JSON.stringify(name)} must be an object`;
     for (const [key, type] of keyTypes()) {
       const value = Object.hasOwn(profile, key) ? profile[key] : undefined;
-      if (value !== undefined && !hasType(type, value))
-        return `${key} of ${JSON.stringify(name)} must be ${article(type)}`;
+      if (value !== undefined && !hasType(type, value)) return `${key} of ${JSON.stringify(name)} must be ${type}`;
     }
   }
   return undefined;
@@ -40,12 +38,13 @@ function keyTypes(): (readonly [key: string, type: JsonType])[] {
   return [...stored.map(({ name, kind }) => [name, storedType(kind)] as const), ...Object.entries(bindingTypes)];
 }
 
-function hasType(type: JsonType, value: unknown): boolean {
-  if (type === 'string') return typeof value === 'string';
-  const isContainer = type === 'array of strings' ? Array.isArray(value) : isRecord(value);
-  return isContainer && Object.values(value ?? {}).every((item) => typeof item === 'string');
+function storedType(kind: SettingKind): JsonType {
+  if (kind === 'command') return 'an array of strings';
+  return kind === 'headers' ? 'an object of strings' : 'a string';
 }
 
-function article(type: JsonType): string {
-  return `${type.startsWith('string') ? 'a' : 'an'} ${type}`;
+function hasType(type: JsonType, value: unknown): boolean {
+  if (type === 'a string') return typeof value === 'string';
+  const isContainer = type === 'an array of strings' ? Array.isArray(value) : isRecord(value);
+  return isContainer && Object.values(value ?? {}).every((item) => typeof item === 'string');
 }

@@ -5,7 +5,7 @@ import { parseBaseUrl } from './base-url.ts';
 import { basicAuthorization } from './credentials/credential.ts';
 import { parseCredentialCommand } from './credentials/credential-command.ts';
 import { parseDurationMs } from './parse-duration.ts';
-import type { Setting, SettingKind } from './settings.ts';
+import type { Setting } from './settings.ts';
 
 /** The value of a setting as profiles store it; paths become absolute. Throws usage, naming `label`, for an invalid text. */
 export function readSettingValue(
@@ -34,10 +34,4 @@ export function parseCount(label: string, text: string): number {
 
 function invalidValueFailure(label: string, text: string, expected: string): Failure {
   return usageFailure(`${label} cannot be ${JSON.stringify(text)}`, `use ${expected}`);
-}
-
-/** The JSON type of a kind in the profile file. */
-export function storedType(kind: SettingKind): 'string' | 'array of strings' | 'object of strings' {
-  if (kind === 'command') return 'array of strings';
-  return kind === 'headers' ? 'object of strings' : 'string';
 }

@@ -10,7 +10,7 @@ export function coalesceWrites(write: (bytes: Buffer) => Promise<void>): (bytes:
   let running: Promise<void> = Promise.resolve();
   return (bytes) => {
     queued.push(bytes);
-    next ??= Promise.all([running, waitForNextTurn()]).then(() => {
+    next ??= Promise.all([running, new Promise((resolve) => setImmediate(resolve))]).then(() => {
       const batch = Buffer.concat(queued);
       queued = [];
       next = undefined;
@@ -20,8 +20,4 @@ export function coalesceWrites(write: (bytes: Buffer) => Promise<void>): (bytes:
     });
     return next;
   };
-}
-
-function waitForNextTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }

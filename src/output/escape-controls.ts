@@ -61,13 +61,9 @@ function nextCharacter(text: string, at: number): string | undefined {
 function isPrintable(character: string, previous: string, next: string | undefined): boolean {
   if (character === '\n' || character === '\t') return true;
   if (character === '\r') return next === '\n';
-  if (isJoiner(character)) return isJoinable(previous) && next !== undefined && isJoinable(next);
+  // Zero-width non-joiner and joiner, which Persian, Indic scripts and emoji sequences use.
+  if (/[\u200c\u200d]/.test(character)) return isJoinable(previous) && next !== undefined && isJoinable(next);
   return !/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\u{E0000}-\u{E0FFF}]/u.test(character);
-}
-
-// Zero-width non-joiner and joiner, which Persian, Indic scripts and emoji sequences use.
-function isJoiner(character: string): boolean {
-  return character === '\u200c' || character === '\u200d';
 }
 
 function isJoinable(character: string): boolean {

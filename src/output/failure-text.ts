@@ -13,15 +13,14 @@ export function failureText({ message, facts }: Failure, redact: (text: string) 
   if (requestId) lines.push(`  request id: ${shown(requestId)}`);
   // An id must not look like a success.
   const suffix = applied === 'unknown' ? ', if applied' : '';
-  for (const [name, id] of Object.entries(ids)) lines.push(`  ${idLabel(name)}${suffix}: ${redact(id)}`);
+  for (const [name, id] of Object.entries(ids)) {
+    // `request` is the field request_id of a body, not the request id of the response.
+    const label = name === 'request' ? 'request_id' : name.replaceAll('_', ' ');
+    lines.push(`  ${label}${suffix}: ${redact(id)}`);
+  }
   if (applied === 'yes' && !isBatch) lines.push('  the request was applied');
   if (hint) lines.push(`  ${redact(hint)}`);
   return `${lines.join('\n')}\n`;
-}
-
-// `request` is the field request_id of a body, not the request id of the response.
-function idLabel(name: string): string {
-  return name === 'request' ? 'request_id' : name.replaceAll('_', ' ');
 }
 
 /** A failure as one JSON object (docs/contract.md, "Failures"), with each text redacted. */

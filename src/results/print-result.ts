@@ -115,8 +115,8 @@ function formatResult(
     case 'table':
       return tableOf(result, writer.isTerminal ? writer.columns : undefined);
     case 'text': {
-      if (!result.text) return hasRows(result) ? tabbedLines(cellsOf(result)) : recordText(root);
-      const text = result.text();
+      if (!result.text && !hasRows(result)) return recordText(root);
+      const text = result.text?.() ?? tabbedLines(recordCells(recordsOf(result), columnNames(recordsOf(result))));
       return typeof text === 'string' ? [text] : text;
     }
   }
@@ -159,10 +159,6 @@ function* headedCells(result: PrintableResult, heading: (name: string) => string
   if (names.length === 0) return;
   yield names.map(heading);
   yield* recordCells(recordsOf(result), names);
-}
-
-function cellsOf(result: PrintableResult): Iterable<string[]> {
-  return recordCells(recordsOf(result), columnNames(recordsOf(result)));
 }
 
 function recordsOf({ doc, rowsField }: PrintableResult): Iterable<JsonNode> {

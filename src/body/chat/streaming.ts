@@ -21,8 +21,9 @@ export function withStreamEnabled(
   needsUsage: boolean,
 ): Draft {
   const body = rootOf(draft.doc);
-  const isUnstreamable =
-    hasNonNullValue(getMember(body, 'prompt_logprobs')) || isTrue(getMember(body, 'use_beam_search'));
+  const promptLogprobs = getMember(body, 'prompt_logprobs');
+  const hasPromptLogprobs = promptLogprobs && kindOf(promptLogprobs) !== 'null';
+  const isUnstreamable = hasPromptLogprobs || isTrue(getMember(body, 'use_beam_search'));
   const isUnreadable = display === 'live' && requestedChoiceCount(body) > 1;
   if (!operation.streams || isUnstreamable || isUnreadable || getMember(body, 'stream')) return draft;
   const origin = { label: 'svc' };
@@ -30,8 +31,4 @@ export function withStreamEnabled(
   const isUsageAdded = needsUsage && !getMember(body, 'stream_options');
   const edits = [{ path: ['stream'], text: 'true', origin }, ...(isUsageAdded ? [usage] : [])];
   return orderAddedFields(setDraftFields(draft, [], edits), flagTarget(operation));
-}
-
-function hasNonNullValue(node: JsonNode | undefined): boolean {
-  return node !== undefined && kindOf(node) !== 'null';
 }
