@@ -23,15 +23,22 @@ function shorthandFlag(name: string, shorthand: Shorthand): Flag {
   return {
     name,
     ...(shorthand.short ? { short: shorthand.short } : {}),
-    takes: shorthandTakes(shorthand),
-    ...('value' in shorthand ? { value: shorthand.value } : {}),
+    ...shorthandValues[shorthand.kind],
     ...(shorthand.conflicts ? { conflicts: shorthand.conflicts } : {}),
     summary: shorthand.summary,
     group: shorthand.common ? 'Common' : 'Messages',
   };
 }
 
-function shorthandTakes({ kind }: Shorthand): Flag['takes'] {
-  if (kind === 'copy' || kind === 'logprobs') return 'switch';
-  return kind === 'role-message' || kind === 'attach' ? 'values' : 'value';
-}
+// What the flag of each kind takes, and the placeholder in help.
+const shorthandValues: { readonly [kind in Shorthand['kind']]: Pick<Flag, 'takes' | 'value'> } = {
+  message: { takes: 'value', value: '<text>' },
+  'role-message': { takes: 'values', value: '<role:text>' },
+  prefill: { takes: 'value', value: '<text>' },
+  conversation: { takes: 'value', value: '<file>' },
+  attach: { takes: 'values', value: '<file>' },
+  'reply-schema': { takes: 'value', value: '<@file>' },
+  age: { takes: 'value', value: '<age>' },
+  logprobs: { takes: 'switch' },
+  copy: { takes: 'switch' },
+};

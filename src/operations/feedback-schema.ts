@@ -82,7 +82,6 @@ export const feedbackSchemaOperation = {
       kind: 'age',
       conflicts: ['start'],
       member: 'start',
-      value: '<age>',
       common: true,
       summary: 'Start of the time window as an age: 90s, 15m, 12h, 7d, 2w',
     },

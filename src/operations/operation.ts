@@ -65,13 +65,9 @@ export type Shorthand = {
   readonly common?: true;
   readonly conflicts?: readonly string[];
 } & (
-  | { readonly kind: 'message'; readonly role: 'system' | 'developer'; readonly value: string }
-  | {
-      readonly kind: 'role-message' | 'prefill' | 'conversation' | 'reply-schema' | 'attach';
-      readonly value: string;
-    }
-  | { readonly kind: 'logprobs' }
-  | { readonly kind: 'age'; readonly member: string; readonly value: string }
+  | { readonly kind: 'message'; readonly role: 'system' | 'developer' }
+  | { readonly kind: 'role-message' | 'prefill' | 'conversation' | 'reply-schema' | 'attach' | 'logprobs' }
+  | { readonly kind: 'age'; readonly member: string }
   | { readonly kind: 'copy'; readonly from: string; readonly to: string }
 );
 
