@@ -4,6 +4,13 @@ import { BYTES_PER_MEBIBYTE, type Operation } from './operation.ts';
 const MAX_BODY_BYTES = 32 * 1024 * 1024;
 const MAX_ROW_BYTES = 3.5 * 1024 * 1024;
 
+const recordedObject = {
+  type: 'object',
+  fill: 'empty',
+  advice: { required: true, keeps: MAX_ROW_BYTES },
+  common: true,
+} as const;
+
 /** POST /call/start: records the start of a traced call. The same id is the same call. */
 export const callStartOperation = {
   command: ['call', 'start'],
@@ -26,19 +33,9 @@ export const callStartOperation = {
       summary: 'The call',
       advice: { bytes: MAX_BODY_BYTES },
       fields: {
-        attributes: {
-          type: 'object',
-          fill: 'empty',
-          advice: { required: true, keeps: MAX_ROW_BYTES },
-          common: true,
-          summary: 'Free-form attributes of the call',
-          sample: { env: 'ci' },
-        },
+        attributes: { ...recordedObject, summary: 'Free-form attributes of the call', sample: { env: 'ci' } },
         inputs: {
-          type: 'object',
-          fill: 'empty',
-          advice: { required: true, keeps: MAX_ROW_BYTES },
-          common: true,
+          ...recordedObject,
           summary: 'Inputs of the call, by name',
           sample: { question: 'Where is my parcel?' },
         },

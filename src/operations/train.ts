@@ -19,6 +19,8 @@ const experimentalConfigFields = {
   scale_rewards: { type: 'boolean', summary: 'Scale rewards within a group' },
 } as const satisfies Fields;
 
+const sampleMessages = [{ role: 'user', content: 'Where is my parcel?' }];
+
 /** POST /v1/preview/training-jobs: a retry creates a second job. */
 export const trainOperation = {
   command: ['train'],
@@ -39,14 +41,7 @@ export const trainOperation = {
       of: { type: 'object', fields: trajectoryGroupFields },
       required: true,
       summary: 'The groups to train on',
-      sample: [
-        {
-          trajectories: [
-            { messages_and_choices: [{ role: 'user', content: 'Where is my parcel?' }], reward: 1 },
-            { messages_and_choices: [{ role: 'user', content: 'Where is my parcel?' }], reward: 0 },
-          ],
-        },
-      ],
+      sample: [{ trajectories: [1, 0].map((reward) => ({ messages_and_choices: sampleMessages, reward })) }],
     },
     experimental_config: {
       type: 'object',
