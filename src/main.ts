@@ -47,9 +47,9 @@ export async function main(runtime: Runtime): Promise<ProcessEnd> {
     },
   };
   const secrets = [env.SVC_PASSWORD, env.SVC_TOKEN, env.SVC_UPSTREAM_TOKEN].flatMap((secret) => secret ?? []);
-  const requestedFormat = lastValueOf('error-format', argv) ?? env.SVC_ERROR_FORMAT;
+  const errorFormat = lastValueOf('error-format', argv) ?? env.SVC_ERROR_FORMAT;
   let report = createReporter(stderr, {
-    isJson: requestedFormat === 'json',
+    isJson: errorFormat === 'json',
     isQuiet: false,
     isVerbose: false,
     secrets,
