@@ -13,7 +13,8 @@ import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag } from '..
 import { isLoopbackUrl } from '../http/proxy.ts';
 import { parseFaultRule } from '../local-service/fault-rule.ts';
 import { type FaultClock, withFaults } from '../local-service/inject-faults.ts';
-import { defaultListenTimeouts, listenOnLoopback } from '../local-service/listen.ts';
+import { serviceLimits } from '../local-service/limits.ts';
+import { listenOnLoopback } from '../local-service/listen.ts';
 import { openBrowser } from '../local-service/open-browser.ts';
 import {
   databaseFileIn,
@@ -63,10 +64,9 @@ export const runServe: RunCommand = async ({ flags }, context) => {
     },
     runtime,
   );
-  const timeouts = { ...defaultListenTimeouts, closeMs: drainMs };
   // Once for requests in flight, and once for clients that are slow to read the end of a stream.
   extendShutdown(2 * drainMs);
-  const listener = await listenOnLoopback(service, options.port, runtime.after, timeouts);
+  const listener = await listenOnLoopback(service, options.port, runtime.after, { ...serviceLimits, drainMs });
   const facts = {
     url: listener.url,
     pid: runtime.pid,
@@ -141,7 +141,7 @@ function readServeOptions(flags: FlagValues, runtime: Runtime): ServeOptions {
     postgresAddress: isUrl ? parsePostgresUrl(data, '--data', runtime.env.PGUSER || userInfo().username) : undefined,
     maxBodyBytes: maxBody === undefined ? undefined : parseByteSize('--max-body', maxBody),
     logFormat: parseLogFormat(getStringFlag(flags, 'log') ?? 'off'),
-    drainMs: drain === undefined ? defaultListenTimeouts.closeMs : parseDurationMs('--drain', drain),
+    drainMs: drain === undefined ? serviceLimits.drainMs : parseDurationMs('--drain', drain),
   };
 }
 

@@ -1,4 +1,8 @@
 import { Buffer } from 'node:buffer';
+import type { Request, Response, Send } from '../http/message.ts';
+import { bodyChunks } from '../http/request-progress.ts';
+import { redactBody } from './redact-body.ts';
+import { requestPath } from './request-path.ts';
 
 /** Copies the bytes of a body up to a limit. */
 export function createBodyCopy(maxBytes: number): {
@@ -16,11 +20,35 @@ export function createBodyCopy(maxBytes: number): {
   };
 }
 
-/** The same chunks, each also given to a function; `onEnd` is awaited when they end, are cut or are abandoned. */
-export async function* tapChunks(
+/**
+ * Sends a request and copies its body, without its secret fields, and that of its response, each up to a limit. `onEnd` is awaited before the end of
+ * the response, also where it is cut or abandoned, and without a response where `send` throws.
+ */
+export async function sendWithCopies(
+  request: Request,
+  send: Send,
+  maxBytes: number,
+  onEnd: (sent: Buffer, response: Response | undefined, received: Buffer) => Promise<void>,
+): Promise<Response> {
+  const [sent, received] = [createBodyCopy(maxBytes), createBodyCopy(maxBytes)];
+  const { body } = request;
+  const sentBody = (): Buffer => redactBody(requestPath(request), sent.bytes());
+  const copied = { length: body.length, chunks: () => tapChunks(bodyChunks(body), sent.add, async () => {}) };
+  try {
+    const { completeBody: _, ...response } = await send({ ...request, body: copied });
+    const end = (): Promise<void> => onEnd(sentBody(), response, received.bytes());
+    return { ...response, body: tapChunks(response.body, received.add, end) };
+  } catch (error) {
+    await onEnd(sentBody(), undefined, received.bytes());
+    throw error;
+  }
+}
+
+// The same chunks; `onEnd` is awaited when they end, are cut or are abandoned.
+async function* tapChunks(
   chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   onChunk: (chunk: Uint8Array) => void,
-  onEnd: () => Promise<void> = async () => {},
+  onEnd: () => Promise<void>,
 ): AsyncGenerator<Uint8Array> {
   try {
     for await (const chunk of chunks) {

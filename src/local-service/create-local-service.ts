@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer';
 import { uuidV7 } from '../fields/uuid.ts';
 import { getHeader, type Middleware, type Request, type Response, type Send } from '../http/message.ts';
 import { typedOperations } from '../operations/all-operations.ts';
@@ -11,8 +12,8 @@ import { IncompleteBody } from './request-body.ts';
 import { createRequestMetrics, type RequestMetrics } from './request-metrics.ts';
 import { requestPath } from './request-path.ts';
 import { withRequestSummaries } from './request-summary.ts';
-import type { ServiceContext, ServiceRoute } from './service-context.ts';
-import { healthRoute, metricsRoute } from './status-routes.ts';
+import { jsonResponse, textResponse } from './responses.ts';
+import { readRoute, type ServiceContext, type ServiceRoute } from './service-context.ts';
 import { withStoredChats } from './stored-chats.ts';
 
 /** The user of requests where the service asks for no credentials. */
@@ -63,6 +64,7 @@ export function createLocalService(
   return { send: observe(send), observe };
 }
 
+const PROMETHEUS_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 const statusPaths = { models: '/v1/models', health: '/healthz', metrics: '/metrics' } as const;
 const servicePaths: readonly string[] = [...Object.values(statusPaths), ...typedOperations.map(({ path }) => path)];
 
@@ -70,8 +72,8 @@ function createRoutes(context: ServiceContext, metrics: RequestMetrics): Readonl
   const { upstream } = context;
   const routes = new Map<string, ServiceRoute>([
     [statusPaths.models, modelsRoute(context)],
-    [statusPaths.health, healthRoute(context)],
-    [statusPaths.metrics, metricsRoute(metrics)],
+    [statusPaths.health, readRoute('none', () => checkHealth(context))],
+    [statusPaths.metrics, readRoute('basic', async () => metricsResponse(metrics))],
     ...pageRoutes(context),
   ]);
   for (const operation of typedOperations) {
@@ -79,9 +81,19 @@ function createRoutes(context: ServiceContext, metrics: RequestMetrics): Readonl
       upstream && operation.host === 'chat'
         ? upstreamChatRoute(operation, upstream, context)
         : operationRoute(operation, operationHandlers[operation.path](operation), context);
-    routes.set(operation.path, operation.host === 'chat' ? withStoredChats(route, operation.path, context) : route);
+    routes.set(operation.path, operation.host === 'chat' ? withStoredChats(route, context) : route);
   }
   return routes;
+}
+
+// 200 while the store can be used, else 503.
+async function checkHealth({ store }: ServiceContext): Promise<Response> {
+  await store.checkHealth();
+  return jsonResponse(200, { status: 'ok' });
+}
+
+function metricsResponse(metrics: RequestMetrics): Response {
+  return textResponse(200, Buffer.from(metrics.text()), PROMETHEUS_CONTENT_TYPE);
 }
 
 async function handleRequest(

@@ -32,38 +32,35 @@ export function parseFaultRule(text: string): FaultRule {
   const fields = new Map<string, string>();
   for (const part of text.split(',')) {
     const [, name = '', value = ''] = /^\s*([^=\s]*)\s*(?:=(.*))?$/s.exec(part) ?? [];
-    if (!faultKeys.includes(name) || value === '' || fields.has(name))
-      throw faultFailure(part, `use each of these once: ${faultKeys.map((key) => `${key}=`).join(' ')}; ${EXAMPLE}`);
+    const key = faultKeys.get(name);
+    if (!key || value === '' || fields.has(name)) {
+      const names = Array.from(faultKeys.keys(), (known) => `${known}=`).join(' ');
+      throw faultFailure(part, `use each of these once: ${names}; ${EXAMPLE}`);
+    }
+    if (!key.pattern.test(value)) throw faultFailure(`${name}=${value}`, key.hint);
     fields.set(name, value);
   }
-  const number = (name: string, pattern: RegExp): number | undefined => {
+  const number = (name: string): number | undefined => {
     const value = fields.get(name);
-    if (value !== undefined && !pattern.test(value))
-      throw faultFailure(`${name}=${value}`, faultHints[name] ?? EXAMPLE);
     return value === undefined ? undefined : Number(value);
   };
-  const [, count, period = ''] = /^([1-9]\d*)\/(.+)$/.exec(fields.get('rate') ?? '') ?? [];
-  if (fields.has('rate') && count === undefined)
-    throw faultFailure(`rate=${fields.get('rate')}`, 'for example rate=5/10s');
+  const [count, period = ''] = fields.get('rate')?.split('/') ?? [];
+  const [delay, reset] = [fields.get('delay'), fields.get('reset')];
   const rate =
     count === undefined ? undefined : { count: Number(count), periodMs: parseDurationMs('--fault rate', period) };
-  const reset = fields.get('reset');
-  if (reset !== undefined && reset !== 'before' && reset !== 'after')
-    throw faultFailure(`reset=${reset}`, 'use reset=before or reset=after');
-  number('retry-after', /^\d+$/);
   const rule: FaultRule = {
     path: operationPath(fields.get('operation')),
     header: parseHeader(fields.get('header')),
-    every: number('every', /^[1-9]\d*$/) ?? 1,
-    first: number('first', /^[1-9]\d*$/) ?? Number.POSITIVE_INFINITY,
-    chance: number('chance', /^(0?\.\d+|0|1)$/) ?? 1,
+    every: number('every') ?? 1,
+    first: number('first') ?? Number.POSITIVE_INFINITY,
+    chance: number('chance') ?? 1,
     seed: fields.get('seed') ?? '0',
     rate,
-    status: number('status', /^[45]\d\d$/) ?? (rate ? RATE_LIMITED_STATUS : undefined),
+    status: number('status') ?? (rate ? RATE_LIMITED_STATUS : undefined),
     retryAfter: fields.get('retry-after'),
-    delayMs: fields.has('delay') ? parseDurationMs('--fault delay', fields.get('delay') ?? '') : 0,
-    cutBytes: number('cut', /^\d+$/),
-    reset,
+    delayMs: delay === undefined ? 0 : parseDurationMs('--fault delay', delay),
+    cutBytes: number('cut'),
+    reset: reset === 'before' || reset === 'after' ? reset : undefined,
   };
   const effects = [rule.status, rule.cutBytes, rule.reset].filter((effect) => effect !== undefined).length;
   if (effects > 1) throw faultFailure(text, 'a rule has one of status, cut and reset; give --fault again for another');
@@ -81,21 +78,22 @@ export function matchesFaultRule({ path, header }: FaultRule, requestPath: strin
   return header.value === undefined ? value !== undefined : value === header.value;
 }
 
-const faultHints: { readonly [key: string]: string } = {
-  operation: `use one of: ${allOperations.map(operationName).join(' ')}`,
-  header: 'a header name, or name:value',
-  every: 'every nth matching request: a number from 1',
-  first: 'only the first n matching requests: a number from 1',
-  chance: 'a share of the matching requests: a number from 0 to 1',
-  seed: 'any text; the same seed chooses the same requests',
-  rate: 'for example rate=5/10s',
-  status: 'a status from 400 to 599',
-  'retry-after': 'a number of seconds',
-  delay: 'for example delay=0.2s',
-  cut: 'a number of bytes of the response body',
-  reset: 'use reset=before or reset=after',
-};
-const faultKeys = Object.keys(faultHints);
+const OPERATION_HINT = `use one of: ${allOperations.map(operationName).join(' ')}`;
+
+const faultKeys: ReadonlyMap<string, { readonly pattern: RegExp; readonly hint: string }> = new Map([
+  ['operation', { pattern: /./, hint: OPERATION_HINT }],
+  ['header', { pattern: /./, hint: 'a header name, or name:value' }],
+  ['every', { pattern: /^[1-9]\d*$/, hint: 'every nth matching request: a number from 1' }],
+  ['first', { pattern: /^[1-9]\d*$/, hint: 'only the first n matching requests: a number from 1' }],
+  ['chance', { pattern: /^(0?\.\d+|0|1)$/, hint: 'a share of the matching requests: a number from 0 to 1' }],
+  ['seed', { pattern: /./, hint: 'any text; the same seed chooses the same requests' }],
+  ['rate', { pattern: /^[1-9]\d*\/[^/]+$/, hint: 'for example rate=5/10s' }],
+  ['status', { pattern: /^[45]\d\d$/, hint: 'a status from 400 to 599' }],
+  ['retry-after', { pattern: /^\d+$/, hint: 'a number of seconds' }],
+  ['delay', { pattern: /./, hint: 'for example delay=0.2s' }],
+  ['cut', { pattern: /^\d+$/, hint: 'a number of bytes of the response body' }],
+  ['reset', { pattern: /^(before|after)$/, hint: 'use reset=before or reset=after' }],
+]);
 
 function operationName({ command }: { readonly command: readonly string[] }): string {
   return command.join('-');
@@ -104,7 +102,7 @@ function operationName({ command }: { readonly command: readonly string[] }): st
 function operationPath(name: string | undefined): string | undefined {
   if (name === undefined) return undefined;
   const operation = allOperations.find((candidate) => candidate.path === name || operationName(candidate) === name);
-  if (!operation) throw faultFailure(`operation=${name}`, faultHints.operation ?? EXAMPLE);
+  if (!operation) throw faultFailure(`operation=${name}`, OPERATION_HINT);
   return operation.path;
 }
 

@@ -1,20 +1,17 @@
 import { type Buffer, isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
-import { getHeader, type Headers } from '../http/message.ts';
+import { getHeader, type Headers, type Request, type Response } from '../http/message.ts';
 import type { JsonValue } from '../json/write-json.ts';
+import { requestPath } from './request-path.ts';
 
-/** A request and its response, as svc records and replays them. */
+/** A request and its response, with their bodies; without a response where the connection ended before. */
 export interface RecordedExchange {
   readonly startedAt: number;
   readonly durationMs: number;
-  readonly method: string;
-  readonly path: string;
-  readonly requestHeaders: Headers;
-  readonly requestBody: Buffer;
-  /** 0 where the connection ended without a response. */
-  readonly status: number;
-  readonly responseHeaders: Headers;
-  readonly responseBody: Buffer;
+  readonly request: Request;
+  readonly sent: Buffer;
+  readonly response: Response | undefined;
+  readonly received: Buffer;
 }
 
 // Credentials, cookies and all that is unknown stay out of a recording.
@@ -23,9 +20,8 @@ const RESPONSE_HEADERS = ['content-type', 'retry-after', 'x-request-id', 'allow'
 
 /** An entry of HAR 1.2, without credentials and without a query. */
 export function harEntry(exchange: RecordedExchange): JsonValue {
-  const { startedAt, durationMs, method, path, requestBody, status, responseBody } = exchange;
-  const responseType = getHeader(exchange.responseHeaders, 'content-type') ?? '';
-  const requestType = getHeader(exchange.requestHeaders, 'content-type') ?? '';
+  const { startedAt, durationMs, request, sent, response, received } = exchange;
+  const responseHeaders = response?.headers ?? [];
   const time = Math.round(durationMs * 1000) / 1000;
   const sizes = { headersSize: -1, cookies: [], httpVersion: 'HTTP/1.1' };
   return {
@@ -33,21 +29,21 @@ export function harEntry(exchange: RecordedExchange): JsonValue {
     time,
     request: {
       ...sizes,
-      method,
-      url: `http://localhost${path}`,
-      headers: harHeaders(exchange.requestHeaders, REQUEST_HEADERS),
+      method: request.method,
+      url: `http://localhost${requestPath(request)}`,
+      headers: harHeaders(request.headers, REQUEST_HEADERS),
       queryString: [],
-      bodySize: requestBody.length,
-      ...(requestBody.length > 0 ? { postData: { mimeType: requestType, ...bodyText(requestBody) } } : {}),
+      bodySize: sent.length,
+      ...(sent.length > 0 ? { postData: { mimeType: contentType(request.headers), ...bodyText(sent) } } : {}),
     },
     response: {
       ...sizes,
-      status,
+      status: response?.status ?? 0,
       statusText: '',
-      headers: harHeaders(exchange.responseHeaders, RESPONSE_HEADERS),
-      content: { size: responseBody.length, mimeType: responseType, ...bodyText(responseBody) },
+      headers: harHeaders(responseHeaders, RESPONSE_HEADERS),
+      content: { size: received.length, mimeType: contentType(responseHeaders), ...bodyText(received) },
       redirectURL: '',
-      bodySize: responseBody.length,
+      bodySize: received.length,
     },
     cache: {},
     timings: { send: 0, wait: time, receive: 0 },
@@ -71,11 +67,11 @@ export function exchangeKey(method: string, path: string, body: string): string 
 function harHeaders(headers: Headers, names: readonly string[]): JsonValue {
   return headers
     .filter(([name]) => names.includes(name.toLowerCase()))
-    .map(([name, value]) => ({ name, value: withoutControls(value) }));
+    .map(([name, value]) => ({ name, value: value.replace(/[^\x20-\x7e]/g, '?') }));
 }
 
-function withoutControls(value: string): string {
-  return value.replace(/[^\x20-\x7e]/g, '?');
+function contentType(headers: Headers): string {
+  return getHeader(headers, 'content-type') ?? '';
 }
 
 function bodyText(bytes: Buffer): { readonly text: string; readonly encoding?: string } {

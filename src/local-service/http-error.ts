@@ -1,7 +1,8 @@
 import type { Finding } from '../fields/finding.ts';
 import { errorCode } from '../files/file-errors.ts';
 import type { Headers, Response } from '../http/message.ts';
-import { formatJsonPath, type JsonPath } from '../json/json-path.ts';
+import { formatJsonPath } from '../json/json-path.ts';
+import type { JsonValue } from '../json/write-json.ts';
 import type { Operation } from '../operations/operation.ts';
 import { jsonResponse } from './responses.ts';
 import { StoreError } from './store/store-error.ts';
@@ -24,8 +25,7 @@ export function httpErrorResponse(
   { status, message, headers }: HttpError,
   shape: Operation['errors'] | undefined,
 ): Response {
-  if (shape !== 'error') return jsonResponse(status, { detail: message }, headers);
-  return jsonResponse(status, errorBody(status, message, null), headers);
+  return jsonResponse(status, shape === 'error' ? errorBody(status, message, null) : { detail: message }, headers);
 }
 
 /** The response to an invalid body: 400 with the first finding, or 422 with all of them, as the operation reports errors. */
@@ -40,25 +40,15 @@ export function invalidBodyResponse(findings: readonly Finding[], operation: Ope
   return jsonResponse(422, { detail: findings.map(validationDetail) });
 }
 
-function errorBody(
-  status: number,
-  message: string,
-  param: string | null,
-): { readonly error: { readonly [name: string]: string | number | null } } {
+function errorBody(status: number, message: string, param: string | null): JsonValue {
   const type = status === 401 ? 'authentication_error' : status >= 500 ? 'internal_error' : 'invalid_request_error';
   return { error: { message, type, param, code: status } };
 }
 
-function validationDetail({ path, code, message }: Finding): {
-  readonly loc: JsonPath;
-  readonly msg: string;
-  readonly type: string;
-} {
-  return {
-    loc: ['body', ...path],
-    msg: code === 'missing' ? 'Field required' : withoutClientAdvice(message),
-    type: code === 'missing' ? 'missing' : 'value_error',
-  };
+function validationDetail({ path, code, message }: Finding): JsonValue {
+  const loc = ['body', ...path];
+  if (code === 'missing') return { loc, msg: 'Field required', type: 'missing' };
+  return { loc, msg: withoutClientAdvice(message), type: 'value_error' };
 }
 
 // Findings are worded for users of the command line and about servers in general.

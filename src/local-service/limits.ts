@@ -2,7 +2,7 @@
 export const serviceLimits = {
   /** For all headers of a request. */
   headMs: 10_000,
-  /** For the next bytes of a body. */
+  /** For the next bytes of a body; responses may take any time. */
   bodyMs: 60_000,
   /** For requests in flight after SIGTERM, unless `--drain` is given. */
   drainMs: 5000,

@@ -20,36 +20,19 @@ export interface ServiceListener {
   readonly close: () => Promise<void>;
 }
 
-/** How long the service waits for clients, in milliseconds; its responses may take any time. */
-export interface ListenTimeouts {
-  /** For all headers of a request. */
-  readonly headMs: number;
-  /** For the next bytes of a body; in each such period it must send at least 1 KiB per second. */
-  readonly bodyMs: number;
-  /** For requests in flight when the service is closed. */
-  readonly closeMs: number;
-}
-
-/** The limits of `svc serve`, which its reference lists. */
-export const defaultListenTimeouts: ListenTimeouts = {
-  headMs: serviceLimits.headMs,
-  bodyMs: serviceLimits.bodyMs,
-  closeMs: serviceLimits.drainMs,
-};
-
 // For the error events of streams that are still open after the limit, where that is shorter.
 const MIN_LAST_WRITES_MS = 250;
 
 /**
  * Binds a service to a port of 127.0.0.1; 0 takes a free one. Requests for another host or from another origin are
- * refused, because any web page can send to loopback; the service only observes them. Throws Failure
- * `local` where the port is taken.
+ * refused, because any web page can send to loopback; the service only observes them. `timeouts` are those
+ * of serviceLimits. Throws Failure `local` where the port is taken.
  */
 export async function listenOnLoopback(
   service: ObservedService,
   port: number,
   after: StartTimer,
-  timeouts = defaultListenTimeouts,
+  timeouts: { readonly [limit in 'headMs' | 'bodyMs' | 'drainMs']: number },
 ): Promise<ServiceListener> {
   // A request may take long, as a gigabyte does; the rate of its body is what has a limit.
   const server = createServer({
@@ -93,9 +76,9 @@ export async function listenOnLoopback(
     url: `http://127.0.0.1:${boundPort}`,
     close: async () => {
       const closed = new Promise<void>((resolve) => void server.close(() => resolve()));
-      await settleWithin(timeouts.closeMs);
+      await settleWithin(timeouts.drainMs);
       for (const callback of shutdownCallbacks) callback();
-      await settleWithin(Math.max(timeouts.closeMs, MIN_LAST_WRITES_MS));
+      await settleWithin(Math.max(timeouts.drainMs, MIN_LAST_WRITES_MS));
       server.closeAllConnections();
       await closed;
     },

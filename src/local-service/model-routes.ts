@@ -4,7 +4,7 @@ import { localModelName } from './model/chat-completion.ts';
 import { requireJson } from './operation-route.ts';
 import { declaredBodyBytes, limitedChunks } from './request-body.ts';
 import { jsonResponse } from './responses.ts';
-import type { ServiceContext, ServiceRoute } from './service-context.ts';
+import { readRoute, type ServiceContext, type ServiceRoute } from './service-context.ts';
 import type { Upstream } from './upstream.ts';
 
 /** Forwards chats to an upstream server byte for byte; only the upstream validates them. */
@@ -26,13 +26,9 @@ export function upstreamChatRoute(operation: Operation, upstream: Upstream, cont
 export function modelsRoute({ upstream, now }: ServiceContext): ServiceRoute {
   const created = Math.floor(now() / 1000);
   const model = { id: localModelName, object: 'model', created, owned_by: 'svc' };
-  return {
-    method: 'GET',
-    auth: 'bearer',
-    errors: 'error',
-    respond: async ({ headers }, { signal }) =>
-      upstream
-        ? upstream({ method: 'GET', path: '/v1/models', body: new Uint8Array(), headers, signal })
-        : jsonResponse(200, { object: 'list', data: [model] }),
-  };
+  const respond: ServiceRoute['respond'] = async ({ headers }, { signal }) =>
+    upstream
+      ? upstream({ method: 'GET', path: '/v1/models', body: new Uint8Array(), headers, signal })
+      : jsonResponse(200, { object: 'list', data: [model] });
+  return readRoute('bearer', respond, 'error');
 }

@@ -18,12 +18,12 @@ export function operationRoute(operation: Operation, receive: BodyReceiver, cont
       requireJson(request);
       requireIdentityEncoding(request);
       const maxBytes = Math.min(operation.largestBody, context.maxBodyBytes);
-      const chunks = limitedChunks(request, maxBytes);
-      const received = await receive(chunks, declaredBodyBytes(request), caller, context);
+      const length = declaredBodyBytes(request);
+      const received = await receive(limitedChunks(request, maxBytes), length, caller, context);
       try {
-        const response = validationResponse(received.findings, operation);
-        await yieldAfterWork(declaredBodyBytes(request), caller.signal);
-        return response ?? (await received.apply());
+        const refusal = validationResponse(received.findings, operation);
+        await yieldAfterWork(length, caller.signal);
+        return refusal ?? (await received.apply());
       } finally {
         await received.discard();
       }

@@ -1,12 +1,12 @@
 import { Buffer } from 'node:buffer';
 import { readFile } from 'node:fs/promises';
-import type { Headers, Response } from '../http/message.ts';
+import type { Headers } from '../http/message.ts';
 import { type JsonValue, RawJson, writeJson } from '../json/write-json.ts';
 import { yieldToEventLoop } from './event-loop.ts';
 import { inferPayloadPaths } from './handlers/feedback-schema.ts';
 import { HttpError } from './http-error.ts';
 import { jsonResponse, textResponse } from './responses.ts';
-import type { ServiceContext, ServiceRoute } from './service-context.ts';
+import { readRoute, type ServiceContext, type ServiceRoute } from './service-context.ts';
 import { type PageTable, pageTables, readPage, readRewards, readTrace } from './store/page-queries.ts';
 import type { StoredRow } from './store/service-store.ts';
 
@@ -37,12 +37,12 @@ export function pageRoutes({ store, now }: ServiceContext): [string, ServiceRout
   const search = ({ searchParams }: URL): string => searchParams.get('q') ?? '';
   const data = (name: string, read: (url: URL) => Promise<JsonValue>): [string, ServiceRoute] => [
     `/page/${name}`,
-    pageRoute('basic', async (url) => jsonResponse(200, await read(url), pageHeaders)),
+    readRoute('basic', async ({ url }) => jsonResponse(200, await read(new URL(url)), pageHeaders)),
   ];
   return [
     ...staticFiles.map(([path, file, type]): [string, ServiceRoute] => [
       path,
-      pageRoute('none', async () => textResponse(200, await readPageFile(file), type, pageHeaders)),
+      readRoute('none', async () => textResponse(200, await readPageFile(file), type, pageHeaders)),
     ]),
     ...tables.map((table) =>
       data(table, async (url) => {
@@ -65,7 +65,8 @@ export function pageRoutes({ store, now }: ServiceContext): [string, ServiceRout
     }),
     [
       '/page/export',
-      pageRoute('basic', async (url, signal) => {
+      readRoute('basic', async (request, { signal }) => {
+        const url = new URL(request.url);
         const table = url.searchParams.get('table') ?? '';
         if (!isPageTable(table)) throw new HttpError(400, `table must be one of: ${tables.join(', ')}`);
         const disposition = ['Content-Disposition', `attachment; filename="svc-${table}.jsonl"`] as const;
@@ -85,13 +86,6 @@ export function pageRoutes({ store, now }: ServiceContext): [string, ServiceRout
       await yieldToEventLoop(signal);
     }
   }
-}
-
-function pageRoute(
-  auth: ServiceRoute['auth'],
-  respond: (url: URL, signal: AbortSignal | undefined) => Promise<Response>,
-): ServiceRoute {
-  return { method: 'GET', auth, errors: 'detail', respond: ({ url }, { signal }) => respond(new URL(url), signal) };
 }
 
 // Beside this file in the source, and beside the bundle in the package.

@@ -1,14 +1,12 @@
 import { Buffer } from 'node:buffer';
 import { open } from 'node:fs/promises';
 import { fileFailure } from '../files/file-errors.ts';
-import type { Middleware, Response } from '../http/message.ts';
-import { bodyChunks } from '../http/request-progress.ts';
-import { writeJson } from '../json/write-json.ts';
+import type { Middleware } from '../http/message.ts';
+import { type JsonValue, writeJson } from '../json/write-json.ts';
 import type { Runtime } from '../runtime.ts';
 import { version } from '../version.ts';
-import { createBodyCopy, tapChunks } from './body-copy.ts';
+import { sendWithCopies } from './body-copy.ts';
 import { harEntry } from './har-entry.ts';
-import { redactBody } from './redact-body.ts';
 import { bodySecretForms, redactText } from './redact-chunks.ts';
 import { requestPath } from './request-path.ts';
 
@@ -45,9 +43,10 @@ export async function openHarRecorder(
     end += Buffer.byteLength(text);
   };
   let writing = append(`{"log":${head},"entries":[`);
-  const write = (text: string): Promise<void> => {
+  const write = (entry: JsonValue): Promise<void> => {
+    const text = redactText(writeJson(entry), secretForms);
     writing = writing
-      .then(() => append(`${entries++ === 0 ? '\n' : ',\n'}${redactText(text, secretForms)}`))
+      .then(() => append(`${entries++ === 0 ? '\n' : ',\n'}${text}`))
       .catch((error) => {
         failure ??= error;
       });
@@ -56,30 +55,11 @@ export async function openHarRecorder(
   await writing;
   return {
     record: (next) => async (request) => {
-      const pathname = requestPath(request);
-      if (!isRecorded(pathname)) return next(request);
+      if (!isRecorded(requestPath(request))) return next(request);
       const [startedAt, start] = [now(), elapsed()];
-      const sent = createBodyCopy(MAX_RECORDED_BODY_BYTES);
-      const end = (response: Pick<Response, 'status' | 'headers'>, body: Buffer): Promise<void> =>
-        write(
-          writeJson(
-            harEntry({
-              ...{ startedAt, durationMs: elapsed() - start, method: request.method, path: pathname },
-              ...{ requestHeaders: request.headers, requestBody: redactBody(pathname, sent.bytes()) },
-              ...{ status: response.status, responseHeaders: response.headers, responseBody: body },
-            }),
-          ),
-        );
-      try {
-        const { body } = request;
-        const copied = { length: body.length, chunks: () => tapChunks(bodyChunks(body), sent.add) };
-        const { completeBody: _, ...response } = await next({ ...request, body: copied });
-        const received = createBodyCopy(MAX_RECORDED_BODY_BYTES);
-        return { ...response, body: tapChunks(response.body, received.add, () => end(response, received.bytes())) };
-      } catch (error) {
-        await end({ status: 0, headers: [] }, Buffer.alloc(0));
-        throw error;
-      }
+      return sendWithCopies(request, next, MAX_RECORDED_BODY_BYTES, (sent, response, received) =>
+        write(harEntry({ startedAt, durationMs: elapsed() - start, request, sent, response, received })),
+      );
     },
     close: async () => {
       await writing;

@@ -1,10 +1,20 @@
 import { Buffer } from 'node:buffer';
 import { readFile } from 'node:fs/promises';
 import { Failure } from '../errors.ts';
-import { fileFailure } from '../files/file-errors.ts';
+import { withFileFailure } from '../files/file-errors.ts';
 import { getHeader, type Headers, type Send } from '../http/message.ts';
 import { bodyChunks } from '../http/request-progress.ts';
-import { getMember, itemsOf, type JsonNode, kindOf, rawText, rootOf, stringOf } from '../json/json-node.ts';
+import {
+  firstStringMember,
+  getMember,
+  itemsAt,
+  itemsOf,
+  type JsonNode,
+  kindOf,
+  numberMember,
+  rootOf,
+} from '../json/json-node.ts';
+import { nodeAtPath } from '../json/json-path.ts';
 import { parseJson } from '../json/parse-json.ts';
 import { allOperations } from '../operations/all-operations.ts';
 import { type AcceptedCredentials, authenticateRequest } from './authenticate-request.ts';
@@ -32,7 +42,6 @@ interface ReplayedEntry {
 }
 
 const MAX_LISTED_REQUESTS = 5;
-const NO_BODY = Buffer.alloc(0);
 
 /**
  * Answers requests from a HAR file: each with the next response recorded for its method, path and body, the last one
@@ -98,25 +107,23 @@ function isBodyHeader(name: string): boolean {
 }
 
 async function readEntries(path: string): Promise<Map<string, ReplayedEntry[]>> {
-  const bytes = await readFile(path).catch((error) => {
-    throw fileFailure(`read ${path}`, error);
-  });
+  const bytes = await withFileFailure(`read ${path}`, () => readFile(path));
   const queues = new Map<string, ReplayedEntry[]>();
   try {
-    const entries = member(rootOf(parseJson(bytes)), 'log', 'entries');
+    const entries = nodeAtPath(rootOf(parseJson(bytes)), ['log', 'entries']);
     if (!entries || kindOf(entries) !== 'list') throw new Error('it has no log.entries');
     for (const entry of itemsOf(entries)) {
-      const url = textOf(member(entry, 'request', 'url'));
-      const body = contentOf(member(entry, 'request', 'postData')).toString();
-      const key = exchangeKey(textOf(member(entry, 'request', 'method')), new URL(url).pathname, body);
-      const status = member(entry, 'response', 'status');
+      const [request, response] = [getMember(entry, 'request'), getMember(entry, 'response')];
+      const [method = '', url = ''] = ['method', 'url'].map((name) => firstStringMember(request, name));
+      const body = bodyOf(getMember(request, 'postData')).toString();
+      const key = exchangeKey(method, new URL(url).pathname, body);
       const queue = queues.get(key) ?? [];
       queues.set(key, queue);
       queue.push({
         requestValues: generatedValues(body),
-        status: status ? Number(rawText(status)) : 0,
-        headers: headersOf(member(entry, 'response', 'headers')),
-        body: contentOf(member(entry, 'response', 'content')),
+        status: numberMember(response, 'status') ?? 0,
+        headers: headersOf(response),
+        body: bodyOf(getMember(response, 'content')),
       });
     }
   } catch (error) {
@@ -126,20 +133,12 @@ async function readEntries(path: string): Promise<Map<string, ReplayedEntry[]>> 
   return queues;
 }
 
-function member(node: JsonNode | undefined, ...names: readonly string[]): JsonNode | undefined {
-  return names.reduce<JsonNode | undefined>((at, name) => at && getMember(at, name), node);
+function bodyOf(content: JsonNode | undefined): Buffer {
+  const encoding = firstStringMember(content, 'encoding') === 'base64' ? 'base64' : 'utf8';
+  return Buffer.from(firstStringMember(content, 'text') ?? '', encoding);
 }
 
-function textOf(node: JsonNode | undefined): string {
-  return node && kindOf(node) === 'string' ? stringOf(node) : '';
-}
-
-function contentOf(node: JsonNode | undefined): Buffer {
-  if (!node) return NO_BODY;
-  return Buffer.from(textOf(member(node, 'text')), textOf(member(node, 'encoding')) === 'base64' ? 'base64' : 'utf8');
-}
-
-function headersOf(node: JsonNode | undefined): Headers {
-  if (!node || kindOf(node) !== 'list') return [];
-  return Array.from(itemsOf(node), (one) => [textOf(member(one, 'name')), textOf(member(one, 'value'))] as const);
+function headersOf(message: JsonNode | undefined): Headers {
+  const text = (header: JsonNode, name: string): string => firstStringMember(header, name) ?? '';
+  return itemsAt(message, 'headers').map((header) => [text(header, 'name'), text(header, 'value')]);
 }

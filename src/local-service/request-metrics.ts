@@ -7,11 +7,11 @@ export interface RequestMetrics {
   readonly text: () => string;
 }
 
-const BUCKET_LIMITS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10] as const;
+const BUCKET_LIMITS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, Infinity];
 
+/** How many requests took at most as long as each limit says, and all of them together. */
 interface DurationHistogram {
-  readonly buckets: number[];
-  count: number;
+  readonly counts: number[];
   sumSeconds: number;
 }
 
@@ -31,13 +31,9 @@ export function createRequestMetrics(paths: readonly string[]): RequestMetrics {
       const isStandard = ['GET', 'HEAD', 'POST'].includes(method);
       const key = `method="${isStandard ? method : 'other'}",path="${label}",status="${status}"`;
       totals.set(key, (totals.get(key) ?? 0) + 1);
-      const histogram = durations.get(label) ?? {
-        buckets: BUCKET_LIMITS_SECONDS.map(() => 0),
-        count: 0,
-        sumSeconds: 0,
-      };
+      const histogram = durations.get(label) ?? { counts: BUCKET_LIMITS_SECONDS.map(() => 0), sumSeconds: 0 };
       durations.set(label, histogram);
-      observeDuration(histogram, durationMs / 1000);
+      addDuration(histogram, durationMs / 1000);
     },
     text: () =>
       [
@@ -55,20 +51,18 @@ export function createRequestMetrics(paths: readonly string[]): RequestMetrics {
   };
 }
 
-function observeDuration(histogram: DurationHistogram, seconds: number): void {
-  histogram.count += 1;
+function addDuration(histogram: DurationHistogram, seconds: number): void {
   histogram.sumSeconds += seconds;
-  for (const [at, limit] of BUCKET_LIMITS_SECONDS.entries()) {
-    if (seconds <= limit) histogram.buckets[at] = (histogram.buckets[at] ?? 0) + 1;
-  }
+  for (const [at, limit] of BUCKET_LIMITS_SECONDS.entries())
+    if (seconds <= limit) histogram.counts[at] = (histogram.counts[at] ?? 0) + 1;
 }
 
-function histogramLines(path: string, { buckets, count, sumSeconds }: DurationHistogram): string[] {
+function histogramLines(path: string, { counts, sumSeconds }: DurationHistogram): string[] {
   const name = 'svc_request_duration_seconds';
+  const limits = BUCKET_LIMITS_SECONDS.map((limit) => (limit === Infinity ? '+Inf' : limit));
   return [
-    ...BUCKET_LIMITS_SECONDS.map((limit, at) => `${name}_bucket{path="${path}",le="${limit}"} ${buckets[at] ?? 0}`),
-    `${name}_bucket{path="${path}",le="+Inf"} ${count}`,
+    ...limits.map((limit, at) => `${name}_bucket{path="${path}",le="${limit}"} ${counts[at]}`),
     `${name}_sum{path="${path}"} ${sumSeconds}`,
-    `${name}_count{path="${path}"} ${count}`,
+    `${name}_count{path="${path}"} ${counts.at(-1)}`,
   ];
 }

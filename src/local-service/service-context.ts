@@ -69,3 +69,12 @@ export interface ServiceRoute {
   /** May throw HttpError. */
   readonly respond: (request: Request, caller: Caller) => Promise<Response>;
 }
+
+/** A path that is read with GET. */
+export function readRoute(
+  auth: ServiceRoute['auth'],
+  respond: ServiceRoute['respond'],
+  errors: ServiceRoute['errors'] = 'detail',
+): ServiceRoute {
+  return { method: 'GET', auth, errors, respond };
+}

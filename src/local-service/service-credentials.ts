@@ -2,14 +2,14 @@ import { Buffer } from 'node:buffer';
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { basicAuthorization } from '../config/credentials/credential.ts';
-import { Failure, usageFailure } from '../errors.ts';
-import { fileFailure, isNotFoundError } from '../files/file-errors.ts';
+import { usageFailure } from '../errors.ts';
+import { pathExists, withFileFailure } from '../files/file-errors.ts';
 import { acquireLock } from '../files/file-lock.ts';
 import { removeStaleReplacements, writeFileAtomically } from '../files/file-replacement.ts';
 import { makeDirectory } from '../files/make-directory.ts';
 import { requireTrustedFile, type TrustOptions } from '../files/trusted-file.ts';
 import { JsonError } from '../json/json-error.ts';
-import { getMember, kindOf, rootOf, stringOf } from '../json/json-node.ts';
+import { firstStringMember, rootOf } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
 import { writeJson } from '../json/write-json.ts';
 import type { Runtime } from '../runtime.ts';
@@ -54,22 +54,16 @@ export async function loadServiceCredentials(
 }
 
 async function readCredentials(file: string): Promise<AcceptedCredentials> {
-  const bytes = await readFile(file).catch((cause: unknown) => {
-    throw Object.assign(fileFailure(`read the credentials in ${file}`, cause), {
-      cause,
-    });
-  });
+  const bytes = await withFileFailure(`read the credentials in ${file}`, () => readFile(file));
   try {
     const root = rootOf(parseJson(bytes));
-    const [username, password, token] = ['username', 'password', 'token'].map((name) => {
-      const value = getMember(root, name);
-      if (value && kindOf(value) === 'string' && stringOf(value) !== '') return stringOf(value);
-      throw usageFailure(
-        `the credentials in ${file} lack "${name}"`,
-        '{"username":"...","password":"...","token":"..."}',
-      );
-    });
-    return { username: username ?? '', password: password ?? '', token: token ?? '' };
+    const textOf = (name: keyof AcceptedCredentials): string => {
+      const text = firstStringMember(root, name);
+      if (text) return text;
+      const hint = '{"username":"...","password":"...","token":"..."}';
+      throw usageFailure(`the credentials in ${file} lack "${name}"`, hint);
+    };
+    return { username: textOf('username'), password: textOf('password'), token: textOf('token') };
   } catch (error) {
     if (error instanceof JsonError) throw usageFailure(`the credentials in ${file} are not JSON: ${error.message}`);
     throw error;
@@ -77,10 +71,7 @@ async function readCredentials(file: string): Promise<AcceptedCredentials> {
 }
 
 async function readStoredCredentials(file: string): Promise<AcceptedCredentials | undefined> {
-  return readCredentials(file).catch((error: unknown) => {
-    if (error instanceof Failure && isNotFoundError(error.cause)) return undefined;
-    throw error;
-  });
+  return (await pathExists(file)) ? readCredentials(file) : undefined;
 }
 
 // Under a lock, so that processes which start together have the same credentials, and so that what a killed one left

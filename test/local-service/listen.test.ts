@@ -19,7 +19,7 @@ const after = (milliseconds: number, action: () => void): (() => void) => {
   return () => clearTimeout(timer);
 };
 
-const patience = { headMs: 60_000, bodyMs: 60_000, closeMs: 50 };
+const patience = { headMs: 60_000, bodyMs: 60_000, drainMs: 50 };
 
 /** A service on a port, ended with the test. */
 async function listening(
@@ -282,7 +282,7 @@ describe('a client that goes away', () => {
 describe('closing', () => {
   it('lets a response in flight finish, and takes no other request', async () => {
     const answer = withheld();
-    const { port, close } = await listening({ closeMs: 10_000 }, answer.send);
+    const { port, close } = await listening({ drainMs: 10_000 }, answer.send);
     const client = await rawClient(port, request(question, { headers: closing }));
     const idle = await rawClient(port);
     await answer.asked;
@@ -296,7 +296,7 @@ describe('closing', () => {
 
   it('lets a client read the rest of a large response', async () => {
     const body = Buffer.alloc(32 * 1024 * 1024, 'x');
-    const { port, close } = await listening({ closeMs: 60_000 }, async () => textResponse(200, body, 'text/plain'));
+    const { port, close } = await listening({ drainMs: 60_000 }, async () => textResponse(200, body, 'text/plain'));
     const client = await rawClient(port, request('', { line: 'GET /x' }));
     await client.until(/xx/);
     client.socket.pause();
@@ -317,7 +317,7 @@ describe('closing', () => {
         signal?.throwIfAborted();
       })(),
     });
-    const { port, close } = await listening({ closeMs: 20 }, events);
+    const { port, close } = await listening({ drainMs: 20 }, events);
     const client = await rawClient(port, request(question));
     await client.until(/data: 1/);
     await close();
@@ -343,15 +343,15 @@ describe('closing', () => {
       };
     };
     // The wait for requests in flight ends at once, and so does any shorter one; the second of that length never does.
-    const closeMs = 10_000;
+    const drainMs = 10_000;
     let waits = 0;
     const ownAfter = (milliseconds: number, action: () => void): (() => void) => {
-      const isEnding = milliseconds < closeMs || (milliseconds === closeMs && waits++ === 0);
+      const isEnding = milliseconds < drainMs || (milliseconds === drainMs && waits++ === 0);
       return isEnding ? after(0, action) : () => {};
     };
     const listener = await listenOnLoopback({ send: flood, observe: (next) => next }, 0, ownAfter, {
       ...patience,
-      closeMs,
+      drainMs,
     });
     const client = await rawClient(new URL(listener.url).port, request(question));
     await client.until(/data: x/);
@@ -367,7 +367,7 @@ describe('closing', () => {
 
   it('ends an answer that does not', async () => {
     const answer = withheld();
-    const { port, close } = await listening({ closeMs: 20 }, answer.send);
+    const { port, close } = await listening({ drainMs: 20 }, answer.send);
     const client = await rawClient(port, request(question));
     const signal = await answer.asked;
     await close();

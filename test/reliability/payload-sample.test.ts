@@ -52,12 +52,18 @@ const INSERT =
 
 function fill(store: Store, rows: readonly Stored[]): void {
   store.run('delete from feedback');
-  store.runEach(
-    `${INSERT} values (?, ?, ?, ?, ?, '{}', 'u', ?)`,
-    rows.map(({ project, type, trigger, time }, at) => [project, String(at), type, trigger, `{"n":${at}}`, time]),
-  );
-  const deleted = rows.flatMap(({ isDeleted }, at) => (isDeleted ? [[String(at)]] : []));
-  store.runEach('delete from feedback where id = ?', deleted);
+  for (const [at, { project, type, trigger, time }] of rows.entries())
+    store.run(
+      `${INSERT} values (?, ?, ?, ?, ?, '{}', 'u', ?)`,
+      project,
+      String(at),
+      type,
+      trigger,
+      `{"n":${at}}`,
+      time,
+    );
+  for (const [at, { isDeleted }] of rows.entries())
+    if (isDeleted) store.run('delete from feedback where id = ?', String(at));
 }
 
 // What SERVERS.md says, in the plainest way.

@@ -1,12 +1,11 @@
 import {
   firstStringMember,
-  getMember,
   itemsOf,
   type JsonKind,
   type JsonNode,
   kindOf,
   membersOf,
-  rawText,
+  numberMember,
   rootOf,
 } from '../../json/json-node.ts';
 import { parseJson } from '../../json/parse-json.ts';
@@ -20,30 +19,22 @@ import type { PayloadQuery } from '../store/service-store.ts';
 export const handleFeedbackSchema: OperationHandler = async (body, { signal }, { store, now }) => {
   const payloads = await store.samplePayloads(payloadQueryOf(body, now()));
   await yieldToEventLoop(signal);
-  return jsonResponse(200, {
-    paths: inferPayloadPaths(payloads).map(({ path, type }) => ({
-      json_path: path,
-      value_type: type,
-    })),
-  });
+  const paths = inferPayloadPaths(payloads).map(({ path, type }) => ({ json_path: path, value_type: type }));
+  return jsonResponse(200, { paths });
 };
 
 function payloadQueryOf(body: JsonNode, now: number): PayloadQuery {
   const trigger = firstStringMember(body, 'trigger_ref');
   const isPrefix = trigger?.endsWith(':*') === true;
   const end = firstStringMember(body, 'end');
-  const limit = getMember(body, 'sample_limit');
+  const start = firstMillisecond(firstStringMember(body, 'start') ?? '');
   return {
     project: firstStringMember(body, 'project_id') ?? '',
     // Records stored within this very millisecond belong to the window.
-    window: [
-      firstMillisecond(firstStringMember(body, 'start') ?? ''),
-      end === undefined ? now + 1 : firstMillisecond(end),
-    ],
+    window: [start, end === undefined ? now + 1 : firstMillisecond(end)],
     type: firstStringMember(body, 'feedback_type'),
     trigger: trigger === undefined ? undefined : { ref: isPrefix ? trigger.slice(0, -1) : trigger, isPrefix },
-    limit:
-      limit && kindOf(limit) === 'number' ? Number(rawText(limit)) : feedbackSchemaOperation.body.sample_limit.default,
+    limit: numberMember(body, 'sample_limit') ?? feedbackSchemaOperation.body.sample_limit.default,
   };
 }
 
@@ -65,7 +56,7 @@ export interface PayloadPath {
 export function inferPayloadPaths(payloads: readonly string[]): PayloadPath[] {
   const kinds = new Map<string, Set<JsonKind>>();
   for (const payload of payloads) {
-    for (const { path, kind } of scalarEntries(rootOf(parseJson(payload)))) {
+    for (const [path, kind] of scalarsOf(rootOf(parseJson(payload)))) {
       const pathKinds = kinds.get(path) ?? new Set();
       kinds.set(path, pathKinds.add(kind));
     }
@@ -77,27 +68,23 @@ export function inferPayloadPaths(payloads: readonly string[]): PayloadPath[] {
 }
 
 // With a stack of its own: a payload may be as deep as its bytes allow.
-function* scalarEntries(payload: JsonNode): Generator<{ path: string; kind: JsonKind }> {
-  const stack: { readonly node: JsonNode; readonly path: string }[] = [{ node: payload, path: '' }];
-  for (let next = stack.pop(); next; next = stack.pop()) {
-    const { node, path } = next;
+function* scalarsOf(payload: JsonNode): Generator<readonly [path: string, kind: JsonKind]> {
+  const objects: (readonly [path: string, node: JsonNode])[] = [['', payload]];
+  for (let next = objects.pop(); next; next = objects.pop()) {
+    const [path, node] = next;
     // A key that stands twice counts with its last value.
     for (const [key, value] of new Map(Array.from(membersOf(node), (entry) => [entry.key, entry.value]))) {
       if (key.trim() === '' || key.includes('.')) continue;
       const innerPath = path === '' ? key : `${path}.${key}`;
-      const kind = kindOf(value);
-      if (kind === 'object') stack.push({ node: value, path: innerPath });
-      else if (kind === 'list') yield* scalarItems(value, innerPath);
-      else yield { path: innerPath, kind };
+      if (kindOf(value) === 'object') objects.push([innerPath, value]);
+      const scalars = kindOf(value) === 'list' ? itemsOf(value) : [value];
+      for (const scalar of scalars) if (isScalar(kindOf(scalar))) yield [innerPath, kindOf(scalar)];
     }
   }
 }
 
-function* scalarItems(array: JsonNode, path: string): Generator<{ path: string; kind: JsonKind }> {
-  for (const item of itemsOf(array)) {
-    const kind = kindOf(item);
-    if (kind !== 'object' && kind !== 'list') yield { path, kind };
-  }
+function isScalar(kind: JsonKind): boolean {
+  return kind !== 'object' && kind !== 'list';
 }
 
 function inferValueType(kinds: ReadonlySet<JsonKind>): PayloadPath['type'] {

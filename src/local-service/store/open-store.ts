@@ -22,8 +22,6 @@ export interface Store {
   readonly first: (sql: string, ...values: SqlValue[]) => SqlRow | undefined;
   /** Runs a statement; returns how many rows it changed. */
   readonly run: (sql: string, ...values: SqlValue[]) => number;
-  /** Runs a statement once for each of these rows. */
-  readonly runEach: (sql: string, rows: Iterable<readonly SqlValue[]>) => void;
   /** Does all of it or nothing; durable when it returns. */
   readonly transaction: <T>(action: () => T) => T;
   /** Reads all of it from one state of the database. */
@@ -130,10 +128,6 @@ function createStore(database: Database.Database, path: string): Store {
       return isRow(row) ? row : undefined;
     },
     run: (sql, ...values) => statement(sql).run(...values).changes,
-    runEach: (sql, rows) => {
-      const prepared = statement(sql);
-      for (const row of rows) prepared.run(...row);
-    },
     transaction: (action) => {
       const result = runTransaction(database, 'immediate', action);
       checkpoint();

@@ -65,27 +65,16 @@ function isSerializationFailure(error: unknown): boolean {
   return error instanceof postgres.PostgresError && ['40001', '40P01'].includes(error.code);
 }
 
-const LOST_CONNECTION_CODES: readonly string[] = [
-  'CONNECTION_CLOSED',
-  'CONNECTION_ENDED',
-  'CONNECTION_DESTROYED',
-  'CONNECT_TIMEOUT',
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'EPIPE',
-  'ENOENT',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'ETIMEDOUT',
-  'EHOSTUNREACH',
-];
+// Of the library and of the system.
+const LOST_CONNECTION =
+  /^(CONNECTION_(CLOSED|ENDED|DESTROYED)|CONNECT_TIMEOUT|ECONNREFUSED|ECONNRESET|EPIPE|ENOENT|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH)$/;
 
 /** An error of PostgreSQL or of its connection as a StoreError; any other error unchanged. `label` names the database. */
 function toPostgresStoreError(error: unknown, label: string): unknown {
   const code = errorCode(error) ?? '';
   const reason = error instanceof Error ? error.message : String(error);
   // Class 08: connection exceptions; 57P: operator intervention, such as a shutdown; 25006: a read-only standby.
-  if (LOST_CONNECTION_CODES.includes(code) || /^(08...|57P..|25006)$/.test(code))
+  if (LOST_CONNECTION.test(code) || /^(08...|57P..|25006)$/.test(code))
     return new StoreError('lost', `could not reach the database at ${label}: ${reason}`);
   if (code === '53100') return new StoreError('full', `the disk of the database at ${label} is full`);
   // Class 53: insufficient resources, such as too many connections.
