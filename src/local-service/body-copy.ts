@@ -21,8 +21,8 @@ export function createBodyCopy(maxBytes: number): {
 }
 
 /**
- * Sends a request and copies its body, without its secret fields, and that of its response, each up to a limit. `onEnd` is awaited before the end of
- * the response, also where it is cut or abandoned, and without a response where `send` throws.
+ * Sends a request and copies its body, without its secret fields, and that of its response, each up to a limit. `onEnd`
+ * is awaited before the end of the response, also where it is cut or abandoned, and without a response where `send` throws.
  */
 export async function sendWithCopies(
   request: Request,

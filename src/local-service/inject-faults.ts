@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { abortableDelay } from '../http/abortable-delay.ts';
-import type { Middleware, Response } from '../http/message.ts';
+import type { Headers, Middleware, Response } from '../http/message.ts';
 import type { StartTimer } from '../http/time-limits.ts';
 import { allOperations } from '../operations/all-operations.ts';
 import { yieldToEventLoop } from './event-loop.ts';
@@ -20,30 +20,17 @@ export interface FaultClock {
   readonly elapsed: () => number;
 }
 
-interface RuleState {
-  matched: number;
-  windowStart: number;
-  windowCount: number;
-}
-
 /**
  * Injects faults into the operations (`--fault`). The first rule that applies to a request decides; each rule counts the
  * requests that match it. The same rules and requests in the same order give the same faults, except for rates.
  */
 export function withFaults(rules: readonly FaultRule[], clock: FaultClock): Middleware {
-  const states = rules.map((): RuleState => ({ matched: 0, windowStart: Number.NEGATIVE_INFINITY, windowCount: 0 }));
+  const counters = rules.map(createRuleCounter);
   return (next) => async (request) => {
     const path = requestPath(request);
     const operation = allOperations.find((candidate) => candidate.path === path);
     if (!operation) return next(request);
-    let chosen: { readonly rule: FaultRule; readonly retryAfter: string | undefined } | undefined;
-    for (const [at, rule] of rules.entries()) {
-      const state = states[at];
-      if (!state || !matchesFaultRule(rule, path, request.headers)) continue;
-      state.matched += 1;
-      const retryAfter = applies(rule, state, clock.elapsed());
-      if (retryAfter && !chosen) chosen = { rule, retryAfter: rule.retryAfter ?? retryAfter.seconds };
-    }
+    const [chosen] = counters.flatMap((count) => count(path, request.headers, clock.elapsed()) ?? []);
     if (!chosen) return next(request);
     const { rule, retryAfter } = chosen;
     if (rule.delayMs > 0) await abortableDelay(rule.delayMs, clock.after, request.signal);
@@ -59,19 +46,30 @@ export function withFaults(rules: readonly FaultRule[], clock: FaultClock): Midd
   };
 }
 
-// Undefined for a request that the rule spares, else the seconds until its rate allows the next one.
-function applies(rule: FaultRule, state: RuleState, now: number): { readonly seconds: string | undefined } | undefined {
-  const { every, first, chance, seed, rate } = rule;
-  if (state.matched % every !== 0 || state.matched > first) return undefined;
-  if (chance < 1 && randomShare(`${seed}:${state.matched}`) >= chance) return undefined;
-  if (!rate) return { seconds: undefined };
-  if (now >= state.windowStart + rate.periodMs) {
-    state.windowStart = now;
-    state.windowCount = 0;
-  }
-  state.windowCount += 1;
-  if (state.windowCount <= rate.count) return undefined;
-  return { seconds: String(Math.max(1, Math.ceil((state.windowStart + rate.periodMs - now) / 1000))) };
+/** A rule that applies to a request, with the seconds after which the request may be sent again. */
+interface AppliedRule {
+  readonly rule: FaultRule;
+  readonly retryAfter: string | undefined;
+}
+
+// Counts the requests that match a rule; undefined for those that it spares.
+function createRuleCounter(rule: FaultRule): (path: string, headers: Headers, now: number) => AppliedRule | undefined {
+  const { every, first, chance, seed, rate, retryAfter } = rule;
+  let matched = 0;
+  let windowStart = Number.NEGATIVE_INFINITY;
+  let windowCount = 0;
+  return (path, headers, now) => {
+    if (!matchesFaultRule(rule, path, headers)) return undefined;
+    matched += 1;
+    if (matched % every !== 0 || matched > first) return undefined;
+    if (chance < 1 && randomShare(`${seed}:${matched}`) >= chance) return undefined;
+    if (!rate) return { rule, retryAfter };
+    if (now >= windowStart + rate.periodMs) [windowStart, windowCount] = [now, 0];
+    windowCount += 1;
+    if (windowCount <= rate.count) return undefined;
+    const seconds = Math.max(1, Math.ceil((windowStart + rate.periodMs - now) / 1000));
+    return { rule, retryAfter: retryAfter ?? String(seconds) };
+  };
 }
 
 // From 0 to below 1, the same for the same text on every machine.

@@ -13,22 +13,17 @@ import { createEmbeddedStore } from './store/embedded-store.ts';
 import { openStore } from './store/open-store.ts';
 import type { ServiceStore } from './store/service-store.ts';
 import { deleteAbandonedTrajectories } from './store/trajectory-rows.ts';
-import type { Upstream } from './upstream.ts';
 
 /** How the local service is set up. */
-export interface LocalServiceOptions {
+export interface LocalServiceOptions extends Pick<ServiceContext, 'upstream' | 'onRequestEnd' | 'faults'> {
   /** The database file. */
   readonly databaseFile: string;
   /** The database server to use instead; the database file then only says where large bodies are staged. */
   readonly postgres?: PostgresLogin | undefined;
   /** The credentials it accepts; without them it accepts every request. */
   readonly credentials?: AcceptedCredentials | undefined;
-  readonly upstream?: Upstream | undefined;
-  /** The largest body it accepts, in bytes; the limits of the operations hold in any case. */
+  /** As of ServiceContext; without it only the limits of the operations hold. */
   readonly maxBodyBytes?: number | undefined;
-  /** Is called with every request that has ended. */
-  readonly onRequestEnd?: ServiceContext['onRequestEnd'];
-  readonly faults?: ServiceContext['faults'];
   /** Checks whether the database file can be trusted. */
   readonly trust?: TrustOptions | undefined;
 }
@@ -59,21 +54,17 @@ export interface LocalService extends ObservedService {
 export async function openLocalService(
   {
     databaseFile,
-    credentials,
-    upstream,
-    maxBodyBytes = Number.POSITIVE_INFINITY,
-    onRequestEnd,
-    faults,
-    trust,
     postgres,
+    credentials,
+    trust,
+    maxBodyBytes = Number.POSITIVE_INFINITY,
+    ...options
   }: LocalServiceOptions,
   { now, randomBytes, elapsed = now }: ServiceRuntime,
 ): Promise<LocalService> {
   const store = postgres ? await openPostgres(postgres) : await openEmbedded(databaseFile, trust, now());
-  const context = {
-    ...{ store, maxBodyBytes, now, randomBytes, elapsed, onRequestEnd, faults, upstream },
-    directory: dirname(databaseFile),
-  };
+  const directory = dirname(databaseFile);
+  const context = { ...options, store, directory, maxBodyBytes, now, randomBytes, elapsed };
   return { ...createLocalService(context, credentials), close: store.close };
 }
 

@@ -51,7 +51,8 @@ const MAX_LISTED_REQUESTS = 5;
 export async function openHarReplay(path: string, credentials: AcceptedCredentials | undefined): Promise<HarReplay> {
   const queues = await readEntries(path);
   const missing = new Map<string, number>();
-  const respond: Send = async (request) => {
+  const send: Send = async (request) => {
+    request.onBodySent?.();
     const pathname = requestPath(request);
     const operation = allOperations.find((candidate) => candidate.path === pathname);
     if (pathname === '/healthz') return textResponse(200, Buffer.from('{"status":"ok"}'), 'application/json');
@@ -73,10 +74,7 @@ export async function openHarReplay(path: string, credentials: AcceptedCredentia
     }
   };
   return {
-    send: (request) => {
-      request.onBodySent?.();
-      return respond(request);
-    },
+    send,
     requireAllRecorded: () => {
       if (missing.size === 0) return;
       const count = Array.from(missing.values()).reduce((sum, each) => sum + each, 0);
@@ -94,12 +92,9 @@ function replayedResponse({ requestValues, status, headers, body }: ReplayedEntr
   const actual = generatedValues(request);
   let text = body.toString('latin1');
   for (const [at, value] of requestValues.entries()) text = text.replaceAll(value, actual[at] ?? value);
-  const { headers: added, ...response } = textResponse(
-    status,
-    Buffer.from(text, 'latin1'),
-    getHeader(headers, 'content-type') ?? 'application/json',
-  );
-  return { ...response, headers: [...headers.filter(([name]) => !isBodyHeader(name)), ...added] };
+  const contentType = getHeader(headers, 'content-type') ?? 'application/json';
+  const kept = headers.filter(([name]) => !isBodyHeader(name));
+  return textResponse(status, Buffer.from(text, 'latin1'), contentType, kept);
 }
 
 function isBodyHeader(name: string): boolean {

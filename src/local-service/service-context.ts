@@ -11,7 +11,7 @@ export interface ServiceContext {
   readonly store: ServiceStore;
   /** Where bodies too large for memory are staged. */
   readonly directory: string;
-  /** The largest body it accepts, below the limits of the operations. */
+  /** The largest body it accepts, in bytes, below the limits of the operations. */
   readonly maxBodyBytes: number;
   /** Milliseconds since 1970. */
   readonly now: () => number;
@@ -23,7 +23,7 @@ export interface ServiceContext {
   /** Injected faults. */
   readonly faults?: Middleware | undefined;
   /** Answers chats instead of the built-in model. */
-  readonly upstream: Upstream | undefined;
+  readonly upstream?: Upstream | undefined;
 }
 
 /** Who sent a request. */

@@ -9,25 +9,18 @@ import type { OperationHandler } from '../service-context.ts';
  * the id the client gave, else a UUIDv7; a stored row with that id is replaced too.
  */
 export const handleFeedbackReplace: OperationHandler = async (body, { user, signal }, { store, now, randomBytes }) => {
-  const payload = rawText(getMember(body, 'payload') ?? body);
-  const id = firstStringMember(body, 'id') ?? uuidV7(now(), randomBytes(10));
+  const textOf = (name: string): string => firstStringMember(body, name) ?? '';
   const createdAt = now();
-  const record = {
-    project: firstStringMember(body, 'project_id') ?? '',
-    id,
-    replacedId: firstStringMember(body, 'feedback_id') ?? '',
-    type: firstStringMember(body, 'feedback_type') ?? '',
+  const id = firstStringMember(body, 'id') ?? uuidV7(createdAt, randomBytes(10));
+  const payload = rawText(getMember(body, 'payload') ?? body);
+  const feedback = {
+    ...{ id, payload, user, createdAt, record: rawText(body) },
+    project: textOf('project_id'),
+    replacedId: textOf('feedback_id'),
+    type: textOf('feedback_type'),
     trigger: firstStringMember(body, 'trigger_ref') ?? null,
-    payload,
-    record: rawText(body),
-    user,
-    createdAt,
   };
-  await store.replaceFeedback(record, signal);
-  return jsonResponse(200, {
-    id,
-    created_at: new Date(createdAt).toISOString(),
-    svc_user_id: user,
-    payload: new RawJson(payload),
-  });
+  await store.replaceFeedback(feedback, signal);
+  const created = new Date(createdAt).toISOString();
+  return jsonResponse(200, { id, created_at: created, svc_user_id: user, payload: new RawJson(payload) });
 };

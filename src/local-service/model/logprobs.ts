@@ -17,10 +17,14 @@ export function logprobEntries(
   position: number,
   { topLogprobs = 0, hasIdsAsTokens }: ModelRequest,
 ): JsonValue {
-  return tokens.map((token, at) => ({
-    ...logprobEntry({ token, logprob: tokenLogprob(token, position + at) }, hasIdsAsTokens),
-    top_logprobs: likeliestTokens(token, position + at, topLogprobs).map((one) => logprobEntry(one, hasIdsAsTokens)),
-  }));
+  return tokens.map((generated, at) => {
+    const entries = likeliestTokens(generated, position + at, topLogprobs).map(({ token: { id, text }, logprob }) => ({
+      token: hasIdsAsTokens ? `token_id:${id}` : text,
+      logprob,
+      bytes: [...Buffer.from(text)],
+    }));
+    return { ...entries[0], top_logprobs: entries.slice(0, topLogprobs) };
+  });
 }
 
 /** The entries of `prompt_logprobs`: null for the first token, then the likeliest tokens of each position by token id. */
@@ -28,7 +32,7 @@ export function promptLogprobEntries(tokens: readonly Token[], count: number): J
   return tokens.map((token, position) => {
     if (position === 0) return null;
     return Object.fromEntries(
-      likeliestTokens(token, position, Math.max(1, count)).map((one, rank) => [
+      likeliestTokens(token, position, count).map((one, rank) => [
         String(one.token.id),
         { logprob: one.logprob, rank: rank + 1, decoded_token: one.token.text },
       ]),
@@ -36,13 +40,8 @@ export function promptLogprobEntries(tokens: readonly Token[], count: number): J
   });
 }
 
-function logprobEntry({ token, logprob }: RankedToken, asId: boolean): { [name: string]: JsonValue } {
-  return { token: asId ? `token_id:${token.id}` : token.text, logprob, bytes: [...Buffer.from(token.text)] };
-}
-
-// The generated token is always the likeliest; each alternative has half of the remaining probability.
+// The generated token, which is always the likeliest, and others; each of them has half of the remaining probability.
 function likeliestTokens(token: Token, position: number, count: number): RankedToken[] {
-  if (count === 0) return [];
   const found: RankedToken[] = [{ token, logprob: tokenLogprob(token, position) }];
   const ids = new Set([token.id]);
   let remainingLogprob = Math.log(-Math.expm1(tokenLogprob(token, position)));

@@ -47,13 +47,8 @@ function saveCall({ project, id, traceId, newTraceId, start, createdAt }: CallRe
   const existing = database.first('select trace_id, start from calls where project_id = ? and id = ?', project, id);
   const finalTraceId = traceId ?? String(existing?.trace_id);
   const merged = mergeCallStart(String(existing?.start), start);
-  database.run(
-    'update calls set trace_id = ?, start = ? where project_id = ? and id = ?',
-    finalTraceId,
-    merged,
-    project,
-    id,
-  );
+  const update = 'update calls set trace_id = ?, start = ? where project_id = ? and id = ?';
+  database.run(update, finalTraceId, merged, project, id);
   return finalTraceId;
 }
 
@@ -75,12 +70,8 @@ async function saveJob(
 ): Promise<void> {
   try {
     await saveTrajectories(id, trajectories(), signal, database);
-    database.transaction(() =>
-      database.run(
-        'insert into jobs (id, model_id, experimental_config, created_at) values (?, ?, ?, ?)',
-        ...[id, modelId, config, createdAt],
-      ),
-    );
+    const insert = 'insert into jobs (id, model_id, experimental_config, created_at) values (?, ?, ?, ?)';
+    database.transaction(() => database.run(insert, id, modelId, config, createdAt));
   } catch (error) {
     // Where even that fails the next start of the service removes them.
     await deleteTrajectories(id, database).catch(() => {});

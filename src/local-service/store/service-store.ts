@@ -1,6 +1,6 @@
 import type { StagedTrajectory } from './staging-file.ts';
 
-/** The start of a call. */
+/** The start of a call; the times of all records are in milliseconds since 1970. */
 export interface CallRecord {
   readonly project: string;
   readonly id: string;
@@ -10,7 +10,6 @@ export interface CallRecord {
   readonly newTraceId: string;
   /** The JSON text of the start, as it was sent. */
   readonly start: string;
-  /** Milliseconds since 1970. */
   readonly createdAt: number;
 }
 
@@ -25,7 +24,6 @@ export interface FeedbackRecord {
   readonly payload: string;
   readonly record: string;
   readonly user: string;
-  /** Milliseconds since 1970. */
   readonly createdAt: number;
 }
 
@@ -35,7 +33,6 @@ export interface JobRecord {
   readonly modelId: string;
   /** JSON text. */
   readonly config: string | null;
-  /** Milliseconds since 1970. */
   readonly createdAt: number;
 }
 
@@ -45,7 +42,6 @@ export interface ChatRecord {
   readonly request: string;
   readonly response: string;
   readonly status: number;
-  /** Milliseconds since 1970. */
   readonly createdAt: number;
 }
 
