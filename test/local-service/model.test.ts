@@ -316,6 +316,17 @@ describe('smallestValue', () => {
     ['a list without an end', { type: 'array', minItems: 1e300 }],
     ['a long text', { type: 'string', minLength: 1e9 }],
     ['a repeated long constant', { type: 'array', minItems: 100, items: { const: 'x'.repeat(10_000) } }],
+    ['a long constant in a long list', { type: 'array', minItems: 200_000, items: { const: 'x'.repeat(100_000) } }],
+    [
+      'many alternatives beside a long constant',
+      {
+        required: ['a', 'b'],
+        properties: {
+          a: { const: 'x'.repeat(150_000) },
+          b: { type: 'string', anyOf: Array(5000).fill({ pattern: '^1' }) },
+        },
+      },
+    ],
     ['parts of parts', { allOf: [new RawJson(`${'{"allOf":['.repeat(100_000)}{}${']}'.repeat(100_000)}`)] }],
     ['names', { required: Array.from({ length: 100_000 }, (_, at) => `n${at}`) }],
     ['names in many parts', { allOf: Array.from({ length: 10_000 }, (_, at) => ({ required: [`n${at}`] })) }],

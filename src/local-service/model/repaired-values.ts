@@ -20,7 +20,7 @@ const FORMAT_SAMPLES: ReadonlyMap<unknown, string> = new Map([
 ]);
 
 const LETTERS = [...'abcdefghijklmnopqrstuvwxyz'];
-const MAX_ADDED_LENGTH = 256 * 1024;
+const MAX_ADDED_CHARS = 256 * 1024;
 const MAX_CHANGED_CHARS = 16;
 const MAX_PATTERN_SAMPLE_CHARS = 8;
 const MAX_EXACT_DIGITS = 15;
@@ -71,7 +71,7 @@ const repairs: { readonly [keyword: string]: Repair } = {
     [Math.ceil, Math.floor].map((round) =>
       Number((round(Number(data) / multipleOf) * multipleOf).toPrecision(MAX_EXACT_DIGITS)),
     ),
-  minLength: ({ data, params: { limit } }) => (limit > MAX_ADDED_LENGTH ? [] : [String(data).padEnd(limit, 'a')]),
+  minLength: ({ data, params: { limit } }) => (limit > MAX_ADDED_CHARS ? [] : [String(data).padEnd(limit, 'a')]),
   pattern: ({ data }) => {
     const text = String(data);
     if (text === '') return LETTERS;
@@ -81,9 +81,11 @@ const repairs: { readonly [keyword: string]: Repair } = {
   dependentRequired: addMissingProperty,
   minProperties: ({ data }, names) => variantsOf(data, 1, names),
   minItems: ({ data, params: { limit }, parentSchema }) => {
-    if (limit > MAX_ADDED_LENGTH || !Array.isArray(data)) return [];
-    const schemaAt = (at: number): unknown => parentSchema?.prefixItems?.[at] ?? parentSchema?.items;
-    return [Array.from({ length: Math.ceil(limit) }, (_, at) => data[at] ?? initialValue(schemaAt(at)))];
+    const { prefixItems = [], items } = parentSchema ?? {};
+    const item = initialValue(items);
+    if (limit * JSON.stringify(item).length > MAX_ADDED_CHARS || !Array.isArray(data)) return [];
+    const added = [...prefixItems.map(initialValue), ...Array(Math.ceil(limit)).fill(item)];
+    return [[...data, ...added.slice(data.length, Math.ceil(limit))]];
   },
   contains: ({ data, schema }) => (Array.isArray(data) ? [[...data, initialValue(schema)]] : []),
   uniqueItems: ({ data, params: { i, j } }, names) => {

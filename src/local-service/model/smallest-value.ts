@@ -10,7 +10,7 @@ const MAX_SCHEMA_CHARS = 256 * 1024;
 const MAX_VALUE_CHARS = 256 * 1024;
 // Of all values that are tried; checking a value takes more than writing it.
 const MAX_SEARCH_CHARS = 2 * 1024 * 1024;
-const CHECK_CHARS = 128;
+const CHECK_CHARS = 64;
 const MAX_PROPERTY_NAMES = 100;
 // A value that is nested more deeply has a schema that requires itself.
 const MAX_DEPTH = 32;
@@ -99,13 +99,17 @@ function searchValue(schema: Schema): string {
     if (validate(value)) return text;
     const errors = (validate.errors ?? []).filter(({ instancePath }) => instancePath.split('/').length <= MAX_DEPTH);
     const keyword = errors.at(-1)?.keyword ?? '$ref';
-    const repaired = errors
-      .flatMap((error) => repairedValues(value, error, names).map((one) => JSON.stringify(one)))
-      .filter((one) => one.length <= MAX_VALUE_CHARS && !found.has(one) && found.add(one));
-    if (repaired.length === 0) conflict ??= keyword;
-    untried.push(...repaired.reverse().sort((left, right) => right.length - left.length));
-    remainingChars -= repaired.reduce((sum, { length }) => sum + length, CHECK_CHARS);
-    if (remainingChars < 0) throw new Error(`too many values do not match its ${keyword}`);
+    const candidates: string[] = [];
+    for (const repaired of errors.flatMap((error) => repairedValues(value, error, names))) {
+      const candidate = JSON.stringify(repaired);
+      remainingChars -= candidate.length + CHECK_CHARS;
+      if (remainingChars < 0) throw new Error(`too many values do not match its ${keyword}`);
+      if (candidate.length > MAX_VALUE_CHARS || found.has(candidate)) continue;
+      found.add(candidate);
+      candidates.push(candidate);
+    }
+    if (candidates.length === 0) conflict ??= keyword;
+    untried.push(...candidates.reverse().sort((left, right) => right.length - left.length));
   }
   throw new Error(`no sample matches its ${conflict}`);
 }
