@@ -22,7 +22,7 @@ const layers = {
   local: { files: ['local-service/open-local-service.ts'], after: ['run', 'request'] },
   postgres: { files: ['local-service/store/postgres/postgres-store.ts'], after: ['run', 'request', 'local'] },
   text: {
-    files: ['cli/docs/show-help.ts', 'cli/docs/show-completion.ts', 'cli/docs/completion-scripts.ts'],
+    files: ['cli/docs/show-help.ts', 'cli/docs/show-completion.ts'],
     after: ['run'],
   },
 };

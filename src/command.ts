@@ -1,21 +1,27 @@
 import type { Context } from './context.ts';
 import type { Flag, FlagValues, KnownNameKind } from './flag.ts';
-import type { Example } from './operations/operation.ts';
+import type { Example, Operation } from './operations/operation.ts';
 
 /** A command, as data: parsing, help, completions, the reference and the man pages read it. */
 export interface Command {
   readonly words: readonly string[];
+  /** The words as they are typed: `train log`. */
+  readonly name: string;
   readonly summary: string;
   readonly about?: string;
   readonly argument?: Argument;
   readonly flags: readonly Flag[];
+  /** The flags that help lists. */
+  readonly listedFlags: readonly Flag[];
   readonly examples: readonly Example[];
+  /** What it sends, if it is the command of an operation. */
+  readonly operation?: Operation;
   /** Loads the code that runs the command. */
   readonly load: () => Promise<RunCommand>;
 }
 
 /** A command as it is written down: its flags are made when they are needed. */
-export interface CommandDefinition extends Omit<Command, 'flags'> {
+export interface CommandDefinition extends Omit<Command, 'name' | 'flags' | 'listedFlags'> {
   readonly flags: () => readonly Flag[];
 }
 

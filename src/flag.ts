@@ -61,6 +61,12 @@ function parseFlagForm(form: string): Pick<Flag, 'name' | 'short' | 'takes' | 'v
   };
 }
 
+/** The long forms of a flag on the command line: `--x`, `--no-x`, or both. */
+export function flagForms({ name, takes }: Flag): string[] {
+  const off = takes === 'off' || takes === 'boolean' ? [`--no-${name}`] : [];
+  return takes === 'off' ? off : [`--${name}`, ...off];
+}
+
 /** The flags given: true or false for switches and booleans, a string for values, an array for repeatable flags. */
 export type FlagValues = ReadonlyMap<string, boolean | string | readonly string[]>;
 

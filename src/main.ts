@@ -29,7 +29,9 @@ const SHUTDOWN_TIMEOUT_MS = 2000;
  */
 export async function main(runtime: Runtime): Promise<ProcessEnd> {
   const { stdout: out, stderr: err, env, argv } = runtime;
-  const colorMode = lastValueOf('color', argv);
+  // Read from the words directly: the errors of an invalid command line have a color and a format too.
+  const colorMode = lastValueOf('--color', argv);
+  const errorFormat = lastValueOf('--error-format', argv) ?? env.SVC_ERROR_FORMAT;
   const stdout = createStreamWriter(out, 'stdout', canUseColor(out, env, colorMode));
   let clearSpinner = (): void => {};
   const spin: Context['startSpinner'] = (text) => {
@@ -47,7 +49,6 @@ export async function main(runtime: Runtime): Promise<ProcessEnd> {
     },
   };
   const secrets = [env.SVC_PASSWORD, env.SVC_TOKEN, env.SVC_UPSTREAM_TOKEN].flatMap((secret) => secret ?? []);
-  const errorFormat = lastValueOf('error-format', argv) ?? env.SVC_ERROR_FORMAT;
   let report = createReporter(stderr, {
     isJson: errorFormat === 'json',
     isQuiet: false,
@@ -57,7 +58,11 @@ export async function main(runtime: Runtime): Promise<ProcessEnd> {
   try {
     const encodingWarning = checkArgumentEncoding(argv, runtime.readCommandLine ?? (() => undefined));
     const parsed = parseCommandLine(argv);
-    if ('isVersion' in parsed) return await printVersion(stdout);
+    if ('isVersion' in parsed) {
+      await stdout.write(`svc ${version}\n`);
+      await stdout.end();
+      return 0;
+    }
     if ('help' in parsed) {
       const { showHelp } = await import('./cli/docs/show-help.ts');
       await showHelp(parsed.help, runtime, stdout);
@@ -84,12 +89,6 @@ export async function main(runtime: Runtime): Promise<ProcessEnd> {
   }
 }
 
-async function printVersion(stdout: Writer): Promise<ProcessEnd> {
-  await stdout.write(`svc ${version}\n`);
-  await stdout.end();
-  return 0;
-}
-
 async function reportFailure(error: unknown, report: Reporter): Promise<ProcessEnd> {
   // A reader that closes the pipe, such as head, has read what it needs.
   if (error instanceof ClosedPipeError) return 0;
@@ -104,11 +103,11 @@ async function withSourceStack({ code, message, facts }: Failure): Promise<Failu
   return new Failure(code, await withSourceLocations(message), facts);
 }
 
-// Read from the words directly: the errors of an invalid command line have a color and a format too.
+// The value of a flag that is given as `--flag value` or `--flag=value`; of several the last one counts.
 function lastValueOf(flag: string, argv: readonly string[]): string | undefined {
-  const at = argv.findLastIndex((word) => word === `--${flag}` || word.startsWith(`--${flag}=`));
+  const at = argv.findLastIndex((word) => word === flag || word.startsWith(`${flag}=`));
   if (at === -1) return undefined;
-  return argv[at]?.includes('=') ? argv[at]?.split('=')[1] : argv[at + 1];
+  return argv[at] === flag ? argv[at + 1] : argv[at]?.slice(flag.length + 1);
 }
 
 function resolveErrorFormat(flag: string | undefined, { SVC_ERROR_FORMAT }: Runtime['env']): string {
@@ -117,11 +116,13 @@ function resolveErrorFormat(flag: string | undefined, { SVC_ERROR_FORMAT }: Runt
   throw usageFailure(`SVC_ERROR_FORMAT cannot be ${JSON.stringify(format)}`, 'use text or json');
 }
 
+type SignalHandlers = Omit<Context, 'runtime' | 'stdout' | 'report' | 'startSpinner'>;
+
 // Runs until the command ends or a signal arrives. After the first signal the command has SHUTDOWN_TIMEOUT_MS to report
 // its state; the second one ends the run at once.
 async function runUntilSignal(
   { onSignal, after }: Runtime,
-  run: (handlers: Omit<Context, 'runtime' | 'stdout' | 'report' | 'startSpinner'>) => ReturnType<RunCommand>,
+  run: (handlers: SignalHandlers) => ReturnType<RunCommand>,
 ): Promise<ProcessEnd | undefined> {
   const controller = new AbortController();
   // Every request of a batch adds a listener.
@@ -150,31 +151,29 @@ async function runUntilSignal(
     };
     listen();
   });
+  const handlers: SignalHandlers = {
+    signal: controller.signal,
+    onProgressFacts: (getFacts) => {
+      facts = getFacts;
+    },
+    onInterrupt: (stop) => {
+      pendingInterrupt = stop;
+    },
+    extendShutdown: (milliseconds) => {
+      shutdownTimeoutMs = SHUTDOWN_TIMEOUT_MS + milliseconds;
+    },
+    suspendSignals: (action) => {
+      release();
+      try {
+        return action();
+      } finally {
+        listen();
+      }
+    },
+    ignoreStopSignals: () => release(),
+  };
   try {
-    const end = await Promise.race([
-      run({
-        signal: controller.signal,
-        onProgressFacts: (getFacts) => {
-          facts = getFacts;
-        },
-        onInterrupt: (first) => {
-          pendingInterrupt = first;
-        },
-        extendShutdown: (milliseconds) => {
-          shutdownTimeoutMs = SHUTDOWN_TIMEOUT_MS + milliseconds;
-        },
-        suspendSignals: (action) => {
-          release();
-          try {
-            return action();
-          } finally {
-            listen();
-          }
-        },
-        ignoreStopSignals: () => release(),
-      }),
-      terminated,
-    ]);
+    const end = await Promise.race([run(handlers), terminated]);
     return end ?? undefined;
   } finally {
     release();

@@ -20,6 +20,11 @@ export const allCommands: readonly Command[] = [
   ...toolCommands,
 ].map(createCommand);
 
+/** The commands that begin with these words, in the order of help. */
+export function commandsIn(words: readonly string[]): Command[] {
+  return allCommands.filter((command) => words.every((word, at) => command.words[at] === word));
+}
+
 /** The groups of commands, by their first word. */
 export const commandGroups: { readonly [word: string]: string } = {
   feedback: 'Replace feedback and discover its schema',
@@ -38,6 +43,7 @@ function operationCommand(operation: Operation): CommandDefinition {
     ...(argument ? { argument: operationArgument(argument) } : {}),
     flags: () => [...bodyFlags(operation), ...operationFlags(operation)],
     examples,
+    operation,
     load: async () => (await import('../commands/operation/operation.ts')).runOperation(operation),
   };
 }
@@ -47,9 +53,13 @@ function createCommand(definition: CommandDefinition): Command {
   let flags: readonly Flag[] | undefined;
   return {
     ...definition,
+    name: definition.words.join(' '),
     get flags() {
       flags ??= definition.flags();
       return flags;
+    },
+    get listedFlags() {
+      return this.flags.filter(({ isHidden }) => !isHidden);
     },
   };
 }

@@ -1,7 +1,7 @@
 import type { Command } from '../command.ts';
 import { usageFailure } from '../errors.ts';
-import type { Flag } from '../flag.ts';
-import { allCommands } from './all-commands.ts';
+import { type Flag, flagForms } from '../flag.ts';
+import { allCommands, commandsIn } from './all-commands.ts';
 import { takesNextWord } from './normalize-arguments.ts';
 import { sharedFlags } from './shared-flags.ts';
 
@@ -35,7 +35,7 @@ export function splitAtCommand(argv: readonly string[]): CommandWords {
         return { words: found.words, command: found, rest };
       }
       words.push(word);
-      if (isGroup(words)) continue;
+      if (commandsIn(words).length > 0) continue;
       return { words, command: undefined, rest: [...leading, ...argv.slice(at + 1)] };
     }
     const flags = sharedFlags();
@@ -55,19 +55,9 @@ function findCommand(words: readonly string[]): Command | undefined {
     .sort((left, right) => right.words.length - left.words.length)[0];
 }
 
-function isGroup(words: readonly string[]): boolean {
-  return allCommands.some((command) => words.every((word, at) => command.words[at] === word));
-}
-
 function isNamedBy(word: string, flags: readonly Flag[]): boolean {
-  return flags.some((flag) =>
-    flagForms(flag).includes(word.startsWith('--') ? (word.split('=')[0] ?? '') : word.slice(0, 2)),
-  );
-}
-
-function flagForms({ name, short, takes }: Flag): string[] {
-  const long = takes === 'off' ? [`--no-${name}`] : takes === 'boolean' ? [`--${name}`, `--no-${name}`] : [`--${name}`];
-  return short ? [...long, `-${short}`] : long;
+  const name = word.startsWith('--') ? (word.split('=')[0] ?? '') : word.slice(0, 2);
+  return flags.some((flag) => flagForms(flag).includes(name) || (flag.short && name === `-${flag.short}`));
 }
 
 function misplacedFlag(argv: readonly string[], at: number): Error {
@@ -80,7 +70,7 @@ function misplacedFlag(argv: readonly string[], at: number): Error {
     if (findCommand(after) !== candidate) continue;
     const moved = [...after, ...argv.slice(at, at + width)];
     return usageFailure(
-      `${name} is a flag of svc ${candidate.words.join(' ')} and belongs after it`,
+      `${name} is a flag of svc ${candidate.name} and belongs after it`,
       `write: svc ${[...argv.slice(0, at), ...moved].map(quoteForShell).join(' ')}`,
     );
   }

@@ -2,8 +2,8 @@ import { CommanderError, Option, Command as Program } from 'commander';
 import type { Argument, Command, Invocation } from '../command.ts';
 import { type Failure, usageFailure } from '../errors.ts';
 import { closestMatch } from '../fields/closest-match.ts';
-import { type Flag, type FlagValues, getStringFlag } from '../flag.ts';
-import { allCommands } from './all-commands.ts';
+import { type Flag, type FlagValues, flagForms, getStringFlag } from '../flag.ts';
+import { allCommands, commandsIn } from './all-commands.ts';
 import { splitAtCommand } from './command-words.ts';
 import { normalizeArguments } from './normalize-arguments.ts';
 
@@ -25,9 +25,8 @@ export function parseCommandLine(argv: readonly string[]): ParsedCommandLine {
   if (asksFor === '--version') return { isVersion: true };
   if (asksFor) return { help: { words: [...words, ...commandAfterHelp(words, rest)], isFull: asksFor === '--help' } };
   if (!command) {
-    const isComplete =
-      rest.length === 0 && allCommands.some((one) => words.every((word, at) => one.words[at] === word));
-    return isComplete ? { help: { words, isFull: true } } : rejectCommand(words, rest);
+    const isGroup = commandsIn(words).length > 0;
+    return isGroup && rest.length === 0 ? { help: { words, isFull: true } } : rejectCommand(words, rest, isGroup);
   }
   const normalized = normalizeArguments(rest, command.flags);
   if (normalized.help) return { help: { words, isFull: normalized.help === '--help' } };
@@ -39,14 +38,11 @@ function commandAfterHelp(words: readonly string[], rest: readonly string[]): re
   return splitAtCommand([...words, ...rest.filter((word) => !word.startsWith('-'))]).words.slice(words.length);
 }
 
-function rejectCommand(words: readonly string[], rest: readonly string[]): never {
+function rejectCommand(words: readonly string[], rest: readonly string[], isGroup: boolean): never {
   const group = words.slice(0, -1);
   const flag = rest.find((word) => word.startsWith('-'))?.split('=')[0];
   const last = words.at(-1);
-  const isGroup = allCommands.some((one) => words.every((word, at) => one.words[at] === word));
-  const siblings = allCommands.flatMap(({ words: path }) =>
-    group.every((word, at) => path[at] === word) ? (path[group.length] ?? []) : [],
-  );
+  const siblings = commandsIn(group).flatMap(({ words: path }) => path[group.length] ?? []);
   const name = ['svc', ...(isGroup ? words : group)].join(' ');
   if (isGroup || last === undefined)
     throw usageFailure(`${name} needs a command before ${flag ?? rest[0]}`, `run: ${name} --help`);
@@ -61,9 +57,9 @@ function rejectCommand(words: readonly string[], rest: readonly string[]): never
 function parseInvocation(command: Command, words: readonly string[]): Invocation {
   const root = createProgram('svc');
   let invocation: Invocation | undefined;
-  for (const one of allCommands) {
-    // `lint` and `log` are commands only as the first word after `train`.
-    if (one !== command && command.words.every((word, at) => one.words[at] === word)) continue;
+  // `lint` and `log` are commands only as the first word after `train`.
+  const inner = commandsIn(command.words).filter((one) => one !== command);
+  for (const one of allCommands.filter((any) => !inner.includes(any))) {
     const program = one.words.reduce((parent, word) => findProgram(parent, word) ?? parent.command(word), root);
     if (one === command) {
       defineCommand(program, command).action(() => {
@@ -77,7 +73,7 @@ function parseInvocation(command: Command, words: readonly string[]): Invocation
   } catch (error) {
     throw error instanceof CommanderError ? toUsageFailure(error, command) : error;
   }
-  if (!invocation) throw usageFailure(`cannot parse the arguments of svc ${command.words.join(' ')}`);
+  if (!invocation) throw usageFailure(`cannot parse the arguments of svc ${command.name}`);
   requireChoices(command, invocation);
   rejectContradictions(command.flags, invocation.flags);
   return invocation;
@@ -141,7 +137,7 @@ function rejectContradictions(flags: readonly Flag[], values: FlagValues): void 
 
 // Never repeats the value of an unknown flag: it may be a secret.
 function toUsageFailure({ code, message }: CommanderError, command: Command): Failure {
-  const name = `svc ${command.words.join(' ')}`;
+  const name = `svc ${command.name}`;
   const flag = /'(?:-\w, )?(--?[^'=]+)/.exec(message)?.[1] ?? '';
   const hint = `run: ${name} --help`;
   if (code === 'commander.unknownOption') {
@@ -170,15 +166,13 @@ function toUsageFailure({ code, message }: CommanderError, command: Command): Fa
 
 /** The commander options of a flag: two for a boolean, `--x` and `--no-x`. */
 function commanderOptions(flag: Flag): Option[] {
-  const on = flag.short ? `-${flag.short}, --${flag.name}` : `--${flag.name}`;
-  const off = `--no-${flag.name}`;
+  const [form = '', ...more] = flagForms(flag);
+  const on = flag.short ? `-${flag.short}, ${form}` : form;
   switch (flag.takes) {
     case 'switch':
-      return [new Option(on)];
     case 'off':
-      return [new Option(off)];
     case 'boolean':
-      return [new Option(on), new Option(off)];
+      return [on, ...more].map((one) => new Option(one));
     case 'optional':
       return [new Option(`${on} [value]`)];
     case 'value': {

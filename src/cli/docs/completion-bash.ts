@@ -158,7 +158,7 @@ function commandCase(command: (typeof allCommands)[number]): string[] {
       : (argumentWords(command)?.join(' ') ?? '<files>'),
   };
   return [
-    `"${command.words.join(' ')}")`,
+    `"${command.name}")`,
     ...Object.entries(variables).flatMap(([name, value]) => (value === '' ? [] : [`  ${name}="${value}"`])),
     '  ;;',
   ];
@@ -172,7 +172,7 @@ function choiceCases(): string[] {
       const action = flag.names ? `_svc_names ${flag.names}` : `choices="${flag.values.join(' ')}"`;
       const patterns = flagNames([flag])
         .split(' ')
-        .map((name) => `"${command.words.join(' ')} ${name}"`);
+        .map((name) => `"${command.name} ${name}"`);
       flagsByAction.set(action, [...(flagsByAction.get(action) ?? []), ...patterns]);
     }
   }

@@ -84,7 +84,7 @@ function wordLines(condition: string, words: ReturnType<typeof topLevelWords>): 
 }
 
 function commandLines(command: Command): string[] {
-  const name = command.words.join(' ');
+  const name = command.name;
   // A second word can make it another command.
   const exclusions =
     command.words.length > 1 ? [] : subcommandWords(name).map(([word]) => `; and not __svc_is ${name} ${word}`);
@@ -94,7 +94,7 @@ function commandLines(command: Command): string[] {
 
 function argumentLines(command: Command, line: string): string[] {
   const words = argumentWords(command);
-  const before = command.words.join(' ');
+  const before = command.name;
   if (command.argument?.completes)
     return [`complete -c svc -n '__svc_after ${before}' -a '${knownNamesCall(command.argument.completes)}'`];
   if (words === undefined) return [`${line} -F`];

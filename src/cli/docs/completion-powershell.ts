@@ -77,7 +77,7 @@ function commandLine(command: (typeof allCommands)[number]): string {
     `Names = @{ ${names.join('; ')} }`,
     `Arguments = ${powershellArray(argumentWords(command) ?? [])}`,
   ];
-  return `    ${quoteForPowershell(command.words.join(' '))} = @{ ${parts.join('; ')} }`;
+  return `    ${quoteForPowershell(command.name)} = @{ ${parts.join('; ')} }`;
 }
 
 function flagWords({ word, short }: CompletableFlag): string[] {

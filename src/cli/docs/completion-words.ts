@@ -1,6 +1,6 @@
 import type { Command } from '../../command.ts';
-import type { Flag, KnownNameKind } from '../../flag.ts';
-import { allCommands, commandGroups } from '../all-commands.ts';
+import { type Flag, flagForms, type KnownNameKind } from '../../flag.ts';
+import { allCommands, commandGroups, commandsIn } from '../all-commands.ts';
 
 /** A flag as shells complete it. */
 export interface CompletableFlag {
@@ -31,8 +31,8 @@ export function topLevelWords(): readonly (readonly [word: string, summary: stri
 
 /** The second words of a group of commands. */
 export function subcommandWords(group: string): readonly (readonly [word: string, summary: string])[] {
-  return allCommands.flatMap(({ words: [first, second], summary }) =>
-    first === group && second !== undefined ? [[second, summary] as const] : [],
+  return commandsIn([group]).flatMap(({ words: [, second], summary }) =>
+    second === undefined ? [] : [[second, summary] as const],
   );
 }
 
@@ -43,13 +43,13 @@ export function groupWords(): ReturnType<typeof topLevelWords> {
 
 /** True if a group is a command itself, with arguments in the place of a subcommand. */
 export function isRunnableGroup(group: string): boolean {
-  return allCommands.some(({ words: [first, second] }) => first === group && second === undefined);
+  return allCommands.some(({ name }) => name === group);
 }
 
 /** The flags of a command that help lists, and --help. */
-export function completableFlags({ flags }: Command): CompletableFlag[] {
+export function completableFlags({ listedFlags }: Command): CompletableFlag[] {
   const help: Flag = { name: 'help', short: 'h', takes: 'switch', group: 'Help', summary: 'Show this help' };
-  return toCompletableFlags([...flags.filter(({ isHidden }) => !isHidden), help]);
+  return toCompletableFlags([...listedFlags, help]);
 }
 
 /** The flags of a command that help does not list: a script accepts them and does not offer them. */
@@ -61,16 +61,13 @@ function toCompletableFlags(flags: readonly Flag[]): CompletableFlag[] {
   return flags.flatMap((flag) => {
     const takesValue = flag.takes === 'value' || flag.takes === 'values';
     const shape = {
-      short: flag.short,
       takesValue,
       values: flag.choices ?? flag.offers ?? [],
       names: flag.completes,
       file: takesValue ? fileKind(flag) : undefined,
       summary: firstSentence(flag.summary),
     };
-    const on = { ...shape, word: `--${flag.name}` };
-    const off = { ...shape, word: `--no-${flag.name}`, short: undefined };
-    return flag.takes === 'boolean' ? [on, off] : flag.takes === 'off' ? [off] : [on];
+    return flagForms(flag).map((word, at) => ({ ...shape, word, short: at === 0 ? flag.short : undefined }));
   });
 }
 

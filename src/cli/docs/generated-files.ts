@@ -1,7 +1,7 @@
-import { completionScripts } from './completion-scripts.ts';
 import { rootHelpModule } from './group-help.ts';
 import { manPages } from './man-pages.ts';
 import { referenceMarkdown } from './reference.ts';
+import { completionScripts } from './show-completion.ts';
 
 /** The files that are generated from the definitions, by their path in the repository. */
 export const generatedFiles: readonly { readonly path: string; readonly text: () => string }[] = [

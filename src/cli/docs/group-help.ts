@@ -1,6 +1,5 @@
 import type { Command } from '../../command.ts';
-import { allOperations } from '../../operations/all-operations.ts';
-import { allCommands, commandGroups } from '../all-commands.ts';
+import { allCommands, commandGroups, commandsIn } from '../all-commands.ts';
 import { helpTopicNames } from '../help-topic-names.ts';
 import type { HelpRequest } from '../parse-command-line.ts';
 import { topLevelWords } from './completion-words.ts';
@@ -11,7 +10,7 @@ const GENERATED_COLUMNS = 80;
 
 /** The help of a command, of a group of commands, or of svc, wrapped to `columns`. */
 export function helpText({ words, isFull }: HelpRequest, columns: number): string {
-  const command = allCommands.find((one) => one.words.join(' ') === words.join(' '));
+  const command = allCommands.find(({ name }) => name === words.join(' '));
   if (command) return isFull ? fullHelp(command, columns) : shortHelp(command, columns);
   if (words.length > 0) return groupHelp(words, Math.min(columns, GENERATED_COLUMNS));
   return isFull ? rootHelp(columns) : rootShortHelp(columns);
@@ -46,20 +45,19 @@ function startSection(examples: typeof startExamples, columns: number): HelpSect
 }
 
 function rootHelp(columns: number): string {
-  const isOperation = ({ words }: Command): boolean => allOperations.some(({ command }) => command === words);
   const isAccount = ({ words: [group] }: Command): boolean => group === 'auth' || group === 'profile';
   const section = (heading: string, includes: (command: Command) => boolean): HelpSection => ({
     heading,
-    entries: allCommands.filter(includes).map(({ words, summary }) => ({ term: words.join(' '), summary })),
+    entries: allCommands.filter(includes).map(({ name, summary }) => ({ term: name, summary })),
   });
   return renderHelp(
     [
       { paragraphs: [introduction] },
       { heading: 'Usage', code: ['svc <command> [flags]'] },
       startSection(startExamples, columns),
-      section('Operations', isOperation),
+      section('Operations', ({ operation }) => operation !== undefined),
       section('Credentials and profiles', isAccount),
-      section('Tools', (command) => !isOperation(command) && !isAccount(command)),
+      section('Tools', (command) => !command.operation && !isAccount(command)),
       {
         heading: 'Flags',
         entries: [
@@ -74,13 +72,12 @@ function rootHelp(columns: number): string {
 }
 
 function rootShortHelp(columns: number): string {
-  const entries = topLevelWords().map(([term, summary]) => ({ term, summary }));
   return renderHelp(
     [
       { heading: 'Usage', code: ['svc <command> [flags]'] },
       {
         heading: 'Commands',
-        entries: entries.map(({ term, summary }) => ({ term, summary: summary.split(';')[0] ?? '' })),
+        entries: topLevelWords().map(([term, summary]) => ({ term, summary: summary.split(';')[0] ?? '' })),
       },
       startSection(startExamples.slice(0, 2), columns),
       { paragraphs: ['svc --help lists all commands and topics.'] },
@@ -90,7 +87,7 @@ function rootShortHelp(columns: number): string {
 }
 
 function groupHelp(words: readonly string[], columns: number): string {
-  const commands = allCommands.filter((command) => words.every((word, at) => command.words[at] === word));
+  const commands = commandsIn(words);
   const name = words.join(' ');
   const examples = commands.flatMap((command) => command.examples.slice(0, 1)).slice(0, 3);
   return renderHelp(

@@ -1,12 +1,11 @@
 import type { Command } from '../../command.ts';
 import { exitCodes } from '../../errors.ts';
-import type { Flag } from '../../flag.ts';
-import { allOperations } from '../../operations/all-operations.ts';
+import { type Flag, flagForms } from '../../flag.ts';
 import { version } from '../../version.ts';
 import { allCommands } from '../all-commands.ts';
-import { environmentVariables } from './environment-variables.ts';
 import { introduction } from './group-help.ts';
 import { exampleLine, flagTerm, usageSection } from './help-text.ts';
+import { environmentVariables } from './help-topics.ts';
 
 /** The whole command tree as data for programs and agents: flags, types, defaults, examples and exit codes. */
 export function helpAsJson() {
@@ -22,10 +21,9 @@ export function helpAsJson() {
 }
 
 function commandAsJson(command: Command) {
-  const { words, summary, about, argument, flags, examples } = command;
-  const operation = allOperations.find(({ command: path }) => path === words);
+  const { name, summary, about, argument, listedFlags, examples, operation } = command;
   return {
-    command: `svc ${words.join(' ')}`,
+    command: `svc ${name}`,
     summary,
     ...(about ? { description: about } : {}),
     usage: usageSection(command).code?.[0] ?? '',
@@ -41,18 +39,19 @@ function commandAsJson(command: Command) {
           },
         }
       : {}),
-    flags: flags.filter(({ isHidden }) => !isHidden).map(flagAsJson),
+    flags: listedFlags.map(flagAsJson),
     examples: examples.map((example) => ({ summary: example.why, command: exampleLine(example) })),
   };
 }
 
 function flagAsJson(flag: Flag) {
-  const { name, short, takes, value, summary, group, choices, conflicts } = flag;
+  const { short, takes, value, summary, group, choices, conflicts } = flag;
+  const [form, negation] = flagForms(flag);
   const defaultText = flag.default ?? /\(default: ([^),]+)/.exec(summary)?.[1];
   return {
-    flag: takes === 'off' ? `--no-${name}` : `--${name}`,
+    flag: form,
     ...(short ? { short: `-${short}` } : {}),
-    ...(takes === 'boolean' ? { negation: `--no-${name}` } : {}),
+    ...(negation ? { negation } : {}),
     type: valueType(flag),
     ...(value ? { value } : {}),
     ...(takes === 'values' ? { repeatable: true } : {}),
@@ -78,8 +77,8 @@ function valueType({ takes, value = '' }: Flag): string {
 
 /** A skill file for agents: what svc does, when to use which command, and how to read its results. */
 export function helpAsSkill(): string {
-  const operations = allCommands.filter(({ words }) => allOperations.some(({ command }) => command === words));
-  const others = allCommands.filter((command) => !operations.includes(command));
+  const operations = allCommands.filter(({ operation }) => operation);
+  const others = allCommands.filter(({ operation }) => !operation);
   const flags = ['--dry-run', '--json', '--local', '--set', '--error-format', '--no-stdin'];
   const known = operations.flatMap((command) => command.flags);
   return [
@@ -95,7 +94,7 @@ export function helpAsSkill(): string {
     '## Operations',
     '',
     ...operations.flatMap((command) => [
-      `### svc ${command.words.join(' ')}`,
+      `### svc ${command.name}`,
       '',
       [`${command.summary}.`, command.about ?? ''].join(' ').trim(),
       '',
@@ -107,12 +106,12 @@ export function helpAsSkill(): string {
     ]),
     '## Other commands',
     '',
-    ...others.map(({ words, summary }) => `- \`svc ${words.join(' ')}\`: ${summary}`),
+    ...others.map(({ name, summary }) => `- \`svc ${name}\`: ${summary}`),
     '',
     '## Flags that help agents',
     '',
     ...flags.flatMap((name) => {
-      const flag = known.find((one) => `--${one.takes === 'off' ? 'no-' : ''}${one.name}` === name);
+      const flag = known.find((one) => flagForms(one)[0] === name);
       return flag ? [`- \`${flagTerm(flag)}\`: ${flag.summary}`] : [];
     }),
     '',

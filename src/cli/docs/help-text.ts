@@ -1,9 +1,8 @@
 import type { Command } from '../../command.ts';
 import { flagName } from '../../fields/field.ts';
 import type { Flag } from '../../flag.ts';
-import { allOperations } from '../../operations/all-operations.ts';
 import { type Example, flagTarget } from '../../operations/operation.ts';
-import { allCommands } from '../all-commands.ts';
+import { commandsIn } from '../all-commands.ts';
 import { usageTerm } from '../parse-command-line.ts';
 import { type HelpEntry, type HelpSection, renderHelp } from './help-page.ts';
 
@@ -40,8 +39,7 @@ export function commandSections(command: Command): HelpSection[] {
 /** The help of a command in at most 24 lines of at most 80 characters: usage, two examples, the most useful flags. */
 export function shortHelp(command: Command, columns: number): string {
   const width = Math.min(columns, MAX_SHORT_HELP_COLUMNS);
-  const name = `svc ${command.words.join(' ')}`;
-  const footer = `${name} --help shows everything.`;
+  const footer = `svc ${command.name} --help shows everything.`;
   const page = (flags: readonly Flag[], examples: HelpSection): string =>
     renderHelp(
       [
@@ -70,8 +68,7 @@ export function shortHelp(command: Command, columns: number): string {
   return page(shown, examples);
 }
 
-function flagsByUse({ flags }: Command): readonly Flag[] {
-  const listed = flags.filter(({ isHidden }) => !isHidden);
+function flagsByUse({ listedFlags: listed }: Command): readonly Flag[] {
   const inGroup = (name: string): Flag[] => listed.filter(({ group }) => group === name);
   const useful = usefulFlags.flatMap((name) => listed.find((flag) => flag.name === name) ?? []);
   return [...new Set([...inGroup('Required'), ...inGroup('Common'), ...useful, ...listed])];
@@ -102,16 +99,14 @@ export function exampleLine({ args, stdin }: Example): string {
   return stdin === undefined ? `svc ${args}` : `printf '${stdin.replaceAll('\n', '\\n')}' | svc ${args}`;
 }
 
-function subcommandSection({ words: outer }: Command): HelpSection[] {
-  const inner = allCommands.filter(
-    ({ words }) => words.length > outer.length && outer.every((word, at) => words[at] === word),
-  );
+function subcommandSection(command: Command): HelpSection[] {
+  const inner = commandsIn(command.words).filter((one) => one !== command);
   return inner.length === 0 ? [] : [{ heading: 'Commands', entries: inner.map(commandEntry) }];
 }
 
 /** A command as lists of commands show it. */
-export function commandEntry({ words, summary }: Command): HelpEntry {
-  return { term: `svc ${words.join(' ')}`, summary };
+export function commandEntry({ name, summary }: Command): HelpEntry {
+  return { term: `svc ${name}`, summary };
 }
 
 function argumentSection({ argument }: Command): HelpSection[] {
@@ -119,8 +114,7 @@ function argumentSection({ argument }: Command): HelpSection[] {
   return [{ heading: 'Arguments', entries: [{ term: argument.name, summary: argument.summary }] }];
 }
 
-function flagSections({ flags }: Command): HelpSection[] {
-  const listed = flags.filter(({ isHidden }) => !isHidden);
+function flagSections({ listedFlags: listed }: Command): HelpSection[] {
   return orderGroups(listed.map(({ group }) => group)).map((heading) => ({
     heading,
     entries: listed
@@ -142,8 +136,7 @@ export function flagTerm({ name, short, takes, value }: Flag): string {
   return `${short ? `-${short}, ` : ''}${long}${placeholder}`;
 }
 
-function nullSection(command: Command): HelpSection[] {
-  const operation = allOperations.find(({ command: words }) => words === command.words);
+function nullSection({ operation }: Command): HelpSection[] {
   if (!operation) return [];
   const { fields } = flagTarget(operation);
   const names = Object.entries(fields).flatMap(([name, field]) =>
@@ -159,8 +152,7 @@ function nullSection(command: Command): HelpSection[] {
   ];
 }
 
-function learnMoreSection({ words }: Command): HelpSection {
-  const operation = allOperations.find(({ command }) => command === words);
+function learnMoreSection({ words, operation }: Command): HelpSection {
   const topics = operation ? 'bodies, batch, retries, exit-codes' : 'exit-codes, environment, profiles';
   return {
     heading: 'Learn more',

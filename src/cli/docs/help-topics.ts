@@ -1,56 +1,49 @@
+import { type Setting, settings } from '../../config/settings.ts';
 import { exitCodes } from '../../errors.ts';
 import type { helpTopicNames } from '../help-topic-names.ts';
-import { environmentVariables } from './environment-variables.ts';
 import { capitalizeSentence, type HelpSection } from './help-page.ts';
+
+/** The environment variables that svc reads, from the table of settings. An empty variable counts as unset. */
+export const environmentVariables: readonly (readonly [name: string, purpose: string])[] = settings.flatMap(
+  ({ variable, summary, default: fallback }: Setting) =>
+    variable ? [[variable, fallback === undefined ? summary : `${summary} (default: ${fallback})`] as const] : [],
+);
 
 /** The topics of `svc help` beside the commands, by name. */
 export const helpTopics: { readonly [name in (typeof helpTopicNames)[number]]: () => readonly HelpSection[] } = {
   bodies: () => [
-    {
-      paragraphs: [
-        'A request body comes from these sources. Later sources win, field by field.',
-        'svc sends what you give: a body given whole is sent byte for byte, and a flag changes only its own field. Errors are caught before anything is sent; see --strict, --no-check and --dry-run.',
-      ],
-    },
-    {
-      heading: 'Sources',
-      entries: [
-        { term: '-f, --file <file>', summary: 'A JSON object, or YAML in a .yaml or .yml file; -f - reads stdin' },
-        { term: 'stdin', summary: 'The body, when no flag sets a field and stdin is not a terminal' },
-        { term: '--field <value>', summary: 'One flag per field: --sample-limit 10, --echo, --no-echo' },
-        { term: '--set <path>=<text>', summary: 'A string at a path: --set payload.note=ok' },
-        { term: '--set <path>:=<json>', summary: 'Any JSON at a path: --set payload.score:=0.9, --set x:=null' },
-      ],
-    },
-    {
-      heading: 'Rules',
-      entries: [
-        { term: 'arrays', summary: 'Flags of arrays are repeatable; together they replace the array of the file' },
-        { term: 'objects', summary: 'Flags of objects take JSON, @file or @- (stdin)' },
-        { term: 'strings', summary: 'Taken literally: null, @x and commas are text' },
-        { term: 'paths', summary: 'a.b for fields (escape a dot as \\.), [0] for an index, [] to append' },
-        { term: '--exact', summary: 'Adds nothing; otherwise svc fills in ids, times, the project and the model' },
-      ],
-    },
-    { heading: 'Examples', code: ['svc spec chat', 'svc call start -f call.json --set start.inputs.n:=3 --dry-run'] },
+    prose(
+      'A request body comes from these sources. Later sources win, field by field.',
+      'svc sends what you give: a body given whole is sent byte for byte, and a flag changes only its own field. Errors are caught before anything is sent; see --strict, --no-check and --dry-run.',
+    ),
+    definitions('Sources', {
+      '-f, --file <file>': 'A JSON object, or YAML in a .yaml or .yml file; -f - reads stdin',
+      stdin: 'The body, when no flag sets a field and stdin is not a terminal',
+      '--field <value>': 'One flag per field: --sample-limit 10, --echo, --no-echo',
+      '--set <path>=<text>': 'A string at a path: --set payload.note=ok',
+      '--set <path>:=<json>': 'Any JSON at a path: --set payload.score:=0.9, --set x:=null',
+    }),
+    definitions('Rules', {
+      arrays: 'Flags of arrays are repeatable; together they replace the array of the file',
+      objects: 'Flags of objects take JSON, @file or @- (stdin)',
+      strings: 'Taken literally: null, @x and commas are text',
+      paths: 'a.b for fields (escape a dot as \\.), [0] for an index, [] to append',
+      '--exact': 'Adds nothing; otherwise svc fills in ids, times, the project and the model',
+    }),
+    examples('svc spec chat', 'svc call start -f call.json --set start.inputs.n:=3 --dry-run'),
   ],
   batch: () => [
-    {
-      paragraphs: [
-        '--batch sends each line of a JSONL file as one request. A line is a body, or an object with "id" and "body". Flags are defaults for fields that a line lacks. Each result is one JSON line with the status, the response or the error, and the id.',
-        'With -o the output is a checkpoint file. svc records each request in FILE.inflight before sending it, so a run that was killed can be continued with --resume: lines that succeeded are skipped, lines that failed without being applied are sent again, and lines that may have been applied only with --retry-unknown.',
-      ],
-    },
-    {
-      heading: 'Examples',
-      code: [
-        'svc chat --batch prompts.jsonl -o out.jsonl',
-        'svc chat --batch prompts.jsonl -o out.jsonl --resume',
-        'svc chat --batch prompts.jsonl -o 3.jsonl --shard 3/10',
-        'svc batch merge *.jsonl --input prompts.jsonl -o all.jsonl',
-        'svc batch report all.jsonl',
-      ],
-    },
+    prose(
+      '--batch sends each line of a JSONL file as one request. A line is a body, or an object with "id" and "body". Flags are defaults for fields that a line lacks. Each result is one JSON line with the status, the response or the error, and the id.',
+      'With -o the output is a checkpoint file. svc records each request in FILE.inflight before sending it, so a run that was killed can be continued with --resume: lines that succeeded are skipped, lines that failed without being applied are sent again, and lines that may have been applied only with --retry-unknown.',
+    ),
+    examples(
+      'svc chat --batch prompts.jsonl -o out.jsonl',
+      'svc chat --batch prompts.jsonl -o out.jsonl --resume',
+      'svc chat --batch prompts.jsonl -o 3.jsonl --shard 3/10',
+      'svc batch merge *.jsonl --input prompts.jsonl -o all.jsonl',
+      'svc batch report all.jsonl',
+    ),
     { heading: 'Exit code', paragraphs: ['0 when every line succeeded, 10 when some failed.'] },
   ],
   'exit-codes': () => [
@@ -61,136 +54,111 @@ export const helpTopics: { readonly [name in (typeof helpTopicNames)[number]]: (
         summary: `${capitalizeSentence(meaning)}.${retry ? ` Run again: ${retry}.` : ''}`,
       })),
     },
-    {
-      paragraphs: [
-        'The code covers all attempts: if one attempt has an unknown outcome, the whole run has, unless a later response settles it.',
-      ],
-    },
+    prose(
+      'The code covers all attempts: if one attempt has an unknown outcome, the whole run has, unless a later response settles it.',
+    ),
   ],
   environment: () => [
     {
       heading: 'Environment variables',
       entries: environmentVariables.map(([name, purpose]) => ({ term: name, summary: purpose })),
     },
-    {
-      paragraphs: [
-        'An empty variable counts as unset. Flags override variables; variables override the .svc.json of a project, and that overrides the profile. svc doctor shows every setting with its source.',
-      ],
-    },
+    prose(
+      'An empty variable counts as unset. Flags override variables; variables override the .svc.json of a project, and that overrides the profile. svc doctor shows every setting with its source.',
+    ),
   ],
   formatting: () => [
-    {
-      paragraphs: [
-        'stdout carries the result and nothing else; notes, warnings and errors go to stderr. On a terminal results are tables or text. In a pipe they are JSON, except the text of a chat. JSON has color only on a terminal; see --color and NO_COLOR.',
-        'Numbers are printed with every digit that the service sent. Control characters in text from a service are escaped on a terminal.',
-      ],
-    },
-    {
-      heading: 'Flags',
-      entries: [
-        { term: '--json', summary: 'The whole result as JSON, also from a stream' },
-        {
-          term: '--format <format>',
-          summary: 'json, jsonl (one line per chunk or row), yaml, table, csv, tsv or text',
-        },
-        { term: '--jq <filter>', summary: 'Filter the JSON with jq; strings print raw' },
-        { term: '-o, --output <file>', summary: 'Write a file; it is replaced only when the result is complete' },
-        { term: '--error-format json', summary: 'Each line on stderr is JSON; the last one holds the error' },
-        { term: '-q, --quiet', summary: 'Print errors only' },
-      ],
-    },
-    { heading: 'Examples', code: ['svc chat --local hi --json | jq .usage', 'svc profile list --json'] },
+    prose(
+      'stdout carries the result and nothing else; notes, warnings and errors go to stderr. On a terminal results are tables or text. In a pipe they are JSON, except the text of a chat. JSON has color only on a terminal; see --color and NO_COLOR.',
+      'Numbers are printed with every digit that the service sent. Control characters in text from a service are escaped on a terminal.',
+    ),
+    definitions('Flags', {
+      '--json': 'The whole result as JSON, also from a stream',
+      '--format <format>': 'json, jsonl (one line per chunk or row), yaml, table, csv, tsv or text',
+      '--jq <filter>': 'Filter the JSON with jq; strings print raw',
+      '-o, --output <file>': 'Write a file; it is replaced only when the result is complete',
+      '--error-format json': 'Each line on stderr is JSON; the last one holds the error',
+      '-q, --quiet': 'Print errors only',
+    }),
+    examples('svc chat --local hi --json | jq .usage', 'svc profile list --json'),
   ],
   profiles: () => [
-    {
-      paragraphs: [
-        'A profile holds base URLs, credentials and defaults such as the project and the model. --profile selects one, else SVC_PROFILE, else the one chosen with svc profile use, else "default". The profile "local" is the embedded service.',
-        'Credentials are stored with mode 0600 (or in the keychain with --keychain), and are sent only to the origins that the profile had at login. A secret is never accepted as an argument.',
-      ],
-    },
+    prose(
+      'A profile holds base URLs, credentials and defaults such as the project and the model. --profile selects one, else SVC_PROFILE, else the one chosen with svc profile use, else "default". The profile "local" is the embedded service.',
+      'Credentials are stored with mode 0600 (or in the keychain with --keychain), and are sent only to the origins that the profile had at login. A secret is never accepted as an argument.',
+    ),
     {
       heading: 'Order',
       paragraphs: [
         'Flags, environment variables, the .svc.json of the project (only project and model), profile. Within one source, the base URL of one kind of request, such as --chat-base-url, wins over --base-url.',
       ],
     },
-    {
-      heading: 'Examples',
-      code: [
-        'svc auth login --profile work --base-url https://api.example.com',
-        'svc profile set work --project-id acme/support-bot',
-        'svc profile use work',
-        'svc doctor --profile work --probe',
-      ],
-    },
+    examples(
+      'svc auth login --profile work --base-url https://api.example.com',
+      'svc profile set work --project-id acme/support-bot',
+      'svc profile use work',
+      'svc doctor --profile work --probe',
+    ),
   ],
   retries: () => [
-    {
-      paragraphs: [
-        'svc retries a request after a transient failure when that is safe: up to 3 times (--retries N, 0 disables), with increasing random delays of up to 20 s, within one time limit (--timeout). Retry-After is a minimum; above 60 s, or beyond the time limit, svc exits with 9 at once. Each retry is reported on stderr.',
-      ],
-    },
-    {
-      heading: 'Retried, by operation',
-      entries: [
-        { term: 'feedback schema', summary: 'After every transient failure: it only reads' },
-        { term: 'call start', summary: 'The same, with id and trace_id; svc fills them in' },
-        { term: 'feedback replace', summary: 'The same with --id or --keep-id; otherwise like train' },
-        { term: 'chat', summary: 'If nothing was sent, or on 408, 421, 425, 429 and 503 with Retry-After' },
-        { term: 'train', summary: 'If nothing was sent, or on 429' },
-      ],
-    },
-    { heading: 'Examples', code: ['svc call start -f call.json --retries 5 --timeout 5m'] },
+    prose(
+      'svc retries a request after a transient failure when that is safe: up to 3 times (--retries N, 0 disables), with increasing random delays of up to 20 s, within one time limit (--timeout). Retry-After is a minimum; above 60 s, or beyond the time limit, svc exits with 9 at once. Each retry is reported on stderr.',
+    ),
+    definitions('Retried, by operation', {
+      'feedback schema': 'After every transient failure: it only reads',
+      'call start': 'The same, with id and trace_id; svc fills them in',
+      'feedback replace': 'The same with --id or --keep-id; otherwise like train',
+      chat: 'If nothing was sent, or on 408, 421, 425, 429 and 503 with Retry-After',
+      train: 'If nothing was sent, or on 429',
+    }),
+    examples('svc call start -f call.json --retries 5 --timeout 5m'),
   ],
   training: () => [
-    {
-      paragraphs: [
-        'svc train sends groups of trajectories, each with a reward, as a training job. The operation is a preview: the service may change it. Files are JSON arrays of groups, JSONL with one group per line, or, with --group-by, JSONL with one trajectory per line; gzip and directories work too.',
-        'Everything is checked before the first byte is sent, in bounded memory. The same job is not sent twice: svc keeps a job history and stops with exit code 13 unless --allow-duplicate is given.',
-      ],
-    },
-    {
-      heading: 'Examples',
-      code: [
-        'svc train lint groups.jsonl --fail-on zero-variance',
-        'svc train groups.jsonl --model-id <uuid>',
-        'svc train runs.jsonl --group-by metadata.task --model-id <uuid>',
-        'svc train log',
-      ],
-    },
+    prose(
+      'svc train sends groups of trajectories, each with a reward, as a training job. The operation is a preview: the service may change it. Files are JSON arrays of groups, JSONL with one group per line, or, with --group-by, JSONL with one trajectory per line; gzip and directories work too.',
+      'Everything is checked before the first byte is sent, in bounded memory. The same job is not sent twice: svc keeps a job history and stops with exit code 13 unless --allow-duplicate is given.',
+    ),
+    examples(
+      'svc train lint groups.jsonl --fail-on zero-variance',
+      'svc train groups.jsonl --model-id <uuid>',
+      'svc train runs.jsonl --group-by metadata.task --model-id <uuid>',
+      'svc train log',
+    ),
   ],
   tracing: () => [
-    {
-      paragraphs: [
-        'svc call start records the start of a traced call. svc fills in id, trace_id, started_at, inputs and attributes unless they are given, and prints the ids. Sending the same id again does not create a second call.',
-        'svc call run -- COMMAND runs a command as a traced call and ends with its exit code. The command finds the call in TRACEPARENT, SVC_TRACE_ID and SVC_CALL_ID, and svc call start continues the trace that it finds there. --parent-id and --trace-id name another parent. With --spool, the record is kept on disk until svc call flush or the run itself sent it.',
-        'Feedback refers to a call or object with --svc-ref.',
-      ],
-    },
-    {
-      heading: 'Examples',
-      code: [
-        'svc call run --project-id acme/support-bot -- make test',
-        'svc call start --project-id acme/support-bot --op-name answer --json',
-        'svc call start --op-name step --parent-id <id> --trace-id <id>',
-      ],
-    },
+    prose(
+      'svc call start records the start of a traced call. svc fills in id, trace_id, started_at, inputs and attributes unless they are given, and prints the ids. Sending the same id again does not create a second call.',
+      'svc call run -- COMMAND runs a command as a traced call and ends with its exit code. The command finds the call in TRACEPARENT, SVC_TRACE_ID and SVC_CALL_ID, and svc call start continues the trace that it finds there. --parent-id and --trace-id name another parent. With --spool, the record is kept on disk until svc call flush or the run itself sent it.',
+      'Feedback refers to a call or object with --svc-ref.',
+    ),
+    examples(
+      'svc call run --project-id acme/support-bot -- make test',
+      'svc call start --project-id acme/support-bot --op-name answer --json',
+      'svc call start --op-name step --parent-id <id> --trace-id <id>',
+    ),
   ],
   'local-service': () => [
-    {
-      paragraphs: [
-        'svc contains a local service with all five operations on an embedded database, for development, tests and CI. --local (or the profile "local") calls it in the same process, without a port and without credentials. svc serve binds it to a port of 127.0.0.1 and shows its data on a page in the browser.',
-        'Its data is in SVC_DATA_DIR, or in PostgreSQL with --data postgres://user@host/database. The built-in model answers deterministically; svc serve --upstream forwards chats to a model server instead. --fault injects failures, so that you can test how a script handles them.',
-      ],
-    },
-    {
-      heading: 'Examples',
-      code: [
-        'svc chat --local "Hello"',
-        'svc serve --port 8080 --open',
-        'svc serve --fault operation=chat,every=3,status=429',
-        'svc profile use local',
-      ],
-    },
+    prose(
+      'svc contains a local service with all five operations on an embedded database, for development, tests and CI. --local (or the profile "local") calls it in the same process, without a port and without credentials. svc serve binds it to a port of 127.0.0.1 and shows its data on a page in the browser.',
+      'Its data is in SVC_DATA_DIR, or in PostgreSQL with --data postgres://user@host/database. The built-in model answers deterministically; svc serve --upstream forwards chats to a model server instead. --fault injects failures, so that you can test how a script handles them.',
+    ),
+    examples(
+      'svc chat --local "Hello"',
+      'svc serve --port 8080 --open',
+      'svc serve --fault operation=chat,every=3,status=429',
+      'svc profile use local',
+    ),
   ],
 };
+
+function prose(...paragraphs: readonly string[]): HelpSection {
+  return { paragraphs };
+}
+
+function examples(...code: readonly string[]): HelpSection {
+  return { heading: 'Examples', code };
+}
+
+function definitions(heading: string, summaries: { readonly [term: string]: string }): HelpSection {
+  return { heading, entries: Object.entries(summaries).map(([term, summary]) => ({ term, summary })) };
+}

@@ -3,11 +3,10 @@ import { exitCodes } from '../../errors.ts';
 import { version } from '../../version.ts';
 import { allCommands } from '../all-commands.ts';
 import { usageTerm } from '../parse-command-line.ts';
-import { environmentVariables } from './environment-variables.ts';
 import { introduction } from './group-help.ts';
 import type { HelpSection } from './help-page.ts';
 import { commandSections, exampleLine } from './help-text.ts';
-import { helpTopics } from './help-topics.ts';
+import { environmentVariables, helpTopics } from './help-topics.ts';
 
 /** The manual pages, by file name: `svc.1`, and one for each command, such as `svc-chat.1`. */
 export const manPages: readonly { readonly file: string; readonly text: () => string }[] = [
@@ -26,7 +25,7 @@ function rootPage(): string {
     ...section('DESCRIPTION', [escapeText(introduction)]),
     ...section(
       'COMMANDS',
-      allCommands.flatMap((command) => tagged(`\\fBsvc ${escapeText(command.words.join(' '))}\\fR`, command.summary)),
+      allCommands.flatMap((command) => tagged(`\\fBsvc ${escapeText(command.name)}\\fR`, command.summary)),
     ),
     ...Object.entries(helpTopics).flatMap(([name, sections]) =>
       name === 'exit-codes' || name === 'environment'
@@ -43,10 +42,10 @@ function rootPage(): string {
 }
 
 function commandPage(command: Command): string {
-  const { summary, about, words, examples } = command;
+  const { name, summary, about, examples } = command;
   return [
     ...head(pageName(command), summary),
-    ...section('SYNOPSIS', [`.B svc ${escapeText(words.join(' '))}`, ...synopsis(command)]),
+    ...section('SYNOPSIS', [`.B svc ${escapeText(name)}`, ...synopsis(command)]),
     ...section('DESCRIPTION', [`${escapeText(summary)}.`, ...(about ? ['.PP', escapeText(about)] : [])]),
     ...section(
       'EXAMPLES',

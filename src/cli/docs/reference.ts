@@ -1,7 +1,7 @@
 import type { Command } from '../../command.ts';
 import { type Setting, settings } from '../../config/settings.ts';
 import { exitCodes } from '../../errors.ts';
-import type { Flag } from '../../flag.ts';
+import { type Flag, flagForms } from '../../flag.ts';
 import { serviceLimits } from '../../local-service/limits.ts';
 import { simulatedFields, unenforcedConstraints } from '../../local-service/model/simulated-fields.ts';
 import { allOperations } from '../../operations/all-operations.ts';
@@ -9,9 +9,9 @@ import type { Operation } from '../../operations/operation.ts';
 import { formatBinaryBytes } from '../../output/byte-size.ts';
 import { allCommands } from '../all-commands.ts';
 import { usageTerm } from '../parse-command-line.ts';
-import { environmentVariables } from './environment-variables.ts';
 import { fieldTable } from './field-table.ts';
 import { exampleLine, flagTerm } from './help-text.ts';
+import { environmentVariables } from './help-topics.ts';
 import { markdownTable } from './markdown-table.ts';
 
 // A flag that at least this many commands have is described once.
@@ -22,7 +22,7 @@ export function referenceMarkdown(): string {
   return [
     '# svc reference',
     'Generated from the definitions by `npm run generate`, as are `svc help` and the manual pages.',
-    `## Commands\n\n${allCommands.map(({ words }) => `- [svc ${words.join(' ')}](#svc-${words.join('-')})`).join('\n')}`,
+    `## Commands\n\n${allCommands.map(({ name, words }) => `- [svc ${name}](#svc-${words.join('-')})`).join('\n')}`,
     sharedFlagsSection(),
     ...allCommands.map(commandSection),
     `## Exit codes\n\n${markdownTable(
@@ -41,8 +41,8 @@ export function referenceMarkdown(): string {
 }
 
 function commandSection(command: Command): string {
-  const operation = allOperations.find(({ command: words }) => words === command.words);
-  const name = `svc ${command.words.join(' ')}`;
+  const { operation } = command;
+  const name = `svc ${command.name}`;
   return [
     `## ${name}`,
     `${command.summary}.`,
@@ -56,16 +56,12 @@ function commandSection(command: Command): string {
   ].join('\n\n');
 }
 
-function listedFlags({ flags }: Command): readonly Flag[] {
-  return flags.filter(({ isHidden }) => !isHidden);
-}
-
 function isShared(flag: Flag): boolean {
   return commandsWith(flag).length >= MIN_SHARING_COMMANDS;
 }
 
 function commandsWith(flag: Flag): readonly Command[] {
-  return allCommands.filter((command) => listedFlags(command).some((other) => isSameFlag(other, flag)));
+  return allCommands.filter((command) => command.listedFlags.some((other) => isSameFlag(other, flag)));
 }
 
 function isSameFlag(left: Flag, right: Flag): boolean {
@@ -73,21 +69,19 @@ function isSameFlag(left: Flag, right: Flag): boolean {
 }
 
 function sharedFlagsSection(): string {
-  const flags = allCommands.flatMap(listedFlags).filter(isShared);
+  const flags = allCommands.flatMap(({ listedFlags }) => listedFlags).filter(isShared);
   const distinct = flags.filter((flag, at) => flags.findIndex((other) => isSameFlag(other, flag)) === at);
   return `## Shared flags\n\nFlags that several commands have. Those about the service and the output may come before the command.\n\n${flagTable(distinct)}`;
 }
 
-function flagsSection(command: Command): string[] {
-  const own = listedFlags(command).filter((flag) => !isShared(flag));
-  const shared = listedFlags(command).filter(isShared);
+function flagsSection({ listedFlags }: Command): string[] {
+  const own = listedFlags.filter((flag) => !isShared(flag));
+  const shared = listedFlags.filter(isShared);
   return [
     '### Flags',
     ...(own.length > 0 ? [flagTable(own)] : []),
     ...(shared.length > 0
-      ? [
-          `[Shared flags](#shared-flags): ${shared.map(({ name, takes }) => `\`--${takes === 'off' ? 'no-' : ''}${name}\``).join(', ')}.`,
-        ]
+      ? [`[Shared flags](#shared-flags): ${shared.map((flag) => `\`${flagForms(flag)[0]}\``).join(', ')}.`]
       : []),
   ];
 }

@@ -5,7 +5,7 @@ import { getBooleanFlag } from '../../flag.ts';
 import { pageText } from '../../output/pager.ts';
 import type { Writer } from '../../output/writer.ts';
 import type { Runtime } from '../../runtime.ts';
-import { allCommands } from '../all-commands.ts';
+import { allCommands, commandsIn } from '../all-commands.ts';
 import { helpTopicNames } from '../help-topic-names.ts';
 import type { HelpRequest } from '../parse-command-line.ts';
 import { helpText } from './group-help.ts';
@@ -24,8 +24,7 @@ export const runHelp: RunCommand = async ({ args, flags }, context) => {
   const [name = ''] = args;
   const topic = args.length === 1 ? helpTopicNames.find((one) => one === name) : undefined;
   if (topic) return showPage(renderHelp(helpTopics[topic](), helpColumns(runtime, stdout)), runtime, stdout);
-  const isKnown = allCommands.some(({ words }) => args.every((word, at) => words[at] === word));
-  if (!isKnown) throw unknownTopic(args);
+  if (commandsIn(args).length === 0) throw unknownTopic(args);
   return showHelp({ words: args, isFull: true }, runtime, stdout);
 };
 
@@ -67,7 +66,7 @@ async function writeStyled(text: string, stdout: Writer): Promise<void> {
 
 function unknownTopic(args: readonly string[]): Error {
   const name = args.join(' ');
-  const names = [...helpTopicNames, ...allCommands.map(({ words }) => words.join(' '))];
+  const names = [...helpTopicNames, ...allCommands.map((command) => command.name)];
   const suggestion = closestMatch(name, names);
   return usageFailure(
     `no help on ${JSON.stringify(name)}`,
