@@ -69,6 +69,8 @@ export interface FailureFacts {
   readonly applied?: AppliedState | undefined;
   /** A failure of a whole batch: its message counts the lines, and no sentence about one request is added. */
   readonly isBatch?: boolean | undefined;
+  /** The request only reads: no sentence about its outcome is added. */
+  readonly isRead?: boolean | undefined;
   /** How far the request of the last attempt had come. */
   readonly phase?: 'nothing' | 'part' | 'all' | undefined;
   /** Bytes of its body that were handed over. */

@@ -101,6 +101,7 @@ export function responseFacts(
     status,
     requestId: responseRequestId(headers),
     rateLimit: rateLimitHeaders(headers),
+    isRead: context.effect === 'read',
     applied,
     ids: applied === 'no' ? {} : context.ids,
   };

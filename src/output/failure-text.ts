@@ -6,7 +6,7 @@ const MAX_MESSAGE_CHARS = 900;
 
 /** A failure as lines for people, with each text redacted. */
 export function failureText({ message, facts }: Failure, redact: (text: string) => string): string {
-  const { hint, issues = [], ids = {}, requestId, applied, isBatch } = facts;
+  const { hint, issues = [], ids = {}, requestId, applied, isBatch, isRead } = facts;
   const shown = (text: string): string => redactAndTruncate(text, redact);
   const lines = [`svc: ${shown(message)}`];
   for (const issue of issues) lines.push(`  ${shown(locationText(issue))}: ${shown(issue.message)}`);
@@ -18,7 +18,7 @@ export function failureText({ message, facts }: Failure, redact: (text: string) 
     const label = name === 'request' ? 'request_id' : name.replaceAll('_', ' ');
     lines.push(`  ${label}${suffix}: ${redact(id)}`);
   }
-  if (applied === 'yes' && !isBatch) lines.push('  the request was applied');
+  if (applied === 'yes' && !isBatch && !isRead) lines.push('  the request was applied');
   if (hint) lines.push(`  ${redact(hint)}`);
   return `${lines.join('\n')}\n`;
 }
