@@ -26,7 +26,7 @@ export const runLog: RunCommand = async ({ flags }, context) => {
   const rows = listed.map(({ number, record }): JsonValue => ({ n: number, ...recordFields(record) }));
   const table = (): string[][] => [tableHeadings, ...listed.map(({ number, record }) => tableRow(number, record))];
   const emptyNote = 'no requests are recorded; SVC_HISTORY=1 or svc profile set <name> --history on records them';
-  await printResult({ ...resultOf(rows), table, emptyNote }, output);
+  await printResult({ ...resultOf(rows), table, tableFit, emptyNote }, output);
   await context.stdout.end();
 };
 
@@ -68,6 +68,7 @@ function recordFields(record: JsonNode): { readonly [name: string]: JsonValue } 
 }
 
 const tableHeadings = ['N', 'TIME', 'COMMAND', 'STATUS', 'EXIT', 'TOKENS', 'MS', 'IDS'];
+const tableFit = { unbroken: ['TIME', 'COMMAND', 'IDS'], optional: ['TOKENS', 'MS', 'STATUS', 'EXIT'] };
 
 function tableRow(number: number, record: JsonNode): string[] {
   const field = (name: string): string => {

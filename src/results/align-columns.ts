@@ -15,27 +15,43 @@ export function columnWidths(rows: Iterable<readonly string[]>): number[] {
 // A narrower column says nothing.
 const MIN_COLUMN_WIDTH = 6;
 
-/** The widths made to fit a line: the widest columns give way first, none below 6 columns. */
-export function fitWidths(widths: readonly number[], columns: number): number[] {
+/** The widths made to fit a line: the widest columns give way first, none below 6 columns or its own minimum. */
+export function fitWidths(widths: readonly number[], columns: number, minWidths: readonly number[] = []): number[] {
   const fitted = [...widths];
-  let excess = fitted.reduce((sum, width) => sum + width, 2 * (fitted.length - 1)) - columns;
-  while (excess > 0) {
-    const widest = Math.max(...fitted);
-    if (widest <= MIN_COLUMN_WIDTH) break;
-    fitted[fitted.indexOf(widest)] = widest - 1;
-    excess -= 1;
+  const canShrink = (width: number, at: number): boolean => width > Math.max(MIN_COLUMN_WIDTH, minWidths[at] ?? 0);
+  for (let excess = lineWidth(widths) - columns; excess > 0; excess -= 1) {
+    const widest = Math.max(...fitted.filter(canShrink));
+    const at = fitted.findIndex((width, index) => width === widest && canShrink(width, index));
+    if (at === -1) break;
+    fitted[at] = widest - 1;
   }
   return fitted;
 }
 
-/** One row as lines of text; a cell that is longer than its column takes several. */
+/** The width of a line of columns that are two spaces apart. */
+export function lineWidth(widths: readonly number[]): number {
+  return widths.reduce((sum, width) => sum + width, 2 * (widths.length - 1));
+}
+
+/** One row as lines of text; a cell that is longer than its column takes several, and breaks between words if it can. */
 export function alignedLines(row: readonly string[], widths: readonly number[]): string {
-  const cells = row.map((text, at) => splitByWidth(text, widths[at] ?? 0));
+  const cells = row.map((text, at) => wrapByWidth(text, widths[at] ?? 0));
   const height = Math.max(...cells.map((pieces) => pieces.length));
   const lines = Array.from({ length: height }, (_, line) =>
     cells.map((pieces, at) => padToWidth(pieces[line] ?? '', widths[at] ?? 0)).join('  '),
   );
   return lines.map((line) => `${line.trimEnd()}\n`).join('');
+}
+
+function wrapByWidth(text: string, columns: number): string[] {
+  if (displayWidth(text) <= columns) return [text];
+  const lines: string[] = [];
+  for (const word of text.split(' ')) {
+    const last = lines.at(-1);
+    if (last !== undefined && displayWidth(`${last} ${word}`) <= columns) lines[lines.length - 1] = `${last} ${word}`;
+    else lines.push(...splitByWidth(word, columns));
+  }
+  return lines;
 }
 
 const printableAscii = /^[\x20-\x7e]*$/;

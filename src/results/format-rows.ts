@@ -1,7 +1,7 @@
 import { compactChunks } from '../json/format-json.ts';
 import { getMember, type JsonNode, kindOf, membersOf, stringOf } from '../json/json-node.ts';
 import { escapeControlCharacters } from '../output/escape-controls.ts';
-import { alignedLines, columnWidths, fitWidths, padToWidth, splitByWidth } from './align-columns.ts';
+import { alignedLines, columnWidths, fitWidths, lineWidth, padToWidth, splitByWidth } from './align-columns.ts';
 
 /** The names of all fields that the records have, in the order they appear. */
 export function columnNames(records: Iterable<JsonNode>): string[] {
@@ -19,13 +19,42 @@ export function* recordCells(records: Iterable<JsonNode>, columns: readonly stri
     });
 }
 
-/** Rows of cells as a table; on a terminal of so many columns cells take several lines to fit it. */
-export function* tableLines(rows: () => Iterable<readonly string[]>, columns = Infinity): Generator<string> {
+/** How a table fits a narrow terminal, by the headings of its columns. */
+export interface TableFit {
+  /** Columns whose cells break only between words, such as ids, which people copy. */
+  readonly unbroken: readonly string[];
+  /** Columns that are left out while the others have no room, the first one first. */
+  readonly optional: readonly string[];
+}
+
+// A column of cells that break anywhere needs no more than this to be useful.
+const USEFUL_WIDTH = 16;
+
+/** Rows of cells as a table; on a terminal of so many columns it is made to fit. */
+export function* tableLines(
+  rows: () => Iterable<readonly string[]>,
+  columns = Infinity,
+  { unbroken, optional }: TableFit = { unbroken: [], optional: [] },
+): Generator<string> {
   const singleLined = function* (): Generator<string[]> {
     for (const row of rows()) yield row.map(toSingleLine);
   };
-  const widths = fitWidths(columnWidths(singleLined()), columns);
-  for (const row of singleLined()) yield alignedLines(row, widths);
+  const [headings = []] = singleLined();
+  const widths = columnWidths(singleLined());
+  const wordWidths = unbroken.length > 0 ? columnWidths(longestWords(singleLined())) : [];
+  const minWidths = headings.map((heading, at) => (unbroken.includes(heading) ? (wordWidths[at] ?? 0) : 0));
+  const neededWidths = widths.map((width, at) => minWidths[at] || Math.min(width, USEFUL_WIDTH));
+  let shown = [...headings.keys()];
+  const pick = <T>(values: readonly T[]): T[] => shown.flatMap((at) => values[at] ?? []);
+  for (const heading of optional)
+    if (lineWidth(pick(neededWidths)) > columns) shown = shown.filter((at) => headings[at] !== heading);
+  const fitted = fitWidths(pick(widths), columns, pick(minWidths));
+  for (const row of singleLined()) yield alignedLines(pick(row), fitted);
+}
+
+function* longestWords(rows: Iterable<readonly string[]>): Generator<string[]> {
+  for (const row of rows)
+    yield row.map((cell) => cell.split(' ').reduce((longest, word) => (word.length > longest.length ? word : longest)));
 }
 
 /** The fields of one record below each other; on a terminal of so many columns long values take several lines. */

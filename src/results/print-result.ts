@@ -13,6 +13,7 @@ import {
   recordCells,
   recordLines,
   recordText,
+  type TableFit,
   tabbedLines,
   tableLines,
   tsvLines,
@@ -37,6 +38,8 @@ export interface PrintableResult {
   readonly text?: () => string | Iterable<StyledText>;
   /** The rows of the table, headings first, in place of those of the JSON. */
   readonly table?: () => Iterable<readonly string[]>;
+  /** How that table fits a narrow terminal. */
+  readonly tableFit?: TableFit;
   /** Its JSON is indented also where it is piped, because it is kept in a file. */
   readonly isIndented?: boolean;
   /** What to say on stderr where a listing is empty and a person reads it. */
@@ -149,7 +152,7 @@ function* jsonLines(records: Iterable<JsonNode>): Generator<string> {
 
 function tableOf(result: PrintableResult, columns: number | undefined): Iterable<string> {
   if (isEmpty(result)) return [];
-  if (result.table) return tableLines(result.table, columns);
+  if (result.table) return tableLines(result.table, columns, result.tableFit);
   if (!hasRows(result)) return recordLines(rootOf(result.doc), columns);
   return tableLines(() => headedCells(result, (name) => name.toUpperCase()), columns);
 }

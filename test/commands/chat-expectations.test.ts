@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Send } from '../../src/http/message.ts';
@@ -344,6 +344,24 @@ describe('the history', () => {
       prompt_tokens: 4,
     });
     expect((await chat(cwd, 'on', '--continue', 'more')).code).toBe(2);
+  });
+
+  it('keeps ids in one piece on a narrow terminal, and leaves out other columns', async () => {
+    const cwd = folder();
+    const ids = ['0199aaaa-5f3a-7c21-9b6e-2f1d7a4c8e05', '0199bbbb-5f3a-7c21-9b6e-2f1d7a4c8e05'];
+    const record = { time: '2026-01-30T10:00:00.000Z', command: 'feedback replace', status: 200, exit_code: 0, ms: 12 };
+    mkdirSync(join(cwd, 'data'));
+    writeFileSync(
+      join(cwd, 'data/requests.jsonl'),
+      `${JSON.stringify({ ...record, ids: { id: ids[0], response: ids[1] } })}\n`,
+    );
+    const { stdout } = await svc(['log'], { cwd, terminal: true, columns: 80 });
+    expect(stdout).toBe(
+      `N  TIME                  COMMAND      EXIT  IDS
+1  2026-01-30T10:00:00Z  feedback     0     ${ids[0]}
+                         replace            ${ids[1]}
+`,
+    );
   });
 
   it('keeps bodies on request, which --continue continues', async () => {

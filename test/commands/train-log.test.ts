@@ -39,6 +39,19 @@ describe('svc train log', () => {
     ]);
   });
 
+  it.each([80, 100, 115])(
+    'keeps an id in one piece on a terminal of %i columns, and leaves out others',
+    async (columns) => {
+      const { stdout } = await svc(['train', 'log'], { cwd: home(text), terminal: true, columns });
+      const lines = stdout.trimEnd().split('\n');
+      expect(lines.filter((line) => line.length > columns)).toEqual([]);
+      expect(lines[0]?.split(/ +/)).toEqual([
+        ...['WHEN', 'ID', ...(columns > 110 ? ['DIGEST'] : []), ...(columns > 95 ? ['SIZE'] : []), 'OUTCOME', 'FILES'],
+      ]);
+      expect(stdout).toContain('2026-01-30T10:00:00Z  0199aaaa-5f3a-7c21-9b6e-2f1d7a4c8e05  ');
+    },
+  );
+
   it.each<[string, readonly string[], boolean]>([
     ['where it is piped', [], false],
     ['on a terminal that is asked for it', ['--json', '--color', 'never'], true],

@@ -31,7 +31,7 @@ export const runTrainLog: RunCommand = async ({ flags }, context) => {
   const jobs = records.slice(-limit).map((record) => ({ record, status: jobStatus(record, runtime) }));
   const table = (): string[][] => [tableHeadings, ...jobs.map(jobToRow)];
   const emptyNote = 'no training job was sent from this machine';
-  await printResult({ ...resultOf(jobs.map(jobToJson)), table, emptyNote }, output);
+  await printResult({ ...resultOf(jobs.map(jobToJson)), table, tableFit, emptyNote }, output);
   await context.stdout.end();
 };
 
@@ -52,6 +52,7 @@ function jobToJson({ record: { start, end }, status }: ListedJob): JsonValue {
 }
 
 const tableHeadings = ['WHEN', 'ID', 'DIGEST', 'SIZE', 'OUTCOME', 'FILES'];
+const tableFit = { unbroken: ['WHEN', 'ID', 'OUTCOME'], optional: ['DIGEST', 'SIZE'] };
 
 function jobToRow({ record: { start, end }, status }: ListedJob): string[] {
   const files = Array.from(itemsOf(getMember(start, 'files') ?? start), stringOf);
