@@ -31,8 +31,8 @@ export const specCommand: CommandDefinition = {
   ],
   examples: [
     { why: 'The schema of a chat body', args: 'spec chat' },
-    { why: 'A body to fill in', args: 'spec feedback replace --skeleton --project-id acme/support-bot' },
     { why: 'Every field, with comments', args: 'spec chat --skeleton=all' },
+    { why: 'A body to fill in', args: 'spec feedback replace --skeleton --project-id acme/support-bot' },
     { why: 'An OpenAPI document for other tools', args: 'spec --openapi' },
   ],
   load: async () => (await import('../commands/spec/spec.ts')).runSpec,

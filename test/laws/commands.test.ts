@@ -178,6 +178,16 @@ describe('help', () => {
     expect(lines.join('\n')).toMatch(/Usage:\n {2}svc/);
   });
 
+  it.each(named)('svc $name: -h lists every flag that its examples use', ({ name, command }) => {
+    const text = helpText({ words: wordsOf(name), isFull: false }, 80);
+    const [, examples = ''] = /Examples:\n(.*?)\n\n/s.exec(text) ?? [];
+    const words = examples.replace(/^ *#.*$/gm, '').split(/[\s=]+/);
+    for (const flag of command.flags.filter(({ name: long, short }) =>
+      words.some((word) => word === `--${long}` || word === `--no-${long}` || word === `-${short}`),
+    ))
+      expect(text).toContain(`  ${flagTerm(flag)}`);
+  });
+
   it.each(pages.flatMap(({ name }) => [40, 57, 80, 100].map((columns) => ({ name, columns }))))(
     'svc $name: -h and --help fit into $columns columns, and no word is cut',
     ({ name, columns }) => {

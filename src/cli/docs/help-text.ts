@@ -1,6 +1,6 @@
 import type { Command } from '../../command.ts';
 import { flagName } from '../../fields/field.ts';
-import type { Flag } from '../../flag.ts';
+import { type Flag, flagForms } from '../../flag.ts';
 import { type Example, flagTarget } from '../../operations/operation.ts';
 import { commandsIn } from '../all-commands.ts';
 import { usageTerm } from '../parse-command-line.ts';
@@ -36,36 +36,38 @@ export function commandSections(command: Command): HelpSection[] {
   ];
 }
 
-/** The help of a command in at most 24 lines of at most 80 characters: usage, two examples, the most useful flags. */
+/**
+ * The help of a command in at most 24 lines of at most 80 characters: usage, up to two examples with every flag that they
+ * use, and the most useful other flags.
+ */
 export function shortHelp(command: Command, columns: number): string {
-  const width = Math.min(columns, MAX_SHORT_HELP_COLUMNS);
-  const footer = `svc ${command.name} --help shows everything.`;
-  const page = (flags: readonly Flag[], examples: HelpSection): string =>
-    renderHelp(
-      [
-        { paragraphs: [`${command.summary}.`] },
-        usageSection(command),
-        examples,
-        { heading: 'Flags', entries: flags.map(shortEntry) },
-        { paragraphs: [footer] },
-      ],
-      width,
-    );
-  const lineCount = (text: string): number => text.split('\n').length - 1;
-  const candidates = flagsByUse(command);
-  const essential = candidates.filter(({ group }) => group === 'Required');
+  const flags = flagsByUse(command);
+  const page = (examples: readonly Example[], hasReasons: boolean, more: readonly Flag[]): string => {
+    const isNeeded = (flag: Flag): boolean => flag.group === 'Required' || examples.some((one) => isUsedIn(one, flag));
+    const shown = flags.filter((flag) => isNeeded(flag) || more.includes(flag));
+    const sections: readonly HelpSection[] = [
+      { paragraphs: [`${command.summary}.`] },
+      usageSection(command),
+      examplesSection(examples, hasReasons),
+      { heading: 'Flags', entries: shown.map(shortEntry) },
+      { paragraphs: [`svc ${command.name} --help shows everything.`] },
+    ];
+    return renderHelp(sections, Math.min(columns, MAX_SHORT_HELP_COLUMNS));
+  };
+  const hasRoom = (text: string, lines = 0): boolean => text.split('\n').length - 1 + lines <= MAX_SHORT_HELP_LINES;
+  const two = command.examples.slice(0, 2);
   // At widths below 80 the page may be longer: nothing is truncated.
-  const withReasons = examplesSection(command.examples.slice(0, 2), true);
-  const examples =
-    lineCount(page(essential, withReasons)) <= MAX_SHORT_HELP_LINES - 3
-      ? withReasons
-      : examplesSection(command.examples.slice(0, 2), false);
-  let shown = essential;
-  for (const flag of candidates.filter((one) => !essential.includes(one))) {
-    if (lineCount(page([...shown, flag], examples)) > MAX_SHORT_HELP_LINES) continue;
-    shown = [...shown, flag];
-  }
-  return page(shown, examples);
+  const [examples, hasReasons] = hasRoom(page(two, true, []), 3)
+    ? [two, true]
+    : [hasRoom(page(two, false, [])) ? two : two.slice(0, 1), false];
+  let more: readonly Flag[] = [];
+  for (const flag of flags) if (hasRoom(page(examples, hasReasons, [...more, flag]))) more = [...more, flag];
+  return page(examples, hasReasons, more);
+}
+
+function isUsedIn({ args }: Example, flag: Flag): boolean {
+  const forms = [...flagForms(flag), `-${flag.short}`];
+  return args.split(/[\s=]+/).some((word) => forms.includes(word));
 }
 
 function flagsByUse({ listedFlags: listed }: Command): readonly Flag[] {
