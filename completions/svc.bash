@@ -249,8 +249,8 @@ _svc_command() {
       arguments="bash zsh fish powershell"
       ;;
     "help")
-      flags="--json --skill --error-format --color --help -h"
-      valued="--error-format --color"
+      flags="--json --jq --skill --error-format --color --help -h"
+      valued="--jq --error-format --color"
       arguments="feedback chat train call auth profile log serve batch spec doctor completion help mcp bodies exit-codes environment formatting profiles retries training tracing local-service"
       ;;
     "mcp")

@@ -149,6 +149,7 @@ export const toolCommands: readonly CommandDefinition[] = [
           summary: 'Print the whole command tree as JSON: flags, types, defaults, examples, exit codes',
           conflicts: ['skill'],
         },
+        '--jq <filter>': { summary: 'Filter the JSON with jq; strings print raw', conflicts: ['skill'] },
         '--skill': 'Print a skill file for agents',
       }),
       ...reportFlagsExcept('verbose', 'quiet'),

@@ -18,6 +18,13 @@ describe('--jq', () => {
     expect({ code, stdout }).toEqual({ code: 0, stdout: '9007199254740993\n1.0\ni\n' });
   });
 
+  it('filters the help as JSON, also without --json', async () => {
+    const first = await run(['help', '--jq', '.commands[0].command']);
+    expect(first).toMatchObject({ code: 0, stdout: 'svc feedback replace\n' });
+    expect(await run(['help', '--json', '--jq', '.name'])).toMatchObject({ code: 0, stdout: 'svc\n' });
+    expect(await run(['help', '--jq', '.['])).toMatchObject({ code: 2, stdout: '' });
+  });
+
   it('is compiled before anything is sent, and its error at run time says that the request was applied', async () => {
     let requests = 0;
     const server = await rawServer((socket) => {

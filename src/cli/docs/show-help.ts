@@ -1,7 +1,8 @@
 import type { RunCommand } from '../../command.ts';
+import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
 import { closestMatch } from '../../fields/closest-match.ts';
-import { getBooleanFlag } from '../../flag.ts';
+import { type FlagValues, getBooleanFlag } from '../../flag.ts';
 import { pageText } from '../../output/pager.ts';
 import type { Writer } from '../../output/writer.ts';
 import type { Runtime } from '../../runtime.ts';
@@ -20,7 +21,7 @@ const MAX_COLUMNS = 100;
 export const runHelp: RunCommand = async ({ args, flags }, context) => {
   const { runtime, stdout } = context;
   if (getBooleanFlag(flags, 'skill')) return printWhole(helpAsSkill(), stdout);
-  if (getBooleanFlag(flags, 'json')) return printWhole(`${JSON.stringify(helpAsJson(), null, 2)}\n`, stdout);
+  if (flags.has('json') || flags.has('jq')) return printJson(flags, context);
   const [name = ''] = args;
   const topic = args.length === 1 ? helpTopicNames.find((one) => one === name) : undefined;
   if (topic) return showPage(renderHelp(helpTopics[topic](), helpColumns(runtime, stdout)), runtime, stdout);
@@ -33,6 +34,16 @@ export async function showHelp(request: HelpRequest, runtime: Runtime, stdout: W
   const text = helpText(request, helpColumns(runtime, stdout));
   if (request.isFull) return showPage(text, runtime, stdout);
   await writeStyled(text, stdout);
+}
+
+async function printJson(flags: FlagValues, context: Context): Promise<void> {
+  const { stdout } = context;
+  const json = `${JSON.stringify(helpAsJson(), null, 2)}\n`;
+  if (!flags.has('jq')) return printWhole(json, stdout);
+  const { openResultFilter, printFiltered } = await import('../../results/print-result.ts');
+  const filter = await openResultFilter(flags, context);
+  if (filter) await printFiltered(json, filter, stdout.write);
+  await stdout.end();
 }
 
 async function printWhole(text: string, stdout: Writer): Promise<void> {
