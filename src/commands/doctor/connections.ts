@@ -1,23 +1,48 @@
+import { missingBaseUrl } from '../../client/destination.ts';
 import { exchangeErrorReason } from '../../client/failure.ts';
 import { routeTo } from '../../config/route.ts';
-import type { SelectedProfile } from '../../config/select-profile.ts';
+import { resolveBaseUrl, type ServiceHost } from '../../config/select-profile.ts';
 import type { Context } from '../../context.ts';
 import { openSocket, type Route } from '../../http/open-socket.ts';
 import { TimeLimitError, timeLimits } from '../../http/time-limits.ts';
 import { readTlsInfo } from '../../http/tls.ts';
-import type { HostBaseUrl } from './base-urls.ts';
-import { type ConnectionResult, captureFinding, type DoctorFinding, type DoctorOptions } from './doctor-report.ts';
+import { type ConnectionResult, captureFinding, type DoctorFinding, type Examination } from './doctor-report.ts';
 
 const DAY_MS = 86_400_000;
 const EXPIRY_WARNING_DAYS = 14;
 
+/** The base URL of a kind of operations. */
+export interface HostBaseUrl {
+  readonly host: ServiceHost;
+  readonly url: URL;
+}
+
+/** The base URLs that are set; an invalid one is a finding, and so is having none. */
+export async function resolveBaseUrls({
+  connectionFlagsFor,
+  selected: { isLocal, profile },
+  context: { runtime },
+  findings,
+}: Examination): Promise<HostBaseUrl[]> {
+  if (isLocal) return [];
+  const findingsBefore = findings.length;
+  const baseUrls: HostBaseUrl[] = [];
+  for (const host of ['trace', 'chat', 'train'] as const) {
+    const findUrl = (): URL | undefined => resolveBaseUrl(host, connectionFlagsFor(host), runtime.env, profile);
+    const url = await captureFinding(findUrl, findings);
+    if (url) baseUrls.push({ host, url });
+  }
+  if (baseUrls.length === 0 && findings.length === findingsBefore) {
+    const { message, code, facts } = missingBaseUrl();
+    findings.push({ message, code, hint: facts.hint });
+  }
+  return baseUrls;
+}
+
 /** Connects to every origin at once, as far as TLS, and sends nothing. What fails, and certificates that end soon, become findings. */
 export async function testConnections(
+  { certificateFiles, selected: { profile }, context, findings }: Examination,
   baseUrls: readonly HostBaseUrl[],
-  { certificateFiles }: DoctorOptions,
-  { profile }: SelectedProfile,
-  context: Context,
-  findings: DoctorFinding[],
 ): Promise<ConnectionResult[]> {
   const origins = [...new Set(baseUrls.map(({ url }) => url.origin))];
   const results = await Promise.all(

@@ -1,20 +1,17 @@
 import { type AuthScheme, basicAuthorization, bearerAuthorization } from '../../config/credentials/credential.ts';
 import { type CredentialSource, findCredentialSource } from '../../config/credentials/credential-source.ts';
-import type { SelectedProfile } from '../../config/select-profile.ts';
 import { isLoopbackUrl } from '../../http/proxy.ts';
 import type { Runtime } from '../../runtime.ts';
-import type { HostBaseUrl } from './base-urls.ts';
-import { captureFinding, type DoctorFinding, type DoctorSetting } from './doctor-report.ts';
+import type { HostBaseUrl } from './connections.ts';
+import { captureFinding, type DoctorFinding, type DoctorSetting, type Examination } from './doctor-report.ts';
 
 /** Where a credential comes from and where it would go, without it being read, so no command is run for it. */
 export async function credentialRow(
   scheme: AuthScheme,
-  selectedProfile: SelectedProfile,
+  { selected, sources: { env }, findings }: Examination,
   baseUrls: readonly HostBaseUrl[],
-  env: Runtime['env'],
-  findings: DoctorFinding[],
 ): Promise<DoctorSetting> {
-  const source = await captureFinding(() => findCredentialSource(scheme, selectedProfile, env), findings);
+  const source = await captureFinding(() => findCredentialSource(scheme, selected, env), findings);
   if (!source) return { name: scheme, value: null, source: 'not set' };
   await captureFinding(() => requireSendable(source, env), findings);
   const origins = originsForScheme(scheme, baseUrls);
@@ -40,14 +37,13 @@ export async function credentialRow(
 
 /** The finding of credentials none of which may go to any of the origins. */
 export async function findMissingCredentials(
-  selectedProfile: SelectedProfile,
+  { selected, sources: { env } }: Examination,
   baseUrls: readonly HostBaseUrl[],
-  env: Runtime['env'],
 ): Promise<DoctorFinding[]> {
   const schemes: readonly AuthScheme[] = ['basic', 'bearer'];
   const isUsable = await Promise.all(
     schemes.map(async (scheme) => {
-      const source = await captureFinding(() => findCredentialSource(scheme, selectedProfile, env), []);
+      const source = await captureFinding(() => findCredentialSource(scheme, selected, env), []);
       return source !== undefined && originsForScheme(scheme, baseUrls).some((origin) => canSendTo(source, origin));
     }),
   );

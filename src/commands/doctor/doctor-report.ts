@@ -1,44 +1,59 @@
+import type { SettingSources } from '../../config/resolve-setting.ts';
 import type { CertificateFiles } from '../../config/route.ts';
-import type { ConnectionFlags, ServiceHost } from '../../config/select-profile.ts';
+import type { ConnectionFlags, SelectedProfile, ServiceHost } from '../../config/select-profile.ts';
+import type { Context } from '../../context.ts';
 import { Failure, type FailureCode } from '../../errors.ts';
 
+/** What is examined, and what was found so far. */
+export interface Examination {
+  readonly context: Context;
+  /** The base URL of one host in the form of the operations that go to it. */
+  readonly connectionFlagsFor: (host: ServiceHost) => ConnectionFlags;
+  readonly certificateFiles: CertificateFiles;
+  readonly selected: SelectedProfile;
+  readonly sources: SettingSources;
+  readonly findings: DoctorFinding[];
+}
+
+// Types, not interfaces: they are printed as JSON.
+
 /** A setting as it counts, and what gives it. */
-export interface DoctorSetting {
+export type DoctorSetting = {
   readonly name: string;
   readonly value: string | null;
   readonly source: string;
-}
+};
 
 /** A file or directory svc uses. */
-export interface FileState {
+export type FileState = {
   readonly what: string;
   readonly path: string;
   readonly exists: boolean;
   /** As in `chmod`: 0600. */
   readonly mode: string | null;
-}
+};
 
 /** An attempt to connect to the origin of base URLs. */
-export interface ConnectionResult {
+export type ConnectionResult = {
   readonly address: string;
   readonly hosts: readonly ServiceHost[];
   readonly proxy: string | null;
   readonly reached: boolean;
   readonly milliseconds: number;
-  /** The version of TLS, and when the certificate ends. */
+  /** The version of TLS, and when the certificate expires. */
   readonly tls: string | null;
   readonly certificate_expires: string | null;
   readonly error: string | null;
-}
+};
 
 /** What the service answered when it was asked for the schema of feedback. */
-export interface ProbeResult {
+export type ProbeResult = {
   readonly project_id: string;
   readonly status: number | null;
   readonly milliseconds: number;
-}
+};
 
-/** All there is to tell. */
+/** Everything that is reported. */
 export interface DoctorReport {
   readonly settings: readonly DoctorSetting[];
   readonly files: readonly FileState[];
@@ -47,14 +62,7 @@ export interface DoctorReport {
   readonly findings: readonly DoctorFinding[];
 }
 
-/** What the command line asks about. */
-export interface DoctorOptions {
-  /** The base URL of one host in the form of the operations that go to it. */
-  readonly connectionFlagsFor: (host: ServiceHost) => ConnectionFlags;
-  readonly certificateFiles: CertificateFiles;
-}
-
-/** Something that is not as it should be. With a code it fails the examination, without one it is a warning. */
+/** A problem. With a code it fails the examination, without one it is a warning. */
 export interface DoctorFinding {
   readonly message: string;
   readonly hint?: string | undefined;
@@ -80,7 +88,7 @@ export function worstFinding(findings: readonly DoctorFinding[]): DoctorFinding 
   return codePriority.flatMap((code) => findings.filter((finding) => finding.code === code))[0];
 }
 
-/** The result of an action, or the finding its Failure is; whatever else is thrown passes on. */
+/** The result of an action; its Failure becomes a finding. Throws any other error. */
 export async function captureFinding<T>(
   action: () => T | Promise<T>,
   findings: DoctorFinding[],

@@ -4,19 +4,17 @@ import { dirname, join, resolve } from 'node:path';
 import { configDirectory, dataDirectory } from '../../config/directories.ts';
 import { profileStorePath } from '../../config/read-profiles.ts';
 import { caCertificateFiles } from '../../config/route.ts';
-import type { SelectedProfile } from '../../config/select-profile.ts';
 import { describeFileError, isNotFoundError } from '../../files/file-errors.ts';
 import { databaseFileIn } from '../../local-service/open-local-service.ts';
-import type { Runtime } from '../../runtime.ts';
-import type { DoctorFinding, DoctorOptions, FileState } from './doctor-report.ts';
+import type { DoctorFinding, Examination, FileState } from './doctor-report.ts';
 
 /** The files and directories svc uses. What others may read, what is left over and what cannot be used become findings. */
-export async function inspectFiles(
-  { certificateFiles }: DoctorOptions,
-  { isLocal, profile }: SelectedProfile,
-  runtime: Runtime,
-  findings: DoctorFinding[],
-): Promise<FileState[]> {
+export async function inspectFiles({
+  certificateFiles,
+  selected: { isLocal, profile },
+  context: { runtime },
+  findings,
+}: Examination): Promise<FileState[]> {
   const [config, data] = [configDirectory(runtime), dataDirectory(runtime)];
   const profilesFile = profileStorePath(config);
   const certificatePaths = [
@@ -35,7 +33,7 @@ export async function inspectFiles(
     paths.map(async ([what, path]) => ({ what, path, stats: await statOrUndefined(path) })),
   );
   if (runtime.platform !== 'win32')
-    findings.push(...permissionFindings(states[0]?.stats, profilesFile, states[1]?.stats, config));
+    findings.push(...permissionFindings(profilesFile, states[0]?.stats, config, states[1]?.stats));
   findings.push(...(await staleFileFindings(config)));
   if (isLocal) findings.push(...(await dataDirectoryFindings(data)));
   return states.map(({ what, path, stats }) => ({
@@ -56,33 +54,23 @@ function formatMode({ mode }: Stats): string {
 }
 
 function permissionFindings(
-  stats: Stats | undefined,
   path: string,
-  directory: Stats | undefined,
-  directoryPath: string,
+  file: Stats | undefined,
+  directory: string,
+  parent: Stats | undefined,
 ): DoctorFinding[] {
-  if (!stats) return [];
-  const isOpenToOthers = (stats.mode & 0o077) !== 0;
-  const isDirectoryOpen = directory !== undefined && (directory.mode & 0o077) !== 0;
-  return [
-    ...(isOpenToOthers
-      ? [
-          {
-            message: `other users can read the profiles in ${path} (${formatMode(stats)})`,
-            hint: `chmod 600 ${path}`,
-            code: 'guard' as const,
-          },
-        ]
-      : []),
-    ...(isDirectoryOpen
-      ? [
-          {
-            message: `other users can list ${directoryPath} (${formatMode(directory)})`,
-            hint: `chmod 700 ${directoryPath}`,
-          },
-        ]
-      : []),
-  ];
+  const findings: DoctorFinding[] = [];
+  const isOpenToOthers = ({ mode }: Stats): boolean => (mode & 0o077) !== 0;
+  if (file && isOpenToOthers(file)) {
+    const message = `other users can read the profiles in ${path} (${formatMode(file)})`;
+    findings.push({ message, hint: `chmod 600 ${path}`, code: 'guard' });
+  }
+  if (file && parent && isOpenToOthers(parent))
+    findings.push({
+      message: `other users can list ${directory} (${formatMode(parent)})`,
+      hint: `chmod 700 ${directory}`,
+    });
+  return findings;
 }
 
 // Locks, and what saves that were killed leave beside the store.

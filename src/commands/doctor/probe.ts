@@ -1,13 +1,11 @@
 import { authorizeRequest, resolveDestination } from '../../client/destination.ts';
 import { probeFeedbackSchema } from '../../client/probe-feedback-schema.ts';
 import { createRequestTarget } from '../../client/request-context.ts';
-import { resolveSetting, type SettingSources } from '../../config/resolve-setting.ts';
+import { resolveSetting } from '../../config/resolve-setting.ts';
 import { routeTo } from '../../config/route.ts';
-import type { SelectedProfile } from '../../config/select-profile.ts';
-import type { Context } from '../../context.ts';
 import { type Failure, toFailure } from '../../errors.ts';
 import { feedbackSchemaOperation } from '../../operations/feedback-schema.ts';
-import type { DoctorFinding, DoctorOptions, ProbeResult } from './doctor-report.ts';
+import type { Examination, ProbeResult } from './doctor-report.ts';
 
 // Used if no project is set: a response that it does not exist comes from the service as well.
 const PLACEHOLDER_PROJECT_ID = 'svc/doctor';
@@ -17,31 +15,21 @@ const PLACEHOLDER_PROJECT_ID = 'svc/doctor';
  * request; a failed request is a finding.
  */
 export async function probeService(
-  { connectionFlagsFor, certificateFiles }: DoctorOptions,
-  selectedProfile: SelectedProfile,
-  project: SettingSources['project'],
-  context: Context,
-  findings: DoctorFinding[],
+  { connectionFlagsFor, certificateFiles, selected, sources, context, findings }: Examination,
   timeoutMs: number | undefined,
 ): Promise<ProbeResult | undefined> {
   const { runtime, signal } = context;
-  const destination = resolveDestination(
-    feedbackSchemaOperation,
-    connectionFlagsFor('trace'),
-    selectedProfile,
-    runtime.env,
-  );
+  const destination = resolveDestination(feedbackSchemaOperation, connectionFlagsFor('trace'), selected, sources.env);
   const { url, isLocal } = destination;
   if (!url) return undefined;
-  const route = isLocal ? undefined : await routeTo(url, certificateFiles, selectedProfile.profile, context);
+  const route = isLocal ? undefined : await routeTo(url, certificateFiles, selected.profile, context);
   const authorization = await authorizeRequest(
     feedbackSchemaOperation,
     url,
-    { options: { allowHttp: false }, chosen: selectedProfile, route, timeoutMs: undefined },
+    { options: { allowHttp: false }, chosen: selected, route, timeoutMs: undefined },
     context,
   );
-  const target = createRequestTarget(url, selectedProfile, authorization);
-  const sources = { env: runtime.env, project, selected: selectedProfile };
+  const target = createRequestTarget(url, selected, authorization);
   const configuredProject = resolveSetting('project_id', sources)?.text;
   const projectId = configuredProject || PLACEHOLDER_PROJECT_ID;
   const startedAt = runtime.elapsed();

@@ -1,37 +1,33 @@
 import type { AuthScheme } from '../../config/credentials/credential.ts';
 import { configDirectory, dataDirectory } from '../../config/directories.ts';
-import { resolveSetting, type SettingSources } from '../../config/resolve-setting.ts';
+import { resolveSetting } from '../../config/resolve-setting.ts';
 import { findBaseUrl, type SelectedProfile, type ServiceHost } from '../../config/select-profile.ts';
 import { type Setting, type SettingName, settings } from '../../config/settings.ts';
 import { parseProxyUrl, readProxyVariable } from '../../http/proxy.ts';
 import type { Runtime } from '../../runtime.ts';
 import { version } from '../../version.ts';
-import type { HostBaseUrl } from './base-urls.ts';
+import type { HostBaseUrl } from './connections.ts';
 import { credentialRow } from './credentials.ts';
-import type { DoctorFinding, DoctorOptions, DoctorSetting } from './doctor-report.ts';
+import type { DoctorSetting, Examination } from './doctor-report.ts';
 
 /** Every setting that is in effect, with its source and without its secrets. Invalid settings become findings. */
 export async function listSettings(
-  options: DoctorOptions,
-  sources: SettingSources,
-  selectedProfile: SelectedProfile,
+  examination: Examination,
   baseUrls: readonly HostBaseUrl[],
-  runtime: Runtime,
-  findings: DoctorFinding[],
 ): Promise<DoctorSetting[]> {
+  const { selected, context } = examination;
+  const { runtime } = context;
   const { env } = runtime;
-  const schemes: readonly AuthScheme[] = selectedProfile.isLocal ? [] : ['basic', 'bearer'];
-  const credentials = await Promise.all(
-    schemes.map((scheme) => credentialRow(scheme, selectedProfile, baseUrls, env, findings)),
-  );
+  const schemes: readonly AuthScheme[] = selected.isLocal ? [] : ['basic', 'bearer'];
+  const credentials = await Promise.all(schemes.map((scheme) => credentialRow(scheme, examination, baseUrls)));
   const rowsOf = (name: SettingName, setting: Setting): readonly DoctorSetting[] => {
     switch (name) {
       case 'profile':
-        return [{ name, value: selectedProfile.name, source: selectedProfile.source }];
+        return [{ name, value: selected.name, source: selected.source }];
       case 'trace_base_url':
       case 'chat_base_url':
       case 'train_base_url':
-        return [baseUrlRow(name, options, selectedProfile, baseUrls, env)];
+        return [baseUrlRow(name, examination, baseUrls)];
       case 'username':
         return credentials;
       // The rows of the three hosts and of the credentials show these.
@@ -40,10 +36,10 @@ export async function listSettings(
       case 'token':
         return [];
       case 'headers':
-        return [storedRow(name, Object.keys(selectedProfile.profile.headers ?? {}).join(', '), selectedProfile)];
+        return [storedRow(name, Object.keys(selected.profile.headers ?? {}).join(', '), selected)];
       case 'credential_command':
         // Only the program: an argument could be a secret.
-        return [storedRow(name, selectedProfile.profile.credential_command?.[0] ?? '', selectedProfile)];
+        return [storedRow(name, selected.profile.credential_command?.[0] ?? '', selected)];
       case 'config_dir':
         return [{ name, value: configDirectory(runtime), source: env.SVC_CONFIG_DIR ? 'SVC_CONFIG_DIR' : 'default' }];
       case 'data_dir':
@@ -53,7 +49,7 @@ export async function listSettings(
       case 'no_proxy':
         return [proxyRow(name, env)];
       default:
-        return plainRows(name, setting, sources);
+        return plainRows(name, setting, examination);
     }
   };
   return [
@@ -65,11 +61,10 @@ export async function listSettings(
 
 function baseUrlRow(
   name: `${ServiceHost}_base_url`,
-  { connectionFlagsFor }: DoctorOptions,
-  { profile, isLocal, source: chooser, name: profileName }: SelectedProfile,
+  { connectionFlagsFor, selected, sources: { env } }: Examination,
   baseUrls: readonly HostBaseUrl[],
-  env: Runtime['env'],
 ): DoctorSetting {
+  const { profile, isLocal, source: chooser, name: profileName } = selected;
   if (isLocal) return { name, value: 'the embedded service', source: chooser };
   const host = (['trace', 'chat', 'train'] as const).find((one) => name.startsWith(one)) ?? 'trace';
   const { source = 'not set' } = findBaseUrl(host, connectionFlagsFor(host), env, profile) ?? {};
@@ -86,17 +81,14 @@ function proxyRow(name: string, env: Runtime['env']): DoctorSetting {
   const proxyVariable = readProxyVariable(env, name.toUpperCase());
   if (!proxyVariable) return { name, value: null, source: 'not set' };
   const { text, source } = proxyVariable;
-  return { name, value: name === 'no_proxy' ? text : redactProxy(text), source };
-}
-
-function redactProxy(text: string): string | null {
+  if (name === 'no_proxy') return { name, value: text, source };
   const proxy = parseProxyUrl(text);
-  if (!proxy) return null;
-  return `${proxy.protocol}//${proxy.username || proxy.password ? '[hidden]@' : ''}${proxy.host}`;
+  const user = proxy?.username || proxy?.password ? '[hidden]@' : '';
+  return { name, value: proxy ? `${proxy.protocol}//${user}${proxy.host}` : null, source };
 }
 
 // A variable that other programs read too has a row only while it is set.
-function plainRows(name: SettingName, setting: Setting, sources: SettingSources): DoctorSetting[] {
+function plainRows(name: SettingName, setting: Setting, { sources }: Examination): DoctorSetting[] {
   const found = resolveSetting(name, sources);
   if (found) return [{ name, value: setting.kind === 'secret' ? '[hidden]' : found.text, source: found.source }];
   const isOwn = setting.flag !== undefined || setting.variable?.startsWith('SVC_') || setting.kind === 'file';
