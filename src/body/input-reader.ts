@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import type { Context } from '../context.ts';
 import { Failure } from '../errors.ts';
 import { collectInput, MAX_INPUT_BYTES, readInputFile, unreadableInputFailure } from '../files/read-input.ts';
 import type { Runtime } from '../runtime.ts';
@@ -19,14 +20,9 @@ export interface InputReader {
 // Long enough that a program which is still starting causes no notice.
 const STDIN_NOTICE_DELAY_MS = 2000;
 
-/**
- * The inputs of a run, each at most MAX_INPUT_BYTES. `onNotice` reports that svc waits for stdin; `signal` and the time
- * limit end the waiting.
- */
+/** The inputs of a run, each at most MAX_INPUT_BYTES; its signal and the time limit end the waiting for them. */
 export function createInputReader(
-  runtime: Runtime,
-  signal: AbortSignal,
-  onNotice: (message: string) => Promise<void>,
+  { runtime, signal, report }: Pick<Context, 'runtime' | 'signal' | 'report'>,
   timeoutMs?: number,
 ): InputReader {
   const collectStdin = (chunksUntil: (limit: AbortSignal) => AsyncIterable<Uint8Array>): Promise<Uint8Array> => {
@@ -34,7 +30,7 @@ export function createInputReader(
     return collectInput(chunksUntil(limit.signal), 'stdin', MAX_INPUT_BYTES).finally(limit.cancel);
   };
   const readStdin: InputReader['readStdin'] = () =>
-    collectStdin((limit) => readStdinChunksWithNotice(runtime, limit, onNotice));
+    collectStdin((limit) => readStdinChunksWithNotice(runtime, limit, report.note));
   const read: InputReader['read'] = async (path) => {
     if (path === '-') return collectStdin((limit) => readStdinChunks(runtime, limit));
     const limit = limitInputTime(path, signal, runtime, timeoutMs);
@@ -117,4 +113,10 @@ export interface BodyDependencies {
   readonly inputs: InputReader;
   readonly now: () => number;
   readonly randomBytes: (count: number) => Uint8Array;
+}
+
+/** What a command makes a body with; its inputs are those of createInputReader. */
+export function createBodyDependencies(context: Context, timeoutMs?: number): BodyDependencies {
+  const { now, randomBytes } = context.runtime;
+  return { inputs: createInputReader(context, timeoutMs), now, randomBytes };
 }

@@ -81,15 +81,16 @@ function rejectSecondSource(flags: FlagValues): void {
 async function readSecret(
   kind: 'password' | 'token',
   flags: FlagValues,
-  { runtime, signal, report }: Context,
+  context: Context,
 ): Promise<string | undefined> {
+  const { runtime, signal } = context;
   const file = getStringFlag(flags, `${kind}-file`);
   if (file === undefined && getBooleanFlag(flags, `${kind}-stdin`) !== true) return undefined;
   const path = file ?? '-';
   const label = path === '-' ? 'stdin' : path;
   const bytes =
     path === '-'
-      ? await createInputReader(runtime, signal, report.note).read(path)
+      ? await createInputReader(context).read(path)
       : await readInputFile(resolve(runtime.cwd, path), path, { signal, maxBytes: MAX_SECRET_BYTES });
   return stripFinalNewline(decodeUtf8Text(label, bytes));
 }

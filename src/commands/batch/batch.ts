@@ -17,7 +17,7 @@ import { runLines } from '../../batch/run-lines.ts';
 import { fillShard, type Shard } from '../../batch/shard.ts';
 import { createAutofill } from '../../body/autofill.ts';
 import { createBodyCheck } from '../../body/body-check.ts';
-import { createInputReader } from '../../body/input-reader.ts';
+import { createBodyDependencies } from '../../body/input-reader.ts';
 import { stdinClaim } from '../../body/stdin-claim.ts';
 import { resolveAutofill, resolveCallSettings } from '../../client/call-settings.ts';
 import { authorizeRequest, missingBaseUrl } from '../../client/destination.ts';
@@ -53,11 +53,7 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
   const filter = await openResultFilter(flags, context);
   const output = options.output && fillShard(options.output, batchOptions.shard);
   stdinClaim(operation, args, flags);
-  const tools = {
-    inputs: createInputReader(runtime, signal, report.note, callSettings.timeoutMs),
-    now: runtime.now,
-    randomBytes: runtime.randomBytes,
-  };
+  const tools = createBodyDependencies(context, callSettings.timeoutMs);
   const defaults = await readLineDefaults(operation, flags, tools);
   const fileInput = await openBatchInput(batchOptions.input, runtime, operation.largestBody, callSettings.timeoutMs);
   const expectations = await readChatExpectations(flags, tools.inputs.read);

@@ -16,8 +16,7 @@ import { tryParseJson } from '../../json/parse-json.ts';
 import type { Operation } from '../../operations/operation.ts';
 import { ClosedPipeError } from '../../output/writer.ts';
 import { chatStats, formatChatStats } from '../../results/chat-stats.ts';
-import { buildCheckedBody, openHooks } from '../operation/operation.ts';
-import { sendAndShow } from '../operation/send-and-show.ts';
+import { buildCheckedBody, sendWithHooks } from '../operation/operation.ts';
 import { openLineEditor } from './line-editor.ts';
 
 const commandHelp =
@@ -40,7 +39,7 @@ export async function runChatSession(
   context: Context,
 ): Promise<void> {
   const { runtime, report } = context;
-  const { destination, options, maxRetries } = callSettings;
+  const { destination, options } = callSettings;
   const { url } = destination;
   if (!url) throw missingBaseUrl();
   const flags = new Map(invocation.flags);
@@ -62,31 +61,13 @@ export async function runChatSession(
       },
       close: async () => {},
     };
-    const draft = await buildCheckedBody(
-      operation,
-      { ...invocation, flags: turnFlags },
-      callSettings,
-      turn,
-      turnContext,
-    );
+    const turnInvocation = { ...invocation, flags: turnFlags };
+    const draft = await buildCheckedBody(operation, turnInvocation, callSettings, turn, turnContext);
     const prepared = prepareRequest(operation, draft, destination, options.headers);
-    const hooks = await openHooks(operation, flags, callSettings, draft, turnContext);
-    const request = { ...callSettings, maxRetries, prepared, url, conversation: turn, observer: undefined };
-    await sendAndShow(
-      {
-        ...request,
-        filter: undefined,
-        onResponse: async (doc, timing) => {
-          statsLine = formatChatStats(chatStats(rootOf(doc), timing));
-          await hooks?.onResponse(doc, timing);
-        },
-      },
-      turnContext,
-    ).catch(async (error: unknown) => {
-      await hooks?.onEnd(error);
-      throw error;
+    const request = { ...callSettings, prepared, url, conversation: turn, observer: undefined, filter: undefined };
+    await sendWithHooks(request, flags, turnContext, (doc, timing) => {
+      statsLine = formatChatStats(chatStats(rootOf(doc), timing));
     });
-    await hooks?.onEnd(undefined);
   };
 
   const runTurn = async (prompt: string): Promise<void> => {

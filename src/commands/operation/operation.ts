@@ -3,7 +3,7 @@ import { buildBody } from '../../body/build-body.ts';
 import { type Conversation, openConversation } from '../../body/chat/conversation.ts';
 import { requestedChoiceCount, withStreamEnabled } from '../../body/chat/streaming.ts';
 import type { Draft } from '../../body/draft.ts';
-import { createInputReader } from '../../body/input-reader.ts';
+import { createBodyDependencies, createInputReader } from '../../body/input-reader.ts';
 import { type CallSettings, resolveAutofill, resolveCallSettings } from '../../client/call-settings.ts';
 import { missingBaseUrl } from '../../client/destination.ts';
 import { enforceChecks } from '../../client/enforce-checks.ts';
@@ -16,13 +16,15 @@ import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
 import { type FlagValues, getBooleanFlag, getStringFlag } from '../../flag.ts';
 import { rootOf } from '../../json/json-node.ts';
+import type { JsonDocument } from '../../json/parse-json.ts';
 import type { Operation } from '../../operations/operation.ts';
+import type { ExchangeTiming } from '../../results/chat-stats.ts';
 import { defaultFormat } from '../../results/output-format.ts';
 import { openResultFilter } from '../../results/print-result.ts';
 import { createTraceContext, readParent, type TraceContext, traceExports } from '../../trace/trace-context.ts';
 import type { PreparedTraining } from '../train/training-request.ts';
 import type { ResponseHooks } from './response-hooks.ts';
-import { sendAndShow } from './send-and-show.ts';
+import { type SendOptions, sendAndShow } from './send-and-show.ts';
 import { showRequest } from './show-request.ts';
 
 /** Runs any of the operations: makes the body, checks it, and sends it or shows what would be sent. */
@@ -42,12 +44,7 @@ export function runOperation(operation: Operation): RunCommand {
     const file = getStringFlag(invocation.flags, 'conversation');
     const conversation =
       file !== undefined
-        ? await openConversation(
-            file,
-            options.output,
-            runtime,
-            createInputReader(runtime, context.signal, context.report.note, callSettings.timeoutMs),
-          )
+        ? await openConversation(file, options.output, runtime, createInputReader(context, callSettings.timeoutMs))
         : invocation.flags.has('continue')
           ? await openLastConversation(context)
           : undefined;
@@ -66,20 +63,12 @@ export function runOperation(operation: Operation): RunCommand {
       if (!url) throw missingBaseUrl();
       // What can be given away once only cannot be sent again.
       const maxRetries = training?.isSingleUse ? 0 : callSettings.maxRetries;
-      const hooks = await openHooks(operation, invocation.flags, callSettings, draft, context);
       const textOf = getBooleanFlag(invocation.flags, 'export')
         ? traceExports(runtime.env, recordIds(operation, rootOf(draft.doc)))
-        : hooks?.textOf;
+        : undefined;
       const { observer } = training ?? {};
-      const { onResponse } = hooks ?? {};
-      await sendAndShow(
-        { ...callSettings, maxRetries, prepared, url, conversation, observer, filter, textOf, onResponse },
-        context,
-      ).catch(async (error: unknown) => {
-        await hooks?.onEnd(error);
-        throw error;
-      });
-      await hooks?.onEnd(undefined);
+      const request = { ...callSettings, maxRetries, prepared, url, conversation, observer, filter, textOf };
+      await sendWithHooks(request, invocation.flags, context);
     } finally {
       await training?.close();
       await conversation?.close();
@@ -121,19 +110,42 @@ function isSession(
 const expectFlags = ['expect-text', 'expect-not', 'expect-schema', 'expect-finish', 'expect-max-latency', 'junit'];
 const hookFlags = [...expectFlags, 'expect', 'update', 'view', 'extract', 'stats', 'logprobs-view'];
 
-/** The hooks that flags and history need; nothing is loaded where they need none. */
-export async function openHooks(
-  operation: Operation,
+/** Sends a request and shows its response, with the hooks that flags and history need. Throws as sendAndShow does. */
+export async function sendWithHooks(
+  request: Omit<SendOptions, 'onResponse'>,
   flags: FlagValues,
-  { chosen, destination, timeoutMs }: CallSettings,
-  draft: Draft,
+  context: Context,
+  onTiming?: (doc: JsonDocument, timing: ExchangeTiming) => void,
+): Promise<void> {
+  const hooks = await openHooks(request, flags, context);
+  const { textOf = hooks?.textOf } = request;
+  const onResponse: SendOptions['onResponse'] =
+    hooks || onTiming
+      ? async (doc, timing) => {
+          onTiming?.(doc, timing);
+          await hooks?.onResponse(doc, timing);
+        }
+      : undefined;
+  try {
+    await sendAndShow({ ...request, textOf, onResponse }, context);
+  } catch (error) {
+    await hooks?.onEnd(error);
+    throw error;
+  }
+  await hooks?.onEnd(undefined);
+}
+
+// Nothing is loaded where flags and history need no hooks.
+async function openHooks(
+  { prepared: { operation, draft }, chosen, destination, timeoutMs }: Omit<SendOptions, 'onResponse'>,
+  flags: FlagValues,
   context: Context,
 ): Promise<ResponseHooks | undefined> {
-  const { runtime, signal, report } = context;
+  const { runtime } = context;
   const history = resolveHistoryMode({ flags, env: runtime.env, selected: chosen });
   if (history === 'off' && !hookFlags.some((name) => flags.has(name))) return undefined;
   const { openResponseHooks } = await import('./response-hooks.ts');
-  const { read } = createInputReader(runtime, signal, report.note, timeoutMs);
+  const { read } = createInputReader(context, timeoutMs);
   return openResponseHooks({ operation, flags, history, read, destination }, draft, context);
 }
 
@@ -177,12 +189,8 @@ export async function buildCheckedBody(
   conversation: Conversation | undefined,
   context: Context,
 ): Promise<Draft> {
-  const { runtime, report, stdout, signal } = context;
-  const dependencies = {
-    inputs: createInputReader(runtime, signal, report.note, timeoutMs),
-    now: runtime.now,
-    randomBytes: runtime.randomBytes,
-  };
+  const { runtime, report, stdout } = context;
+  const dependencies = createBodyDependencies(context, timeoutMs);
   const commandInput = { operation, args, flags, stdinIsTerminal: runtime.stdin.isTTY === true };
   const autofill = await resolveAutofill(options, chosen, runtime);
   const settings = autofill && { ...autofill, trace: await readTrace(operation, flags, context) };

@@ -1,5 +1,5 @@
 import { buildSkeleton } from '../../body/build-skeleton.ts';
-import { createInputReader } from '../../body/input-reader.ts';
+import { createBodyDependencies } from '../../body/input-reader.ts';
 import type { RunCommand } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
@@ -53,8 +53,9 @@ async function printSkeleton(
   operation: Operation,
   flags: FlagValues,
   output: ResultOutput,
-  { runtime, report, signal, stdout }: Context,
+  context: Context,
 ): Promise<void> {
+  const { stdout } = context;
   if (getStringFlag(flags, 'skeleton') === 'all') {
     const format = requestedFormat('document', flags);
     // A job with its trajectories is usually too large for YAML, which is read whole.
@@ -64,11 +65,7 @@ async function printSkeleton(
     else await printResult({ ...resultOf(bodySkeleton(operation.body)), isIndented: true }, output);
     return;
   }
-  const { doc } = await buildSkeleton(operation, flags, {
-    inputs: createInputReader(runtime, signal, report.note),
-    now: runtime.now,
-    randomBytes: runtime.randomBytes,
-  });
+  const { doc } = await buildSkeleton(operation, flags, createBodyDependencies(context));
   const redacted = parseJson(redactSecretFields(rootOf(doc), operation, () => '[hidden]'));
   await printResult({ doc: redacted, isIndented: true }, output);
 }

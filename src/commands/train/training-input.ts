@@ -1,6 +1,6 @@
 import { type BuiltBody, buildBody } from '../../body/build-body.ts';
 import type { LabeledBytes } from '../../body/command-input.ts';
-import { createInputReader } from '../../body/input-reader.ts';
+import { createBodyDependencies } from '../../body/input-reader.ts';
 import { isYamlFile } from '../../body/json-source.ts';
 import type { Context } from '../../context.ts';
 import { type CheckedContent, checkedFilesContent } from '../../train/stream/checked-content.ts';
@@ -26,10 +26,10 @@ export async function gatherTrainingInput(
   sources: TrajectorySources,
   context: Context,
 ): Promise<TrainingInput> {
-  const { runtime, signal, report } = context;
   let trainingBody: TrainingBody | undefined;
   let whole: LabeledBytes | undefined;
-  const reader = createInputReader(runtime, signal, report.note, timeoutMs);
+  const dependencies = createBodyDependencies(context, timeoutMs);
+  const { inputs: reader } = dependencies;
   const inputs = {
     ...reader,
     whole: async (path?: string) => {
@@ -42,7 +42,7 @@ export async function gatherTrainingInput(
       return whole;
     },
   };
-  const built = await buildBody(input, buildOptions, { inputs, now: runtime.now, randomBytes: runtime.randomBytes });
+  const built = await buildBody(input, buildOptions, { ...dependencies, inputs });
   if (flags.files.length === 0) {
     const bodyContent = flags.isInline ? undefined : trainingBody;
     return {
