@@ -41,10 +41,7 @@ export const accountCommands: readonly CommandDefinition[] = [
       ...reportFlags,
     ],
     examples: [
-      {
-        why: 'In a script',
-        args: 'auth login --base-url https://api.example.com --token-file token.txt',
-      },
+      { why: 'In a script', args: 'auth login --base-url https://api.example.com --token-file token.txt' },
       {
         why: 'On a terminal',
         args: 'auth login --base-url https://api.example.com --username api --password-file key.txt',

@@ -60,13 +60,17 @@ function parseInvocation(command: Command, words: readonly string[]): Invocation
   // `lint` and `log` are commands only as the first word after `train`.
   const inner = commandsIn(command.words).filter((one) => one !== command);
   for (const one of allCommands.filter((any) => !inner.includes(any))) {
-    const program = one.words.reduce((parent, word) => findProgram(parent, word) ?? parent.command(word), root);
-    if (one === command) {
-      defineCommand(program, command).action(() => {
-        const flags = readFlagValues(program, command.flags);
-        invocation = { command, args: program.args, flags };
-      });
-    } else program.action(() => {});
+    const program = one.words.reduce(
+      (parent, word) => parent.commands.find((child) => child.name() === word) ?? parent.command(word),
+      root,
+    );
+    program.action(() => {});
+    if (one !== command) continue;
+    if (command.argument) program.argument(argumentTerm(command.argument));
+    for (const option of command.flags.flatMap(commanderOptions)) program.addOption(option);
+    program.action(() => {
+      invocation = { command, args: program.args, flags: readFlagValues(program, command.flags) };
+    });
   }
   try {
     root.parse([...command.words, ...words], { from: 'user' });
@@ -86,16 +90,6 @@ function createProgram(name: string): Program {
     .helpCommand(false)
     .helpOption(false)
     .configureOutput({ writeOut: ignore, writeErr: ignore, outputError: ignore });
-}
-
-function findProgram(parent: Program, word: string): Program | undefined {
-  return parent.commands.find((program) => program.name() === word);
-}
-
-function defineCommand(program: Program, { argument, flags }: Command): Program {
-  if (argument) program.argument(argumentTerm(argument));
-  for (const flag of flags) for (const option of commanderOptions(flag)) program.addOption(option);
-  return program;
 }
 
 /** An argument as usage lines show it: `<name>`, `[files...]`, `-- <command> [args...]`. */

@@ -12,10 +12,7 @@ export const reportFlags: readonly Flag[] = [
   }),
   settingFlag('error_format'),
   ...flagGroup('Output', {
-    '--color <when>': {
-      summary: 'Color: auto, always or never (default: auto)',
-      choices: ['auto', 'always', 'never'],
-    },
+    '--color <when>': { summary: 'Color: auto, always or never (default: auto)', choices: ['auto', 'always', 'never'] },
   }),
 ];
 
@@ -58,9 +55,7 @@ const trainFlags: readonly Flag[] = [
     '--no-spool':
       'Send stdin and compressed input without a copy on disk; svc sends the end only after all checks pass',
   }),
-  ...flagGroup('Service', {
-    '--allow-duplicate': 'Send the job even if the same one was already sent from here',
-  }),
+  ...flagGroup('Service', { '--allow-duplicate': 'Send the job even if the same one was already sent from here' }),
 ];
 
 const traceFlags: readonly Flag[] = [

@@ -24,10 +24,7 @@ export const toolCommands: readonly CommandDefinition[] = [
       ...flagGroup('Common', {
         '--port <n>': 'Port on 127.0.0.1 (default: 0, a free port)',
         '--data <file|url>': 'Database file, or postgres://user@host/database (default: svc.db in the data directory)',
-        '--credentials <file>': {
-          summary: 'JSON file with username, password and token',
-          conflicts: ['no-auth'],
-        },
+        '--credentials <file>': { summary: 'JSON file with username, password and token', conflicts: ['no-auth'] },
         '--no-auth': 'Accept requests without credentials',
         '--upstream <url>': 'Forward chats to this server (vLLM, llama.cpp, Ollama); its token is SVC_UPSTREAM_TOKEN',
         '--max-body <size>':
@@ -52,10 +49,7 @@ export const toolCommands: readonly CommandDefinition[] = [
     ],
     examples: [
       { why: 'On a free port, with its own data', args: 'serve --data ./svc.db --json' },
-      {
-        why: 'Every third chat is rate limited',
-        args: 'serve --fault operation=chat,every=3,status=429',
-      },
+      { why: 'Every third chat is rate limited', args: 'serve --fault operation=chat,every=3,status=429' },
       { why: 'In front of a model server', args: 'serve --port 8080 --upstream http://127.0.0.1:11434/v1' },
     ],
     load: async () => (await import('../commands/serve.ts')).runServe,
@@ -137,12 +131,7 @@ export const toolCommands: readonly CommandDefinition[] = [
   {
     words: ['help'],
     summary: 'Show help for a command or topic',
-    argument: {
-      name: 'topic',
-      summary: 'A command or a topic',
-      isRepeatable: true,
-      offers: helpTopicNames,
-    },
+    argument: { name: 'topic', summary: 'A command or a topic', isRepeatable: true, offers: helpTopicNames },
     flags: () => [
       ...flagGroup('Output', {
         '--json': {

@@ -5,14 +5,14 @@ import { parseBaseUrl } from '../config/base-url.ts';
 import { dataDirectory } from '../config/directories.ts';
 import { parseByteSize } from '../config/parse-byte-size.ts';
 import { parseDurationMs } from '../config/parse-duration.ts';
-import { isPostgresUrl, type PostgresAddress, parsePostgresUrl } from '../config/postgres-address.ts';
+import { isPostgresUrl, parsePostgresUrl } from '../config/postgres-address.ts';
 import { readPostgresPassword } from '../config/postgres-password.ts';
 import { routeTo } from '../config/route.ts';
 import { Failure, usageFailure } from '../errors.ts';
 import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag } from '../flag.ts';
 import { isLoopbackUrl } from '../http/proxy.ts';
 import { parseFaultRule } from '../local-service/fault-rule.ts';
-import { type FaultClock, withFaults } from '../local-service/inject-faults.ts';
+import { withFaults } from '../local-service/inject-faults.ts';
 import { serviceLimits } from '../local-service/limits.ts';
 import { listenOnLoopback } from '../local-service/listen.ts';
 import { openBrowser } from '../local-service/open-browser.ts';
@@ -42,6 +42,7 @@ export const runServe: RunCommand = async ({ flags }, context) => {
     password: await readPostgresPassword(postgresAddress, runtime, report.warn),
   };
   report.addSecrets([postgres?.password ?? ''].filter((password) => password !== ''));
+  const faultRules = getArrayFlag(flags, 'fault').map(parseFaultRule);
   const upstream = await openUpstream(flags, runtime, signal);
   const authSetup =
     getBooleanFlag(flags, 'auth') === false
@@ -55,7 +56,7 @@ export const runServe: RunCommand = async ({ flags }, context) => {
       credentials: authSetup?.credentials,
       upstream: upstream?.answer,
       maxBodyBytes: options.maxBodyBytes,
-      faults: faultsOf(flags, runtime),
+      faults: faultRules.length > 0 ? withFaults(faultRules, runtime) : undefined,
       trust: { userId: runtime.userId, warn: report.warn },
       onRequestEnd:
         logFormat === 'off'
@@ -85,11 +86,6 @@ export const runServe: RunCommand = async ({ flags }, context) => {
   await service.close();
 };
 
-function faultsOf(flags: FlagValues, clock: FaultClock): LocalServiceOptions['faults'] {
-  const rules = getArrayFlag(flags, 'fault').map(parseFaultRule);
-  return rules.length > 0 ? withFaults(rules, clock) : undefined;
-}
-
 // The service, a recording of another, or the service while it is recorded.
 async function openServeService(
   flags: FlagValues,
@@ -114,17 +110,7 @@ async function openServeService(
   return { ...service, send: recorder.record(service.send), close };
 }
 
-interface ServeOptions {
-  readonly port: number;
-  /** The database file; with a database server, where it would be: the credentials are kept beside it. */
-  readonly data: string;
-  readonly postgresAddress: PostgresAddress | undefined;
-  readonly maxBodyBytes: number | undefined;
-  readonly logFormat: RequestLogFormat;
-  readonly drainMs: number;
-}
-
-function readServeOptions(flags: FlagValues, runtime: Runtime): ServeOptions {
+function readServeOptions(flags: FlagValues, runtime: Runtime) {
   const data = getStringFlag(flags, 'data');
   const isUrl = data !== undefined && isPostgresUrl(data);
   // The text is not shown: it may contain a password.
@@ -137,6 +123,7 @@ function readServeOptions(flags: FlagValues, runtime: Runtime): ServeOptions {
   const drain = getStringFlag(flags, 'drain');
   return {
     port: parsePort(getStringFlag(flags, 'port') ?? '0'),
+    // With a database server, where the file would be: the credentials are kept beside it.
     data: data === undefined || isUrl ? databaseFileIn(dataDirectory(runtime)) : resolve(runtime.cwd, data),
     postgresAddress: isUrl ? parsePostgresUrl(data, '--data', runtime.env.PGUSER || userInfo().username) : undefined,
     maxBodyBytes: maxBody === undefined ? undefined : parseByteSize('--max-body', maxBody),

@@ -1,3 +1,4 @@
+import type { Command } from '../../command.ts';
 import { allCommands } from '../all-commands.ts';
 import {
   argumentWords,
@@ -115,18 +116,13 @@ _svc_files() {
   done <<<"$(compgen -f -- "\${word#"$1"}")"
   if [[ -z $native && \${#COMPREPLY[@]} -eq 1 && \${COMPREPLY[0]} == */ ]]; then compopt -o nospace 2>/dev/null; fi
 }
-${bashLookupFunctions()}
+${[
+  lookupFunction('_svc_second', subcommandCases()),
+  lookupFunction('_svc_command', allCommands.flatMap(commandCase)),
+  lookupFunction('_svc_choices', choiceCases()),
+].join('\n')}
 complete -F _svc svc
 `;
-}
-
-/** The functions of the bash script that look up the words of a command. They set variables of their caller. */
-function bashLookupFunctions(): string {
-  return [
-    ...lookupFunction('_svc_second', subcommandCases()),
-    ...lookupFunction('_svc_command', allCommands.flatMap(commandCase)),
-    ...lookupFunction('_svc_choices', choiceCases()),
-  ].join('\n');
 }
 
 /** Words without spaces, joined by spaces. */
@@ -134,8 +130,9 @@ function joinWords(words: readonly (readonly [word: string, summary: string])[])
   return words.map(([word]) => word).join(' ');
 }
 
-function lookupFunction(name: string, cases: readonly string[]): string[] {
-  return [`${name}() {`, '  case $1 in', ...cases.map((line) => `    ${line}`), '  esac', '}'];
+// A function that looks words up and sets variables of its caller.
+function lookupFunction(name: string, cases: readonly string[]): string {
+  return [`${name}() {`, '  case $1 in', ...cases.map((line) => `    ${line}`), '  esac', '}'].join('\n');
 }
 
 function subcommandCases(): string[] {
@@ -145,7 +142,7 @@ function subcommandCases(): string[] {
   return [...cases, '*) second="" ;;'];
 }
 
-function commandCase(command: (typeof allCommands)[number]): string[] {
+function commandCase(command: Command): string[] {
   const flags = completableFlags(command);
   const valueFlags = flags.filter(({ takesValue }) => takesValue);
   const variables = {

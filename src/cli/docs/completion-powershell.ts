@@ -1,3 +1,4 @@
+import type { Command } from '../../command.ts';
 import { allCommands } from '../all-commands.ts';
 import {
   argumentWords,
@@ -62,7 +63,7 @@ ${allCommands.map(commandLine).join('\n')}
 `;
 }
 
-function commandLine(command: (typeof allCommands)[number]): string {
+function commandLine(command: Command): string {
   const flags = completableFlags(command);
   const choices = flags
     .filter(({ values }) => values.length > 0)

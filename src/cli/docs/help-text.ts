@@ -28,9 +28,11 @@ export function fullHelp(command: Command, columns: number): string {
 
 /** What help lists for a command: its subcommands, arguments and flags, and the fields that accept null. */
 export function commandSections(command: Command): HelpSection[] {
+  const { argument } = command;
+  const inner = commandsIn(command.words).filter((one) => one !== command);
   return [
-    ...subcommandSection(command),
-    ...argumentSection(command),
+    ...(inner.length > 0 ? [{ heading: 'Commands', entries: inner.map(commandEntry) }] : []),
+    ...(argument ? [{ heading: 'Arguments', entries: [{ term: argument.name, summary: argument.summary }] }] : []),
     ...flagSections(command),
     ...nullSection(command),
   ];
@@ -101,34 +103,21 @@ export function exampleLine({ args, stdin }: Example): string {
   return stdin === undefined ? `svc ${args}` : `printf '${stdin.replaceAll('\n', '\\n')}' | svc ${args}`;
 }
 
-function subcommandSection(command: Command): HelpSection[] {
-  const inner = commandsIn(command.words).filter((one) => one !== command);
-  return inner.length === 0 ? [] : [{ heading: 'Commands', entries: inner.map(commandEntry) }];
-}
-
 /** A command as lists of commands show it. */
 export function commandEntry({ name, summary }: Command): HelpEntry {
   return { term: `svc ${name}`, summary };
 }
 
-function argumentSection({ argument }: Command): HelpSection[] {
-  if (!argument) return [];
-  return [{ heading: 'Arguments', entries: [{ term: argument.name, summary: argument.summary }] }];
-}
-
-function flagSections({ listedFlags: listed }: Command): HelpSection[] {
-  return orderGroups(listed.map(({ group }) => group)).map((heading) => ({
+// Required and common flags come first; the other groups keep the order of their first flags.
+function flagSections({ listedFlags }: Command): HelpSection[] {
+  const groups = listedFlags.map(({ group }) => group);
+  const first = ['Required', 'Common'].filter((group) => groups.includes(group));
+  return Array.from(new Set([...first, ...groups]), (heading) => ({
     heading,
-    entries: listed
+    entries: listedFlags
       .filter(({ group }) => group === heading)
       .map((flag) => ({ term: flagTerm(flag), summary: flag.summary })),
   }));
-}
-
-// Required and common flags come first; the other groups keep the order of their first flags.
-function orderGroups(groups: readonly string[]): string[] {
-  const first = ['Required', 'Common'].filter((group) => groups.includes(group));
-  return [...new Set([...first, ...groups])];
 }
 
 /** A flag as help names it: `-m, --model <text>`, `--[no-]echo`. */
@@ -141,15 +130,13 @@ export function flagTerm({ name, short, takes, value }: Flag): string {
 function nullSection({ operation }: Command): HelpSection[] {
   if (!operation) return [];
   const { fields } = flagTarget(operation);
-  const names = Object.entries(fields).flatMap(([name, field]) =>
-    field.nullable && !field.filledByService ? [`--${flagName(name)}`] : [],
-  );
-  if (names.length === 0) return [];
-  const [sample = ''] = Object.keys(fields).filter((name) => fields[name]?.nullable);
+  const names = Object.keys(fields).filter((name) => fields[name]?.nullable);
+  const flags = names.flatMap((name) => (fields[name]?.filledByService ? [] : [`--${flagName(name)}`]));
+  if (flags.length === 0) return [];
   return [
     {
       heading: 'Null values',
-      paragraphs: [`To send null for a field, write --set ${sample}:=null. These accept it: ${names.join(', ')}.`],
+      paragraphs: [`To send null for a field, write --set ${names[0]}:=null. These accept it: ${flags.join(', ')}.`],
     },
   ];
 }

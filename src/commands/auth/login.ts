@@ -35,11 +35,10 @@ export const runAuthLogin: RunCommand = async ({ flags }, context) => {
   const changes = readProfileChanges(flags, runtime.cwd);
   requireValues(changes, name);
   const settings = await withBaseUrl(profileNamed(stored, name), changes, context);
-  const entered = await readLoginCredentials(applyProfileChanges(profileNamed(stored, name), settings), flags, context);
-  if (getBooleanFlag(flags, 'verify') !== false) {
-    const verifiable = replaceCredentials(applyProfileChanges(profileNamed(stored, name), settings), entered);
-    await verifyCredentials(name, verifiable, entered, context);
-  }
+  const changed = applyProfileChanges(profileNamed(stored, name), settings);
+  const entered = await readLoginCredentials(changed, flags, context);
+  if (getBooleanFlag(flags, 'verify') !== false)
+    await verifyCredentials(name, replaceCredentials(changed, entered), entered, context);
   const credentials = getBooleanFlag(flags, 'keychain') ? await moveToKeychain(entered, name, context) : entered;
   let before: Profile = {};
   let after: Profile = {};

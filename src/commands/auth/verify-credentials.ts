@@ -11,9 +11,6 @@ import { Failure, toFailure } from '../../errors.ts';
 import { isLoopbackUrl, proxySecrets } from '../../http/proxy.ts';
 import { feedbackSchemaOperation } from '../../operations/feedback-schema.ts';
 
-/** The result of a verification, as a sentence for people. */
-type Verification = { readonly verified: string } | { readonly skipped: string } | { readonly failed: string };
-
 /**
  * Verifies the credentials of a login with a harmless request and reports what it verified and what not (docs/contract.md,
  * credentials). `profile` is the profile with them. Throws Failure `credentials` where the service rejects them.
@@ -25,47 +22,40 @@ export async function verifyCredentials(
   context: Context,
 ): Promise<void> {
   const { report } = context;
-  if (entered.basic_origins) {
-    const result = await verifyPassword(name, profile, context);
-    if ('verified' in result) await report.note(result.verified);
-    else if ('skipped' in result) await report.note(`the password is not verified: ${result.skipped}`);
-    else await report.warn(`the password is not verified: ${result.failed}`);
-  }
+  if (entered.basic_origins) await verifyPassword(name, profile, context);
   if (entered.bearer_origins)
     await report.note('the token is not verified: every request that uses it costs money or changes something');
 }
 
-async function verifyPassword(name: string, profile: Profile, context: Context): Promise<Verification> {
-  const { runtime } = context;
+async function verifyPassword(name: string, profile: Profile, context: Context): Promise<void> {
+  const { runtime, report } = context;
+  const skip = (reason: string): Promise<void> => report.note(`the password is not verified: ${reason}`);
   const selected = { name, source: '--profile', isLocal: false, profile };
   const destination = resolveDestination(feedbackSchemaOperation, { isLocal: false }, selected, {});
   const { url } = destination;
-  if (!url) return { skipped: 'the profile has no base URL for feedback' };
+  if (!url) return skip('the profile has no base URL for feedback');
   const project = resolveSetting('project_id', { env: runtime.env, project: await readProjectFile(runtime), selected });
-  if (!project) return { skipped: 'no project is known; add --project-id to verify it' };
-  if (url.protocol === 'http:' && !isLoopbackUrl(url)) return { skipped: `${url.origin} is plain http` };
+  if (!project) return skip('no project is known; add --project-id to verify it');
+  if (url.protocol === 'http:' && !isLoopbackUrl(url)) return skip(`${url.origin} is plain http`);
   const { authorization, secrets } = basicCredential(profile.username ?? '', profile.password ?? '');
   try {
     const route = await routeTo(url, {}, profile, context);
-    context.report.addSecrets([...secrets, ...(route.proxy ? proxySecrets(route.proxy) : [])]);
+    report.addSecrets([...secrets, ...(route.proxy ? proxySecrets(route.proxy) : [])]);
     const description = `user "${profile.username}"`;
     const target = createRequestTarget(url, selected, { value: authorization, description });
     await probeFeedbackSchema(project.text, destination, target, route, context);
-    return {
-      verified: `verified the password of ${profile.username} with svc feedback schema (project ${project.text})`,
-    };
+    await report.note(
+      `verified the password of ${profile.username} with svc feedback schema (project ${project.text})`,
+    );
   } catch (error) {
     if (context.signal.aborted) throw context.signal.reason;
     const failure = toFailure(error);
     if (failure.code === 'bug') throw error;
-    if (failure.code === 'credentials') throw rejectedFailure(failure, url);
-    return { failed: failure.message };
+    if (failure.code === 'credentials')
+      throw new Failure('credentials', `${failure.message}; nothing was stored`, {
+        ...failure.facts,
+        hint: `check the user name and password for ${url.origin}, or store them anyway with --no-verify`,
+      });
+    await report.warn(`the password is not verified: ${failure.message}`);
   }
-}
-
-function rejectedFailure({ message, facts }: Failure, url: URL): Failure {
-  return new Failure('credentials', `${message}; nothing was stored`, {
-    ...facts,
-    hint: `check the user name and password for ${url.origin}, or store them anyway with --no-verify`,
-  });
 }

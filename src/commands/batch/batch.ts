@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { dirname, resolve } from 'node:path';
 import { createBatchIdentity } from '../../batch/batch-identity.ts';
 import { type BatchInput, openBatchInput } from '../../batch/batch-input.ts';
+import type { LineObservers } from '../../batch/batch-job.ts';
 import { readBatchOptions } from '../../batch/batch-options.ts';
 import { checkBatch } from '../../batch/check-batch.ts';
 import type { CheckpointPath } from '../../batch/compact-checkpoint.ts';
@@ -20,7 +21,7 @@ import { createBodyCheck } from '../../body/body-check.ts';
 import { createBodyDependencies } from '../../body/input-reader.ts';
 import { stdinClaim } from '../../body/stdin-claim.ts';
 import { resolveAutofill, resolveCallSettings } from '../../client/call-settings.ts';
-import { authorizeRequest, missingBaseUrl } from '../../client/destination.ts';
+import { authorizeRequest, type Destination, missingBaseUrl } from '../../client/destination.ts';
 import { readChatExpectations } from '../../client/expectations/chat-expectations.ts';
 import { checkJunitFile, openJunitReport } from '../../client/expectations/junit-report.ts';
 import { openTransport } from '../../client/open-transport.ts';
@@ -32,13 +33,13 @@ import { Failure, InterruptedError, usageFailure } from '../../errors.ts';
 import { uuidV7 } from '../../fields/uuid.ts';
 import { isReplaceable } from '../../files/file-replacement.ts';
 import { isSameFile } from '../../files/is-same-file.ts';
+import { type FlagValues, getBooleanFlag } from '../../flag.ts';
 import { linkAbort } from '../../http/link-abort.ts';
 import { flagTarget, type Operation } from '../../operations/operation.ts';
 import { openSink, type Sink } from '../../output/sink.ts';
 import { filteredSink, type JqFilter } from '../../results/jq-filter.ts';
 import { chooseFormat } from '../../results/output-format.ts';
 import { openResultFilter } from '../../results/print-result.ts';
-import { createLineObservers } from './line-observers.ts';
 
 /**
  * Sends each line of a file as a body of an operation. Throws usage for flags that do not fit, Failure `guard` for a
@@ -159,6 +160,19 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
     fileInput.stop();
     await transport.close();
   }
+}
+
+// The training jobs of lines are recorded in the job history; `label` names the input.
+async function createLineObservers(
+  { arguments: operands }: Operation,
+  destination: Destination,
+  flags: FlagValues,
+  label: string,
+  context: Context,
+): Promise<LineObservers> {
+  if (typeof operands?.as !== 'object') return () => undefined;
+  const { createLineObserver } = await import('../train/job-guard.ts');
+  return createLineObserver(destination, getBooleanFlag(flags, 'allow-duplicate') === true, label, context);
 }
 
 // Nothing is read twice where no earlier run left anything.

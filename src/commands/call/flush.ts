@@ -16,11 +16,6 @@ import { readSpool, type SpooledCall, spoolDirectory, traceTarget } from '../../
 // A flush is the last step of a job: it does not wait for a service that is down as long as a batch does.
 const MAX_OUTAGE = '5s';
 
-interface FlushOutcome {
-  readonly sent: number;
-  readonly failure: Failure | undefined;
-}
-
 /**
  * Sends the spooled calls of the current trace base URL as a batch and leaves those of others. Prints the counts, and
  * throws the Failure of the batch; calls that were not confirmed stay in the spool.
@@ -54,7 +49,7 @@ async function sendCalls(
   calls: readonly SpooledCall[],
   { command, flags }: Invocation,
   context: Context,
-): Promise<FlushOutcome> {
+): Promise<{ readonly sent: number; readonly failure?: Failure }> {
   const { runtime, report, stdout } = context;
   let sent = 0;
   let firstMessage: string | undefined;
@@ -87,7 +82,7 @@ async function sendCalls(
   try {
     const { runBatch } = await import('../batch/batch.ts');
     await runBatch(callStartOperation, { command, args: [], flags: batchFlags }, batchContext);
-    return { sent, failure: undefined };
+    return { sent };
   } catch (error) {
     const { code, message, facts } = toFailure(error);
     return { sent, failure: new Failure(code, firstMessage ?? stopReason(message), facts) };

@@ -1,6 +1,6 @@
 import { alignColumns } from '../../results/align-columns.ts';
 import type { StyledText } from '../../results/print-result.ts';
-import type { ConnectionResult, DoctorReport } from './doctor-report.ts';
+import type { ConnectionResult, DoctorReport, ProbeResult } from './doctor-report.ts';
 
 /** A report for people, in tables that fit so many columns: settings, files, connections, and the warnings last. */
 export function formatDoctorReport(
@@ -19,18 +19,7 @@ export function formatDoctorReport(
       'Files',
       files.map(({ what, path, exists, mode }) => [what, exists ? (mode ?? '') : 'absent', path]),
     ),
-    formatSection('Connections', [
-      ...connections.map(formatConnectionRow),
-      ...(probe
-        ? [
-            [
-              'svc feedback schema',
-              probe.status === null ? 'no response' : `status ${probe.status}`,
-              `${probe.milliseconds} ms, project ${probe.project_id}`,
-            ],
-          ]
-        : []),
-    ]),
+    formatSection('Connections', [...connections.map(formatConnectionRow), ...(probe ? [formatProbeRow(probe)] : [])]),
     ...(findings.length === 0 ? [] : [{ text: '\nWarnings\n' }]),
     ...findings.map(({ message, hint }) => ({
       text: `  ${message}${hint ? `\n    ${hint}` : ''}\n`,
@@ -41,16 +30,8 @@ export function formatDoctorReport(
     .map((part, at) => (at === 0 ? { ...part, text: part.text.trimStart() } : part));
 }
 
-function formatConnectionRow({
-  address,
-  hosts,
-  proxy,
-  reached,
-  milliseconds,
-  tls,
-  certificate_expires,
-  error,
-}: ConnectionResult): string[] {
+function formatConnectionRow(connection: ConnectionResult): string[] {
+  const { address, hosts, proxy, reached, milliseconds, tls, certificate_expires, error } = connection;
   const facts = reached
     ? [`${milliseconds} ms`, tls, certificate_expires && `certificate until ${certificate_expires.slice(0, 10)}`]
     : [error];
@@ -59,6 +40,11 @@ function formatConnectionRow({
     reached ? 'reached' : 'failed',
     [...facts, proxy && `through ${proxy}`, `for ${hosts.join(', ')}`].filter(Boolean).join(', '),
   ];
+}
+
+function formatProbeRow({ status, milliseconds, project_id }: ProbeResult): string[] {
+  const outcome = status === null ? 'no response' : `status ${status}`;
+  return ['svc feedback schema', outcome, `${milliseconds} ms, project ${project_id}`];
 }
 
 function indentLines(text: string): string {

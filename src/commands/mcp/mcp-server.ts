@@ -155,10 +155,7 @@ export function createMcpServer(
     }
   };
 
-  return {
-    receive,
-    close: async () => void (await Promise.all(pending)),
-  };
+  return { receive, close: async () => void (await Promise.all(pending)) };
 }
 
 function failure(code: number, message: string, data?: JsonValue): RequestResult {

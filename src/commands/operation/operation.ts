@@ -137,16 +137,14 @@ export async function sendWithHooks(
 
 // Nothing is loaded where flags and history need no hooks.
 async function openHooks(
-  { prepared: { operation, draft }, chosen, destination, timeoutMs }: Omit<SendOptions, 'onResponse'>,
+  request: Omit<SendOptions, 'onResponse'>,
   flags: FlagValues,
   context: Context,
 ): Promise<ResponseHooks | undefined> {
-  const { runtime } = context;
-  const history = resolveHistoryMode({ flags, env: runtime.env, selected: chosen });
+  const history = resolveHistoryMode({ flags, env: context.runtime.env, selected: request.chosen });
   if (history === 'off' && !hookFlags.some((name) => flags.has(name))) return undefined;
   const { openResponseHooks } = await import('./response-hooks.ts');
-  const { read } = createInputReader(context, timeoutMs);
-  return openResponseHooks({ operation, flags, history, read, destination }, draft, context);
+  return openResponseHooks(request, flags, history, context);
 }
 
 // Without a parent and --export, ids are UUIDs.

@@ -1,5 +1,5 @@
 import type { Draft } from '../../body/draft.ts';
-import type { CallSettings } from '../../client/call-settings.ts';
+import { createInputReader } from '../../body/input-reader.ts';
 import { expectationFailure, readChatExpectations } from '../../client/expectations/chat-expectations.ts';
 import { checkJunitFile, openJunitReport } from '../../client/expectations/junit-report.ts';
 import { appendToHistory, type HistoryMode, requestHistoryFile } from '../../client/history/request-history.ts';
@@ -19,6 +19,7 @@ import { logprobsView } from '../../results/logprobs-view.ts';
 import { schemaViewText } from '../../results/schema-view.ts';
 import type { ResultView } from '../../results/show-response.ts';
 import { openSchemaExpectation } from './schema-expectation.ts';
+import type { SendOptions } from './send-and-show.ts';
 
 /** What flags and history do with a response besides printing it. */
 export interface ResponseHooks {
@@ -30,21 +31,19 @@ export interface ResponseHooks {
   readonly onEnd: (error: unknown) => Promise<void>;
 }
 
-/** The flags that need hooks; without them, and without history, none of this is loaded. */
-export interface HookOptions extends Pick<CallSettings, 'destination'> {
-  readonly operation: Operation;
-  readonly flags: FlagValues;
-  readonly history: HistoryMode;
-  readonly read: (path: string) => Promise<Uint8Array>;
-}
-
 /** Reads the flags and files of all hooks before anything is sent. Throws usage, and Failure `local` for files. */
 export async function openResponseHooks(
-  { operation, flags, history, read, destination }: HookOptions,
-  draft: Draft,
+  {
+    prepared: { operation, draft },
+    destination,
+    timeoutMs,
+  }: Pick<SendOptions, 'prepared' | 'destination' | 'timeoutMs'>,
+  flags: FlagValues,
+  history: HistoryMode,
   context: Context,
 ): Promise<ResponseHooks> {
   const { runtime, report } = context;
+  const { read } = createInputReader(context, timeoutMs);
   const expectations = await readChatExpectations(flags, read);
   const checkSchema = await openSchemaExpectation(flags, read, context);
   await checkJunitFile(flags, runtime.cwd);

@@ -45,12 +45,7 @@ export async function gatherTrainingInput(
   const built = await buildBody(input, buildOptions, { ...dependencies, inputs });
   if (flags.files.length === 0) {
     const bodyContent = flags.isInline ? undefined : trainingBody;
-    return {
-      built,
-      trajectories: bodyContent,
-      trainingBody: bodyContent,
-      files: whole ? [whole.label] : [],
-    };
+    return { built, trajectories: bodyContent, trainingBody: bodyContent, files: whole ? [whole.label] : [] };
   }
   return {
     built,
