@@ -68,7 +68,7 @@ export const accountCommands: readonly CommandDefinition[] = [
     summary: 'List the profiles',
     flags: () => [...resultFlags('rows'), ...reportFlagsExcept('verbose', 'quiet')],
     examples: [{ why: 'List all profiles', args: 'profile list' }],
-    load: async () => (await import('../commands/profile/list.ts')).runProfileList,
+    load: async () => (await import('../commands/profile/show.ts')).runProfileList,
   },
   {
     words: ['profile', 'show'],

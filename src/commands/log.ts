@@ -20,9 +20,9 @@ const BODY_FIELDS: readonly string[] = ['request', 'response'];
 /** Lists the recorded requests, newest last, without their bodies. */
 export const runLog: RunCommand = async ({ flags }, context) => {
   const output = await openResultOutput('rows', flags, context);
-  const limit = parsePositive('--limit', getStringFlag(flags, 'limit'));
+  const limit = parsePositive('--limit', getStringFlag(flags, 'limit'), 'for example --limit 10');
   const records = await readRequestHistory(requestHistoryFile(context.runtime), context.report);
-  const listed = records.map((record, at) => ({ number: at + 1, record })).slice(limit === undefined ? 0 : -limit);
+  const listed = records.map((record, at) => ({ number: at + 1, record })).slice(-limit);
   const rows = listed.map(({ number, record }): JsonValue => ({ n: number, ...recordFields(record) }));
   const table = (): string[][] => [tableHeadings, ...listed.map(({ number, record }) => tableRow(number, record))];
   const emptyNote = 'no requests are recorded; SVC_HISTORY=1 or svc profile set <name> --history on records them';
@@ -33,7 +33,7 @@ export const runLog: RunCommand = async ({ flags }, context) => {
 /** Prints one record with its bodies, if it has them. */
 export const runLogShow: RunCommand = async ({ args, flags }, context) => {
   const output = await openResultOutput('document', flags, context);
-  const number = parsePositive('svc log show', args[0]) ?? 0;
+  const number = parsePositive('svc log show', args[0], 'svc log lists the numbers');
   if (args.length !== 1) throw usageFailure('svc log show takes one number', 'svc log lists the numbers');
   const records = await readRequestHistory(requestHistoryFile(context.runtime), context.report);
   const record = records[number - 1];
@@ -53,10 +53,11 @@ export const runLogClear: RunCommand = async ({ flags }, context) => {
   await context.stdout.end();
 };
 
-function parsePositive(name: string, text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
+/** The value of a flag or argument, infinite if it is not given. Throws usage for anything but a positive integer. */
+export function parsePositive(name: string, text: string | undefined, hint: string): number {
+  if (text === undefined) return Number.POSITIVE_INFINITY;
   if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
-  throw usageFailure(`${name}: ${JSON.stringify(text)} is not a positive integer`, 'svc log lists the numbers');
+  throw usageFailure(`${name}: ${JSON.stringify(text)} is not a positive integer`, hint);
 }
 
 function recordFields(record: JsonNode): { readonly [name: string]: JsonValue } {

@@ -4,12 +4,11 @@ import type { RunCommand } from '../../command.ts';
 import { originMismatchWarnings } from '../../config/origin-mismatch.ts';
 import { type Profile, parseProfileName, profileNamed } from '../../config/profile.ts';
 import { applyProfileChanges, type ProfileChanges, readProfileChanges } from '../../config/profile-changes.ts';
-import { profileOrigins, type ServiceHost } from '../../config/select-profile.ts';
+import { profileOrigins } from '../../config/select-profile.ts';
 import { updateProfiles } from '../../config/update-profiles.ts';
 import { usageFailure } from '../../errors.ts';
 import { describeFileError } from '../../files/file-errors.ts';
 import { getArrayFlag } from '../../flag.ts';
-import type { Reporter } from '../../output/reporter.ts';
 
 /** Changes settings of a profile; an empty value removes one. Credentials stay bound to the origins they belong to. */
 export const runProfileSet: RunCommand = async ({ args: [typedName = ''], flags }, context) => {
@@ -26,7 +25,11 @@ export const runProfileSet: RunCommand = async ({ args: [typedName = ''], flags 
     after = flags.has('header') ? withHeaders(set, headers) : set;
     return { ...stored, profiles: { ...stored.profiles, [name]: after } };
   });
-  if (changes.cacert) await warnIfUnreadable(String(changes.cacert), report);
+  const cacert = changes.cacert && String(changes.cacert);
+  if (cacert)
+    await access(cacert, constants.R_OK).catch((error: unknown) =>
+      report.warn(`cannot read ${cacert}: ${describeFileError(error)}`),
+    );
   for (const warning of originMismatchWarnings(name, after)) await report.warn(warning);
 };
 
@@ -35,7 +38,7 @@ function withHeaders(
   headers: Required<Profile>['headers'],
 ): Profile {
   if (Object.keys(headers).length === 0) return profile;
-  return { ...profile, headers, header_origins: requireOrigins(profile, 'headers belong', ['trace', 'chat', 'train']) };
+  return { ...profile, headers, header_origins: requireOrigins(profile, 'headers belong') };
 }
 
 // The command prints the password of the trace service and the token of the others, as stored credentials are bound.
@@ -43,7 +46,7 @@ function withCommand(profile: Profile, { credential_command: change }: ProfileCh
   if (change === undefined) return profile;
   const { basic_command_origins, bearer_command_origins, ...rest } = profile;
   if (change === '') return rest;
-  requireOrigins(rest, 'a credential_command belongs', ['trace', 'chat', 'train']);
+  requireOrigins(rest, 'a credential_command belongs');
   return {
     ...rest,
     basic_command_origins: profileOrigins(rest, ['trace']),
@@ -51,14 +54,8 @@ function withCommand(profile: Profile, { credential_command: change }: ProfileCh
   };
 }
 
-function requireOrigins(profile: Profile, subject: string, hosts: readonly ServiceHost[]): string[] {
-  const origins = profileOrigins(profile, hosts);
+function requireOrigins(profile: Profile, subject: string): string[] {
+  const origins = profileOrigins(profile, ['trace', 'chat', 'train']);
   if (origins.length > 0) return origins;
   throw usageFailure(`${subject} to a base URL, and the profile has none`, 'add --base-url');
-}
-
-async function warnIfUnreadable(path: string, report: Reporter): Promise<void> {
-  await access(path, constants.R_OK).catch((error: unknown) =>
-    report.warn(`cannot read ${path}: ${describeFileError(error)}`),
-  );
 }

@@ -60,9 +60,8 @@ function commentLines(field: Field, isNeeded: boolean): string[] {
 function valueLines(name: string, field: Field, indentation: string, isComment: boolean): string[] {
   if (field.type === 'object' && field.fields && field.sample === undefined && !isComment)
     return [`${indentation}${name}:`, ...fieldLines(field.fields, `${indentation}  `, false)];
-  const lines = yamlText({ [name]: sampleValue(field) })
-    .trimEnd()
-    .split('\n');
+  const root = rootOf(parseJson(writeJson({ [name]: sampleValue(field) })));
+  const lines = Array.from(yamlChunks(root)).join('').trimEnd().split('\n');
   return lines.map((line) => `${indentation}${isComment ? '# ' : ''}${line}`);
 }
 
@@ -101,8 +100,4 @@ function withComma(lines: readonly string[]): string[] {
 
 function isObject(value: JsonValue): value is { readonly [name: string]: JsonValue } {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function yamlText(value: JsonValue): string {
-  return Array.from(yamlChunks(rootOf(parseJson(writeJson(value))))).join('');
 }

@@ -28,9 +28,12 @@ export const runSpec: RunCommand = async ({ args, flags }, context) => {
     throw usageFailure(`--${views.join(' and --')} cannot be combined`, 'remove all but one of them');
   const [view] = views;
   rejectUnusedBodyFlags(flags);
-  if (view === 'openapi') await printResult({ ...resultOf(createOpenApiDocument(args)), isIndented: true }, output);
+  if (view === 'openapi' && args.length > 0)
+    throw usageFailure('--openapi covers all operations', 'remove the name of the operation');
+  const print = (value: JsonValue): Promise<void> => printResult({ ...resultOf(value), isIndented: true }, output);
+  if (view === 'openapi') await print(openApiDocument(allOperations));
   else if (view === 'skeleton') await printSkeleton(findOperation(args), flags, output, context);
-  else await printResult({ ...resultOf(operationSchema(findOperation(args), view)), isIndented: true }, output);
+  else await print(operationSchema(findOperation(args), view));
   await context.stdout.end();
 };
 
@@ -68,11 +71,6 @@ async function printSkeleton(
   const { doc } = await buildSkeleton(operation, flags, createBodyDependencies(context));
   const redacted = parseJson(redactSecretFields(rootOf(doc), operation, () => '[hidden]'));
   await printResult({ doc: redacted, isIndented: true }, output);
-}
-
-function createOpenApiDocument(args: readonly string[]): JsonValue {
-  if (args.length > 0) throw usageFailure('--openapi covers all operations', 'remove the name of the operation');
-  return openApiDocument(allOperations);
 }
 
 function operationSchema(operation: Operation, view: 'response' | undefined): JsonValue {

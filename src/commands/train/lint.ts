@@ -11,7 +11,7 @@ import { lintText } from '../../train/lint/lint-text.ts';
 import { createLinter, type Linter, type LintResult } from '../../train/lint/linter.ts';
 import { keepHeapSmall } from '../../train/stream/small-heap.ts';
 import { type CheckProgress, showCheckProgress } from './check-progress.ts';
-import { parseGroupByPath } from './training-flags.ts';
+import { parseGroupByPath } from './training-input.ts';
 import { createTrajectorySources } from './trajectory-sources.ts';
 
 /**

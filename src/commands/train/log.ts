@@ -1,21 +1,13 @@
 import type { RunCommand } from '../../command.ts';
 import { dataDirectory } from '../../config/directories.ts';
-import { usageFailure } from '../../errors.ts';
 import { getStringFlag } from '../../flag.ts';
-import {
-  firstStringMember,
-  getMember,
-  itemsOf,
-  type JsonNode,
-  membersOf,
-  rawText,
-  stringOf,
-} from '../../json/json-node.ts';
+import { firstStringMember, getMember, itemsOf, membersOf, rawText, stringOf } from '../../json/json-node.ts';
 import { type JsonValue, RawJson } from '../../json/write-json.ts';
 import { formatBinaryBytes } from '../../output/byte-size.ts';
 import { openResultOutput, printResult, resultOf } from '../../results/print-result.ts';
 import { jobHistoryFile, readJobHistory } from '../../train/history/job-history.ts';
 import { type JobStatus, jobStatus, type TrainingJobRecord } from '../../train/history/job-records.ts';
+import { parsePositive } from '../log.ts';
 
 interface ListedJob {
   readonly record: TrainingJobRecord;
@@ -26,7 +18,7 @@ interface ListedJob {
 export const runTrainLog: RunCommand = async ({ flags }, context) => {
   const { runtime } = context;
   const output = await openResultOutput('rows', flags, context);
-  const limit = parseLimit(getStringFlag(flags, 'limit'));
+  const limit = parsePositive('--limit', getStringFlag(flags, 'limit'), 'for example --limit 10');
   const records = await readJobHistory(jobHistoryFile(dataDirectory(runtime)));
   const jobs = records.slice(-limit).map((record) => ({ record, status: jobStatus(record, runtime) }));
   const table = (): string[][] => [tableHeadings, ...jobs.map(jobToRow)];
@@ -34,13 +26,6 @@ export const runTrainLog: RunCommand = async ({ flags }, context) => {
   await printResult({ ...resultOf(jobs.map(jobToJson)), table, tableFit, emptyNote }, output);
   await context.stdout.end();
 };
-
-function parseLimit(text: string | undefined): number {
-  if (text === undefined) return Number.POSITIVE_INFINITY;
-  if (!/^[1-9]\d{0,8}$/.test(text))
-    throw usageFailure(`--limit: ${JSON.stringify(text)} is not a positive integer`, 'for example --limit 10');
-  return Number(text);
-}
 
 // Every field as recorded, those of the outcome last.
 function jobToJson({ record: { start, end }, status }: ListedJob): JsonValue {
@@ -55,18 +40,15 @@ const tableHeadings = ['WHEN', 'ID', 'DIGEST', 'SIZE', 'OUTCOME', 'FILES'];
 const tableFit = { unbroken: ['WHEN', 'ID', 'OUTCOME'], optional: ['DIGEST', 'SIZE'] };
 
 function jobToRow({ record: { start, end }, status }: ListedJob): string[] {
+  const bytes = getMember(start, 'bytes');
   const files = Array.from(itemsOf(getMember(start, 'files') ?? start), stringOf);
   return [
     (firstStringMember(start, 'started_at') ?? '').replace(/\.\d+Z$/, 'Z'),
     firstStringMember(end, 'id') ?? '-',
     (firstStringMember(start, 'digest') ?? '').slice(0, 12),
-    sizeColumn(getMember(start, 'bytes')),
+    bytes ? formatBinaryBytes(Number(rawText(bytes))) : '-',
     status,
     // A file name may contain a line feed.
     files.join(' ').replace(/\s/g, ' '),
   ];
-}
-
-function sizeColumn(bytes: JsonNode | undefined): string {
-  return bytes ? formatBinaryBytes(Number(rawText(bytes))) : '-';
 }

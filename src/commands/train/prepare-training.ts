@@ -9,8 +9,7 @@ import type { CheckedContent } from '../../train/stream/checked-content.ts';
 import { keepHeapSmall } from '../../train/stream/small-heap.ts';
 import { showCheckProgress } from './check-progress.ts';
 import { singlePassBody } from './single-pass-body.ts';
-import { readTrainingFlags } from './training-flags.ts';
-import { gatherTrainingInput, type TrainingInput } from './training-input.ts';
+import { gatherTrainingInput, readTrainingFlags, type TrainingInput } from './training-input.ts';
 import type { PreparedTraining, TrainingRequest } from './training-request.ts';
 import { createTrajectorySources } from './trajectory-sources.ts';
 

@@ -1,11 +1,15 @@
 import { type BuiltBody, buildBody } from '../../body/build-body.ts';
-import type { LabeledBytes } from '../../body/command-input.ts';
+import type { CommandInput, LabeledBytes } from '../../body/command-input.ts';
+import { parseFileArguments } from '../../body/file-arguments.ts';
 import { createBodyDependencies } from '../../body/input-reader.ts';
 import { isYamlFile } from '../../body/json-source.ts';
 import type { Context } from '../../context.ts';
+import { usageFailure } from '../../errors.ts';
+import { flagName } from '../../fields/field.ts';
+import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag } from '../../flag.ts';
+import { type JsonPath, parseJsonPath } from '../../json/json-path.ts';
 import { type CheckedContent, checkedFilesContent } from '../../train/stream/checked-content.ts';
 import { readTrainingBody, type TrainingBody } from './training-body.ts';
-import type { TrainingFlags } from './training-flags.ts';
 import type { TrainingRequest } from './training-request.ts';
 import type { TrajectorySources } from './trajectory-sources.ts';
 
@@ -22,7 +26,7 @@ export interface TrainingInput {
 /** Builds the draft of a training job and opens its files; reads a whole body that can be read again. Throws as buildBody and openTextSource do. */
 export async function gatherTrainingInput(
   { input, buildOptions, timeoutMs }: TrainingRequest,
-  flags: TrainingFlags,
+  flags: ReturnType<typeof readTrainingFlags>,
   sources: TrajectorySources,
   context: Context,
 ): Promise<TrainingInput> {
@@ -53,4 +57,31 @@ export async function gatherTrainingInput(
     trainingBody: undefined,
     files: flags.files,
   };
+}
+
+/**
+ * The files of a training job, none if the groups are in the body or, `isInline`, on the command line. `isSpooled`: input that
+ * can be read only once is copied before it is sent. Throws usage if flags contradict each other.
+ */
+export function readTrainingFlags({ operation, args, flags }: CommandInput) {
+  const { files } = parseFileArguments(operation, args, flags);
+  const isInline = files.length === 0 && flags.has(flagName('trajectory_groups'));
+  if (!isInline && getArrayFlag(flags, 'set').some((assignment) => /^trajectory_groups\s*[.[:=]/.test(assignment)))
+    throw usageFailure('--set cannot change trajectories in a file', 'edit the file');
+  const groupByPath = parseGroupByPath(flags);
+  if (groupByPath && files.length === 0)
+    throw usageFailure(
+      '--group-by needs files with one trajectory per line',
+      'name them: svc train runs.jsonl --group-by ...',
+    );
+  return { files, groupByPath, isSpooled: getBooleanFlag(flags, 'spool') !== false, isInline };
+}
+
+/** The path of `--group-by`. Throws usage where it is not valid. */
+export function parseGroupByPath(flags: FlagValues): JsonPath | undefined {
+  const text = getStringFlag(flags, 'group-by');
+  if (text === undefined) return undefined;
+  const path = parseJsonPath(text);
+  if (path) return path;
+  throw usageFailure(`--group-by: ${JSON.stringify(text)} is not a valid path`, 'write a path such as metadata.task');
 }
