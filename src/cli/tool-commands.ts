@@ -1,5 +1,7 @@
 import type { CommandDefinition } from '../command.ts';
-import { flagGroup, knownNameKinds } from '../flag.ts';
+import { type Flag, flagGroup, knownNameKinds } from '../flag.ts';
+import { allOperations } from '../operations/all-operations.ts';
+import { bodyFlags } from './body-flags.ts';
 import { helpTopicNames } from './help-topic-names.ts';
 import {
   baseUrlFlags,
@@ -11,7 +13,6 @@ import {
   resultFlags,
   serviceFlags,
 } from './shared-flags.ts';
-import { specCommand } from './spec-command.ts';
 
 /** The commands around the operations. */
 export const toolCommands: readonly CommandDefinition[] = [
@@ -88,7 +89,38 @@ export const toolCommands: readonly CommandDefinition[] = [
     examples: [{ why: 'Write an HTML page with charts', args: 'batch report out.jsonl --html report.html' }],
     load: async () => (await import('../commands/batch/report.ts')).runBatchReport,
   },
-  specCommand,
+  {
+    words: ['spec'],
+    summary: 'Print the JSON Schema, a skeleton, or the OpenAPI document',
+    argument: {
+      name: 'command',
+      summary: 'The operation: feedback replace, chat, ...',
+      isRepeatable: true,
+      offers: [...new Set(allOperations.map(({ command: [first = ''] }) => first))],
+    },
+    flags: () => [
+      ...flagGroup('Common', {
+        '--response': 'Print the schema of the response',
+        '--reply': { summary: 'The same as --response', isHidden: true },
+        '--skeleton[=<all>]': {
+          summary:
+            'Print the smallest valid body, with the fields of flags; =all: every field with a comment, as YAML (train: JSONC)',
+          choices: ['all'],
+        },
+        '--openapi': 'Print all operations as an OpenAPI 3.1 document',
+      }),
+      ...resultFlags('document'),
+      ...skeletonFlags(),
+      ...reportFlagsExcept('verbose', 'quiet'),
+    ],
+    examples: [
+      { why: 'The schema of a chat body', args: 'spec chat' },
+      { why: 'Every field, with comments', args: 'spec chat --skeleton=all' },
+      { why: 'A body to fill in', args: 'spec feedback replace --skeleton --project-id acme/support-bot' },
+      { why: 'An OpenAPI document for other tools', args: 'spec --openapi' },
+    ],
+    load: async () => (await import('../commands/spec/spec.ts')).runSpec,
+  },
   {
     words: ['doctor'],
     summary: 'Show all settings and test the connection',
@@ -165,3 +197,14 @@ export const toolCommands: readonly CommandDefinition[] = [
     load: async () => (await import('../commands/mcp/mcp.ts')).runMcp,
   },
 ];
+
+// The flags of all bodies, which fill a skeleton in; those of one name mean the same.
+function skeletonFlags(): Flag[] {
+  const flags = allOperations.flatMap(bodyFlags).filter(({ name }) => name !== 'conversation');
+  const all = [...flags, ...flagGroup('Body', { '--set <path=text>...': 'Set a field' })];
+  const byName = new Map(all.map((flag) => [flag.name, flag]));
+  return Array.from(byName.values(), ({ short: _short, conflicts: _conflicts, ...flag }) => ({
+    ...flag,
+    isHidden: true,
+  }));
+}

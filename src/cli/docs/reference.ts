@@ -9,10 +9,9 @@ import type { Operation } from '../../operations/operation.ts';
 import { formatBinaryBytes } from '../../output/byte-size.ts';
 import { allCommands } from '../all-commands.ts';
 import { usageTerm } from '../parse-command-line.ts';
-import { fieldTable } from './field-table.ts';
 import { exampleLine, flagTerm } from './help-text.ts';
 import { environmentVariables } from './help-topics.ts';
-import { markdownTable } from './markdown-table.ts';
+import { fieldTable, markdownTable } from './markdown-tables.ts';
 
 // A flag that at least this many commands have is described once.
 const MIN_SHARING_COMMANDS = 3;
@@ -57,11 +56,8 @@ function commandSection(command: Command): string {
 }
 
 function isShared(flag: Flag): boolean {
-  return commandsWith(flag).length >= MIN_SHARING_COMMANDS;
-}
-
-function commandsWith(flag: Flag): readonly Command[] {
-  return allCommands.filter((command) => command.listedFlags.some((other) => isSameFlag(other, flag)));
+  const owners = allCommands.filter(({ listedFlags }) => listedFlags.some((other) => isSameFlag(other, flag)));
+  return owners.length >= MIN_SHARING_COMMANDS;
 }
 
 function isSameFlag(left: Flag, right: Flag): boolean {

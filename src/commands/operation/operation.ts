@@ -22,7 +22,7 @@ import type { ExchangeTiming } from '../../results/chat-stats.ts';
 import { defaultFormat } from '../../results/output-format.ts';
 import { openResultFilter } from '../../results/print-result.ts';
 import { createTraceContext, readParent, type TraceContext, traceExports } from '../../trace/trace-context.ts';
-import type { PreparedTraining } from '../train/training-request.ts';
+import type { PreparedTraining } from '../train/prepare-training.ts';
 import type { ResponseHooks } from './response-hooks.ts';
 import { type SendOptions, sendAndShow } from './send-and-show.ts';
 import { showRequest } from './show-request.ts';

@@ -1,6 +1,9 @@
 import { Buffer } from 'node:buffer';
+import type { Draft } from '../../body/draft.ts';
 import { enforceChecks } from '../../client/enforce-checks.ts';
+import type { RequestObserver } from '../../client/request-observer.ts';
 import type { Context } from '../../context.ts';
+import type { RequestBody } from '../../http/message.ts';
 import { parseJson } from '../../json/parse-json.ts';
 import { countTrajectories, createTrainingFacts } from '../../train/history/training-facts.ts';
 import { assembleBody, splitAtGroupArrays } from '../../train/stream/assemble-body.ts';
@@ -9,9 +12,20 @@ import type { CheckedContent } from '../../train/stream/checked-content.ts';
 import { keepHeapSmall } from '../../train/stream/small-heap.ts';
 import { showCheckProgress } from './check-progress.ts';
 import { singlePassBody } from './single-pass-body.ts';
-import { gatherTrainingInput, readTrainingFlags, type TrainingInput } from './training-input.ts';
-import type { PreparedTraining, TrainingRequest } from './training-request.ts';
+import { gatherTrainingInput, readTrainingFlags, type TrainingInput, type TrainingRequest } from './training-input.ts';
 import { createTrajectorySources } from './trajectory-sources.ts';
+
+/** A training job that was checked, or is checked while it is sent. */
+export interface PreparedTraining {
+  readonly draft: Draft;
+  /** The body with its trajectories; undefined if the draft is all of it. */
+  readonly body?: RequestBody;
+  /** The body can be sent only once. */
+  readonly isSingleUse?: boolean;
+  /** Called before the job is sent, and with its outcome. */
+  readonly observer: RequestObserver;
+  readonly close: () => Promise<void>;
+}
 
 /**
  * Prepares the body of a training job; memory is bounded by one trajectory. Files are read twice: now to check, count and hash

@@ -9,8 +9,7 @@ import { createTrainingFacts } from '../../train/history/training-facts.ts';
 import { assembleBody, splitAtGroupArrays } from '../../train/stream/assemble-body.ts';
 import { withholdLastChunk } from '../../train/stream/body-digest.ts';
 import { labeledEnvelope } from './training-body.ts';
-import type { TrainingInput } from './training-input.ts';
-import type { TrainingRequest } from './training-request.ts';
+import type { TrainingInput, TrainingRequest } from './training-input.ts';
 
 /**
  * The body of trajectories that can be read only once, sent as they are read. Its end is sent after everything has passed

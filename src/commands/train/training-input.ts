@@ -1,4 +1,5 @@
-import { type BuiltBody, buildBody } from '../../body/build-body.ts';
+import type { Strictness } from '../../body/body-check.ts';
+import { type BuildOptions, type BuiltBody, buildBody } from '../../body/build-body.ts';
 import type { CommandInput, LabeledBytes } from '../../body/command-input.ts';
 import { parseFileArguments } from '../../body/file-arguments.ts';
 import { createBodyDependencies } from '../../body/input-reader.ts';
@@ -9,9 +10,22 @@ import { flagName } from '../../fields/field.ts';
 import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag } from '../../flag.ts';
 import { type JsonPath, parseJsonPath } from '../../json/json-path.ts';
 import { type CheckedContent, checkedFilesContent } from '../../train/stream/checked-content.ts';
+import type { JobGuard } from './job-guard.ts';
 import { readTrainingBody, type TrainingBody } from './training-body.ts';
-import type { TrainingRequest } from './training-request.ts';
 import type { TrajectorySources } from './trajectory-sources.ts';
+
+/** The input of a training job. */
+export interface TrainingRequest {
+  readonly input: CommandInput;
+  readonly buildOptions: BuildOptions;
+  readonly strictness: Strictness;
+  /** The body is printed, not sent: then `--no-spool` has no effect. */
+  readonly isPreview: boolean;
+  /** The time limit for input that is not a file. */
+  readonly timeoutMs: number | undefined;
+  /** Called before the body is complete at the service; an error cancels the request. */
+  readonly guard: JobGuard;
+}
 
 /** A draft, and the trajectories that are not in it. */
 export interface TrainingInput {

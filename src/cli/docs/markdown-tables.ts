@@ -2,7 +2,6 @@ import type { Field, Fields, Shape } from '../../fields/field.ts';
 import { stringFormats } from '../../fields/string-formats.ts';
 import { writeJson } from '../../json/write-json.ts';
 import { capitalizeSentence } from './help-page.ts';
-import { markdownTable } from './markdown-table.ts';
 
 /** The fields of an object and of all objects in it, as a Markdown table. */
 export function fieldTable(fields: Fields): string {
@@ -58,3 +57,15 @@ const fillNotes = {
   project: 'From `SVC_PROJECT_ID` or the profile if absent, unless `--exact`',
   model: 'From `SVC_MODEL` or the profile if absent, unless `--exact`',
 } as const;
+
+/** A Markdown table. */
+export function markdownTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]): string => `| ${cells.map(escapeCell).join(' | ')} |`;
+  return [line(head), `|${head.map(() => '---').join('|')}|`, ...rows.map(line)].join('\n');
+}
+
+// Outside of code an angle bracket would start a tag.
+function escapeCell(cell: string): string {
+  const plain = cell.replaceAll('|', '\\|');
+  return plain.startsWith('`') ? plain : plain.replace(/`[^`]*`|</g, (part) => (part === '<' ? '\\<' : part));
+}
