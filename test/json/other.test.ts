@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { duplicateKeys } from '../../src/json/duplicate-keys.ts';
 import { indentJson } from '../../src/json/format-json.ts';
@@ -6,6 +7,7 @@ import { formatJsonPath, type JsonPath, nodeAtPath } from '../../src/json/json-p
 import { createNodeFinder } from '../../src/json/node-finder.ts';
 import { parseJson } from '../../src/json/parse-json.ts';
 import { createPositionLookup, positionAt } from '../../src/json/text-position.ts';
+import { countContinuationBytes } from '../../src/json/utf8.ts';
 import { RawJson, writeJson } from '../../src/json/write-json.ts';
 
 describe('duplicateKeys', () => {
@@ -75,6 +77,18 @@ describe('positionOf', () => {
     for (const offset of [3, 5, bytes.length, bytes.length, 1, 0, 14]) {
       expect(position(offset)).toEqual(positionAt(bytes, offset));
     }
+  });
+});
+
+describe('countContinuationBytes', () => {
+  it('counts the bytes that are not the first of a character, wherever the text starts in memory', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', maxLength: 12 }), fc.nat(7), (text, start) => {
+        const bytes = Buffer.concat([Buffer.alloc(start), Buffer.from(text)]).subarray(start);
+        expect(countContinuationBytes(bytes)).toBe(bytes.length - Array.from(text).length);
+      }),
+      { numRuns: 2000 },
+    );
   });
 });
 

@@ -1,6 +1,7 @@
-import { Buffer, isAscii } from 'node:buffer';
+import { Buffer } from 'node:buffer';
 import type { TapeBuffer } from '../../json/index-value.ts';
 import type { SkipState } from '../../json/skip-value.ts';
+import { countContinuationBytes } from '../../json/utf8.ts';
 import { InvalidTextError } from './invalid-text-error.ts';
 import type { TextLocation } from './text-location.ts';
 
@@ -75,9 +76,9 @@ export function cursorLocation({ baseOffset, at, lines, lineStart, continuationB
 }
 
 /** Counts the continuation bytes since `start`, so that columns count characters. */
-export function countContinuationBytes(cursor: Cursor, start: number): void {
+export function addContinuationBytes(cursor: Cursor, start: number): void {
   if (cursor.lineStart > start) cursor.continuationBytes = 0;
-  const passed = cursor.bytes.subarray(Math.max(start, cursor.lineStart), cursor.at);
-  if (isAscii(passed)) return;
-  for (const byte of passed) if ((byte & 0xc0) === 0x80) cursor.continuationBytes += 1;
+  cursor.continuationBytes += countContinuationBytes(
+    cursor.bytes.subarray(Math.max(start, cursor.lineStart), cursor.at),
+  );
 }

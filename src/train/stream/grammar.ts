@@ -2,7 +2,7 @@ import { JsonError } from '../../json/json-error.ts';
 import { kindName, rootOf } from '../../json/json-node.ts';
 import { type JsonDocument, parseJsonPrefix } from '../../json/parse-json.ts';
 import { bytesSince, type PendingText, readArray, readObject } from './containers.ts';
-import { type Cursor, countContinuationBytes, cursorLocation } from './cursor.ts';
+import { addContinuationBytes, type Cursor, cursorLocation } from './cursor.ts';
 import { InvalidTextError, invalidJsonError, parseTextAt } from './invalid-text-error.ts';
 import type { TextLocation } from './text-location.ts';
 import {
@@ -124,7 +124,7 @@ function parseCompleteTrajectory(cursor: Cursor): JsonDocument | undefined {
   const document = parseJsonPrefix(bytes.subarray(start), tapeBuffer);
   if (!document || document.bytes.includes(LINE_FEED)) return undefined;
   cursor.at = start + document.bytes.length;
-  countContinuationBytes(cursor, start);
+  addContinuationBytes(cursor, start);
   return document;
 }
 

@@ -2,7 +2,7 @@ import type { Buffer } from 'node:buffer';
 import { JsonError, unexpectedByteError } from '../../json/json-error.ts';
 import { parseJson } from '../../json/parse-json.ts';
 import { skipValue } from '../../json/skip-value.ts';
-import { type Cursor, countContinuationBytes, cursorLocation } from './cursor.ts';
+import { addContinuationBytes, type Cursor, cursorLocation } from './cursor.ts';
 import { InvalidTextError, invalidJsonError } from './invalid-text-error.ts';
 import { locationInside, type TextLocation } from './text-location.ts';
 import type { TrajectoryEvent } from './trajectory-event.ts';
@@ -69,7 +69,7 @@ export function* advancePastValue(cursor: Cursor): EventGenerator {
     yield undefined;
   }
   if (cursor.at === start()) yield* throwUnexpected(cursor, 'where a value should be');
-  countContinuationBytes(cursor, start());
+  addContinuationBytes(cursor, start());
 }
 
 /** Skips the value that starts at the next byte and emits it chunk by chunk. */
