@@ -1,4 +1,5 @@
 import type { Buffer } from 'node:buffer';
+import { BACKSLASH, OPEN_OBJECT } from './json-bytes.ts';
 import { endOffset, itemsOf, type JsonNode, kindOf, membersOf, rootOf, startOffset } from './json-node.ts';
 import type { JsonPath } from './json-path.ts';
 import type { JsonDocument } from './parse-json.ts';
@@ -10,8 +11,6 @@ export interface DuplicateKey {
   readonly path: () => JsonPath;
 }
 
-const OPEN_OBJECT = 0x7b;
-
 /** All members whose key appears more than once in its object, each once. The document is read once, however deep it is. */
 export function* duplicateKeys(doc: JsonDocument): Generator<DuplicateKey> {
   const { bytes, tape } = doc;
@@ -21,8 +20,6 @@ export function* duplicateKeys(doc: JsonDocument): Generator<DuplicateKey> {
       yield* duplicatesInObject({ doc, at });
   }
 }
-
-const BACKSLASH = 0x5c;
 
 // More keys than these are compared as strings.
 const MAX_COMPARED_KEYS = 32;

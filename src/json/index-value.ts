@@ -1,6 +1,18 @@
 import type { Buffer } from 'node:buffer';
+import {
+  CLOSE_ARRAY,
+  CLOSE_OBJECT,
+  COLON,
+  COMMA,
+  END_OF_TEXT,
+  MINUS,
+  OPEN_ARRAY,
+  OPEN_OBJECT,
+  QUOTE,
+  SPACE,
+} from './json-bytes.ts';
 import { JsonError, trailingCommaError, unexpectedByteError } from './json-error.ts';
-import { scanLiteral, scanNumber, scanString } from './scan-token.ts';
+import { isPlainByte, scanLiteral, scanNumber, scanString } from './scan-token.ts';
 
 /** Memory for the index of one document after the other: the next one that is given it ends the one before. */
 export interface TapeBuffer {
@@ -18,22 +30,6 @@ export const MAX_TAPE_VALUES = Math.floor((2 ** 31 - 1) / 3);
 
 const MIN_TAPE_VALUES = 16;
 
-// Compact JSON has no whitespace: the loop calls skipWhitespace only where there is some.
-const whitespaceBytes = new Uint8Array(256);
-for (const space of ' \n\r\t') whitespaceBytes[space.charCodeAt(0)] = 1;
-
-const QUOTE = 0x22;
-const COMMA = 0x2c;
-const MINUS = 0x2d;
-const COLON = 0x3a;
-const OPEN_ARRAY = 0x5b;
-const CLOSE_ARRAY = 0x5d;
-const OPEN_OBJECT = 0x7b;
-const CLOSE_OBJECT = 0x7d;
-
-// The innermost container of a value that is in none.
-const NO_CONTAINER = -3;
-
 /**
  * Indexes the value at `from`, whatever follows it, with room for `expectedValues` values and keys before it has to grow.
  * Throws JsonError where the value is malformed, and beyond `maxValues`. With a buffer the index lasts until the buffer is
@@ -50,17 +46,23 @@ export function indexValue(
   // variables, which takes two thirds of the time of fields.
   buffer.entries ??= new Int32Array(3 * Math.min(maxValues, Math.max(MIN_TAPE_VALUES, expectedValues)));
   let tape = buffer.entries;
+  const limit = bytes.length;
   let used = 0;
   let count = 0;
-  // Where the innermost open container is in the tape. Its third number, which says in the end what follows the container,
-  // says until then what is around it: so a document that is a million levels deep needs no stack beside the tape.
-  let innermost = NO_CONTAINER;
+  // Where the innermost open container is in the tape, or a number that no tape reaches. Its third number, which says in the
+  // end what follows the container, says until then what is around it, inverted in an object: so a document that is a
+  // million levels deep needs no stack beside the tape.
+  const noContainer = 2 ** 31 - 1;
+  let innermost = noContainer;
   let inObject = false;
   let at = from;
   for (;;) {
     if (inObject) {
-      if (bytes[at] !== QUOTE) throw unexpectedByteError(bytes, at, 'where a key in double quotes should be');
-      const end = scanString(bytes, at);
+      if (at >= limit || bytes[at] !== QUOTE)
+        throw unexpectedByteError(bytes, at, 'where a key in double quotes should be');
+      let end = at + 1;
+      while (end < limit && isPlainByte(bytes[end] ?? 0)) end += 1;
+      end = end < limit && bytes[end] === QUOTE ? end + 1 : scanString(bytes, at);
       if (used === tape.length) tape = growTape(tape, maxValues, at, buffer);
       tape[used] = at;
       tape[used + 1] = end;
@@ -68,34 +70,38 @@ export function indexValue(
       tape[used + 2] = count;
       used += 3;
       at = end;
-      if (whitespaceBytes[bytes[at] ?? 0] === 1) at = skipWhitespace(bytes, at);
-      if (bytes[at] !== COLON) throw unexpectedByteError(bytes, at, 'where : should be');
+      if (at < limit && (bytes[at] ?? 0) <= SPACE) at = skipWhitespace(bytes, at);
+      if (at >= limit || bytes[at] !== COLON) throw unexpectedByteError(bytes, at, 'where : should be');
       at += 1;
-      if (whitespaceBytes[bytes[at] ?? 0] === 1) at = skipWhitespace(bytes, at);
+      if (at < limit && (bytes[at] ?? 0) <= SPACE) at = skipWhitespace(bytes, at);
     }
     if (used === tape.length) tape = growTape(tape, maxValues, at, buffer);
     tape[used] = at;
     count += 1;
-    const first = bytes[at];
+    const first = at < limit ? (bytes[at] ?? END_OF_TEXT) : END_OF_TEXT;
     if (first === OPEN_OBJECT || first === OPEN_ARRAY) {
-      tape[used + 2] = innermost + 3 + (inObject ? 1 : 0);
+      tape[used + 2] = inObject ? ~innermost : innermost;
       innermost = used;
       inObject = first === OPEN_OBJECT;
       used += 3;
       at += 1;
-      if (whitespaceBytes[bytes[at] ?? 0] === 1) at = skipWhitespace(bytes, at);
-      if (bytes[at] !== (inObject ? CLOSE_OBJECT : CLOSE_ARRAY)) continue;
+      if (at < limit && (bytes[at] ?? 0) <= SPACE) at = skipWhitespace(bytes, at);
+      if (at >= limit || bytes[at] !== (inObject ? CLOSE_OBJECT : CLOSE_ARRAY)) continue;
     } else {
-      at = first === QUOTE ? scanString(bytes, at) : scanScalar(bytes, at);
+      if (first === QUOTE) {
+        let end = at + 1;
+        while (end < limit && isPlainByte(bytes[end] ?? 0)) end += 1;
+        at = end < limit && bytes[end] === QUOTE ? end + 1 : scanString(bytes, at);
+      } else at = scanScalar(bytes, at, first);
       tape[used + 1] = at;
       tape[used + 2] = count;
       used += 3;
     }
     // A value has ended, or an empty container is open: close what ends here, up to the comma before the next value.
     for (;;) {
-      if (innermost === NO_CONTAINER) return { tape: tape.subarray(0, used), end: at };
-      if (whitespaceBytes[bytes[at] ?? 0] === 1) at = skipWhitespace(bytes, at);
-      const byte = bytes[at];
+      if (innermost === noContainer) return { tape: tape.subarray(0, used), end: at };
+      if (at < limit && (bytes[at] ?? 0) <= SPACE) at = skipWhitespace(bytes, at);
+      const byte = at < limit ? (bytes[at] ?? END_OF_TEXT) : END_OF_TEXT;
       if (byte === COMMA) break;
       if (byte !== (inObject ? CLOSE_OBJECT : CLOSE_ARRAY))
         throw unexpectedByteError(bytes, at, inObject ? 'where , or } should be' : 'where , or ] should be');
@@ -103,13 +109,13 @@ export function indexValue(
       const around = tape[innermost + 2] ?? 0;
       tape[innermost + 1] = at;
       tape[innermost + 2] = count;
-      inObject = around % 3 === 1;
-      innermost = around - 3 - (inObject ? 1 : 0);
+      inObject = around < 0;
+      innermost = inObject ? ~around : around;
     }
     const comma = at;
     at += 1;
-    if (whitespaceBytes[bytes[at] ?? 0] === 1) at = skipWhitespace(bytes, at);
-    if (bytes[at] === CLOSE_OBJECT || bytes[at] === CLOSE_ARRAY) throw trailingCommaError(comma);
+    if (at < limit && (bytes[at] ?? 0) <= SPACE) at = skipWhitespace(bytes, at);
+    if (at < limit && (bytes[at] === CLOSE_OBJECT || bytes[at] === CLOSE_ARRAY)) throw trailingCommaError(comma);
   }
 }
 
@@ -122,17 +128,20 @@ function growTape(tape: Int32Array, maxValues: number, at: number, buffer: TapeB
   return larger;
 }
 
-function scanScalar(bytes: Buffer, at: number): number {
-  const first = bytes[at];
-  if (first === MINUS || (first !== undefined && first >= 0x30 && first <= 0x39)) return scanNumber(bytes, at);
+function scanScalar(bytes: Buffer, at: number, first: number): number {
+  if (first === MINUS || (first >= 0x30 && first <= 0x39)) return scanNumber(bytes, at);
   const end = scanLiteral(bytes, at);
   if (end === at) throw unexpectedByteError(bytes, at, 'where a value should be');
   return end;
 }
 
+const whitespaceBytes = new Uint8Array(256);
+for (const space of ' \n\r\t') whitespaceBytes[space.charCodeAt(0)] = 1;
+
 /** The offset of the first byte from `from` on that is not whitespace of JSON. */
 export function skipWhitespace(bytes: Buffer, from: number): number {
+  const { length } = bytes;
   let at = from;
-  while (whitespaceBytes[bytes[at] ?? 0] === 1) at += 1;
+  while (at < length && whitespaceBytes[bytes[at] ?? 0] === 1) at += 1;
   return at;
 }

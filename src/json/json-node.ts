@@ -1,3 +1,4 @@
+import { BACKSLASH, OPEN_OBJECT } from './json-bytes.ts';
 import type { JsonDocument } from './parse-json.ts';
 
 /** One value of a document: entry `at` of its tape. */
@@ -90,7 +91,7 @@ export function getMember(node: JsonNode | undefined, key: string): JsonNode | u
 /** As getMember, on entries of the tape: for loops over millions of values, where nodes cost more than all else. */
 export function memberEntry(doc: JsonDocument, object: number, key: string): number | undefined {
   const { bytes, tape } = doc;
-  if (bytes[tape[object * 3] ?? 0] !== 0x7b) return undefined;
+  if (bytes[tape[object * 3] ?? 0] !== OPEN_OBJECT) return undefined;
   const end = tape[object * 3 + 2] ?? 0;
   let found: number | undefined;
   for (let at = object + 1; at < end; at = tape[(at + 1) * 3 + 2] ?? end) if (isKeyNamed(doc, at, key)) found = at + 1;
@@ -111,8 +112,6 @@ function isKeyNamed(doc: JsonDocument, keyEntry: number, key: string): boolean {
   }
   return length === key.length;
 }
-
-const BACKSLASH = 0x5c;
 
 /** The text of a string with its escapes resolved; lone surrogates stay what they are. */
 export function stringOf(node: JsonNode): string {

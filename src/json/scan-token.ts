@@ -1,44 +1,55 @@
-import type { Buffer } from 'node:buffer';
+import { Buffer } from 'node:buffer';
+import { BACKSLASH, MINUS, QUOTE, SPACE } from './json-bytes.ts';
 import { JsonError } from './json-error.ts';
+
+// The loops compare with the length: after one read behind the end, all reads of a loop would be slow.
+
+/** True for a byte that stands for itself in a string: no quote, backslash or control character. */
+export function isPlainByte(byte: number): boolean {
+  return byte >= SPACE && byte !== QUOTE && byte !== BACKSLASH;
+}
 
 /** The offset after the string that starts at `from` with a double quote. Throws JsonError where it is malformed. */
 export function scanString(bytes: Buffer, from: number): number {
-  let at = from + 1;
-  for (;;) {
-    let byte = bytes[at];
-    while (byte !== undefined && byte !== 0x22 && byte !== 0x5c && byte >= 0x20) {
-      at += 1;
-      byte = bytes[at];
-    }
-    if (byte === undefined) throw new JsonError('the text ends inside a string', at);
-    if (byte === 0x22) return at + 1;
-    if (byte !== 0x5c) throw new JsonError('a control character inside a string; write it as \\u00XX', at);
+  const { length } = bytes;
+  for (let at = from + 1; ; ) {
+    while (at < length && isPlainByte(bytes[at] ?? 0)) at += 1;
+    if (at >= length) throw new JsonError('the text ends inside a string', at);
+    const byte = bytes[at];
+    if (byte === QUOTE) return at + 1;
+    if (byte !== BACKSLASH) throw new JsonError('a control character inside a string; write it as \\u00XX', at);
     at += scanEscape(bytes, at);
   }
 }
 
 /** The offset after the number that starts at `from`. Throws JsonError for forms that JSON does not have. */
 export function scanNumber(bytes: Buffer, from: number): number {
-  let at = bytes[from] === 0x2d ? from + 1 : from;
-  const first = at;
-  at = scanDigits(bytes, at, from);
-  if (bytes[first] === 0x30 && at > first + 1) throw new JsonError('a number with a leading zero', first);
-  if (bytes[at] === 0x2e) at = scanDigits(bytes, at + 1, from);
-  if (bytes[at] === 0x65 || bytes[at] === 0x45) {
-    const sign = bytes[at + 1];
-    at = scanDigits(bytes, sign === 0x2b || sign === 0x2d ? at + 2 : at + 1, from);
+  const { length } = bytes;
+  const first = bytes[from] === MINUS ? from + 1 : from;
+  let at = scanDigits(bytes, first, from);
+  if (at > first + 1 && bytes[first] === 0x30) throw new JsonError('a number with a leading zero', first);
+  if (at < length && bytes[at] === 0x2e) at = scanDigits(bytes, at + 1, from);
+  if (at < length && (bytes[at] === 0x65 || bytes[at] === 0x45)) {
+    const hasSign = at + 1 < length && (bytes[at + 1] === 0x2b || bytes[at + 1] === 0x2d);
+    at = scanDigits(bytes, hasSign ? at + 2 : at + 1, from);
   }
   return at;
 }
 
+const literals = ['true', 'false', 'null'].map((word) => Buffer.from(word));
+
 /** The offset after `true`, `false` or `null` at `from`; `from` itself where none of them stands. */
 export function scanLiteral(bytes: Buffer, from: number): number {
+  for (const literal of literals) {
+    let at = 0;
+    while (at < literal.length && bytes[from + at] === literal[at]) at += 1;
+    if (at === literal.length && !isLetter(bytes[from + at])) return from + at;
+  }
   let end = from;
   while (isLetter(bytes[end])) end += 1;
   const word = bytes.toString('latin1', from, end);
-  if (word === 'true' || word === 'false' || word === 'null') return end;
   if (word === 'NaN' || word === 'Infinity') throw new JsonError(`${word} is not a JSON number; use null`, from);
-  if (end === bytes.length && word !== '' && ['true', 'false', 'null'].some((whole) => whole.startsWith(word))) {
+  if (end === bytes.length && word !== '' && literals.some((literal) => literal.toString().startsWith(word))) {
     throw new JsonError('the text ends too early', end);
   }
   return from;
@@ -47,31 +58,40 @@ export function scanLiteral(bytes: Buffer, from: number): number {
 const escapeBytes = new Uint8Array(256);
 for (const kind of '"\\/bfnrt') escapeBytes[kind.charCodeAt(0)] = 1;
 
-function scanEscape(bytes: Buffer, at: number): number {
-  const kind = bytes[at + 1];
-  if (kind === undefined) throw new JsonError('the text ends inside a string', bytes.length);
-  if (kind !== 0x75) {
-    if (escapeBytes[kind] === 1) return 2;
-    throw new JsonError('an escape that JSON does not have', at);
+const hexBytes = new Uint8Array(256);
+for (const digit of '0123456789abcdefABCDEF') hexBytes[digit.charCodeAt(0)] = 1;
+
+// The number of bytes of the escape sequence at `from`.
+function scanEscape(bytes: Buffer, from: number): number {
+  const { length } = bytes;
+  const kind = from + 1 < length ? (bytes[from + 1] ?? 0) : 0x75;
+  if (escapeBytes[kind] === 1) return 2;
+  if (kind !== 0x75) throw new JsonError('an escape that JSON does not have', from);
+  for (let at = from + 2; at < from + 6; at += 1) {
+    if (at >= length) throw new JsonError('the text ends inside a string', length);
+    if (hexBytes[bytes[at] ?? 0] !== 1) throw new JsonError('\\u needs four hexadecimal digits', from);
   }
-  const hex = bytes.toString('latin1', at + 2, at + 6);
-  if (/^[0-9a-fA-F]{4}$/.test(hex)) return 6;
-  if (at + 6 > bytes.length && /^[0-9a-fA-F]*$/.test(hex)) {
-    throw new JsonError('the text ends inside a string', bytes.length);
-  }
-  throw new JsonError('\\u needs four hexadecimal digits', at);
+  return 6;
 }
 
 function scanDigits(bytes: Buffer, from: number, start: number): number {
+  const { length } = bytes;
   let at = from;
-  for (let byte = bytes[at]; byte !== undefined && byte >= 0x30 && byte <= 0x39; byte = bytes[at]) at += 1;
-  if (at > from) return at;
-  if (at >= bytes.length) throw new JsonError('the text ends inside a number', at);
+  while (at < length && isDigit(bytes[at] ?? 0)) at += 1;
+  if (at === from) throw missingDigitError(bytes, at, start);
+  return at;
+}
+
+function missingDigitError(bytes: Buffer, at: number, start: number): JsonError {
+  if (at >= bytes.length) return new JsonError('the text ends inside a number', at);
   const isInfinity = bytes.toString('latin1', at, at + 8) === 'Infinity';
-  throw new JsonError(
-    isInfinity ? '-Infinity is not a JSON number; use null' : 'a malformed number',
-    isInfinity ? start : at,
-  );
+  return isInfinity
+    ? new JsonError('-Infinity is not a JSON number; use null', start)
+    : new JsonError('a malformed number', at);
+}
+
+function isDigit(byte: number): boolean {
+  return byte >= 0x30 && byte <= 0x39;
 }
 
 function isLetter(byte: number | undefined): boolean {

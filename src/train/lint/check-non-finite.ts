@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer';
+import { QUOTE } from '../../json/json-bytes.ts';
 import { JsonError } from '../../json/json-error.ts';
 import type { JsonNode } from '../../json/json-node.ts';
 import { scanString } from '../../json/scan-token.ts';
@@ -41,7 +42,6 @@ interface FixedText {
   readonly offsets: readonly number[];
 }
 
-const QUOTE = 0x22;
 const nonFiniteLiterals = ['-Infinity', 'Infinity', 'NaN'].map((word) => Buffer.from(word));
 
 /**

@@ -1,16 +1,11 @@
 import type { Buffer } from 'node:buffer';
+import { CLOSE_ARRAY, CLOSE_OBJECT, COLON, COMMA, QUOTE } from '../../json/json-bytes.ts';
 import { trailingCommaError } from '../../json/json-error.ts';
 import { rootOf, stringOf } from '../../json/json-node.ts';
 import { type Cursor, cursorLocation } from './cursor.ts';
 import { invalidJsonError, parseTextAt } from './invalid-text-error.ts';
 import type { TextLocation } from './text-location.ts';
 import { advancePastValue, type EventGenerator, emitConsumed, nextToken, throwUnexpected } from './tokens.ts';
-
-const COMMA = 0x2c;
-const COLON = 0x3a;
-const QUOTE = 0x22;
-const CLOSE_ARRAY = 0x5d;
-const CLOSE_OBJECT = 0x7d;
 
 /** Where the text of a group or body starts that was not emitted yet. */
 export interface PendingText {

@@ -1,3 +1,4 @@
+import { END_OF_TEXT, LINE_FEED, OPEN_ARRAY, OPEN_OBJECT } from '../../json/json-bytes.ts';
 import { JsonError } from '../../json/json-error.ts';
 import { kindName, rootOf } from '../../json/json-node.ts';
 import { type JsonDocument, parseJsonPrefix } from '../../json/parse-json.ts';
@@ -7,7 +8,6 @@ import { InvalidTextError, invalidJsonError, parseTextAt } from './invalid-text-
 import type { TextLocation } from './text-location.ts';
 import {
   advancePastValue,
-  END_OF_TEXT,
   type EventGenerator,
   emitConsumed,
   emitValue,
@@ -15,10 +15,6 @@ import {
   throwUnexpected,
 } from './tokens.ts';
 import type { TrajectoryEvent } from './trajectory-event.ts';
-
-const OPEN_ARRAY = 0x5b;
-const OPEN_OBJECT = 0x7b;
-const LINE_FEED = 0x0a;
 
 type TrajectoryContainer = Extract<TrajectoryEvent, { kind: 'trajectory' }>['container'];
 

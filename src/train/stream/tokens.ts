@@ -1,4 +1,5 @@
 import type { Buffer } from 'node:buffer';
+import { END_OF_TEXT } from '../../json/json-bytes.ts';
 import { JsonError, unexpectedByteError } from '../../json/json-error.ts';
 import { parseJson } from '../../json/parse-json.ts';
 import { skipValue } from '../../json/skip-value.ts';
@@ -9,9 +10,6 @@ import type { TrajectoryEvent } from './trajectory-event.ts';
 
 /** Yields events, or undefined where it needs the next chunk; returns a byte or END_OF_TEXT. */
 export type EventGenerator<T = void> = Generator<TrajectoryEvent | undefined, T, void>;
-
-/** The end of the text, in place of a byte. */
-export const END_OF_TEXT = -1;
 
 /** How whitespace and commas are treated: emitted between elements, dropped, or kept with the pending text. */
 export type SeparatorMode = 'between' | 'dropped' | 'held';
