@@ -46,7 +46,6 @@ export function indexValue(
   // variables, which takes two thirds of the time of fields.
   buffer.entries ??= new Int32Array(3 * Math.min(maxValues, Math.max(MIN_TAPE_VALUES, expectedValues)));
   let tape = buffer.entries;
-  const limit = bytes.length;
   let used = 0;
   let count = 0;
   // Where the innermost open container is in the tape, or a number that no tape reaches. Its third number, which says in the
@@ -58,11 +57,10 @@ export function indexValue(
   let at = from;
   for (;;) {
     if (inObject) {
-      if (at >= limit || bytes[at] !== QUOTE)
-        throw unexpectedByteError(bytes, at, 'where a key in double quotes should be');
+      if (bytes[at] !== QUOTE) throw unexpectedByteError(bytes, at, 'where a key in double quotes should be');
       let end = at + 1;
-      while (end < limit && isPlainByte(bytes[end] ?? 0)) end += 1;
-      end = end < limit && bytes[end] === QUOTE ? end + 1 : scanString(bytes, at);
+      while (isPlainByte(bytes[end] ?? 0)) end += 1;
+      end = bytes[end] === QUOTE ? end + 1 : scanString(bytes, at);
       if (used === tape.length) tape = growTape(tape, maxValues, at, buffer);
       tape[used] = at;
       tape[used + 1] = end;
@@ -70,28 +68,28 @@ export function indexValue(
       tape[used + 2] = count;
       used += 3;
       at = end;
-      if (at < limit && (bytes[at] ?? 0) <= SPACE) at = skipWhitespace(bytes, at);
-      if (at >= limit || bytes[at] !== COLON) throw unexpectedByteError(bytes, at, 'where : should be');
+      if ((bytes[at] ?? 0) <= SPACE) at = skipWhitespace(bytes, at);
+      if (bytes[at] !== COLON) throw unexpectedByteError(bytes, at, 'where : should be');
       at += 1;
-      if (at < limit && (bytes[at] ?? 0) <= SPACE) at = skipWhitespace(bytes, at);
+      if ((bytes[at] ?? 0) <= SPACE) at = skipWhitespace(bytes, at);
     }
     if (used === tape.length) tape = growTape(tape, maxValues, at, buffer);
     tape[used] = at;
     count += 1;
-    const first = at < limit ? (bytes[at] ?? END_OF_TEXT) : END_OF_TEXT;
+    const first = bytes[at] ?? END_OF_TEXT;
     if (first === OPEN_OBJECT || first === OPEN_ARRAY) {
       tape[used + 2] = inObject ? ~innermost : innermost;
       innermost = used;
       inObject = first === OPEN_OBJECT;
       used += 3;
       at += 1;
-      if (at < limit && (bytes[at] ?? 0) <= SPACE) at = skipWhitespace(bytes, at);
-      if (at >= limit || bytes[at] !== (inObject ? CLOSE_OBJECT : CLOSE_ARRAY)) continue;
+      if ((bytes[at] ?? 0) <= SPACE) at = skipWhitespace(bytes, at);
+      if (bytes[at] !== (inObject ? CLOSE_OBJECT : CLOSE_ARRAY)) continue;
     } else {
       if (first === QUOTE) {
         let end = at + 1;
-        while (end < limit && isPlainByte(bytes[end] ?? 0)) end += 1;
-        at = end < limit && bytes[end] === QUOTE ? end + 1 : scanString(bytes, at);
+        while (isPlainByte(bytes[end] ?? 0)) end += 1;
+        at = bytes[end] === QUOTE ? end + 1 : scanString(bytes, at);
       } else at = scanScalar(bytes, at, first);
       tape[used + 1] = at;
       tape[used + 2] = count;
@@ -100,8 +98,8 @@ export function indexValue(
     // A value has ended, or an empty container is open: close what ends here, up to the comma before the next value.
     for (;;) {
       if (innermost === noContainer) return { tape: tape.subarray(0, used), end: at };
-      if (at < limit && (bytes[at] ?? 0) <= SPACE) at = skipWhitespace(bytes, at);
-      const byte = at < limit ? (bytes[at] ?? END_OF_TEXT) : END_OF_TEXT;
+      if ((bytes[at] ?? 0) <= SPACE) at = skipWhitespace(bytes, at);
+      const byte = bytes[at] ?? END_OF_TEXT;
       if (byte === COMMA) break;
       if (byte !== (inObject ? CLOSE_OBJECT : CLOSE_ARRAY))
         throw unexpectedByteError(bytes, at, inObject ? 'where , or } should be' : 'where , or ] should be');
@@ -114,8 +112,8 @@ export function indexValue(
     }
     const comma = at;
     at += 1;
-    if (at < limit && (bytes[at] ?? 0) <= SPACE) at = skipWhitespace(bytes, at);
-    if (at < limit && (bytes[at] === CLOSE_OBJECT || bytes[at] === CLOSE_ARRAY)) throw trailingCommaError(comma);
+    if ((bytes[at] ?? 0) <= SPACE) at = skipWhitespace(bytes, at);
+    if (bytes[at] === CLOSE_OBJECT || bytes[at] === CLOSE_ARRAY) throw trailingCommaError(comma);
   }
 }
 

@@ -16,7 +16,7 @@ export interface Cursor extends SkipState {
   continuationBytes: number;
   /** No more bytes will come. */
   isEnded: boolean;
-  /** `bytes` is the start of this buffer. */
+  /** `bytes` and a zero byte, which ends any token, are the start of this buffer. */
   buffer: Buffer;
   /** Bytes of the trajectory before the next one: of most files all have about the same. */
   lastTrajectoryBytes: number;
@@ -56,10 +56,13 @@ export function appendChunk(cursor: Cursor, chunk: Uint8Array): void {
     throw new InvalidTextError(`one value has more than ${MAX_VALUE_BYTES} bytes`, cursorLocation(cursor));
   // Twice the size, so that a long value is moved only a few times.
   const larger =
-    neededBytes > cursor.buffer.length ? Buffer.allocUnsafeSlow(Math.min(MAX_VALUE_BYTES, 2 * neededBytes)) : undefined;
+    neededBytes >= cursor.buffer.length
+      ? Buffer.allocUnsafeSlow(Math.min(MAX_VALUE_BYTES, 2 * neededBytes) + 1)
+      : undefined;
   const buffer = larger ?? cursor.buffer;
   if (larger || keepFrom > 0) buffer.set(retained);
   buffer.set(chunk, retained.length);
+  buffer[neededBytes] = 0;
   Object.assign(cursor, {
     buffer,
     bytes: buffer.subarray(0, neededBytes),
