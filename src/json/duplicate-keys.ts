@@ -1,7 +1,7 @@
-import type { Buffer } from 'node:buffer';
-import { BACKSLASH, OPEN_OBJECT } from './json-bytes.ts';
+import { OPEN_OBJECT } from './json-bytes.ts';
 import { endOffset, itemsOf, type JsonNode, kindOf, membersOf, rootOf, startOffset } from './json-node.ts';
 import type { JsonPath } from './json-path.ts';
+import { UNKNOWN_SIGNATURE } from './key-signature.ts';
 import type { JsonDocument } from './parse-json.ts';
 
 /** A key that appears more than once in its object. */
@@ -13,66 +13,35 @@ export interface DuplicateKey {
 
 /** All members whose key appears more than once in its object, each once. The document is read once, however deep it is. */
 export function* duplicateKeys(doc: JsonDocument): Generator<DuplicateKey> {
-  const { bytes, tape } = doc;
-  const span = { start: 0, end: 0 };
-  for (let at = 0; at * 3 < tape.length; at++) {
-    if (bytes[tape[at * 3] ?? 0] === OPEN_OBJECT && !hasDistinctKeys(doc, at, span))
-      yield* duplicatesInObject({ doc, at });
-  }
+  for (let at = findSuspect(doc, 0); at !== undefined; at = findSuspect(doc, at + 1))
+    yield* duplicatesInObject({ doc, at });
 }
 
-// More keys than these are compared as strings.
+// An object with more keys is always a suspect.
 const MAX_COMPARED_KEYS = 32;
-const keySignatures = new Int32Array(MAX_COMPARED_KEYS);
-const keyEntries = new Int32Array(MAX_COMPARED_KEYS);
 
-// True where the keys of an object are few, plain and different: most objects of a large body are small and alike, and to
-// read every key of them as a string takes longer than everything else.
-function hasDistinctKeys({ bytes, tape }: JsonDocument, object: number, span: PlainSpan): boolean {
-  const end = tape[object * 3 + 2] ?? 0;
-  let count = 0;
-  for (let key = object + 1; key < end; key = tape[(key + 1) * 3 + 2] ?? end) {
-    if (count === MAX_COMPARED_KEYS) return false;
-    const keyStart = (tape[key * 3] ?? 0) + 1;
-    const keyEnd = (tape[key * 3 + 1] ?? 0) - 1;
-    if (!isPlain(bytes, keyStart, keyEnd, span)) return false;
-    const signature = signatureOf(bytes, keyStart, keyEnd);
-    for (let other = 0; other < count; other++) {
-      if (keySignatures[other] !== signature) continue;
-      const otherStart = (tape[(keyEntries[other] ?? 0) * 3] ?? 0) + 1;
-      const otherEnd = (tape[(keyEntries[other] ?? 0) * 3 + 1] ?? 0) - 1;
-      if (bytes.compare(bytes, otherStart, otherEnd, keyStart, keyEnd) === 0) return false;
+// The next object that may have a key twice, by the signatures of its keys: to read the keys of all objects as strings takes
+// longer than everything else.
+function findSuspect({ bytes, tape }: JsonDocument, from: number): number | undefined {
+  // Different signatures in the order of an earlier object. Most objects have the same keys as the one before.
+  const distinct = new Int32Array(MAX_COMPARED_KEYS);
+  let distinctCount = 0;
+  for (let object = from; object * 3 < tape.length; object += 1) {
+    if (bytes[tape[object * 3] ?? 0] !== OPEN_OBJECT) continue;
+    const end = tape[object * 3 + 2] ?? 0;
+    let count = 0;
+    for (let key = object + 1; key < end; key = tape[(key + 1) * 3 + 2] ?? end) {
+      const signature = tape[key * 3 + 2] ?? UNKNOWN_SIGNATURE;
+      if (count === distinctCount || distinct[count] !== signature) {
+        if (signature === UNKNOWN_SIGNATURE || count === MAX_COMPARED_KEYS) return object;
+        for (let other = 0; other < count; other += 1) if (distinct[other] === signature) return object;
+        distinct[count] = signature;
+        distinctCount = count + 1;
+      }
+      count += 1;
     }
-    keySignatures[count] = signature;
-    keyEntries[count++] = key;
   }
-  return true;
-}
-
-/** A part of a document without a backslash. */
-interface PlainSpan {
-  start: number;
-  end: number;
-}
-
-const SPAN_BYTES = 4096;
-
-function isPlain(bytes: Buffer, start: number, end: number, span: PlainSpan): boolean {
-  if (start < span.start || end > span.end) {
-    const window = bytes.subarray(start, start + SPAN_BYTES);
-    const found = window.indexOf(BACKSLASH);
-    span.start = start;
-    span.end = start + (found === -1 ? window.length : found);
-  }
-  return end <= span.end;
-}
-
-// Of a few bytes; keys with the same one are compared.
-function signatureOf(bytes: Buffer, start: number, end: number): number {
-  let signature = end - start;
-  signature = Math.imul(signature, 31) + (bytes[start] ?? 0);
-  signature = Math.imul(signature, 31) + (bytes[(start + end) >> 1] ?? 0);
-  return (Math.imul(signature, 31) + (bytes[end - 1] ?? 0)) | 0;
+  return undefined;
 }
 
 function* duplicatesInObject(object: JsonNode): Generator<DuplicateKey> {

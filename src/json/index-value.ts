@@ -12,6 +12,7 @@ import {
   SPACE,
 } from './json-bytes.ts';
 import { JsonError, trailingCommaError, unexpectedByteError } from './json-error.ts';
+import { keySignature, UNKNOWN_SIGNATURE } from './key-signature.ts';
 import { isPlainByte, scanLiteral, scanNumber, scanString } from './scan-token.ts';
 
 /** Memory for the index of one document after the other: the next one that is given it ends the one before. */
@@ -60,12 +61,16 @@ export function indexValue(
       if (bytes[at] !== QUOTE) throw unexpectedByteError(bytes, at, 'where a key in double quotes should be');
       let end = at + 1;
       while (isPlainByte(bytes[end] ?? 0)) end += 1;
-      end = bytes[end] === QUOTE ? end + 1 : scanString(bytes, at);
+      let signature = UNKNOWN_SIGNATURE;
+      if (bytes[end] === QUOTE) {
+        signature = keySignature(bytes, at + 1, end);
+        end += 1;
+      } else end = scanString(bytes, at);
       if (used === tape.length) tape = growTape(tape, maxValues, at, buffer);
       tape[used] = at;
       tape[used + 1] = end;
+      tape[used + 2] = signature;
       count += 1;
-      tape[used + 2] = count;
       used += 3;
       at = end;
       if ((bytes[at] ?? 0) <= SPACE) at = skipWhitespace(bytes, at);

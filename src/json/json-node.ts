@@ -1,4 +1,5 @@
 import { BACKSLASH, OPEN_OBJECT } from './json-bytes.ts';
+import { mayBeEqual, nameSignature } from './key-signature.ts';
 import type { JsonDocument } from './parse-json.ts';
 
 /** One value of a document: entry `at` of its tape. */
@@ -88,13 +89,23 @@ export function getMember(node: JsonNode | undefined, key: string): JsonNode | u
   return node && at !== undefined ? { doc: node.doc, at } : undefined;
 }
 
-/** As getMember, on entries of the tape: for loops over millions of values, where nodes cost more than all else. */
-export function memberEntry(doc: JsonDocument, object: number, key: string): number | undefined {
+/**
+ * As getMember, on entries of the tape: for loops over millions of values, where nodes cost more than all else. Such a loop
+ * passes the signature of the key, too.
+ */
+export function memberEntry(
+  doc: JsonDocument,
+  object: number,
+  key: string,
+  signature = nameSignature(key),
+): number | undefined {
   const { bytes, tape } = doc;
   if (bytes[tape[object * 3] ?? 0] !== OPEN_OBJECT) return undefined;
   const end = tape[object * 3 + 2] ?? 0;
   let found: number | undefined;
-  for (let at = object + 1; at < end; at = tape[(at + 1) * 3 + 2] ?? end) if (isKeyNamed(doc, at, key)) found = at + 1;
+  for (let at = object + 1; at < end; at = tape[(at + 1) * 3 + 2] ?? end) {
+    if (mayBeEqual(tape[at * 3 + 2] ?? 0, signature) && isKeyNamed(doc, at, key)) found = at + 1;
+  }
   return found;
 }
 

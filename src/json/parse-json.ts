@@ -6,7 +6,7 @@ import { decodeUtf8 } from './utf8.ts';
 
 /**
  * JSON text and its index. `tape` holds three numbers for each value and key in reading order: the offset of
- * its first byte, the offset after its last, and the entry that follows it and all it contains.
+ * its first byte, the offset after its last, and the entry that follows it and all it contains; of a key, its signature.
  */
 export interface JsonDocument {
   readonly bytes: Buffer;

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { duplicateKeys } from '../../src/json/duplicate-keys.ts';
 import { indentJson } from '../../src/json/format-json.ts';
-import { rawText, rootOf } from '../../src/json/json-node.ts';
+import { getMember, membersOf, rawText, rootOf } from '../../src/json/json-node.ts';
 import { formatJsonPath, type JsonPath, nodeAtPath } from '../../src/json/json-path.ts';
 import { createNodeFinder } from '../../src/json/node-finder.ts';
 import { parseJson } from '../../src/json/parse-json.ts';
@@ -11,6 +11,42 @@ import { countContinuationBytes } from '../../src/json/utf8.ts';
 import { RawJson, writeJson } from '../../src/json/write-json.ts';
 
 describe('duplicateKeys', () => {
+  // Many keys of the same length and with the same letters at both ends and in the middle, in several spellings.
+  const key = fc.constantFrom(
+    '""',
+    '"abcba"',
+    '"aBcBa"',
+    '"\\u0061bcba"',
+    '"é"',
+    '"\\u00e9"',
+    '"a"',
+    '"x-c-y"',
+    '"x=c=y"',
+  );
+  const object = fc
+    .array(fc.tuple(key, fc.constantFrom('1', '{"a":{},"a":2}', '[{"é":1},{"é":1,"é":2}]')), { maxLength: 8 })
+    .map((members) => `{${members.map(([name, value]) => `${name}:${value}`).join()}}`);
+
+  it('and getMember agree with a walk over all members', () => {
+    fc.assert(
+      fc.property(fc.array(object, { maxLength: 4 }), (objects) => {
+        const root = rootOf(parseJson(`[${objects.join()}]`));
+        const duplicates = Array.from(duplicateKeys(root.doc), ({ value }) => value.at);
+        const expected: number[] = [];
+        for (let at = 0; at * 3 < root.doc.tape.length; at += 1) {
+          const members = Array.from(membersOf({ doc: root.doc, at }));
+          const last = new Map(members.map(({ key: name, value }) => [name, value.at]));
+          for (const [name, value] of last) {
+            expect(getMember({ doc: root.doc, at }, name)?.at).toBe(value);
+            if (members.filter((member) => member.key === name).length > 1) expected.push(value);
+          }
+        }
+        expect(duplicates.toSorted()).toEqual(expected.toSorted());
+      }),
+      { numRuns: 200 },
+    );
+  });
+
   it('finds them at every depth, each once, by what the key means', () => {
     const text = '{"a":1,"a":2,"a":3,"l":[{},{"x":{"y":1,"\\u0079":2}}],"b":{"a":1}}';
     const found = Array.from(duplicateKeys(parseJson(text)));

@@ -9,6 +9,7 @@ import {
   stringOf,
 } from '../../json/json-node.ts';
 import type { JsonPath } from '../../json/json-path.ts';
+import { nameSignature } from '../../json/key-signature.ts';
 import type { FindingCallback } from './lint-findings.ts';
 
 /** Reports a trajectory whose choices have no logprobs, or whose tokens are not `token_id:<n>` (docs/servers.md). */
@@ -19,9 +20,10 @@ export function lintTokens(trajectory: JsonNode, onFinding: FindingCallback): vo
   for (const { list, path } of tokenArrays(trajectory)) {
     const { doc } = list;
     const end = doc.tape[list.at * 3 + 2] ?? 0;
+    const signature = nameSignature('token');
     let index = 0;
     for (let entry = list.at + 1; entry < end; entry = doc.tape[entry * 3 + 2] ?? end) {
-      const at = memberEntry(doc, entry, 'token');
+      const at = memberEntry(doc, entry, 'token', signature);
       tokens += 1;
       if (at !== undefined && !isTokenId({ doc, at })) {
         textTokens += 1;
