@@ -1,5 +1,6 @@
 import { Buffer } from 'node:buffer';
 import type { TapeBuffer } from '../../json/index-value.ts';
+import { LINE_FEED } from '../../json/json-bytes.ts';
 import type { SkipState } from '../../json/skip-value.ts';
 import { countContinuationBytes } from '../../json/utf8.ts';
 import { InvalidTextError } from './invalid-text-error.ts';
@@ -76,6 +77,17 @@ export function appendChunk(cursor: Cursor, chunk: Uint8Array): void {
 /** The location of the next byte. */
 export function cursorLocation({ baseOffset, at, lines, lineStart, continuationBytes }: Cursor): TextLocation {
   return { offset: baseOffset + at, line: lines + 1, column: at - lineStart - continuationBytes + 1 };
+}
+
+/** Counts the line feeds since `start`; valid JSON has none inside of strings. */
+export function addLines(cursor: Cursor, start: number): void {
+  const passed = cursor.bytes.subarray(start, cursor.at);
+  if (!passed.includes(LINE_FEED)) return;
+  for (let at = 0; at < passed.length; at += 1) {
+    if (passed[at] !== LINE_FEED) continue;
+    cursor.lines += 1;
+    cursor.lineStart = start + at + 1;
+  }
 }
 
 /** Counts the continuation bytes since `start`, so that columns count characters. */

@@ -1,9 +1,9 @@
-import { END_OF_TEXT, LINE_FEED, OPEN_ARRAY, OPEN_OBJECT } from '../../json/json-bytes.ts';
+import { END_OF_TEXT, OPEN_ARRAY, OPEN_OBJECT } from '../../json/json-bytes.ts';
 import { JsonError } from '../../json/json-error.ts';
 import { kindName, rootOf } from '../../json/json-node.ts';
 import { type JsonDocument, parseJsonPrefix } from '../../json/parse-json.ts';
 import { bytesSince, type PendingText, readArray, readObject } from './containers.ts';
-import { addContinuationBytes, type Cursor, cursorLocation } from './cursor.ts';
+import { addContinuationBytes, addLines, type Cursor, cursorLocation } from './cursor.ts';
 import { InvalidTextError, invalidJsonError, parseTextAt } from './invalid-text-error.ts';
 import type { TextLocation } from './text-location.ts';
 import {
@@ -112,15 +112,16 @@ function readTrajectoryArray(cursor: Cursor, pendingText: PendingText): EventGen
   });
 }
 
-// A trajectory of which all bytes are here is read once and not skipped before. One that is not, or that is not valid or
-// has line feeds to count, is left to advancePastValue.
+// A trajectory of which all bytes are here is read once and not skipped before. One that is not, or that is not valid, is
+// left to advancePastValue.
 function parseCompleteTrajectory(cursor: Cursor): JsonDocument | undefined {
   const { bytes, at: start, lastTrajectoryBytes, tapeBuffer } = cursor;
   if (bytes[start] !== OPEN_OBJECT || bytes.length - start < lastTrajectoryBytes) return undefined;
   // With the zero byte: after one read behind the end, V8 makes all reads of the parser slower.
   const document = parseJsonPrefix(cursor.buffer.subarray(start, bytes.length + 1), tapeBuffer);
-  if (!document || document.bytes.includes(LINE_FEED)) return undefined;
+  if (!document) return undefined;
   cursor.at = start + document.bytes.length;
+  addLines(cursor, start);
   addContinuationBytes(cursor, start);
   return document;
 }
