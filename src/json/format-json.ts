@@ -1,4 +1,5 @@
 import type { Buffer } from 'node:buffer';
+import { QUOTE } from './json-bytes.ts';
 import { endOffset, type JsonNode, rootOf, startOffset } from './json-node.ts';
 import type { JsonDocument } from './parse-json.ts';
 import { scanString } from './scan-token.ts';
@@ -62,11 +63,11 @@ function* formatTokens(node: JsonNode, lineBreak: (depth: number) => string, col
 
 function tokenEnd(bytes: Buffer, from: number): number {
   const first = bytes[from] ?? 0;
-  if (first === 0x22) return scanString(bytes, from);
+  if (first === QUOTE) return scanString(bytes, from);
   let at = from + 1;
   if (isPunctuation(first)) return at;
   const isSpaceToken = isWhitespaceByte(first);
-  for (let byte = bytes[at]; byte !== undefined && byte !== 0x22 && !isPunctuation(byte); byte = bytes[at]) {
+  for (let byte = bytes[at]; byte !== undefined && byte !== QUOTE && !isPunctuation(byte); byte = bytes[at]) {
     if (isWhitespaceByte(byte) !== isSpaceToken) break;
     at += 1;
   }

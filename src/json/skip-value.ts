@@ -1,4 +1,5 @@
 import type { Buffer } from 'node:buffer';
+import { BACKSLASH, CLOSE_ARRAY, CLOSE_OBJECT, LINE_FEED, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from './json-bytes.ts';
 
 /** A value that is being passed over without being read: where in the bytes one is, and what of it is still open. */
 export interface SkipState {
@@ -12,20 +13,9 @@ export interface SkipState {
   lineStart: number;
 }
 
-// What a byte outside of strings means here; most mean nothing.
-const QUOTE = 1;
-const OPEN = 2;
-const CLOSE = 3;
-const LINE_FEED = 4;
-const byteClasses = new Uint8Array(256);
-for (const [what, bytes] of [
-  [QUOTE, '"'],
-  [OPEN, '{['],
-  [CLOSE, '}]'],
-  [LINE_FEED, '\n'],
-] as const) {
-  for (const byte of bytes) byteClasses[byte.charCodeAt(0)] = what;
-}
+// The bytes that mean something outside of strings.
+const structuralBytes = new Uint8Array(256);
+for (const byte of '"{}[]\n') structuralBytes[byte.charCodeAt(0)] = 1;
 
 /**
  * Goes on through an object, a list or a string as far as there are bytes; true where its end was reached. Only brackets,
@@ -44,14 +34,14 @@ export function skipValue(bytes: Buffer, state: SkipState): boolean {
       isComplete = depth === 0;
       continue;
     }
-    let byteClass = 0;
-    while (byteClass === 0 && at < end) byteClass = byteClasses[bytes[at++] ?? 0] ?? 0;
-    if (byteClass === QUOTE) inString = true;
-    else if (byteClass === OPEN) depth += 1;
-    else if (byteClass === CLOSE) {
+    let byte = 0;
+    while (structuralBytes[byte] === 0 && at < end) byte = bytes[at++] ?? 0;
+    if (byte === QUOTE) inString = true;
+    else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) depth += 1;
+    else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) {
       depth -= 1;
       isComplete = depth === 0;
-    } else if (byteClass === LINE_FEED) {
+    } else if (byte === LINE_FEED) {
       state.lines += 1;
       state.lineStart = at;
     }
@@ -72,11 +62,11 @@ function closingQuoteOffset(bytes: Buffer, from: number): number {
     const loopEnd = Math.min(bytes.length, at + SHORT_STRING_BYTES);
     while (at < loopEnd) {
       const byte = bytes[at];
-      if (byte === 0x22) return at;
-      at += byte === 0x5c ? 2 : 1;
+      if (byte === QUOTE) return at;
+      at += byte === BACKSLASH ? 2 : 1;
     }
     if (at >= bytes.length) return at;
-    const quote = bytes.indexOf(0x22, at);
+    const quote = bytes.indexOf(QUOTE, at);
     const stop = quote === -1 ? bytes.length : quote;
     const isEscaped = countBackslashesBefore(bytes, stop, at) % 2 === 1;
     if (!isEscaped) return stop;
@@ -86,6 +76,6 @@ function closingQuoteOffset(bytes: Buffer, from: number): number {
 
 function countBackslashesBefore(bytes: Buffer, end: number, start: number): number {
   let at = end;
-  while (at > start && bytes[at - 1] === 0x5c) at -= 1;
+  while (at > start && bytes[at - 1] === BACKSLASH) at -= 1;
   return end - at;
 }

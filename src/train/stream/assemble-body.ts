@@ -3,16 +3,16 @@ import { kindOf, membersOf, rootOf, startOffset } from '../../json/json-node.ts'
 import type { JsonDocument } from '../../json/parse-json.ts';
 
 /** Splits a body at its empty group arrays, where the groups go: one part more than there are arrays. */
-export function splitAtGroupArrays({ bytes, tape }: JsonDocument): readonly Buffer[] {
+export function splitAtGroupArrays(doc: JsonDocument): readonly Buffer[] {
   const parts: Buffer[] = [];
   let start = 0;
-  for (const { key, value } of membersOf(rootOf({ bytes, tape }))) {
+  for (const { key, value } of membersOf(rootOf(doc))) {
     if (key !== 'trajectory_groups' || kindOf(value) !== 'list') continue;
     const inside = startOffset(value) + 1;
-    parts.push(bytes.subarray(start, inside));
+    parts.push(doc.bytes.subarray(start, inside));
     start = inside;
   }
-  return [...parts, bytes.subarray(start)];
+  return [...parts, doc.bytes.subarray(start)];
 }
 
 /** The body with its group arrays filled in. */
