@@ -21,8 +21,10 @@ export function adviseField(
   const warn = (code: Finding['code'], message: string): void =>
     add(pendingWarning(code, node, () => ({ path: [...parentPath, name], message })));
   if (deprecated) warn('deprecated', `is deprecated; ${deprecated}`);
-  // The service takes an absent sibling as true, so leaving it out is as wrong as true.
-  if (excludes && isTrue(node) && !siblings.has(excludes)) warn('advice', `needs ${excludes} to be false`);
+  // The service takes an absent sibling as true, so leaving it out is as wrong as true; null is absent (docs/servers.md).
+  const excluded = excludes && siblings.get(excludes);
+  if (excludes && isTrue(node) && (!excluded || kindOf(excluded) === 'null'))
+    warn('advice', `needs ${excludes} to be false`);
   if (!advice) return;
   // A number outside of the range of the interface is an error already.
   if (!('min' in field) || kindOf(node) !== 'number' || isInRange(node, field))

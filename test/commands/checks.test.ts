@@ -247,7 +247,13 @@ describe('warnings: reported and sent, errors under --strict', () => {
       /min_tokens: should be at most max_completion_tokens, 4/,
     ],
     ['chat', chat(',"continue_final_message":true'), /continue_final_message: needs add_generation_prompt to be false/],
+    [
+      'chat',
+      chat(',"continue_final_message":true,"add_generation_prompt":null'),
+      /continue_final_message: needs add_generation_prompt to be false/,
+    ],
     ['chat', '{"messages":[{"content":"x"}]}', /messages\[0\]\.role: is required by most servers/],
+    ['chat', '{"messages":[{"content":"x","role":null}]}', /messages\[0\]\.role: must not be null/],
     ['call start', '{"start":{"project_id":"a/b"}}', /start\.op_name: is required by most servers/],
     [
       'call start',

@@ -210,6 +210,7 @@ describe('the built-in model', () => {
     [{ top_p: 0 }, 'top_p'],
     [{ min_tokens: 5, max_tokens: 4 }, 'min_tokens'],
     [{ continue_final_message: true }, 'continue_final_message'],
+    [{ continue_final_message: true, add_generation_prompt: null }, 'continue_final_message'],
     [{ tool_choice: 'any' }, 'tool_choice'],
   ])('refuses %j with 400', async (body, name) => {
     const { status, text } = await send(body);
@@ -225,6 +226,7 @@ describe('the built-in model', () => {
     [{ top_logprobs: 1 }, 'top_logprobs needs logprobs'],
     [{ n: 0 }, 'n should be at least 1'],
     [{ messages: [{ content: 'x' }] }, 'messages[0].role is required'],
+    [{ messages: [{ role: null, content: 'x' }] }, 'messages[0].role must not be null'],
   ])('tells a client what is wrong with %j without advice for the command line', async (body, message) => {
     expect(JSON.parse((await send(body)).text).error.message).toBe(message);
   });
