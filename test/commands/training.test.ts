@@ -64,6 +64,7 @@ describe('what is sent', () => {
   it.each<[string, string[], string, string?]>([
     ['a list and lines', ['a.json', 'b.jsonl'], list([group, group, group, group].join(','))],
     ['@file', ['--trajectory-groups', '@b.jsonl'], list(`${group},${group}`)],
+    ['--set', ['--set', `trajectory_groups:=[${group}]`], list(group)],
     ['one over several lines', ['pretty.json'], list(pretty)],
     ['gzip', ['packed.gz'], list(`${group},${group}`)],
     ['a folder in bytewise order', ['folder'], list([folderGroups[0], folderGroups[2], folderGroups[1]].join(','))],
@@ -222,6 +223,12 @@ describe('what is not sent', () => {
     [
       '--set into trajectories',
       ['ok.jsonl', '--set', 'trajectory_groups[0].x=1'],
+      2,
+      /--set cannot change trajectories/,
+    ],
+    [
+      '--set of the trajectories of a body',
+      ['-f', 'job.json', '--set', 'trajectory_groups:=[]'],
       2,
       /--set cannot change trajectories/,
     ],

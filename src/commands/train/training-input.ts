@@ -79,9 +79,9 @@ export async function gatherTrainingInput(
  */
 export function readTrainingFlags({ operation, args, flags }: CommandInput) {
   const { files } = parseFileArguments(operation, args, flags);
-  const isInline = files.length === 0 && flags.has(flagName('trajectory_groups'));
-  if (!isInline && getArrayFlag(flags, 'set').some((assignment) => /^trajectory_groups\s*[.[:=]/.test(assignment)))
-    throw usageFailure('--set cannot change trajectories in a file', 'edit the file');
+  const isSet = getArrayFlag(flags, 'set').some((assignment) => /^trajectory_groups\s*[.[:=]/.test(assignment));
+  const isInline = files.length === 0 && (flags.has(flagName('trajectory_groups')) || (isSet && !flags.has('file')));
+  if (isSet && !isInline) throw usageFailure('--set cannot change trajectories in a file', 'edit the file');
   const groupByPath = parseGroupByPath(flags);
   if (groupByPath && files.length === 0)
     throw usageFailure(
