@@ -3,7 +3,8 @@ import { Failure, type FailureCode } from '../errors.ts';
 import { collectBodyStart } from '../http/collect-body.ts';
 import { getHeader, type Response } from '../http/message.ts';
 import { retryAfterMs } from '../http/retry-after.ts';
-import { formatJsonPath, type JsonPath } from '../json/json-path.ts';
+import { rootOf } from '../json/json-node.ts';
+import { formatJsonPath, type JsonPath, nodeAtPath } from '../json/json-path.ts';
 import { flagTarget } from '../operations/operation.ts';
 import { classifyStatus } from './classify-status.ts';
 import { retryAdvice } from './idempotency.ts';
@@ -62,8 +63,10 @@ function withoutStatus(message: string | undefined, statusText: string, statusLi
 }
 
 // A service may also name headers, queries, or fields that only it knows.
-function isBodyPath([first]: JsonPath, { operation }: RequestContext): boolean {
-  return typeof first === 'string' && Object.hasOwn(operation.body, first);
+function isBodyPath(path: JsonPath, { operation, draft }: RequestContext): boolean {
+  const [first] = path;
+  if (typeof first !== 'string') return false;
+  return Object.hasOwn(operation.body, first) || nodeAtPath(rootOf(draft.doc), path) !== undefined;
 }
 
 function statusHint(

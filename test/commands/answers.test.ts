@@ -273,6 +273,16 @@ describe('errors of a service are understood in every shape', () => {
     );
   });
 
+  it('maps a field that the interface does not list, and nothing that the body does not have', async () => {
+    const cwd = folder();
+    writeFileSync(join(cwd, 'fb.json'), '{"project_id":"a/b",\n"foo":[1, 2]}');
+    const entry = (loc: string) => `{"loc":${loc},"msg":"no","type":"x"}`;
+    const detail = `{"detail":[${entry('["body","foo",1]')},${entry('["body","bar"]')},${entry('["header","foo"]')}]}`;
+    const args = ['feedback', 'replace', '-f', 'fb.json', '--no-check', '-q'];
+    const { stderr } = await svc(args, { cwd, env, send: sending({ status: 422, pieces: [detail] }) });
+    expect(stderr).toBe('svc: https://svc.test returned 422\n  fb.json:2:11 foo[1]: no\n  bar: no\n  header.foo: no\n');
+  });
+
   it('is cut and cannot drive a terminal or repeat a secret', async () => {
     const body = JSON.stringify({ detail: `tok-en-1 \u001b[2J\u202e pass-word-1 ${'x'.repeat(5000)}` });
     const { stderr } = await start({ status: 400, pieces: [body] });
