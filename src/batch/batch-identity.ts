@@ -1,5 +1,6 @@
 import type { AutofillSettings } from '../body/autofill.ts';
 import { flagTarget, type Operation } from '../operations/operation.ts';
+import type { TraceParent } from '../trace/trace-context.ts';
 import type { LineDefaults } from './line-defaults.ts';
 import { digestValue } from './seal.ts';
 import type { Shard } from './shard.ts';
@@ -23,6 +24,7 @@ export function createBatchIdentity(
   { index, count }: Shard,
   { fieldEdits, perLineFlags }: LineDefaults,
   settings: AutofillSettings | undefined,
+  parent: TraceParent | undefined,
 ): BatchIdentity {
   const { fields } = flagTarget(operation);
   const autofilled = Object.entries(fields).flatMap(([name, { fill }]) =>
@@ -35,6 +37,7 @@ export function createBatchIdentity(
     values: Object.fromEntries([
       ['--exact', String(settings === undefined)],
       ...autofilled,
+      ...(parent ? [['TRACEPARENT', `${parent.traceId} ${parent.spanId}`]] : []),
       ...fieldEdits.map(({ path, text }) => [path.join('.'), text.toString()]),
       ...Array.from(perLineFlags, ([name, value]) => [`--${name}`, String(value)]),
     ]),

@@ -7,6 +7,7 @@ import { emptyBodyJson, toParsedBody } from '../body/parsed-body.ts';
 import type { Failure, Issue } from '../errors.ts';
 import { uuidV5 } from '../fields/uuid.ts';
 import { flagTarget, type Operation } from '../operations/operation.ts';
+import type { TraceParent } from '../trace/trace-context.ts';
 import { type LineBody, readLineBody } from './line-body.ts';
 import { applyLineDefaults, type LineDefaults } from './line-defaults.ts';
 import type { CustomIdTracker } from './line-warnings.ts';
@@ -18,6 +19,8 @@ export interface LineChecks {
   readonly defaults: LineDefaults;
   /** Values for fields that svc fills in; undefined for `--exact`. */
   readonly settings: AutofillSettings | undefined;
+  /** The parent of calls that name neither trace nor parent. */
+  readonly parent: TraceParent | undefined;
   readonly fill: ReturnType<typeof createAutofill>;
   /** The id of the run, a UUID. */
   readonly run: string;
@@ -62,7 +65,7 @@ async function createLineDraft(
   { source }: LineBody,
   line: number,
   { digest, timestampMs }: LineKey,
-  { operation, defaults, settings, fill, run, tools }: LineChecks,
+  { operation, defaults, settings, parent, fill, run, tools }: LineChecks,
 ): Promise<Draft | Issue> {
   if (isIssue(source)) return source;
   const target = flagTarget(operation);
@@ -71,11 +74,16 @@ async function createLineDraft(
   const [closedIssue] = parsedBody.editIssues;
   if (closedIssue) return closedIssue;
   const draft = await applyLineDefaults(createDraft(source, emptyBodyJson(target)), operation, defaults, tools);
-  const autofillContext = {
-    now: () => timestampMs,
-    newId: (member: string) => uuidV5(run, `${line} ${digest} ${member}`),
-  };
-  const filled = settings ? setDraftFields(draft, target.path, fill(draft, settings, autofillContext)) : draft;
+  const newId = (member: string): string => uuidV5(run, `${line} ${digest} ${member}`);
+  const trace = parent && { traceId: parent.traceId, parentId: parent.spanId, callId: spanIdOf(newId('span')) };
+  const filled = settings
+    ? setDraftFields(draft, target.path, fill(draft, { ...settings, trace }, { now: () => timestampMs, newId }))
+    : draft;
   // Autofill alone adds fields in order.
   return draft.edits.length > 0 ? orderAddedFields(filled, target) : filled;
+}
+
+// An id in a trace of OpenTelemetry: 16 hexadecimal digits. Those of a UUIDv5 are never all zero.
+function spanIdOf(uuid: string): string {
+  return uuid.replaceAll('-', '').slice(0, 16);
 }

@@ -1,5 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { Failure } from '../errors.ts';
+import { type FlagValues, getBooleanFlag } from '../flag.ts';
 import { firstStringMember, rootOf } from '../json/json-node.ts';
 import type { JsonDocument } from '../json/parse-json.ts';
 import type { Reporter } from '../output/reporter.ts';
@@ -33,8 +34,13 @@ export function readTraceParent({ TRACEPARENT: text = '' }: Runtime['env']): Tra
   return { traceId, spanId, flags };
 }
 
-/** The parent that TRACEPARENT names. An invalid one is ignored, with a warning under `--verbose`. */
-export async function readParent(env: Runtime['env'], report: Reporter): Promise<TraceParent | undefined> {
+/** The parent that TRACEPARENT names, unless `--no-parent` is given. An invalid one is ignored, with a warning under `--verbose`. */
+export async function readParent(
+  flags: FlagValues,
+  env: Runtime['env'],
+  report: Reporter,
+): Promise<TraceParent | undefined> {
+  if (getBooleanFlag(flags, 'parent') === false) return undefined;
   const parent = readTraceParent(env);
   if (env.TRACEPARENT && !parent)
     await report.detail(`warning: TRACEPARENT is not valid and is ignored: ${JSON.stringify(env.TRACEPARENT)}`);

@@ -40,6 +40,7 @@ import { openSink, type Sink } from '../../output/sink.ts';
 import { filteredSink, type JqFilter } from '../../results/jq-filter.ts';
 import { chooseFormat } from '../../results/output-format.ts';
 import { openResultFilter } from '../../results/print-result.ts';
+import { readParent } from '../../trace/trace-context.ts';
 
 /**
  * Sends each line of a file as a body of an operation. Throws usage for flags that do not fit, Failure `guard` for a
@@ -60,11 +61,13 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
   const expectations = await readChatExpectations(flags, tools.inputs.read);
   const newRunId = uuidV7(runtime.now(), runtime.randomBytes(10));
   const settings = await resolveAutofill(options, chosen, runtime);
+  const parent = settings && operation.continuesTrace ? await readParent(flags, runtime.env, report) : undefined;
   const check = await createBodyCheck(operation, options);
   const lineChecksFor = (runId: string) => ({
     operation,
     defaults,
     settings,
+    parent,
     fill: createAutofill(flagTarget(operation)),
     run: runId,
     tools,
@@ -83,7 +86,7 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
     );
   const { url } = destination;
   if (!url) throw missingBaseUrl();
-  const identity = createBatchIdentity(operation, url, batchOptions.shard, defaults, settings);
+  const identity = createBatchIdentity(operation, url, batchOptions.shard, defaults, settings, parent);
   if ((output === undefined || output === '-') && runtime.isStdoutClosed())
     throw new Failure('local', 'stdout is closed, so nobody could read the results', {
       hint: 'write them to a file with -o',

@@ -104,8 +104,7 @@ function requireConsistentFlags(args: readonly string[], flags: FlagValues, runt
 async function prepareCommand(words: readonly string[], flags: FlagValues, context: Context): Promise<TracedCommand> {
   const { runtime, report } = context;
   const isExact = getBooleanFlag(flags, 'exact') === true;
-  const hasParent = getBooleanFlag(flags, 'parent') !== false && !isExact;
-  const trace = createTraceContext(hasParent ? await readParent(runtime.env, report) : undefined, runtime);
+  const trace = createTraceContext(isExact ? undefined : await readParent(flags, runtime.env, report), runtime);
   const { settings, defaultProject } = await resolveService(flags, context);
   const { password, token } = settings instanceof Failure ? {} : settings.chosen.profile;
   const credentials = [password, token].flatMap((secret) => secret ?? []);

@@ -154,7 +154,7 @@ async function readTrace(
   { runtime, report }: Context,
 ): Promise<TraceContext | undefined> {
   if (!continuesTrace) return undefined;
-  const parent = getBooleanFlag(flags, 'parent') === false ? undefined : await readParent(runtime.env, report);
+  const parent = await readParent(flags, runtime.env, report);
   return parent || getBooleanFlag(flags, 'export') ? createTraceContext(parent, runtime) : undefined;
 }
 
