@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { describe, expect, it } from 'vitest';
-import { run, start } from '../support/process.ts';
+import { finished, run, start } from '../support/process.ts';
 import { bodyOf, httpAnswer, rawServer } from '../support/raw-server.ts';
 import { folder } from '../support/svc.ts';
 
@@ -222,6 +222,31 @@ describe('messages', () => {
   it('can come in an array', async () => {
     const [line = ''] = await exchange([[request('ping', {}, 1), request('ping', {}, 2)]]);
     expect(JSON.parse(line)).toHaveLength(2);
+  });
+
+  it.each([
+    ['a call in flight', true, 'terminated; 1 tool call was in flight and may have been applied'],
+    ['no call', false, 'terminated'],
+  ])('end with a signal, which reports %s', async (_, isCalled, text) => {
+    let arrived = (): void => {};
+    const hasArrived = new Promise<void>((resolve) => {
+      arrived = resolve;
+    });
+    const server = await rawServer(() => arrived());
+    const child = start(['mcp', '--base-url', server.url], { env: { SVC_TOKEN: 'tok-en-1' } });
+    const end = finished(child);
+    child.stdin?.write(`${JSON.stringify(isCalled ? call('chat', chat, 5) : request('ping', {}, 5))}\n`);
+    await (isCalled ? hasArrived : once(child.stdout ?? child, 'data'));
+    child.kill('SIGTERM');
+    const { stdout, stderr, signal } = await end;
+    expect([signal, stderr]).toEqual(['SIGTERM', `svc: ${text}\n`]);
+    const { id, result } = JSON.parse(stdout);
+    expect(id).toBe(5);
+    if (isCalled)
+      expect(result).toMatchObject({
+        isError: true,
+        content: [{ text: expect.stringContaining(`"applied":"unknown"`) }],
+      });
   });
 
   it('can cancel a call, which then has no response', async () => {

@@ -1,8 +1,8 @@
 import { splitLines } from '../../batch/split-lines.ts';
 import type { RunCommand } from '../../command.ts';
-import { Failure, usageFailure } from '../../errors.ts';
+import { Failure, type InterruptedError, usageFailure } from '../../errors.ts';
 import { getArrayFlag } from '../../flag.ts';
-import { createMcpServer } from './mcp-server.ts';
+import { createMcpServer, type RunTool } from './mcp-server.ts';
 import { createToolRunner } from './run-tool.ts';
 import { isReadOnlyTool, mcpTools } from './tools.ts';
 
@@ -28,18 +28,42 @@ export const runMcp: RunCommand = async ({ flags }, context) => {
     lastWrite = lastWrite.then(() => stdout.write(`${line}\n`));
     return lastWrite;
   };
-  const server = createMcpServer(tools, createToolRunner(flags, context), write);
+  const runTool = createToolRunner(flags, context);
+  let callsInFlight = 0;
+  const countedRunTool: RunTool = (...call) => {
+    callsInFlight += 1;
+    return runTool(...call).finally(() => {
+      callsInFlight -= 1;
+    });
+  };
+  const server = createMcpServer(tools, countedRunTool, write);
   await context.report.detail(`serving ${tools.map(({ name }) => name).join(', ')}`);
-  signal.addEventListener('abort', () => runtime.stdin.destroy(), { once: true });
+  let interrupted: Failure | undefined;
+  signal.addEventListener(
+    'abort',
+    () => {
+      interrupted = interruptionFailure(signal.reason, callsInFlight);
+      runtime.stdin.destroy();
+    },
+    { once: true },
+  );
   try {
     for await (const { bytes } of splitLines(runtime.stdin, MAX_MESSAGE_BYTES)) {
       if (!bytes)
         throw new Failure('local', `a message on stdin is longer than ${MAX_MESSAGE_BYTES / 1024 / 1024} MiB`);
       server.receive(bytes);
     }
-  } finally {
-    signal.throwIfAborted();
+  } catch (error) {
+    if (!interrupted) throw error;
   }
+  // The calls in flight end with the signal; each result says whether its call was applied.
   await server.close();
   await lastWrite;
+  if (interrupted) throw interrupted;
 };
+
+function interruptionFailure({ code, message }: InterruptedError, callsInFlight: number): Failure {
+  if (callsInFlight === 0) return new Failure(code, message, { applied: 'no' });
+  const calls = callsInFlight === 1 ? '1 tool call was' : `${callsInFlight} tool calls were`;
+  return new Failure(code, `${message}; ${calls} in flight and may have been applied`, { applied: 'unknown' });
+}
