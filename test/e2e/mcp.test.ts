@@ -187,6 +187,13 @@ describe('tools', () => {
     });
   });
 
+  it('are idempotent only where the same arguments change nothing twice', async () => {
+    const { result } = await ask(request('tools/list'), ['--local', '--allow', 'train,call_start,feedback_replace']);
+    const tools = (result?.tools ?? []) as { name: string; annotations: { idempotentHint: boolean } }[];
+    const idempotent = tools.filter(({ annotations }) => annotations.idempotentHint).map(({ name }) => name);
+    expect(idempotent).toEqual(['feedback_schema']);
+  });
+
   it('cut a response above 64 kB, without half a character, and say so', async () => {
     const server = await rawServer((socket) => void socket.end(httpAnswer(`{"paths":[],"x":"${'é'.repeat(50_000)}"}`)));
     const schema = call('feedback_schema', { project_id: 'a/b', start: '2026-01-01T00:00:00Z' });

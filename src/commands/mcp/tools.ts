@@ -42,7 +42,8 @@ export function describeTool(tool: McpTool): JsonValue {
       title,
       readOnlyHint: isReadOnlyTool(tool),
       destructiveHint: operation === feedbackReplaceOperation,
-      idempotentHint: effect === 'read' || effect === 'keyed',
+      // Calls and feedback without ids get new ids each time.
+      idempotentHint: effect === 'read',
       openWorldHint: true,
     },
   };
