@@ -147,8 +147,9 @@ export async function runLines(input: BatchInput, options: BatchOptions, job: Ba
   endSpinner();
   await job.customIds.finish();
   await job.responseWarnings.finish();
-  const isComplete =
-    stopReason === undefined && inputError === undefined && tally.unresolvedLines + tally.byStatus.unsent === 0;
+  // A resumed run sends lines that were applied again only if that is safe.
+  const openLines = isIdempotent(job.operation.effect) ? tally.unresolvedLines : tally.byStatus.unknown;
+  const isComplete = stopReason === undefined && inputError === undefined && openLines + tally.byStatus.unsent === 0;
   const onLostResults = (count: number): void => {
     tally.lostResults += count;
   };

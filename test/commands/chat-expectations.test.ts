@@ -104,6 +104,10 @@ describe('expectations', () => {
     const { code, stderr } = await ask([completion('No')], flags, cwd);
     expect(code).toBe(10);
     expect(stderr).toContain('the failed lines were applied, so --resume does not send them again');
+    expect(existsSync(join(cwd, 'out.jsonl.inflight'))).toBe(false);
+    const again = await ask([], [...flags, '--resume'], cwd);
+    expect([again.code, again.bodies]).toEqual([10, []]);
+    expect((await svc(['batch', 'merge', 'out.jsonl'], { cwd })).stderr).not.toContain('is not complete');
   });
 
   it('hold per line of a batch, and JUnit is read by another parser', async () => {
