@@ -158,11 +158,11 @@ export async function runLines(input: BatchInput, options: BatchOptions, job: Ba
   });
   const summary = formatBatchSummary(tally, elapsed());
   const reportFailure = await job.junit?.save().then(() => undefined, toFailure);
+  for (const text of statisticsLines(statistics)) await context.report.note(text);
   if (storeError ?? inputError) {
     await context.report.note(summary);
     throw storeError === undefined ? toFailure(inputError) : lostResultsFailure(storeError, tally);
   }
-  for (const text of statisticsLines(statistics)) await context.report.note(text);
   const failure = batchFailure({
     tally,
     summary,

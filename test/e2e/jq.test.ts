@@ -93,6 +93,16 @@ describe('--jq', () => {
     expect(JSON.parse(stderr.trim().split('\n').at(-1) ?? '').error).toMatchObject({ applied, message: '--jq: boom' });
   });
 
+  it('keeps the summary of a batch when it fails', async () => {
+    const cwd = folder();
+    writeFileSync(join(cwd, 'lines.jsonl'), '{"messages":[{"role":"user","content":"a"}]}\n{}\n');
+    const { code, stderr } = await run(['chat', '--local', '--batch', 'lines.jsonl', '--jq', 'error("boom")'], { cwd });
+    expect(code).toBe(11);
+    expect(stderr).toMatch(
+      /\(line 2\)\nsvc: tokens: \d+ in, \d+ out\nsvc: latency: .*\nsvc: 2 lines: 1 done, 1 failed, .*\nsvc: --jq: boom\n/,
+    );
+  });
+
   it.each([
     ['another format', ['--format', 'yaml'], /--jq and --format yaml contradict/],
     ['--dry-run', ['--dry-run'], /--jq filters a result/],
