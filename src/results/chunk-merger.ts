@@ -1,5 +1,6 @@
 import type { Field, Fields } from '../fields/field.ts';
 import {
+  firstStringMember,
   getMember,
   itemsOf,
   type JsonNode,
@@ -147,23 +148,38 @@ function objectMerger(fields: Fields, { budget, onUnmerged }: Merging): ChunkMer
 }
 
 function indexedMerger(fields: Fields, { budget, onUnmerged }: Merging): ChunkMerger {
-  const elements = new Map<number, ChunkMerger>();
+  const elements: { readonly at: number; readonly merger: ChunkMerger }[] = [];
+  const byId = new Map<string, ChunkMerger>();
+  const latestByIndex = new Map<number, ChunkMerger>();
   // The index says which element a piece belongs to; where the element has no such member, it goes.
   const skippedFields = Object.hasOwn(fields, 'index') ? [] : ['index'];
   return {
     addChunk: (value) => {
       for (const [position, item] of Array.from(itemsOf(value)).entries()) {
-        const at = numberMember(item, 'index') ?? position;
-        const element =
-          elements.get(at) ??
-          (budget.tryReserve('') ? createChunkMerger(fields, budget, onUnmerged, skippedFields) : undefined);
-        if (element) elements.set(at, element);
-        element?.addChunk(item);
+        const index = numberMember(item, 'index');
+        const at = index ?? position;
+        const id = firstStringMember(item, 'id');
+        const idKey = `${index ?? ''} ${id}`;
+        const known = (id ? byId.get(idKey) : undefined) ?? (beginsToolCall(item) ? undefined : latestByIndex.get(at));
+        const merger =
+          known ?? (budget.tryReserve('') ? createChunkMerger(fields, budget, onUnmerged, skippedFields) : undefined);
+        if (!merger) continue;
+        if (!known) {
+          elements.push({ at, merger });
+          if (id) byId.set(idKey, merger);
+        }
+        latestByIndex.set(at, merger);
+        merger.addChunk(item);
       }
     },
     toJson: () => {
-      const ordered = [...elements].sort(([left], [right]) => left - right);
-      return `[${ordered.map(([, element]) => element.toJson()).join(',')}]`;
+      const ordered = [...elements].sort((left, right) => left.at - right.at);
+      return `[${ordered.map(({ merger }) => merger.toJson()).join(',')}]`;
     },
   };
+}
+
+// Several calls may come under one index (docs/servers.md). A name is needed: later pieces may have ids of their own.
+function beginsToolCall(item: JsonNode): boolean {
+  return Boolean(firstStringMember(item, 'id') && firstStringMember(getMember(item, 'function'), 'name'));
 }

@@ -448,6 +448,28 @@ describe('a streamed chat', () => {
     expect((await ask(old, '--json')).stdout).toContain('"reasoning":"old"');
   });
 
+  it.each([
+    ['one index', '"index":0,'],
+    ['no index', ''],
+  ])('keeps tool calls apart that have %s', async (_, index) => {
+    const piece = (fields: string): string => chunk(`{"index":0,"delta":{"tool_calls":[{${index}${fields}}]}}`);
+    const answer = stream(
+      piece('"id":"c1","function":{"name":"f","arguments":"{"}'),
+      piece('"id":"","function":{"name":null,"arguments":"\\"a\\":"}'),
+      piece('"id":"other","function":{"arguments":"1}"}'),
+      piece('"id":"c2","function":{"name":"g","arguments":"{"}'),
+      piece('"function":{"arguments":"}"}'),
+      piece('"id":"c1","function":{"name":"f","arguments":" "}'),
+      finish('tool_calls'),
+      done,
+    );
+    const { stdout } = await ask(answer, '--json');
+    expect(JSON.parse(stdout).choices[0].message.tool_calls).toEqual([
+      { id: 'c1', function: { name: 'f', arguments: '{"a":1} ' } },
+      { id: 'c2', function: { name: 'g', arguments: '{}' } },
+    ]);
+  });
+
   it('says when it was cut short by the model, and with --verbose how it ended', async () => {
     expect((await ask(stream(text('a'), finish('length'), done))).stderr).toContain('token limit');
     expect((await ask(stream(text('a'), finish('content_filter'), done))).stderr).toContain('content filter');
