@@ -16,7 +16,8 @@ import { MAX_ERROR_BYTES, parseServiceError } from './service-error.ts';
 export async function failureFromStatus(response: Response, context: RequestContext, now: number): Promise<Failure> {
   const { status, statusText, headers } = response;
   const waitMs = retryAfterMs(headers, now);
-  const { code = 'refused', applied } = classifyStatus(status, getHeader(headers, 'retry-after') !== undefined);
+  const hasRetryAfter = ['retry-after', 'retry-after-ms'].some((name) => getHeader(headers, name) !== undefined);
+  const { code = 'refused', applied } = classifyStatus(status, hasRetryAfter);
   const facts = responseFacts(response, context, applied);
   const serviceError = parseServiceError(await collectBodyStart(response.body, MAX_ERROR_BYTES));
   const location = status >= 300 && status < 400 ? getHeader(headers, 'location') : undefined;

@@ -216,6 +216,7 @@ describe('a status says whether the request was applied', () => {
     [502, [], 8, 'unknown', 'https://svc.test returned 502: because; the request may have been applied'],
     [503, [], 6, 'unknown', 'https://svc.test returned 503: because; the request may have been applied'],
     [503, [['Retry-After', '1']], 9, 'no', 'https://svc.test returned 503: because'],
+    [503, [['Retry-After-Ms', '1500']], 9, 'no', 'the service asks to wait 2 s: run the command again after '],
     [504, [], 8, 'unknown', 'https://svc.test returned 504: because; the request may have been applied'],
     [520, [], 8, 'unknown', 'https://svc.test returned 520: because; the request may have been applied'],
     [524, [], 8, 'unknown', 'https://svc.test returned 524: because; the request may have been applied'],
