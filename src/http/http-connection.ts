@@ -53,6 +53,7 @@ export function createConnection(url: URL, route: Route, isKeepAlive: boolean): 
           readControl = controlReading(socket);
           traffic = createTraffic();
           openedSocket = socket;
+          closeOnTimeoutNotice(socket, traffic);
           reportStrayData(socket, traffic);
           done(null, socket);
         },
@@ -150,6 +151,19 @@ function reportStrayData(socket: Socket, traffic: Traffic): void {
     return destroy(error);
   };
 }
+
+// A server may announce with a 408 that it closes an idle connection (RFC 9110, section 15.5.9): no response is missing.
+function closeOnTimeoutNotice(socket: Socket, traffic: Traffic): void {
+  const read = socket.read.bind(socket);
+  socket.read = (size) => {
+    const chunk: Buffer | null = read(size);
+    if (!chunk || traffic.isResponseExpected || !TIMEOUT_NOTICE.test(chunk.toString('latin1'))) return chunk;
+    socket.destroy();
+    return null;
+  };
+}
+
+const TIMEOUT_NOTICE = /^HTTP\/1\.[01] 408\b.*\r\n(?:.+\r\n)*?connection:[ \t]*close\r\n/i;
 
 function dispatchOptions(
   { method, headers, body, onBodySent }: Request,

@@ -157,6 +157,29 @@ describe('a second response on a kept connection', () => {
   });
 });
 
+describe('what a server sends on an idle connection', () => {
+  // The client ends the connection when it has read the last response: the server sends this after that.
+  const endingWith = (notice: string) =>
+    keepingServer(
+      (socket) => {
+        socket.allowHalfOpen = true;
+        socket.on('end', () => socket.end(notice));
+      },
+      ({ body, socket }) => void socket.write(completion(promptOf(body))),
+    );
+
+  it.each([
+    ['is no response as a notice of closing', '408 Request Time-out', 'Connection: close\r\n', 0, 'yes'],
+    ['may be a response where it is a 408 that does not close', '408 Request Time-out', '', 8, 'unknown'],
+    ['may be a response with any other status', '200 OK', 'Connection: close\r\n', 8, 'unknown'],
+  ])('%s', async (_, status, header, exitCode, applied) => {
+    const url = await endingWith(`HTTP/1.1 ${status}\r\nContent-Length: 0\r\n${header}\r\n`);
+    const { batch, entries } = run(url, ['chat'], chats(2));
+    await batch('--concurrency', '1');
+    expect(outcomes(entries())).toEqual([1, 2].map((line) => [line, exitCode, applied]));
+  });
+});
+
 it('data that comes before a request is no response to it', async () => {
   let requests = 0;
   const url = await keepingServer(
