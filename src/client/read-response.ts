@@ -2,6 +2,7 @@ import type { Buffer } from 'node:buffer';
 import { type AppliedState, Failure, type FailureFacts, InterruptedError } from '../errors.ts';
 import { collectBody, UnusableBodyError } from '../http/collect-body.ts';
 import { getHeader, type Response } from '../http/message.ts';
+import { observeChunks } from '../http/observe-chunks.ts';
 import { rateLimitHeaders, responseRequestId } from '../http/response-headers.ts';
 import { JsonError } from '../json/json-error.ts';
 import { getMember, itemsOf, type JsonNode, kindOf, rootOf } from '../json/json-node.ts';
@@ -46,15 +47,12 @@ function resultProblem(root: JsonNode, { result: { member, as } }: Operation): s
 
 async function collectResponse(response: Response, context: RequestContext): Promise<Buffer> {
   let receivedBytes = 0;
-  const countedChunks = async function* (): AsyncGenerator<Uint8Array> {
-    for await (const chunk of response.body) {
-      receivedBytes += chunk.length;
-      yield chunk;
-    }
-  };
+  const chunks = observeChunks(response.body, (chunk) => {
+    receivedBytes += chunk.length;
+  });
   const expectedBytes = Number(getHeader(response.headers, 'content-length') ?? 0) || 0;
   try {
-    return await collectBody(countedChunks(), MAX_RESPONSE_BYTES, expectedBytes);
+    return await collectBody(chunks, MAX_RESPONSE_BYTES, expectedBytes);
   } catch (error) {
     const cutMessage = `the response from ${serviceName(context.target)} was cut after ${receivedBytes} bytes`;
     throw failureFromBodyError(error, response, context, receivedBytes === 0 ? undefined : cutMessage);

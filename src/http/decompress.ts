@@ -1,6 +1,7 @@
 import { pipeline, Readable, type Transform } from 'node:stream';
 import { UnusableBodyError } from './collect-body.ts';
 import { getHeader, type Response } from './message.ts';
+import { observeChunks } from './observe-chunks.ts';
 
 // A small body may have any ratio; a long one with this ratio is an attack.
 const RATIO_EXEMPT_BYTES = 8 * 1024 * 1024;
@@ -21,14 +22,11 @@ async function* decompressBody(body: AsyncIterable<Uint8Array>, encoding: string
   const decompressor = await createDecompressor(encoding);
   let compressedBytes = 0;
   let inflatedBytes = 0;
-  const countCompressed = async function* (): AsyncGenerator<Uint8Array> {
-    for await (const chunk of body) {
-      compressedBytes += chunk.length;
-      yield chunk;
-    }
-  };
+  const compressed = observeChunks(body, (chunk) => {
+    compressedBytes += chunk.length;
+  });
   // Errors come out of the last stream; pipeline requires a callback.
-  const inflated: AsyncIterable<Uint8Array> = pipeline(Readable.from(countCompressed()), decompressor, () => {});
+  const inflated: AsyncIterable<Uint8Array> = pipeline(Readable.from(compressed), decompressor, () => {});
   try {
     for await (const chunk of inflated) {
       inflatedBytes += chunk.length;
@@ -47,15 +45,8 @@ async function* decompressBody(body: AsyncIterable<Uint8Array>, encoding: string
 
 async function createDecompressor(encoding: string): Promise<Transform> {
   const { createBrotliDecompress, createGunzip, createInflate } = await import('node:zlib');
-  switch (encoding) {
-    case 'gzip':
-    case 'x-gzip':
-      return createGunzip();
-    case 'deflate':
-      return createInflate();
-    case 'br':
-      return createBrotliDecompress();
-    default:
-      throw new UnusableBodyError(`the response is encoded as ${encoding}, which svc did not ask for`);
-  }
+  if (encoding === 'gzip' || encoding === 'x-gzip') return createGunzip();
+  if (encoding === 'deflate') return createInflate();
+  if (encoding === 'br') return createBrotliDecompress();
+  throw new UnusableBodyError(`the response is encoded as ${encoding}, which svc did not ask for`);
 }

@@ -1,5 +1,6 @@
 import type { Middleware, Request, Response, Send, StreamedBody } from './message.ts';
 import { notifyBodyEnd } from './notify-body-end.ts';
+import { observeChunks } from './observe-chunks.ts';
 
 /** Stops a streamed body when a refusal arrives before it has left completely: the server would discard the rest. */
 export const stopUploadOnRefusal: Middleware = (next) => (request) => {
@@ -13,17 +14,14 @@ async function sendStoppable(request: Request, { length, chunks }: StreamedBody,
   const responseEnded = new Promise<void>((resolve) => {
     onResponseEnd = resolve;
   });
-  const stoppableChunks = async function* (): AsyncGenerator<Uint8Array> {
-    for await (const chunk of chunks()) {
-      if (isRefused) {
-        // The connection has to last until the response was read.
-        await responseEnded;
-        throw new Error('the request was refused');
-      }
-      yield chunk;
-    }
+  const throwIfRefused = async (): Promise<void> => {
+    if (!isRefused) return;
+    // The connection has to last until the response was read.
+    await responseEnded;
+    throw new Error('the request was refused');
   };
-  const response = await next({ ...request, body: { length, chunks: stoppableChunks } });
+  const stoppableBody = { length, chunks: () => observeChunks(chunks(), throwIfRefused) };
+  const response = await next({ ...request, body: stoppableBody });
   isRefused = response.status >= 300;
   return notifyBodyEnd(response, async () => onResponseEnd());
 }

@@ -1,6 +1,7 @@
 import type { Deadline } from './deadline.ts';
 import { linkAbort } from './link-abort.ts';
-import type { Middleware, Response, StreamedBody } from './message.ts';
+import type { Middleware, RequestBody, Response } from './message.ts';
+import { observeChunks } from './observe-chunks.ts';
 import type { RequestProgress } from './request-progress.ts';
 
 /** The time limits of docs/contract.md in milliseconds, except the total, which is a deadline over all attempts. */
@@ -57,12 +58,16 @@ export function withTimeLimits(deadline: Deadline, progress: RequestProgress, st
       endFirst();
       endFirst = start('firstByte');
     };
-    const body = request.body instanceof Uint8Array ? request.body : observeChunks(request.body, onUploadChunk);
+    const { body } = request;
+    const observedBody: RequestBody =
+      body instanceof Uint8Array
+        ? body
+        : { length: body.length, chunks: () => observeChunks(body.chunks(), onUploadChunk) };
     try {
-      const response = await next({ ...request, body, signal });
+      const response = await next({ ...request, body: observedBody, signal });
       if (!response.completeBody) {
-        const body = readWithIdleLimit(response, start, signal, end);
-        return { ...response, body, stop: () => controller.abort() };
+        const limitedBody = readWithIdleLimit(response, start, signal, end);
+        return { ...response, body: limitedBody, stop: () => controller.abort() };
       }
       end();
       return response;
@@ -73,18 +78,6 @@ export function withTimeLimits(deadline: Deadline, progress: RequestProgress, st
       endConnect();
       endFirst();
     }
-  };
-}
-
-function observeChunks(body: StreamedBody, onChunk: () => void): StreamedBody {
-  return {
-    length: body.length,
-    chunks: async function* () {
-      for await (const chunk of body.chunks()) {
-        onChunk();
-        yield chunk;
-      }
-    },
   };
 }
 

@@ -14,8 +14,9 @@ import type { Context } from '../../context.ts';
 import { Failure, toFailure } from '../../errors.ts';
 import { createDeadline } from '../../http/deadline.ts';
 import type { Response } from '../../http/message.ts';
+import { observeChunks } from '../../http/observe-chunks.ts';
 import type { Transport } from '../../http/transport.ts';
-import { type JsonNode, rootOf } from '../../json/json-node.ts';
+import { rootOf } from '../../json/json-node.ts';
 import type { JsonDocument } from '../../json/parse-json.ts';
 import { openSink } from '../../output/sink.ts';
 import { ClosedPipeError } from '../../output/writer.ts';
@@ -117,13 +118,6 @@ async function showOutcome(
   if (parsedResponse) return showResponse(parsedResponse, view);
   const { showStream } = await import('../../results/show-stream.ts');
   return showStream(observeChunks(chunks, onChunk), isDocumentNeeded, view);
-}
-
-async function* observeChunks(chunks: AsyncIterable<JsonNode>, onChunk: () => void): AsyncGenerator<JsonNode> {
-  for await (const chunk of chunks) {
-    onChunk();
-    yield chunk;
-  }
 }
 
 // Whatever goes wrong with the result, such as a full disk, the request was applied.
