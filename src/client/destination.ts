@@ -1,5 +1,5 @@
 import { joinUrl } from '../config/base-url.ts';
-import { type CredentialSource, requireCredentialSource } from '../config/credentials/credential-source.ts';
+import { requireCredentialSource } from '../config/credentials/credential-source.ts';
 import type { Secret } from '../config/credentials/secret.ts';
 import { type ConnectionFlags, resolveBaseUrl, type SelectedProfile } from '../config/select-profile.ts';
 import type { Context } from '../context.ts';
@@ -89,12 +89,9 @@ export async function authorizeRequest(
       hint: 'use https, or add --allow-http if you trust the network',
       applied: 'no',
     });
-  const { authorization, secrets } = await source.read(runtime, signal, timeoutMs);
+  const { authorization: value, secrets } = await source.read(runtime, signal, timeoutMs);
   report.addSecrets(secrets);
   if (isExposed) await report.warn(`the credential goes to ${url.origin} over plain http`);
-  return { value: authorization, description: describeSource(source) };
-}
-
-function describeSource({ username, description }: CredentialSource): string {
-  return `${username === undefined ? 'the token' : `user ${JSON.stringify(username)}`} from ${description}`;
+  const who = source.username === undefined ? 'the token' : `user ${JSON.stringify(source.username)}`;
+  return { value, description: `${who} from ${source.description}` };
 }

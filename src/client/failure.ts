@@ -62,15 +62,8 @@ export function mayBeApplied({ effect }: Pick<RequestContext, 'effect'>): string
 export function exchangeErrorReason(error: unknown): string {
   if (!(error instanceof TimeLimitError)) return describeNetworkError(error);
   const seconds = `${error.limitMs / 1000} s`;
-  switch (error.limit) {
-    case 'connect':
-      return `no connection within ${seconds}`;
-    case 'total':
-      return `the time limit of ${seconds} was reached`;
-    case 'firstByte':
-    case 'idle':
-      return `no data for ${seconds}`;
-  }
+  if (error.limit === 'connect') return `no connection within ${seconds}`;
+  return error.limit === 'total' ? `the time limit of ${seconds} was reached` : `no data for ${seconds}`;
 }
 
 function connectionHint(error: unknown, { target: { profile, isLocal } }: RequestContext): string | undefined {

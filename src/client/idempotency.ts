@@ -27,14 +27,12 @@ export function isIdempotent(effect: Operation['effect']): boolean {
 
 /** What running the same command again would do, in plain words. */
 export function retryAdvice(effect: Operation['effect']): string {
-  switch (effect) {
-    case 'read':
-      return 'the request only reads data: run the command again';
-    case 'keyed':
-      return 'it is safe to run it again with the same ids; with other ids it may be applied twice';
-    case 'paid':
-      return 'if you run it again, you may be charged twice';
-    case 'once':
-      return 'if you run it again, it may be applied twice';
-  }
+  return retryAdviceByEffect[effect];
 }
+
+const retryAdviceByEffect = {
+  read: 'the request only reads data: run the command again',
+  keyed: 'it is safe to run it again with the same ids; with other ids it may be applied twice',
+  paid: 'if you run it again, you may be charged twice',
+  once: 'if you run it again, it may be applied twice',
+} as const;

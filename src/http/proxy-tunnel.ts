@@ -32,18 +32,12 @@ async function openTunnel(socket: Socket, proxy: URL, url: URL, signal: AbortSig
   const connected = once(connectRequest, 'connect', { signal });
   connectRequest.end();
   const [response]: IncomingMessage[] = await connected;
-  const { statusCode = 0, statusMessage = '' } = response ?? {};
-  if (statusCode >= 200 && statusCode < 300) return socket;
+  const { statusCode: status = 0, statusMessage = '' } = response ?? {};
+  if (status >= 200 && status < 300) return socket;
   socket.destroy();
-  throw proxyRefusal(proxy, statusCode, statusMessage);
-}
-
-function proxyRefusal(proxy: URL, status: number, text: string): ProxyError {
-  if (status === 407)
-    return new ProxyError(
-      proxy,
-      'requires a user and password (407); write its URL as http://user:password@host',
-      true,
-    );
-  return new ProxyError(proxy, `refused to connect to the service (${`${status} ${text}`.trim()})`, status < 500);
+  const reason =
+    status === 407
+      ? 'requires a user and password (407); write its URL as http://user:password@host'
+      : `refused to connect to the service (${`${status} ${statusMessage}`.trim()})`;
+  throw new ProxyError(proxy, reason, status < 500);
 }

@@ -16,7 +16,7 @@ export function createLookup(signal: AbortSignal): LookupFunction {
     runGetent(hostname, signal).then(
       (addresses) => {
         const [first] = addresses;
-        if (signal.aborted) callback(toError(signal.reason), '');
+        if (signal.aborted) callback(signal.reason, '');
         // Node reports why there is no address, in about the time that getent took.
         else if (!first) lookup(hostname, options, callback);
         else if (options.all) callback(null, addresses);
@@ -41,8 +41,4 @@ async function runGetent(hostname: string, signal: AbortSignal): Promise<LookupA
     const [, address = ''] = /^(\S+)\s+STREAM\b/.exec(line) ?? [];
     return isIP(address) === 0 ? [] : [{ address, family: isIP(address) }];
   });
-}
-
-function toError(reason: unknown): Error {
-  return reason instanceof Error ? reason : new Error(String(reason));
 }
