@@ -1,4 +1,4 @@
-import { BYTES_PER_MEBIBYTE, type Operation } from './operation.ts';
+import { type Operation, traceService } from './operation.ts';
 
 // docs/servers.md: a request above 32 MiB is rejected; larger fields of a row are silently replaced.
 const MAX_BODY_BYTES = 32 * 1024 * 1024;
@@ -18,13 +18,9 @@ export const callStartOperation = {
   about:
     'svc fills in missing ids and the start time, so that they are known even if the response is lost. Sending the same id again does not create a second call, so svc retries after transient failures.',
   path: '/call/start',
-  auth: 'basic',
-  host: 'trace',
-  largestBody: 32 * BYTES_PER_MEBIBYTE,
-  errors: 'detail',
+  ...traceService,
   effect: 'keyed',
   key: ['call', 'trace'],
-  limit: 120,
   ids: { call: ['start', 'id'], trace: ['start', 'trace_id'] },
   body: {
     start: {

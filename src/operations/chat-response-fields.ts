@@ -64,6 +64,8 @@ const responseMessageFields = {
   reasoning: { type: 'string', join: 'concatenate', aliases: ['reasoning_content'], summary: 'The reasoning' },
 } as const satisfies Fields;
 
+const tokenIdsField = { type: 'list', of: { type: 'integer' } } as const;
+
 const choiceFields = {
   index: { type: 'integer', join: 'first', summary: 'Position among the choices' },
   message: {
@@ -98,7 +100,7 @@ const choiceFields = {
   },
   finish_reason: { type: 'string', join: 'last', summary: 'Why the response ended: stop, length and others' },
   stop_reason: { type: 'integer', join: 'last', summary: 'Token id that ended the response' },
-  token_ids: { type: 'list', of: { type: 'integer' }, join: 'append', summary: 'Ids of the generated tokens' },
+  token_ids: { ...tokenIdsField, join: 'append', summary: 'Ids of the generated tokens' },
 } as const satisfies Fields;
 
 const tokenCountField = { type: 'integer', default: 0 } as const satisfies Omit<Field, 'summary'>;
@@ -154,12 +156,6 @@ export const chatResponseFields = {
     join: 'first',
     summary: 'Log probabilities of the prompt, null for its first token',
   },
-  prompt_token_ids: {
-    type: 'list',
-    nullable: true,
-    of: { type: 'integer' },
-    join: 'first',
-    summary: 'Ids of the tokens of the prompt',
-  },
+  prompt_token_ids: { ...tokenIdsField, nullable: true, join: 'first', summary: 'Ids of the tokens of the prompt' },
   kv_transfer_params: { type: 'object', join: 'last', summary: 'Settings of disaggregated serving' },
 } as const satisfies Fields;

@@ -1,4 +1,4 @@
-import { BYTES_PER_MEBIBYTE, type Operation } from './operation.ts';
+import { type Operation, traceService } from './operation.ts';
 
 // docs/servers.md: a payload above 1 MiB is rejected.
 const MAX_PAYLOAD_BYTES = 1024 * 1024;
@@ -12,13 +12,9 @@ export const feedbackReplaceOperation = {
   about:
     'Deletes the record with the feedback id and stores a new one under a new id. With --keep-id (or --id) the new record has a known id, so that running the command again does not create a second one.',
   path: '/feedback/replace',
-  auth: 'basic',
-  host: 'trace',
-  largestBody: 32 * BYTES_PER_MEBIBYTE,
-  errors: 'detail',
+  ...traceService,
   effect: 'keyed',
   key: ['feedback'],
-  limit: 120,
   ids: { feedback: ['id'], feedback_to_replace: ['feedback_id'] },
   body: {
     feedback_id: {

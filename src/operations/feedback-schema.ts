@@ -1,4 +1,4 @@
-import { BYTES_PER_MEBIBYTE, type Operation } from './operation.ts';
+import { type Operation, traceService } from './operation.ts';
 
 /** POST /feedback/payload_schema: reads only. */
 export const feedbackSchemaOperation = {
@@ -7,12 +7,8 @@ export const feedbackSchemaOperation = {
   about:
     'Lists the terminal JSON paths of the payloads stored in a time window, with the types of their values. One payload per trigger ref is sampled.',
   path: '/feedback/payload_schema',
-  auth: 'basic',
-  host: 'trace',
-  largestBody: 32 * BYTES_PER_MEBIBYTE,
-  errors: 'detail',
+  ...traceService,
   effect: 'read',
-  limit: 120,
   body: {
     project_id: {
       type: 'string',

@@ -51,6 +51,15 @@ export interface Operation {
 /** The unit of `largestBody`. */
 export const BYTES_PER_MEBIBYTE = 1024 * 1024;
 
+/** What all operations on feedback and calls share. */
+export const traceService = {
+  auth: 'basic',
+  host: 'trace',
+  largestBody: 32 * BYTES_PER_MEBIBYTE,
+  errors: 'detail',
+  limit: 120,
+} as const;
+
 /** A valid command line without the leading `svc`; `stdin` is piped into it. */
 export interface Example {
   readonly why: string;
