@@ -13,11 +13,11 @@ export function upstreamChatRoute(operation: Operation, upstream: Upstream, cont
     method: 'POST',
     auth: operation.auth,
     errors: operation.errors,
-    respond: async (request, { signal }) => {
+    respond: async (request) => {
       requireJson(request);
       const maxBytes = Math.min(operation.largestBody, context.maxBodyBytes);
       const body = await collectBody(limitedChunks(request, maxBytes), maxBytes, declaredBodyBytes(request));
-      return upstream({ method: 'POST', path: operation.path, body, headers: request.headers, signal });
+      return upstream(operation.path, { ...request, body });
     },
   };
 }
@@ -26,9 +26,9 @@ export function upstreamChatRoute(operation: Operation, upstream: Upstream, cont
 export function modelsRoute({ upstream, now }: ServiceContext): ServiceRoute {
   const created = Math.floor(now() / 1000);
   const model = { id: localModelName, object: 'model', created, owned_by: 'svc' };
-  const respond: ServiceRoute['respond'] = async ({ headers }, { signal }) =>
+  const respond: ServiceRoute['respond'] = async (request) =>
     upstream
-      ? upstream({ method: 'GET', path: '/v1/models', body: new Uint8Array(), headers, signal })
+      ? upstream('/v1/models', { ...request, method: 'GET', body: new Uint8Array() })
       : jsonResponse(200, { object: 'list', data: [model] });
   return readRoute('bearer', respond, 'error');
 }

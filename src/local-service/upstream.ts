@@ -1,26 +1,21 @@
 import { joinUrl } from '../config/base-url.ts';
 import { noDeadline } from '../http/deadline.ts';
 import { decompressResponse } from '../http/decompress.ts';
-import { getHeader, type Headers, type Response, type Send } from '../http/message.ts';
+import { getHeader, type Headers, type Request, type Response, type Send } from '../http/message.ts';
 import { describeNetworkError } from '../http/network-errors.ts';
 import { createRequestProgress, type RequestProgress, withRequestProgress } from '../http/request-progress.ts';
 import { type StartTimer, TimeLimitError, withTimeLimits } from '../http/time-limits.ts';
 import { HttpError } from './http-error.ts';
 import { bodySecretForms, redactChunks, redactText } from './redact-chunks.ts';
 
-/** What is forwarded of a request. */
-export interface ForwardedRequest {
-  readonly method: 'GET' | 'POST';
-  /** Relative to the base URL of the upstream server. */
-  readonly path: `/${string}`;
-  readonly body: Uint8Array;
-  /** The headers of the caller that describe the body and the response it wants. */
-  readonly headers: Headers;
-  readonly signal: AbortSignal | undefined;
-}
-
-/** Sends requests to another server, until the caller has disconnected. Throws HttpError 502 or 504. */
-export type Upstream = (request: ForwardedRequest) => Promise<Response>;
+/**
+ * Sends requests to a path below the base URL of another server, until the caller has disconnected; of their headers
+ * only those that describe the body and the response. Throws HttpError 502 or 504.
+ */
+export type Upstream = (
+  path: `/${string}`,
+  request: Pick<Request, 'method' | 'headers' | 'body' | 'signal'>,
+) => Promise<Response>;
 
 const REQUEST_HEADERS = ['content-type', 'content-encoding', 'accept'];
 // Cookies and the like concern only the upstream server and this service.
@@ -34,7 +29,7 @@ const RESPONSE_HEADERS = ['content-type', 'retry-after', 'x-request-id'];
 export function createUpstream(baseUrl: URL, token: string | undefined, send: Send, after: StartTimer): Upstream {
   const authorization: Headers = token ? [['Authorization', `Bearer ${token}`]] : [];
   const secrets = bodySecretForms([token]);
-  return async ({ method, path, body, headers, signal }) => {
+  return async (path, { method, body, headers, signal }) => {
     const url = joinUrl(baseUrl, path);
     const progress = createRequestProgress();
     const limitedSend = withRequestProgress(progress)(withTimeLimits(noDeadline, progress, after)(send));

@@ -15,12 +15,11 @@ const started =
   'HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n9\r\ndata: 1\n\n\r\n';
 const question = '{"messages":[{"role":"user","content":"x"}]}';
 
+const path = '/v1/chat/completions';
 const asked = {
   method: 'POST',
-  path: '/v1/chat/completions',
   body: Buffer.from(question),
   headers: [],
-  signal: undefined,
 } as const;
 
 /** An upstream server that says something and falls silent; `asked` is its connection once it has a request. */
@@ -65,7 +64,7 @@ describe('an upstream server', () => {
       socket.write(`HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: ${packed.length}\r\n\r\n`);
       socket.end(packed);
     });
-    const reply = await upstream(server.url, clock())(asked);
+    const reply = await upstream(server.url, clock())(path, asked);
     const pieces: string[] = [];
     await read(reply, pieces);
     expect([reply.headers, pieces.join('')]).toEqual([[], '{"choices":[]}']);
@@ -129,7 +128,7 @@ describe('an upstream server', () => {
   it('that does not answer for 600 s is given up', async () => {
     const time = clock();
     const server = await silent('');
-    const outcome = upstream(server.url, time)(asked).catch((error: unknown) => error);
+    const outcome = upstream(server.url, time)(path, asked).catch((error: unknown) => error);
     const socket = await server.asked;
     time.advance(599_999);
     time.advance(1);
@@ -140,7 +139,7 @@ describe('an upstream server', () => {
   it('that falls silent for 120 s in its answer cuts it', async () => {
     const time = clock();
     const server = await silent(started);
-    const reply = await upstream(server.url, time)(asked);
+    const reply = await upstream(server.url, time)(path, asked);
     const socket = await server.asked;
     const pieces: string[] = [];
     const outcome = read(reply, pieces).catch((error: unknown) => error);
@@ -159,7 +158,7 @@ describe('an upstream server', () => {
       ({ signal }) => Promise.race([never(), rejected(signal)]),
       time.after,
     );
-    const outcome = answer(asked).catch((error: unknown) => error);
+    const outcome = answer(path, asked).catch((error: unknown) => error);
     time.advance(10_000);
     expect(await outcome).toMatchObject({ name: 'HttpError', status: 502 });
   });

@@ -1,6 +1,11 @@
 import { firstStringMember, getMember, itemsAt, type JsonNode, kindOf, rawText } from '../../json/json-node.ts';
 import { HttpError } from '../http-error.ts';
-import type { ChatMessage } from './model-request.ts';
+
+/** A message, of its content only the text. */
+export interface ChatMessage {
+  readonly role: string;
+  readonly text: string;
+}
 
 /** A tool that the built-in model calls, with the JSON text of its arguments. */
 export interface ChosenTool {

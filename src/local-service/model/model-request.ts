@@ -14,16 +14,10 @@ import {
 import { nodeAtPath } from '../../json/json-path.ts';
 import { tryParseJson } from '../../json/parse-json.ts';
 import { HttpError } from '../http-error.ts';
-import { chooseTool } from './choose-tool.ts';
+import { type ChatMessage, chooseTool } from './choose-tool.ts';
 
 /** The fields of a chat body that the built-in model simulates. */
 export type ModelRequest = Awaited<ReturnType<typeof readModelRequest>>;
-
-/** A message, of its content only the text. */
-export interface ChatMessage {
-  readonly role: string;
-  readonly text: string;
-}
 
 /** Reads a valid chat body. Throws HttpError 400 for values that the built-in model does not support. */
 export async function readModelRequest(body: JsonNode) {

@@ -1,4 +1,4 @@
-import type { RowQuery, ServiceStore, StoredRow } from './service-store.ts';
+import type { ServiceStore, StoredRow } from './service-store.ts';
 
 /** The tables that the page shows. */
 export type PageTable = 'calls' | 'feedback' | 'jobs' | 'chats';
@@ -8,6 +8,9 @@ export interface RowPage {
   readonly rows: readonly StoredRow[];
   readonly next: string | undefined;
 }
+
+type Key = readonly (string | number)[];
+type Condition = readonly [sql: string, values: Key];
 
 interface TableColumns {
   /** What the newest rows are ordered by; together unique. */
@@ -54,33 +57,26 @@ export async function readPage(
 ): Promise<RowPage> {
   const { key, columns, searched } = pageTables[table];
   const keys = key.join(', ');
+  const marks = key.map(() => '?').join(', ');
+  const order = key.map((name) => `${name} desc`).join(', ');
+  const select = (what: string, conditions: readonly Condition[], end: string): Promise<readonly StoredRow[]> => {
+    const where = conditions.length > 0 ? `where ${conditions.map(([sql]) => sql).join(' and ')}` : '';
+    const values = conditions.flatMap(([, each]) => each);
+    return readRows({ sql: `select ${what} from @${table} ${where} order by ${order} ${end}`, values });
+  };
+  const keyOf = (row: StoredRow): Key => key.map((name, at) => (at === 0 ? Number(row[name]) : String(row[name])));
+  const pageOf = (rows: readonly StoredRow[], rest: StoredRow | undefined): RowPage => {
+    const last = rows.length > limit ? rows[limit - 1] : rest;
+    return { rows: rows.slice(0, limit), next: last && JSON.stringify(keyOf(last)) };
+  };
   const cursor = parseCursor(before, key.length);
-  const after = cursor ? [`(${keys}) < (${key.map(() => '?').join(', ')})`] : [];
-  const order = `order by ${key.map((name) => `${name} desc`).join(', ')}`;
-  const select = (what: string, conditions: readonly string[], values: RowQuery['values'], end: string) =>
-    readRows({
-      sql: `select ${what} from @${table} ${conditions.length > 0 ? `where ${conditions.join(' and ')}` : ''} ${order} ${end}`,
-      values: [...(cursor ?? []), ...values],
-    });
-  const cursorOf = (row: StoredRow): string =>
-    JSON.stringify(key.map((name) => (name === 'created_at' ? Number(row[name]) : row[name])));
-  if (search === '') {
-    const rows = await select(columns, after, [], `limit ${limit + 1}`);
-    const last = rows[limit - 1];
-    return { rows: rows.slice(0, limit), next: rows.length > limit && last ? cursorOf(last) : undefined };
-  }
-  const [end] = await select(keys, after, [], `limit 1 offset ${MAX_SEARCHED_ROWS - 1}`);
-  const endKey = end && parseCursor(cursorOf(end), key.length);
-  const range = endKey ? [...after, `(${keys}) >= (${key.map(() => '?').join(', ')})`] : after;
+  const after: Condition[] = cursor ? [[`(${keys}) < (${marks})`, cursor]] : [];
+  if (search === '') return pageOf(await select(columns, after, `limit ${limit + 1}`), undefined);
+  const [end] = await select(keys, after, `limit 1 offset ${MAX_SEARCHED_ROWS - 1}`);
+  const range: Condition[] = end ? [...after, [`(${keys}) >= (${marks})`, keyOf(end)]] : after;
   const pattern = `%${search.replace(/[\\%_]/g, '\\$&')}%`;
-  const hits = await select(
-    columns,
-    [...range, `lower(${searched}) like lower(?) escape '\\'`],
-    [...(endKey ?? []), pattern],
-    `limit ${limit + 1}`,
-  );
-  const last = hits.length > limit ? hits[limit - 1] : end;
-  return { rows: hits.slice(0, limit), next: last && cursorOf(last) };
+  const matching: Condition = [`lower(${searched}) like lower(?) escape '\\'`, [pattern]];
+  return pageOf(await select(columns, [...range, matching], `limit ${limit + 1}`), end);
 }
 
 /** The calls of a trace, the oldest first, at most 1000. */
@@ -108,7 +104,7 @@ export async function readRewards({ readRows }: ServiceStore, jobId: string): Pr
   return rewards;
 }
 
-function parseCursor(text: string | null, length: number): readonly (string | number)[] | undefined {
+function parseCursor(text: string | null, length: number): Key | undefined {
   if (text === null) return undefined;
   try {
     const key: unknown = JSON.parse(text);
