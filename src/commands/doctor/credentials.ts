@@ -16,7 +16,7 @@ export async function credentialRow(
   await captureFinding(() => requireSendable(source, env), findings);
   const origins = originsForScheme(scheme, baseUrls);
   const allowedOrigins = origins.filter((origin) => canSendTo(source, origin));
-  for (const origin of origins.filter((one) => !canSendTo(source, one)))
+  for (const origin of origins.filter((one) => !allowedOrigins.includes(one)))
     findings.push({
       message: `the ${scheme} credential of ${source.description} belongs to ${source.origins?.join(', ') || 'no origin'} and is not sent to ${origin}`,
       hint: 'to store one for this origin, run: svc auth login',
@@ -40,14 +40,11 @@ export async function findMissingCredentials(
   { selected, sources: { env } }: Examination,
   baseUrls: readonly HostBaseUrl[],
 ): Promise<DoctorFinding[]> {
-  const schemes: readonly AuthScheme[] = ['basic', 'bearer'];
-  const isUsable = await Promise.all(
-    schemes.map(async (scheme) => {
-      const source = await captureFinding(() => findCredentialSource(scheme, selected, env), []);
-      return source !== undefined && originsForScheme(scheme, baseUrls).some((origin) => canSendTo(source, origin));
-    }),
-  );
-  if (baseUrls.length === 0 || isUsable.includes(true)) return [];
+  const isUsable = async (scheme: AuthScheme): Promise<boolean> => {
+    const source = await captureFinding(() => findCredentialSource(scheme, selected, env), []);
+    return source !== undefined && originsForScheme(scheme, baseUrls).some((origin) => canSendTo(source, origin));
+  };
+  if (baseUrls.length === 0 || (await isUsable('basic')) || (await isUsable('bearer'))) return [];
   return [{ message: 'no credentials are set for any base URL', hint: 'run: svc auth login', code: 'credentials' }];
 }
 
@@ -68,6 +65,5 @@ function canSendTo({ origins }: CredentialSource, origin: string): boolean {
 }
 
 function isPlainHttp(origin: string): boolean {
-  const url = new URL(origin);
-  return url.protocol === 'http:' && !isLoopbackUrl(url);
+  return origin.startsWith('http:') && !isLoopbackUrl(new URL(origin));
 }

@@ -1,6 +1,5 @@
 import { hasBodyFlags } from '../../body/body-base.ts';
-import type { CommandInput, LabeledBytes } from '../../body/command-input.ts';
-import { labeledStdin } from '../../body/command-input.ts';
+import { type CommandInput, type LabeledBytes, labeledStdin } from '../../body/command-input.ts';
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
 import type { BodyContent } from '../../train/stream/body-content.ts';
@@ -49,13 +48,10 @@ export async function readTrainingBody(
   }
   const { onBytes, end } = showCheckProgress(content.sources, context, checks.groupCount);
   const fullDigest = await digestChunks(content.readFirst(checks), onBytes).finally(end);
-  if (!hasBytes && source.label === 'stdin')
-    return {
-      envelope: labeledStdin(Buffer.alloc(0)),
-      content,
-      checks: checkedBodyContent(source).checks,
-      bodyDigest: undefined,
-    };
+  if (!hasBytes && source.label === 'stdin') {
+    const noChecks = checkedBodyContent(source).checks;
+    return { envelope: labeledStdin(Buffer.alloc(0)), content, checks: noChecks, bodyDigest: undefined };
+  }
   return { envelope: labeledEnvelope(source.label, content, checks), content, checks, bodyDigest: fullDigest };
 }
 

@@ -47,13 +47,13 @@ export function createTrajectorySources(
   return {
     open,
     openAll: async (paths) => {
-      const sources: TextSource[] = [];
       try {
+        const sources: TextSource[] = [];
         for (const path of await expandDirectories(paths, runtime.cwd)) sources.push(await open(path));
+        return sources;
       } catch (error) {
         throw withCommandHint(error, paths[0]);
       }
-      return sources;
     },
     close: async () => {
       for (const cancel of timers) cancel();
@@ -67,8 +67,6 @@ export function createTrajectorySources(
 function withCommandHint(error: unknown, path = ''): unknown {
   const suggestion = closestMatch(path, ['lint', 'log']);
   if (!(error instanceof Failure) || !suggestion || !error.message.includes(path)) return error;
-  return new Failure(error.code, error.message, {
-    ...error.facts,
-    hint: error.facts.hint ?? `did you mean: svc train ${suggestion}`,
-  });
+  const { code, message, facts } = error;
+  return new Failure(code, message, { ...facts, hint: facts.hint ?? `did you mean: svc train ${suggestion}` });
 }
