@@ -53,7 +53,10 @@ export function readOperationOptions({ host, result }: Operation, flags: FlagVal
     format:
       getStringFlag(flags, 'view') === 'table'
         ? 'table'
-        : requestedFormat(flags.has('batch') && !previewFormat ? 'lines' : result.as, flags),
+        : requestedFormat(
+            flags.has('batch') ? (previewFormat ? 'record' : 'lines') : (previewFormat ?? result.as),
+            flags,
+          ),
     output: getStringFlag(flags, 'output'),
   };
 }

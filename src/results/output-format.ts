@@ -18,6 +18,9 @@ export const resultKinds = {
   report: { formats: ['json', 'jsonl', 'yaml', 'text'], onTerminal: 'text', piped: 'json' },
   document: { formats: ['json', 'jsonl', 'yaml'], onTerminal: 'json', piped: 'json' },
   lines: { formats: ['jsonl'], onTerminal: 'jsonl', piped: 'jsonl' },
+  // Of a request that is shown: text and jsonl say what is requested, since jsonl asks for a stream.
+  'dry-run': { formats: ['json', 'jsonl', 'text'], onTerminal: 'text', piped: 'text' },
+  curl: { formats: ['jsonl', 'text'], onTerminal: 'text', piped: 'text' },
 } as const satisfies { readonly [kind: string]: ResultFormats };
 
 export type ResultKind = keyof typeof resultKinds;

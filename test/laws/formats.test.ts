@@ -75,6 +75,22 @@ it.each([...silent, ...texts])('svc %s has no formats: exit 2 and nothing is pri
   }
 });
 
+it.each(['feedback replace', 'feedback schema', 'chat', 'train', 'call start'])(
+  'svc %s shows a request in the format that is given, or is exit 2',
+  async (name) => {
+    const setting = { cwd: home(), env: { SVC_BASE_URL: 'https://svc.test' }, stdin: '' };
+    const args = (runs[name] ?? []).filter((word) => word !== '--local');
+    for (const format of formats)
+      for (const show of ['--dry-run', '--curl']) {
+        const { code, stdout } = await svc([...args, show, '--format', format], setting);
+        const isShown = ['jsonl', 'text', ...(show === '--dry-run' ? ['json'] : [])].includes(format);
+        expect({ format, show, code }).toEqual({ format, show, code: isShown ? 0 : 2 });
+        if (format === 'json' && isShown) expect(JSON.parse(stdout)).toHaveProperty('body');
+        expect(stdout !== '').toBe(isShown);
+      }
+  },
+);
+
 describe.each(Object.entries(runs))('svc %s', (_, args) => {
   const run = (...flags: string[]): Promise<Result> => svc([...args, ...flags], { cwd: home(), stdin: '' });
 
