@@ -6,19 +6,22 @@ import { nameSameFile } from '../files/is-same-file.ts';
 import type { CheckpointPath } from './compact-checkpoint.ts';
 
 /**
- * The outputs of batches that a command reads. Throws Failure `local` for one that is not a regular file: results are read
+ * The outputs of batches that a command reads, each once even if it is named twice. Throws Failure `local` for one that is not a regular file: results are read
  * twice, and a pipe only once.
  */
 export async function resolveBatchOutputs(displayPaths: readonly string[], cwd: string): Promise<CheckpointPath[]> {
-  const outputs = displayPaths.map((displayPath) => ({ path: resolve(cwd, displayPath), displayPath }));
-  for (const { path, displayPath } of outputs) {
+  const outputs = new Map<string, CheckpointPath>();
+  for (const displayPath of displayPaths) {
+    const path = resolve(cwd, displayPath);
     const found = await withFileFailure(`read ${displayPath}`, () => stat(path));
     if (!found.isFile())
       throw new Failure('local', `cannot read ${displayPath}: it is not a regular file`, {
         hint: 'save the output of the batch to a file first',
       });
+    const file = `${found.dev}:${found.ino}`;
+    if (!outputs.has(file)) outputs.set(file, { path, displayPath });
   }
-  return outputs;
+  return [...outputs.values()];
 }
 
 /** Throws usage where the file that `flag` names is one of the inputs of the command, which it would replace. */

@@ -133,6 +133,8 @@ describe('svc batch report', () => {
     writeFileSync(join(one.cwd, 'two.jsonl'), readFileSync(join(two.cwd, 'out.jsonl')));
     const report = await svc(['batch', 'report', 'out.jsonl', 'two.jsonl'], { cwd: one.cwd });
     expect(JSON.parse(report.stdout)).toMatchObject({ lines: 60, done: 54 });
+    const twice = await svc(['batch', 'report', 'out.jsonl', './out.jsonl'], { cwd: one.cwd });
+    expect(JSON.parse(twice.stdout)).toMatchObject({ lines: 30, done: 27 });
     expect((await svc(['batch', 'report', 'in.jsonl'], { cwd: one.cwd })).code).toBe(12);
     expect((await svc(['batch', 'report', 'none.jsonl'], { cwd: one.cwd })).code).toBe(12);
     expect((await svc(['batch', 'report'], { cwd: one.cwd })).code).toBe(2);
