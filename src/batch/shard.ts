@@ -1,4 +1,5 @@
 import { type Failure, usageFailure } from '../errors.ts';
+import { type FlagValues, getStringFlag } from '../flag.ts';
 import type { Runtime } from '../runtime.ts';
 
 /** The part of the lines that one of several tasks processes: of 10, the third takes lines 3, 13, 23 and so on. */
@@ -28,6 +29,16 @@ export function parseShard(text: string | undefined, source: string, env: Runtim
 /** True for the lines of a shard; line numbers start at 1. */
 export function isInShard(line: number, { index, count }: Shard): boolean {
   return (line - index) % count === 0;
+}
+
+/** The flags of a batch, with the shard in the place of `{shard}` in the names of the files that it writes. */
+export function fillShardInFiles(flags: FlagValues, shard: Shard): FlagValues {
+  const filled = new Map(flags);
+  for (const name of ['output', 'junit']) {
+    const path = getStringFlag(flags, name);
+    if (path !== undefined) filled.set(name, fillShard(path, shard));
+  }
+  return filled;
 }
 
 /** A path with the shard in the place of `{shard}`: `out-{shard}.jsonl` is `out-3-of-10.jsonl`. */

@@ -510,7 +510,9 @@ describe('shards', () => {
     for (const index of [1, 2, 3])
       expect((await run(['-o', `${index}.jsonl`, '--shard', `${index}/3`, '-q'])).code).toBe(0);
     const scheduled = { ...env, SVC_SHARD: 'auto', CLOUD_RUN_TASK_INDEX: '1', CLOUD_RUN_TASK_COUNT: '3' };
-    expect((await run(['-o', 'out-{shard}.jsonl', '--resume'], { env: scheduled })).code).toBe(0);
+    const files = ['-o', 'out-{shard}.jsonl', '--junit', 'junit-{shard}.xml'];
+    expect((await run([...files, '--resume'], { env: scheduled })).code).toBe(0);
+    expect(readFileSync(join(cwd, 'junit-2-of-3.xml'), 'utf8')).toContain('tests="8"');
     expect(
       lines('out-2-of-3.jsonl')
         .map(({ line }) => line)

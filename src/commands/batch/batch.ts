@@ -15,7 +15,7 @@ import { createRateLimiter } from '../../batch/rate-limiter.ts';
 import { createOrderedSlots, createUnorderedSlots } from '../../batch/result-order.ts';
 import { createStreamStore, openResultStore } from '../../batch/result-store.ts';
 import { runLines } from '../../batch/run-lines.ts';
-import { fillShard, type Shard } from '../../batch/shard.ts';
+import { fillShardInFiles, type Shard } from '../../batch/shard.ts';
 import { createAutofill } from '../../body/autofill.ts';
 import { createBodyCheck } from '../../body/body-check.ts';
 import { createBodyDependencies } from '../../body/input-reader.ts';
@@ -33,7 +33,7 @@ import { Failure, InterruptedError, usageFailure } from '../../errors.ts';
 import { uuidV7 } from '../../fields/uuid.ts';
 import { isReplaceable } from '../../files/file-replacement.ts';
 import { isSameFile } from '../../files/is-same-file.ts';
-import { type FlagValues, getBooleanFlag } from '../../flag.ts';
+import { type FlagValues, getBooleanFlag, getStringFlag } from '../../flag.ts';
 import { linkAbort } from '../../http/link-abort.ts';
 import { flagTarget, type Operation } from '../../operations/operation.ts';
 import { openSink, type Sink } from '../../output/sink.ts';
@@ -53,7 +53,8 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
   const { options, chosen, destination } = callSettings;
   const batchOptions = readBatchOptions(invocation, options, runtime.env);
   const filter = await openResultFilter(flags, context);
-  const output = options.output && fillShard(options.output, batchOptions.shard);
+  const fileFlags = fillShardInFiles(flags, batchOptions.shard);
+  const output = getStringFlag(fileFlags, 'output');
   stdinClaim(operation, args, flags);
   const tools = createBodyDependencies(context, callSettings.timeoutMs);
   const defaults = await readLineDefaults(operation, flags, tools);
@@ -92,7 +93,7 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
       hint: 'write them to a file with -o',
       applied: 'no',
     });
-  await checkJunitFile(flags, runtime.cwd);
+  await checkJunitFile(fileFlags, runtime.cwd);
   const resultFile = await resolveResultFile(output, runtime.cwd);
   if (resultFile && (await isSameFile(resultFile.path, resolve(runtime.cwd, batchOptions.input))))
     throw usageFailure(`${output} is the input of the batch, and -o would replace it`, 'choose another file with -o');
@@ -127,7 +128,7 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
   const { controller: stopController } = linkAbort(signal);
   setMaxListeners(0, stopController.signal);
   const observerFor = await createLineObservers(operation, destination, flags, fileInput.label, context);
-  const junit = await openJunitReport(flags, context);
+  const junit = await openJunitReport(fileFlags, context);
   const transport = await openTransport(callSettings.route, context, true);
   try {
     await runLines(input, batchOptions, {
