@@ -381,7 +381,7 @@ describe('svc call flush', () => {
       await callRun(['true'], ['--spool=only', '--base-url', server.url, '--op-name', name], { cwd });
     const { code, stdout, stderr } = await flushUnder(cwd, { ...login, SVC_BASE_URL: server.url });
     expect([code, JSON.parse(stdout)]).toEqual([10, { sent: 2, remaining: 1, other_base_urls: 0 }]);
-    expect(stderr).toMatch(/^svc: 1 of 3 calls were not sent: .*422.*\n {2}they stay in the spool; .*\n$/);
+    expect(stderr).toMatch(/^svc: 1 of 3 calls were not confirmed: .*422.*\n {2}they stay in the spool; .*\n$/);
     expect(readdirSync(join(cwd, 'data/spool'))).toHaveLength(1);
   });
 
@@ -391,7 +391,7 @@ describe('svc call flush', () => {
     const env = { ...login, SVC_BASE_URL: 'http://127.0.0.1:9', SVC_SHARD: '2/2' };
     const { code, stdout, stderr } = await flushUnder(cwd, env);
     expect([code, JSON.parse(stdout)]).toEqual([10, { sent: 0, remaining: 1, other_base_urls: 0 }]);
-    expect(stderr).toMatch(/^svc: 1 of 1 calls were not sent: could not connect for \d+ s: .*connection refused\n/);
+    expect(stderr).toMatch(/^svc: 1 of 1 calls were not confirmed: could not connect for \d+ s: .*connection refused\n/);
   });
 });
 

@@ -7,7 +7,7 @@ import type { Runtime } from '../../src/runtime.ts';
 import { ascii, beyond, leakingFiles, leaksIn, outcomes } from '../reliability/canaries.ts';
 import { cases } from '../reliability/faults.ts';
 import { closedPort, faultServer } from '../support/faults.ts';
-import { httpAnswer, rawServer } from '../support/raw-server.ts';
+import { bodyOf, httpAnswer, rawServer } from '../support/raw-server.ts';
 import { folder, type Setting, svc } from '../support/svc.ts';
 
 const credentials = { SVC_USERNAME: 'ada', SVC_PASSWORD: 'pass-word-1' };
@@ -121,6 +121,38 @@ describe('the end of a traced command', () => {
       expect.stringMatching(/^svc: warning: the response has trace_id "t2", but "[0-9a-f]{32}" was sent/),
       expect.stringMatching(/^svc: warning: the response has id "other", but "[0-9a-f-]{36}" was sent/),
     ]);
+  });
+
+  it.each([
+    ['is down', async () => closedPort(), 'could not connect'],
+    ['is silent', async () => (await rawServer(() => {})).url, 'no response within 0.2 s'],
+  ])('is reported in one line where the service %s', async (_, urlOf, reason) => {
+    const flags = ['--exit-feedback', '--retries', '0', '--grace', '0.2'];
+    const { code, stderr } = await traced(exit7, ['--base-url', await urlOf(), ...flags]);
+    expect(code).toBe(7);
+    expect(stderr).toMatch(
+      new RegExp(`^svc: warning: the call and its exit code were not recorded: [^\\n]*${reason}[^\\n]*\\n$`),
+    );
+  });
+
+  it('is recorded where it cannot be spooled', async () => {
+    const cwd = folder();
+    writeFileSync(join(cwd, 'data'), 'a file in the place of a directory');
+    const { code, stderr } = await traced(exit7, ['--local', '--spool'], { cwd });
+    expect([code, stderr]).toEqual([
+      7,
+      expect.stringMatching(/not recorded: [^\n]* \(it was not spooled: [^\n]*\)\n$/),
+    ]);
+    const server = await rawServer((socket, request) => {
+      const { id, trace_id } = JSON.parse(bodyOf(request).toString()).start;
+      socket.end(httpAnswer(JSON.stringify({ id, trace_id })));
+    });
+    const sent = await traced(exit7, ['--base-url', server.url, '--spool', '--log-file', 'log'], { cwd });
+    expect([sent.code, sent.stderr]).toEqual([
+      7,
+      expect.stringMatching(/^svc: warning: the call was sent, but not spooled: [^\n]*\n$/),
+    ]);
+    expect(JSON.parse(readFileSync(join(cwd, 'log'), 'utf8'))).toMatchObject({ sent: true });
   });
 
   it('is not sent with --spool=only', async () => {

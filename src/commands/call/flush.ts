@@ -38,7 +38,7 @@ export async function runCallFlush(invocation: Invocation, context: Context): Pr
     );
   // A signal after the last call has nothing left to stop.
   if (failure && remaining > 0)
-    throw new Failure(failure.code, `${remaining} of ${calls.length} calls were not sent: ${failure.message}`, {
+    throw new Failure(failure.code, `${remaining} of ${calls.length} calls were not confirmed: ${failure.message}`, {
       ...failure.facts,
       hint: 'they stay in the spool; send them later with: svc call flush',
     });

@@ -24,6 +24,7 @@ import { appendCallLog, type CallEnd, sendExitFeedback } from './record-end.ts';
 const DEFAULT_GRACE = '5s';
 const MAX_REASON_CHARS = 400;
 const RECORD_SUBJECT = 'the call was not recorded';
+const RECORD_AND_EXIT_SUBJECT = 'the call and its exit code were not recorded';
 
 // Finds the program on the PATH, and exits with 126 or 127 if it cannot be run. Node itself would abort then.
 const PROCESS_LAUNCHER = '/usr/bin/env';
@@ -70,9 +71,13 @@ export async function runCallRun({ args, flags }: Invocation, context: Context):
   // From here on a signal ends only the wait for the record.
   const release = runtime.onSignal(() => giveUp('interrupted before the response arrived'));
   try {
-    const isRecorded = await reportAction(RECORD_SUBJECT, recorded, context);
-    const isSent = isRecorded && flags.get('spool') !== 'only';
-    await recordEnd(command, { end, endedAtMs, isSent }, flags, context, controller.signal);
+    const failure = await reportWarnings(recorded, context);
+    // A service that is down is reported once.
+    const isReachable = !failure || failure.facts.status !== undefined;
+    const subject = isReachable || !flags.has('exit-feedback') ? RECORD_SUBJECT : RECORD_AND_EXIT_SUBJECT;
+    if (failure) await reportFailure(subject, failure, context);
+    const isSent = !failure && flags.get('spool') !== 'only';
+    await recordEnd(command, { end, endedAtMs, isSent }, isReachable, flags, context, controller.signal);
   } finally {
     cancelGrace();
     release();
@@ -161,15 +166,25 @@ async function recordCall(
   const body = writeJson({ start: record });
   const spool = flags.get('spool');
   const directory = spoolDirectory(dataDirectory(context.runtime));
-  const file = spool && (await spoolCall(directory, record.id, traceTarget(settings.destination), body));
-  if (spool === 'only') return [];
+  const spooled = spool ? spoolCall(directory, record.id, traceTarget(settings.destination), body) : undefined;
+  if (spool === 'only') {
+    await spooled;
+    return [];
+  }
+  // A call that cannot be spooled can still be sent.
+  const file = await spooled?.catch(toFailure);
+  const unspooled = file instanceof Failure ? file : undefined;
   const sent = sendBody(callStartOperation, body, settings, { ...context, signal });
   const warnings = await sent.catch((error: unknown) => {
     if (!file) throw error;
     const { code, message, facts } = toFailure(error);
-    throw new Failure(code, message, { ...facts, hint: 'it is kept in the spool; to send it, run: svc call flush' });
+    const hint = unspooled
+      ? `it was not spooled: ${unspooled.message}`
+      : 'it is kept in the spool; to send it, run: svc call flush';
+    throw new Failure(code, message, { ...facts, hint });
   });
-  if (file) await rm(file, { force: true });
+  if (unspooled) return [`the call was sent, but not spooled: ${unspooled.message}`, ...warnings];
+  if (typeof file === 'string') await rm(file, { force: true });
   return warnings;
 }
 
@@ -177,6 +192,7 @@ async function recordCall(
 async function recordEnd(
   { program, record, settings }: TracedCommand,
   callEnd: CallEnd,
+  isReachable: boolean,
   flags: FlagValues,
   context: Context,
   signal: AbortSignal,
@@ -186,26 +202,28 @@ async function recordEnd(
     const appended = appendCallLog(logFile, record, callEnd, context.runtime.cwd).then(() => []);
     await reportAction(`the end of the call was not written to ${logFile}`, appended, context);
   }
-  if (flags.has('exit-feedback') && !(settings instanceof Failure)) {
+  if (flags.has('exit-feedback') && isReachable && !(settings instanceof Failure)) {
     const sent = sendExitFeedback(record, callEnd, program, settings, flags, context, signal);
     await reportAction('the feedback on the exit code was not sent', sent, context);
   }
 }
 
-// Prints the warnings of an action. Returns whether it succeeded; its failure is a warning, too.
-async function reportAction(
-  subject: string,
-  action: Promise<readonly string[]>,
-  { report }: Context,
-): Promise<boolean> {
+async function reportAction(subject: string, action: Promise<readonly string[]>, context: Context): Promise<void> {
+  const failure = await reportWarnings(action, context);
+  if (failure) await reportFailure(subject, failure, context);
+}
+
+// Prints the warnings of an action, and returns its failure.
+async function reportWarnings(action: Promise<readonly string[]>, { report }: Context): Promise<Failure | undefined> {
   const outcome = await action.catch(toFailure);
-  if (outcome instanceof Failure) {
-    const { hint } = outcome.facts;
-    await report.warn(`${subject}: ${unsentReason(outcome)}${hint ? ` (${hint})` : ''}`);
-    return false;
-  }
+  if (outcome instanceof Failure) return outcome;
   for (const warning of outcome) await report.warn(warning);
-  return true;
+  return undefined;
+}
+
+function reportFailure(subject: string, failure: Failure, { report }: Context): Promise<void> {
+  const { hint } = failure.facts;
+  return report.warn(`${subject}: ${unsentReason(failure)}${hint ? ` (${hint})` : ''}`);
 }
 
 // What the service says about a request that it rejected is what the user has to fix.
