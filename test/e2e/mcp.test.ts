@@ -187,6 +187,15 @@ describe('tools', () => {
     });
   });
 
+  it('are described without flags, which a client does not have', async () => {
+    const { result } = await ask(request('tools/list'), ['--local', '--allow', 'train,call_start,feedback_replace']);
+    const tools = (result?.tools ?? []) as { description: string }[];
+    expect(tools.map(({ description }) => description).filter((text) => /--[a-z]|[Pp]iped|stdin/.test(text))).toEqual(
+      [],
+    );
+    expect(tools).toHaveLength(5);
+  });
+
   it('are idempotent only where the same arguments change nothing twice', async () => {
     const { result } = await ask(request('tools/list'), ['--local', '--allow', 'train,call_start,feedback_replace']);
     const tools = (result?.tools ?? []) as { name: string; annotations: { idempotentHint: boolean } }[];

@@ -12,14 +12,27 @@ export interface McpTool {
   readonly name: string;
   readonly title: string;
   readonly operation: Operation;
+  /** What the tool does, where the operation describes the command line. */
+  readonly about?: string;
 }
 
 /** The tools, in the order in which they are listed. */
 export const mcpTools: readonly McpTool[] = [
   { name: 'feedback_schema', title: 'Discover feedback schema', operation: feedbackSchemaOperation },
-  { name: 'chat', title: 'Create chat completion', operation: chatOperation },
+  {
+    name: 'chat',
+    title: 'Create chat completion',
+    operation: chatOperation,
+    about: 'Returns the whole response; a stream is joined into one response.',
+  },
   { name: 'call_start', title: 'Record call start', operation: callStartOperation },
-  { name: 'feedback_replace', title: 'Replace feedback', operation: feedbackReplaceOperation },
+  {
+    name: 'feedback_replace',
+    title: 'Replace feedback',
+    operation: feedbackReplaceOperation,
+    about:
+      'Deletes the record with the feedback id and stores a new one. With an id, the new record has that id, so that the same request does not create a second one.',
+  },
   { name: 'train', title: 'Create training job', operation: trainOperation },
 ];
 
@@ -31,7 +44,8 @@ export function isReadOnlyTool({ operation: { effect } }: McpTool): boolean {
 /** The description of a tool that `tools/list` returns; schemas and annotations follow from the operation. */
 export function describeTool(tool: McpTool): JsonValue {
   const { name, title, operation } = tool;
-  const { summary, about, preview, body, reply, effect } = operation;
+  const { summary, preview, body, reply, effect } = operation;
+  const about = tool.about ?? operation.about;
   return {
     name,
     title,
