@@ -1,7 +1,16 @@
 import { flagName } from '../fields/field.ts';
 import { applySplices, splicesToSetMembers, splicesToSetPath } from '../json/edit.ts';
-import { endOffset, type JsonMember, kindOf, membersOf, rootOf, startOffset } from '../json/json-node.ts';
-import { isPathWithin, type JsonPath, nodeAtPath } from '../json/json-path.ts';
+import {
+  endOffset,
+  itemsOf,
+  type JsonMember,
+  type JsonNode,
+  kindOf,
+  membersOf,
+  rootOf,
+  startOffset,
+} from '../json/json-node.ts';
+import { APPEND_INDEX, isPathWithin, type JsonPath, nodeAtPath } from '../json/json-path.ts';
 import { type JsonDocument, parseJson } from '../json/parse-json.ts';
 import type { FlagTarget } from '../operations/operation.ts';
 import type { StdinUse } from './command-input.ts';
@@ -32,9 +41,18 @@ export function setDraftFields(draft: Draft, target: JsonPath, edits: readonly E
 
 /** The draft with the value at one path set. Throws JsonPathError where the path does not fit the document. */
 export function setDraftPath(draft: Draft, edit: Edit): Draft {
-  return withEdits(draft, applySplices(draft.doc.bytes, splicesToSetPath(rootOf(draft.doc), edit.path, edit.text)), [
-    edit,
-  ]);
+  const root = rootOf(draft.doc);
+  const bytes = applySplices(draft.doc.bytes, splicesToSetPath(root, edit.path, edit.text));
+  return withEdits(draft, bytes, [{ ...edit, path: resolveAppends(root, edit.path) }]);
+}
+
+// An element that is appended is found by its index later.
+function resolveAppends(root: JsonNode, path: JsonPath): JsonPath {
+  const indexAt = (depth: number): number => {
+    const list = nodeAtPath(root, path.slice(0, depth));
+    return list ? Array.from(itemsOf(list)).length : 0;
+  };
+  return path.map((step, depth) => (step === APPEND_INDEX ? indexAt(depth) : step));
 }
 
 /** Sorts the fields that were added to the base in the order of `fields`, unknown ones last. Every byte of the base stays. */

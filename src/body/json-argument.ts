@@ -1,10 +1,11 @@
-import type { Issue } from '../errors.ts';
+import { type Issue, usageFailure } from '../errors.ts';
 import type { BodyDependencies } from './input-reader.ts';
 import { isIssue, type JsonSource, parseJsonSource } from './json-source.ts';
 
 /**
  * The JSON that an argument is or, as `@file` or `@-`, names; or why it is not JSON, as an issue of the field at `path`.
- * `label` is what to call the argument itself in messages. Throws Failure `local` for a file that cannot be read.
+ * `label` is what to call the argument itself in messages. Throws Failure: usage for `@` alone, `local` for
+ * a file that cannot be read.
  */
 export async function readJsonArgument(
   word: string,
@@ -13,6 +14,7 @@ export async function readJsonArgument(
   { inputs }: Pick<BodyDependencies, 'inputs'>,
 ): Promise<JsonSource | Issue> {
   const file = word.startsWith('@') ? word.slice(1) : undefined;
+  if (file === '') throw usageFailure(`${label} @ has no file name`, `write ${label} @file, or ${label} @- for stdin`);
   const source =
     file === undefined
       ? parseJsonSource(label, word)

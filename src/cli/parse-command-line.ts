@@ -1,7 +1,9 @@
 import { CommanderError, Option, Command as Program } from 'commander';
 import type { Argument, Command, Invocation } from '../command.ts';
+import { settings } from '../config/settings.ts';
 import { type Failure, usageFailure } from '../errors.ts';
 import { closestMatch } from '../fields/closest-match.ts';
+import { flagName } from '../fields/field.ts';
 import { type Flag, type FlagValues, flagForms, getStringFlag } from '../flag.ts';
 import { allCommands, commandsIn } from './all-commands.ts';
 import { splitAtCommand } from './command-words.ts';
@@ -79,6 +81,7 @@ function parseInvocation(command: Command, words: readonly string[]): Invocation
   }
   if (!invocation) throw usageFailure(`cannot parse the arguments of svc ${command.name}`);
   requireChoices(command, invocation);
+  requireFileNames(command.flags, invocation.flags);
   rejectContradictions(command.flags, invocation.flags);
   return invocation;
 }
@@ -118,6 +121,14 @@ function requireChoices({ argument, flags }: Command, { args, flags: values }: I
       `use ${choices.length > 1 ? 'one of ' : ''}${choices.join(', ')}`,
     );
   }
+}
+
+// An empty value removes a setting of a profile.
+function requireFileNames(flags: readonly Flag[], values: FlagValues): void {
+  const isSetting = (flag: string): boolean => settings.some(({ name }) => flagName(name) === flag);
+  for (const { name, value } of flags)
+    if (value === '<file>' && getStringFlag(values, name) === '' && !isSetting(name))
+      throw usageFailure(`--${name} is empty`, 'name a file');
 }
 
 function rejectContradictions(flags: readonly Flag[], values: FlagValues): void {

@@ -39,8 +39,10 @@ export function resolveDestination(
   env: Runtime['env'],
 ): Destination {
   if (selected.isLocal) {
-    if (connection.baseUrl || connection.hostUrl)
-      throw usageFailure('--local and --base-url name two services', 'use one of them');
+    if (connection.baseUrl || connection.hostUrl) {
+      const flag = connection.baseUrl ? '--base-url' : `--${host}-base-url`;
+      throw usageFailure(`--local and ${flag} name two services`, 'use one of them');
+    }
     return { url: new URL(LOCAL_ORIGIN + path), profileHeaders: [], isLocal: true };
   }
   const base = resolveBaseUrl(host, connection, env, selected.profile);

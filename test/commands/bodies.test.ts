@@ -147,6 +147,23 @@ describe('sources of a body, later ones win', () => {
     expect((await body(['feedback', 'replace', '--no-check', '--set', word])).stdout).toBe(wanted);
   });
 
+  it('of an appended element is where a finding is', async () => {
+    const cwd = files({ 'b.json': `{"messages":[${x}]}` });
+    const args = ['chat', '-f', 'b.json', '--set', 'messages[]:=5', '--set', 'tools[].function.name:=6'];
+    const { stderr } = await body(args, { cwd });
+    expect(stderr).toContain('  --set messages[]:1:1 messages[1]: must be an object');
+    expect(stderr).toContain('  --set tools[].function.name:1:1 tools[0].function.name: must be a string');
+  });
+
+  it.each([
+    ['-f', '', '--file is empty'],
+    ['-o', '', '--output is empty'],
+    ['--tools', '@', '--tools @ has no file name'],
+  ])('%s %j names no file', async (flag, word, message) => {
+    const { code, stderr } = await body(['chat', 'hi', '--no-stdin', flag, word]);
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(`svc: ${message}\n`) });
+  });
+
   it('the whole of start is start, as it is before a dot', async () => {
     const cwd = files({ 'c.json': '{"start":{"op_name":"a","inputs":{}}, "extra":1}' });
     const whole = ['call', 'start', '--exact', '--set', 'start:={"op_name":"x"}'];

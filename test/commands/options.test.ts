@@ -32,6 +32,14 @@ describe('a time limit', () => {
   );
 });
 
+it('--local names the base URL that contradicts it', async () => {
+  for (const flag of ['--base-url', '--chat-base-url'])
+    expect(await svc(['chat', 'x', '--no-stdin', '--local', flag, 'https://svc.test'])).toMatchObject({
+      code: 2,
+      stderr: `svc: --local and ${flag} name two services\n  use one of them\n`,
+    });
+});
+
 describe('-o has what is shown instead of being sent', () => {
   it.each([['--dry-run'], ['--dry-run', '--json'], ['--curl']])('%s', async (...show) => {
     const cwd = folder();
