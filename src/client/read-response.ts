@@ -79,7 +79,10 @@ export function failureFromBodyError(
   context: RequestContext,
   cutMessage: string | undefined,
 ): Failure {
-  if (error instanceof UnusableBodyError) return invalidResponseFailure(error.message, response, context);
+  if (error instanceof UnusableBodyError) {
+    const message = `cannot read the response from ${serviceName(context.target)}: ${error.message}`;
+    return invalidResponseFailure(message, response, context);
+  }
   if (error instanceof Failure || cutMessage === undefined) return failureFromError(error, context);
   if (error instanceof InterruptedError) {
     const facts = { ...responseFacts(response, context), hint: retryAdvice(context.effect) };

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 
-/** A response that svc cannot read: longer than its limit, or in an unknown encoding. */
+/** A body that svc cannot read: longer than its limit, or in an unknown encoding. The message is the reason. */
 export class UnusableBodyError extends Error {
   override readonly name = 'UnusableBodyError';
 }
@@ -21,7 +21,7 @@ export async function collectBody(
   let length = 0;
   for await (const chunk of body) {
     const needed = length + chunk.length;
-    if (needed > maxBytes) throw new UnusableBodyError(`the response has more than ${maxBytes} bytes`);
+    if (needed > maxBytes) throw new UnusableBodyError(`it has more than ${maxBytes} bytes`);
     if (needed > bytes.length) {
       const smaller = bytes.subarray(0, length);
       bytes = Buffer.allocUnsafe(Math.min(maxBytes, Math.max(needed, bytes.length * 2)));

@@ -32,14 +32,14 @@ async function* decompressBody(body: AsyncIterable<Uint8Array>, encoding: string
       inflatedBytes += chunk.length;
       if (inflatedBytes > RATIO_EXEMPT_BYTES && inflatedBytes > compressedBytes * MAX_INFLATION_RATIO)
         throw new UnusableBodyError(
-          `the response inflates more than ${MAX_INFLATION_RATIO}-fold (${compressedBytes} bytes to ${inflatedBytes} and more)`,
+          `it inflates more than ${MAX_INFLATION_RATIO}-fold (${compressedBytes} bytes to ${inflatedBytes} and more)`,
         );
       yield chunk;
     }
   } catch (error) {
     const isEncodingError =
       error instanceof Error && 'code' in error && /^(Z_|ERR_BROTLI|ERR__)/.test(String(error.code));
-    throw isEncodingError ? new UnusableBodyError(`the response is not valid ${encoding}: ${error.message}`) : error;
+    throw isEncodingError ? new UnusableBodyError(`it is not valid ${encoding}: ${error.message}`) : error;
   }
 }
 
@@ -48,5 +48,5 @@ async function createDecompressor(encoding: string): Promise<Transform> {
   if (encoding === 'gzip' || encoding === 'x-gzip') return createGunzip();
   if (encoding === 'deflate') return createInflate();
   if (encoding === 'br') return createBrotliDecompress();
-  throw new UnusableBodyError(`the response is encoded as ${encoding}, which svc did not ask for`);
+  throw new UnusableBodyError(`it is encoded as ${encoding}, which svc did not ask for`);
 }

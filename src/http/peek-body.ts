@@ -21,7 +21,7 @@ export async function peekBody(response: Response): Promise<{ firstByte: number 
     spaceBytes += next.value.length;
     if (spaceBytes <= MAX_LEADING_SPACE_BYTES) continue;
     await rest.return?.();
-    throw new UnusableBodyError(`the response starts with more than ${MAX_LEADING_SPACE_BYTES} bytes of whitespace`);
+    throw new UnusableBodyError(`it starts with more than ${MAX_LEADING_SPACE_BYTES} bytes of whitespace`);
   }
   return { firstByte: undefined, response: { ...response, body: prependChunk(new Uint8Array(), rest) } };
 }

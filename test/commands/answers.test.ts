@@ -131,6 +131,17 @@ describe('a reply', () => {
     expect(await ask({ pieces: [odd] })).toMatchObject({ code: 0, stdout: 'a\n', stderr: '' });
   });
 
+  it.each([
+    ['gzip', 'it is not valid gzip: incorrect header check'],
+    ['zstd', 'it is encoded as zstd, which svc did not ask for'],
+  ])('in the encoding %s that cannot be read names the URL and is applied', async (encoding, reason) => {
+    const { code, stderr } = await ask({ headers: [...json, ['Content-Encoding', encoding]], pieces: ['{}'] });
+    expect({ code, stderr }).toEqual({
+      code: 11,
+      stderr: `svc: cannot read the response from https://svc.test: ${reason}\n  the request was applied\n`,
+    });
+  });
+
   it('that is cut is exit 11 once some of it has come, and unknown before', async () => {
     expect(await start({ pieces: ['{"id":', new Error('reset')] })).toMatchObject({
       code: 11,
