@@ -54,7 +54,7 @@ describe('with a reader that closed the pipe', () => {
     ['svc train lint', ['train', 'lint', 'groups.jsonl'], {}, 3],
   ])('%s fails as without it', async (_, args, more, code) => {
     const cwd = folder();
-    writeFileSync(join(cwd, 'd.json'), '{"paths":[{"path":"a","type":"string"}]}');
+    writeFileSync(join(cwd, 'd.json'), '{"paths":[{"json_path":"a","value_type":"numeric"}]}');
     writeFileSync(join(cwd, 'groups.jsonl'), '7\n');
     const result = await piped(args, '{"paths":[]}', more, cwd);
     expect(result.code, result.stderr).toBe(code);
