@@ -30,6 +30,8 @@ export interface ResultView {
   readonly requestedChoices: number;
   /** The text of the result, in place of that of its kind. */
   readonly textOf?: ((doc: JsonDocument) => string | readonly StyledText[]) | undefined;
+  /** Called with a complete response before it is printed, or before the rest of a stream is. */
+  readonly onDocument?: (doc: JsonDocument) => void;
 }
 
 /**
@@ -43,6 +45,7 @@ export async function showResponse({ bytes, doc, failure }: ParsedResponse, view
     await writeInvalidResponse(bytes, sink).catch(() => {});
     throw failure;
   }
+  view.onDocument?.(doc);
   if (isChatText(view)) await reportReasoning(doc, context);
   await ignoreClosedPipe(printDocument(doc, view).then(sink.commit));
   await reportChatEnd(doc, view);

@@ -58,6 +58,7 @@ export async function showStream(
     throw error;
   }
   const doc = parseJson(merged.toJson());
+  view.onDocument?.(doc);
   await ignoreClosedPipe(showRemainder(doc, livePrinter, view).then(sink.commit));
   await reportChatEnd(doc, view);
   if (format !== 'jsonl')

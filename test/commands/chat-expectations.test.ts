@@ -213,6 +213,30 @@ describe('expectations', () => {
   });
 });
 
+describe('a response that cannot be printed', () => {
+  it.each([
+    [['--extract', 'json'], 13, 'failure'],
+    [['-o', '/dev/full'], 12, 'error'],
+  ])('with %j is saved, and its request is a failure', async (flags, code, element) => {
+    const cwd = folder();
+    const others = ['--conversation', 'c.json', '--junit', 'junit.xml', '--expect-text', 'kept'];
+    const { history, ...result } = await ask(completion('kept'), [...flags, ...others], cwd, 'bodies');
+    expect(result.code).toBe(code);
+    expect(readFileSync(join(cwd, 'junit.xml'), 'utf8')).toContain(`<${element} `);
+    expect(JSON.parse(readFileSync(join(cwd, 'c.json'), 'utf8')).at(-1)).toMatchObject({ content: 'kept' });
+    expect(history).toMatchObject([{ exit_code: code, status: 200, completion_tokens: 20, response: { id: 'c1' } }]);
+  });
+
+  it('is saved from a stream', async () => {
+    const cwd = folder();
+    const stream =
+      'data: {"choices":[{"index":0,"delta":{"content":"kept"},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n';
+    const flags = ['--set', 'stream:=true', '--json', '-o', '/dev/full', '--conversation'];
+    expect(await ask(stream, [...flags, 'c.json'], cwd)).toMatchObject({ code: 12 });
+    expect(readFileSync(join(cwd, 'c.json'), 'utf8')).toContain('kept');
+  });
+});
+
 describe('--stats', () => {
   it('reports tokens and speed on stderr, as JSON on request', async () => {
     const { stdout, stderr } = await ask(completion('x'), ['--stats']);

@@ -112,7 +112,7 @@ const hookFlags = [...expectFlags, 'expect', 'update', 'view', 'extract', 'stats
 
 /** Sends a request and shows its response, with the hooks that flags and history need. Throws as sendAndShow does. */
 export async function sendWithHooks(
-  request: Omit<SendOptions, 'onResponse'>,
+  request: Omit<SendOptions, 'onDocument' | 'onResponse'>,
   flags: FlagValues,
   context: Context,
   onTiming?: (doc: JsonDocument, timing: ExchangeTiming) => void,
@@ -127,7 +127,7 @@ export async function sendWithHooks(
         }
       : undefined;
   try {
-    await sendAndShow({ ...request, textOf, onResponse }, context);
+    await sendAndShow({ ...request, textOf, onDocument: hooks?.onDocument, onResponse }, context);
   } catch (error) {
     await hooks?.onEnd(error);
     throw error;

@@ -25,6 +25,8 @@ import type { SendOptions } from './send-and-show.ts';
 export interface ResponseHooks {
   /** Prints this text instead of the response. */
   readonly textOf: ResultView['textOf'];
+  /** Called with a complete response before it is printed. */
+  readonly onDocument: (doc: JsonDocument) => void;
   /** Called after the response was printed. Throws Failure `guard` where it is not as expected. */
   readonly onResponse: (doc: JsonDocument, timing: ExchangeTiming) => Promise<void>;
   /** Called once at the end of the request, with its error if there is one. */
@@ -62,8 +64,10 @@ export async function openResponseHooks(
   };
   return {
     textOf: textOfFlags(flags),
-    onResponse: async (doc, responseTiming) => {
+    onDocument: (doc) => {
       response = doc;
+    },
+    onResponse: async (doc, responseTiming) => {
       timing = responseTiming;
       if (getBooleanFlag(flags, 'stats')) {
         const stats = chatStats(rootOf(doc), timing);

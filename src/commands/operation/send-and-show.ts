@@ -34,11 +34,16 @@ export interface SendOptions extends CallSettings {
   /** Prints this text instead of the response. */
   readonly textOf?: ResultView['textOf'];
   readonly filter: JqFilter | undefined;
+  /** Called with a complete response before it is printed. */
+  readonly onDocument?: ResultView['onDocument'];
   /** Called with the response after it was printed. */
   readonly onResponse?: ((doc: JsonDocument, timing: ExchangeTiming) => Promise<void>) | undefined;
 }
 
-/** Sends a request, prints the response and returns it; a conversation is saved with it. Throws the Failure otherwise. */
+/**
+ * Sends a request, prints the response and returns it. A conversation is saved with it, even if it cannot be printed.
+ * Throws the Failure otherwise.
+ */
 export async function sendAndShow(sendOptions: SendOptions, context: Context): Promise<JsonDocument> {
   const { prepared, url, options, conversation, maxRetries } = sendOptions;
   const { operation, draft } = prepared;
@@ -51,7 +56,12 @@ export async function sendAndShow(sendOptions: SendOptions, context: Context): P
   const { textOf, filter } = sendOptions;
   const format = options.format ?? (textOf ? 'text' : defaultFormat(operation.result.as, sink.writer.isTerminal));
   const requestedChoices = requestedChoiceCount(rootOf(draft.doc));
-  const view: ResultView = { operation, format, filter, sink, context, requestedChoices, textOf };
+  let received: JsonDocument | undefined;
+  const onDocument = (doc: JsonDocument): void => {
+    received = doc;
+    sendOptions.onDocument?.(doc);
+  };
+  const view: ResultView = { operation, format, filter, sink, context, requestedChoices, textOf, onDocument };
   const target = createRequestTarget(url, sendOptions.chosen, authorization);
   const requestContext = createRequestContext(operation, draft, target);
   const startedAt = runtime.elapsed();
@@ -76,12 +86,19 @@ export async function sendAndShow(sendOptions: SendOptions, context: Context): P
       firstChunkMs ??= runtime.elapsed() - startedAt;
     };
     const { onResponse } = sendOptions;
-    const document = await showOutcome(outcome, view, (conversation ?? onResponse) !== undefined, onChunk);
+    const save = async (doc: JsonDocument): Promise<void> => conversation?.save(rootOf(draft.doc), rootOf(doc));
+    const document = await showOutcome(outcome, view, (conversation ?? onResponse) !== undefined, onChunk).catch(
+      async (error: unknown) => {
+        // The failure to print is the one to report.
+        if (received) await save(received).catch((saveError: unknown) => report.warn(toFailure(saveError).message));
+        throw error;
+      },
+    );
     for (const warning of outcome.warnings) {
       if (options.strict) throw new Failure('answer', warning, responseFacts(response, requestContext));
       await report.warn(warning);
     }
-    await conversation?.save(rootOf(draft.doc), rootOf(document));
+    await save(document);
     const totalMs = runtime.elapsed() - startedAt;
     await onResponse?.(document, {
       totalMs,
