@@ -135,6 +135,35 @@ describe.skipIf(!hasTerminal)('an interactive chat (skipped where `script` of ut
     expect(screen.slice(screen.indexOf('beginning'), screen.indexOf('stopped'))).not.toContain('> ');
   });
 
+  it.each([
+    ['stopped', 'stopped'],
+    ['failed', '400'],
+  ])('keeps the turn whose /retry %s', async (outcome, message) => {
+    const asked: ChatMessage[][] = [];
+    const server = await rawServer((socket, request) => {
+      asked.push(JSON.parse(request.toString().split('\r\n\r\n').slice(1).join('\r\n\r\n')).messages);
+      if (asked.length !== 2)
+        socket.end(`${head}${event({ content: `response ${asked.length}.` })}${event({}, 'stop')}data: [DONE]\n\n`);
+      else if (outcome === 'stopped') socket.write(head + event({ content: 'beginning' }));
+      else socket.end('HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n');
+    });
+    await runOnTerminal(['chat'], {
+      env: { SVC_BASE_URL: server.url, SVC_TOKEN: 'tok-en-1', SVC_RETRIES: '0' },
+      typed: [
+        [READY, 'one\r'],
+        ['response 1.', '/retry\r'],
+        ...(outcome === 'stopped' ? [['beginning', CTRL_C] as const] : []),
+        [message, 'two\r'],
+        ['response 3.', '/retry\r'],
+        ['response 4.', 'three\r'],
+        ['response 5.', CTRL_D],
+      ],
+    });
+    const contents = asked.map((messages) => messages.map(({ content }) => content));
+    const kept = ['one', 'response 1.', 'two'];
+    expect(contents).toEqual([['one'], ['one'], kept, kept, [...kept, 'response 4.', 'three']]);
+  });
+
   it('escapes control characters of the server', async () => {
     const { env } = await chatServer(() => 'a\x1b[2J\x1b]0;title\x07\u202eb');
     const { screen } = await runOnTerminal(['chat'], {

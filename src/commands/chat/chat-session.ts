@@ -48,13 +48,14 @@ export async function runChatSession(
   let lastTurn: { readonly prompt: string; readonly before: JsonSource } | undefined;
   let statsLine = 'there is no response yet';
 
-  const send = async (prompt: string, signal: AbortSignal): Promise<void> => {
+  // The conversation changes only with a response.
+  const send = async (prompt: string, before: JsonSource, signal: AbortSignal): Promise<void> => {
     const turnContext = { ...context, signal };
     // As a message: a prompt of one dash would be stdin.
     const message = [...getArrayFlag(flags, 'message'), `user:${prompt}`];
     const turnFlags: FlagValues = new Map([...flags, ['message', message]]);
     const turn: Conversation = {
-      source: messages,
+      source: before,
       save: async (body, completion) => {
         await conversation?.save(body, completion);
         messages = parseMessages(messagesAfterResponse(body, completion) ?? rawText(rootOf(messages.doc)));
@@ -70,12 +71,12 @@ export async function runChatSession(
     });
   };
 
-  const runTurn = async (prompt: string): Promise<void> => {
+  const runTurn = async (prompt: string, before = messages): Promise<void> => {
     const stop = new AbortController();
     editor.onInterrupt(() => stop.abort(new InterruptedError('SIGINT')));
-    lastTurn = { prompt, before: messages };
+    lastTurn = { prompt, before };
     try {
-      await send(prompt, AbortSignal.any([context.signal, stop.signal]));
+      await send(prompt, before, AbortSignal.any([context.signal, stop.signal]));
     } catch (error) {
       if (context.signal.aborted || error instanceof ClosedPipeError) throw error;
       if (stop.signal.aborted)
@@ -98,8 +99,7 @@ export async function runChatSession(
       messages = noMessages;
       lastTurn = undefined;
     } else if (name === 'retry' && lastTurn) {
-      messages = lastTurn.before;
-      await runTurn(lastTurn.prompt);
+      await runTurn(lastTurn.prompt, lastTurn.before);
     } else if (name === 'stats') {
       await report.line(statsLine);
     } else {
