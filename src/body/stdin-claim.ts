@@ -1,13 +1,14 @@
 import { usageFailure } from '../errors.ts';
 import { flagName } from '../fields/field.ts';
 import { isScalar } from '../fields/field-flag.ts';
-import { type FlagValues, getStringFlag } from '../flag.ts';
+import { type FlagValues, getArrayFlag, getStringFlag } from '../flag.ts';
 import { flagTarget, type Operation } from '../operations/operation.ts';
 
-/** What asks for stdin by name: `-f -`, `--tools @-`, `-` as a file or as the whole prompt. Throws usage for two. */
+/** What asks for stdin by name: `-f -`, `--tools @-`, `--attach -`, `-` as a file or as the whole prompt. Throws usage for two. */
 export function stdinClaim(operation: Operation, args: readonly string[], flags: FlagValues): string | undefined {
   const claims = [
     ...['file', 'batch'].flatMap((name) => (getStringFlag(flags, name) === '-' ? [`--${name} -`] : [])),
+    ...getArrayFlag(flags, 'attach').flatMap((path) => (path === '-' ? ['--attach -'] : [])),
     ...stdinArguments(operation, args).map(() => 'the argument -'),
     ...fileReferenceFlags(operation).flatMap((name) => (getStringFlag(flags, name) === '@-' ? [`--${name} @-`] : [])),
   ];
@@ -29,5 +30,5 @@ function fileReferenceFlags(operation: Operation): string[] {
     ([, field]) => field.secret || !(isScalar(field) || field.type === 'boolean'),
   );
   const shorthands = Object.entries(operation.shorthands ?? {}).filter(([, { kind }]) => kind === 'reply-schema');
-  return [...fields.map(([name]) => flagName(name)), ...shorthands.map(([name]) => name)];
+  return [...fields.map(([name]) => flagName(name)), ...shorthands.map(([name]) => name), 'expect-schema'];
 }

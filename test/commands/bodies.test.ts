@@ -228,6 +228,9 @@ describe('stdin', () => {
       ['train', '-', '--experimental-config', '@-'],
       ['train', '-', '-'],
       ['chat', '-', '--tools', '@-'],
+      ['chat', '-f', '-', '--attach', '-'],
+      ['chat', 'x', '--attach', '-', '--attach', '-'],
+      ['chat', '-f', '-', '--expect-schema', '@-'],
     ]) {
       expect({ args, code: (await body(args, { stdin: '{}' })).code }).toEqual({ args, code: 2 });
     }

@@ -97,6 +97,14 @@ describe('expectations', () => {
     expect(await ask(completion('x'), flags)).toMatchObject({ code, bodies: [] });
   });
 
+  it('read a schema from stdin, which is then not a part of the prompt', async () => {
+    const args = ['chat', 'x', '--local', '--expect-schema', '@-'];
+    const { code, stdout, stderr } = await svc(args, { stdin: '{"type":"object"}' });
+    expect(code).toBe(13);
+    expect(stdout).toMatch(/read: x\n/);
+    expect(stderr).toContain('--expect-schema @-: not JSON');
+  });
+
   it('of a batch that is resumable: says that the failed lines are not sent again', async () => {
     const cwd = folder();
     writeFileSync(join(cwd, 'in.jsonl'), '{"messages":[{"role":"user","content":"x"}]}\n');
@@ -315,6 +323,15 @@ describe('--attach', () => {
     );
     expect(JSON.parse(bodies[0] ?? '').messages).toEqual([
       { role: 'user', content: [{ type: 'text', text: 'x' }, ...files.map(([, , part]) => part)] },
+    ]);
+  });
+
+  it('reads stdin, which is then not a part of the prompt', async () => {
+    const { stdout } = await svc(['chat', 'x', '--attach', '-', '--local', '--dry-run'], {
+      stdin: Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'),
+    });
+    expect(JSON.parse(stdout).messages).toMatchObject([
+      { role: 'user', content: [{ type: 'text', text: 'x' }, { type: 'image_url' }] },
     ]);
   });
 
