@@ -18,6 +18,16 @@ function lastError(stderr: string): object {
 }
 
 describe.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('%s', (signal) => {
+  it('while a regular expression takes for ever', async () => {
+    const child = start(['chat', `${'a'.repeat(40)}b`, '--local', '--no-stdin', '--expect-text', '(a+)+$', '-q']);
+    // The response is printed before it is checked, so a signal may also come too early.
+    child.stdout?.once('data', () => {
+      const again = setInterval(() => child.kill(signal), 50);
+      child.once('exit', () => clearInterval(again));
+    });
+    expect(await finished(child)).toMatchObject({ code: codes[signal] });
+  });
+
   it('while a request leaves: it did not leave completely, nothing was applied', async () => {
     const cwd = folder();
     const text = 'x'.repeat(30_000_000);

@@ -1,5 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { parseDurationMs } from '../../config/parse-duration.ts';
+import type { Context } from '../../context.ts';
 import { Failure, type FailureFacts, usageFailure } from '../../errors.ts';
 import { type FlagValues, getArrayFlag, getStringFlag } from '../../flag.ts';
 import { firstStringMember, getMember, type JsonNode } from '../../json/json-node.ts';
@@ -22,13 +23,14 @@ export type ChatExpectations = (response: JsonNode, milliseconds: number) => Exp
 export async function readChatExpectations(
   flags: FlagValues,
   read: (path: string) => Promise<Uint8Array>,
+  suspendSignals: Context['suspendSignals'],
 ): Promise<ChatExpectations | undefined> {
   const schema = getStringFlag(flags, 'expect-schema');
   const finish = getStringFlag(flags, 'expect-finish');
   const latency = getStringFlag(flags, 'expect-max-latency');
   const checks: ExpectationCheck[] = [
-    ...getArrayFlag(flags, 'expect-text').map((value) => textCheck('text', value)),
-    ...getArrayFlag(flags, 'expect-not').map((value) => textCheck('not', value)),
+    ...getArrayFlag(flags, 'expect-text').map((value) => textCheck('text', value, suspendSignals)),
+    ...getArrayFlag(flags, 'expect-not').map((value) => textCheck('not', value, suspendSignals)),
     ...(schema === undefined ? [] : [await schemaCheck(schema, read)]),
     ...(finish === undefined ? [] : [finishCheck(finish)]),
     ...(latency === undefined ? [] : [latencyCheck(latency)]),
@@ -59,17 +61,18 @@ interface ExpectationCheck extends Pick<ExpectationResult, 'expect' | 'value'> {
 
 const MAX_ACTUAL_CHARS = 200;
 
-function textCheck(expect: 'text' | 'not', value: string): ExpectationCheck {
+function textCheck(expect: 'text' | 'not', value: string, suspendSignals: Context['suspendSignals']): ExpectationCheck {
   const hint = 'write a regular expression of JavaScript, such as "^Yes"';
   const pattern = parseFlag(`--expect-${expect}`, hint, () => new RegExp(value, 'u'));
-  const problemOf = (response: JsonNode): string | undefined => {
+  const textProblem = (response: JsonNode): string | undefined => {
     const wrong = responseTexts(response).find((text) => pattern.test(text) !== (expect === 'text'));
     if (wrong === undefined) return undefined;
     return expect === 'not'
       ? `the text contains ${quoteStart(pattern.exec(wrong)?.[0] ?? '')}`
       : `no match in ${quoteStart(wrong)}`;
   };
-  return { expect, value, problemOf };
+  // A match may take for ever, and while it does no listener is called: Ctrl-C has to end the process by itself.
+  return { expect, value, problemOf: (response) => suspendSignals(() => textProblem(response)) };
 }
 
 async function schemaCheck(value: string, read: (path: string) => Promise<Uint8Array>): Promise<ExpectationCheck> {

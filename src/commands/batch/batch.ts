@@ -59,7 +59,7 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
   const tools = createBodyDependencies(context, callSettings.timeoutMs);
   const defaults = await readLineDefaults(operation, flags, tools);
   const fileInput = await openBatchInput(batchOptions.input, runtime, operation.largestBody, callSettings.timeoutMs);
-  const expectations = await readChatExpectations(flags, tools.inputs.read);
+  const expectations = await readChatExpectations(flags, tools.inputs.read, context.suspendSignals);
   const newRunId = uuidV7(runtime.now(), runtime.randomBytes(10));
   const settings = await resolveAutofill(options, chosen, runtime);
   const parent = settings && operation.continuesTrace ? await readParent(flags, runtime.env, report) : undefined;

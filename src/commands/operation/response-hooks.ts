@@ -46,7 +46,7 @@ export async function openResponseHooks(
 ): Promise<ResponseHooks> {
   const { runtime, report } = context;
   const { read } = createInputReader(context, timeoutMs);
-  const expectations = await readChatExpectations(flags, read);
+  const expectations = await readChatExpectations(flags, read, context.suspendSignals);
   const checkSchema = await openSchemaExpectation(flags, read, context);
   await checkJunitFile(flags, runtime.cwd);
   const junit = await openJunitReport(flags, context);
