@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { builtinModules, createRequire } from 'node:module';
 
 // What libraries import and never use as svc uses them.
@@ -12,6 +13,13 @@ const unused = [
 
 // The HTTP parser in WebAssembly, in two builds of which a process needs one. As text in a program they would be parsed each time.
 const httpParser = /\/undici\/lib\/llhttp\/(llhttp.*)-wasm\.js$/;
+
+// jq invents an environment, and prints that it ran out of memory, which svc reports itself.
+const jq = /\/jq-wasm\/dist\/index\.mjs$/;
+const jqEdits = [
+  [/var env = \{ USER: "web_user"[^}]*\};/, 'var env = {};'],
+  ['console.error(message);', ''],
+];
 
 const names = new RegExp(`^(node:.*|${builtinModules.join('|')})$`);
 
@@ -39,6 +47,7 @@ export const standIns = {
     onLoad({ filter: httpParser }, ({ path }) => ({
       contents: `module.exports = require('${httpParser.exec(path)[1]}.wasm').bytes`,
     }));
+    onLoad({ filter: jq }, ({ path }) => ({ contents: edit(readFileSync(path, 'utf8'), jqEdits) }));
     onLoad({ filter: /.*/, namespace: 'wasm' }, ({ path }) => ({
       contents: `export const bytes = ${builtin('fs')}.readFileSync(new URL('./${path}', import.meta.url))`,
     }));
@@ -54,6 +63,14 @@ export const standIns = {
     }));
   },
 };
+
+function edit(text, edits) {
+  return edits.reduce((whole, [from, to]) => {
+    const edited = whole.replace(from, to);
+    if (edited === whole) throw new Error(`a library has changed: it does not contain ${from}`);
+    return edited;
+  }, text);
+}
 
 function builtin(path) {
   return `process.getBuiltinModule('node:${path}')`;

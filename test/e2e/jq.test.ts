@@ -18,6 +18,16 @@ describe('--jq', () => {
     expect({ code, stdout }).toEqual({ code: 0, stdout: '9007199254740993\n1.0\ni\n' });
   });
 
+  it.each(['env', '$ENV'])('has no environment: %s', async (filter) => {
+    expect(await run(['help', '--jq', filter])).toMatchObject({ code: 0, stdout: '{}\n' });
+  });
+
+  it('out of memory prints only its error', async () => {
+    const { code, stderr } = await run(['help', '--jq', 'def f: [f]; f', '--error-format', 'json']);
+    expect(code).toBe(12);
+    expect(JSON.parse(stderr).error.message).toMatch(/^the result is too large or too deep for --jq/);
+  });
+
   it('filters the help as JSON, also without --json', async () => {
     const first = await run(['help', '--jq', '.commands[0].command']);
     expect(first).toMatchObject({ code: 0, stdout: 'svc feedback replace\n' });
