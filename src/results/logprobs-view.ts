@@ -1,16 +1,21 @@
 import { firstStringMember, getMember, itemsAt, type JsonNode, numberMember, rootOf } from '../json/json-node.ts';
 import type { JsonDocument } from '../json/parse-json.ts';
-import { chatText, choicesByIndex } from './chat-text.ts';
+import { choiceHeading, choicesByIndex, choiceText, ensureFinalNewline } from './chat-text.ts';
 import type { StyledText } from './print-result.ts';
 
 /**
- * The tokens of a chat completion, colored by probability, then one line per token with its alternatives. Only the text
- * where the response has no log probabilities.
+ * The tokens of each choice of a chat completion, colored by probability, then one line per token with its alternatives.
+ * Only the text where a choice has no log probabilities.
  */
 export function logprobsView(doc: JsonDocument): StyledText[] {
-  const root = rootOf(doc);
-  const tokens = choicesByIndex(root).flatMap((choice) => itemsAt(getMember(choice, 'logprobs'), 'content'));
-  if (tokens.length === 0) return [{ text: chatText(root) }];
+  const choices = choicesByIndex(rootOf(doc));
+  if (choices.length === 1) return choices.flatMap(choiceView);
+  return choices.flatMap((choice, at) => [{ text: choiceHeading(at + 1) }, ...choiceView(choice)]);
+}
+
+function choiceView(choice: JsonNode): StyledText[] {
+  const tokens = itemsAt(getMember(choice, 'logprobs'), 'content');
+  if (tokens.length === 0) return [{ text: ensureFinalNewline(choiceText(getMember(choice, 'message'))) }];
   const colored = tokens.map((token) => styled(tokenText(token), probability(token)));
   return [...colored, { text: '\n\n' }, ...tokens.flatMap(tokenLine)];
 }

@@ -359,6 +359,19 @@ describe('--logprobs-view', () => {
     expect(other.stdout).toBe('Yes\n');
     expect(JSON.parse(other.bodies[0] ?? '').top_logprobs).toBe(2);
   });
+
+  it('has a heading for each of several choices', async () => {
+    const choice = (index: number, text: string, content: readonly object[]) => ({
+      index,
+      message: { role: 'assistant', content: text },
+      finish_reason: 'stop',
+      logprobs: { content },
+    });
+    const choices = [choice(1, 'No', []), choice(0, 'Yes', [{ token: 'Yes', logprob: 0 }])];
+    const response = JSON.stringify({ ...JSON.parse(completion('')), choices });
+    const { stdout } = await ask(response, ['--logprobs-view', '--n', '2']);
+    expect(stdout).toBe('--- 1\nYes\n\n100.0 % "Yes"\n--- 2\nNo\n');
+  });
 });
 
 describe('the history', () => {
