@@ -427,6 +427,10 @@ describe('the history', () => {
     await chat(cwd, 'bodies', 'First', '--cache-salt', 'random');
     writeFileSync(join(cwd, 'data/requests.jsonl'), '{"time":"cut', { flag: 'a' });
     expect((await chat(cwd, 'off', '--continue', 'Second', '--dry-run')).stdout).toContain('"content":"First"');
+    expect((await chat(cwd, 'off', '--continue', 'Second', '--n', '2')).stderr).toContain('--continue keeps one');
+    expect((await chat(cwd, 'off', '--conversation', 'c.json', 'x', '--n', '2')).stderr).toContain(
+      '--conversation keeps one',
+    );
     await chat(cwd, 'on', 'After the crash');
     const listed = await svc(['log'], { cwd });
     expect(JSON.parse(listed.stdout)).toMatchObject([{ n: 1 }, { n: 2, command: 'chat', status: 200 }]);

@@ -200,8 +200,11 @@ export async function buildCheckedBody(
       ? withStreamEnabled(buildResult.draft, operation, streamMode, flags.has('stats'))
       : buildResult.draft;
   await enforceChecks(draft, operation, buildResult.inputIssues, options, report);
-  if (conversation && requestedChoiceCount(rootOf(draft.doc)) > 1)
-    throw usageFailure('--conversation keeps one response, and the body asks for several', 'remove n, or set it to 1');
+  if (conversation && requestedChoiceCount(rootOf(draft.doc)) > 1) {
+    const flag = ['conversation', 'continue'].find((name) => flags.has(name));
+    const keeper = flag ? `--${flag}` : 'an interactive chat';
+    throw usageFailure(`${keeper} keeps one response, and the body asks for several`, 'remove n, or set it to 1');
+  }
   return draft;
 }
 
