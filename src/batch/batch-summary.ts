@@ -16,8 +16,9 @@ export function formatBatchSummary(tally: BatchCounts, durationMs: number): stri
     ...(tally.retries > 0 ? [`${tally.retries} retries`] : []),
   ];
   const rate = Math.round((done + failed + unknown) / Math.max(seconds, 0.001));
+  const time = seconds < 0.1 ? '' : `${seconds.toFixed(1)} s, `;
   const lines = totalLines(tally);
-  return `${lines} ${lines === 1 ? 'line' : 'lines'}: ${sections.join(', ')} (${seconds.toFixed(1)} s, ${rate}/s)`;
+  return `${lines} ${lines === 1 ? 'line' : 'lines'}: ${sections.join(', ')} (${time}${rate}/s)`;
 }
 
 /** The end of a batch. */

@@ -44,8 +44,10 @@ export async function checkBatch(
   await lineChecks.customIds.finish();
   await printResult(resultOf(counts), { format, filter: undefined, writer: stdout, report });
   await stdout.end();
-  if (counts.bad > 0)
-    throw new Failure('body', `${counts.bad} of ${counts.lines} lines are invalid; nothing was sent`, {
-      applied: 'no',
-    });
+  if (counts.bad > 0) throw invalidLinesFailure(counts);
+}
+
+function invalidLinesFailure({ bad, lines }: { readonly bad: number; readonly lines: number }): Failure {
+  const message = `${bad} of ${lines} ${lines === 1 ? 'line' : 'lines'} ${bad === 1 ? 'is' : 'are'} invalid; nothing was sent`;
+  return new Failure('body', message, { applied: 'no' });
 }

@@ -21,7 +21,7 @@ export function parseFileArguments(operation: Operation, args: readonly string[]
   const name = flagName(argumentUse.filesOf);
   const word = getStringFlag(flags, name);
   if (args.length > 0 && word !== undefined)
-    throw usageFailure(`--${name} and the files both set the same field`, 'leave one of them out');
+    throw usageFailure(`--${name} cannot be combined with files that set the same field`, 'remove one of them');
   const files = word?.startsWith('@') ? [word.slice(1)] : args;
   const otherFlags = new Map([...flags].filter(([flag]) => flag !== name || files.length === 0));
   const path = [...flagTarget(operation).path, argumentUse.filesOf];

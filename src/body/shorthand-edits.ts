@@ -105,5 +105,5 @@ function rejectConflictingFlags(name: string, fieldName: string, flags: FlagValu
 function rejectContradiction(name: string, fieldName: string, value: boolean, flags: FlagValues): void {
   const other = flagName(fieldName);
   if (getBooleanFlag(flags, other) === value)
-    throw usageFailure(`--${name} contradicts --${value ? '' : 'no-'}${other}`, 'remove one of them');
+    throw usageFailure(`--${name} cannot be combined with --${value ? '' : 'no-'}${other}`, 'remove one of them');
 }

@@ -4,6 +4,7 @@ import { settings } from '../config/settings.ts';
 import { type Failure, usageFailure } from '../errors.ts';
 import { closestMatch } from '../fields/closest-match.ts';
 import { flagName } from '../fields/field.ts';
+import { joinWithOr } from '../fields/join-with-or.ts';
 import { type Flag, type FlagValues, flagForms, getStringFlag } from '../flag.ts';
 import { allCommands, commandsIn } from './all-commands.ts';
 import { splitAtCommand } from './command-words.ts';
@@ -106,19 +107,20 @@ function argumentTerm({ name, isRepeatable, isRequired }: Argument): string {
 }
 
 function requireChoices({ argument, flags }: Command, { args, flags: values }: Invocation): void {
-  const flagChoices = flags.map(({ name, choices }) => ({
+  const flagChoices = flags.map(({ name, choices, takes }) => ({
     name: `--${name}`,
     value: getStringFlag(values, name),
     choices,
+    hasOptionalValue: takes === 'optional',
   }));
-  for (const { name, value, choices } of [
+  for (const { name, value, choices, hasOptionalValue } of [
     ...flagChoices,
-    { name: argument?.name, value: args[0], choices: argument?.choices },
+    { name: argument?.name, value: args[0], choices: argument?.choices, hasOptionalValue: false },
   ]) {
     if (value === undefined || choices === undefined || choices.includes(value)) continue;
     throw usageFailure(
       `${name} cannot be ${JSON.stringify(value)}`,
-      `use ${choices.length > 1 ? 'one of ' : ''}${choices.join(', ')}`,
+      hasOptionalValue ? `use ${name} or ${name}=${joinWithOr(choices)}` : `use ${joinWithOr(choices)}`,
     );
   }
 }
@@ -136,7 +138,7 @@ function rejectContradictions(flags: readonly Flag[], values: FlagValues): void 
     form.startsWith('no-') ? values.get(form.slice(3)) === false : values.has(form) && values.get(form) !== false;
   for (const { name, conflicts = [] } of flags) {
     const other = isGiven(name) ? conflicts.find(isGiven) : undefined;
-    if (other) throw usageFailure(`--${name} contradicts --${other}`, 'leave one of them out');
+    if (other) throw usageFailure(`--${name} cannot be combined with --${other}`, 'remove one of them');
   }
 }
 
@@ -154,7 +156,7 @@ function toUsageFailure({ code, message }: CommanderError, command: Command): Fa
   const { argument } = command;
   const term = argument ? usageTerm(argument) : '';
   if (code === 'commander.missingArgument') {
-    const choices = argument?.choices ? `; choose one of ${argument.choices.join(', ')}` : '';
+    const choices = argument?.choices ? `; use ${joinWithOr(argument.choices)}` : '';
     return usageFailure(`${name} needs ${term}`, `write: ${name} ${term}${choices}`);
   }
   if (code === 'commander.excessArguments') {

@@ -41,7 +41,7 @@ export function resolveDestination(
   if (selected.isLocal) {
     if (connection.baseUrl || connection.hostUrl) {
       const flag = connection.baseUrl ? '--base-url' : `--${host}-base-url`;
-      throw usageFailure(`--local and ${flag} name two services`, 'use one of them');
+      throw usageFailure(`--local cannot be combined with ${flag}`, 'remove one of them');
     }
     return { url: new URL(LOCAL_ORIGIN + path), profileHeaders: [], isLocal: true };
   }

@@ -30,7 +30,7 @@ export function readOperationOptions({ host, result }: Operation, flags: FlagVal
   const isFlagOn = (name: string): boolean => getBooleanFlag(flags, name) === true;
   const noCheck = getBooleanFlag(flags, 'check') === false;
   if (isFlagOn('strict') && noCheck)
-    throw usageFailure('--strict and --no-check contradict each other', 'give one of them');
+    throw usageFailure('--strict cannot be combined with --no-check', 'remove one of them');
   if (isFlagOn('dry-run') && isFlagOn('curl'))
     throw usageFailure('--dry-run and --curl are two ways to send nothing', 'give one of them');
   const previewFormat = isFlagOn('dry-run') ? 'dry-run' : isFlagOn('curl') ? 'curl' : undefined;

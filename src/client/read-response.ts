@@ -40,9 +40,9 @@ export async function readResponse(response: Response, context: RequestContext):
 function resultProblem(root: JsonNode, { result: { member, as } }: Operation): string | undefined {
   if (kindOf(root) !== 'object') return 'is not an object';
   const result = getMember(root, member);
-  if (as === 'chat' && result && itemsOf(result).next().done) return 'has no choice';
-  const isUsable = result && (as === 'record' ? kindOf(result) !== 'null' : kindOf(result) === 'list');
-  return isUsable ? undefined : `has no "${member}"`;
+  if (!result || kindOf(result) === 'null') return `has no "${member}"`;
+  if (as !== 'record' && kindOf(result) !== 'list') return `has a "${member}" that is not an array`;
+  return as === 'chat' && itemsOf(result).next().done ? 'has no choice' : undefined;
 }
 
 async function collectResponse(response: Response, context: RequestContext): Promise<Buffer> {

@@ -76,12 +76,18 @@ function statusHint(
   { operation, effect, target: { profile, url } }: RequestContext,
   waitHint: string,
 ): string | undefined {
-  const projectFlag = Object.hasOwn(flagTarget(operation).fields, 'project_id') ? ' or --project-id' : '';
+  const { fields } = flagTarget(operation);
+  const projectFlag = Object.hasOwn(fields, 'project_id') ? ' or --project-id' : '';
   if (status === 403) return `ask for permission on the service, or use another --profile${projectFlag}`;
   if (code === 'credentials')
     return `to store other credentials, run: svc auth login --profile ${profile}; to see which are used: svc auth status`;
   if (code === 'limited') return waitHint;
-  if (status === 404) return `check the base URL: the request went to ${url.href}`;
+  if (status === 404) {
+    const suspects = ['the base URL'];
+    if (Object.hasOwn(fields, 'project_id')) suspects.push('the project');
+    if (Object.hasOwn(fields, 'model')) suspects.push('the model');
+    return `check ${suspects.join(' and ')}: the request went to ${url.href}`;
+  }
   return code === 'failed' || code === 'unknown' ? retryAdvice(effect) : undefined;
 }
 

@@ -33,12 +33,15 @@ export const runLog: RunCommand = async ({ flags }, context) => {
 /** Prints one record with its bodies, if it has them. */
 export const runLogShow: RunCommand = async ({ args, flags }, context) => {
   const output = await openResultOutput('document', flags, context);
-  const number = parsePositive('svc log show', args[0], 'svc log lists the numbers');
-  if (args.length !== 1) throw usageFailure('svc log show takes one number', 'svc log lists the numbers');
+  const number = parsePositive('svc log show', args[0], 'for the numbers, run: svc log');
+  if (args.length !== 1) throw usageFailure('svc log show takes one number', 'for the numbers, run: svc log');
   const records = await readRequestHistory(requestHistoryFile(context.runtime), context.report);
   const record = records[number - 1];
   if (!record)
-    throw usageFailure(`the history has no record ${number}; it has ${records.length}`, 'svc log lists the numbers');
+    throw usageFailure(
+      `the history has no record ${number}; it has ${records.length}`,
+      'for the numbers, run: svc log',
+    );
   await printResult({ doc: parseJson(rawText(record)) }, output);
   await context.stdout.end();
 };

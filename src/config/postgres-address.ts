@@ -1,4 +1,5 @@
 import { usageFailure } from '../errors.ts';
+import { joinWithOr } from '../fields/join-with-or.ts';
 import { isLoopbackUrl } from '../http/proxy.ts';
 
 /** Where a PostgreSQL database is, and who connects to it. */
@@ -56,5 +57,5 @@ function readSslMode(url: URL, host: string, sourceName: string): PostgresAddres
   if (text === null) return isLocal ? 'disable' : 'verify-full';
   const mode = SSL_MODES.find((one) => one === text);
   if (mode) return mode;
-  throw usageFailure(`${sourceName}: sslmode cannot be ${JSON.stringify(text)}`, `use ${SSL_MODES.join(', ')}`);
+  throw usageFailure(`${sourceName}: sslmode cannot be ${JSON.stringify(text)}`, `use ${joinWithOr(SSL_MODES)}`);
 }

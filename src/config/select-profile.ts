@@ -35,7 +35,7 @@ export async function selectProfile(flags: ConnectionFlags, context: ConfigConte
       ? [flags.profile, '--profile']
       : [context.runtime.env.SVC_PROFILE, 'SVC_PROFILE'];
   if (flags.isLocal && flags.profile && flags.profile !== LOCAL_PROFILE_NAME) {
-    throw usageFailure('--local and --profile contradict each other', 'remove one of them');
+    throw usageFailure('--local cannot be combined with --profile', 'remove one of them');
   }
   const local = { name: LOCAL_PROFILE_NAME, isLocal: true, profile: {} };
   // Named on the command line or in the environment it needs no store, not even one that can be read.

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { type Failure, usageFailure } from '../errors.ts';
+import { joinWithOr } from '../fields/join-with-or.ts';
 import { hasFormat, stringFormats } from '../fields/string-formats.ts';
 import { parseBaseUrl } from './base-url.ts';
 import { basicAuthorization } from './credentials/credential.ts';
@@ -22,7 +23,7 @@ export function readSettingValue(
   if (kind === 'count') parseCount(label, text);
   if (kind === 'project' && !hasFormat(text, 'project-id'))
     throw invalidValueFailure(label, text, stringFormats['project-id'].description);
-  if (kind === 'choice' && !choices.includes(text)) throw invalidValueFailure(label, text, choices.join(', '));
+  if (kind === 'choice' && !choices.includes(text)) throw invalidValueFailure(label, text, joinWithOr(choices));
   return text;
 }
 

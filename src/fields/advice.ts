@@ -18,9 +18,10 @@ export function adviseField(
 ): void {
   const { advice, deprecated, excludes } = field;
   if (!advice && !deprecated && !excludes) return;
-  const warn = (code: Finding['code'], message: string): void =>
-    add(pendingWarning(code, node, () => ({ path: [...parentPath, name], message })));
-  if (deprecated) warn('deprecated', `is deprecated; ${deprecated}`);
+  const warn = (code: Finding['code'], message: string, flagMessage = message): void =>
+    add(pendingWarning(code, node, () => ({ path: [...parentPath, name], message, flagMessage })));
+  if (deprecated)
+    warn('deprecated', `is deprecated; use ${deprecated}`, `is deprecated; use --${flagName(deprecated)}`);
   // The service takes an absent sibling as true, so leaving it out is as wrong as true; null is absent (docs/servers.md).
   const excluded = excludes && siblings.get(excludes);
   if (excludes && isTrue(node) && (!excluded || kindOf(excluded) === 'null'))
@@ -31,11 +32,16 @@ export function adviseField(
     for (const message of rejectionWarnings(node, advice, siblings)) warn('advice', message);
   const { bytes, wants, keeps } = advice;
   const size = endOffset(node) - startOffset(node);
-  if (bytes !== undefined && size > bytes) warn('large', `has ${size} bytes; servers accept at most ${bytes}`);
+  if (bytes !== undefined && size > bytes)
+    warn('large', `is ${formatMebibytes(size)}; servers accept at most ${formatMebibytes(bytes)}`);
   if (wants && isActive(node) && !isActive(siblings.get(wants.member)))
-    warn('unwise', `should come with ${wants.member}: ${wants.why}`);
+    warn(
+      'unwise',
+      `also set ${wants.member}; without it, ${wants.otherwise}`,
+      `also set --${flagName(wants.member)}; without it, ${wants.otherwise}`,
+    );
   if (keeps !== undefined && size > keeps)
-    warn('unwise', `has ${size} bytes; beyond ${keeps} bytes servers store a replacement`);
+    warn('unwise', `is ${formatMebibytes(size)}; servers silently replace fields above ${formatMebibytes(keeps)}`);
 }
 
 /** The warning about a field that the service does not know. */
@@ -96,4 +102,8 @@ function isActive(node: JsonNode | undefined): boolean {
     default:
       return true;
   }
+}
+
+function formatMebibytes(bytes: number): string {
+  return `${(bytes / 2 ** 20).toFixed(1)} MiB`;
 }

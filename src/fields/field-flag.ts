@@ -53,6 +53,6 @@ function summaryNotes(field: Field): string[] {
   const notes: string[] = [];
   if ('min' in field && field.min !== undefined && field.max !== undefined) notes.push(`${field.min} to ${field.max}`);
   if (field.default !== undefined && field.type !== 'list') notes.push(`default: ${writeJson(field.default)}`);
-  if (field.deprecated) notes.push(`deprecated: ${field.deprecated}`);
+  if (field.deprecated) notes.push(`deprecated: use --${flagName(field.deprecated)}`);
   return notes.length > 0 ? [`(${notes.join('; ')})`] : [];
 }

@@ -38,7 +38,7 @@ export interface Advice {
   /** A sibling that must be present and neither false nor null. */
   readonly needs?: string;
   /** A sibling without which the record is of little use, and the reason. */
-  readonly wants?: { readonly member: string; readonly why: string };
+  readonly wants?: { readonly member: string; readonly otherwise: string };
   /** The length in bytes above which the service silently stores a replacement. */
   readonly keeps?: number;
   /** Siblings that must be absent, false or null. */
@@ -76,7 +76,7 @@ export type Field = Shape & {
   readonly required?: true;
   /** The value that the service assumes for an absent field; shown, never sent. */
   readonly default?: JsonValue;
-  /** What to use instead of a deprecated field. */
+  /** The field to use instead of a deprecated one. */
   readonly deprecated?: string;
   /** The short flag, one letter. */
   readonly short?: string;

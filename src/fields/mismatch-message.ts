@@ -2,6 +2,7 @@ import { type JsonNode, kindName, kindOf, rawText, stringOf } from '../json/json
 import type { JsonPath } from '../json/json-path.ts';
 import { compareNumberLiterals } from '../json/number-literal.ts';
 import type { Field, Shape } from './field.ts';
+import { joinWithOr } from './join-with-or.ts';
 import { referenceKind, stringFormats } from './string-formats.ts';
 
 // A finding should fit on a line.
@@ -9,18 +10,18 @@ const MAX_SHOWN_CHARS = 40;
 
 /** The values that a shape accepts: `an integer from 1 to 5000 or null`; for a flag, without null. */
 export function describeShape(shape: Shape, isFlag = false): string {
-  const description = describeNonNullShape(shape);
-  return shape.nullable && !isFlag ? `${description} or null` : description;
+  return joinWithOr(acceptedForms([shape], shape.nullable === true && !isFlag));
 }
 
 /** Why the value at a path does not match the shape of the whole: `must be an array, not "x"`; secrets are not shown. */
 export function mismatchMessage(rootShape: Shape, path: JsonPath, node: JsonNode, isFlag = false): string {
-  const shape: Shape & { readonly filledByService?: true; readonly secret?: true } = shapeAtPath(rootShape, path);
+  const shape: Shape & Pick<Field, 'filledByService' | 'secret' | 'wider'> = shapeAtPath(rootShape, path);
   if (shape.filledByService) return 'is set by the service only; remove it';
   const list =
     shape.type === 'either' && kindOf(node) === 'list' ? shape.of.find(({ type }) => type === 'list') : undefined;
   if (list?.type === 'list') return `each element must be ${describeShape(list.of)}`;
-  return `must be ${describeShape(shape, isFlag)}${shape.secret ? '' : `, not ${describeValue(node)}`}`;
+  const accepted = joinWithOr(acceptedForms([shape, ...(shape.wider ?? [])], shape.nullable === true && !isFlag));
+  return `must be ${accepted}${shape.secret ? '' : `, not ${describeValue(node)}`}`;
 }
 
 /**
@@ -34,8 +35,8 @@ export function isToleratedForm(node: JsonNode, field: Field): boolean {
 
 /** The warning about such a form. */
 export function toleratedFormMessage(node: JsonNode, field: Field): string {
-  const value = kindOf(node) === 'null' ? 'null, as absent' : describeValue(node);
-  return `the interface shows ${describeShape(field)}; most servers also accept ${value}`;
+  const leniency = kindOf(node) === 'null' ? 'treat null as absent' : `also accept ${describeValue(node)}`;
+  return `should be ${describeShape(field)}; most servers ${leniency}`;
 }
 
 export type NumberRange = { readonly min?: number | bigint; readonly max?: number | bigint };
@@ -72,10 +73,19 @@ function describeValue(node: JsonNode): string {
   return JSON.stringify(truncateText(text)) + (ref ? ` (${ref === 'call ref' ? 'a' : 'an'} ${ref})` : '');
 }
 
-function describeNonNullShape(shape: Shape): string {
+function acceptedForms(shapes: readonly Shape[], isNullable: boolean): string[] {
+  return [...shapes.flatMap(nonNullForms), ...(isNullable ? ['null'] : [])];
+}
+
+function nonNullForms(shape: Shape): string[] {
+  if (shape.type === 'either') return shape.of.flatMap((one) => acceptedForms([one], one.nullable === true));
+  if (shape.type === 'string' && shape.oneOf) return shape.oneOf.map((value) => JSON.stringify(value));
+  return [describeType(shape)];
+}
+
+function describeType(shape: Exclude<Shape, { type: 'either' }>): string {
   switch (shape.type) {
     case 'string':
-      if (shape.oneOf) return shape.oneOf.map((value) => JSON.stringify(value)).join(' or ');
       return shape.format ? stringFormats[shape.format].description : 'a string';
     case 'number':
       return `a number${describeRange(shape)}`;
@@ -87,8 +97,6 @@ function describeNonNullShape(shape: Shape): string {
       return 'an array';
     case 'object':
       return 'an object';
-    case 'either':
-      return joinWithOr(shape.of.map((one) => describeShape(one)));
     case 'json':
       return 'JSON';
   }
@@ -98,10 +106,6 @@ function describeRange({ min, max }: NumberRange): string {
   if (min !== undefined && max !== undefined) return ` from ${min} to ${max}`;
   if (min !== undefined) return ` of at least ${min}`;
   return max === undefined ? '' : ` of at most ${max}`;
-}
-
-function joinWithOr(words: readonly string[]): string {
-  return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`;
 }
 
 function truncateText(text: string): string {

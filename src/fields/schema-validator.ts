@@ -3,7 +3,7 @@ import { isTrue, type JsonKind, type JsonNode, kindOf, rawText, startOffset } fr
 import type { JsonPath } from '../json/json-path.ts';
 import { createNodeFinder, type NodeFinder } from '../json/node-finder.ts';
 import { isIntegerLiteral } from '../json/number-literal.ts';
-import type { Fields, Shape } from './field.ts';
+import { type Fields, flagName, type Shape } from './field.ts';
 import { type Finding, firstOfEachKind, type PendingFinding } from './finding.ts';
 import { isInRange, mismatchMessage, type NumberRange } from './mismatch-message.ts';
 import { stringFormats } from './string-formats.ts';
@@ -113,7 +113,8 @@ function toPendingFinding(issue: z.core.$ZodIssue, find: NodeFinder, root: JsonN
   const excludedField = issue.code === 'custom' ? issue.params?.excludes : undefined;
   if (typeof excludedField === 'string') {
     const message = `cannot be true together with ${excludedField}; set ${excludedField} to false`;
-    return { level: 'error', code: 'excluded', offset, describe: () => ({ path, message }) };
+    const flagMessage = `requires --no-${flagName(excludedField)}`;
+    return { level: 'error', code: 'excluded', offset, describe: () => ({ path, message, flagMessage }) };
   }
   const describe: PendingFinding['describe'] = () => ({
     path,

@@ -10,6 +10,7 @@ export function describeNetworkError(error: unknown): string {
   if (messagesByCode[code]) return messagesByCode[code];
   // The HTTP parser, at the end of a connection within a chunked body.
   if (/Invalid EOF state/.test(inner.message)) return CLOSED_EARLY;
+  if (/^HPE_/.test(code)) return 'the server did not send a valid HTTP response';
   if (isHandshakeRefused(error)) return 'the server rejected the client certificate';
   if (/^(ERR_SSL_|EPROTO)/.test(code)) return 'the TLS handshake failed';
   return inner.message || code || 'the connection failed';
@@ -41,7 +42,7 @@ const UNKNOWN_CA = 'the server certificate is signed by an unknown CA';
 const NOT_TLS = 'the server does not speak TLS on this port; is it http?';
 const HANDSHAKE_REFUSED = 'the server refused the TLS handshake; it may require a client certificate';
 
-const CLOSED_EARLY = 'the connection was closed before the response was complete';
+const CLOSED_EARLY = 'the server closed the connection';
 
 const messagesByCode: { readonly [code: string]: string } = {
   ENOTFOUND: 'host not found',

@@ -59,7 +59,9 @@ export function splicesToSetPath(root: JsonNode, path: JsonPath, text: StringOrB
   const old = items[step];
   if (old) return splicesToSetPath(old, rest, text);
   if (step !== APPEND_INDEX && step !== items.length) {
-    throw new JsonPathError(`the array has ${items.length} elements; write [] to append one`);
+    throw new JsonPathError(
+      `the array has ${items.length} ${items.length === 1 ? 'element' : 'elements'}; write [] to append one`,
+    );
   }
   return insertBeforeEnd(root, items.at(-1), [wrapInPath(rest, text)]);
 }

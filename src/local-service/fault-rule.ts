@@ -1,5 +1,6 @@
 import { parseDurationMs } from '../config/parse-duration.ts';
 import { usageFailure } from '../errors.ts';
+import { joinWithOr } from '../fields/join-with-or.ts';
 import type { Headers } from '../http/message.ts';
 import { getHeader } from '../http/message.ts';
 import { allOperations } from '../operations/all-operations.ts';
@@ -78,7 +79,7 @@ export function matchesFaultRule({ path, header }: FaultRule, requestPath: strin
   return header.value === undefined ? value !== undefined : value === header.value;
 }
 
-const OPERATION_HINT = `use one of: ${allOperations.map(operationName).join(' ')}`;
+const OPERATION_HINT = `use ${joinWithOr(allOperations.map(operationName))}`;
 
 const faultKeys: ReadonlyMap<string, { readonly pattern: RegExp; readonly hint: string }> = new Map([
   ['operation', { pattern: /./, hint: OPERATION_HINT }],
@@ -88,8 +89,8 @@ const faultKeys: ReadonlyMap<string, { readonly pattern: RegExp; readonly hint: 
   ['chance', { pattern: /^(0?\.\d+|0|1)$/, hint: 'a share of the matching requests: a number from 0 to 1' }],
   ['seed', { pattern: /./, hint: 'any text; the same seed chooses the same requests' }],
   ['rate', { pattern: /^[1-9]\d*\/[^/]+$/, hint: 'for example rate=5/10s' }],
-  ['status', { pattern: /^[45]\d\d$/, hint: 'a status from 400 to 599' }],
-  ['retry-after', { pattern: /^\d+$/, hint: 'a number of seconds' }],
+  ['status', { pattern: /^[45]\d\d$/, hint: 'use a status from 400 to 599' }],
+  ['retry-after', { pattern: /^\d+$/, hint: 'use a number of seconds' }],
   ['delay', { pattern: /./, hint: 'for example delay=0.2s' }],
   ['cut', { pattern: /^\d+$/, hint: 'a number of bytes of the response body' }],
   ['reset', { pattern: /^(before|after)$/, hint: 'use reset=before or reset=after' }],

@@ -84,7 +84,7 @@ export const callStartOperation = {
           type: 'string',
           fill: 'parent-id',
           fillUnless: 'trace_id',
-          advice: { format: 'call-id', wants: { member: 'trace_id', why: 'without it the call belongs to no trace' } },
+          advice: { format: 'call-id', wants: { member: 'trace_id', otherwise: 'the call is not part of a trace' } },
           common: true,
           summary: 'Id of the parent call; set trace_id too',
           flagSummary: 'Id of the parent call; set --trace-id too',

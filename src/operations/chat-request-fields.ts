@@ -79,7 +79,7 @@ export const chatRequestFields = {
     topic: 'Sampling',
     type: 'integer',
     nullable: true,
-    deprecated: 'use max_completion_tokens',
+    deprecated: 'max_completion_tokens',
     summary: 'Maximum number of tokens to generate',
     sample: 256,
   },
@@ -197,7 +197,7 @@ export const chatRequestFields = {
     oneOf: ['none'],
     wider: [{ type: 'string', oneOf: ['auto', 'required'] }, { type: 'object' }],
     default: 'none',
-    summary: 'Tool that the model must call',
+    summary: 'Whether the model calls a tool: none; most servers also accept auto, required or a named tool',
   },
   reasoning_effort: {
     topic: 'Response',

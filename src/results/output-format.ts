@@ -1,4 +1,5 @@
 import { usageFailure } from '../errors.ts';
+import { joinWithOr } from '../fields/join-with-or.ts';
 import { type FlagValues, getBooleanFlag, getStringFlag } from '../flag.ts';
 
 export type OutputFormat = 'json' | 'jsonl' | 'yaml' | 'table' | 'csv' | 'tsv' | 'text';
@@ -48,12 +49,12 @@ export function requestedFormat(kind: ResultKind, flags: FlagValues): OutputForm
   const requested = readFormatFlags(flags) ?? (flags.has('jq') ? formats.find(isJsonFormat) : undefined);
   if (requested === undefined) return undefined;
   if (flags.has('jq') && !isJsonFormat(requested))
-    throw usageFailure(`--jq and --format ${requested} contradict each other`, 'remove one of them');
+    throw usageFailure(`--jq cannot be combined with --format ${requested}`, 'remove one of them');
   const format = formats.find((candidate) => candidate === requested);
   if (format) return format;
   throw usageFailure(
     `${getStringFlag(flags, 'format') === undefined ? '--json' : `--format ${requested}`} does not apply to this result`,
-    `choose one of: ${formats.join(', ')}`,
+    `use ${joinWithOr(formats)}`,
   );
 }
 
@@ -65,6 +66,6 @@ function readFormatFlags(flags: FlagValues): string | undefined {
   const format = getStringFlag(flags, 'format');
   if (getBooleanFlag(flags, 'json') !== true) return format;
   if (format !== undefined && format !== 'json')
-    throw usageFailure(`--json and --format ${format} contradict each other`, 'remove one of them');
+    throw usageFailure(`--json cannot be combined with --format ${format}`, 'remove one of them');
   return 'json';
 }

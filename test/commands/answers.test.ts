@@ -48,15 +48,16 @@ const done = event('[DONE]');
 const stream = (...pieces: (string | Uint8Array | Error)[]): Answer => ({ headers: events, pieces });
 
 describe('a reply', () => {
-  it.each(['{"paths":null}', '{"paths":{"a":"numeric"}}', '{"paths":"a"}'])(
-    'with rows that are not an array is invalid: %s',
-    async (body) => {
-      const args = ['feedback', 'schema', '--project-id', 'a/b', '--since', '7d', '--format', 'csv'];
-      const result = await svc(args, { env, send: sending({ pieces: [body] }) });
-      expect(result).toMatchObject({ code: 11, stdout: `${body}\n` });
-      expect(result.stderr).toMatch(/the response from \S+ has no "paths"/);
-    },
-  );
+  it.each([
+    ['{"paths":null}', 'no "paths"'],
+    ['{"paths":{"a":"numeric"}}', 'a "paths" that is not an array'],
+    ['{"paths":"a"}', 'a "paths" that is not an array'],
+  ])('with rows that are not an array is invalid: %s', async (body, problem) => {
+    const args = ['feedback', 'schema', '--project-id', 'a/b', '--since', '7d', '--format', 'csv'];
+    const result = await svc(args, { env, send: sending({ pieces: [body] }) });
+    expect(result).toMatchObject({ code: 11, stdout: `${body}\n` });
+    expect(result.stderr).toMatch(new RegExp(`the response from \\S+ has ${problem}`));
+  });
 
   it('is printed as it came when it is piped', async () => {
     const body = '{ "id" : "1",\n "trace_id":"2", "n":9007199254740993, "f":1.0, "f":1e400 }';

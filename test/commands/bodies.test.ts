@@ -352,7 +352,7 @@ describe('what svc adds, and --exact does not', () => {
     expect((await body(['call', 'start', '--exact'], given)).stdout).toBe(given.stdin);
     const parent = await svc(['call', 'start', '--dry-run', '--parent-id', '0123456789abcdef'], { runtime });
     expect(parent.stdout).not.toContain('trace_id');
-    expect(parent.stderr).toContain('--parent-id: should come with trace_id: without it the call belongs to no trace');
+    expect(parent.stderr).toContain('--parent-id: also set --trace-id; without it, the call is not part of a trace');
   });
 
   it('nothing where all is given: the bytes stay', async () => {

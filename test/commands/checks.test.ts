@@ -104,9 +104,9 @@ describe('errors of the interface', () => {
       chat(',"continue_final_message":true,"add_generation_prompt":true'),
       /continue_final_message: cannot be true together with add_generation_prompt/,
     ],
-    ['chat', chat(',"tool_choice":"any"'), /tool_choice: must be "none", not "any"/],
-    ['chat', chat(',"reasoning_effort":"huge"'), /"low" or "medium" or "high" or null/],
-    ['chat', chat(',"stop":7'), /stop: must be an array, not 7/],
+    ['chat', chat(',"tool_choice":"any"'), /tool_choice: must be "none", "auto", "required" or an object, not "any"/],
+    ['chat', chat(',"reasoning_effort":"huge"'), /"low", "medium", "high" or null/],
+    ['chat', chat(',"stop":7'), /stop: must be an array or a string, not 7/],
     ['chat', chat(',"svc_xargs":{"a":{}}'), /svc_xargs\.a: must be a string, a number or an array, not an object/],
     ['chat', chat(',"svc_xargs":{"a":[true]}'), /svc_xargs\.a: each element must be a string or a number\n/],
     ['chat', chat(',"tools":[{"type":"x"}]'), /tools\[0\]\.type: must be "function", not "x"/],
@@ -175,16 +175,16 @@ it('a field that a flag cannot change is named once', async () => {
 
 describe('warnings: reported and sent, errors under --strict', () => {
   it.each<[string, string, RegExp]>([
-    ['chat', chat(',"stop":"x"'), /stop: the interface shows an array; most servers also accept "x"/],
-    ['chat', chat(',"stop":null'), /stop: the interface shows an array; most servers also accept null, as absent/],
-    ['chat', chat(',"tool_choice":"auto"'), /tool_choice: the interface shows "none"; most servers also accept "auto"/],
+    ['chat', chat(',"stop":"x"'), /stop: should be an array; most servers also accept "x"/],
+    ['chat', chat(',"stop":null'), /stop: should be an array; most servers treat null as absent/],
+    ['chat', chat(',"tool_choice":"auto"'), /tool_choice: should be "none"; most servers also accept "auto"/],
     ['chat', chat(',"tool_choice":"required"'), /tool_choice: .* accept "required"/],
     ['chat', chat(',"tool_choice":{"type":"function"}'), /tool_choice: .* accept an object/],
     ['chat', chat(',"structured_outputs":{"json":{}}'), /structured_outputs\.json: .* accept an object/],
-    ['chat', chat('').replace('"role"', '"name":null,"role"'), /messages\[0\]\.name: .* accept null/],
-    ['train', train('').replace(/}$/, ',"experimental_config":null}'), /experimental_config: .* accept null/],
-    ['train', train(',"metadata":null'), /metadata: .* accept null/],
-    ['call start', call(',"parent_id":null'), /start\.parent_id: .* accept null/],
+    ['chat', chat('').replace('"role"', '"name":null,"role"'), /messages\[0\]\.name: .* treat null as absent/],
+    ['train', train('').replace(/}$/, ',"experimental_config":null}'), /experimental_config: .* treat null as absent/],
+    ['train', train(',"metadata":null'), /metadata: .* treat null as absent/],
+    ['call start', call(',"parent_id":null'), /start\.parent_id: .* treat null as absent/],
     [
       'call start',
       call(',"inputs":null').replace('"inputs":{},', ''),
@@ -268,7 +268,7 @@ describe('warnings: reported and sent, errors under --strict', () => {
     [
       'call start',
       call(',"parent_id":"0123456789abcdef"').replace(/,"trace_id":"\w+"/, ''),
-      /start\.parent_id: should come with trace_id/,
+      /start\.parent_id: also set trace_id; without it, the call is not part of a trace/,
     ],
   ])('%s %s', async (command, body, message) => {
     const { code, stderr, sent } = await run(command, body, ['--exact']);
@@ -282,11 +282,11 @@ describe('warnings: reported and sent, errors under --strict', () => {
   it('large payloads, rows and bodies', async () => {
     const payload = JSON.stringify({ text: 'x'.repeat(1024 * 1024) });
     expect((await run('feedback replace', replace('').replace('"payload":{}', `"payload":${payload}`))).stderr).toMatch(
-      /payload: has \d+ bytes; servers accept at most 1048576/,
+      /payload: is 1\.\d MiB; servers accept at most 1\.0 MiB/,
     );
     const inputs = JSON.stringify({ text: 'x'.repeat(3.6 * 1024 * 1024) });
     expect((await run('call start', call('').replace('"inputs":{}', `"inputs":${inputs}`))).stderr).toMatch(
-      /start\.inputs: has \d+ bytes; beyond 3670016 bytes servers store a replacement/,
+      /start\.inputs: is [\d.]+ MiB; servers silently replace fields above 3\.5 MiB/,
     );
   });
 });
@@ -381,7 +381,7 @@ describe('findings name the place a value came from', () => {
     expect(stderr).toContain('  --logit-bias:1:1: must be an object, not an array\n');
     expect(stderr).toContain('  --temperature: must be a number, not "hot"\n');
     expect(stderr).toContain('  --set n:1:1: must be an integer or null, not "x"\n');
-    expect(stderr).toContain('  --set stop:1:1: must be an array, not 7\n');
+    expect(stderr).toContain('  --set stop:1:1: must be an array or a string, not 7\n');
   });
 
   it('an integer flag takes digits, judged on their text', async () => {
@@ -404,7 +404,7 @@ describe('findings name the place a value came from', () => {
   });
 });
 
-it('--strict and --no-check contradict each other', async () => {
+it('--strict cannot be combined with --no-check', async () => {
   expect((await run('chat', '', ['x', '--strict', '--no-check'])).code).toBe(2);
 });
 
@@ -458,10 +458,13 @@ describe('date-times', () => {
   });
 });
 
-describe('flags that contradict each other', () => {
+describe('flags that cannot be combined', () => {
   it.each([
-    [['--prefill', 'x', '--add-generation-prompt'], '--prefill contradicts --add-generation-prompt'],
-    [['--prefill', 'x', '--no-continue-final-message'], '--prefill contradicts --no-continue-final-message'],
+    [['--prefill', 'x', '--add-generation-prompt'], '--prefill cannot be combined with --add-generation-prompt'],
+    [
+      ['--prefill', 'x', '--no-continue-final-message'],
+      '--prefill cannot be combined with --no-continue-final-message',
+    ],
   ])('%j', async (flags, message) => {
     const { code, stderr, sent } = await run('chat', '', ['x', '--no-stdin', ...flags]);
     expect({ code, sent }).toEqual({ code: 2, sent: [] });

@@ -286,7 +286,7 @@ describe('svc doctor', () => {
     expect(stderr).toBe('svc: http://127.0.0.1:9 could not be reached: connection refused\n');
     expect(stdout).toMatch(/^Settings\n {2}profile {2,}default {2,}default\n/);
     expect(stdout).toMatch(
-      /\nConnections\n {2}http:\/\/127\.0\.0\.1:9 {2}failed {2}connection refused, for trace, chat, train\n\nWarnings\n {2}http:\/\/127\.0\.0\.1:9 could not be reached: .*\n$/,
+      /\nConnections\n {2}http:\/\/127\.0\.0\.1:9 {2}failed {2}connection refused, for trace, chat, train\n\nProblems\n {2}http:\/\/127\.0\.0\.1:9 could not be reached: .*\n$/,
     );
   });
 

@@ -114,7 +114,7 @@ describe('--jq', () => {
   });
 
   it.each([
-    ['another format', ['--format', 'yaml'], /--jq and --format yaml contradict/],
+    ['another format', ['--format', 'yaml'], /--jq cannot be combined with --format yaml/],
     ['--dry-run', ['--dry-run'], /--jq filters a result/],
     ['a checkpoint', ['--batch', 'lines.jsonl', '-o', 'out.jsonl'], /checkpoint/],
   ])('with %s is exit 2', async (_, flags, message) => {

@@ -136,7 +136,7 @@ describe('overNetwork', () => {
     const reset = await rawServer((socket) => socket.destroy());
     const lost = await send(reset.url);
     expect(lost.progress).toEqual({ phase: 'all', sentBytes: 2, attempts: 1 });
-    expect(describeNetworkError(lost.error)).toBe('the connection was closed before the response was complete');
+    expect(describeNetworkError(lost.error)).toBe('the server closed the connection');
     const early = createTcpServer((socket) => socket.once('data', () => socket.resetAndDestroy()));
     await new Promise<void>((resolve) => early.listen(0, '127.0.0.1', resolve));
     onTestFinished(() => void early.close());

@@ -83,7 +83,7 @@ describe('setPath', () => {
     ['{"a":1}', 'a.b', /a number has no field "b"/],
     ['{"a":null}', 'a.b', /null has no field/],
     ['{"a":{}}', 'a[0]', /an object has no element/],
-    ['{"a":[1]}', 'a[3]', /1 elements/],
+    ['{"a":[1]}', 'a[3]', /1 element;/],
     ['{}', 'a[2]', /no array yet/],
   ])('%s at %s leads nowhere', (text, path, message) => {
     expect(() => withPath(text, path, '9')).toThrow(JsonPathError);

@@ -40,7 +40,7 @@ function fieldNotes(field: Field): string {
     field.type === 'string' && field.format ? `${capitalizeSentence(stringFormats[field.format].description)}.` : '',
     'min' in field && field.min !== undefined ? `From ${field.min} to ${field.max}.` : '',
     field.default === undefined ? '' : `Default \`${writeJson(field.default)}\`.`,
-    deprecated ? `Deprecated: ${deprecated}.` : '',
+    deprecated ? `Deprecated: use ${deprecated}.` : '',
     filledByService ? 'Read-only.' : '',
     field.fill ? `${fillNotes[field.fill]}.` : '',
   ]

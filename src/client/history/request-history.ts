@@ -22,7 +22,7 @@ export function resolveHistoryMode(sources: SettingSources): HistoryMode {
   const setting = resolveSetting('history', sources);
   const text = setting?.text === '1' ? 'on' : setting?.text === '0' ? 'off' : (setting?.text ?? 'off');
   if (text === 'off' || text === 'on' || text === 'bodies') return text;
-  throw usageFailure(`${setting?.label} cannot be ${JSON.stringify(text)}`, 'it is off, on or bodies');
+  throw usageFailure(`${setting?.label} cannot be ${JSON.stringify(text)}`, 'use off, on or bodies');
 }
 
 /** The file of the history: one JSON object per line, oldest first. */

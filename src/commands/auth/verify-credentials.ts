@@ -54,7 +54,10 @@ async function verifyPassword(name: string, profile: Profile, context: Context):
     if (failure.code === 'credentials')
       throw new Failure('credentials', `${failure.message}; nothing was stored`, {
         ...failure.facts,
-        hint: `check the user name and password for ${url.origin}, or store them anyway with --no-verify`,
+        hint:
+          failure.facts.status === 403
+            ? `ask for permission on project ${project.text}, or store the credentials anyway with --no-verify`
+            : `check the user name and password for ${url.origin}, or store them anyway with --no-verify`,
       });
     await report.warn(`the password is not verified: ${failure.message}`);
   }

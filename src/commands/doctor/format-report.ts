@@ -2,7 +2,7 @@ import { alignColumns } from '../../results/align-columns.ts';
 import type { StyledText } from '../../results/print-result.ts';
 import type { ConnectionResult, DoctorReport, ProbeResult } from './doctor-report.ts';
 
-/** A report for people, in tables that fit so many columns: settings, files, connections, and the warnings last. */
+/** A report for people, in tables that fit so many columns: settings, files, connections, and the problems last. */
 export function formatDoctorReport(
   { settings, files, connections, probe, findings }: DoctorReport,
   columns: number | undefined,
@@ -20,7 +20,7 @@ export function formatDoctorReport(
       files.map(({ what, path, exists, mode }) => [what, exists ? (mode ?? '') : 'absent', path]),
     ),
     formatSection('Connections', [...connections.map(formatConnectionRow), ...(probe ? [formatProbeRow(probe)] : [])]),
-    ...(findings.length === 0 ? [] : [{ text: '\nWarnings\n' }]),
+    ...(findings.length === 0 ? [] : [{ text: '\nProblems\n' }]),
     ...findings.map(({ message, hint }) => ({
       text: `  ${message}${hint ? `\n    ${hint}` : ''}\n`,
       style: 'yellow' as const,

@@ -43,7 +43,8 @@ export async function openSchemaExpectation(
   if (isUpdate)
     return async (doc) => {
       await writeFileAtomically(path, file, `${indentJson(doc)}\n`);
-      await report.note(`wrote the schema to ${file} (${payloadTypes(doc).length} paths)`);
+      const count = payloadTypes(doc).length;
+      await report.note(`wrote the schema to ${file} (${count} ${count === 1 ? 'path' : 'paths'})`);
     };
   if (!root)
     throw fileFailure(`read ${file}`, Object.assign(new Error('missing'), { code: 'ENOENT' }), {

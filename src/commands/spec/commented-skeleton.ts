@@ -52,7 +52,7 @@ function commentLines(field: Field, isNeeded: boolean): string[] {
     describeShape(field),
     ...(isNeeded ? ['required'] : []),
     ...(field.default === undefined ? [] : [`default: ${writeJson(field.default)}`]),
-    ...(field.deprecated ? [`deprecated: ${field.deprecated}`] : []),
+    ...(field.deprecated ? [`deprecated: use ${field.deprecated}`] : []),
   ];
   return [`${field.summary} (${notes.join('; ')})`];
 }
