@@ -22,9 +22,9 @@ export function parseBaseUrl(text: string, source: string): URL {
   return url;
 }
 
-/** The text of a URL, valid or not, with `[hidden]` before its @: that part may be a password. */
+/** The text of a URL, valid or not, with `[redacted]` before its @: that part may be a password. */
 export function redactUserInfo(text: string): string {
-  return text.replace(/^(\w+:[/\\]+)?[^/]*@/, '$1[hidden]@');
+  return text.replace(/^(\w+:[/\\]+)?[^/]*@/, '$1[redacted]@');
 }
 
 /** The URL of a path below a base URL. A path prefix stays; a base that ends in `/v1` does not give `/v1/v1`, and so on. */

@@ -28,5 +28,5 @@ export function isSecretHeader(name: string): boolean {
 // The scheme shows the kind of credential, and nothing of it.
 function redactCredential(value: string): string {
   const scheme = /^(Basic|Bearer) /.exec(value)?.[0] ?? '';
-  return `${scheme}[hidden]`;
+  return `${scheme}[redacted]`;
 }

@@ -8,5 +8,5 @@ export function redactBody(path: string, body: Buffer): Buffer {
   const operation = allOperations.find((candidate) => candidate.path === path);
   if (!operation || !Object.values(operation.body).some(({ secret }) => secret)) return body;
   const root = tryParseJson(body);
-  return root ? redactSecretFields(root, operation, () => '[hidden]') : body;
+  return root ? redactSecretFields(root, operation, () => '[redacted]') : body;
 }

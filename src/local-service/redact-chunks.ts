@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { secretForms } from '../output/redact.ts';
 
-const REPLACEMENT = '[hidden]';
+const REPLACEMENT = '[redacted]';
 
 // Servers that ask for no token are given a word such as `none` or `EMPTY`, which bodies contain for other reasons.
 const MIN_BODY_SECRET_CHARS = 8;

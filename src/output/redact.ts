@@ -10,7 +10,7 @@ const MIN_PREFIX_CHARS = 6;
 export interface Redactor {
   /** Further values to redact from now on. */
   readonly addSecrets: (secrets: readonly string[]) => void;
-  /** The text with `[hidden]` in place of each secret, in any encoding in which a server may return it. */
+  /** The text with `[redacted]` in place of each secret, in any encoding in which a server may return it. */
   readonly redact: (text: string) => string;
 }
 
@@ -24,9 +24,9 @@ export function createRedactor(initialSecrets: readonly string[]): Redactor {
   return {
     addSecrets,
     redact: (text) => {
-      const left = secrets.reduce((before, secret) => before.replaceAll(secret, '[hidden]'), text);
+      const left = secrets.reduce((before, secret) => before.replaceAll(secret, '[redacted]'), text);
       const start = Math.max(0, ...secrets.map((secret) => trailingPrefixLength(left, secret)));
-      return start === 0 ? left : `${left.slice(0, -start)}[hidden]`;
+      return start === 0 ? left : `${left.slice(0, -start)}[redacted]`;
     },
   };
 }

@@ -299,7 +299,7 @@ describe('errors of a service are understood in every shape', () => {
   it('is cut and cannot drive a terminal or repeat a secret', async () => {
     const body = JSON.stringify({ detail: `tok-en-1 \u001b[2J\u202e pass-word-1 ${'x'.repeat(5000)}` });
     const { stderr } = await start({ status: 400, pieces: [body] });
-    expect(stderr).toContain('\\x1b[2J\\u202e [hidden]');
+    expect(stderr).toContain('\\x1b[2J\\u202e [redacted]');
     expect(stderr).not.toMatch(/pass-word-1/);
     expect(stderr.length).toBeLessThan(1000);
   });
@@ -492,7 +492,7 @@ describe('a streamed chat', () => {
     );
     expect(stderr).toContain('finish reason stop; prompt_tokens 3, completion_tokens 4\n');
     expect(stderr).toContain('> POST /v1/chat/completions\n');
-    expect(stderr).toContain('> Authorization: Bearer [hidden]\n');
+    expect(stderr).toContain('> Authorization: Bearer [redacted]\n');
     expect(stderr).toContain('< 200\n');
   });
 

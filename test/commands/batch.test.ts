@@ -321,9 +321,9 @@ describe('a batch', () => {
       answerJson(response, { error: { message: `bad: ${text}` } }, 400),
     );
     const { stderr } = await run(['-o', 'out.jsonl']);
-    expect(stderr).toMatch(/1 × HTTP 400: .*bad: .*\[hidden\]/);
+    expect(stderr).toMatch(/1 × HTTP 400: .*bad: .*\[redacted\]/);
     expect(JSON.stringify(lines()) + stderr).not.toContain('very-secret-salt');
-    expect(lines()[0]?.error?.message).toContain('[hidden]');
+    expect(lines()[0]?.error?.message).toContain('[redacted]');
   });
 });
 

@@ -459,7 +459,9 @@ describe('other shorthands', () => {
       for (const show of ['--dry-run', '--curl']) {
         const { stdout, stderr, code } = await svc(['chat', ...args, show, '-v'], { cwd });
         expect(code).toBe(0);
-        expect(stdout).toContain(show === '--curl' ? `"cache_salt":"'"$SVC_CACHE_SALT"'"` : '"cache_salt":"[hidden]"');
+        expect(stdout).toContain(
+          show === '--curl' ? `"cache_salt":"'"$SVC_CACHE_SALT"'"` : '"cache_salt":"[redacted]"',
+        );
         expect(stdout + stderr).not.toMatch(/salt-from-file|salt-in-body|q6ur/);
       }
     }

@@ -103,7 +103,7 @@ describe('svc doctor', () => {
         bearer: ['a token, sent to http://127.0.0.1:9', 'SVC_TOKEN'],
         model: ['m', 'SVC_MODEL'],
         retries: ['0', 'SVC_RETRIES'],
-        https_proxy: ['http://[hidden]@proxy.test:3128', 'https_proxy'],
+        https_proxy: ['http://[redacted]@proxy.test:3128', 'https_proxy'],
         no_proxy: ['a.test', 'NO_PROXY'],
       },
     ],

@@ -244,7 +244,7 @@ describe('svc profile', () => {
       name: 'a.b-c_1',
       timeout: '90s',
       model: 'm',
-      headers: { 'X-Key': '[hidden]', 'X-Plain': 'p' },
+      headers: { 'X-Key': '[redacted]', 'X-Plain': 'p' },
       header_origins: ['https://a.test'],
     });
     await svc(['profile', 'set', 'a.b-c_1', '--model='], { cwd });
@@ -355,7 +355,7 @@ describe('svc profile', () => {
       expect(JSON.parse(shown.stdout)).toMatchObject({ username: 'ada@h.test' });
       const listed = await svc(['profile', 'list'], { cwd });
       for (const { code, stdout } of [shown, listed]) {
-        expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('[hidden]@h') });
+        expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('[redacted]@h') });
         expect(stdout).not.toContain('s3cret-word');
       }
     },

@@ -48,7 +48,7 @@ function joined(text: string, { reply }: Operation): string {
 function hidden(sent: string, body: JsonValue, operation: Operation): string {
   const secrets = Object.entries(Object(body)).filter(([name]) => operation.body[name]?.secret);
   return secrets.reduce((text, [name, value]) => {
-    const [before, after] = [value, '[hidden]'].map((one) => `${JSON.stringify(name)}:${JSON.stringify(one)}`);
+    const [before, after] = [value, '[redacted]'].map((one) => `${JSON.stringify(name)}:${JSON.stringify(one)}`);
     expect(text).toContain(before);
     return text.replace(before ?? '', after ?? '');
   }, sent);
@@ -115,7 +115,7 @@ describe('what --dry-run prints is what is sent', () => {
       await svc([...operation.command], setting);
       expect([name, shown.code, shown.stdout]).toEqual([name, 0, hidden(recorded[0]?.body ?? '', body, operation)]);
       const lines = (recorded[0]?.headers ?? []).map(
-        ([header, value]) => `${header}: ${header === 'Authorization' ? `${value.split(' ')[0]} [hidden]` : value}`,
+        ([header, value]) => `${header}: ${header === 'Authorization' ? `${value.split(' ')[0]} [redacted]` : value}`,
       );
       expect(shown.stderr.split('\n').filter((line) => line !== '' && !line.startsWith('svc:'))).toEqual([
         `POST https://svc.test${operation.path}`,

@@ -97,13 +97,13 @@ describe('an upstream server', () => {
       headers: { 'Content-Type': 'application/json' },
       body: question,
     });
-    expect(await response.text()).toBe('{"a":"[hidden] up-stream-tok"}');
+    expect(await response.text()).toBe('{"a":"[redacted] up-stream-tok"}');
     // One header: its values would be joined with a comma.
-    expect(response.headers.get('x-request-id')).toBe('[hidden]');
+    expect(response.headers.get('x-request-id')).toBe('[redacted]');
   });
 
   it.each([
-    ['says nothing', '', 'the connection was closed'],
+    ['says nothing', '', 'the server closed the connection'],
     ['sends no HTTP', 'hello\n', 'HTTP'],
   ])('that %s and closes the connection was reached all the same', async (_, said, reason) => {
     const server = await rawServer((socket) => socket.end(said));

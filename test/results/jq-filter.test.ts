@@ -245,7 +245,7 @@ describe('a filter that fails', () => {
   });
 
   it('does not repeat a secret', async () => {
-    expect((await compile('error(.)')).apply('"tok-en-1"').failure?.message).toBe('--jq: [hidden]');
+    expect((await compile('error(.)')).apply('"tok-en-1"').failure?.message).toBe('--jq: [redacted]');
   });
 
   it.each([

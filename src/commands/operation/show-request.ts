@@ -55,7 +55,7 @@ async function writeBody(
   isEmbedded: boolean,
 ): Promise<void> {
   if (body instanceof Uint8Array) {
-    const redacted = redactSecretFields(rootOf(draft.doc), operation, () => '[hidden]');
+    const redacted = redactSecretFields(rootOf(draft.doc), operation, () => '[redacted]');
     await writer.write(isEmbedded ? redacted.toString().trim() : redacted);
   } else for await (const chunk of body.chunks()) await writer.write(chunk);
 }

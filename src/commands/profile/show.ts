@@ -30,7 +30,7 @@ export const runProfileList: RunCommand = async ({ flags }, context) => {
   await context.stdout.end();
 };
 
-/** Shows what a profile holds, every secret as `[hidden]`. */
+/** Shows what a profile holds, every secret as `[redacted]`. */
 export const runProfileShow: RunCommand = async ({ args, flags }, context) => {
   const output = await openResultOutput('record', flags, context);
   const { name, profile } = await selectProfile({ profile: args[0], isLocal: false }, context);
@@ -40,15 +40,15 @@ export const runProfileShow: RunCommand = async ({ args, flags }, context) => {
 
 function redactProfile({ password, token, headers, ...rest }: Profile): { readonly [setting: string]: JsonValue } {
   const redactedHeaders = Object.entries(headers ?? {}).map(
-    ([name, value]) => [name, isSecretHeader(name) ? '[hidden]' : value] as const,
+    ([name, value]) => [name, isSecretHeader(name) ? '[redacted]' : value] as const,
   );
   const redactedRest = Object.entries(rest).map(
     ([name, value]) => [name, /base_url$/.test(name) ? redactUserInfo(String(value)) : value] as const,
   );
   return {
     ...Object.fromEntries(redactedRest),
-    ...(password === undefined ? {} : { password: '[hidden]' }),
-    ...(token === undefined ? {} : { token: '[hidden]' }),
+    ...(password === undefined ? {} : { password: '[redacted]' }),
+    ...(token === undefined ? {} : { token: '[redacted]' }),
     ...(headers === undefined ? {} : { headers: Object.fromEntries(redactedHeaders) }),
   };
 }

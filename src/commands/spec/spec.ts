@@ -69,7 +69,7 @@ async function printSkeleton(
     return;
   }
   const { doc } = await buildSkeleton(operation, flags, createBodyDependencies(context));
-  const redacted = parseJson(redactSecretFields(rootOf(doc), operation, () => '[hidden]'));
+  const redacted = parseJson(redactSecretFields(rootOf(doc), operation, () => '[redacted]'));
   await printResult({ doc: redacted, isIndented: true }, output);
 }
 

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 
-/** A value that cannot be printed by accident: as text, as JSON and when inspected it is `[hidden]`. */
+/** A value that cannot be printed by accident: as text, as JSON and when inspected it is `[redacted]`. */
 export class Secret {
   readonly #value: string;
 
@@ -14,14 +14,14 @@ export class Secret {
   }
 
   toString(): string {
-    return '[hidden]';
+    return '[redacted]';
   }
 
   toJSON(): string {
-    return '[hidden]';
+    return '[redacted]';
   }
 
   [inspect.custom](): string {
-    return '[hidden]';
+    return '[redacted]';
   }
 }
