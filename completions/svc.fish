@@ -488,7 +488,7 @@ complete -c svc -n '__svc_is profile set' -l trace-base-url -x -d 'Base URL for 
 complete -c svc -n '__svc_is profile set' -l chat-base-url -x -d 'Base URL for chat completions only'
 complete -c svc -n '__svc_is profile set' -l train-base-url -x -d 'Base URL for training jobs only'
 complete -c svc -n '__svc_is profile set' -l username -x -d 'User name for feedback and calls'
-complete -c svc -n '__svc_is profile set' -l credential-command -x -d 'Program that prints the password or token: words, or a JSON array of words'
+complete -c svc -n '__svc_is profile set' -l credential-command -x -d 'Program that prints the password or token: a command line or a JSON array, run without a shell'
 complete -c svc -n '__svc_is profile set' -s H -l header -x -d 'Header to send with every request'
 complete -c svc -n '__svc_is profile set' -l project-id -x -a '(command svc completion fish --names projects 2>/dev/null)' -d 'Project for bodies that do not name one'
 complete -c svc -n '__svc_is profile set' -s m -l model -x -a '(command svc completion fish --names models 2>/dev/null)' -d 'Model for chats that do not name one'

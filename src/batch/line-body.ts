@@ -66,7 +66,7 @@ export function readLineBody({ number, bytes }: InputLine, label: string, operat
     return withoutCustomId({
       path: '',
       at: formatErrorLocation(error, bytes, `${label}:${number}`),
-      message: `not JSON: ${error.message}`,
+      message: `invalid JSON: ${error.message}`,
     });
   }
 }

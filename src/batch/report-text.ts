@@ -69,8 +69,8 @@ export function distributions({ latency, promptTokens, completionTokens }: Batch
 
 /** Percentiles and maximum of a latency. */
 export function latencyText(latency: Distribution): string {
-  const [median = 0, p90 = 0, p99 = 0] = percentiles.map(latency.percentile);
-  return `median ${median} ms, 90% ${p90} ms, 99% ${p99} ms, maximum ${latency.max()} ms`;
+  const [p50 = 0, p90 = 0, p99 = 0] = percentiles.map(latency.percentile);
+  return `p50 ${p50} ms, p90 ${p90} ms, p99 ${p99} ms, max ${latency.max()} ms`;
 }
 
 const percentiles = [50, 90, 99];

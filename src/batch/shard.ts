@@ -84,7 +84,7 @@ function detectShard(env: Runtime['env'], source: string, expectedCount: number 
   ].filter((position) => position !== undefined);
   const [first] = positions;
   if (!first)
-    throw undetectedFailure(source, 'no scheduler is found in the environment', 'name the shard, such as --shard 3/10');
+    throw undetectedFailure(source, 'no scheduler found in the environment', 'name the shard, such as --shard 3/10');
   const counts = new Set(positions.flatMap(({ count }) => count ?? []));
   if (positions.some(({ index }) => index !== first.index) || counts.size > 1)
     throw undetectedFailure(source, `schedulers disagree: ${positions.map(describePosition).join(', ')}`);
@@ -159,5 +159,5 @@ function describePosition({ scheduler, index, count }: TaskPosition): string {
 }
 
 function undetectedFailure(source: string, reason: string, hint = 'name the shard, such as --shard 3/10'): Failure {
-  return usageFailure(`cannot tell the shard for ${source}: ${reason}`, hint);
+  return usageFailure(`cannot determine the shard for ${source}: ${reason}`, hint);
 }

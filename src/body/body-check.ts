@@ -91,7 +91,7 @@ function locateFinding(draft: Draft, finding: Finding, operation: Operation): St
 
 // `--set x=1` is a string; only `:=` is JSON.
 function jsonHint(label: string, code: Finding['code']): string {
-  return code === 'invalid' && label.startsWith('--set ') ? `; for a value of JSON write ${label}:=...` : '';
+  return code === 'invalid' && label.startsWith('--set ') ? `; to set JSON, write ${label}:=...` : '';
 }
 
 // Where else svc would take a missing value from.

@@ -28,7 +28,7 @@ export function parseJsonSource(label: string, bytes: Uint8Array | string): Json
     return { label, doc, find: createNodeFinder(doc), position: createPositionLookup(doc.bytes) };
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
-    return { path: '', at: errorLocation(label, bytes, error), message: `not JSON: ${error.message}` };
+    return { path: '', at: errorLocation(label, bytes, error), message: `invalid JSON: ${error.message}` };
   }
 }
 

@@ -82,7 +82,7 @@ export const accountCommands: readonly CommandDefinition[] = [
     words: ['profile', 'set'],
     summary: 'Change or create a profile',
     about:
-      "An empty value removes a setting: --model= removes the model, -H '' all headers. A credential command is bound to the current base URLs of the profile and takes precedence over stored credentials. SVC_CREDENTIAL tells it which kind to print, basic or bearer. It must finish within 10 s.",
+      "An empty value removes a setting: --model= removes the model, -H '' all headers. A credential command is bound to the current base URLs of the profile and takes precedence over stored credentials. svc sets SVC_CREDENTIAL to basic or bearer. The command must finish within 10 s.",
     argument: { name: 'name', summary: 'The profile', isRequired: true, completes: 'profiles' },
     flags: () => [...profileSettingFlags(), ...reportFlagsExcept('verbose')],
     examples: [

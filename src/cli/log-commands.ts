@@ -8,7 +8,7 @@ export const logCommands: readonly CommandDefinition[] = [
     words: ['log'],
     summary: 'List the requests sent from here, if the history is on',
     about:
-      'Lists time, command, HTTP status, exit code, tokens, duration and ids of each request, newest last. SVC_HISTORY=1 or svc profile set <name> --history on turns the history on; bodies instead of on also keeps the bodies of requests and responses. Batch lines are recorded in their output files instead.',
+      'Lists time, command, HTTP status, exit code, tokens, duration and ids of each request, newest last. SVC_HISTORY=1 or svc profile set <name> --history on enables the history; --history bodies also records request and response bodies. Batch lines are recorded in their output files instead.',
     flags: () => [
       ...flagGroup('Common', { '--limit <n>': 'Show only the newest n requests' }),
       ...resultFlags('rows'),

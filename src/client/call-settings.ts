@@ -49,7 +49,7 @@ export async function resolveCallSettings(
   // A dry run needs no base URL.
   if (!url && !options.previewFormat) throw missingBaseUrl();
   if (isLocal && options.previewFormat === 'curl')
-    throw usageFailure('the embedded service has no address for curl', 'svc serve gives it one');
+    throw usageFailure('--curl needs a URL, and --local has none', 'run svc serve, and pass its URL with --base-url');
   const route =
     isLocal || options.previewFormat || !url
       ? undefined

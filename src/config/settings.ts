@@ -57,7 +57,7 @@ export const settings = [
   { name: 'username', kind: 'username', summary: 'User name for feedback and calls', flag: 'profiles', variable: 'SVC_USERNAME', isStored: true },
   { name: 'password', kind: 'secret', summary: 'Password for feedback and calls', variable: 'SVC_PASSWORD', isStored: true },
   { name: 'token', kind: 'secret', summary: 'Token for chat completions and training jobs', variable: 'SVC_TOKEN', isStored: true },
-  { name: 'credential_command', kind: 'command', summary: 'Program that prints the password or token: words, or a JSON array of words; no shell reads it', flag: 'profiles', isStored: true },
+  { name: 'credential_command', kind: 'command', summary: 'Program that prints the password or token: a command line or a JSON array, run without a shell', flag: 'profiles', isStored: true },
   { name: 'headers', kind: 'headers', summary: 'Header to add; repeatable', flag: 'requests', flagName: 'header', short: 'H', isStored: true },
   { name: 'project_id', kind: 'project', summary: 'Project for bodies that do not name one', flag: 'profiles', variable: 'SVC_PROJECT_ID', isStored: true, isProject: true, completes: 'projects' },
   { name: 'model', kind: 'text', summary: 'Model for chats that do not name one', flag: 'profiles', short: 'm', variable: 'SVC_MODEL', isStored: true, isProject: true, completes: 'models' },

@@ -58,7 +58,7 @@ export function indexValue(
   let at = from;
   for (;;) {
     if (inObject) {
-      if (bytes[at] !== QUOTE) throw unexpectedByteError(bytes, at, 'where a key in double quotes should be');
+      if (bytes[at] !== QUOTE) throw unexpectedByteError(bytes, at, 'a key in double quotes');
       let end = at + 1;
       while (isPlainByte(bytes[end] ?? 0)) end += 1;
       let signature = UNKNOWN_SIGNATURE;
@@ -74,7 +74,7 @@ export function indexValue(
       used += 3;
       at = end;
       if ((bytes[at] ?? 0) <= SPACE) at = skipWhitespace(bytes, at);
-      if (bytes[at] !== COLON) throw unexpectedByteError(bytes, at, 'where : should be');
+      if (bytes[at] !== COLON) throw unexpectedByteError(bytes, at, '":"');
       at += 1;
       if ((bytes[at] ?? 0) <= SPACE) at = skipWhitespace(bytes, at);
     }
@@ -107,7 +107,7 @@ export function indexValue(
       const byte = bytes[at] ?? END_OF_TEXT;
       if (byte === COMMA) break;
       if (byte !== (inObject ? CLOSE_OBJECT : CLOSE_ARRAY))
-        throw unexpectedByteError(bytes, at, inObject ? 'where , or } should be' : 'where , or ] should be');
+        throw unexpectedByteError(bytes, at, inObject ? '"," or "}"' : '"," or "]"');
       at += 1;
       const around = tape[innermost + 2] ?? 0;
       tape[innermost + 1] = at;
@@ -134,7 +134,7 @@ function growTape(tape: Int32Array, maxValues: number, at: number, buffer: TapeB
 function scanScalar(bytes: Buffer, at: number, first: number): number {
   if (first === MINUS || (first >= 0x30 && first <= 0x39)) return scanNumber(bytes, at);
   const end = scanLiteral(bytes, at);
-  if (end === at) throw unexpectedByteError(bytes, at, 'where a value should be');
+  if (end === at) throw unexpectedByteError(bytes, at, 'a value');
   return end;
 }
 

@@ -14,12 +14,15 @@ export class JsonError extends Error {
   }
 }
 
-/** The error of a byte that cannot stand where it stands; behind the last one, that of a text that ends too early. */
-export function unexpectedByteError(bytes: Buffer, at: number, where: string): JsonError {
-  if (at >= bytes.length) return new JsonError('the text ends too early', at);
+/** What a text lacks that ends within a value. */
+export const UNEXPECTED_END = 'unexpected end of input';
+
+/** The error of an unexpected byte; after the last one, that of an unexpected end. */
+export function unexpectedByteError(bytes: Buffer, at: number, expected: string): JsonError {
+  if (at >= bytes.length) return new JsonError(UNEXPECTED_END, at);
   const [found = ''] = bytes.toString('utf8', at, at + 4);
   if (found === "'") return new JsonError('single quotes are not JSON; use double quotes', at);
-  return new JsonError(`unexpected ${JSON.stringify(found)} ${where}`, at);
+  return new JsonError(`expected ${expected}, found ${JSON.stringify(found)}`, at);
 }
 
 /** The error of a comma that no element follows. */

@@ -26,7 +26,7 @@ export function parseJson(input: Uint8Array | string, maxValues = MAX_TAPE_VALUE
   const expectedValues = buffer?.entries ? 0 : estimateValueCount(bytes);
   const { tape, end } = indexValue(bytes, start, expectedValues, maxValues, buffer);
   const rest = skipWhitespace(bytes, end);
-  if (rest < bytes.length) throw unexpectedByteError(bytes, rest, 'after the end of the value');
+  if (rest < bytes.length) throw unexpectedByteError(bytes, rest, 'the end of the input');
   return { bytes, tape };
 }
 

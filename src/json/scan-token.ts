@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { BACKSLASH, MINUS, QUOTE, SPACE } from './json-bytes.ts';
-import { JsonError } from './json-error.ts';
+import { JsonError, UNEXPECTED_END } from './json-error.ts';
 
 // After one read behind the end, V8 makes all later reads of a loop slower. So loops that often end with the text, over
 // whitespace and digits, compare with the length; a string ends with a quote.
@@ -50,7 +50,7 @@ export function scanLiteral(bytes: Buffer, from: number): number {
   const word = bytes.toString('latin1', from, end);
   if (word === 'NaN' || word === 'Infinity') throw new JsonError(`${word} is not a JSON number; use null`, from);
   if (end === bytes.length && word !== '' && literals.some((literal) => literal.toString().startsWith(word))) {
-    throw new JsonError('the text ends too early', end);
+    throw new JsonError(UNEXPECTED_END, end);
   }
   return from;
 }
@@ -66,7 +66,7 @@ function scanEscape(bytes: Buffer, from: number): number {
   const { length } = bytes;
   const kind = from + 1 < length ? (bytes[from + 1] ?? 0) : 0x75;
   if (escapeBytes[kind] === 1) return 2;
-  if (kind !== 0x75) throw new JsonError('an escape that JSON does not have', from);
+  if (kind !== 0x75) throw new JsonError('invalid escape sequence', from);
   for (let at = from + 2; at < from + 6; at += 1) {
     if (at >= length) throw new JsonError('the text ends inside a string', length);
     if (hexBytes[bytes[at] ?? 0] !== 1) throw new JsonError('\\u needs four hexadecimal digits', from);

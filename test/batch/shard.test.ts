@@ -47,10 +47,10 @@ describe('--shard auto', () => {
   });
 
   it.each<[string, string, Env, string]>([
-    ['nothing', 'auto', {}, 'no scheduler is found'],
-    ['nothing, with a count', 'auto/8', {}, 'no scheduler is found'],
-    ['a batch script outside of a step', 'auto', batchScript, 'no scheduler is found'],
-    ['CI variables of somebody else', 'auto', { CI_NODE_INDEX: '1', CI_NODE_TOTAL: '2' }, 'no scheduler is found'],
+    ['nothing', 'auto', {}, 'no scheduler found'],
+    ['nothing, with a count', 'auto/8', {}, 'no scheduler found'],
+    ['a batch script outside of a step', 'auto', batchScript, 'no scheduler found'],
+    ['CI variables of somebody else', 'auto', { CI_NODE_INDEX: '1', CI_NODE_TOTAL: '2' }, 'no scheduler found'],
     ['a gap in a Slurm array', 'auto', array(7, 1, 7, 3), 'does not show its place'],
     ['a gap in a Slurm array, with a count', 'auto/7', array(7, 1, 7, 3), 'does not show its place'],
     ['one task of a Slurm array', 'auto', array(3, 3, 3, 1), 'does not show its place'],

@@ -37,7 +37,7 @@ describe('the summary of a batch', () => {
     expect(result.stderr).toContain('30 lines: 27 done, 3 failed, 0 unknown, 0 not sent');
     expect(result.stderr).toMatch(/3 × HTTP 400: .* \(lines 10, 20, 30\)/);
     expect(result.stderr).toContain('tokens: 270 in, 405 out');
-    expect(result.stderr).toMatch(/latency: median \d+ ms, 90% \d+ ms, 99% \d+ ms, maximum \d+ ms/);
+    expect(result.stderr).toMatch(/latency: p50 \d+ ms, p90 \d+ ms, p99 \d+ ms, max \d+ ms/);
   });
 });
 

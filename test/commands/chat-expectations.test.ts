@@ -71,7 +71,7 @@ describe('expectations', () => {
     ['not', 'fine', ['--expect-not', 'sorry'], undefined],
     ['schema', '{"city":"Ulm"}', ['--expect-schema', schema], undefined],
     ['schema', '{"town":"Ulm"}', ['--expect-schema', schema], "$ must have required property 'city'"],
-    ['schema', 'Ulm', ['--expect-schema', schema], 'not JSON: "Ulm"'],
+    ['schema', 'Ulm', ['--expect-schema', schema], 'invalid JSON: "Ulm"'],
     ['schema', `"${'a'.repeat(40)}b"`, ['--expect-schema', '{"pattern":"^(a+)+$"}'], 'could not be checked'],
     ['finish', 'x', ['--expect-finish', 'stop'], undefined],
     ['finish', 'x', ['--expect-finish', 'length'], 'finish_reason is stop'],

@@ -40,15 +40,15 @@ const train = (more: string): string =>
 
 describe('errors that always stop a request (row 1)', () => {
   it.each<[string, string | Uint8Array, RegExp]>([
-    ['not JSON', '{"a":1,}', /stdin:1:7: not JSON: a comma/],
-    ['truncated', '{"messages":[', /stdin:1:14: not JSON: the text ends too early/],
-    ['on a later line', '{\n "messages": x\n}', /stdin:2:14: not JSON: unexpected "x"/],
+    ['not JSON', '{"a":1,}', /stdin:1:7: invalid JSON: a comma/],
+    ['truncated', '{"messages":[', /stdin:1:14: invalid JSON: unexpected end of input/],
+    ['on a later line', '{\n "messages": x\n}', /stdin:2:14: invalid JSON: expected a value, found "x"/],
     ['NaN', '{"temperature":NaN}', /NaN is not a JSON number/],
     ['Infinity', '{"temperature":-Infinity}', /-Infinity is not a JSON number/],
     [
       'invalid UTF-8',
       Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]),
-      /stdin: byte 2: not JSON: invalid UTF-8/,
+      /stdin: byte 2: invalid JSON: invalid UTF-8/,
     ],
     ['a list', '[1]', /stdin:1:1: must be an object, not an array/],
   ])('%s, with and without --no-check', async (_, body, message) => {

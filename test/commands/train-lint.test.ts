@@ -72,7 +72,7 @@ describe('svc train lint', () => {
           kind: 'zero-variance',
           at: 'equal.jsonl:1:1',
           path: 'trajectory_groups[2]',
-          message: 'all 2 rewards are 1',
+          message: 'both rewards are 1',
         },
       ],
       problems: [],
@@ -85,7 +85,7 @@ describe('svc train lint', () => {
     expect(stdout).toMatch(/^trajectories +4; per group 2$/m);
     expect(stdout).toMatch(/^rewards +mean 0.75, standard deviation 0.433013 \(within groups 0.25\), min 0, max 1$/m);
     expect(stdout).toMatch(/^ {2}0 +█{14} 1\n(.*\n)+ {2}1 +█{40} 3$/m);
-    expect(stdout).toMatch(/^zero-variance, once: all rewards .*\n {2}equal.jsonl:1:1 trajectory_groups\[0\]: all 2/m);
+    expect(stdout).toMatch(/^zero-variance, once: all rewards .*\n {2}equal.jsonl:1:1 trajectory_groups\[0\]: both/m);
     expect(stdout).not.toMatch(/^nan/m);
     expect((await lint(['equal.jsonl', '--json', '--color', 'never'], { terminal: true })).stdout).toMatch(
       /^\{\n {2}"bytes"/,
@@ -95,8 +95,8 @@ describe('svc train lint', () => {
   it('tells each problem with its place, and findings beside it', async () => {
     const { stdout, stderr } = await lint(['nan.jsonl', 'bad.jsonl']);
     expect(stderr).toMatch(/^svc: svc train would not send these trajectories: 2 errors$/m);
-    expect(stderr).toMatch(/^ {2}nan\.jsonl:2:28: not JSON: NaN is not a JSON number/m);
-    expect(stderr).toMatch(/^ {2}bad\.jsonl:2:28: not JSON: unexpected/m);
+    expect(stderr).toMatch(/^ {2}nan\.jsonl:2:28: invalid JSON: NaN is not a JSON number/m);
+    expect(stderr).toMatch(/^ {2}bad\.jsonl:2:28: invalid JSON: expected/m);
     expect(JSON.parse(stdout)).toMatchObject({
       findings: expect.arrayContaining([expect.objectContaining({ kind: 'nan', at: 'nan.jsonl:2:28' })]),
       problems: [{ at: 'nan.jsonl:2:28' }, { at: 'bad.jsonl:2:28' }],
@@ -122,14 +122,14 @@ describe('svc train lint', () => {
       ['equal.jsonl'],
       {},
       0,
-      ['::warning file=equal.jsonl,line=1,col=1,title=zero-variance::trajectory_groups[0]: all 2 rewards are 1'],
+      ['::warning file=equal.jsonl,line=1,col=1,title=zero-variance::trajectory_groups[0]: both rewards are 1'],
     ],
     [
       'a finding of --fail-on as an error',
       ['equal.jsonl', '--fail-on', 'zero-variance'],
       {},
       13,
-      ['::error file=equal.jsonl,line=1,col=1,title=zero-variance::trajectory_groups[0]: all 2 rewards are 1'],
+      ['::error file=equal.jsonl,line=1,col=1,title=zero-variance::trajectory_groups[0]: both rewards are 1'],
     ],
     ['nothing for clean files', ['good.jsonl'], {}, 0, []],
     ['JSON errors', ['bad.jsonl'], {}, 3, [expect.stringMatching(/^::error file=bad\.jsonl,line=2,col=28,title=/)]],

@@ -96,7 +96,7 @@ describe('parseJson', () => {
 
   it.each([
     ['{"a":1,}', 6, /comma/],
-    ['[1,2', 4, /too early/],
+    ['[1,2', 4, /unexpected end/],
     ['{"a" 1}', 5, /:/],
     ["{'a':1}", 1, /double quotes/],
     ['NaN', 0, /NaN is not a JSON number/],
@@ -107,11 +107,11 @@ describe('parseJson', () => {
     ['"\\x"', 1, /escape/],
     ['"\\u12g4"', 1, /hexadecimal/],
     ['"a\nb"', 2, /control character/],
-    ['nul', 3, /too early/],
+    ['nul', 3, /unexpected end/],
     ['', 0, /empty/],
     [' \n ', 0, /empty/],
-    ['{"a":1}}', 7, /after the end/],
-    ['{"a":1 "b":2}', 7, /, or }/],
+    ['{"a":1}}', 7, /expected the end/],
+    ['{"a":1 "b":2}', 7, /"," or "}"/],
   ])('says what is wrong with %s and where', (text, offset, message) => {
     const error = errorOf(text);
     expect(error.message).toMatch(message);

@@ -78,7 +78,7 @@ describe('the program', () => {
     expect({ code, stdout }).toEqual({ code: 3, stdout: '' });
     const place = placeOf(bytes, offset, stderr);
     expect(stderr).toMatch(
-      new RegExp(`^svc: the body is invalid; nothing was sent\n {2}body\\.json: ?${place}: not JSON: .+\n$`),
+      new RegExp(`^svc: the body is invalid; nothing was sent\n {2}body\\.json: ?${place}: invalid JSON: .+\n$`),
     );
   });
 });

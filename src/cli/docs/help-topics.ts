@@ -55,7 +55,7 @@ export const helpTopics: { readonly [name in (typeof helpTopicNames)[number]]: (
       })),
     },
     prose(
-      'The code covers all attempts: if one attempt has an unknown outcome, the whole run has, unless a later response settles it.',
+      'The code covers all attempts: if one attempt has an unknown outcome, the whole run has an unknown outcome, unless a later response settles it.',
     ),
   ],
   environment: () => [

@@ -81,7 +81,7 @@ async function schemaCheck(value: string, read: (path: string) => Promise<Uint8A
   const hint = 'write --expect-schema @file';
   const check = parseFlag('--expect-schema: not a JSON Schema', hint, () => createJsonSchemaCheck(schemaText));
   const textProblem = (text: string): string | undefined =>
-    tryParseJson(Buffer.from(text)) ? check(text) : `not JSON: ${quoteStart(text)}`;
+    tryParseJson(Buffer.from(text)) ? check(text) : `invalid JSON: ${quoteStart(text)}`;
   return {
     expect: 'schema',
     value,

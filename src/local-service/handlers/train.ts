@@ -86,7 +86,7 @@ async function storeJob(
 
 // Text that is not JSON has no path, only an offset.
 function unreadableFinding({ message, location }: InvalidTextError): Finding {
-  const reason = /^not JSON: (.*)$/s.exec(message)?.[1];
+  const reason = /^invalid JSON: (.*)$/s.exec(message)?.[1];
   return reason === undefined
     ? { path: [], level: 'error', code: 'invalid', message }
     : { path: [location.offset], level: 'error', code: 'invalid', message: `JSON decode error: ${reason}` };

@@ -36,12 +36,12 @@ export function groupFindings({ count, rewards, hasMixedTools }: GroupStats): [k
   if (rewards.count > 1) {
     const rewardVariance = classifyVariance(rewards);
     const { count: rewardCount, min, max } = rewards;
-    if (rewardVariance === 'equal')
-      findings.push(['zero-variance', `all ${rewardCount} rewards are ${truncateNumber(min)}`]);
+    const subject = rewardCount === 2 ? 'both rewards' : `all ${rewardCount} rewards`;
+    if (rewardVariance === 'equal') findings.push(['zero-variance', `${subject} are ${truncateNumber(min)}`]);
     if (rewardVariance === 'rounded')
       findings.push([
         'rounded-variance',
-        `all ${rewardCount} rewards are the same double, from ${truncateNumber(min)} to ${truncateNumber(max)}`,
+        `${subject} are the same double, from ${truncateNumber(min)} to ${truncateNumber(max)}`,
       ]);
   }
   if (hasMixedTools) findings.push(['mixed-tools', 'its trajectories have different tools']);

@@ -27,7 +27,7 @@ export function* readArray(
     yield* readElement();
     byte = yield* nextToken(cursor, separators);
     if (byte === CLOSE_ARRAY) break;
-    if (byte !== COMMA) yield* throwUnexpected(cursor, 'where , or ] should be');
+    if (byte !== COMMA) yield* throwUnexpected(cursor, '"," or "]"');
     byte = yield* skipComma(cursor, separators);
   }
   yield* emitConsumed(cursor, separators);
@@ -43,14 +43,14 @@ export function* readObject(
   cursor.at += 1;
   let byte = yield* nextToken(cursor, 'held');
   while (byte !== CLOSE_OBJECT) {
-    if (byte !== QUOTE) yield* throwUnexpected(cursor, 'where a key in double quotes should be');
+    if (byte !== QUOTE) yield* throwUnexpected(cursor, 'a key in double quotes');
     const name = yield* readKey(cursor);
-    if ((yield* nextToken(cursor, 'held')) !== COLON) yield* throwUnexpected(cursor, 'where : should be');
+    if ((yield* nextToken(cursor, 'held')) !== COLON) yield* throwUnexpected(cursor, '":"');
     cursor.at += 1;
     yield* readValue(name, yield* nextToken(cursor, 'held'));
     byte = yield* nextToken(cursor, 'held');
     if (byte === CLOSE_OBJECT) break;
-    if (byte !== COMMA) yield* throwUnexpected(cursor, 'where , or } should be');
+    if (byte !== COMMA) yield* throwUnexpected(cursor, '"," or "}"');
     byte = yield* skipComma(cursor, 'held');
   }
   cursor.at += 1;

@@ -64,7 +64,7 @@ export function* readBodyEvents(cursor: Cursor): EventGenerator {
       ? readArray(cursor, pendingText, () => readGroup(cursor))
       : advancePastValue(cursor),
   );
-  if ((yield* nextToken(cursor, 'held')) !== END_OF_TEXT) yield* throwUnexpected(cursor, 'after the end of the value');
+  if ((yield* nextToken(cursor, 'held')) !== END_OF_TEXT) yield* throwUnexpected(cursor, 'the end of the input');
   yield* emitConsumed(cursor, 'text', pendingText.location);
 }
 

@@ -41,5 +41,5 @@ export function parseTextAt(bytes: Buffer, start: TextLocation, tapeBuffer?: Tap
 
 /** A JSON error at a location. */
 export function invalidJsonError({ message }: JsonError, location: TextLocation): InvalidTextError {
-  return new InvalidTextError(`not JSON: ${message}`, location);
+  return new InvalidTextError(`invalid JSON: ${message}`, location);
 }

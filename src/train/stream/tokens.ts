@@ -1,6 +1,6 @@
 import type { Buffer } from 'node:buffer';
 import { END_OF_TEXT } from '../../json/json-bytes.ts';
-import { JsonError, unexpectedByteError } from '../../json/json-error.ts';
+import { JsonError, UNEXPECTED_END, unexpectedByteError } from '../../json/json-error.ts';
 import { parseJson } from '../../json/parse-json.ts';
 import { skipValue } from '../../json/skip-value.ts';
 import { addContinuationBytes, type Cursor, cursorLocation } from './cursor.ts';
@@ -66,7 +66,7 @@ export function* advancePastValue(cursor: Cursor): EventGenerator {
     }
     yield undefined;
   }
-  if (cursor.at === start()) yield* throwUnexpected(cursor, 'where a value should be');
+  if (cursor.at === start()) yield* throwUnexpected(cursor, 'a value');
   addContinuationBytes(cursor, start());
 }
 
@@ -75,7 +75,7 @@ export function* emitValue(cursor: Cursor, location: TextLocation): EventGenerat
   const isDelimited = enterValue(cursor);
   while (!(isDelimited ? skipValue(cursor.bytes, cursor) : advancePastScalar(cursor))) {
     if (cursor.isEnded && isDelimited)
-      throw new InvalidTextError('not JSON: the text ends too early', cursorLocation(cursor));
+      throw new InvalidTextError(`invalid JSON: ${UNEXPECTED_END}`, cursorLocation(cursor));
     yield* emitConsumed(cursor, 'text', location);
     if (cursor.isEnded) return;
     yield undefined;
@@ -84,11 +84,11 @@ export function* emitValue(cursor: Cursor, location: TextLocation): EventGenerat
 }
 
 /** Throws InvalidTextError for the next byte. */
-export function* throwUnexpected(cursor: Cursor, where: string): EventGenerator<never> {
+export function* throwUnexpected(cursor: Cursor, expected: string): EventGenerator<never> {
   // A character may have four bytes.
   while (!cursor.isEnded && cursor.bytes.length - cursor.at < 4) yield undefined;
   const rest = cursor.bytes.subarray(cursor.at, cursor.at + 4);
-  throw invalidJsonError(unexpectedByteError(rest, 0, where), cursorLocation(cursor));
+  throw invalidJsonError(unexpectedByteError(rest, 0, expected), cursorLocation(cursor));
 }
 
 // True for strings, objects and arrays, which have a closing byte.

@@ -39,13 +39,13 @@ describe('lint finds', () => {
     [
       'equal rewards of zero',
       group(run('0'), run('-0.0')),
-      ['zero-variance f:1:1 trajectory_groups[0]: all 2 rewards are 0'],
+      ['zero-variance f:1:1 trajectory_groups[0]: both rewards are 0'],
     ],
     [
       'rewards that differ, but not as doubles',
       group(run('9007199254740993'), run('9007199254740992')),
       [
-        'rounded-variance f:1:1 trajectory_groups[0]: all 2 rewards are the same double, from 9007199254740992 to 9007199254740993',
+        'rounded-variance f:1:1 trajectory_groups[0]: both rewards are the same double, from 9007199254740992 to 9007199254740993',
       ],
     ],
     [
@@ -177,9 +177,9 @@ describe('what is wrong', () => {
     [
       'in a trajectory',
       `${beside('{"reward":}')}\n${beside(run('0'))}`,
-      ['f:1:28 not JSON: unexpected "}" where a value should be'],
+      ['f:1:28 invalid JSON: expected a value, found "}"'],
     ],
-    ['between them', `${beside(run('0'))}\n[${beside(run('0'))} 5x`, ['f:2:N not JSON']],
+    ['between them', `${beside(run('0'))}\n[${beside(run('0'))} 5x`, ['f:2:N invalid JSON']],
     ['a body', '{"model_id":"m","trajectory_groups":[]}', ['f:1:1 is a whole body']],
     ['a trajectory that is alone', run('1'), ['f:1:1 must be a group']],
   ])('%s is reported with its location', async (_, text, wanted) => {

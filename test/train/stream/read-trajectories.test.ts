@@ -98,28 +98,36 @@ const cases: readonly { name: string; form?: TextForm; text: string; events: rea
 ];
 
 const wrong: readonly { name: string; form?: TextForm; text: string; says: string }[] = [
-  { name: 'a list that ends early', text: '[{"trajectories":[]}', says: '1:21 (20) not JSON: the text ends too early' },
-  { name: 'a value that ends early', text: '{"a":[1', says: '1:8 (7) not JSON: the text ends too early' },
-  { name: 'a string that ends early', text: '{"a":"é', says: '1:8 (8) not JSON: the text ends inside a string' },
-  { name: 'no comma', text: '[{}\n{}]', says: '2:1 (4) not JSON: unexpected "{" where , or ] should be' },
-  { name: 'a last comma', text: '[{},\n]', says: '1:4 (3) not JSON: a comma after the last element; remove it' },
-  { name: 'a last comma in a group', text: '{"trajectories":[],}', says: '1:19 (18) not JSON: a comma after the last' },
-  { name: 'a comma at first', text: '[,{}]', says: '1:2 (1) not JSON: unexpected "," where a value should be' },
-  { name: 'a key without quotes', text: "{'a':1}", says: '1:2 (1) not JSON: single quotes are not JSON' },
-  { name: 'a key that is none', text: '{é:1}', says: '1:2 (1) not JSON: unexpected "é" where a key in double' },
-  { name: 'no colon', text: '{"a" 1}', says: '1:6 (5) not JSON: unexpected "1" where : should be' },
-  { name: 'no value', text: '{"a":}', says: '1:6 (5) not JSON: unexpected "}" where a value should be' },
-  { name: 'a bracket too many', text: '{}\n}', says: '2:1 (3) not JSON: unexpected "}" where a value should be' },
-  { name: 'two bodies', form: 'body', text: '{}\n{}', says: '2:1 (3) not JSON: unexpected "{" after the end' },
-  { name: 'no body', form: 'body', text: ' ', says: '1:2 (1) not JSON: the text is empty' },
+  {
+    name: 'a list that ends early',
+    text: '[{"trajectories":[]}',
+    says: '1:21 (20) invalid JSON: unexpected end of input',
+  },
+  { name: 'a value that ends early', text: '{"a":[1', says: '1:8 (7) invalid JSON: unexpected end of input' },
+  { name: 'a string that ends early', text: '{"a":"é', says: '1:8 (8) invalid JSON: the text ends inside a string' },
+  { name: 'no comma', text: '[{}\n{}]', says: '2:1 (4) invalid JSON: expected "," or "]", found "{"' },
+  { name: 'a last comma', text: '[{},\n]', says: '1:4 (3) invalid JSON: a comma after the last element; remove it' },
+  {
+    name: 'a last comma in a group',
+    text: '{"trajectories":[],}',
+    says: '1:19 (18) invalid JSON: a comma after the last',
+  },
+  { name: 'a comma at first', text: '[,{}]', says: '1:2 (1) invalid JSON: expected a value, found ","' },
+  { name: 'a key without quotes', text: "{'a':1}", says: '1:2 (1) invalid JSON: single quotes are not JSON' },
+  { name: 'a key that is none', text: '{é:1}', says: '1:2 (1) invalid JSON: expected a key in double quotes, found "é' },
+  { name: 'no colon', text: '{"a" 1}', says: '1:6 (5) invalid JSON: expected ":", found "1"' },
+  { name: 'no value', text: '{"a":}', says: '1:6 (5) invalid JSON: expected a value, found "}"' },
+  { name: 'a bracket too many', text: '{}\n}', says: '2:1 (3) invalid JSON: expected a value, found "}"' },
+  { name: 'two bodies', form: 'body', text: '{}\n{}', says: '2:1 (3) invalid JSON: expected the end of the input, found "{"' },
+  { name: 'no body', form: 'body', text: ' ', says: '1:2 (1) invalid JSON: the text is empty' },
   { name: 'a list for a body', form: 'body', text: ' [1]', says: '1:2 (1) must be an object, not an array' },
-  { name: 'a word for a body', form: 'body', text: 'nul', says: '1:4 (3) not JSON: the text ends too early' },
+  { name: 'a word for a body', form: 'body', text: 'nul', says: '1:4 (3) invalid JSON: unexpected end of input' },
   {
     name: 'a body for groups',
     text: '{"model_id":"m","trajectory_groups":[',
     says: '1:1 (0) is a whole body, not a group; give the file with -f',
   },
-  { name: 'UTF-16', text: '\ufeff{}', says: '1:1 (0) not JSON: this is UTF-16' },
+  { name: 'UTF-16', text: '\ufeff{}', says: '1:1 (0) invalid JSON: this is UTF-16' },
 ];
 
 describe('readTrajectories', () => {
@@ -158,7 +166,9 @@ describe('readTrajectories', () => {
         );
       }
     }
-    expect((await eventsIn([Buffer.from('{"a":')], 'elements')).at(-1)).toMatch(/^wrong 1:6 .* ends too early/);
+    expect((await eventsIn([Buffer.from('{"a":')], 'elements')).at(-1)).toMatch(
+      /^wrong 1:6 .* unexpected end of input/,
+    );
   });
 
   it('finds what JSON.parse finds in bodies of all kinds, and gives back the same bytes', async () => {
