@@ -36,7 +36,7 @@ it('--local names the base URL that contradicts it', async () => {
   for (const flag of ['--base-url', '--chat-base-url'])
     expect(await svc(['chat', 'x', '--no-stdin', '--local', flag, 'https://svc.test'])).toMatchObject({
       code: 2,
-      stderr: `svc: --local and ${flag} name two services\n  use one of them\n`,
+      stderr: `svc: --local cannot be combined with ${flag}\n  remove one of them\n`,
     });
 });
 
