@@ -142,7 +142,7 @@ export function signalOfFailure(code: FailureCode): { readonly signal: StopSigna
 
 /** A signal asked svc to stop. */
 export class InterruptedError extends Error {
-  override readonly name = 'Interrupted';
+  override readonly name = 'InterruptedError';
   readonly code: (typeof stopSignals)[StopSignal];
 
   constructor(signal: StopSignal) {

@@ -18,7 +18,7 @@ type TimeLimit = keyof typeof timeLimits;
 
 /** An exchange took too long; `limit` says which limit it was. */
 export class TimeLimitError extends Error {
-  override readonly name = 'LimitReached';
+  override readonly name = 'TimeLimitError';
   readonly limit: TimeLimit | 'total';
   readonly limitMs: number;
 

@@ -8,7 +8,7 @@ import { modelsRoute, upstreamChatRoute } from './model-routes.ts';
 import { operationHandlers } from './operation-handlers.ts';
 import { operationRoute } from './operation-route.ts';
 import { pageRoutes } from './page-routes.ts';
-import { IncompleteBody } from './request-body.ts';
+import { IncompleteBodyError } from './request-body.ts';
 import { createRequestMetrics, type RequestMetrics } from './request-metrics.ts';
 import { requestPath } from './request-path.ts';
 import { withRequestSummaries } from './request-summary.ts';
@@ -42,7 +42,7 @@ export function createLocalService(
     return handleRequest(request, route, credentials).catch((error) => {
       // An aborted request gets no response, as on the network.
       request.signal?.throwIfAborted();
-      if (error instanceof IncompleteBody) throw error.reason;
+      if (error instanceof IncompleteBodyError) throw error.reason;
       return httpErrorResponse(toHttpError(error), route?.errors);
     });
   };

@@ -14,8 +14,8 @@ export function declaredBodyBytes({ headers, body }: Request): number {
 }
 
 /** A body that its sender did not complete; the sender waits for no response. */
-export class IncompleteBody extends Error {
-  override readonly name = 'IncompleteBody';
+export class IncompleteBodyError extends Error {
+  override readonly name = 'IncompleteBodyError';
   readonly reason: unknown;
 
   constructor(reason: unknown) {
@@ -26,7 +26,7 @@ export class IncompleteBody extends Error {
 
 /**
  * The chunks of a body. Throws HttpError 413 beyond `maxBytes`, before they are read where the length is known, and
- * IncompleteBody where the chunks throw.
+ * IncompleteBodyError where the chunks throw.
  */
 export async function* limitedChunks(request: Request, maxBytes: number): AsyncGenerator<Uint8Array> {
   const tooLarge = (): HttpError => new HttpError(413, `the body may have at most ${maxBytes} bytes`);
@@ -46,7 +46,7 @@ async function receivedWhole({ body }: Request): Promise<Uint8Array | undefined>
   try {
     return await ('whole' in body ? body.whole?.() : undefined);
   } catch (error) {
-    throw new IncompleteBody(error);
+    throw new IncompleteBodyError(error);
   }
 }
 
@@ -54,7 +54,7 @@ async function* receivedChunks({ body }: Request): AsyncGenerator<Uint8Array> {
   try {
     yield* bodyChunks(body);
   } catch (error) {
-    throw new IncompleteBody(error);
+    throw new IncompleteBodyError(error);
   }
 }
 

@@ -22,7 +22,7 @@ export interface Writer {
 
 /** The reader closed the pipe. This is not a failure: it has read what it needs. */
 export class ClosedPipeError extends Error {
-  override readonly name = 'ClosedPipe';
+  override readonly name = 'ClosedPipeError';
 }
 
 /** Waits for a result to be printed. A reader that closes the pipe ends the printing, and not what follows it. */
