@@ -549,7 +549,7 @@ describe('a dry run', () => {
     expect(stderr).toContain('3 of 4 lines are invalid; nothing was sent');
     expect(stderr).toContain('in.jsonl:2:50 n: must be an integer or null, not "x"');
     expect(stderr).toContain('in.jsonl:4:1: must be an object, not an array');
-    expect(stderr).toContain('in.jsonl:5:15: not JSON');
+    expect(stderr).toContain('in.jsonl:5:15: invalid JSON');
     expect(counts.size).toBe(0);
   });
 });

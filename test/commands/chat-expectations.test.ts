@@ -102,7 +102,7 @@ describe('expectations', () => {
     const { code, stdout, stderr } = await svc(args, { stdin: '{"type":"object"}' });
     expect(code).toBe(13);
     expect(stdout).toMatch(/read: x\n/);
-    expect(stderr).toContain('--expect-schema @-: not JSON');
+    expect(stderr).toContain('--expect-schema @-: invalid JSON');
   });
 
   it('of a batch that is resumable: says that the failed lines are not sent again', async () => {

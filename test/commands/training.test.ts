@@ -168,8 +168,8 @@ describe('what is not sent', () => {
       3,
       /bad\.jsonl:2:28 trajectory_groups\[1\]\.trajectories\[0\]\.reward: must be a number/,
     ],
-    ['no JSON', ['bad.jsonl'], 3, /bad\.jsonl:3:24 trajectory_groups: not JSON/],
-    ['no JSON, unchecked', ['bad.jsonl', '--no-check'], 3, /bad\.jsonl:3:24 trajectory_groups: not JSON/],
+    ['no JSON', ['bad.jsonl'], 3, /bad\.jsonl:3:24 trajectory_groups: invalid JSON/],
+    ['no JSON, unchecked', ['bad.jsonl', '--no-check'], 3, /bad\.jsonl:3:24 trajectory_groups: invalid JSON/],
     ['invalid UTF-8', ['utf8.jsonl'], 3, /utf8\.jsonl: byte 23 trajectory_groups: invalid JSON: invalid UTF-8/],
     ['all files at once', ['bad.jsonl', 'utf8.jsonl'], 3, /bad\.jsonl:3:24[\s\S]*utf8\.jsonl: byte/],
     [
