@@ -123,7 +123,12 @@ describe('a job that is wrong', () => {
   });
 
   it.each<[string, string, (string | number)[], RegExp]>([
-    ['no JSON', job('[{"trajectories":[{"reward":}]}]'), ['body', 98], /^JSON decode error: expected a value, found "}"/],
+    [
+      'no JSON',
+      job('[{"trajectories":[{"reward":}]}]'),
+      ['body', 98],
+      /^JSON decode error: expected a value, found "}"/,
+    ],
     ['a text that ends', job('[{"trajectories":[{}').slice(0, -1), ['body', 89], /^JSON decode error: /],
     ['no object', '[]', ['body'], /^must be an object/],
     ['nothing in it', ' ', ['body', 1], /^JSON decode error: /],
