@@ -56,7 +56,7 @@ describe("a user's script against svc serve --fault", () => {
 
   it('rejects an invalid rule, with what is legal', async () => {
     for (const [rule, text] of [
-      ['operation=chats,status=500', 'feedback-replace feedback-schema chat train call-start'],
+      ['operation=chats,status=500', 'feedback-replace, feedback-schema, chat, train or call-start'],
       ['status=200', '400 to 599'],
       ['every=3', 'add status='],
       ['status=500,cut=3', 'one of status, cut and reset'],
