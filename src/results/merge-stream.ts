@@ -1,12 +1,14 @@
 import { Failure } from '../errors.ts';
 import type { Fields } from '../fields/field.ts';
+import { compactJson } from '../json/format-json.ts';
 import type { JsonNode } from '../json/json-node.ts';
+import { parseJson } from '../json/parse-json.ts';
 import { createChunkMerger } from './chunk-merger.ts';
 import { createMemoryBudget } from './memory-budget.ts';
 
 /** The response of a stream that is read to its end before it is used. */
 export interface MergedStream {
-  /** The chunks that came, as one JSON text. */
+  /** The chunks that came, as one JSON text on one line. */
   readonly json: string;
   /** Why that is not the complete response. */
   readonly failure: Failure | undefined;
@@ -31,5 +33,5 @@ export async function mergeStream(
     if (!(error instanceof Failure)) throw error;
     failure = error;
   }
-  return { json: merger.toJson(), failure };
+  return { json: compactJson(parseJson(merger.toJson())), failure };
 }

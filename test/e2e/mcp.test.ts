@@ -119,6 +119,23 @@ describe('tools', () => {
     });
   });
 
+  it('are one line, also where the service breaks the lines of its JSON', async () => {
+    const chunk = [
+      '{"id":"c1","extra":{"a":',
+      '1},"choices":[{"index":0,"delta":{"content":"x"},"finish_reason":"stop"}]}',
+    ];
+    const head = 'HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n';
+    const events = `${chunk.map((line) => `data: ${line}\n`).join('')}\ndata: [DONE]\n\n`;
+    const server = await rawServer((socket) => void socket.end(head + events));
+    const { stdout } = await run(['mcp', '--base-url', server.url], {
+      env: { SVC_TOKEN: 'tok-en-1' },
+      stdin: `${JSON.stringify(call('chat', { ...chat, stream: true }))}\n`,
+    });
+    const lines = stdout.trimEnd().split('\n');
+    expect(lines).toHaveLength(1);
+    expect(JSON.parse(lines[0] ?? '').result.structuredContent.extra).toEqual({ a: 1 });
+  });
+
   it('return what came of a response that was cut', async () => {
     const chunk = '{"id":"c1","choices":[{"index":0,"delta":{"role":"assistant","content":"Once upon"}}]}';
     const head = 'HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n';
