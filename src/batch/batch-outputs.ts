@@ -6,8 +6,8 @@ import { nameSameFile } from '../files/is-same-file.ts';
 import type { CheckpointPath } from './compact-checkpoint.ts';
 
 /**
- * The outputs of batches that a command reads, each once even if it is named twice. Throws Failure `local` for one that is not a regular file: results are read
- * twice, and a pipe only once.
+ * The outputs of batches that a command reads, each once even if it is named twice. Throws Failure `local` for one that is
+ * not a regular file: results are read twice, and a pipe only once.
  */
 export async function resolveBatchOutputs(displayPaths: readonly string[], cwd: string): Promise<CheckpointPath[]> {
   const outputs = new Map<string, CheckpointPath>();
