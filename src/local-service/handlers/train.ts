@@ -85,9 +85,8 @@ async function storeJob(
 }
 
 // Text that is not JSON has no path, only an offset.
-function unreadableFinding({ message, location }: InvalidTextError): Finding {
-  const reason = /^invalid JSON: (.*)$/s.exec(message)?.[1];
-  return reason === undefined
+function unreadableFinding({ message, location, syntaxProblem }: InvalidTextError): Finding {
+  return syntaxProblem === undefined
     ? { path: [], level: 'error', code: 'invalid', message }
-    : { path: [location.offset], level: 'error', code: 'invalid', message: `JSON decode error: ${reason}` };
+    : { path: [location.offset], level: 'error', code: 'invalid', message: `JSON decode error: ${syntaxProblem}` };
 }

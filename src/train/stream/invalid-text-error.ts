@@ -8,10 +8,13 @@ import { locationInside, type TextLocation } from './text-location.ts';
 export class InvalidTextError extends Error {
   override readonly name = 'InvalidTextError';
   readonly location: TextLocation;
+  /** Why it is not valid JSON; undefined for valid JSON of another structure. */
+  readonly syntaxProblem: string | undefined;
 
-  constructor(message: string, location: TextLocation) {
+  constructor(message: string, location: TextLocation, syntaxProblem?: string) {
     super(message);
     this.location = location;
+    this.syntaxProblem = syntaxProblem;
   }
 
   /** `body.json:12:7`; for invalid UTF-8, the byte offset. */
@@ -40,6 +43,6 @@ export function parseTextAt(bytes: Buffer, start: TextLocation, tapeBuffer?: Tap
 }
 
 /** A JSON error at a location. */
-export function invalidJsonError({ message }: JsonError, location: TextLocation): InvalidTextError {
-  return new InvalidTextError(`invalid JSON: ${message}`, location);
+export function invalidJsonError({ message }: Pick<JsonError, 'message'>, location: TextLocation): InvalidTextError {
+  return new InvalidTextError(`invalid JSON: ${message}`, location, message);
 }

@@ -4,7 +4,7 @@ import { JsonError, UNEXPECTED_END, unexpectedByteError } from '../../json/json-
 import { parseJson } from '../../json/parse-json.ts';
 import { skipValue } from '../../json/skip-value.ts';
 import { addContinuationBytes, type Cursor, cursorLocation } from './cursor.ts';
-import { InvalidTextError, invalidJsonError } from './invalid-text-error.ts';
+import { invalidJsonError } from './invalid-text-error.ts';
 import { locationInside, type TextLocation } from './text-location.ts';
 import type { TrajectoryEvent } from './trajectory-event.ts';
 
@@ -74,8 +74,7 @@ export function* advancePastValue(cursor: Cursor): EventGenerator {
 export function* emitValue(cursor: Cursor, location: TextLocation): EventGenerator {
   const isDelimited = enterValue(cursor);
   while (!(isDelimited ? skipValue(cursor.bytes, cursor) : advancePastScalar(cursor))) {
-    if (cursor.isEnded && isDelimited)
-      throw new InvalidTextError(`invalid JSON: ${UNEXPECTED_END}`, cursorLocation(cursor));
+    if (cursor.isEnded && isDelimited) throw invalidJsonError({ message: UNEXPECTED_END }, cursorLocation(cursor));
     yield* emitConsumed(cursor, 'text', location);
     if (cursor.isEnded) return;
     yield undefined;

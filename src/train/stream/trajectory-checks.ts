@@ -121,7 +121,7 @@ export function createTrajectoryChecks(
       }
     },
     addReadError: (error, label, field) => {
-      const path = error.message.startsWith('invalid JSON') ? field : '';
+      const path = error.syntaxProblem === undefined ? '' : field;
       structureErrors.add({ level: 'error', code: 'invalid' }, () => ({
         path,
         at: error.locationIn(label),
