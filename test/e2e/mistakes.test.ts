@@ -66,7 +66,7 @@ async function renderBlock(block: string): Promise<string> {
     .replaceAll(cwd, '~')
     .replace(/\d{4}-\d\d-\d\dT[\d:]+Z$/gm, '…')
     .replace(/retrying in [\d.]+ s|retrying now|retrying(?= \()/g, 'retrying in … s')
-    .replace(/\d+ ms\b|[\d.]+ s, [\d.]+\/s/g, '…')
+    .replace(/\d+ ms\b|(?:[\d.]+ s, )?[\d.]+\/s/g, '…')
     .replace(/\n$/, '');
   const input = lines.filter((line) => line.startsWith('# ') || line.startsWith('$ '));
   return ['```console', ...input, ...(printed === '' ? [] : [printed]), `exit ${code}`, '```'].join('\n');
