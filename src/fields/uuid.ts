@@ -3,20 +3,17 @@ import { hash } from 'node:crypto';
 
 /** A UUIDv7 (RFC 9562) in lower case: 48 bits of milliseconds since 1970, then 74 of `random`, which has 10 bytes. */
 export function uuidV7(timestampMs: number, random: Uint8Array): string {
-  const bytes = Buffer.alloc(16);
-  bytes.writeUIntBE(timestampMs, 0, 6);
-  bytes.set(random.subarray(0, 10), 6);
-  return formatUuid(bytes, 7);
+  return formatUuid(timestampMs.toString(16).padStart(12, '0') + Buffer.from(random).toString('hex'), 7);
 }
 
 /** A UUIDv5 (RFC 9562) in lower case: always the same for the same name and namespace (a UUID). */
 export function uuidV5(namespace: string, name: string): string {
   const namespaceBytes = Buffer.from(namespace.replaceAll('-', ''), 'hex');
-  return formatUuid(hash('sha1', Buffer.concat([namespaceBytes, Buffer.from(name)]), 'buffer').subarray(0, 16), 5);
+  return formatUuid(hash('sha1', Buffer.concat([namespaceBytes, Buffer.from(name)]), 'hex'), 5);
 }
 
-function formatUuid(bytes: Buffer, version: number): string {
-  bytes[6] = (version << 4) | ((bytes[6] ?? 0) & 0x0f);
-  bytes[8] = 0x80 | ((bytes[8] ?? 0) & 0x3f);
-  return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+// The first 32 digits, with the version in the 13th and the variant in the first two bits of the 17th.
+function formatUuid(hex: string, version: number): string {
+  const variant = (0x8 | (Number.parseInt(hex.charAt(16), 16) & 0x3)).toString(16);
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${version}${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
 }
