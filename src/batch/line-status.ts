@@ -2,8 +2,7 @@ import { isIdempotent } from '../client/idempotency.ts';
 import type { AppliedState } from '../errors.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { LineStatus } from './batch-counts.ts';
-import type { InFlightLine } from './in-flight-log.ts';
-import type { IndexedEntry } from './line-index.ts';
+import type { PriorLine } from './result-store.ts';
 
 /** The status of a line. */
 export interface LineState {
@@ -19,7 +18,7 @@ export function classifyLine(exitCode: number, applied: AppliedState = 'no'): Li
 }
 
 /** Whether earlier runs applied a line, by its result, or by its mark in the `.inflight` file. */
-export function priorOutcome(entry: IndexedEntry | undefined, inFlight: InFlightLine | undefined): AppliedState {
+export function priorOutcome({ entry, inFlight }: PriorLine): AppliedState {
   return entry?.applied ?? (inFlight === undefined ? 'no' : 'unknown');
 }
 

@@ -1,19 +1,21 @@
 import { isIdempotent } from '../client/idempotency.ts';
 import { InterruptedError, toFailure } from '../errors.ts';
 import { createHeapLimit } from '../train/stream/small-heap.ts';
-import { countLine, createBatchCounts, formatBatchProgress } from './batch-counts.ts';
+import { countLine, formatBatchProgress } from './batch-counts.ts';
 import type { BatchInput } from './batch-input.ts';
 import type { BatchJob } from './batch-job.ts';
-import type { BatchOptions, MaxFailures } from './batch-options.ts';
-import { addResult, createBatchStatistics } from './batch-statistics.ts';
+import type { BatchOptions } from './batch-options.ts';
+import { type BatchRecord, createBatchRecord } from './batch-record.ts';
 import { batchFailure, formatBatchSummary, lostResultsFailure } from './batch-summary.ts';
 import { createConcurrencyLimit } from './concurrency-limit.ts';
+import type { LineOutput, LineRevision } from './line-result.ts';
 import { createPermitHold } from './rate-limiter.ts';
 import { statisticsLines } from './report-text.ts';
 import type { ResultSlot } from './result-order.ts';
-import { type LineOutput, type LineResult, runLine } from './run-line.ts';
+import { runLine } from './run-line.ts';
 import { isInShard } from './shard.ts';
 import { type InputLine, isEmptyLine } from './split-lines.ts';
+import { createStopPolicy, type StopPolicy } from './stop-policy.ts';
 
 // Lines that are being prepared, wait for a retry or for their slot, besides those in flight.
 const LINES_PER_REQUEST = 4;
@@ -22,167 +24,171 @@ const ORDERED_LINES_PER_REQUEST = 16;
 // The lines between two looks at the size of the heap leave 1 MB of garbage.
 const LINES_PER_HEAP_CHECK = 16;
 
-// A longer Retry-After stops the batch: the rest is better sent later.
-const MAX_BATCH_WAIT_MS = 60_000;
+/** A batch that is running. */
+interface BatchRun {
+  readonly job: BatchJob;
+  readonly record: BatchRecord;
+  readonly stopPolicy: StopPolicy;
+  /** Revised results that are being written. */
+  readonly revisions: Promise<void>[];
+  /** The first error of writing a result. */
+  storeError: unknown;
+  isFinished: boolean;
+}
 
 /** Runs all lines of an input. Throws the Failure of the batch as a whole, after every result is recorded. */
 export async function runLines(input: BatchInput, options: BatchOptions, job: BatchJob): Promise<void> {
-  const { context, resultStore, openSlot } = job;
-  const { runtime, signal } = context;
-  const tally = createBatchCounts();
-  const concurrencyLimit = createConcurrencyLimit(
-    options.rateLimits.concurrency * (options.isOrdered ? ORDERED_LINES_PER_REQUEST : LINES_PER_REQUEST),
-  );
+  const { runtime, startSpinner } = job.context;
   const startedAt = runtime.elapsed();
-  let stopReason: string | undefined;
-  let storeError: unknown;
-  let failureCount = 0;
-  let outcomeCount = 0;
-  const statistics = createBatchStatistics();
-  const stop = (reason: string): void => {
-    stopReason ??= reason;
+  const elapsed = (): number => runtime.elapsed() - startedAt;
+  const record = createBatchRecord(job.junit);
+  const stopPolicy = createStopPolicy(options, () => {
     job.stopController.abort(new InterruptedError('SIGINT'));
     // The rest of a file is counted; a pipe may never end.
     if (input.totalBytes === undefined) input.stop();
-  };
-  const stopIfNeeded = ({ failure, status }: Pick<LineResult, 'failure' | 'status'>): void => {
-    if (failure && options.isFailFast) stop('a line failed (--fail-fast)');
-    if (failure && status !== 'unsent') failureCount += 1;
-    if (exceedsMaxFailures(failureCount, outcomeCount, options.maxFailures))
-      stop(`${failureCount} ${failureCount === 1 ? 'line' : 'lines'} failed (--max-failures)`);
-    const retryAfterMs = failure?.facts.retryAfter ?? 0;
-    if (retryAfterMs > MAX_BATCH_WAIT_MS) stop(`the service asks to wait ${Math.ceil(retryAfterMs / 1000)} s`);
-  };
-  const revisions: Promise<void>[] = [];
-  let isFinished = false;
-  const revise: LineOutput['revise'] = ({ line, failure, earlier, write }) => {
-    if (isFinished) return;
-    tally.byStatus[earlier.status] -= 1;
-    countLine(tally, line, 'unknown');
-    if (!earlier.isUnresolved) tally.unresolvedLines += 1;
-    const facts = { httpStatus: undefined, attempts: 0, milliseconds: 0, response: undefined };
-    addResult(statistics, { line, status: 'unknown', message: failure.message, ...facts });
-    job.junit?.add(`line ${line}`, 0, failure);
-    stopIfNeeded({ failure, status: 'unknown' });
-    const warnings = [failure.facts.summary ?? failure.message];
-    revisions.push(
-      Promise.all([write(), job.responseWarnings.add(line, warnings)]).then(
-        () => {},
-        (error: unknown) => {
-          storeError ??= error;
-        },
-      ),
-    );
-  };
-  const processLine = async (line: InputLine): Promise<void> => {
-    const slot = openSlot();
-    const put: ResultSlot['put'] = (result) =>
-      slot.put(result).catch((error: unknown) => {
-        if (result) tally.lostResults += 1;
-        throw error;
-      });
-    const permitHold = createPermitHold();
-    let hasOutcome = false;
-    const onOutcome: LineOutput['onOutcome'] = (outcome) => {
-      if (hasOutcome) return;
-      hasOutcome = true;
-      if (outcome.status !== 'unsent') outcomeCount += 1;
-      stopIfNeeded(outcome);
-      permitHold.end();
-    };
-    try {
-      const result = await runLine(line, { put, revise, onOutcome, permitHold }, job);
-      tally.retries += Math.max(0, result.attempts - 1);
-      countLine(tally, line.number, result.status);
-      if (result.status !== 'unsent') addResult(statistics, { line: line.number, ...result });
-      if (result.isUnresolved) tally.unresolvedLines += 1;
-      if (result.status !== 'unsent') job.junit?.add(`line ${line.number}`, result.milliseconds, result.failure);
-      onOutcome(result);
-      const outageReason = job.outage.stopReason();
-      if (outageReason !== undefined) stop(outageReason);
-    } catch (error) {
-      // Its result is not recorded; with --resume it counts as unknown.
-      countLine(tally, line.number, 'unknown');
-      storeError ??= error;
-      stop('the results cannot be written');
-      permitHold.end();
-      // With --ordered, later results wait for this one.
-      await slot.put(undefined);
-    }
-  };
-  const elapsed = (): number => runtime.elapsed() - startedAt;
-  const progress = { tally, totalBytes: input.totalBytes, currentLimit: job.rateLimiter.currentLimit, elapsed };
-  const endSpinner = context.startSpinner(() => formatBatchProgress(progress));
-  const onAbort = (): void => stop(String(signal.reason.message));
+  });
+  const run: BatchRun = { job, record, stopPolicy, revisions: [], storeError: undefined, isFinished: false };
+  const { currentLimit } = job.rateLimiter;
+  const progress = { tally: record.tally, totalBytes: input.totalBytes, currentLimit, elapsed };
+  const endSpinner = startSpinner(() => formatBatchProgress(progress));
+  const interruption = stopOnSignals(run);
+  const inputError = await sendLines(input, options, run).then(() => undefined, toFailure);
+  await job.finishConnections();
+  run.isFinished = true;
+  await Promise.all(run.revisions);
+  endSpinner();
+  await reportRun(run, inputError, interruption(), elapsed);
+}
+
+// Returns the signal that ended the batch in order, if one did.
+function stopOnSignals({ job: { context }, stopPolicy }: BatchRun): () => InterruptedError | undefined {
+  const { signal } = context;
+  const onAbort = (): void => stopPolicy.stop(String(signal.reason.message));
   signal.addEventListener('abort', onAbort, { once: true });
   if (signal.aborted) onAbort();
   let interruption: InterruptedError | undefined;
   context.onInterrupt((reason) => {
     interruption = reason;
-    stop(reason.message);
+    stopPolicy.stop(reason.message);
   });
   context.onProgressFacts(() => ({ applied: 'unknown', hint: 'continue the run with --resume' }));
+  return () => interruption;
+}
+
+// Once the batch stops, further lines are counted. Throws the error of reading the input when the lines before it are done.
+async function sendLines(input: BatchInput, options: BatchOptions, run: BatchRun): Promise<void> {
+  const { tally } = run.record;
+  const { rateLimits, isOrdered, shard } = options;
+  const linesPerRequest = isOrdered ? ORDERED_LINES_PER_REQUEST : LINES_PER_REQUEST;
+  const concurrencyLimit = createConcurrencyLimit(rateLimits.concurrency * linesPerRequest);
   const limitHeap = createHeapLimit();
-  let inputError: unknown;
   try {
     for await (const line of input.lines) {
       tally.bytesRead = line.offset + line.length;
-      if (!isInShard(line.number, options.shard)) continue;
+      if (!isInShard(line.number, shard)) continue;
       if (isEmptyLine(line)) {
         tally.emptyLines += 1;
         continue;
       }
       tally.linesRead += 1;
       if (tally.linesRead % LINES_PER_HEAP_CHECK === 0) limitHeap();
-      if (stopReason !== undefined) countLine(tally, line.number, 'unsent');
-      else await concurrencyLimit.start(() => processLine(line));
+      if (run.stopPolicy.stopReason() !== undefined) countLine(tally, line.number, 'unsent');
+      else await concurrencyLimit.start(() => processLine(line, run));
     }
-  } catch (error) {
-    inputError = error;
+  } finally {
+    await concurrencyLimit.waitForAll();
   }
-  await concurrencyLimit.waitForAll();
-  await job.finishConnections();
-  isFinished = true;
-  await Promise.all(revisions);
-  endSpinner();
+}
+
+async function processLine(line: InputLine, run: BatchRun): Promise<void> {
+  const { job, record, stopPolicy } = run;
+  const slot = job.openSlot();
+  const put: ResultSlot['put'] = (result) =>
+    slot.put(result).catch((error: unknown) => {
+      if (result) record.tally.lostResults += 1;
+      throw error;
+    });
+  const permitHold = createPermitHold();
+  let hasOutcome = false;
+  const onOutcome: LineOutput['onOutcome'] = (outcome) => {
+    if (hasOutcome) return;
+    hasOutcome = true;
+    stopPolicy.addOutcome(outcome);
+    permitHold.end();
+  };
+  const revise: LineOutput['revise'] = (revision) => reviseLine(revision, run);
+  try {
+    const result = await runLine(line, { put, revise, onOutcome, permitHold }, job);
+    record.add(line.number, result);
+    onOutcome(result);
+    const outageReason = job.outage.stopReason();
+    if (outageReason !== undefined) stopPolicy.stop(outageReason);
+  } catch (error) {
+    // Its result is not recorded; with --resume it counts as unknown.
+    countLine(record.tally, line.number, 'unknown');
+    run.storeError ??= error;
+    stopPolicy.stop('the results cannot be written');
+    permitHold.end();
+    // With --ordered, later results wait for this one.
+    await slot.put(undefined);
+  }
+}
+
+function reviseLine(revision: LineRevision, run: BatchRun): void {
+  if (run.isFinished) return;
+  const { line, failure, write } = revision;
+  run.record.revise(revision);
+  run.stopPolicy.reviseOutcome({ failure, status: 'unknown' });
+  const warned = run.job.responseWarnings.add(line, [failure.facts.summary ?? failure.message]);
+  run.revisions.push(
+    Promise.all([write(), warned]).then(
+      () => {},
+      (error: unknown) => {
+        run.storeError ??= error;
+      },
+    ),
+  );
+}
+
+// Throws the Failure of the batch as a whole.
+async function reportRun(
+  run: BatchRun,
+  inputError: unknown,
+  interruption: InterruptedError | undefined,
+  elapsed: () => number,
+): Promise<void> {
+  const { job, record } = run;
+  const { tally, statistics } = record;
+  const { report, signal } = job.context;
   await job.customIds.finish();
   await job.responseWarnings.finish();
+  const stopReason = run.stopPolicy.stopReason();
   // A resumed run sends lines that were applied again only if that is safe.
   const openLines = isIdempotent(job.operation.effect) ? tally.unresolvedLines : tally.byStatus.unknown;
   const isComplete = stopReason === undefined && inputError === undefined && openLines + tally.byStatus.unsent === 0;
   const onLostResults = (count: number): void => {
     tally.lostResults += count;
   };
-  await resultStore.finish(isComplete, onLostResults).catch((error: unknown) => {
-    storeError ??= error;
+  await job.resultStore.finish(isComplete, onLostResults).catch((error: unknown) => {
+    run.storeError ??= error;
   });
   const summary = formatBatchSummary(tally, elapsed());
-  const reportFailure = await job.junit?.save().then(() => undefined, toFailure);
-  for (const text of statisticsLines(statistics)) await context.report.note(text);
-  if (storeError ?? inputError) {
-    await context.report.note(summary);
-    throw storeError === undefined ? toFailure(inputError) : lostResultsFailure(storeError, tally);
+  const junitFailure = await job.junit?.save().then(() => undefined, toFailure);
+  for (const text of statisticsLines(statistics)) await report.note(text);
+  if (run.storeError ?? inputError) {
+    await report.note(summary);
+    throw run.storeError === undefined ? inputError : lostResultsFailure(run.storeError, tally);
   }
   const failure = batchFailure({
     tally,
     summary,
     stopReason,
     abortReason: signal.reason ?? interruption,
-    isResumable: resultStore.isResumable,
+    isResumable: job.resultStore.isResumable,
     isIdempotent: isIdempotent(job.operation.effect),
   });
-  if (failure && reportFailure) await context.report.warn(reportFailure.message);
+  if (failure && junitFailure) await report.warn(junitFailure.message);
   if (failure) throw failure;
-  await context.report.note(summary);
-  if (reportFailure) throw reportFailure;
-}
-
-// A percentage of few lines says little.
-const MIN_LINES_FOR_PERCENTAGE = 20;
-
-function exceedsMaxFailures(failed: number, lines: number, maxFailures: MaxFailures | undefined): boolean {
-  if (!maxFailures || failed === 0) return false;
-  const { limit, isPercentage } = maxFailures;
-  if (!isPercentage) return failed > limit;
-  return lines >= MIN_LINES_FOR_PERCENTAGE && (failed / lines) * 100 > limit;
+  await report.note(summary);
+  if (junitFailure) throw junitFailure;
 }

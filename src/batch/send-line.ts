@@ -23,18 +23,24 @@ export interface SendLineResult {
   readonly warnings: readonly string[];
 }
 
+/** How the caller of sendLine takes part in it. */
+export interface SendLineHooks {
+  /** Called when a response of the line may be for another request, also after the result. */
+  readonly onStrayData: () => void;
+  /** For the caller to end. */
+  readonly permitHold: PermitHold;
+}
+
 /**
  * Sends the body of a line when the limits allow it, with retries when safe; while the service is down the line waits.
- * `onStrayData` is called when a response of the line may be for another request, also after the result. `permitHold` is
- * for the caller to end. Throws the Failure of a line without a response.
+ * Throws the Failure of a line without a response.
  */
 export async function sendLine(
   requestContext: RequestContext,
   line: number,
   observer: RequestObserver,
+  { onStrayData, permitHold }: SendLineHooks,
   job: BatchJob,
-  onStrayData: () => void,
-  permitHold: PermitHold,
 ): Promise<SendLineResult> {
   const { runtime, signal, report } = job.context;
   const { operation, draft } = requestContext;

@@ -1,0 +1,39 @@
+import type { JunitReport } from '../client/expectations/junit-report.ts';
+import { type BatchCounts, countLine, createBatchCounts } from './batch-counts.ts';
+import { addResult, type BatchStatistics, createBatchStatistics } from './batch-statistics.ts';
+import type { LineResult, LineRevision } from './line-result.ts';
+
+/** What a batch remembers of its results: counts, statistics, and the cases of the JUnit report. */
+export interface BatchRecord {
+  readonly tally: BatchCounts;
+  readonly statistics: BatchStatistics;
+  readonly add: (line: number, result: LineResult) => void;
+  /** A line that was added has an unknown outcome after all. */
+  readonly revise: (revision: LineRevision) => void;
+}
+
+/** A record without results. */
+export function createBatchRecord(junit: JunitReport | undefined): BatchRecord {
+  const tally = createBatchCounts();
+  const statistics = createBatchStatistics();
+  return {
+    tally,
+    statistics,
+    add: (line, result) => {
+      tally.retries += Math.max(0, result.attempts - 1);
+      countLine(tally, line, result.status);
+      if (result.isUnresolved) tally.unresolvedLines += 1;
+      if (result.status === 'unsent') return;
+      addResult(statistics, { line, ...result });
+      junit?.add(`line ${line}`, result.milliseconds, result.failure);
+    },
+    revise: ({ line, failure, earlier }) => {
+      tally.byStatus[earlier.status] -= 1;
+      countLine(tally, line, 'unknown');
+      if (!earlier.isUnresolved) tally.unresolvedLines += 1;
+      const facts = { httpStatus: undefined, attempts: 0, milliseconds: 0, response: undefined };
+      addResult(statistics, { line, status: 'unknown', message: failure.message, ...facts });
+      junit?.add(`line ${line}`, 0, failure);
+    },
+  };
+}

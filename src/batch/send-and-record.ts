@@ -1,0 +1,181 @@
+import type { Buffer } from 'node:buffer';
+import { expectationFailure } from '../client/expectations/chat-expectations.ts';
+import { isIdempotent } from '../client/idempotency.ts';
+import { prepareRequest, requestSecrets } from '../client/prepared-request.ts';
+import type { RequestContext } from '../client/request-context.ts';
+import type { RequestObserver } from '../client/request-observer.ts';
+import { hasIdOfRequest } from '../client/response-warnings.ts';
+import { type AppliedState, Failure, signalOfFailure, toFailure } from '../errors.ts';
+import { rootOf } from '../json/json-node.ts';
+import { createRedactor } from '../output/redact.ts';
+import type { BatchJob } from './batch-job.ts';
+import { failureMessage, keepEarlierResult, type LineOutput, type LineResult, NOT_SENT } from './line-result.ts';
+import { classifyLine, type LineState, priorOutcome } from './line-status.ts';
+import { formatFailureEntry, formatSuccessEntry, type LineAttempt } from './result-entry.ts';
+import type { PriorLine } from './result-store.ts';
+import { type SendLineResult, sendLine } from './send-line.ts';
+import { createStrayDataWatch, type StrayDataWatch, strayDataFailureOf } from './stray-data.ts';
+
+/** A line that may be sent. */
+export interface ReadyLine {
+  readonly number: number;
+  /** The `custom_id` of the line, or the id in its body, as JSON. */
+  readonly id: string | undefined;
+  readonly digest: string;
+  /** The time of its ids: milliseconds since 1970. */
+  readonly timestampMs: number;
+  readonly prior: PriorLine;
+  readonly requestContext: RequestContext;
+}
+
+/** Sends a line and stores its result. Throws the errors of the result store. */
+export async function sendAndRecord(line: ReadyLine, output: LineOutput, job: BatchJob): Promise<LineResult> {
+  const { number, id, digest, prior, requestContext } = line;
+  const { resultStore, responseWarnings } = job;
+  const strayDataWatch = createStrayDataWatch();
+  const { sendResult, milliseconds, isMarkedInFlight } = await sendMarked(line, strayDataWatch, output, job);
+  const { parsedResponse, warnings } = sendResult;
+  const isComplete = !sendResult.failure && parsedResponse?.doc !== undefined;
+  const expectations = (isComplete && job.expectations?.(rootOf(parsedResponse.doc), milliseconds)) || [];
+  const isOwnResponse = hasIdOfRequest(parsedResponse, requestContext);
+  const strayDataFailure = strayDataFailureOf(requestContext);
+  const doubt = strayDataWatch.hasStrayData() && !isOwnResponse ? strayDataFailure() : undefined;
+  const { attempts } = requestContext.progress;
+  const sentFacts = { url: requestContext.target.url.href, status: sendResult.status, attempts };
+  const failure =
+    doubt ??
+    (sendResult.failure
+      ? withPriorOutcome(sendResult.failure, priorOutcome(prior))
+      : (strictWarningFailure(sendResult, job) ?? expectationFailure(expectations, sentFacts)));
+  if (!doubt && failure && isInterruption(sendResult.failure ?? failure)) {
+    if (isMarkedInFlight && prior.inFlight === undefined) await resultStore.clearInFlight(number);
+    if (prior.entry && prior.entry.applied !== 'no') return keepEarlierResult(prior.entry, output);
+    await output.put(undefined);
+    return { status: 'unsent', isUnresolved: false, failure, ...NOT_SENT, attempts };
+  }
+  const attempt = { line: number, id, attempts, milliseconds, expectations, warnings };
+  const state = classifyLine(failure?.exitCode ?? 0, failure?.facts.applied);
+  output.onOutcome({ failure, status: state.status });
+  if (!failure) await responseWarnings.add(number, warnings);
+  if (doubt) await responseWarnings.add(number, [doubt.facts.summary ?? doubt.message]);
+  const redact = failure ? redactorFor(requestContext, job) : String;
+  const entry =
+    !failure && parsedResponse
+      ? formatSuccessEntry(attempt, sendResult.status, parsedResponse)
+      : failure && formatFailureEntry(attempt, failure, redact, parsedResponse);
+  const written = entry && output.put(resultStore.seal(entry, digest));
+  if (state.status !== 'unknown' && !isOwnResponse) {
+    const recorded = { attempt, digest, state, bytes: parsedResponse?.bytes, written };
+    strayDataWatch.setRevision(reviser(recorded, strayDataFailure, output, job));
+  }
+  await written;
+  return {
+    ...state,
+    failure,
+    message: failure && failureMessage(failure, redact),
+    attempts,
+    milliseconds: Math.round(milliseconds),
+    httpStatus: failure ? failure.facts.status : sendResult.status,
+    response: parsedResponse?.doc && rootOf(parsedResponse.doc),
+  };
+}
+
+interface MarkedResult {
+  readonly sendResult: SendLineResult;
+  /** From the first byte that was sent to the end of the response. */
+  readonly milliseconds: number;
+  readonly isMarkedInFlight: boolean;
+}
+
+// The line is in the `.inflight` file before its first byte leaves.
+async function sendMarked(
+  { number, digest, timestampMs, requestContext }: ReadyLine,
+  { onStrayData }: StrayDataWatch,
+  { permitHold }: LineOutput,
+  job: BatchJob,
+): Promise<MarkedResult> {
+  const { elapsed } = job.context.runtime;
+  let isMarkedInFlight = false;
+  let startedAt = 0;
+  const markInFlight = async (): Promise<void> => {
+    await job.resultStore.markInFlight(number, timestampMs, digest);
+    isMarkedInFlight = true;
+  };
+  const observer = job.observerFor(requestContext.draft);
+  const recordingObserver: RequestObserver = {
+    ...observer,
+    onSend: async () => {
+      await observer?.onSend?.();
+      if (!isMarkedInFlight) await markInFlight();
+      startedAt = elapsed();
+    },
+  };
+  // A line that is safe to send twice is recorded ahead, so that the disk works while other lines are in flight.
+  if (isIdempotent(requestContext.effect)) await markInFlight();
+  const sendResult = await sendLine(requestContext, number, recordingObserver, { onStrayData, permitHold }, job).catch(
+    toFailedResult,
+  );
+  return { sendResult, milliseconds: elapsed() - startedAt, isMarkedInFlight };
+}
+
+/** A stored result, without the line and its request. */
+interface RecordedLine {
+  readonly attempt: LineAttempt;
+  readonly digest: string;
+  readonly state: LineState;
+  /** The response. */
+  readonly bytes: Buffer | undefined;
+  /** The end of writing it. */
+  readonly written: Promise<void> | undefined;
+}
+
+// Holds no more than a later revision needs: a kept connection has one for each of its lines.
+function reviser(
+  { attempt, digest, state, bytes, written }: RecordedLine,
+  createFailure: () => Failure,
+  { revise }: LineOutput,
+  { resultStore, context: { report } }: BatchJob,
+): () => void {
+  return () => {
+    const failure = createFailure();
+    const entry = formatFailureEntry(attempt, failure, report.redact, bytes && { bytes });
+    const write = async (): Promise<void> => {
+      await written;
+      await resultStore.reviseEntry(resultStore.seal(entry, digest));
+    };
+    revise({ line: attempt.line, failure, earlier: state, write });
+  };
+}
+
+// With --strict a warning is a failure, although the request was applied.
+function strictWarningFailure({ warnings, status }: SendLineResult, { isStrict }: BatchJob): Failure | undefined {
+  const [warning] = warnings;
+  return isStrict && warning !== undefined ? new Failure('answer', warning, { applied: 'yes', status }) : undefined;
+}
+
+// An earlier run may have applied the line, whatever this one did.
+function withPriorOutcome(failure: Failure, priorApplied: AppliedState): Failure {
+  const { code, message, facts } = failure;
+  if (priorApplied !== 'unknown' || (facts.applied ?? 'no') !== 'no') return failure;
+  return new Failure(code, message, { ...facts, applied: 'unknown' });
+}
+
+function toFailedResult(error: unknown): SendLineResult {
+  const failure = toFailure(error);
+  if (failure.code === 'bug') throw error;
+  return { status: failure.facts.status ?? 0, parsedResponse: undefined, failure, warnings: [] };
+}
+
+function isInterruption({ code, facts }: Failure): boolean {
+  return signalOfFailure(code) !== undefined && facts.applied === 'no';
+}
+
+function redactorFor(
+  requestContext: RequestContext,
+  { destination, flagHeaders, context: { report } }: BatchJob,
+): (text: string) => string {
+  const { redact } = createRedactor(
+    requestSecrets(prepareRequest(requestContext.operation, requestContext.draft, destination, flagHeaders)),
+  );
+  return (text) => redact(report.redact(text));
+}
