@@ -1,8 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { Failure, usageFailure } from '../errors.ts';
+import { Failure } from '../errors.ts';
 import { withFileFailure } from '../files/file-errors.ts';
-import { nameSameFile } from '../files/is-same-file.ts';
 import type { CheckpointPath } from './compact-checkpoint.ts';
 
 /**
@@ -22,16 +21,4 @@ export async function resolveBatchOutputs(displayPaths: readonly string[], cwd: 
     if (!outputs.has(file)) outputs.set(file, { path, displayPath });
   }
   return [...outputs.values()];
-}
-
-/** Throws usage where the file that `flag` names is one of the inputs of the command, which it would replace. */
-export async function rejectReplacedInput(
-  flag: string,
-  output: string | undefined,
-  inputs: readonly string[],
-  cwd: string,
-): Promise<void> {
-  for (const input of inputs)
-    if (await nameSameFile(input, output, cwd))
-      throw usageFailure(`${output} is an input, and ${flag} would replace it`, `choose another file with ${flag}`);
 }

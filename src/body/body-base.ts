@@ -11,7 +11,7 @@ import {
 } from './command-input.ts';
 import type { BodyDependencies } from './input-reader.ts';
 import { decodeUtf8Text, stripFinalNewline } from './json-source.ts';
-import { stdinClaim } from './stdin-claim.ts';
+import { stdinClaim } from './named-inputs.ts';
 
 /**
  * Reads what the body starts from (docs/contract.md): the file of `-f`; else stdin, when no flag gives a part of the body

@@ -1,6 +1,7 @@
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { linkSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { answering, serviceEnv } from '../support/service.ts';
 import { folder, type Result, svc } from '../support/svc.ts';
 
 describe('a time limit', () => {
@@ -56,5 +57,41 @@ describe('-o has what is shown instead of being sent', () => {
     expect(await svc([...args, '-o', '-'], { cwd, env })).toEqual(shown);
     expect(await svc([...args, '-o', 'absent/request'], { cwd, env })).toMatchObject({ code: 12, stdout: '' });
     expect(readdirSync(cwd)).toEqual(['request']);
+  });
+});
+
+describe('-o never replaces an input', () => {
+  it.each([
+    ['a body', 'chat -f in -o in'],
+    ['a body by another path', 'feedback replace -f in -o ./in'],
+    ['a body by a link', 'call start -f in -o link'],
+    ['a field', 'chat hi --messages @in -o in'],
+    ['a secret field', 'chat hi --cache-salt @in -o in'],
+    ['a JSON Schema of the response', 'chat hi --json-schema @in -o in'],
+    ['an expected JSON Schema', 'chat hi --expect-schema @in -o in'],
+    ['an attached file', 'chat hi --attach other --attach in -o in'],
+    ['an argument', 'train other in -o in'],
+    ['the lines of a batch', 'chat --batch in -o link'],
+    ['a field of all lines of a batch', 'chat --batch other --tools @in -o in'],
+    ['a field of a preview', 'chat hi --tools @in --dry-run -o in'],
+  ])('%s', async (_, line) => {
+    const cwd = folder();
+    for (const name of ['in', 'other']) writeFileSync(join(cwd, name), '{}');
+    linkSync(join(cwd, 'in'), join(cwd, 'link'));
+    const { send, recorded } = answering('{}');
+    const { code, stderr } = await svc(line.split(' '), { cwd, env: serviceEnv, send });
+    const output = line.slice(line.lastIndexOf(' ') + 1);
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: `svc: ${output} is an input, and -o would replace it\n  choose another file with -o\n`,
+    });
+    expect(recorded).toEqual([]);
+    expect(readFileSync(join(cwd, 'in'), 'utf8')).toBe('{}');
+  });
+
+  it('unless it is a device, which stays', async () => {
+    expect(await svc(['chat', '--batch', '/dev/null', '-o', '/dev/null'], { env: serviceEnv })).toMatchObject({
+      code: 0,
+    });
   });
 });

@@ -19,7 +19,7 @@ import { fillShardInFiles, type Shard } from '../../batch/shard.ts';
 import { createAutofill } from '../../body/autofill.ts';
 import { createBodyCheck } from '../../body/body-check.ts';
 import { createBodyDependencies } from '../../body/input-reader.ts';
-import { stdinClaim } from '../../body/stdin-claim.ts';
+import { namedInputs, stdinClaim } from '../../body/named-inputs.ts';
 import { resolveAutofill, resolveCallSettings } from '../../client/call-settings.ts';
 import { authorizeRequest, type Destination, missingBaseUrl } from '../../client/destination.ts';
 import { readChatExpectations } from '../../client/expectations/chat-expectations.ts';
@@ -32,7 +32,7 @@ import type { Context } from '../../context.ts';
 import { Failure, InterruptedError, usageFailure } from '../../errors.ts';
 import { uuidV7 } from '../../fields/uuid.ts';
 import { isReplaceable } from '../../files/file-replacement.ts';
-import { isSameFile } from '../../files/is-same-file.ts';
+import { rejectReplacedInput } from '../../files/reject-replaced-input.ts';
 import { type FlagValues, getBooleanFlag, getStringFlag } from '../../flag.ts';
 import { linkAbort } from '../../http/link-abort.ts';
 import { flagTarget, type Operation } from '../../operations/operation.ts';
@@ -56,6 +56,8 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
   const fileFlags = fillShardInFiles(flags, batchOptions.shard);
   const output = getStringFlag(fileFlags, 'output');
   stdinClaim(operation, args, flags);
+  const inputs = namedInputs(operation, args, flags).map(({ path }) => path);
+  await rejectReplacedInput('-o', output, inputs, runtime.cwd);
   const tools = createBodyDependencies(context, callSettings.timeoutMs);
   const defaults = await readLineDefaults(operation, flags, tools);
   const fileInput = await openBatchInput(batchOptions.input, runtime, operation.largestBody, callSettings.timeoutMs);
@@ -95,8 +97,6 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
     });
   await checkJunitFile(fileFlags, runtime.cwd);
   const resultFile = await resolveResultFile(output, runtime.cwd);
-  if (resultFile && (await isSameFile(resultFile.path, resolve(runtime.cwd, batchOptions.input))))
-    throw usageFailure(`${output} is the input of the batch, and -o would replace it`, 'choose another file with -o');
   if (resultFile && filter)
     throw usageFailure(`--jq would filter ${output}, the checkpoint of the batch`, 'remove --jq, or -o');
   if (!resultFile && batchOptions.isResumed)

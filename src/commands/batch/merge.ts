@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { describeStamp } from '../../batch/batch-identity.ts';
 import { openBatchInput } from '../../batch/batch-input.ts';
-import { rejectReplacedInput, resolveBatchOutputs } from '../../batch/batch-outputs.ts';
+import { resolveBatchOutputs } from '../../batch/batch-outputs.ts';
 import { type CheckpointPath, writeEntriesInOrder } from '../../batch/compact-checkpoint.ts';
 import { findInputDifferences, otherInputFailure } from '../../batch/compare-input.ts';
 import { createLineIndex, type LineIndex } from '../../batch/line-index.ts';
@@ -14,6 +14,7 @@ import { Failure, usageFailure } from '../../errors.ts';
 import { pathExists } from '../../files/file-errors.ts';
 import type { Unlock } from '../../files/file-lock.ts';
 import { isReplaceable } from '../../files/file-replacement.ts';
+import { rejectReplacedInput } from '../../files/reject-replaced-input.ts';
 import { getStringFlag } from '../../flag.ts';
 import { allOperations } from '../../operations/all-operations.ts';
 import { openSink } from '../../output/sink.ts';

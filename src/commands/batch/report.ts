@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { rejectReplacedInput, resolveBatchOutputs } from '../../batch/batch-outputs.ts';
+import { resolveBatchOutputs } from '../../batch/batch-outputs.ts';
 import { addResult, type BatchStatistics, createBatchStatistics } from '../../batch/batch-statistics.ts';
 import type { CheckpointPath } from '../../batch/compact-checkpoint.ts';
 import { createLineIndex, type IndexedEntry } from '../../batch/line-index.ts';
@@ -12,6 +12,7 @@ import type { Invocation } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
 import { writeFileAtomically } from '../../files/file-replacement.ts';
+import { rejectReplacedInput } from '../../files/reject-replaced-input.ts';
 import { getStringFlag } from '../../flag.ts';
 import { openResultOutput, printResult, resultOf } from '../../results/print-result.ts';
 

@@ -4,6 +4,7 @@ import { type Conversation, openConversation } from '../../body/chat/conversatio
 import { requestedChoiceCount, withStreamEnabled } from '../../body/chat/streaming.ts';
 import type { Draft } from '../../body/draft.ts';
 import { createBodyDependencies, createInputReader } from '../../body/input-reader.ts';
+import { namedInputs } from '../../body/named-inputs.ts';
 import { type CallSettings, resolveAutofill, resolveCallSettings } from '../../client/call-settings.ts';
 import { missingBaseUrl } from '../../client/destination.ts';
 import { enforceChecks } from '../../client/enforce-checks.ts';
@@ -14,6 +15,7 @@ import { prepareRequest } from '../../client/prepared-request.ts';
 import type { Invocation, RunCommand } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
+import { rejectReplacedInput } from '../../files/reject-replaced-input.ts';
 import { type FlagValues, getBooleanFlag, getStringFlag } from '../../flag.ts';
 import { rootOf } from '../../json/json-node.ts';
 import type { JsonDocument } from '../../json/parse-json.ts';
@@ -41,6 +43,8 @@ export function runOperation(operation: Operation): RunCommand {
     const callSettings = await resolveCallSettings(operation, invocation.flags, context);
     const { options, chosen, destination } = callSettings;
     const filter = await openResultFilter(invocation.flags, context);
+    const inputs = namedInputs(operation, invocation.args, invocation.flags).map(({ path }) => path);
+    await rejectReplacedInput('-o', options.output, inputs, runtime.cwd);
     const file = getStringFlag(invocation.flags, 'conversation');
     const conversation =
       file !== undefined

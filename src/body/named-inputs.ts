@@ -1,0 +1,51 @@
+import { usageFailure } from '../errors.ts';
+import { flagName } from '../fields/field.ts';
+import { isScalar } from '../fields/field-flag.ts';
+import { type FlagValues, getArrayFlag, getStringFlag } from '../flag.ts';
+import { flagTarget, type Operation } from '../operations/operation.ts';
+
+/** An input that a command line names: a file, or stdin where the path is `-`; and what names it, for messages. */
+export interface NamedInput {
+  readonly path: string;
+  readonly label: string;
+}
+
+/** The inputs that a command line names: `-f in.json`, `--tools @in.json`, `--attach in.png`, and files as arguments. */
+export function namedInputs(operation: Operation, args: readonly string[], flags: FlagValues): NamedInput[] {
+  return [
+    ...['file', 'batch', 'attach'].flatMap((name) =>
+      [getStringFlag(flags, name) ?? getArrayFlag(flags, name)]
+        .flat()
+        .map((path) => ({ path, label: `--${name} ${path}` })),
+    ),
+    ...fileArguments(operation, args).map((path) => ({ path, label: `the argument ${path}` })),
+    ...fileReferenceFlags(operation).flatMap((name) => {
+      const word = getStringFlag(flags, name);
+      return word?.startsWith('@') ? [{ path: word.slice(1), label: `--${name} ${word}` }] : [];
+    }),
+  ];
+}
+
+/** What asks for stdin by name: `-f -`, `--tools @-`, `--attach -`, `-` as a file or as the whole prompt. Throws usage for two. */
+export function stdinClaim(operation: Operation, args: readonly string[], flags: FlagValues): string | undefined {
+  const claims = namedInputs(operation, args, flags).flatMap(({ path, label }) => (path === '-' ? [label] : []));
+  if (claims.length > 1)
+    throw usageFailure(
+      `stdin can be read only once, but ${claims.join(' and ')} both name it`,
+      'use a file for one of them',
+    );
+  return claims[0];
+}
+
+// A prompt is words, except that `-` alone is stdin.
+function fileArguments({ arguments: argument }: Operation, args: readonly string[]): readonly string[] {
+  return argument?.as !== 'prompt' || (args.length === 1 && args[0] === '-') ? args : [];
+}
+
+function fileReferenceFlags(operation: Operation): string[] {
+  const fields = Object.entries(flagTarget(operation).fields).filter(
+    ([, field]) => field.secret || !(isScalar(field) || field.type === 'boolean'),
+  );
+  const shorthands = Object.entries(operation.shorthands ?? {}).filter(([, { kind }]) => kind === 'reply-schema');
+  return [...fields.map(([name]) => flagName(name)), ...shorthands.map(([name]) => name), 'expect-schema'];
+}
