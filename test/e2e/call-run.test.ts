@@ -370,7 +370,7 @@ describe('svc call flush', () => {
   const flushUnder = (cwd: string, env: Record<string, string>) => run(['call', 'flush'], { cwd, env });
   const spoolCall = (cwd: string, url: string) => callRun(['true'], ['--spool=only', '--base-url', url], { cwd });
 
-  it('leaves calls that the service rejects, and sends the others', async () => {
+  it('leaves calls that the service rejects, sends the others, and warns about responses with other ids', async () => {
     const cwd = folder();
     const server = await countingServer(
       (body) => JSON.parse(body).start.op_name,
@@ -381,7 +381,9 @@ describe('svc call flush', () => {
       await callRun(['true'], ['--spool=only', '--base-url', server.url, '--op-name', name], { cwd });
     const { code, stdout, stderr } = await flushUnder(cwd, { ...login, SVC_BASE_URL: server.url });
     expect([code, JSON.parse(stdout)]).toEqual([10, { sent: 2, remaining: 1, other_base_urls: 0 }]);
-    expect(stderr).toMatch(/^svc: 1 of 3 calls were not confirmed: .*422.*\n {2}they stay in the spool; .*\n$/);
+    expect(stderr).toMatch(
+      /^svc: warning: 2 of 3 responses have warnings: the response has id "i", but "[0-9a-f]{16}" was sent; .*\nsvc: 1 of 3 calls were not confirmed: .*422.*\n {2}they stay in the spool; .*\n$/,
+    );
     expect(readdirSync(join(cwd, 'data/spool'))).toHaveLength(1);
   });
 

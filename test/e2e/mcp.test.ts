@@ -136,6 +136,23 @@ describe('tools', () => {
     expect(JSON.parse(lines[0] ?? '').result.structuredContent.extra).toEqual({ a: 1 });
   });
 
+  it('warn about a response with other ids than were sent', async () => {
+    const server = await rawServer((socket) => void socket.end(httpAnswer('{"id":"other","trace_id":"t"}')));
+    const start = { project_id: 'a/b', op_name: 'x', id: '00f067aa0ba902b7', trace_id: 't' };
+    const { stdout } = await run(['mcp', '--allow', 'call_start', '--base-url', server.url], {
+      env: { SVC_USERNAME: 'ada', SVC_PASSWORD: 'pass-word-1' },
+      stdin: `${JSON.stringify(call('call_start', { start }))}\n`,
+    });
+    const { result } = JSON.parse(stdout);
+    expect(result).toEqual({
+      content: [
+        { type: 'text', text: '{"id":"other","trace_id":"t"}' },
+        { type: 'text', text: expect.stringMatching(/^Warning: the response has id "other", but "00f067aa0ba902b7"/) },
+      ],
+      structuredContent: { id: 'other', trace_id: 't' },
+    });
+  });
+
   it('return what came of a response that was cut', async () => {
     const chunk = '{"id":"c1","choices":[{"index":0,"delta":{"role":"assistant","content":"Once upon"}}]}';
     const head = 'HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n';

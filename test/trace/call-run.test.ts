@@ -2,12 +2,12 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { Send } from '../../src/http/message.ts';
 import type { Runtime } from '../../src/runtime.ts';
 import { ascii, beyond, leakingFiles, leaksIn, outcomes } from '../reliability/canaries.ts';
 import { cases } from '../reliability/faults.ts';
 import { closedPort, faultServer } from '../support/faults.ts';
 import { bodyOf, httpAnswer, rawServer } from '../support/raw-server.ts';
+import { recording } from '../support/service.ts';
 import { folder, type Setting, svc } from '../support/svc.ts';
 
 const credentials = { SVC_USERNAME: 'ada', SVC_PASSWORD: 'pass-word-1' };
@@ -171,13 +171,13 @@ describe('svc call flush', () => {
       listeners.push(listener);
       return () => {};
     };
-    const send: Send = async () => {
+    const { send } = recording(async (request) => {
       for (const listener of listeners) Reflect.apply(listener, undefined, ['SIGTERM']);
       const body = (async function* () {
-        yield Buffer.from('{"id":"1","trace_id":"2"}');
+        yield Buffer.from(JSON.stringify(JSON.parse(String(request.body)).start));
       })();
       return { status: 200, statusText: 'OK', headers: [['Content-Type', 'application/json']], body };
-    };
+    });
     const runtime = { onSignal };
     const result = await svc(['call', 'flush', ...service], { cwd, env: credentials, send, runtime });
     expect(result).toMatchObject({ code: 0, stderr: '' });

@@ -7,7 +7,7 @@ import type { Invocation } from '../../command.ts';
 import { dataDirectory } from '../../config/directories.ts';
 import type { Context } from '../../context.ts';
 import { Failure, toFailure } from '../../errors.ts';
-import { firstStringMember, getMember } from '../../json/json-node.ts';
+import { firstStringMember, getMember, itemsAt, stringOf } from '../../json/json-node.ts';
 import { tryParseJson } from '../../json/parse-json.ts';
 import { callStartOperation } from '../../operations/call-start.ts';
 import { openResultOutput, printResult, resultOf } from '../../results/print-result.ts';
@@ -27,11 +27,13 @@ export async function runCallFlush(invocation: Invocation, context: Context): Pr
   const target = traceTarget(settings.destination);
   const spooled = await readSpool(spoolDirectory(dataDirectory(context.runtime)));
   const calls = spooled.filter((call) => call.target === target);
-  const { sent, failure } = calls.length > 0 ? await sendCalls(calls, invocation, context) : { sent: 0 };
+  const { sent, warnings, failure } = await sendCalls(calls, invocation, context);
   const remaining = calls.length - sent;
   const others = spooled.length - calls.length;
   await printResult(resultOf({ sent, remaining, other_base_urls: others }), output);
   await output.writer.end();
+  if (warnings.length > 0)
+    await context.report.warn(`${warnings.length} of ${calls.length} responses have warnings: ${warnings[0]}`);
   if (others > 0)
     await context.report.note(
       `${others} ${others === 1 ? 'call belongs' : 'calls belong'} to other base URLs and ${others === 1 ? 'stays' : 'stay'} in the spool`,
@@ -44,21 +46,27 @@ export async function runCallFlush(invocation: Invocation, context: Context): Pr
     });
 }
 
-// The input of the batch is the spool, and each result of a call that the service confirmed deletes the call.
+// The input of the batch is the spool, and each result of a call that the service confirmed deletes the call. Returns the
+// first warning of each response that has any.
 async function sendCalls(
   calls: readonly SpooledCall[],
   { command, flags }: Invocation,
   context: Context,
-): Promise<{ readonly sent: number; readonly failure?: Failure }> {
+): Promise<{ readonly sent: number; readonly warnings: readonly string[]; readonly failure?: Failure }> {
   const { runtime, report, stdout } = context;
   let sent = 0;
+  const warnings: string[] = [];
+  if (calls.length === 0) return { sent, warnings };
   let firstMessage: string | undefined;
   const onResults = async (results: string | Uint8Array): Promise<void> => {
     for (const result of results.toString().trimEnd().split('\n')) {
       const entry = parseResultEntry(Buffer.from(result));
       const call = calls[(entry?.line ?? 0) - 1];
       if (!entry || !call) continue;
-      firstMessage ??= firstStringMember(getMember(tryParseJson(Buffer.from(result)), 'error'), 'message');
+      const root = tryParseJson(Buffer.from(result));
+      firstMessage ??= firstStringMember(getMember(root, 'error'), 'message');
+      const [warning] = itemsAt(root, 'warnings');
+      if (warning) warnings.push(stringOf(warning));
       if (entry.exitCode !== 0) continue;
       await rm(call.file, { force: true });
       sent += 1;
@@ -82,10 +90,10 @@ async function sendCalls(
   try {
     const { runBatch } = await import('../batch/batch.ts');
     await runBatch(callStartOperation, { command, args: [], flags: batchFlags }, batchContext);
-    return { sent };
+    return { sent, warnings };
   } catch (error) {
     const { code, message, facts } = toFailure(error);
-    return { sent, failure: new Failure(code, firstMessage ?? stopReason(message), facts) };
+    return { sent, warnings, failure: new Failure(code, firstMessage ?? stopReason(message), facts) };
   }
 }
 

@@ -27,11 +27,11 @@ export function createToolRunner(flags: FlagValues, context: Context): RunTool {
   return async ({ operation }, call, signal) => {
     try {
       const bothSignals = AbortSignal.any([signal, context.signal]);
-      const { json, failure } = await runOperationTool(operation, call, flags, context, bothSignals);
-      if (!failure) return successResult(json);
-      return textResult(failureJson(failure, context.report.redact), firstBytes(json));
+      const { json, failure, warnings } = await runOperationTool(operation, call, flags, context, bothSignals);
+      if (!failure) return successResult(json, warnings);
+      return errorResult(failureJson(failure, context.report.redact), firstBytes(json));
     } catch (error) {
-      return textResult(failureJson(toFailure(error), context.report.redact));
+      return errorResult(failureJson(toFailure(error), context.report.redact));
     }
   };
 }
@@ -42,7 +42,7 @@ async function runOperationTool(
   flags: FlagValues,
   context: Context,
   signal: AbortSignal,
-): Promise<MergedStream> {
+): Promise<MergedStream & Pick<Outcome, 'warnings'>> {
   const { runtime, report } = context;
   const settings = await resolveCallSettings(operation, flags, context);
   const autofill = await resolveAutofill(settings.options, settings.chosen, runtime);
@@ -58,7 +58,8 @@ async function runOperationTool(
     typeof operation.arguments?.as === 'object'
       ? createLineObserver(settings.destination, false, 'mcp', context)(draft)
       : {};
-  return readOutcome(await sendDraft(operation, draft, settings, { ...context, signal }, observer), operation);
+  const outcome = await sendDraft(operation, draft, settings, { ...context, signal }, observer);
+  return { ...(await readOutcome(outcome, operation)), warnings: outcome.warnings };
 }
 
 // The arguments of the call are the only input; nothing else of the machine can be read through it.
@@ -82,17 +83,21 @@ async function readOutcome({ parsedResponse, chunks }: Outcome, { reply }: Opera
   return { json: doc ? compactJson(doc) : '', failure };
 }
 
-function successResult(json: string): ToolResult {
+function successResult(json: string, warnings: readonly string[]): ToolResult {
+  const warningTexts = warnings.map((warning) => `Warning: ${warning}`);
   const bytes = Buffer.byteLength(json);
   if (bytes <= MAX_RESULT_BYTES)
-    return { content: [{ type: 'text', text: json }], structuredContent: new RawJson(json) };
+    return { content: textContent(json, ...warningTexts), structuredContent: new RawJson(json) };
   const note = `The response has ${bytes} bytes; these are the first ${MAX_RESULT_BYTES}. The request was applied.`;
-  return textResult(note, firstBytes(json));
+  return errorResult(note, ...warningTexts, firstBytes(json));
 }
 
-function textResult(...texts: readonly string[]): ToolResult {
-  const content = texts.filter((text) => text !== '').map((text) => ({ type: 'text', text }));
-  return { content, isError: true };
+function errorResult(...texts: readonly string[]): ToolResult {
+  return { content: textContent(...texts.filter((text) => text !== '')), isError: true };
+}
+
+function textContent(...texts: readonly string[]): { readonly type: 'text'; readonly text: string }[] {
+  return texts.map((text) => ({ type: 'text', text }));
 }
 
 // Without half a character at the end.
