@@ -97,7 +97,7 @@ describe('the same job again', () => {
     const { stdout, stderr } = await run(train);
     expect(stdout).toBe('');
     expect(stderr).toBe(
-      `svc: the same job was sent at ${when} and was applied; nothing was sent\n  job: ${id}\n  svc train log lists it; to send it again: --allow-duplicate\n`,
+      `svc: the same job was sent at ${when} and was applied; nothing was sent\n  job: ${id}\n  svc train log lists it; to send it again, run svc train with --allow-duplicate\n`,
     );
     const { error } = JSON.parse((await run([...train, '--error-format', 'json'])).stderr);
     expect(error).toMatchObject({ code: 'guard', exit_code: 13, applied: 'no', ids: { job: id } });

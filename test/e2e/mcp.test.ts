@@ -183,7 +183,12 @@ describe('tools', () => {
       return stdout;
     };
     expect(await twice()).toContain('structuredContent');
-    expect(await twice()).toContain('\\"code\\":\\"guard\\"');
+    const refused = JSON.parse(JSON.parse(await twice()).result.content[0].text).error;
+    // A tool has no flags, so the hint names the command.
+    expect(refused).toMatchObject({
+      code: 'guard',
+      hint: 'svc train log lists it; to send it again, run svc train with --allow-duplicate',
+    });
   });
 
   it('keep every digit of ids, arguments and responses', async () => {

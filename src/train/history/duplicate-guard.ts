@@ -46,7 +46,7 @@ function duplicateFailure(
   const id = firstStringMember(earlier.end, 'id');
   const { message, hint } = describeDuplicate(earlier, jobStatus(earlier, context));
   return new Failure('guard', `${message}; nothing was sent`, {
-    hint: `${hint}to send it again: --allow-duplicate`,
+    hint: `${hint}to send it again, run svc train with --allow-duplicate`,
     applied: 'no',
     ids: id === undefined ? {} : { job: id },
   });
@@ -70,7 +70,7 @@ function describeDuplicate(
   if (status === 'applied')
     return { message: `the same job was sent at ${when} and was applied`, hint: 'svc train log lists it; ' };
   if (status === 'under-way')
-    return { message: `the same job is in flight since ${when}, in ${who}`, hint: 'wait for it, or ' };
+    return { message: `the same job is in flight since ${when}, in ${who}`, hint: 'wait for it; ' };
   return {
     message: `the same job was sent at ${when} by ${who}, and may have been applied`,
     hint: 'check the service first; ',

@@ -72,7 +72,7 @@ describe('the guard refuses the same job', () => {
       applied,
       {},
       /^the same job was sent at 2026-01-31T00:00:00.000Z and was applied; nothing was sent$/,
-      'svc train log lists it; to send it again: --allow-duplicate',
+      'svc train log lists it; to send it again, run svc train with --allow-duplicate',
     ],
     ['when its outcome is unknown', lost, {}, /by process 7 on here, and may have been applied/, ''],
     ['when it is in flight', undefined, {}, /is in flight since 2026-01-31T00:00:00.000Z, in process 7 on here/, ''],
