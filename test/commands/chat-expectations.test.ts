@@ -360,6 +360,20 @@ describe('--logprobs-view', () => {
     expect(JSON.parse(other.bodies[0] ?? '').top_logprobs).toBe(2);
   });
 
+  it.each([
+    ['a file', ['-f', 'F'], 'false'],
+    ['--set', ['--set', 'logprobs:=null'], 'null'],
+  ])('is not combined with a body without them: %s', async (_, flags, value) => {
+    const cwd = folder();
+    writeFileSync(join(cwd, 'F'), '{"messages":[],"logprobs":false}');
+    const { code, stderr, bodies } = await ask(completion('x'), ['--logprobs-view', ...flags], cwd);
+    expect({ code, stderr, bodies }).toEqual({
+      code: 2,
+      stderr: `svc: --logprobs-view shows log probabilities, and the body has logprobs: ${value}\n  remove logprobs, or set it to true\n`,
+      bodies: [],
+    });
+  });
+
   it('has a heading for each of several choices', async () => {
     const choice = (index: number, text: string, content: readonly object[]) => ({
       index,

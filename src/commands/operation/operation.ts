@@ -17,7 +17,7 @@ import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
 import { rejectReplacedInput } from '../../files/reject-replaced-input.ts';
 import { type FlagValues, getBooleanFlag, getStringFlag } from '../../flag.ts';
-import { rootOf } from '../../json/json-node.ts';
+import { getMember, rawText, rootOf } from '../../json/json-node.ts';
 import type { JsonDocument } from '../../json/parse-json.ts';
 import type { Operation } from '../../operations/operation.ts';
 import type { ExchangeTiming } from '../../results/chat-stats.ts';
@@ -203,6 +203,12 @@ export async function buildCheckedBody(
     streamMode && !options.exact
       ? withStreamEnabled(buildResult.draft, operation, streamMode, flags.has('stats'))
       : buildResult.draft;
+  const logprobs = getMember(rootOf(draft.doc), 'logprobs');
+  if (getBooleanFlag(flags, 'logprobs-view') && logprobs && /^(?:false|null)$/.test(rawText(logprobs)))
+    throw usageFailure(
+      `--logprobs-view shows log probabilities, and the body has logprobs: ${rawText(logprobs)}`,
+      'remove logprobs, or set it to true',
+    );
   await enforceChecks(draft, operation, buildResult.inputIssues, options, report);
   if (conversation && requestedChoiceCount(rootOf(draft.doc)) > 1) {
     const flag = ['conversation', 'continue'].find((name) => flags.has(name));
