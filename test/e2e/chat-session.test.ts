@@ -195,7 +195,20 @@ it('says why a command of the session does nothing', async () => {
 it('a chat without a prompt is interactive only at a terminal, without a body and with text as the result', async () => {
   const session = await svc(['chat', '--local'], { terminal: true });
   expect(session).toMatchObject({ code: 0, stderr: 'svc: /help lists the commands; Ctrl-D leaves\n' });
-  for (const flags of [['--no-stdin'], ['--json'], ['--dry-run'], ['--extract', 'code'], ['-o', 'out.txt']])
-    expect((await svc(['chat', '--local', ...flags], { terminal: true })).code).toBe(2);
+  for (const flags of ['--no-stdin', '--json', '--dry-run', '--extract code', '-o out.txt', '--junit out.xml'])
+    expect((await svc(['chat', '--local', ...flags.split(' ')], { terminal: true })).code).toBe(2);
   expect((await svc(['chat', '--local'])).code).toBe(2);
+});
+
+it.each([
+  '--expect-text x',
+  '--expect-not x',
+  '--expect-schema {}',
+  '--expect-schema @-',
+  '--expect-finish stop',
+  '--expect-max-latency 2s',
+  '--tools @-',
+])('a chat without a prompt is not interactive with %s', async (flags) => {
+  const stderr = expect.stringMatching(/^svc: no body was given\n/);
+  expect(await svc(['chat', '--local', ...flags.split(' ')], { terminal: true })).toMatchObject({ code: 2, stderr });
 });

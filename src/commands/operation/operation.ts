@@ -54,7 +54,7 @@ export function runOperation(operation: Operation): RunCommand {
           : undefined;
     let training: PreparedTraining | undefined;
     try {
-      if (isSession(operation, invocation, options, context)) {
+      if (!inputs.includes('-') && isSession(operation, invocation, options, context)) {
         const { runChatSession } = await import('../chat/chat-session.ts');
         return await runChatSession(operation, invocation, callSettings, conversation, context);
       }
@@ -80,8 +80,11 @@ export function runOperation(operation: Operation): RunCommand {
   };
 }
 
+const expectFlags = ['expect-text', 'expect-not', 'expect-schema', 'expect-finish', 'expect-max-latency', 'junit'];
+
 // Flags that give messages, or that are about one response.
 const singleChatFlags = [
+  ...expectFlags,
   'file',
   'messages',
   'message',
@@ -101,7 +104,7 @@ function isSession(
 ): boolean {
   const isAtTerminal = context.runtime.stdin.isTTY === true && context.stdout.isTerminal;
   const isTextOnly = !options.previewFormat && (options.format ?? 'text') === 'text';
-  const isSingle = args.length > 0 || flags.get('stdin') === false || flags.has('junit');
+  const isSingle = args.length > 0 || flags.get('stdin') === false;
   return (
     operation.arguments?.as === 'prompt' &&
     isAtTerminal &&
@@ -111,7 +114,6 @@ function isSession(
   );
 }
 
-const expectFlags = ['expect-text', 'expect-not', 'expect-schema', 'expect-finish', 'expect-max-latency', 'junit'];
 const hookFlags = [...expectFlags, 'expect', 'update', 'view', 'extract', 'stats', 'logprobs-view'];
 
 /** Sends a request and shows its response, with the hooks that flags and history need. Throws as sendAndShow does. */
