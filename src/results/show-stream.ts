@@ -22,13 +22,21 @@ import { isChatText, printDocument, type ResultView, reportChatEnd } from './sho
 // Of a stream that is merged. Text and lines of JSON that are printed as they arrive have no limit.
 const MAX_STREAM_BYTES = 8 * 1024 * 1024;
 
+/** What a stream is for besides printing it. */
+export interface StreamUse {
+  /** The returned response is used, so that it must be complete. */
+  readonly isDocumentNeeded: boolean;
+  /** A reader that closes the pipe ends the printing, and not the stream. */
+  readonly isReadToEnd: boolean;
+}
+
 /**
  * Prints a streamed chat: its text as it arrives, each chunk, or at the end the whole response as one object, which is
  * returned. Where the stream breaks off, what has arrived is printed, and the failure of the stream is thrown.
  */
 export async function showStream(
   chunks: AsyncIterable<JsonNode>,
-  isDocumentNeeded: boolean,
+  { isDocumentNeeded, isReadToEnd }: StreamUse,
   view: ResultView,
 ): Promise<JsonDocument> {
   const { operation, format, filter, sink, requestedChoices, context } = view;
@@ -39,6 +47,11 @@ export async function showStream(
   const merged = createChunkMerger(operation.reply, memoryBudget, onUnmerged);
   const livePrinter =
     isChatText(view) && requestedChoices === 1 ? createLiveTextPrinter(sink.writer, context.report) : undefined;
+  const printChunk = async (chunk: JsonNode): Promise<void> => {
+    if (livePrinter) await livePrinter.show(chunk);
+    else if (format === 'jsonl' && filter) await printFiltered(chunk.doc.bytes.toString(), filter, write);
+    else if (format === 'jsonl') await write(`${compactJson(chunk.doc)}\n`);
+  };
   let hasChunk = false;
   try {
     for await (const chunk of chunks) {
@@ -48,9 +61,8 @@ export async function showStream(
         throw new Failure('answer', `the stream exceeds the ${MAX_STREAM_BYTES} bytes that svc holds`, {
           hint: 'use --format jsonl, or text, to print it as it arrives',
         });
-      if (livePrinter) await livePrinter.show(chunk);
-      else if (format === 'jsonl' && filter) await printFiltered(chunk.doc.bytes.toString(), filter, write);
-      else if (format === 'jsonl') await write(`${compactJson(chunk.doc)}\n`);
+      const printing = printChunk(chunk);
+      await (isReadToEnd ? ignoreClosedPipe(printing) : printing);
     }
   } catch (error) {
     // The failure of the stream is the one to report, also where the rest of it cannot be written.

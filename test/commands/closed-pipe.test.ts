@@ -27,6 +27,9 @@ describe('with a reader that closed the pipe', () => {
     ['a stream that is stopped', `data: ${firstChunk}\n\n`, ['--stream'], 0],
     ['a cut stream', `data: ${firstChunk}\n\n`, ['--stream', '--json'], 11],
     ['a failed expectation of a stream', `data: ${streamed}\n\n`, ['--stream', '--json', '--expect-text', 'zzz'], 13],
+    ['a failed expectation of a live stream', `data: ${streamed}\n\n`, ['--stream', '--expect-text', 'zzz'], 13],
+    ['a failed expectation of chunks', `data: ${streamed}\n\n`, ['--format', 'jsonl', '--expect-text', 'zzz'], 13],
+    ['a cut stream with an expectation', `data: ${firstChunk}\n\n`, ['--stream', '--expect-text', 'No'], 11],
   ])('%s ends as without it, and is in the history', async (_, body, flags, code) => {
     const cwd = folder();
     const result = await chat(body, cwd, ...flags);
@@ -34,16 +37,13 @@ describe('with a reader that closed the pipe', () => {
     expect(JSON.parse(readFileSync(join(cwd, 'data/requests.jsonl'), 'utf8'))).toMatchObject({ exit_code: code });
   });
 
-  it('a conversation is saved, and JUnit reports success', async () => {
+  it.each([
+    ['a response', completion],
+    ['a live stream', `data: ${firstChunk}\n\ndata: ${streamed}\n\n`, '--stream'],
+  ])('a conversation is saved, and JUnit reports success, of %s', async (_, body, ...flags) => {
     const cwd = folder();
-    expect(await chat(completion, cwd, '--conversation', 'c.json', '--junit', 'j.xml')).toMatchObject({ code: 0 });
+    expect(await chat(body, cwd, '--conversation', 'c.json', '--junit', 'j.xml', ...flags)).toMatchObject({ code: 0 });
     expect(JSON.parse(readFileSync(join(cwd, 'c.json'), 'utf8'))).toHaveLength(2);
-    expect(readFileSync(join(cwd, 'j.xml'), 'utf8')).toContain('tests="1" failures="0" errors="0"');
-  });
-
-  it('JUnit reports a stream that is stopped as success', async () => {
-    const cwd = folder();
-    expect(await chat(`data: ${firstChunk}\n\n`, cwd, '--stream', '--junit', 'j.xml')).toMatchObject({ code: 0 });
     expect(readFileSync(join(cwd, 'j.xml'), 'utf8')).toContain('tests="1" failures="0" errors="0"');
   });
 

@@ -118,7 +118,7 @@ const hookFlags = [...expectFlags, 'expect', 'update', 'view', 'extract', 'stats
 
 /** Sends a request and shows its response, with the hooks that flags and history need. Throws as sendAndShow does. */
 export async function sendWithHooks(
-  request: Omit<SendOptions, 'onDocument' | 'onResponse'>,
+  request: Omit<SendOptions, 'onDocument' | 'onResponse' | 'isReadToEnd'>,
   flags: FlagValues,
   context: Context,
   onTiming?: (doc: JsonDocument, timing: ExchangeTiming) => void,
@@ -133,7 +133,8 @@ export async function sendWithHooks(
         }
       : undefined;
   try {
-    await sendAndShow({ ...request, textOf, onDocument: hooks?.onDocument, onResponse }, context);
+    const { onDocument, isReadToEnd } = hooks ?? {};
+    await sendAndShow({ ...request, textOf, onDocument, onResponse, isReadToEnd }, context);
   } catch (error) {
     await hooks?.onEnd(error);
     throw error;

@@ -29,6 +29,8 @@ export interface ResponseHooks {
   readonly onDocument: (doc: JsonDocument) => void;
   /** Called after the response was printed. Throws Failure `guard` where it is not as expected. */
   readonly onResponse: (doc: JsonDocument, timing: ExchangeTiming) => Promise<void>;
+  /** The response is checked or reported, so that a stream is read to its end. */
+  readonly isReadToEnd: boolean;
   /** Called once at the end of the request, with its error if there is one. */
   readonly onEnd: (error: unknown) => Promise<void>;
 }
@@ -64,6 +66,7 @@ export async function openResponseHooks(
   };
   return {
     textOf: textOfFlags(flags),
+    isReadToEnd: (expectations ?? junit) !== undefined,
     onDocument: (doc) => {
       response = doc;
     },

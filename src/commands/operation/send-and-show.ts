@@ -24,6 +24,7 @@ import type { ExchangeTiming } from '../../results/chat-stats.ts';
 import type { JqFilter } from '../../results/jq-filter.ts';
 import { defaultFormat } from '../../results/output-format.ts';
 import { type ResultView, showResponse } from '../../results/show-response.ts';
+import type { StreamUse } from '../../results/show-stream.ts';
 
 /** A request and what happens to its response. */
 export interface SendOptions extends CallSettings {
@@ -38,6 +39,8 @@ export interface SendOptions extends CallSettings {
   readonly onDocument?: ResultView['onDocument'];
   /** Called with the response after it was printed. */
   readonly onResponse?: ((doc: JsonDocument, timing: ExchangeTiming) => Promise<void>) | undefined;
+  /** `onResponse` needs a stream also where the reader of stdout closes the pipe. */
+  readonly isReadToEnd?: boolean | undefined;
 }
 
 /**
@@ -87,13 +90,15 @@ export async function sendAndShow(sendOptions: SendOptions, context: Context): P
     };
     const { onResponse } = sendOptions;
     const save = async (doc: JsonDocument): Promise<void> => conversation?.save(rootOf(draft.doc), rootOf(doc));
-    const document = await showOutcome(outcome, view, (conversation ?? onResponse) !== undefined, onChunk).catch(
-      async (error: unknown) => {
-        // The failure to print is the one to report.
-        if (received) await save(received).catch((saveError: unknown) => report.warn(toFailure(saveError).message));
-        throw error;
-      },
-    );
+    const streamUse = {
+      isDocumentNeeded: (conversation ?? onResponse) !== undefined,
+      isReadToEnd: conversation !== undefined || sendOptions.isReadToEnd === true,
+    };
+    const document = await showOutcome(outcome, view, streamUse, onChunk).catch(async (error: unknown) => {
+      // The failure to print is the one to report.
+      if (received) await save(received).catch((saveError: unknown) => report.warn(toFailure(saveError).message));
+      throw error;
+    });
     for (const warning of outcome.warnings) {
       if (options.strict) throw new Failure('answer', warning, responseFacts(response, requestContext));
       await report.warn(warning);
@@ -129,12 +134,12 @@ function printingObserver(maxRetries: number, { report, startSpinner }: Context)
 async function showOutcome(
   { parsedResponse, chunks }: Outcome,
   view: ResultView,
-  isDocumentNeeded: boolean,
+  streamUse: StreamUse,
   onChunk: () => void,
 ): Promise<JsonDocument> {
   if (parsedResponse) return showResponse(parsedResponse, view);
   const { showStream } = await import('../../results/show-stream.ts');
-  return showStream(observeChunks(chunks, onChunk), isDocumentNeeded, view);
+  return showStream(observeChunks(chunks, onChunk), streamUse, view);
 }
 
 // Whatever goes wrong with the result, such as a full disk, the request was applied.
