@@ -34,11 +34,11 @@ export function parseFaultRule(text: string): FaultRule {
   for (const part of text.split(',')) {
     const [, name = '', value = ''] = /^\s*([^=\s]*)\s*(?:=(.*))?$/s.exec(part) ?? [];
     const key = faultKeys.get(name);
-    if (!key || value === '' || fields.has(name)) {
+    if (!key || fields.has(name)) {
       const names = Array.from(faultKeys.keys(), (known) => `${known}=`).join(' ');
-      throw faultFailure(part, `use each of these once: ${names}; ${EXAMPLE}`);
+      throw faultFailure(part.trim(), `use each of these once: ${names}; ${EXAMPLE}`);
     }
-    if (!key.pattern.test(value)) throw faultFailure(`${name}=${value}`, key.hint);
+    if (!key.pattern.test(value)) throw faultFailure(part.trim(), key.hint);
     fields.set(name, value);
   }
   const number = (name: string): number | undefined => {
@@ -83,16 +83,16 @@ const OPERATION_HINT = `use ${joinWithOr(allOperations.map(operationName))}`;
 
 const faultKeys: ReadonlyMap<string, { readonly pattern: RegExp; readonly hint: string }> = new Map([
   ['operation', { pattern: /./, hint: OPERATION_HINT }],
-  ['header', { pattern: /./, hint: 'a header name, or name:value' }],
-  ['every', { pattern: /^[1-9]\d*$/, hint: 'every nth matching request: a number from 1' }],
-  ['first', { pattern: /^[1-9]\d*$/, hint: 'only the first n matching requests: a number from 1' }],
-  ['chance', { pattern: /^(0?\.\d+|0|1)$/, hint: 'a share of the matching requests: a number from 0 to 1' }],
-  ['seed', { pattern: /./, hint: 'any text; the same seed chooses the same requests' }],
-  ['rate', { pattern: /^[1-9]\d*\/[^/]+$/, hint: 'for example rate=5/10s' }],
+  ['header', { pattern: /^[^:]+/, hint: 'use header=name or header=name:value' }],
+  ['every', { pattern: /^[1-9]\d*$/, hint: 'use a number from 1, for every nth matching request' }],
+  ['first', { pattern: /^[1-9]\d*$/, hint: 'use a number from 1, for only the first n matching requests' }],
+  ['chance', { pattern: /^(0?\.\d+|0|1)$/, hint: 'use a number from 0 to 1, for a share of the matching requests' }],
+  ['seed', { pattern: /./, hint: 'use any text; the same seed chooses the same requests' }],
+  ['rate', { pattern: /^[1-9]\d*\/[^/]+$/, hint: 'use a number of requests and a time, such as rate=5/10s' }],
   ['status', { pattern: /^[45]\d\d$/, hint: 'use a status from 400 to 599' }],
   ['retry-after', { pattern: /^\d+$/, hint: 'use a number of seconds' }],
-  ['delay', { pattern: /./, hint: 'for example delay=0.2s' }],
-  ['cut', { pattern: /^\d+$/, hint: 'a number of bytes of the response body' }],
+  ['delay', { pattern: /./, hint: 'use a time, such as delay=0.2s' }],
+  ['cut', { pattern: /^\d+$/, hint: 'use a number of bytes of the response body' }],
   ['reset', { pattern: /^(before|after)$/, hint: 'use reset=before or reset=after' }],
 ]);
 

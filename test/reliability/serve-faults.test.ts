@@ -73,6 +73,18 @@ describe("a user's script against svc serve --fault", () => {
 });
 
 describe('fault rules', () => {
+  it.each(
+    'operation=x header=:x every=0 first=x chance=2 seed= rate=5 status=200 retry-after=x delay= cut=x reset=x'.split(
+      ' ',
+    ),
+  )('with %s name it, and what to use', (part) => {
+    const failure = expect.objectContaining({
+      message: `--fault cannot contain "${part}"`,
+      facts: expect.objectContaining({ hint: expect.stringMatching(/^use /) }),
+    });
+    expect(() => parseFaultRule(`status=503, ${part}`.replace(/^status=503, (?=status)/, ''))).toThrow(failure);
+  });
+
   const statuses = async (rules: string[], count: number, times: readonly number[] = []): Promise<string> => {
     let at = 0;
     const clock = { after: () => () => {}, elapsed: () => times[at] ?? 0 };
