@@ -85,7 +85,9 @@ describe('svc train lint', () => {
     expect(stdout).toMatch(/^trajectories +4; per group 2$/m);
     expect(stdout).toMatch(/^rewards +mean 0.75, standard deviation 0.433013 \(within groups 0.25\), min 0, max 1$/m);
     expect(stdout).toMatch(/^ {2}0 +█{14} 1\n(.*\n)+ {2}1 +█{40} 3$/m);
-    expect(stdout).toMatch(/^zero-variance, once: all rewards .*\n {2}equal.jsonl:1:1 trajectory_groups\[0\]: both/m);
+    expect(stdout).toMatch(
+      /^zero-variance \(1 finding\): all rewards .*\n {2}equal.jsonl:1:1 trajectory_groups\[0\]: both/m,
+    );
     expect(stdout).not.toMatch(/^nan/m);
     expect((await lint(['equal.jsonl', '--json', '--color', 'never'], { terminal: true })).stdout).toMatch(
       /^\{\n {2}"bytes"/,

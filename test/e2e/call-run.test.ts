@@ -165,7 +165,9 @@ describe('a service that is down', () => {
     );
     expect([code, stdout]).toEqual([7, 'out\n']);
     expect(stderr.trim().split('\n')).toHaveLength(1);
-    expect(stderr).toMatch(/^svc: warning: the call was not recorded: .*connection refused/);
+    expect(stderr).toMatch(
+      /^svc: warning: the call was not recorded: .*\(connection refused\); check --base-url, or run: svc doctor/,
+    );
   });
 
   it('says why the service rejected the call', async () => {
@@ -187,7 +189,7 @@ describe('a service that is down', () => {
     const flags = ['--base-url', 'http://127.0.0.1:9', '--retries', '0', '--spool'];
     const { code, stderr } = await callRun(['sh', '-c', 'exit 7'], flags, { env: login });
     expect(code).toBe(7);
-    expect(stderr).toContain('(it is kept in the spool; to send it, run: svc call flush)');
+    expect(stderr).toContain('; it stays in the spool; to send it, run: svc call flush\n');
   });
 
   it('keeps the command from running with --require', async () => {

@@ -51,7 +51,7 @@ describe('the built program against svc serve', () => {
     const cwd = folder();
     const setting = { env, cwd };
     const plain = await run(['chat', 'Name', 'a river'], setting);
-    expect(plain.stdout).toMatch(/read: Name a river\nIt answers: [a-z ]+\.\n$/);
+    expect(plain.stdout).toMatch(/received: Name a river\nRandom words: [a-z ]+\.\n$/);
     expect(plain.stderr).toBe('reasoning:\nThe last message has 3 words; the seed is 0.\n\n');
     const piped = await run(['chat', 'Summarise', '--json'], { ...setting, stdin: 'a text\n' });
     expect(JSON.parse(piped.stdout).choices[0].message.content).toContain('Summarise a text');

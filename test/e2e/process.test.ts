@@ -69,7 +69,9 @@ describe('the process', () => {
       shell(`printf '{"start":{"project_id":"a/b","op_name":"x"}}' | svc call start | grep -c trace_id`, env),
     ).toMatchObject({ status: 0, stdout: '1\n' });
     const loop = `printf 'one\\ntwo\\n' | while read -r line; do svc chat --no-stdin -q "$line" | head -n 1; done`;
-    expect(shell(loop, env).stdout).toBe('svc-local, no real model, read: one\nsvc-local, no real model, read: two\n');
+    expect(shell(loop, env).stdout).toBe(
+      'svc-local (a test model) received: one\nsvc-local (a test model) received: two\n',
+    );
     const flags = `printf 'one\\ntwo\\n' | while read -r line; do svc call start --project-id a/b --op-name "$line" --id 0123456789abcdef >/dev/null; echo "$line"; done`;
     expect(shell(flags, env).stdout).toBe('one\ntwo\n');
   });

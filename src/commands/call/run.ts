@@ -180,7 +180,7 @@ async function recordCall(
     const { code, message, facts } = toFailure(error);
     const hint = unspooled
       ? `it was not spooled: ${unspooled.message}`
-      : 'it is kept in the spool; to send it, run: svc call flush';
+      : 'it stays in the spool; to send it, run: svc call flush';
     throw new Failure(code, message, { ...facts, hint });
   });
   if (unspooled) return [`the call was sent, but not spooled: ${unspooled.message}`, ...warnings];
@@ -223,7 +223,7 @@ async function reportWarnings(action: Promise<readonly string[]>, { report }: Co
 
 function reportFailure(subject: string, failure: Failure, { report }: Context): Promise<void> {
   const { hint } = failure.facts;
-  return report.warn(`${subject}: ${unsentReason(failure)}${hint ? ` (${hint})` : ''}`);
+  return report.warn(`${subject}: ${unsentReason(failure)}${hint ? `; ${hint}` : ''}`);
 }
 
 // What the service says about a request that it rejected is what the user has to fix.

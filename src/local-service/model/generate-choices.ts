@@ -38,7 +38,7 @@ function reasoningLine({ last, seed }: ModelRequest): string {
 
 function composeText({ last, minTokens, isContinuation }: ModelRequest, seed: string): string {
   const quoted = [...last.text.replace(/\s+/g, ' ').trim()].slice(0, 60).join('');
-  const opening = isContinuation ? '' : `svc-local, no real model, read: ${quoted}\nIt answers:`;
+  const opening = isContinuation ? '' : `svc-local (a test model) received: ${quoted}\nRandom words:`;
   const wordCount = Math.max(DEFAULT_LENGTH_WORDS, minTokens - tokenizeText(opening).length);
   const words = Array.from({ length: wordCount }, (_, position) => wordAt(seed, position));
   return `${opening} ${words.join(' ')}.`;

@@ -66,7 +66,10 @@ function findingsText(kind: LintKind, findings: LintFindings): string {
   const examples = findings.examplesOf(kind).slice(0, MAX_FINDINGS_SHOWN);
   const lines = examples.map(({ at, path, message }) => `  ${at} ${path}: ${message}\n`);
   const more = count > examples.length ? `  and ${count - examples.length} more (--json lists the first 100)\n` : '';
-  return sectionText(`${kind}, ${count} times: ${lintKinds[kind]}`.replace(' 1 times', ' once'), lines.join('') + more);
+  return sectionText(
+    `${kind} (${count} ${count === 1 ? 'finding' : 'findings'}): ${lintKinds[kind]}`,
+    lines.join('') + more,
+  );
 }
 
 function sectionText(title: string, lines: string): string {
