@@ -10,9 +10,9 @@ import { sortIssuesByLocation } from './sort-issues.ts';
 /** How strictly findings are taken. */
 export interface Strictness {
   /** Warnings are errors. */
-  readonly strict: boolean;
+  readonly isStrict: boolean;
   /** Errors of the interface are warnings; invalid JSON stays an error. */
-  readonly noCheck: boolean;
+  readonly isCheckDisabled: boolean;
 }
 
 /** The findings of a body; with a failure it must not be sent. */
@@ -35,10 +35,13 @@ export type BodyCheck = (
 ) => BodyCheckResult;
 
 /** The check of an operation's bodies: their warnings, and a Failure `body` with all errors at once. */
-export async function createBodyCheck(operation: Operation, { strict, noCheck }: Strictness): Promise<BodyCheck> {
+export async function createBodyCheck(
+  operation: Operation,
+  { isStrict, isCheckDisabled }: Strictness,
+): Promise<BodyCheck> {
   const { createBodyValidator } = await import('../fields/body-validator.ts');
   const validate = createBodyValidator(operation.body);
-  const isError = ({ level }: StreamedFinding): boolean => (level === 'error' ? !noCheck : strict);
+  const isError = ({ level }: StreamedFinding): boolean => (level === 'error' ? !isCheckDisabled : isStrict);
   return (draft, inputIssues, streamedFindings = []) => {
     // A field whose input could not become part of the body is named once: it is not missing or invalid as well.
     const bodyFindings = validate(rootOf(draft.doc)).filter(
@@ -52,7 +55,8 @@ export async function createBodyCheck(operation: Operation, { strict, noCheck }:
     const findings = inOrder([...located, ...streamedFindings]);
     const errors = inOrder([...inputIssues, ...findings.filter(isError)]);
     const more = errors.reduce((sum, finding) => sum + (finding.more ?? 0), 0);
-    const isMissing = !noCheck && bodyFindings.some(({ code, level }) => code === 'missing' && level === 'error');
+    const isMissing =
+      !isCheckDisabled && bodyFindings.some(({ code, level }) => code === 'missing' && level === 'error');
     return {
       warnings: findings.filter((finding) => !isError(finding)),
       failure:

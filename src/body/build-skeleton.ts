@@ -24,7 +24,7 @@ export async function buildSkeleton(
   const applied = await applyFlags(draft, operation, flags, sets.edits, noMessages, dependencies);
   const issues = [...fields.issues, ...sets.issues, ...applied.issues];
   const skeleton = orderAddedFields(applied.draft, target);
-  const check = await createBodyCheck(operation, { strict: false, noCheck: false });
+  const check = await createBodyCheck(operation, { isStrict: false, isCheckDisabled: false });
   const { failure } = check(skeleton, issues);
   if (failure) throw failure;
   return skeleton;

@@ -55,18 +55,18 @@ export async function resolveCallSettings(
       ? undefined
       : {
           ...(await routeTo(url, options.certificateFiles, chosen.profile, { runtime, signal, timeoutMs })),
-          isPlainHttpAllowed: options.allowHttp,
+          isPlainHttpAllowed: options.isPlainHttpAllowed,
         };
   return { options, chosen, destination, route, timeoutMs, maxRetries };
 }
 
 /** The project and model for bodies that name none: from environment, project file and profile; nothing with `--exact`. */
 export async function resolveAutofill(
-  { exact }: OperationOptions,
+  { isExact }: OperationOptions,
   selected: SelectedProfile,
   runtime: Pick<Runtime, 'env' | 'cwd'>,
 ): Promise<AutofillSettings | undefined> {
-  if (exact) return undefined;
+  if (isExact) return undefined;
   const sources = { env: runtime.env, project: await readProjectFile(runtime), selected };
   const autofillSetting = (name: 'project_id' | 'model'): AutofillSetting => {
     const { text, source = '' } = resolveSetting(name, sources) ?? {};

@@ -65,7 +65,7 @@ export function missingBaseUrl(): Failure {
 
 /** What decides over the credential of a request. */
 interface AuthorizationSettings {
-  readonly options: Pick<OperationOptions, 'allowHttp'>;
+  readonly options: Pick<OperationOptions, 'isPlainHttpAllowed'>;
   readonly chosen: SelectedProfile;
   readonly route: Route | undefined;
   readonly timeoutMs: number | undefined;
@@ -79,14 +79,14 @@ interface AuthorizationSettings {
 export async function authorizeRequest(
   operation: Operation,
   url: URL,
-  { options: { allowHttp }, chosen, route, timeoutMs }: AuthorizationSettings,
+  { options: { isPlainHttpAllowed }, chosen, route, timeoutMs }: AuthorizationSettings,
   { runtime, report, signal }: Pick<Context, 'runtime' | 'report' | 'signal'>,
 ): Promise<Authorization | undefined> {
   if (route?.proxy) report.addSecrets(proxySecrets(route.proxy));
   if (chosen.isLocal) return undefined;
   const source = requireCredentialSource(operation.auth, url.origin, chosen, runtime.env);
   const isExposed = url.protocol === 'http:' && !isLoopbackUrl(url);
-  if (isExposed && !allowHttp)
+  if (isExposed && !isPlainHttpAllowed)
     throw new Failure('guard', `${url.origin} is plain http: anyone on the network could read the credential`, {
       hint: 'use https, or add --allow-http if you trust the network',
       applied: 'no',

@@ -16,10 +16,10 @@ export interface OperationOptions {
   readonly connectionFlags: ConnectionFlags;
   readonly certificateFiles: CertificateFiles;
   readonly headers: Headers;
-  readonly allowHttp: boolean;
-  readonly exact: boolean;
-  readonly strict: boolean;
-  readonly noCheck: boolean;
+  readonly isPlainHttpAllowed: boolean;
+  readonly isExact: boolean;
+  readonly isStrict: boolean;
+  readonly isCheckDisabled: boolean;
   readonly previewFormat: 'dry-run' | 'curl' | undefined;
   readonly format: OutputFormat | undefined;
   readonly output: string | undefined;
@@ -28,8 +28,8 @@ export interface OperationOptions {
 /** Reads the shared flags. Throws usage where two of them contradict each other. */
 export function readOperationOptions({ host, result }: Operation, flags: FlagValues): OperationOptions {
   const isFlagOn = (name: string): boolean => getBooleanFlag(flags, name) === true;
-  const noCheck = getBooleanFlag(flags, 'check') === false;
-  if (isFlagOn('strict') && noCheck)
+  const isCheckDisabled = getBooleanFlag(flags, 'check') === false;
+  if (isFlagOn('strict') && isCheckDisabled)
     throw usageFailure('--strict cannot be combined with --no-check', 'remove one of them');
   if (isFlagOn('dry-run') && isFlagOn('curl'))
     throw usageFailure('--dry-run and --curl are two ways to send nothing', 'give one of them');
@@ -45,10 +45,10 @@ export function readOperationOptions({ host, result }: Operation, flags: FlagVal
     },
     certificateFiles: readCertificateFlags(flags),
     headers: parseHeaderFlags(getArrayFlag(flags, 'header')),
-    allowHttp: isFlagOn('allow-http'),
-    exact: isFlagOn('exact'),
-    strict: isFlagOn('strict'),
-    noCheck,
+    isPlainHttpAllowed: isFlagOn('allow-http'),
+    isExact: isFlagOn('exact'),
+    isStrict: isFlagOn('strict'),
+    isCheckDisabled,
     previewFormat,
     format:
       getStringFlag(flags, 'view') === 'table'

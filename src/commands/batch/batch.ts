@@ -157,7 +157,7 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
       expectations,
       junit,
       responseWarnings: createResponseWarnings(report),
-      isStrict: options.strict,
+      isStrict: options.isStrict,
       context,
     });
   } finally {

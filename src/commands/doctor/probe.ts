@@ -26,7 +26,7 @@ export async function probeService(
   const authorization = await authorizeRequest(
     feedbackSchemaOperation,
     url,
-    { options: { allowHttp: false }, chosen: selected, route, timeoutMs: undefined },
+    { options: { isPlainHttpAllowed: false }, chosen: selected, route, timeoutMs: undefined },
     context,
   );
   const target = createRequestTarget(url, selected, authorization);

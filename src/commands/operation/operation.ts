@@ -203,7 +203,7 @@ export async function buildCheckedBody(
   const isWholeText = flags.has('extract') || flags.has('logprobs-view');
   const streamMode = isWholeText ? undefined : chooseStreamMode(operation, options, stdout.isTerminal);
   const draft =
-    streamMode && !options.exact
+    streamMode && !options.isExact
       ? withStreamEnabled(buildResult.draft, operation, streamMode, flags.has('stats'))
       : buildResult.draft;
   const logprobs = getMember(rootOf(draft.doc), 'logprobs');

@@ -100,7 +100,7 @@ export async function sendAndShow(sendOptions: SendOptions, context: Context): P
       throw error;
     });
     for (const warning of outcome.warnings) {
-      if (options.strict) throw new Failure('answer', warning, responseFacts(response, requestContext));
+      if (options.isStrict) throw new Failure('answer', warning, responseFacts(response, requestContext));
       await report.warn(warning);
     }
     await save(document);
