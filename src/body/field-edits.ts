@@ -41,10 +41,10 @@ async function fieldEdit(
   if (words.length > 0 && field.type === 'list') return arrayEdit(path, field.of, words, label);
   const word = getStringFlag(flags, name);
   if (word === undefined) return undefined;
-  if (field.secret)
+  if (field.isSecret)
     return { path, text: JSON.stringify(await readFieldSecret(word, label, dependencies)), origin: { label } };
   if (!isScalar(field)) return jsonEdit(path, word, label, dependencies);
-  const text = argumentToJson(field, (field.age ? ageToTimestamp(word, dependencies.now()) : undefined) ?? word);
+  const text = argumentToJson(field, (field.acceptsAge ? ageToTimestamp(word, dependencies.now()) : undefined) ?? word);
   return text === undefined ? invalidArgumentIssue(path, field, word, label) : { path, text, origin: { label } };
 }
 

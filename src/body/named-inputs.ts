@@ -44,7 +44,7 @@ function fileArguments({ arguments: argument }: Operation, args: readonly string
 
 function fileReferenceFlags(operation: Operation): string[] {
   const fields = Object.entries(flagTarget(operation).fields).filter(
-    ([, field]) => field.secret || !(isScalar(field) || field.type === 'boolean'),
+    ([, field]) => field.isSecret || !(isScalar(field) || field.type === 'boolean'),
   );
   const shorthands = Object.entries(operation.shorthands ?? {}).filter(([, { kind }]) => kind === 'reply-schema');
   return [...fields.map(([name]) => flagName(name)), ...shorthands.map(([name]) => name), 'expect-schema'];

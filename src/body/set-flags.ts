@@ -52,7 +52,7 @@ function fullPath({ path, fields }: FlagTarget, inner: JsonPath): JsonPath {
 }
 
 function rejectSecret(field: Field | undefined, name: string): void {
-  if (field?.secret)
+  if (field?.isSecret)
     throw usageFailure(`--set ${name}: a secret cannot be an argument`, `write --${name.replaceAll('_', '-')} @file`);
 }
 

@@ -35,10 +35,10 @@ export const commandGroups: { readonly [word: string]: string } = {
 };
 
 function operationCommand(operation: Operation): CommandDefinition {
-  const { command: words, summary, about, preview, arguments: argument, examples } = operation;
+  const { command: words, summary, about, isPreview, arguments: argument, examples } = operation;
   return {
     words,
-    summary: preview ? `${summary} (preview)` : summary,
+    summary: isPreview ? `${summary} (preview)` : summary,
     ...(about ? { about } : {}),
     ...(argument ? { argument: operationArgument(argument) } : {}),
     flags: () => [...bodyFlags(operation), ...operationFlags(operation)],

@@ -5,7 +5,7 @@ import { flagTarget, type Operation, type Shorthand } from '../operations/operat
 
 /** The flags of an operation's body, one for each field that a client may set, and the shorthands. */
 export function bodyFlags(operation: Operation): Flag[] {
-  const settable = Object.entries(flagTarget(operation).fields).filter(([, field]) => !field.filledByService);
+  const settable = Object.entries(flagTarget(operation).fields).filter(([, field]) => !field.isReadOnly);
   return [
     ...settable.map(([name, field]) => operationFieldFlag(operation, name, field)),
     ...Object.entries(operation.shorthands ?? {}).map(([name, shorthand]) => shorthandFlag(name, shorthand)),
@@ -26,7 +26,7 @@ function shorthandFlag(name: string, shorthand: Shorthand): Flag {
     ...shorthandValues[shorthand.kind],
     ...(shorthand.conflicts ? { conflicts: shorthand.conflicts } : {}),
     summary: shorthand.summary,
-    group: shorthand.common ? 'Common' : 'Messages',
+    group: shorthand.isCommon ? 'Common' : 'Messages',
   };
 }
 

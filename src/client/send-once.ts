@@ -36,7 +36,7 @@ export async function sendOnce(
     }
     if (received.status < 200 || received.status > 299) throw await failureFromStatus(received, context, now());
     const early = earlyWarning(request, context);
-    if (!context.operation.streams)
+    if (!context.operation.canStream)
       return { response: received, parsedResponse: await readResponse(received, context), early };
     const { firstByte, response } = await peekBody(received).catch((error: unknown) => {
       throw failureFromBodyError(error, received, context, undefined);

@@ -61,7 +61,7 @@ function rejectionWarnings(node: JsonNode, advice: Advice, siblings: SiblingValu
   const warnings: string[] = [];
   const kind = kindOf(node);
   if (kind === 'number') warnings.push(...numberWarnings(rawText(node), advice, siblings));
-  if (kind === 'string' && advice.notEmpty && stringOf(node) === '') warnings.push('must not be empty');
+  if (kind === 'string' && advice.isNonEmpty && stringOf(node) === '') warnings.push('must not be empty');
   if (kind === 'string' && advice.format && !hasFormat(stringOf(node), advice.format)) {
     warnings.push(`should be ${stringFormats[advice.format].description}; most servers reject other values`);
   }

@@ -10,7 +10,7 @@ export function fieldFlag(name: string, field: Field): Flag {
     takes: flagKind(field),
     ...(field.type === 'boolean' ? {} : { value: placeholder(field) }),
     summary: [field.flagSummary ?? field.summary, ...summaryNotes(field)].join(' '),
-    group: field.required ? 'Required' : field.common ? 'Common' : (field.topic ?? 'More'),
+    group: field.required ? 'Required' : field.isCommon ? 'Common' : (field.topic ?? 'More'),
     ...(field.default === undefined ? {} : { default: writeJson(field.default) }),
     ...(field.type === 'string' && field.oneOf ? { offers: field.oneOf } : {}),
     ...(field.fill === 'project' ? { completes: 'projects' } : field.fill === 'model' ? { completes: 'models' } : {}),
@@ -27,8 +27,8 @@ export function isScalar({ type }: Shape): boolean {
   return type === 'string' || type === 'integer' || type === 'number' || type === 'json';
 }
 
-function placeholder(shape: Shape & { readonly secret?: true }): string {
-  if (shape.secret) return '<random|@file>';
+function placeholder(shape: Shape & { readonly isSecret?: true }): string {
+  if (shape.isSecret) return '<random|@file>';
   switch (shape.type) {
     case 'string':
       if (shape.oneOf) return `<${shape.oneOf.join('|')}>`;

@@ -13,7 +13,7 @@ export type Shape = { readonly nullable?: true } & (
       /** The known fields; without them the object is free-form. */
       readonly fields?: Fields;
       /** Fields beyond `fields` pass without a warning. */
-      readonly open?: true;
+      readonly hasOpenFields?: true;
       /** The type of every field of a free-form object. */
       readonly values?: Shape;
     }
@@ -34,7 +34,7 @@ export interface Advice {
   readonly format?: StringFormat;
   /** The maximum length of the value's JSON text in bytes. */
   readonly bytes?: number;
-  readonly notEmpty?: true;
+  readonly isNonEmpty?: true;
   /** A sibling that must be present and neither false nor null. */
   readonly needs?: string;
   /** A sibling without which the record is of little use, and the reason. */
@@ -81,13 +81,13 @@ export type Field = Shape & {
   /** The short flag, one letter. */
   readonly short?: string;
   /** Most requests use it: help lists it first. */
-  readonly common?: true;
+  readonly isCommon?: true;
   /** The heading in help that lists its flag, unless it is required or common. */
   readonly topic?: string;
   /** Only the service sets it: it has no flag, and a value from a client is an error. */
-  readonly filledByService?: true;
+  readonly isReadOnly?: true;
   /** Never shown, and never accepted as an argument. */
-  readonly secret?: true;
+  readonly isSecret?: true;
   /** A boolean sibling that must not be true together with this one. */
   readonly excludes?: string;
   /** Forms that most servers accept beyond the interface (docs/servers.md): svc warns and sends them. */
@@ -97,7 +97,7 @@ export type Field = Shape & {
   /** Not filled in if this sibling is present and not null. */
   readonly fillUnless?: string;
   /** Its flag also accepts an age instead of a time: `7d` is seven days ago. */
-  readonly age?: true;
+  readonly acceptsAge?: true;
   /** A realistic value; otherwise one is generated from the shape. */
   readonly sample?: JsonValue;
   readonly join?: MergeRule;

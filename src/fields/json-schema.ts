@@ -33,7 +33,7 @@ function fieldSchema(field: Field, purpose: SchemaPurpose): JsonSchemaObject {
   const isOpenApi = purpose !== 'validation';
   return {
     description: isOpenApi ? serviceDescription(field) : field.summary,
-    ...(field.filledByService ? { type: 'null', readOnly: true } : shapeSchema(field, purpose)),
+    ...(field.isReadOnly ? { type: 'null', readOnly: true } : shapeSchema(field, purpose)),
     // Type generators make every field with a default required.
     default: isOpenApi ? undefined : field.default,
     ...(isOpenApi && sample !== undefined ? { examples: [sample] } : {}),
@@ -63,7 +63,7 @@ function shapeSchema(shape: Shape, purpose: SchemaPurpose): JsonSchemaObject {
     case 'list':
       return { type: type('array'), items: schemaOf(shape.of), minItems: shape.minItems };
     case 'object': {
-      const values = shape.values ? schemaOf(shape.values) : shape.open || !shape.fields ? true : undefined;
+      const values = shape.values ? schemaOf(shape.values) : shape.hasOpenFields || !shape.fields ? true : undefined;
       const object = shape.fields ? objectSchema(shape.fields, purpose) : {};
       return { ...object, type: type('object'), additionalProperties: values };
     }

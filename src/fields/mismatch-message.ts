@@ -15,13 +15,13 @@ export function describeShape(shape: Shape, isFlag = false): string {
 
 /** Why the value at a path does not match the shape of the whole: `must be an array, not "x"`; secrets are not shown. */
 export function mismatchMessage(rootShape: Shape, path: JsonPath, node: JsonNode, isFlag = false): string {
-  const shape: Shape & Pick<Field, 'filledByService' | 'secret' | 'wider'> = shapeAtPath(rootShape, path);
-  if (shape.filledByService) return 'is set by the service only; remove it';
+  const shape: Shape & Pick<Field, 'isReadOnly' | 'isSecret' | 'wider'> = shapeAtPath(rootShape, path);
+  if (shape.isReadOnly) return 'is set by the service only; remove it';
   const list =
     shape.type === 'either' && kindOf(node) === 'list' ? shape.of.find(({ type }) => type === 'list') : undefined;
   if (list?.type === 'list') return `each element must be ${describeShape(list.of)}`;
   const accepted = joinWithOr(acceptedForms([shape, ...(shape.wider ?? [])], shape.nullable === true && !isFlag));
-  return `must be ${accepted}${shape.secret ? '' : `, not ${describeValue(node)}`}`;
+  return `must be ${accepted}${shape.isSecret ? '' : `, not ${describeValue(node)}`}`;
 }
 
 /**

@@ -15,7 +15,7 @@ function minimalValue(field: Field): JsonValue {
 
 /** An object with every field that a client may set, required ones first. */
 export function bodySkeleton(fields: Fields): { readonly [name: string]: JsonValue } {
-  const settable = Object.entries(fields).filter(([, field]) => !field.filledByService);
+  const settable = Object.entries(fields).filter(([, field]) => !field.isReadOnly);
   const ordered = [
     ...settable.filter(([, { required }]) => required),
     ...settable.filter(([, { required }]) => !required),

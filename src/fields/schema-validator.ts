@@ -67,7 +67,7 @@ function objectZodSchema(fields: Fields): z.ZodMiniType {
   let schema: z.ZodMiniType<Record<string, unknown>> = z.object(
     Object.fromEntries(
       Object.entries(fields).map(([name, field]) => {
-        const one = field.filledByService ? z.null() : zodSchema(field);
+        const one = field.isReadOnly ? z.null() : zodSchema(field);
         return [name, field.required ? one : z.optional(one)];
       }),
     ),

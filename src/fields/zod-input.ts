@@ -58,7 +58,7 @@ type ObjectShape = Extract<Shape, { readonly type: 'object' }>;
 const noFields: Fields = {};
 
 function objectToZodInput(node: JsonNode, shape: ObjectShape, path: JsonPath, add: AddFinding): ZodInput {
-  const { fields = noFields, values: others, open } = shape;
+  const { fields = noFields, values: others, hasOpenFields } = shape;
   // Without a prototype, `__proto__` is an ordinary name.
   const input: { [key: string]: ZodInput } = Object.create(null);
   const siblings = new Map<string, JsonNode>();
@@ -78,7 +78,7 @@ function objectToZodInput(node: JsonNode, shape: ObjectShape, path: JsonPath, ad
       input[key] = toZodInput(value, field, add && isContainer(field) ? [...path, key] : path, add);
       if (add) adviseField(key, field, value, siblings, path, add);
     } else if (others) input[key] = toZodInput(value, others, path, add);
-    else if (add && shape.fields && !open) add(unknownFieldFinding(key, value, fields, path));
+    else if (add && shape.fields && !hasOpenFields) add(unknownFieldFinding(key, value, fields, path));
   }
   if (add) addMissingFields(node, fields, siblings, path, add);
   return input;

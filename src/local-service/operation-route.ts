@@ -56,8 +56,8 @@ function validationResponse(findings: readonly Finding[], operation: Operation):
 }
 
 /** True for what the interface forbids, and for what real servers reject besides (docs/servers.md). */
-function isRefusedFinding({ level, code, path }: Finding, { refusesUnknown, body }: Operation): boolean {
-  if (code === 'unknown') return refusesUnknown === true && path.length === 1;
+function isRefusedFinding({ level, code, path }: Finding, { rejectsUnknownFields, body }: Operation): boolean {
+  if (code === 'unknown') return rejectsUnknownFields === true && path.length === 1;
   if (code === 'advice' && isInPrintedRange(path, body)) return false;
   return level === 'error' || code === 'missing' || code === 'null' || code === 'advice';
 }

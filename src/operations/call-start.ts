@@ -8,7 +8,7 @@ const recordedObject = {
   type: 'object',
   fill: 'empty',
   advice: { required: true, keeps: MAX_ROW_BYTES },
-  common: true,
+  isCommon: true,
 } as const;
 
 /** POST /call/start: records the start of a traced call. The same id is the same call. */
@@ -38,7 +38,7 @@ export const callStartOperation = {
         op_name: {
           type: 'string',
           advice: { required: true, format: 'op-name' },
-          common: true,
+          isCommon: true,
           summary: 'Name of the called operation, or its op ref',
           sample: 'answer-question',
         },
@@ -47,7 +47,7 @@ export const callStartOperation = {
           format: 'project-id',
           fill: 'project',
           advice: { required: true },
-          common: true,
+          isCommon: true,
           summary: 'Project of the call',
         },
         started_at: {
@@ -55,7 +55,7 @@ export const callStartOperation = {
           format: 'date-time',
           fill: 'now',
           advice: { required: true },
-          common: true,
+          isCommon: true,
           summary: 'Start of the call (default: now)',
           serviceSummary: 'Start of the call',
         },
@@ -69,7 +69,7 @@ export const callStartOperation = {
           type: 'string',
           fill: 'call-id',
           advice: { format: 'call-id' },
-          common: true,
+          isCommon: true,
           summary: 'Id of the call (default: generated)',
           serviceSummary: 'Id of the call',
           sample: '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05',
@@ -85,7 +85,7 @@ export const callStartOperation = {
           fill: 'parent-id',
           fillUnless: 'trace_id',
           advice: { format: 'call-id', wants: { member: 'trace_id', otherwise: 'the call is not part of a trace' } },
-          common: true,
+          isCommon: true,
           summary: 'Id of the parent call; set trace_id too',
           flagSummary: 'Id of the parent call; set --trace-id too',
           sample: '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e04',
@@ -96,7 +96,7 @@ export const callStartOperation = {
           fill: 'trace-id',
           fillUnless: 'parent_id',
           advice: { format: 'trace-id' },
-          common: true,
+          isCommon: true,
           summary: 'Id of the trace (default: generated, unless there is a parent)',
           serviceSummary: 'Id of the trace',
           sample: '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e06',

@@ -19,14 +19,14 @@ export const chatOperation = {
   body: { ...chatRequestFields, ...chatEngineFields },
   reply: chatResponseFields,
   result: { member: 'choices', as: 'chat' },
-  streams: true,
+  canStream: true,
   arguments: { name: 'prompt', summary: 'Words of the prompt, joined by spaces', as: 'prompt' },
   shorthands: {
     system: {
       kind: 'message',
       role: 'system',
       short: 's',
-      common: true,
+      isCommon: true,
       summary: 'System message; replaces a leading one',
     },
     developer: {
@@ -34,7 +34,7 @@ export const chatOperation = {
       role: 'developer',
       summary: 'Developer message, the system message of newer reasoning models; replaces a leading one',
     },
-    message: { kind: 'role-message', common: true, summary: 'Message of any role (repeatable)' },
+    message: { kind: 'role-message', isCommon: true, summary: 'Message of any role (repeatable)' },
     prefill: {
       kind: 'prefill',
       conflicts: ['add-generation-prompt', 'no-continue-final-message'],
@@ -42,16 +42,20 @@ export const chatOperation = {
     },
     conversation: {
       kind: 'conversation',
-      common: true,
+      isCommon: true,
       summary: 'Continue the conversation in this file; the prompt and the response are saved to it',
     },
-    attach: { kind: 'attach', common: true, summary: 'Attach an image, audio or text file to the prompt (repeatable)' },
+    attach: {
+      kind: 'attach',
+      isCommon: true,
+      summary: 'Attach an image, audio or text file to the prompt (repeatable)',
+    },
     'logprobs-view': {
       kind: 'logprobs',
       conflicts: ['no-logprobs', 'format', 'json', 'jq', 'extract', 'batch'],
       summary: 'Show tokens colored by probability, with their alternatives; sets logprobs and top_logprobs',
     },
-    'json-schema': { kind: 'reply-schema', common: true, summary: 'JSON Schema of the response' },
+    'json-schema': { kind: 'reply-schema', isCommon: true, summary: 'JSON Schema of the response' },
   },
   examples: [
     { why: 'Ask a question', args: 'chat -m svc-local "Name three rivers"' },

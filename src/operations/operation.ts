@@ -27,17 +27,17 @@ export interface Operation {
   /** The field whose fields become the flags. */
   readonly flagsFrom?: string;
   /** Servers reject unknown fields of the body (docs/servers.md); those of other operations ignore them. */
-  readonly refusesUnknown?: true;
+  readonly rejectsUnknownFields?: true;
   readonly reply: Fields;
   /** The field that a valid response must have, and the kind of result it is printed as. */
   readonly result: { readonly member: string; readonly as: 'record' | 'rows' | 'chat' };
   /** Missing ids come from the trace in the environment; `--export` prints them for child processes. */
   readonly continuesTrace?: true;
   /** The response can be a stream of events. */
-  readonly streams?: true;
+  readonly canStream?: true;
   /** The default time limit of the whole exchange, in seconds; none if absent. */
   readonly limit?: number;
-  readonly preview?: true;
+  readonly isPreview?: true;
   /** What the arguments of the command are: words of a prompt, or files with the elements of a field. */
   readonly arguments?: {
     readonly name: string;
@@ -71,7 +71,7 @@ export interface Example {
 export type Shorthand = {
   readonly summary: string;
   readonly short?: string;
-  readonly common?: true;
+  readonly isCommon?: true;
   readonly conflicts?: readonly string[];
 } & (
   | { readonly kind: 'message'; readonly role: 'system' | 'developer' }

@@ -9,7 +9,7 @@ export function secretFields(
   { body }: Operation,
 ): { readonly name: string; readonly value: JsonNode }[] {
   return Array.from(membersOf(root)).flatMap(({ key: name, value }) =>
-    Object.hasOwn(body, name) && body[name]?.secret && kindOf(value) !== 'null' ? [{ name, value }] : [],
+    Object.hasOwn(body, name) && body[name]?.isSecret && kindOf(value) !== 'null' ? [{ name, value }] : [],
   );
 }
 

@@ -33,7 +33,7 @@ export const trainOperation = {
   largestBody: 1024 * BYTES_PER_MEBIBYTE,
   errors: 'detail',
   effect: 'once',
-  preview: true,
+  isPreview: true,
   body: {
     model_id: { type: 'string', format: 'uuid', required: true, summary: 'Id of the model to train' },
     trajectory_groups: {
@@ -46,7 +46,7 @@ export const trainOperation = {
     experimental_config: {
       type: 'object',
       fields: experimentalConfigFields,
-      common: true,
+      isCommon: true,
       summary: 'Settings of the training algorithm (experimental)',
     },
   },

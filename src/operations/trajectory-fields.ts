@@ -34,7 +34,7 @@ export const trajectoryFields = {
   start_time: { type: 'string', format: 'date-time', summary: 'Start of the run' },
   tools: {
     type: 'list',
-    of: { type: 'object', open: true, fields: toolFields },
+    of: { type: 'object', hasOpenFields: true, fields: toolFields },
     summary: 'Tools that the model could call',
   },
 } as const satisfies Fields;

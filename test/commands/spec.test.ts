@@ -53,8 +53,8 @@ describe('svc spec', () => {
 
   it.each(names)('$name --skeleton=all: every field, and accepted as it is', async ({ operation, words }) => {
     const { stdout } = await svc(['spec', ...words, '--skeleton=all']);
-    for (const [name, { filledByService }] of Object.entries(operation.body))
-      expect([name, new RegExp(`^(?:# )?[ "]*${name}"?:`, 'm').test(stdout)]).toEqual([name, !filledByService]);
+    for (const [name, { isReadOnly }] of Object.entries(operation.body))
+      expect([name, new RegExp(`^(?:# )?[ "]*${name}"?:`, 'm').test(stdout)]).toEqual([name, !isReadOnly]);
     if (operation.command[0] === 'train') return;
     const cwd = folder();
     writeFileSync(join(cwd, 'body.yaml'), stdout);

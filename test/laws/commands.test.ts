@@ -131,7 +131,7 @@ describe('the flags of a command', () => {
 describe('a field that is given as a flag is what the flag says', () => {
   const fields = allOperations.flatMap((operation) =>
     Object.entries(flagTarget(operation).fields)
-      .filter(([, field]) => !field.filledByService && !field.secret)
+      .filter(([, field]) => !field.isReadOnly && !field.isSecret)
       .map(([name, field]) => ({ operation, name, field, command: operation.command.join(' ') })),
   );
 

@@ -46,7 +46,7 @@ function joined(text: string, { reply }: Operation): string {
 
 /** What was sent with the values of its secret members hidden, and nothing else changed. */
 function hidden(sent: string, body: JsonValue, operation: Operation): string {
-  const secrets = Object.entries(Object(body)).filter(([name]) => operation.body[name]?.secret);
+  const secrets = Object.entries(Object(body)).filter(([name]) => operation.body[name]?.isSecret);
   return secrets.reduce((text, [name, value]) => {
     const [before, after] = [value, '[redacted]'].map((one) => `${JSON.stringify(name)}:${JSON.stringify(one)}`);
     expect(text).toContain(before);

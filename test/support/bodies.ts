@@ -15,7 +15,7 @@ export function sampleBodies(operation: Operation): SampleBody[] {
   const least = members(fields, (field) => field.required === true || field.advice?.required === true);
   const wrap = (inner: JsonValue): JsonValue =>
     path.reduceRight<JsonValue>((value, step) => ({ [String(step)]: value }), inner);
-  const others = Object.entries(fields).filter(([name, field]) => !(name in least) && !field.filledByService);
+  const others = Object.entries(fields).filter(([name, field]) => !(name in least) && !field.isReadOnly);
   return [
     { name: 'the least', body: wrap(least) },
     ...others.map(([name, field]) => ({

@@ -25,7 +25,7 @@ export function withStreamEnabled(
   const hasPromptLogprobs = promptLogprobs && kindOf(promptLogprobs) !== 'null';
   const isUnstreamable = hasPromptLogprobs || isTrue(getMember(body, 'use_beam_search'));
   const isUnreadable = display === 'live' && requestedChoiceCount(body) > 1;
-  if (!operation.streams || isUnstreamable || isUnreadable || getMember(body, 'stream')) return draft;
+  if (!operation.canStream || isUnstreamable || isUnreadable || getMember(body, 'stream')) return draft;
   const origin = { label: 'svc' };
   const usage = { path: ['stream_options'], text: '{"include_usage":true}', origin };
   const isUsageAdded = needsUsage && !getMember(body, 'stream_options');

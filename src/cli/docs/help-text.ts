@@ -130,8 +130,8 @@ export function flagTerm({ name, short, takes, value }: Flag): string {
 function nullSection({ operation }: Command): HelpSection[] {
   if (!operation) return [];
   const { fields } = flagTarget(operation);
-  const names = Object.keys(fields).filter((name) => fields[name]?.nullable && !fields[name]?.secret);
-  const flags = names.flatMap((name) => (fields[name]?.filledByService ? [] : [`--${flagName(name)}`]));
+  const names = Object.keys(fields).filter((name) => fields[name]?.nullable && !fields[name]?.isSecret);
+  const flags = names.flatMap((name) => (fields[name]?.isReadOnly ? [] : [`--${flagName(name)}`]));
   if (flags.length === 0) return [];
   return [
     {

@@ -32,7 +32,7 @@ function typeName(shape: Shape): string {
 }
 
 function fieldNotes(field: Field): string {
-  const { summary, required, deprecated, filledByService, advice = {} } = field;
+  const { summary, required, deprecated, isReadOnly, advice = {} } = field;
   return [
     required ? '**Required.**' : advice.required ? '**Required by most servers.**' : '',
     `${summary}.`,
@@ -41,7 +41,7 @@ function fieldNotes(field: Field): string {
     'min' in field && field.min !== undefined ? `From ${field.min} to ${field.max}.` : '',
     field.default === undefined ? '' : `Default \`${writeJson(field.default)}\`.`,
     deprecated ? `Deprecated: use ${deprecated}.` : '',
-    filledByService ? 'Read-only.' : '',
+    isReadOnly ? 'Read-only.' : '',
     field.fill ? `${fillNotes[field.fill]}.` : '',
   ]
     .filter((note) => note !== '')

@@ -117,7 +117,7 @@ function fileSections(): string[] {
 }
 
 function operationSections(operation: Operation): string[] {
-  const { path, auth, limit, preview } = operation;
+  const { path, auth, limit, isPreview } = operation;
   const scheme = auth === 'basic' ? 'Basic' : 'Bearer';
   const time =
     limit === undefined
@@ -125,7 +125,7 @@ function operationSections(operation: Operation): string[] {
       : `at most ${limit} s unless \`--timeout\` says otherwise`;
   return [
     '### Request',
-    `POST \`${path}\`, ${scheme} authentication, ${time}.${preview ? ' A preview: the service may change it.' : ''}`,
+    `POST \`${path}\`, ${scheme} authentication, ${time}.${isPreview ? ' A preview: the service may change it.' : ''}`,
     fieldTable(operation.body),
     '### Response',
     fieldTable(operation.reply),

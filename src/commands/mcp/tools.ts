@@ -44,12 +44,12 @@ export function isReadOnlyTool({ operation: { effect } }: McpTool): boolean {
 /** The description of a tool that `tools/list` returns; schemas and annotations follow from the operation. */
 export function describeTool(tool: McpTool): JsonValue {
   const { name, title, operation } = tool;
-  const { summary, preview, body, reply, effect } = operation;
+  const { summary, isPreview, body, reply, effect } = operation;
   const about = tool.about ?? operation.about;
   return {
     name,
     title,
-    description: [`${summary}${preview ? ' (preview)' : ''}.`, about].filter(Boolean).join(' '),
+    description: [`${summary}${isPreview ? ' (preview)' : ''}.`, about].filter(Boolean).join(' '),
     inputSchema: objectSchema(body),
     outputSchema: objectSchema(reply),
     annotations: {

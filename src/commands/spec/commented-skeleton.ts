@@ -31,7 +31,7 @@ function titleOf({ command, summary }: Operation): string {
 
 // The fields that a client may set; first those that the interface or most servers require.
 function orderedFields(fields: Fields): [string, Field][] {
-  const settable = Object.entries(fields).filter(([, field]) => !field.filledByService);
+  const settable = Object.entries(fields).filter(([, field]) => !field.isReadOnly);
   return [...settable.filter(([, field]) => isNeeded(field)), ...settable.filter(([, field]) => !isNeeded(field))];
 }
 

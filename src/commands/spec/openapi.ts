@@ -38,7 +38,7 @@ function pathItem(operation: Operation): JsonValue {
   const content: { [type: string]: JsonValue } = {
     'application/json': { schema: schemaReference(responseSchemaName(operation)) },
   };
-  if (operation.streams) {
+  if (operation.canStream) {
     content['text/event-stream'] = {
       schema: { type: 'string', description: 'Chunks as events, when the body asks for a stream' },
     };
@@ -46,8 +46,8 @@ function pathItem(operation: Operation): JsonValue {
   return {
     operationId: camelCase(operation),
     summary: operation.summary,
-    description: operation.preview ? `${operation.summary}. A preview: it may change.` : operation.summary,
-    'x-preview': operation.preview,
+    description: operation.isPreview ? `${operation.summary}. A preview: it may change.` : operation.summary,
+    'x-preview': operation.isPreview,
     security: [{ [operation.auth]: [] }],
     requestBody: {
       required: true,
