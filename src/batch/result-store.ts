@@ -44,7 +44,7 @@ export interface ResultStore {
 
 /** Results that go to a stream, which cannot be resumed. */
 export function createStreamStore(runId: string, identity: BatchIdentity, { writer, commit }: Sink): ResultStore {
-  const noop = async (): Promise<void> => {};
+  const doNothing = async (): Promise<void> => {};
   const stamp = formatStamp(identity, runId);
   const writeEntry = coalesceWrites((entries) => writer.write(entries));
   return {
@@ -52,8 +52,8 @@ export function createStreamStore(runId: string, identity: BatchIdentity, { writ
     isSameRun: true,
     isResumable: false,
     findPrior: () => ({ entry: undefined, inFlight: undefined }),
-    markInFlight: noop,
-    clearInFlight: noop,
+    markInFlight: doNothing,
+    clearInFlight: doNothing,
     seal: (entry, digest) => sealEntry(entry, digest, stamp),
     writeEntry,
     reviseEntry: writeEntry,

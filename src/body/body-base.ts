@@ -25,10 +25,10 @@ export async function readBodyBase(input: CommandInput, dependencies: BodyDepend
   if (operation.arguments?.as === 'prompt') return { ...base, ...(await readChatBase(input, claim, dependencies)) };
   if (file !== undefined || args.length > 0) return base;
   if (hasBodyFlags(operation, flags)) {
-    const isUnread = claim === undefined && !input.stdinIsTerminal && (await dependencies.inputs.hasUnreadStdin());
+    const isUnread = claim === undefined && !input.isStdinTerminal && (await dependencies.inputs.hasUnreadStdin());
     return isUnread ? { stdinUse: 'unread' } : base;
   }
-  if (input.stdinIsTerminal) throw nothingToSendFailure(operation);
+  if (input.isStdinTerminal) throw nothingToSendFailure(operation);
   return baseOfWhole(await dependencies.inputs.whole());
 }
 
@@ -51,11 +51,11 @@ async function readChatBase(
   claim: string | undefined,
   dependencies: BodyDependencies,
 ): Promise<BodyBase> {
-  const { operation, args, flags, stdinIsTerminal } = input;
+  const { operation, args, flags, isStdinTerminal } = input;
   const words = args.length > 0 ? args.join(' ') : undefined;
   if (words === '-') return { prompt: pipedText(await dependencies.inputs.read('-')) };
   if (flags.has('file') || flags.has('messages') || flags.has('message')) return { prompt: words };
-  if (claim !== undefined || stdinIsTerminal || getBooleanFlag(flags, 'stdin') === false) {
+  if (claim !== undefined || isStdinTerminal || getBooleanFlag(flags, 'stdin') === false) {
     if (words === undefined) throw nothingToSendFailure(operation);
     return { prompt: words };
   }

@@ -31,7 +31,7 @@ export interface CommandInput {
   readonly operation: Operation;
   readonly args: readonly string[];
   readonly flags: FlagValues;
-  readonly stdinIsTerminal: boolean;
+  readonly isStdinTerminal: boolean;
 }
 
 /** Empty stdin counts as an object without fields, and is checked like one. */

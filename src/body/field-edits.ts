@@ -35,8 +35,8 @@ async function fieldEdit(
 ): Promise<Edit | Issue | undefined> {
   const name = flagName(String(path.at(-1)));
   const label = `--${name}`;
-  const booleanValue = getBooleanFlag(flags, name);
-  if (booleanValue !== undefined) return { path, text: String(booleanValue), origin: { label } };
+  const flagValue = getBooleanFlag(flags, name);
+  if (flagValue !== undefined) return { path, text: String(flagValue), origin: { label } };
   const words = getArrayFlag(flags, name);
   if (words.length > 0 && field.type === 'list') return arrayEdit(path, field.of, words, label);
   const word = getStringFlag(flags, name);

@@ -3,7 +3,7 @@ import { resolveSetting, type SettingSources } from '../config/resolve-setting.t
 import type { CertificateFiles } from '../config/route.ts';
 import type { ConnectionFlags } from '../config/select-profile.ts';
 import { parseCount } from '../config/setting-kinds.ts';
-import { settingNamed } from '../config/settings.ts';
+import { findSetting } from '../config/settings.ts';
 import { usageFailure } from '../errors.ts';
 import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag } from '../flag.ts';
 import type { Headers } from '../http/message.ts';
@@ -77,5 +77,5 @@ export function resolveTimeoutMs(sources: SettingSources, { limit }: Operation):
 /** How often a failed request may be retried: flag, environment, profile, else the default. Throws usage for anything but 0 to 99. */
 export function resolveMaxRetries(sources: SettingSources): number {
   const retries = resolveSetting('retries', sources);
-  return retries ? parseCount(retries.label, retries.text) : Number(settingNamed('retries').default);
+  return retries ? parseCount(retries.label, retries.text) : Number(findSetting('retries').default);
 }

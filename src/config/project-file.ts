@@ -28,12 +28,12 @@ export async function readProjectFile({
   if (env.SVC_NO_PROJECT_FILE) return undefined;
   for (let directory = cwd; ; directory = dirname(directory)) {
     const path = join(directory, PROJECT_FILE_NAME);
-    const exists = await lstat(path).then(
+    const hasFile = await lstat(path).then(
       () => true,
       () => false,
     );
     // In /tmp, for one, somebody else may have put it there.
-    const isSafe = exists && ((await stat(directory)).mode & OTHERS_MAY_WRITE) === 0;
+    const isSafe = hasFile && ((await stat(directory)).mode & OTHERS_MAY_WRITE) === 0;
     if (isSafe) return { path, values: await readValues(path) };
     if (dirname(directory) === directory) return undefined;
   }

@@ -2,7 +2,7 @@ import { type FlagValues, getStringFlag } from '../flag.ts';
 import type { Runtime } from '../runtime.ts';
 import type { Profile } from './profile.ts';
 import type { ProjectSettings } from './project-file.ts';
-import { type SettingName, settingFlagName, settingNamed } from './settings.ts';
+import { findSetting, type SettingName, settingFlagName } from './settings.ts';
 
 /** Where settings come from, first the one that wins. */
 export interface SettingSources {
@@ -26,7 +26,7 @@ export function resolveSetting(
   name: SettingName,
   { flags = new Map(), env, project, selected }: SettingSources,
 ): ResolvedSetting | undefined {
-  const setting = settingNamed(name);
+  const setting = findSetting(name);
   const flag = settingFlagName(setting);
   const { variable = '' } = setting;
   const profileSource = `profile "${selected.name}"`;
@@ -44,5 +44,5 @@ export function resolveSetting(
 
 /** What the environment alone gives for a setting; undefined for nothing. Empty is unset. */
 export function environmentSetting(name: SettingName, env: Runtime['env']): string | undefined {
-  return env[settingNamed(name).variable ?? ''] || undefined;
+  return env[findSetting(name).variable ?? ''] || undefined;
 }

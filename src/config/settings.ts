@@ -103,7 +103,7 @@ type StoredValue<K extends SettingKind> = K extends 'command'
     : string;
 
 /** The setting of a name. */
-export function settingNamed(name: SettingName): Setting {
+export function findSetting(name: SettingName): Setting {
   return settings.find((setting) => setting.name === name) ?? { name, kind: 'text', summary: '' };
 }
 
@@ -114,7 +114,7 @@ export function settingFlagName({ flagName, name }: Setting): string {
 
 /** The flag of a setting; its summary ends with the default. */
 export function settingFlag(name: SettingName): Flag {
-  const setting = settingNamed(name);
+  const setting = findSetting(name);
   const { kind, short, value, choices, completes, default: fallback, flag, isProject } = setting;
   return {
     name: settingFlagName(setting),

@@ -54,10 +54,10 @@ export function indexValue(
   // million levels deep needs no stack beside the tape.
   const noContainer = 2 ** 31 - 1;
   let innermost = noContainer;
-  let inObject = false;
+  let isInObject = false;
   let at = from;
   for (;;) {
-    if (inObject) {
+    if (isInObject) {
       if (bytes[at] !== QUOTE) throw unexpectedByteError(bytes, at, 'a key in double quotes');
       let end = at + 1;
       while (isPlainByte(bytes[end] ?? 0)) end += 1;
@@ -83,13 +83,13 @@ export function indexValue(
     count += 1;
     const first = bytes[at] ?? END_OF_TEXT;
     if (first === OPEN_OBJECT || first === OPEN_ARRAY) {
-      tape[used + 2] = inObject ? ~innermost : innermost;
+      tape[used + 2] = isInObject ? ~innermost : innermost;
       innermost = used;
-      inObject = first === OPEN_OBJECT;
+      isInObject = first === OPEN_OBJECT;
       used += 3;
       at += 1;
       if ((bytes[at] ?? 0) <= SPACE) at = skipWhitespace(bytes, at);
-      if (bytes[at] !== (inObject ? CLOSE_OBJECT : CLOSE_ARRAY)) continue;
+      if (bytes[at] !== (isInObject ? CLOSE_OBJECT : CLOSE_ARRAY)) continue;
     } else {
       if (first === QUOTE) {
         let end = at + 1;
@@ -106,14 +106,14 @@ export function indexValue(
       if ((bytes[at] ?? 0) <= SPACE) at = skipWhitespace(bytes, at);
       const byte = bytes[at] ?? END_OF_TEXT;
       if (byte === COMMA) break;
-      if (byte !== (inObject ? CLOSE_OBJECT : CLOSE_ARRAY))
-        throw unexpectedByteError(bytes, at, inObject ? '"," or "}"' : '"," or "]"');
+      if (byte !== (isInObject ? CLOSE_OBJECT : CLOSE_ARRAY))
+        throw unexpectedByteError(bytes, at, isInObject ? '"," or "}"' : '"," or "]"');
       at += 1;
       const around = tape[innermost + 2] ?? 0;
       tape[innermost + 1] = at;
       tape[innermost + 2] = count;
-      inObject = around < 0;
-      innermost = inObject ? ~around : around;
+      isInObject = around < 0;
+      innermost = isInObject ? ~around : around;
     }
     const comma = at;
     at += 1;

@@ -7,7 +7,7 @@ export interface SkipState {
   at: number;
   /** Objects and lists that are open. */
   depth: number;
-  inString: boolean;
+  isInString: boolean;
   /** Line ends that were passed outside of strings, and the offset after the last of them. */
   lines: number;
   lineStart: number;
@@ -23,20 +23,20 @@ for (const byte of '"{}[]\n') structuralBytes[byte.charCodeAt(0)] = 1;
  */
 export function skipValue(bytes: Buffer, state: SkipState): boolean {
   const end = bytes.length;
-  let { at, depth, inString } = state;
+  let { at, depth, isInString } = state;
   let isComplete = false;
   while (at < end && !isComplete) {
-    if (inString) {
+    if (isInString) {
       at = closingQuoteOffset(bytes, at);
       if (at >= end) break;
       at += 1;
-      inString = false;
+      isInString = false;
       isComplete = depth === 0;
       continue;
     }
     let byte = 0;
     while (structuralBytes[byte] === 0 && at < end) byte = bytes[at++] ?? 0;
-    if (byte === QUOTE) inString = true;
+    if (byte === QUOTE) isInString = true;
     else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) depth += 1;
     else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) {
       depth -= 1;
@@ -48,7 +48,7 @@ export function skipValue(bytes: Buffer, state: SkipState): boolean {
   }
   state.at = at;
   state.depth = depth;
-  state.inString = inString;
+  state.isInString = isInString;
   return isComplete;
 }
 

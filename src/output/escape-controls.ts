@@ -19,13 +19,13 @@ export function createEscapeFilter(): EscapeFilter {
   let decoder: TextDecoder | undefined;
   let previous = '';
   let pending = '';
-  const escapeText = (text: string, final: boolean): string => {
+  const escapeText = (text: string, isFinal: boolean): string => {
     if (pending === '' && printableAscii.test(text)) {
       previous = text.at(-1) ?? previous;
       return text;
     }
     const all = pending + text;
-    pending = final ? '' : (undecidedTail.exec(all)?.[0] ?? '');
+    pending = isFinal ? '' : (undecidedTail.exec(all)?.[0] ?? '');
     const decidedLength = all.length - pending.length;
     let out = '';
     let at = 0;

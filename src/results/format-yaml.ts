@@ -80,11 +80,11 @@ const plainString = /^[A-Za-z_][A-Za-z0-9_./-]*(?: [A-Za-z0-9_./-]+)*$/;
 const otherMeaning = /^(?:y|yes|n|no|true|false|on|off|null|nan|inf)$/i;
 
 function scalarText(text: string): string {
-  return plainString.test(text) && !otherMeaning.test(text) ? text : quoted(text);
+  return plainString.test(text) && !otherMeaning.test(text) ? text : quoteScalar(text);
 }
 
 // The same escapes as JSON, save that a lone surrogate cannot be written and that YAML 1.1 breaks lines at more characters.
-function quoted(text: string): string {
+function quoteScalar(text: string): string {
   return JSON.stringify(text.replace(/\p{Surrogate}/gu, '\ufffd')).replace(
     /[\u007f-\u00a0\u2028\u2029\ufeff\ufffe\uffff]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,

@@ -16,7 +16,7 @@ export function logprobsView(doc: JsonDocument): StyledText[] {
 function choiceView(choice: JsonNode): StyledText[] {
   const tokens = itemsAt(getMember(choice, 'logprobs'), 'content');
   if (tokens.length === 0) return [{ text: ensureFinalNewline(choiceText(getMember(choice, 'message'))) }];
-  const colored = tokens.map((token) => styled(tokenText(token), probability(token)));
+  const colored = tokens.map((token) => styleByProbability(tokenText(token), probability(token)));
   return [...colored, { text: '\n\n' }, ...tokens.flatMap(tokenLine)];
 }
 
@@ -25,12 +25,12 @@ function tokenLine(token: JsonNode): StyledText[] {
   const alternatives = itemsAt(token, 'top_logprobs').filter((other) => tokenText(other) !== chosen);
   const rest = alternatives.map((other) => `  ${JSON.stringify(tokenText(other))} ${percent(probability(other))}`);
   return [
-    styled(`${percent(probability(token))} ${JSON.stringify(chosen)}`, probability(token)),
+    styleByProbability(`${percent(probability(token))} ${JSON.stringify(chosen)}`, probability(token)),
     { text: `${rest.join('')}\n` },
   ];
 }
 
-function styled(text: string, chance: number): StyledText {
+function styleByProbability(text: string, chance: number): StyledText {
   return { text, style: chance >= 0.9 ? undefined : chance >= 0.5 ? 'cyan' : chance >= 0.2 ? 'yellow' : 'red' };
 }
 

@@ -18,11 +18,11 @@ export function helpText({ words, isFull }: HelpRequest, columns: number): strin
 
 /** The module with the help of svc at 80 columns, which is printed without loading the commands. */
 export function rootHelpModule(): string {
-  const literal = (text: string): string => `\`${text.replace(/[\\`$]/g, '\\$&')}\``;
+  const templateLiteral = (text: string): string => `\`${text.replace(/[\\`$]/g, '\\$&')}\``;
   return [
     '// Generated from the commands by `npm run generate`.',
-    `\n/** The full help of svc at 80 columns. */\nexport const rootHelpText = ${literal(rootHelp(GENERATED_COLUMNS))};`,
-    `\n/** The short help of svc at 80 columns. */\nexport const rootShortHelpText = ${literal(rootShortHelp(GENERATED_COLUMNS))};\n`,
+    `\n/** The full help of svc at 80 columns. */\nexport const rootHelpText = ${templateLiteral(rootHelp(GENERATED_COLUMNS))};`,
+    `\n/** The short help of svc at 80 columns. */\nexport const rootShortHelpText = ${templateLiteral(rootShortHelp(GENERATED_COLUMNS))};\n`,
   ].join('\n');
 }
 
@@ -46,9 +46,9 @@ function startSection(examples: typeof startExamples, columns: number): HelpSect
 
 function rootHelp(columns: number): string {
   const isAccount = ({ words: [group] }: Command): boolean => group === 'auth' || group === 'profile';
-  const section = (heading: string, includes: (command: Command) => boolean): HelpSection => ({
+  const section = (heading: string, isIncluded: (command: Command) => boolean): HelpSection => ({
     heading,
-    entries: allCommands.filter(includes).map(({ name, summary }) => ({ term: name, summary })),
+    entries: allCommands.filter(isIncluded).map(({ name, summary }) => ({ term: name, summary })),
   });
   return renderHelp(
     [

@@ -25,7 +25,7 @@ function rootPage(): string {
     ...section('DESCRIPTION', [escapeText(introduction)]),
     ...section(
       'COMMANDS',
-      allCommands.flatMap((command) => tagged(`\\fBsvc ${escapeText(command.name)}\\fR`, command.summary)),
+      allCommands.flatMap((command) => tagParagraph(`\\fBsvc ${escapeText(command.name)}\\fR`, command.summary)),
     ),
     ...Object.entries(helpTopics).flatMap(([name, sections]) =>
       name === 'exit-codes' || name === 'environment'
@@ -35,7 +35,7 @@ function rootPage(): string {
     ...exitStatus(),
     ...section(
       'ENVIRONMENT',
-      environmentVariables.flatMap(([name, purpose]) => tagged(`\\fB${escapeText(name)}\\fR`, purpose)),
+      environmentVariables.flatMap(([name, purpose]) => tagParagraph(`\\fB${escapeText(name)}\\fR`, purpose)),
     ),
     ...seeAlso(allCommands.map(pageName)),
   ].join('\n');
@@ -83,12 +83,12 @@ function helpSection({ heading, paragraphs = [], entries = [], code: lines = [] 
   return [
     ...(heading ? [`.SS ${escapeText(heading)}`] : []),
     ...paragraphs.flatMap((text, at) => [...(at > 0 || !heading ? ['.PP'] : []), escapeText(text)]),
-    ...entries.flatMap(({ term, summary }) => tagged(`\\fB${escapeText(term)}\\fR`, summary)),
+    ...entries.flatMap(({ term, summary }) => tagParagraph(`\\fB${escapeText(term)}\\fR`, summary)),
     ...(lines.length > 0 ? code(lines) : []),
   ];
 }
 
-function tagged(term: string, text: string): string[] {
+function tagParagraph(term: string, text: string): string[] {
   return ['.TP', term, escapeText(text)];
 }
 
@@ -101,7 +101,7 @@ function exitStatus(): string[] {
   return section(
     'EXIT STATUS',
     rows.flatMap(({ code: exit, meaning, retry }) =>
-      tagged(`\\fB${exit}\\fR`, retry ? `${meaning}. Run again: ${retry}.` : `${meaning}.`),
+      tagParagraph(`\\fB${exit}\\fR`, retry ? `${meaning}. Run again: ${retry}.` : `${meaning}.`),
     ),
   );
 }

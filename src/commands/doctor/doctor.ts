@@ -6,7 +6,7 @@ import { readProjectFile } from '../../config/project-file.ts';
 import { resolveSetting, type SettingSources } from '../../config/resolve-setting.ts';
 import { type ConnectionFlags, type ServiceHost, selectProfile } from '../../config/select-profile.ts';
 import { readSettingValue } from '../../config/setting-kinds.ts';
-import { settingNamed } from '../../config/settings.ts';
+import { findSetting } from '../../config/settings.ts';
 import type { Context } from '../../context.ts';
 import { Failure } from '../../errors.ts';
 import { type FlagValues, getBooleanFlag, getStringFlag } from '../../flag.ts';
@@ -81,5 +81,5 @@ async function collectReport(flags: FlagValues, context: Context): Promise<Docto
 
 function requireValidProject(sources: SettingSources, cwd: string): void {
   const setting = resolveSetting('project_id', sources);
-  if (setting) readSettingValue(settingNamed('project_id'), setting.text, setting.label, cwd);
+  if (setting) readSettingValue(findSetting('project_id'), setting.text, setting.label, cwd);
 }

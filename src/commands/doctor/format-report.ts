@@ -31,13 +31,13 @@ export function formatDoctorReport(
 }
 
 function formatConnectionRow(connection: ConnectionResult): string[] {
-  const { address, hosts, proxy, reached, milliseconds, tls, certificate_expires, error } = connection;
-  const facts = reached
+  const { address, hosts, proxy, reached: isReached, milliseconds, tls, certificate_expires, error } = connection;
+  const facts = isReached
     ? [`${milliseconds} ms`, tls, certificate_expires && `certificate until ${certificate_expires.slice(0, 10)}`]
     : [error];
   return [
     address,
-    reached ? 'reached' : 'failed',
+    isReached ? 'reached' : 'failed',
     [...facts, proxy && `through ${proxy}`, `for ${hosts.join(', ')}`].filter(Boolean).join(', '),
   ];
 }

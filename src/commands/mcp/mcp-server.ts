@@ -85,7 +85,7 @@ export function createMcpServer(
       const isResponse = idNode !== undefined && (getMember(request, 'result') || getMember(request, 'error'));
       return isResponse ? undefined : envelope(idNode, failure(INVALID_REQUEST, 'the message is not a request'));
     }
-    if (!idNode) return notified(method, params);
+    if (!idNode) return handleNotification(method, params);
     const id = rawText(idNode);
     const controller = new AbortController();
     running.set(id, controller);
@@ -100,7 +100,7 @@ export function createMcpServer(
     }
   };
 
-  const notified = (method: string, params: JsonNode | undefined): undefined => {
+  const handleNotification = (method: string, params: JsonNode | undefined): undefined => {
     const id = method === 'notifications/cancelled' ? getMember(params, 'requestId') : undefined;
     if (id) running.get(rawText(id))?.abort(new Error('the client cancelled the request'));
   };

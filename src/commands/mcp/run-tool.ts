@@ -49,7 +49,7 @@ async function runOperationTool(
   const parent = operation.continuesTrace ? readTraceParent({ TRACEPARENT: traceParent }) : undefined;
   const trace = parent && createTraceContext(parent, runtime);
   const { draft, inputIssues } = await buildBody(
-    { operation, args: [], flags: new Map([['file', 'arguments']]), stdinIsTerminal: true },
+    { operation, args: [], flags: new Map([['file', 'arguments']]), isStdinTerminal: true },
     { settings: autofill && { ...autofill, trace }, conversation: undefined },
     { inputs: readerOf(Buffer.from(args)), now: runtime.now, randomBytes: runtime.randomBytes },
   );

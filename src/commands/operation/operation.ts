@@ -177,7 +177,7 @@ async function openTraining(
     import('../train/prepare-training.ts'),
     import('../train/job-guard.ts'),
   ]);
-  const input = { operation, args, flags, stdinIsTerminal: context.runtime.stdin.isTTY === true };
+  const input = { operation, args, flags, isStdinTerminal: context.runtime.stdin.isTTY === true };
   const guard = createJobGuard(destination, getBooleanFlag(flags, 'allow-duplicate') === true, context);
   const buildOptions = { settings: await resolveAutofill(options, chosen, context.runtime), conversation: undefined };
   return prepareTraining(
@@ -196,7 +196,7 @@ export async function buildCheckedBody(
 ): Promise<Draft> {
   const { runtime, report, stdout } = context;
   const dependencies = createBodyDependencies(context, timeoutMs);
-  const commandInput = { operation, args, flags, stdinIsTerminal: runtime.stdin.isTTY === true };
+  const commandInput = { operation, args, flags, isStdinTerminal: runtime.stdin.isTTY === true };
   const autofill = await resolveAutofill(options, chosen, runtime);
   const settings = autofill && { ...autofill, trace: await readTrace(operation, flags, context) };
   const buildResult = await buildBody(commandInput, { settings, conversation: conversation?.source }, dependencies);
@@ -224,9 +224,9 @@ export async function buildCheckedBody(
 function chooseStreamMode(
   operation: Operation,
   { format, output }: OperationOptions,
-  stdoutIsTerminal: boolean,
+  isStdoutTerminal: boolean,
 ): 'live' | 'chunks' | undefined {
   if (format === 'jsonl') return 'chunks';
-  const isTerminal = stdoutIsTerminal && (output === undefined || output === '-');
+  const isTerminal = isStdoutTerminal && (output === undefined || output === '-');
   return isTerminal && (format ?? defaultFormat(operation.result.as, isTerminal)) === 'text' ? 'live' : undefined;
 }

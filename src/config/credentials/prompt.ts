@@ -19,18 +19,18 @@ function hasTerminal({ stdin, stderr }: Runtime): boolean {
   return stdin.isTTY === true && stderr.isTTY === true;
 }
 
-async function readFromTerminal({ stdin, stderr, after }: Runtime, prompt: string, silent: boolean): Promise<string> {
+async function readFromTerminal({ stdin, stderr, after }: Runtime, prompt: string, isHidden: boolean): Promise<string> {
   // The library waits forever when the user ends the input (Ctrl-D); then stdin pauses without a line.
   const inputEnd = new Promise<never>((_, reject) => {
     stdin.once('pause', () => after(0, () => reject(new InterruptedError('SIGINT'))));
   });
-  const line = read({ prompt, silent, input: stdin, output: stderr }).catch(() => {
+  const line = read({ prompt, silent: isHidden, input: stdin, output: stderr }).catch(() => {
     throw new InterruptedError('SIGINT');
   });
   try {
     return await Promise.race([line, inputEnd]);
   } finally {
     inputEnd.catch(() => {});
-    if (silent) stderr.write('\n');
+    if (isHidden) stderr.write('\n');
   }
 }

@@ -31,9 +31,9 @@ const MAX_VALUE_BYTES = 2 ** 31 - 1;
 /** A cursor at the start of a text, before its first chunk. */
 export function createCursor(): Cursor {
   const none = Buffer.alloc(0);
-  const crossing = { at: 0, depth: 0, inString: false, lines: 0, lineStart: 0 };
+  const skipState = { at: 0, depth: 0, isInString: false, lines: 0, lineStart: 0 };
   return {
-    ...crossing,
+    ...skipState,
     bytes: none,
     buffer: none,
     keepFrom: 0,

@@ -94,7 +94,7 @@ export function* throwUnexpected(cursor: Cursor, expected: string): EventGenerat
 function enterValue(cursor: Cursor): boolean {
   const first = cursor.bytes[cursor.at];
   cursor.depth = 0;
-  cursor.inString = false;
+  cursor.isInString = false;
   return first === 0x22 || first === 0x7b || first === 0x5b;
 }
 
