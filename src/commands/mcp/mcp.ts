@@ -2,7 +2,8 @@ import { splitLines } from '../../batch/split-lines.ts';
 import type { RunCommand } from '../../command.ts';
 import { Failure, type InterruptedError, usageFailure } from '../../errors.ts';
 import { getArrayFlag } from '../../flag.ts';
-import { createMcpServer, type RunTool } from './mcp-server.ts';
+import { createMethodHandler, type RunTool } from './mcp-methods.ts';
+import { createMcpServer } from './mcp-server.ts';
 import { createToolRunner } from './run-tool.ts';
 import { isReadOnlyTool, mcpTools } from './tools.ts';
 
@@ -36,7 +37,7 @@ export const runMcp: RunCommand = async ({ flags }, context) => {
       callsInFlight -= 1;
     });
   };
-  const server = createMcpServer(tools, countedRunTool, write);
+  const server = createMcpServer(createMethodHandler(tools, countedRunTool), write);
   await context.report.detail(`serving ${tools.map(({ name }) => name).join(', ')}`);
   let interrupted: Failure | undefined;
   signal.addEventListener(

@@ -15,7 +15,7 @@ import { failureJson } from '../../output/failure-text.ts';
 import { type MergedStream, mergeStream } from '../../results/merge-stream.ts';
 import { createTraceContext, readTraceParent } from '../../trace/trace-context.ts';
 import { createLineObserver } from '../train/job-guard.ts';
-import type { RunTool, ToolCall } from './mcp-server.ts';
+import type { RunTool, ToolCall } from './mcp-methods.ts';
 
 // A larger response would fill the context of a model.
 const MAX_RESULT_BYTES = 64_000;
