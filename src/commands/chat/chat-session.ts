@@ -1,33 +1,24 @@
 import { resolve } from 'node:path';
-import { type Conversation, messagesAfterResponse } from '../../body/chat/conversation.ts';
-import { isIssue, type JsonSource, parseJsonSource } from '../../body/json-source.ts';
+import type { Conversation } from '../../body/chat/conversation.ts';
 import type { CallSettings } from '../../client/call-settings.ts';
-import { missingBaseUrl } from '../../client/destination.ts';
-import { prepareRequest } from '../../client/prepared-request.ts';
 import type { Invocation } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { Failure, InterruptedError, toFailure } from '../../errors.ts';
 import { pathExists } from '../../files/file-errors.ts';
 import { writeFileAtomically } from '../../files/file-replacement.ts';
 import { MAX_INPUT_BYTES, readInputFile } from '../../files/read-input.ts';
-import { type FlagValues, getArrayFlag } from '../../flag.ts';
-import { itemsOf, kindOf, rawText, rootOf } from '../../json/json-node.ts';
+import { itemsOf, kindOf, rawText } from '../../json/json-node.ts';
 import { tryParseJson } from '../../json/parse-json.ts';
 import type { Operation } from '../../operations/operation.ts';
 import { ClosedPipeError } from '../../output/writer.ts';
-import { chatStats, formatChatStats } from '../../results/chat-stats.ts';
-import { buildCheckedBody, sendWithHooks } from '../operation/operation.ts';
-import { openLineEditor } from './line-editor.ts';
+import { type ChatTurns, createChatTurns } from './chat-turns.ts';
+import { type LineEditor, openLineEditor } from './line-editor.ts';
 
-const commandHelp =
-  '/system TEXT sets the system message, /save FILE saves the conversation, /clear forgets it, /retry sends the last prompt again, /stats shows figures of the last response, /exit or Ctrl-D leaves; """ begins and ends a text of several lines';
-
-// Why a line with a command does nothing but show the help; undefined for `/help`.
-function commandProblem(name: string): string | undefined {
-  if (name === 'help') return undefined;
-  if (name === 'system') return '/system needs a text';
-  if (name === 'save') return '/save needs a file name';
-  return name === 'retry' ? 'there is no prompt to retry' : `/${name} is not a command`;
+/** What the lines that a user types act on. */
+interface ChatSession {
+  readonly turns: ChatTurns;
+  readonly editor: LineEditor;
+  readonly context: Context;
 }
 
 /** Talks with a model until the user leaves. A request that fails is reported, and the session continues. */
@@ -38,103 +29,80 @@ export async function runChatSession(
   conversation: Conversation | undefined,
   context: Context,
 ): Promise<void> {
-  const { runtime, report } = context;
-  const { destination, options } = callSettings;
-  const { url } = destination;
-  if (!url) throw missingBaseUrl();
-  const flags = new Map(invocation.flags);
-  const noMessages = parseMessages('[]');
-  let messages = conversation?.source ?? noMessages;
-  let lastTurn: { readonly prompt: string; readonly before: JsonSource } | undefined;
-  let statsLine = 'there is no response yet';
-
-  // The conversation changes only with a response.
-  const send = async (prompt: string, before: JsonSource, signal: AbortSignal): Promise<void> => {
-    const turnContext = { ...context, signal };
-    // As a message: a prompt of one dash would be stdin.
-    const message = [...getArrayFlag(flags, 'message'), `user:${prompt}`];
-    const turnFlags: FlagValues = new Map([...flags, ['message', message]]);
-    const turn: Conversation = {
-      source: before,
-      save: async (body, completion) => {
-        await conversation?.save(body, completion);
-        messages = parseMessages(messagesAfterResponse(body, completion) ?? rawText(rootOf(messages.doc)));
-      },
-      close: async () => {},
-    };
-    const turnInvocation = { ...invocation, flags: turnFlags };
-    const draft = await buildCheckedBody(operation, turnInvocation, callSettings, turn, turnContext);
-    const prepared = prepareRequest(operation, draft, destination, options.headers);
-    const request = { ...callSettings, prepared, url, conversation: turn, observer: undefined, filter: undefined };
-    await sendWithHooks(request, flags, turnContext, (doc, timing) => {
-      statsLine = formatChatStats(chatStats(rootOf(doc), timing));
-    });
-  };
-
-  const runTurn = async (prompt: string, before = messages): Promise<void> => {
-    const stop = new AbortController();
-    editor.onInterrupt(() => stop.abort(new InterruptedError('SIGINT')));
-    lastTurn = { prompt, before };
-    try {
-      await send(prompt, before, AbortSignal.any([context.signal, stop.signal]));
-    } catch (error) {
-      if (context.signal.aborted || error instanceof ClosedPipeError) throw error;
-      if (stop.signal.aborted)
-        await report.note('stopped; the conversation is unchanged, and /retry sends the prompt again');
-      else await report.failure(toFailure(error));
-    }
-  };
-
-  const runSlashCommand = async (name: string, text: string): Promise<void> => {
-    if (name === 'system' && text !== '') {
-      flags.set('system', text);
-    } else if (name === 'save' && text !== '') {
-      const count = Array.from(itemsOf(rootOf(messages.doc))).length;
-      if (count === 0) return report.note('there is nothing to save yet');
-      const path = resolve(runtime.cwd, text);
-      await requireConversationOrNone(path, text, context.signal);
-      await writeFileAtomically(path, text, `${rawText(rootOf(messages.doc))}\n`, 0o600);
-      await report.note(`saved ${count} ${count === 1 ? 'message' : 'messages'} to ${text}`);
-    } else if (name === 'clear') {
-      messages = noMessages;
-      lastTurn = undefined;
-    } else if (name === 'retry' && lastTurn) {
-      await runTurn(lastTurn.prompt, lastTurn.before);
-    } else if (name === 'stats') {
-      await report.line(statsLine);
-    } else {
-      const problem = commandProblem(name);
-      if (problem) await report.note(problem);
-      await report.line(commandHelp);
-    }
-  };
-
+  const { report, runtime, signal, stdout } = context;
+  const turns = createChatTurns(operation, invocation, callSettings, conversation, context);
   await report.note('/help lists the commands; Ctrl-D leaves');
   const editor = openLineEditor(runtime);
-  context.signal.addEventListener('abort', editor.close, { once: true });
+  signal.addEventListener('abort', editor.close, { once: true });
   try {
     for (;;) {
-      const text = await editor.read();
-      context.signal.throwIfAborted();
-      if (text === undefined || /^\/(exit|quit)\s*$/.test(text)) break;
-      const [, name, rest = ''] = /^\/(\w+)\s*([\s\S]*)$/.exec(text) ?? [];
-      if (name !== undefined)
-        await runSlashCommand(name, rest.trim()).catch((error: unknown) => {
-          if (context.signal.aborted || error instanceof ClosedPipeError) throw error;
-          return report.failure(toFailure(error));
-        });
-      else if (text.trim() !== '') await runTurn(text);
+      const line = await editor.read();
+      signal.throwIfAborted();
+      if (line === undefined || /^\/(exit|quit)\s*$/.test(line)) break;
+      await handleLine(line, { turns, editor, context }).catch((error: unknown) => {
+        if (signal.aborted || error instanceof ClosedPipeError) throw error;
+        return report.failure(toFailure(error));
+      });
     }
-    await context.stdout.write('\n');
+    await stdout.write('\n');
   } finally {
     editor.close();
   }
 }
 
-function parseMessages(text: string): JsonSource {
-  const source = parseJsonSource('the conversation', text);
-  if (isIssue(source)) throw new Error(source.message);
-  return source;
+const commandHelp =
+  '/system TEXT sets the system message, /save FILE saves the conversation, /clear forgets it, /retry sends the last prompt again, /stats shows figures of the last response, /exit or Ctrl-D leaves; """ begins and ends a text of several lines';
+
+async function handleLine(line: string, session: ChatSession): Promise<void> {
+  const { turns, context } = session;
+  const [, command, rest = ''] = /^\/(\w+)\s*([\s\S]*)$/.exec(line) ?? [];
+  const text = rest.trim();
+  if (command === undefined) {
+    if (line.trim() !== '') await runTurn((signal) => turns.send(line, signal), session);
+  } else if (command === 'system' && text !== '') turns.setSystem(text);
+  else if (command === 'save' && text !== '') await saveConversation(text, session);
+  else if (command === 'clear') turns.clear();
+  else if (command === 'retry' && turns.canRetry()) await runTurn(turns.retry, session);
+  else if (command === 'stats') await context.report.line(turns.statsLine());
+  else {
+    const problem = commandProblem(command);
+    if (problem) await context.report.note(problem);
+    await context.report.line(commandHelp);
+  }
+}
+
+// Why a line with a command does nothing but show the help; undefined for `/help`.
+function commandProblem(command: string): string | undefined {
+  if (command === 'help') return undefined;
+  if (command === 'system') return '/system needs a text';
+  if (command === 'save') return '/save needs a file name';
+  return command === 'retry' ? 'there is no prompt to retry' : `/${command} is not a command`;
+}
+
+// Ctrl-C stops the turn and not the session.
+async function runTurn(
+  send: (signal: AbortSignal) => Promise<void>,
+  { editor, context: { signal, report } }: ChatSession,
+): Promise<void> {
+  const stop = new AbortController();
+  editor.onInterrupt(() => stop.abort(new InterruptedError('SIGINT')));
+  try {
+    await send(AbortSignal.any([signal, stop.signal]));
+  } catch (error) {
+    if (!stop.signal.aborted || signal.aborted || error instanceof ClosedPipeError) throw error;
+    await report.note('stopped; the conversation is unchanged, and /retry sends the prompt again');
+  }
+}
+
+async function saveConversation(displayPath: string, { turns, context }: ChatSession): Promise<void> {
+  const { report, runtime, signal } = context;
+  const messages = turns.messages();
+  const count = Array.from(itemsOf(messages)).length;
+  if (count === 0) return report.note('there is nothing to save yet');
+  const path = resolve(runtime.cwd, displayPath);
+  await requireConversationOrNone(path, displayPath, signal);
+  await writeFileAtomically(path, displayPath, `${rawText(messages)}\n`, 0o600);
+  await report.note(`saved ${count} ${count === 1 ? 'message' : 'messages'} to ${displayPath}`);
 }
 
 // A name that was mistyped must not destroy another file.

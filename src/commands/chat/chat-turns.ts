@@ -1,0 +1,92 @@
+import { type Conversation, messagesAfterResponse } from '../../body/chat/conversation.ts';
+import { isIssue, type JsonSource, parseJsonSource } from '../../body/json-source.ts';
+import type { CallSettings } from '../../client/call-settings.ts';
+import { missingBaseUrl } from '../../client/destination.ts';
+import { prepareRequest } from '../../client/prepared-request.ts';
+import type { Invocation } from '../../command.ts';
+import type { Context } from '../../context.ts';
+import { type FlagValues, getArrayFlag } from '../../flag.ts';
+import { type JsonNode, rawText, rootOf } from '../../json/json-node.ts';
+import type { Operation } from '../../operations/operation.ts';
+import { chatStats, formatChatStats } from '../../results/chat-stats.ts';
+import { buildCheckedBody, sendWithHooks } from '../operation/operation.ts';
+
+/** The turns of an interactive chat. The conversation changes only with a complete response. */
+export interface ChatTurns {
+  /** Sends a prompt and prints the response. Throws the Failure of the request, and the reason of the signal. */
+  readonly send: (prompt: string, signal: AbortSignal) => Promise<void>;
+  /** There is a prompt that can be sent again. */
+  readonly canRetry: () => boolean;
+  /** As `send`, for the last prompt again; the response replaces the earlier one. */
+  readonly retry: (signal: AbortSignal) => Promise<void>;
+  /** Sets the system message of the next turns. */
+  readonly setSystem: (text: string) => void;
+  /** Forgets the conversation. */
+  readonly clear: () => void;
+  /** The conversation, an array of messages. */
+  readonly messages: () => JsonNode;
+  /** Figures of the last response, in one line. */
+  readonly statsLine: () => string;
+}
+
+/** The turns that continue a conversation, or a new one. Throws Failure `usage` without a base URL. */
+export function createChatTurns(
+  operation: Operation,
+  invocation: Invocation,
+  callSettings: CallSettings,
+  conversation: Conversation | undefined,
+  context: Context,
+): ChatTurns {
+  const { destination, options } = callSettings;
+  const { url } = destination;
+  if (!url) throw missingBaseUrl();
+  const flags = new Map(invocation.flags);
+  const noMessages = parseMessages('[]');
+  let messages = conversation?.source ?? noMessages;
+  let lastTurn: { readonly prompt: string; readonly before: JsonSource } | undefined;
+  let statsLine = 'there is no response yet';
+
+  const sendAfter = async (before: JsonSource, prompt: string, signal: AbortSignal): Promise<void> => {
+    lastTurn = { prompt, before };
+    const turnContext = { ...context, signal };
+    // As a message: a prompt of one dash would be stdin.
+    const message = [...getArrayFlag(flags, 'message'), `user:${prompt}`];
+    const turnFlags: FlagValues = new Map([...flags, ['message', message]]);
+    const turn: Conversation = {
+      source: before,
+      save: async (body, completion) => {
+        await conversation?.save(body, completion);
+        messages = parseMessages(messagesAfterResponse(body, completion) ?? rawText(rootOf(messages.doc)));
+      },
+      close: async () => {},
+    };
+    const turnInvocation = { ...invocation, flags: turnFlags };
+    const draft = await buildCheckedBody(operation, turnInvocation, callSettings, turn, turnContext);
+    const prepared = prepareRequest(operation, draft, destination, options.headers);
+    const request = { ...callSettings, prepared, url, conversation: turn, observer: undefined, filter: undefined };
+    await sendWithHooks(request, flags, turnContext, (doc, timing) => {
+      statsLine = formatChatStats(chatStats(rootOf(doc), timing));
+    });
+  };
+
+  return {
+    send: (prompt, signal) => sendAfter(messages, prompt, signal),
+    canRetry: () => lastTurn !== undefined,
+    retry: async (signal) => lastTurn && sendAfter(lastTurn.before, lastTurn.prompt, signal),
+    setSystem: (text) => {
+      flags.set('system', text);
+    },
+    clear: () => {
+      messages = noMessages;
+      lastTurn = undefined;
+    },
+    messages: () => rootOf(messages.doc),
+    statsLine: () => statsLine,
+  };
+}
+
+function parseMessages(text: string): JsonSource {
+  const source = parseJsonSource('the conversation', text);
+  if (isIssue(source)) throw new Error(source.message);
+  return source;
+}
