@@ -1,7 +1,5 @@
-import type { AutofillSettings } from '../body/autofill.ts';
-import { flagTarget, type Operation } from '../operations/operation.ts';
-import type { TraceParent } from '../trace/trace-context.ts';
-import type { LineDefaults } from './line-defaults.ts';
+import { flagTarget } from '../operations/operation.ts';
+import type { LineChecks } from './prepare-line.ts';
 import { digestValue } from './seal.ts';
 import type { Shard } from './shard.ts';
 
@@ -17,15 +15,13 @@ export interface BatchIdentity {
   readonly values: Readonly<Record<string, string>>;
 }
 
-/** The identity of a batch. */
+/** The identity of a batch whose requests go to `url`. */
 export function createBatchIdentity(
-  operation: Operation,
   url: URL,
   { index, count }: Shard,
-  { fieldEdits, perLineFlags }: LineDefaults,
-  settings: AutofillSettings | undefined,
-  parent: TraceParent | undefined,
+  { operation, defaults, settings, parent }: Pick<LineChecks, 'operation' | 'defaults' | 'settings' | 'parent'>,
 ): BatchIdentity {
+  const { fieldEdits, perLineFlags } = defaults;
   const { fields } = flagTarget(operation);
   const autofilled = Object.entries(fields).flatMap(([name, { fill }]) =>
     fill === 'project' || fill === 'model' ? [[name, settings?.[fill].text ?? '']] : [],

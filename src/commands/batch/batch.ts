@@ -1,21 +1,17 @@
 import { setMaxListeners } from 'node:events';
-import { dirname, resolve } from 'node:path';
 import { createBatchIdentity } from '../../batch/batch-identity.ts';
-import { type BatchInput, openBatchInput } from '../../batch/batch-input.ts';
+import { openBatchInput } from '../../batch/batch-input.ts';
 import type { LineObservers } from '../../batch/batch-job.ts';
 import { readBatchOptions } from '../../batch/batch-options.ts';
 import { checkBatch } from '../../batch/check-batch.ts';
-import type { CheckpointPath } from '../../batch/compact-checkpoint.ts';
-import { compareInput } from '../../batch/compare-input.ts';
 import { readLineDefaults } from '../../batch/line-defaults.ts';
 import { createCustomIdTracker, createResponseWarnings, createWarningLimiter } from '../../batch/line-warnings.ts';
 import { createOutageMonitor } from '../../batch/outage.ts';
-import { openPriorResults, type PriorResults } from '../../batch/prior-results.ts';
+import type { LineChecks } from '../../batch/prepare-line.ts';
 import { createRateLimiter } from '../../batch/rate-limiter.ts';
 import { createOrderedSlots, createUnorderedSlots } from '../../batch/result-order.ts';
-import { createStreamStore, openResultStore } from '../../batch/result-store.ts';
 import { runLines } from '../../batch/run-lines.ts';
-import { fillShardInFiles, type Shard } from '../../batch/shard.ts';
+import { fillShardInFiles } from '../../batch/shard.ts';
 import { createAutofill } from '../../body/autofill.ts';
 import { createBodyCheck } from '../../body/body-check.ts';
 import { createBodyDependencies } from '../../body/input-reader.ts';
@@ -29,18 +25,16 @@ import { createRequestTarget } from '../../client/request-context.ts';
 import { createRetryBudget } from '../../client/retry-budget.ts';
 import type { Invocation } from '../../command.ts';
 import type { Context } from '../../context.ts';
-import { Failure, InterruptedError, usageFailure } from '../../errors.ts';
+import { InterruptedError } from '../../errors.ts';
 import { uuidV7 } from '../../fields/uuid.ts';
-import { isReplaceable } from '../../files/file-replacement.ts';
 import { rejectReplacedInput } from '../../files/reject-replaced-input.ts';
 import { type FlagValues, getBooleanFlag, getStringFlag } from '../../flag.ts';
 import { linkAbort } from '../../http/link-abort.ts';
 import { flagTarget, type Operation } from '../../operations/operation.ts';
-import { openSink, type Sink } from '../../output/sink.ts';
-import { filteredSink, type JqFilter } from '../../results/jq-filter.ts';
 import { chooseFormat } from '../../results/output-format.ts';
 import { openResultFilter } from '../../results/print-result.ts';
 import { readParent } from '../../trace/trace-context.ts';
+import { openResults, resolveOutput } from './open-results.ts';
 
 /**
  * Sends each line of a file as a body of an operation. Throws usage for flags that do not fit, Failure `guard` for a
@@ -62,69 +56,41 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
   const defaults = await readLineDefaults(operation, flags, tools);
   const fileInput = await openBatchInput(batchOptions.input, runtime, operation.largestBody, callSettings.timeoutMs);
   const expectations = await readChatExpectations(flags, tools.inputs.read, context.suspendSignals);
-  const newRunId = uuidV7(runtime.now(), runtime.randomBytes(10));
   const settings = await resolveAutofill(options, chosen, runtime);
-  const parent = settings && operation.continuesTrace ? await readParent(flags, runtime.env, report) : undefined;
-  const check = await createBodyCheck(operation, options);
-  const lineChecksFor = (runId: string) => ({
+  const lineChecks: LineChecks = {
     operation,
     defaults,
     settings,
-    parent,
+    parent: settings && operation.continuesTrace ? await readParent(flags, runtime.env, report) : undefined,
     fill: createAutofill(flagTarget(operation)),
-    run: runId,
+    run: uuidV7(runtime.now(), runtime.randomBytes(10)),
     tools,
     label: fileInput.label,
-    check,
+    check: await createBodyCheck(operation, options),
     onWarning: createWarningLimiter(report),
     customIds: createCustomIdTracker(fileInput.label, report),
-  });
-  if (options.previewFormat)
-    return await checkBatch(
-      fileInput,
-      batchOptions,
-      lineChecksFor(newRunId),
-      chooseFormat('record', flags, context.stdout.isTerminal),
-      context,
-    );
+  };
+  if (options.previewFormat) {
+    const format = chooseFormat('record', flags, context.stdout.isTerminal);
+    return await checkBatch(fileInput, batchOptions, lineChecks, format, context);
+  }
   const { url } = destination;
   if (!url) throw missingBaseUrl();
-  const identity = createBatchIdentity(operation, url, batchOptions.shard, defaults, settings, parent);
-  if ((output === undefined || output === '-') && runtime.isStdoutClosed())
-    throw new Failure('local', 'stdout is closed, so nobody could read the results', {
-      hint: 'write them to a file with -o',
-      applied: 'no',
-    });
   await checkJunitFile(fileFlags, runtime.cwd);
-  const resultFile = await resolveResultFile(output, runtime.cwd);
-  if (resultFile && filter)
-    throw usageFailure(`--jq would filter ${output}, the checkpoint of the batch`, 'remove --jq, or -o');
-  if (!resultFile && batchOptions.isResumed)
-    throw usageFailure(
-      `--resume needs the output file of the earlier run, and ${output} is not a regular file`,
-      'name that file with -o',
-    );
-  // The files are compared before a line or a credential is checked; nothing is written before there is a credential.
-  const { canAcceptChanges, isResumed } = batchOptions;
-  const prior =
-    resultFile &&
-    (await openPriorResults(resultFile, { identity, newRunId, isResumed, canAcceptChanges }, runtime, report));
-  const prepareRun = async () => {
-    const compared = prior && (await compareWithPrior(fileInput, batchOptions.shard, prior, signal));
-    return { ...compared, authorization: await authorizeRequest(operation, url, callSettings, context) };
+  const batchOutput = await resolveOutput(output, filter, batchOptions, context);
+  const unopened = {
+    fileInput,
+    identity: createBatchIdentity(url, batchOptions.shard, lineChecks),
+    newRunId: lineChecks.run,
+    batchOptions,
+    authorize: () => authorizeRequest(operation, url, callSettings, context),
   };
-  const {
-    input = fileInput,
-    removedLines = new Set(),
-    authorization,
-  } = await prepareRun().catch(async (error: unknown) => {
-    fileInput.stop();
-    await prior?.release();
-    throw error;
-  });
-  const resultStore = prior
-    ? await openResultStore(prior, removedLines)
-    : createStreamStore(newRunId, identity, await openStreamSink(output, filter, context));
+  const { input, resultStore, authorization } = await openResults(batchOutput, unopened, context).catch(
+    (error: unknown) => {
+      fileInput.stop();
+      throw error;
+    },
+  );
   const { controller: stopController } = linkAbort(signal);
   setMaxListeners(0, stopController.signal);
   const observerFor = await createLineObservers(operation, destination, flags, fileInput.label, context);
@@ -132,7 +98,8 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
   const transport = await openTransport(callSettings.route, context, true);
   try {
     await runLines(input, batchOptions, {
-      ...lineChecksFor(resultStore.runId),
+      ...lineChecks,
+      run: resultStore.runId,
       destination,
       target: createRequestTarget(url, chosen, authorization),
       flagHeaders: options.headers,
@@ -177,32 +144,4 @@ async function createLineObservers(
   if (typeof operands?.as !== 'object') return () => undefined;
   const { createLineObserver } = await import('../train/job-guard.ts');
   return createLineObserver(destination, getBooleanFlag(flags, 'allow-duplicate') === true, label, context);
-}
-
-// Nothing is read twice where no earlier run left anything.
-async function compareWithPrior(
-  fileInput: BatchInput,
-  shard: Shard,
-  prior: PriorResults,
-  signal: AbortSignal,
-): Promise<{ input?: BatchInput; removedLines?: ReadonlySet<number> }> {
-  if (prior.lineIndex.size() === 0 && (prior.inFlight?.lines.size ?? 0) === 0) return {};
-  const [compared, input] = await fileInput.twice(dirname(prior.path), signal);
-  return { input, removedLines: await compareInput(compared, shard, prior) };
-}
-
-// A regular file is a checkpoint; a pipe or a device takes the results and cannot be resumed.
-async function resolveResultFile(output: string | undefined, cwd: string): Promise<CheckpointPath | undefined> {
-  if (output === undefined || output === '-') return undefined;
-  const path = resolve(cwd, output);
-  return (await isReplaceable(path)) ? { path, displayPath: output } : undefined;
-}
-
-async function openStreamSink(
-  output: string | undefined,
-  filter: JqFilter | undefined,
-  { stdout, runtime }: Context,
-): Promise<Sink> {
-  const sink = await openSink(output, stdout, runtime.cwd);
-  return filter ? filteredSink(sink, filter, { applied: 'yes' }) : sink;
 }
