@@ -153,16 +153,25 @@ function reportStrayData(socket: Socket, traffic: Traffic): void {
 }
 
 // A server may announce with a 408 that it closes an idle connection (RFC 9110, section 15.5.9): no response is missing.
+// What may be such a notice at the end of a packet is read by itself, when it is known whether the response before it ends.
 function closeOnTimeoutNotice(socket: Socket, traffic: Traffic): void {
   const read = socket.read.bind(socket);
   socket.read = (size) => {
     const chunk: Buffer | null = read(size);
-    if (!chunk || traffic.isResponseExpected || !TIMEOUT_NOTICE.test(chunk.toString('latin1'))) return chunk;
-    socket.destroy();
-    return null;
+    if (!chunk) return null;
+    if (!traffic.isResponseExpected && TIMEOUT_NOTICE.test(chunk.toString('latin1'))) {
+      socket.destroy();
+      return null;
+    }
+    const noticeStart = chunk.indexOf('HTTP/1.', Math.max(1, chunk.length - MAX_TIMEOUT_NOTICE_BYTES));
+    if (noticeStart === -1) return chunk;
+    socket.unshift(chunk.subarray(noticeStart));
+    return chunk.subarray(0, noticeStart);
   };
 }
 
+// With a page for people.
+const MAX_TIMEOUT_NOTICE_BYTES = 1024;
 const TIMEOUT_NOTICE = /^HTTP\/1\.[01] 408\b.*\r\n(?:.+\r\n)*?connection:[ \t]*close\r\n/i;
 
 function dispatchOptions(

@@ -180,6 +180,38 @@ describe('what a server sends on an idle connection', () => {
   });
 });
 
+describe('what a server sends in the packet of a response', () => {
+  const notice = 'HTTP/1.1 408 Request Time-out\r\nContent-Length: 0\r\nConnection: close\r\n\r\n';
+
+  it.each([
+    ['is no response as a notice of closing', notice, 0, 'yes'],
+    ['may be a response where it is a 408 that does not close', notice.replace(/Conn.*\r\n\r\n/, '\r\n'), 8, 'unknown'],
+    ['may be a response after which comes a notice of closing', completion('x') + notice, 8, 'unknown'],
+  ])('%s', async (_, extra, exitCode, applied) => {
+    let connections = 0;
+    const url = await keepingServer(
+      () => {
+        connections += 1;
+      },
+      ({ body, socket }) => void socket.end(completion(promptOf(body)) + extra),
+    );
+    const { batch, entries } = run(url, ['chat'], chats(3));
+    await batch('--concurrency', '1');
+    expect(outcomes(entries())).toEqual([1, 2, 3].map((line) => [line, exitCode, applied]));
+    expect(connections).toBe(3);
+  });
+
+  it('may be its text, which stays as it is', async () => {
+    const url = await keepingServer(
+      () => {},
+      ({ socket }) => void socket.write(completion(notice)),
+    );
+    const { batch, entries } = run(url, ['chat'], chats(2));
+    expect((await batch('--concurrency', '1')).code).toBe(0);
+    expect(entries().map(({ reply }) => reply.choices[0]?.message.content)).toEqual([notice, notice]);
+  });
+});
+
 it('data that comes before a request is no response to it', async () => {
   let requests = 0;
   const url = await keepingServer(
