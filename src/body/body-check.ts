@@ -11,6 +11,8 @@ import { sortIssuesByLocation } from './sort-issues.ts';
 export interface Strictness {
   /** Warnings are errors. */
   readonly isStrict: boolean;
+  /** Warnings about values that most servers reject are errors. */
+  readonly isAdviceStrict?: boolean;
   /** Errors of the interface are warnings; invalid JSON stays an error. */
   readonly isCheckDisabled: boolean;
 }
@@ -24,6 +26,7 @@ export interface BodyCheckResult {
 /** A finding in a part of the body that was streamed and is not in the draft. */
 export interface StreamedFinding extends Issue {
   readonly level: Finding['level'];
+  readonly code?: Finding['code'];
   readonly more?: number | undefined;
 }
 
@@ -37,11 +40,12 @@ export type BodyCheck = (
 /** The check of an operation's bodies: their warnings, and a Failure `body` with all errors at once. */
 export async function createBodyCheck(
   operation: Operation,
-  { isStrict, isCheckDisabled }: Strictness,
+  { isStrict, isAdviceStrict = false, isCheckDisabled }: Strictness,
 ): Promise<BodyCheck> {
   const { createBodyValidator } = await import('../fields/body-validator.ts');
   const validate = createBodyValidator(operation.body);
-  const isError = ({ level }: StreamedFinding): boolean => (level === 'error' ? !isCheckDisabled : isStrict);
+  const isError = ({ level, code }: StreamedFinding): boolean =>
+    level === 'error' ? !isCheckDisabled : isStrict || (isAdviceStrict && code === 'advice');
   return (draft, inputIssues, streamedFindings = []) => {
     // A field whose input could not become part of the body is named once: it is not missing or invalid as well.
     const bodyFindings = validate(rootOf(draft.doc)).filter(
@@ -86,6 +90,7 @@ function locateFinding(draft: Draft, finding: Finding, operation: Operation): St
   const suffix = code === 'missing' && level === 'error' ? fillHint(path, operation) : firstOccurrence(draft, finding);
   return {
     level,
+    code,
     more,
     path: formatJsonPath(path),
     at: locationInDraft(draft, path),

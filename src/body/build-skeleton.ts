@@ -1,3 +1,4 @@
+import type { Issue } from '../errors.ts';
 import { minimalBody } from '../fields/sample.ts';
 import type { FlagValues } from '../flag.ts';
 import { writeJson } from '../json/write-json.ts';
@@ -9,12 +10,21 @@ import { fieldEdits } from './field-edits.ts';
 import type { BodyDependencies } from './input-reader.ts';
 import { setFlagEdits } from './set-flags.ts';
 
-/** The smallest body of an operation that passes all checks, with the fields of flags. Throws Failure `body` for flags that are not valid. */
+/** A body to start from, and the warnings about it. */
+export interface Skeleton {
+  readonly draft: Draft;
+  readonly warnings: readonly Issue[];
+}
+
+/**
+ * The smallest body of an operation that passes all checks, with the fields of flags. Throws Failure `body` for flags that
+ * are not valid, or that most servers reject.
+ */
 export async function buildSkeleton(
   operation: Operation,
   flags: FlagValues,
   dependencies: BodyDependencies,
-): Promise<Draft> {
+): Promise<Skeleton> {
   const target = flagTarget(operation);
   const fields = await fieldEdits(target, flags, dependencies);
   const sets = setFlagEdits(operation, flags);
@@ -24,8 +34,8 @@ export async function buildSkeleton(
   const applied = await applyFlags(draft, operation, flags, sets.edits, noMessages, dependencies);
   const issues = [...fields.issues, ...sets.issues, ...applied.issues];
   const skeleton = orderAddedFields(applied.draft, target);
-  const check = await createBodyCheck(operation, { isStrict: false, isCheckDisabled: false });
-  const { failure } = check(skeleton, issues);
+  const check = await createBodyCheck(operation, { isStrict: false, isAdviceStrict: true, isCheckDisabled: false });
+  const { warnings, failure } = check(skeleton, issues);
   if (failure) throw failure;
-  return skeleton;
+  return { draft: skeleton, warnings };
 }

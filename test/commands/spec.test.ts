@@ -121,10 +121,21 @@ describe('svc spec', () => {
   it.each([
     [['feedback', 'replace', '--skeleton', '--project-id', 'bad'], '--project-id: must be'],
     [['chat', '--skeleton', '--n', '0', '--set', 'messages:=7'], '--set messages:1:1: must be an array'],
-  ])('%j: names the values that are not valid', async (args, message) => {
+    [['call', 'start', '--skeleton', '--id', 'x'], '--id: should be a lowercase UUID'],
+    [['chat', '--skeleton', '--top-logprobs', '2'], '--top-logprobs: needs logprobs'],
+  ])('%j: names the values that are not valid, or that the service rejects', async (args, message) => {
     const { code, stdout, stderr } = await svc(['spec', ...args]);
     expect({ code, stdout }).toEqual({ code: 3, stdout: '' });
     expect(stderr).toContain(message);
+  });
+
+  it('--skeleton warns about other flags as their command does', async () => {
+    const { code, stdout, stderr } = await svc(['spec', 'chat', '--skeleton', '--max-tokens', '5']);
+    expect({ code, stderr }).toEqual({
+      code: 0,
+      stderr: 'svc: warning: --max-tokens: is deprecated; use --max-completion-tokens\n',
+    });
+    expect(JSON.parse(stdout).max_tokens).toBe(5);
   });
 
   it('--openapi: the whole interface, valid by an independent validator', async () => {

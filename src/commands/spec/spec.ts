@@ -13,6 +13,7 @@ import type { JsonValue } from '../../json/write-json.ts';
 import { allOperations } from '../../operations/all-operations.ts';
 import { flagTarget, type Operation } from '../../operations/operation.ts';
 import { redactSecretFields } from '../../operations/secret-fields.ts';
+import { issueText } from '../../output/failure-text.ts';
 import { requestedFormat } from '../../results/output-format.ts';
 import { openResultOutput, printResult, type ResultOutput, resultOf } from '../../results/print-result.ts';
 import { commentedJson, commentedYaml } from './commented-skeleton.ts';
@@ -68,8 +69,9 @@ async function printSkeleton(
     else await printResult({ ...resultOf(bodySkeleton(operation.body)), isIndented: true }, output);
     return;
   }
-  const { doc } = await buildSkeleton(operation, flags, createBodyDependencies(context));
-  const redacted = parseJson(redactSecretFields(rootOf(doc), operation, () => '[redacted]'));
+  const { draft, warnings } = await buildSkeleton(operation, flags, createBodyDependencies(context));
+  for (const warning of warnings) await context.report.warn(issueText(warning));
+  const redacted = parseJson(redactSecretFields(rootOf(draft.doc), operation, () => '[redacted]'));
   await printResult({ doc: redacted, isIndented: true }, output);
 }
 
