@@ -1,17 +1,41 @@
 import { usageFailure } from '../errors.ts';
 import { flagName } from '../fields/field.ts';
 import { isScalar } from '../fields/field-flag.ts';
+import { rejectReplacedInput } from '../files/reject-replaced-input.ts';
 import { type FlagValues, getArrayFlag, getStringFlag } from '../flag.ts';
 import { flagTarget, type Operation } from '../operations/operation.ts';
 
-/** An input that a command line names: a file, or stdin where the path is `-`; and what names it, for messages. */
-export interface NamedInput {
+/** Throws usage where `-o` or `--junit` would replace one of the inputs. */
+export async function rejectReplacedInputs(
+  operation: Operation,
+  args: readonly string[],
+  flags: FlagValues,
+  cwd: string,
+): Promise<void> {
+  const inputs = namedInputs(operation, args, flags).map(({ path }) => path);
+  await rejectReplacedInput('-o', getStringFlag(flags, 'output'), inputs, cwd);
+  await rejectReplacedInput('--junit', getStringFlag(flags, 'junit'), inputs, cwd);
+}
+
+/** What asks for stdin by name: `-f -`, `--tools @-`, `--attach -`, `-` as a file or as the whole prompt. Throws usage for two. */
+export function stdinClaim(operation: Operation, args: readonly string[], flags: FlagValues): string | undefined {
+  const claims = namedInputs(operation, args, flags).flatMap(({ path, label }) => (path === '-' ? [label] : []));
+  if (claims.length > 1)
+    throw usageFailure(
+      `stdin can be read only once, but ${claims.join(' and ')} both name it`,
+      'use a file for one of them',
+    );
+  return claims[0];
+}
+
+// An input that a command line names: a file, or stdin where the path is `-`; and what names it, for messages.
+interface NamedInput {
   readonly path: string;
   readonly label: string;
 }
 
-/** The inputs that a command line names: `-f in.json`, `--tools @in.json`, `--attach in.png`, and files as arguments. */
-export function namedInputs(operation: Operation, args: readonly string[], flags: FlagValues): NamedInput[] {
+// The inputs that a command line names: `-f in.json`, `--tools @in.json`, `--attach in.png`, and files as arguments.
+function namedInputs(operation: Operation, args: readonly string[], flags: FlagValues): NamedInput[] {
   return [
     ...['file', 'batch', 'attach'].flatMap((name) =>
       [getStringFlag(flags, name) ?? getArrayFlag(flags, name)]
@@ -24,17 +48,6 @@ export function namedInputs(operation: Operation, args: readonly string[], flags
       return word?.startsWith('@') ? [{ path: word.slice(1), label: `--${name} ${word}` }] : [];
     }),
   ];
-}
-
-/** What asks for stdin by name: `-f -`, `--tools @-`, `--attach -`, `-` as a file or as the whole prompt. Throws usage for two. */
-export function stdinClaim(operation: Operation, args: readonly string[], flags: FlagValues): string | undefined {
-  const claims = namedInputs(operation, args, flags).flatMap(({ path, label }) => (path === '-' ? [label] : []));
-  if (claims.length > 1)
-    throw usageFailure(
-      `stdin can be read only once, but ${claims.join(' and ')} both name it`,
-      'use a file for one of them',
-    );
-  return claims[0];
 }
 
 // A prompt is words, except that `-` alone is stdin.

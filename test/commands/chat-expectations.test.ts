@@ -173,18 +173,19 @@ describe('expectations', () => {
   });
 
   it.each([
-    [['-o', 'F', '--junit', 'F'], '--output'],
-    [['--conversation', 'F', '--junit', 'F'], '--conversation'],
-    [['--batch', 'F', '-o', 'out', '--junit', 'F'], '--batch'],
-    [['--batch', 'in.jsonl', '-o', 'F', '--junit', './F'], '--output'],
-    [['-f', 'F', '--junit', 'F'], '--file'],
-  ])('%j would replace a file, so nothing is sent', async (flags, other) => {
+    [['-o', 'F', '--junit', 'F'], '--junit and --output name the same file, F'],
+    [['--conversation', 'F', '--junit', 'F'], '--junit and --conversation name the same file, F'],
+    [['--batch', 'F', '-o', 'out', '--junit', 'F'], 'F is an input, and --junit would replace it'],
+    [['--batch', 'in.jsonl', '-o', 'F', '--junit', './F'], '--junit and --output name the same file, ./F'],
+    [['-f', 'F', '--junit', 'F'], 'F is an input, and --junit would replace it'],
+    [['--tools', '@F', '--junit', 'F'], 'F is an input, and --junit would replace it'],
+  ])('%j would replace a file, so nothing is sent', async (flags, message) => {
     const cwd = folder();
     const line = '{"messages":[{"role":"user","content":"x"}]}\n';
     for (const name of ['F', 'in.jsonl']) writeFileSync(join(cwd, name), flags[0] === '--conversation' ? '[]' : line);
     const { code, stderr, bodies } = await ask(completion('x'), flags, cwd);
     expect({ code, bodies }).toEqual({ code: 2, bodies: [] });
-    expect(stderr).toContain(`--junit and ${other} name the same file`);
+    expect(stderr).toBe(`svc: ${message}\n  choose another file with --junit\n`);
     expect(readdirSync(cwd).sort()).toEqual(['F', 'in.jsonl']);
   });
 

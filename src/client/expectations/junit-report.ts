@@ -14,10 +14,10 @@ export interface JunitReport {
   readonly save: () => Promise<void>;
 }
 
-/** Throws usage where the report of `--junit` would replace another file of the command line. */
+/** Throws usage where the report of `--junit` and the result or the conversation would be one file. */
 export async function checkJunitFile(flags: FlagValues, cwd: string): Promise<void> {
   const file = getStringFlag(flags, 'junit');
-  for (const name of ['output', 'conversation', 'batch', 'file'])
+  for (const name of ['output', 'conversation'])
     if (await nameSameFile(file, getStringFlag(flags, name), cwd))
       throw usageFailure(`--junit and --${name} name the same file, ${file}`, 'choose another file with --junit');
 }

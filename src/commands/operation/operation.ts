@@ -4,7 +4,7 @@ import { type Conversation, openConversation } from '../../body/chat/conversatio
 import { requestedChoiceCount, withStreamEnabled } from '../../body/chat/streaming.ts';
 import type { Draft } from '../../body/draft.ts';
 import { createBodyDependencies, createInputReader } from '../../body/input-reader.ts';
-import { namedInputs } from '../../body/named-inputs.ts';
+import { rejectReplacedInputs, stdinClaim } from '../../body/named-inputs.ts';
 import { type CallSettings, resolveAutofill, resolveCallSettings } from '../../client/call-settings.ts';
 import { missingBaseUrl } from '../../client/destination.ts';
 import { enforceChecks } from '../../client/enforce-checks.ts';
@@ -15,7 +15,6 @@ import { prepareRequest } from '../../client/prepared-request.ts';
 import type { Invocation, RunCommand } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
-import { rejectReplacedInput } from '../../files/reject-replaced-input.ts';
 import { type FlagValues, getBooleanFlag, getStringFlag } from '../../flag.ts';
 import { getMember, rawText, rootOf } from '../../json/json-node.ts';
 import type { JsonDocument } from '../../json/parse-json.ts';
@@ -43,8 +42,7 @@ export function runOperation(operation: Operation): RunCommand {
     const callSettings = await resolveCallSettings(operation, invocation.flags, context);
     const { options, chosen, destination } = callSettings;
     const filter = await openResultFilter(invocation.flags, context);
-    const inputs = namedInputs(operation, invocation.args, invocation.flags).map(({ path }) => path);
-    await rejectReplacedInput('-o', options.output, inputs, runtime.cwd);
+    await rejectReplacedInputs(operation, invocation.args, invocation.flags, runtime.cwd);
     const file = getStringFlag(invocation.flags, 'conversation');
     const conversation =
       file !== undefined
@@ -54,7 +52,7 @@ export function runOperation(operation: Operation): RunCommand {
           : undefined;
     let training: PreparedTraining | undefined;
     try {
-      if (!inputs.includes('-') && isSession(operation, invocation, options, context)) {
+      if (isSession(operation, invocation, options, context)) {
         const { runChatSession } = await import('../chat/chat-session.ts');
         return await runChatSession(operation, invocation, callSettings, conversation, context);
       }
@@ -110,7 +108,8 @@ function isSession(
     isAtTerminal &&
     isTextOnly &&
     !isSingle &&
-    !singleChatFlags.some((name) => flags.has(name))
+    !singleChatFlags.some((name) => flags.has(name)) &&
+    stdinClaim(operation, args, flags) === undefined
   );
 }
 
