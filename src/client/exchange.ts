@@ -38,7 +38,7 @@ export interface ExchangeOptions extends RetryOptions {
 }
 
 /**
- * Sends a request with retries (docs/contract.md, "Retries") and classifies the response. Throws the Failure of the
+ * Sends a request with retries (docs/contract.md, section 7) and classifies the response. Throws the Failure of the
  * attempt that was most likely applied. A response that breaks the interface is an outcome with a failure in it.
  */
 export async function exchange(

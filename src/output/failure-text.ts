@@ -23,7 +23,7 @@ export function failureText({ message, facts }: Failure, redact: (text: string) 
   return `${lines.join('\n')}\n`;
 }
 
-/** A failure as one JSON object (docs/contract.md, "Failures"), with each text redacted. */
+/** A failure as one JSON object (docs/contract.md, section 6), with each text redacted. */
 export function failureJson(failure: Failure, redact: (text: string) => string): string {
   return writeJson({ error: failureFields(failure, redact) });
 }

@@ -1,7 +1,7 @@
 import { longestFirst, secretForms } from '../output/redact.ts';
 import type { Runtime } from '../runtime.ts';
 
-/** Keeps secrets out of what is recorded about a command (docs/contract.md section 12). */
+/** Keeps secrets out of what is recorded about a command (docs/contract.md, section 12). */
 export interface ArgumentRedactor {
   /** A text without secret values, values next to secret names, and the user information of URLs. */
   readonly redactText: (text: string) => string;

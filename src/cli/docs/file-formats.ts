@@ -1,0 +1,85 @@
+import { type Setting, type SettingKind, settings } from '../../config/settings.ts';
+import { markdownTable } from './markdown-tables.ts';
+
+/** The sections of the reference about formats: errors as JSON, result lines of a batch, checkpoints and profiles. */
+export function fileFormatSections(): string[] {
+  return [
+    '## Error objects\n\nWith `--error-format json`, each line on stderr is a JSON object: `{"error":{...}}` for a failure, `{"level":"note","message":"..."}` or `{"level":"warning","message":"..."}` for other messages. An error has these fields:',
+    markdownTable(['field', 'meaning'], errorRows),
+    '## Batch result lines\n\n`--batch` writes one JSON object per input line. If a line has several results, the last one counts.',
+    markdownTable(['field', 'meaning'], resultRows),
+    '## Checkpoint files\n\nThe output file of a batch (`-o FILE`) is its checkpoint. `FILE.inflight` records each request before svc sends it, and what the batch belongs to: operation, base URL, shard, flags and a digest per input line. It is removed when the run is complete. Keep both files together to continue a run with `--resume`.',
+    '## Profile file\n\n`config.json` in `SVC_CONFIG_DIR` (default: `svc` in the configuration directory of the user), mode 0600: an object with `current`, the name of the default profile, and `profiles`, an object with one object per profile. Change it with `svc profile` and `svc auth`.',
+    markdownTable(['key', 'type', 'meaning'], profileRows()),
+    'An origin is the scheme, host and port of a URL, such as `https://api.example.com`. svc sends credentials and headers of a profile only to the origins that the profile had when they were stored.',
+  ];
+}
+
+const errorRows = [
+  ['`schema_version`', '`1`'],
+  ['`code`', 'Kind of failure, one for each exit code'],
+  ['`message`', 'What went wrong, and where'],
+  ['`hint`', 'The next step, if there is one'],
+  ['`exit_code`', 'See [exit codes](#exit-codes)'],
+  ['`status`', 'HTTP status, if the service responded'],
+  ['`url`', 'URL of the request'],
+  ['`request_id`', 'Id of the request in the logs of the service, if it sent one'],
+  ['`retryable`', 'True if the same command is safe to run again and can succeed'],
+  ['`applied`', '`yes`, `no` or `unknown`, over all attempts'],
+  ['`phase`', 'How much of the last request was sent: `nothing`, `part` or `all`'],
+  ['`bytes_sent`', 'Bytes of its body that were sent'],
+  ['`attempts`', 'Number of attempts; 0 if svc made none'],
+  ['`ids`', 'Known ids of the record, by name'],
+  ['`rate_limit`', 'Headers of the response about rate limits, by name'],
+  ['`issues`', 'Findings in the body: `path` of the field, `at` (flag, or file:line:column) and `message`'],
+];
+
+// In the order in which they are written.
+const resultRows = [
+  ['`line`', 'Number of the input line, from 1'],
+  ['`id`', 'The `custom_id` of the line, or the id in its body; null without one'],
+  ['`status`', 'HTTP status; null if there was no response'],
+  ['`exit_code`', 'Exit code of the request, see [exit codes](#exit-codes)'],
+  ['`applied`', '`yes`, `no` or `unknown`'],
+  ['`reply`', 'The response, with every digit; text if it is not JSON'],
+  ['`error`', 'Only of failed lines: the [error object](#error-objects)'],
+  [
+    '`expectations`',
+    'Only with `--expect-*`: an array with `expect` (`text`, `not`, `schema`, `finish` or `max_latency`), `value`, `passed`, and `actual` if it failed',
+  ],
+  ['`warnings`', 'Only if there are any: an array of reasons why the response may belong to another request'],
+  ['`attempts`', 'Number of attempts'],
+  ['`ms`', 'Duration in milliseconds, retries included'],
+  [
+    '`checkpoint`',
+    'For `--resume` and `svc batch merge`: `input` (digest of the input line), `run` (id of the run), `settings` (path, shard, and digests of base URL and flags) and `check` (a checksum of the result line)',
+  ],
+];
+
+function profileRows(): string[][] {
+  const stored: readonly Setting[] = settings.filter((setting: Setting) => setting.isStored);
+  return [
+    ...stored.map(({ name, kind, summary }) => [
+      `\`${name}\``,
+      storedTypes[kind] ?? 'string',
+      storedSummaries[name] ?? summary,
+    ]),
+    ['`password_key`, `token_key`', 'string', 'Entry of the keychain that holds the password or token instead'],
+    ['`basic_origins`, `bearer_origins`', 'array of string', 'Origins of the password and of the token'],
+    ['`header_origins`', 'array of string', 'Origins of the headers'],
+    [
+      '`basic_command_origins`, `bearer_command_origins`',
+      'array of string',
+      'Origins of the credential command, for the password and for the token',
+    ],
+  ];
+}
+
+const storedTypes: { readonly [kind in SettingKind]?: string } = { command: 'array of string', headers: 'object' };
+
+// Where the summary is about the flag.
+const storedSummaries: { readonly [name: string]: string } = {
+  credential_command: 'Program that prints the password or token, and its arguments',
+  headers: 'Headers to send with every request, by name',
+  history: 'Whether `svc log` records requests: `off`, `on`, or `bodies` for their bodies, too',
+};

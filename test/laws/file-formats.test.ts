@@ -1,0 +1,42 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { fileFormatSections } from '../../src/cli/docs/file-formats.ts';
+import { folder, svc } from '../support/svc.ts';
+
+// The names in the first column of the tables of a section.
+function documentedNames(title: string): string[] {
+  const sections = fileFormatSections();
+  const start = sections.findIndex((text) => text.startsWith(`## ${title}`));
+  const rows = sections[start + 1]?.split('\n').slice(2) ?? [];
+  return rows.flatMap((row) => Array.from(row.split(' | ')[0]?.matchAll(/`(\w+)`/g) ?? [], ([, name = '']) => name));
+}
+
+describe('the reference documents the fields of', () => {
+  it('result lines of a batch', async () => {
+    const cwd = folder();
+    writeFileSync(join(cwd, 'in.jsonl'), '{"messages":[{"role":"user","content":"x"}]}\n{"messages":1}\n');
+    const args = ['chat', '--local', '--batch', 'in.jsonl', '-o', 'out.jsonl', '--expect-text', 'absent'];
+    expect((await svc(args, { cwd })).code).toBe(10);
+    const entries = readFileSync(join(cwd, 'out.jsonl'), 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    const names = new Set(entries.flatMap((entry) => Object.keys(entry)));
+    expect([...names, 'warnings'].sort()).toEqual(documentedNames('Batch result lines').sort());
+    const errorNames = entries.flatMap(({ error }) => Object.keys(error ?? {}));
+    expect(documentedNames('Error objects')).toEqual(expect.arrayContaining(errorNames));
+  });
+
+  it('profiles', async () => {
+    const cwd = folder();
+    const set = ['profile', 'set', 'work', '--base-url', 'https://api.example.com', '-H', 'X-A: 1'];
+    await svc([...set, '--credential-command', 'printenv TOKEN'], { cwd });
+    const login = ['auth', 'login', '--profile', 'work', '--no-verify'];
+    await svc([...login, '--username', 'api', '--password-stdin'], { cwd, stdin: 'password' });
+    await svc([...login, '--token-stdin'], { cwd, stdin: 'a-token' });
+    const { work } = JSON.parse(readFileSync(join(cwd, 'config/config.json'), 'utf8')).profiles;
+    expect(Object.keys(work)).toHaveLength(11);
+    expect(documentedNames('Profile file')).toEqual(expect.arrayContaining(Object.keys(work)));
+  });
+});
