@@ -8,7 +8,7 @@ const selectedProfileFlag: Flag = {
   summary: 'Profile to use (default: the one in use, else "default")',
 };
 
-const profileHeaderSummary = 'Header to send with every request; replaces the headers of the profile; repeatable';
+const profileHeaderSummary = 'Header to send with every request; replaces the headers of the profile (repeatable)';
 
 // Secrets are never arguments: they come from svc auth login.
 function profileSettingFlags(): Flag[] {
@@ -24,7 +24,7 @@ export const accountCommands: readonly CommandDefinition[] = [
     words: ['auth', 'login'],
     summary: 'Store credentials in a profile',
     about:
-      'Prompts for credentials on a terminal, or reads them from stdin or a file; secrets are never accepted as arguments. A password is verified with feedback schema if a project is known, and is not stored if the service rejects it. A token is not verified: that would cost money or change something. Credentials belong to the current base URLs of the profile and are never sent to another origin.',
+      'Prompts for credentials on a terminal, or reads them from stdin or a file; secrets are never accepted as arguments. svc verifies a password with feedback schema if it knows a project, and does not store a password that the service rejects. It does not verify a token: that would cost money or change data. Credentials are sent only to the current base URLs of the profile.',
     flags: () => [
       selectedProfileFlag,
       ...baseUrlFlags(['trace', 'chat', 'train']),
@@ -41,9 +41,9 @@ export const accountCommands: readonly CommandDefinition[] = [
       ...reportFlags,
     ],
     examples: [
-      { why: 'In a script', args: 'auth login --base-url https://api.example.com --token-file token.txt' },
+      { why: 'With a token from a file', args: 'auth login --base-url https://api.example.com --token-file token.txt' },
       {
-        why: 'On a terminal',
+        why: 'With a password from a file',
         args: 'auth login --base-url https://api.example.com --username api --password-file key.txt',
       },
     ],
@@ -80,9 +80,9 @@ export const accountCommands: readonly CommandDefinition[] = [
   },
   {
     words: ['profile', 'set'],
-    summary: 'Change or create a profile',
+    summary: 'Create or change a profile',
     about:
-      "An empty value removes a setting: --model= removes the model, -H '' all headers. A credential command is bound to the current base URLs of the profile and takes precedence over stored credentials. svc sets SVC_CREDENTIAL to basic or bearer. The command must finish within 10 s.",
+      "An empty value removes a setting: --model= removes the model, -H '' all headers. A credential command is bound to the current base URLs of the profile and takes precedence over stored credentials. svc runs it with SVC_CREDENTIAL set to basic or bearer, for at most 10 s.",
     argument: { name: 'name', summary: 'The profile', isRequired: true, completes: 'profiles' },
     flags: () => [...profileSettingFlags(), ...reportFlagsExcept('verbose')],
     examples: [
@@ -102,7 +102,7 @@ export const accountCommands: readonly CommandDefinition[] = [
     summary: 'Select the default profile',
     argument: { name: 'name', summary: 'The profile', isRequired: true, completes: 'profiles' },
     flags: () => reportFlagsExcept('verbose'),
-    examples: [{ why: 'Use the embedded service from now on', args: 'profile use local' }],
+    examples: [{ why: 'Use the local service from now on', args: 'profile use local' }],
     load: async () => (await import('../commands/profile/use.ts')).runProfileUse,
   },
   {

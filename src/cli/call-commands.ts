@@ -8,7 +8,7 @@ export const callCommands: readonly CommandDefinition[] = [
     words: ['call', 'run'],
     summary: 'Run a command and record it as a traced call',
     about:
-      'The command starts at once and keeps the terminal, stdin, stdout and stderr. The record is sent in parallel. svc ends with the exit code of the command, and a service that is down never changes it. Secrets in the recorded arguments are redacted. The command finds its call in TRACEPARENT, SVC_CALL_ID and SVC_TRACE_ID.',
+      'The command starts at once, with the terminal, stdin, stdout and stderr of svc, while svc sends the record. svc exits with the exit code of the command, even if the service is down. Secrets in the recorded arguments are redacted. The command finds its call in TRACEPARENT, SVC_CALL_ID and SVC_TRACE_ID.',
     argument: {
       name: 'command',
       summary: 'The command and its arguments, after --',
@@ -22,15 +22,15 @@ export const callCommands: readonly CommandDefinition[] = [
           completes: 'projects',
         },
         '--op-name <name>': 'Name of the operation (default: the name of the command)',
-        '--require': 'Record the call first, and run the command only if the service confirmed it',
-        '--grace <time>': 'How long to wait for the service after the command ended (default: 5s)',
+        '--require': 'Record the call first, and run the command only if the service confirms it',
+        '--grace <time>': 'How long to wait for the service after the command ends (default: 5s)',
       }),
       ...flagGroup('Call', {
         '--inputs <none|name|argv>': {
           summary: 'What to record of the command line (default: argv, with secrets redacted)',
           choices: ['none', 'name', 'argv'],
         },
-        '--env <name>...': 'Record this environment variable; repeatable',
+        '--env <name>...': 'Record this environment variable (repeatable)',
         '--no-parent': 'Start a new trace, even if TRACEPARENT names a parent',
         '--exact': 'Record no attributes and no parent',
         '--log-file <file>': 'Append a JSON line with ids, times and exit code',

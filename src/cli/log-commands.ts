@@ -6,9 +6,9 @@ import { reportFlagsExcept, resultFlags } from './shared-flags.ts';
 export const logCommands: readonly CommandDefinition[] = [
   {
     words: ['log'],
-    summary: 'List the requests sent from here, if the history is on',
+    summary: 'List the requests sent from this machine, if the history is on',
     about:
-      'Lists time, command, HTTP status, exit code, tokens, duration and ids of each request, newest last. SVC_HISTORY=1 or svc profile set <name> --history on enables the history; --history bodies also records request and response bodies. Batch lines are recorded in their output files instead.',
+      'Lists time, command, HTTP status, exit code, tokens, duration and ids of each request, newest last. To enable the history, set SVC_HISTORY=1, or run svc profile set <name> --history on; with bodies instead of on, svc also records request and response bodies. Batch lines are recorded in their output files instead.',
     flags: () => [
       ...flagGroup('Common', { '--limit <n>': 'Show only the newest n requests' }),
       ...resultFlags('rows'),

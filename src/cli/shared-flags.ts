@@ -28,7 +28,7 @@ export function resultFlags(kind: ResultKind): Flag[] {
   return flagGroup('Output', {
     '--format <format>': { summary: `Format of the result: ${formats.join(', ')}`, choices: formats },
     '--json': 'Same as --format json',
-    '--jq <filter>': 'Filter the JSON with jq; strings print raw',
+    '--jq <filter>': 'Filter the JSON with jq; strings are printed without quotes',
   });
 }
 
@@ -44,9 +44,9 @@ export function baseUrlFlags(hosts: readonly Operation['host'][]): Flag[] {
 /** The certificate files of TLS, named as in curl. */
 export const certificateFlags: readonly Flag[] = (['cacert', 'cert', 'key'] as const).map(settingFlag);
 
-/** Selects the embedded service. */
+/** Selects the local service. */
 export const localFlags: readonly Flag[] = flagGroup('Service', {
-  '--local': 'Use the embedded service; needs no network and no credentials',
+  '--local': 'Use the local service; needs no network and no credentials',
 });
 
 const trainFlags: readonly Flag[] = [
@@ -55,7 +55,9 @@ const trainFlags: readonly Flag[] = [
     '--no-spool':
       'Send stdin and compressed input without a copy on disk; svc sends the end only after all checks pass',
   }),
-  ...flagGroup('Service', { '--allow-duplicate': 'Send the job even if the same one was already sent from here' }),
+  ...flagGroup('Service', {
+    '--allow-duplicate': 'Send the job even if the same one was already sent from this machine',
+  }),
 ];
 
 const traceFlags: readonly Flag[] = [
@@ -155,7 +157,7 @@ const chatFlags: readonly Flag[] = [
   }),
   ...flagGroup('Common', {
     '--continue': {
-      summary: 'Continue the last conversation in the history, which must keep bodies (svc log)',
+      summary: 'Continue the last conversation in the history, which must include bodies (see svc log)',
       conflicts: ['conversation', 'batch'],
     },
   }),

@@ -59,7 +59,7 @@ export const toolCommands: readonly CommandDefinition[] = [
     words: ['batch', 'merge'],
     summary: 'Combine the outputs of sharded batches',
     about:
-      'Reads the files that --batch wrote with -o, one per shard, and prints one result per input line in input order. Missing lines are reported.',
+      'Reads the files that --batch wrote with -o, one per shard, and prints one result per input line in input order. Reports missing lines.',
     argument: { name: 'files', summary: 'Output files of the shards', isRepeatable: true, isFile: true },
     flags: () => [
       ...flagGroup('Common', { '--input <file>': 'Input file of the batches, to detect missing lines at its end' }),
@@ -79,10 +79,10 @@ export const toolCommands: readonly CommandDefinition[] = [
     words: ['batch', 'report'],
     summary: 'Summarize the output of a batch',
     about:
-      'Reads output files of --batch and prints counts, failures by cause, token sums and latency, and on a terminal histograms.',
-    argument: { name: 'files', summary: 'Output files', isRepeatable: true, isFile: true },
+      'Reads output files of --batch and prints counts, failures by cause, token sums and latency; on a terminal, also histograms.',
+    argument: { name: 'files', summary: 'Output files of batches', isRepeatable: true, isFile: true },
     flags: () => [
-      ...flagGroup('Output', { '--html <file>': 'Also write a page with charts, which needs no other files' }),
+      ...flagGroup('Output', { '--html <file>': 'Also write a self-contained HTML page with charts' }),
       ...resultFlags('report'),
       ...reportFlags,
     ],
@@ -94,7 +94,7 @@ export const toolCommands: readonly CommandDefinition[] = [
     summary: 'Print the JSON Schema, a skeleton, or the OpenAPI document',
     argument: {
       name: 'command',
-      summary: 'The operation: feedback replace, chat, ...',
+      summary: 'The operation, such as chat or feedback replace',
       isRepeatable: true,
       offers: [...new Set(allOperations.map(({ command: [first = ''] }) => first))],
     },
@@ -104,7 +104,7 @@ export const toolCommands: readonly CommandDefinition[] = [
         '--reply': { summary: 'The same as --response', isHidden: true },
         '--skeleton[=<all>]': {
           summary:
-            'Print the smallest valid body, with the fields of flags; =all: every field with a comment, as YAML (train: JSONC)',
+            'Print the smallest valid body, with the fields that flags set; =all prints every field with a comment, as YAML (train: JSONC)',
           choices: ['all'],
         },
         '--openapi': 'Print all operations as an OpenAPI 3.1 document',
@@ -125,7 +125,7 @@ export const toolCommands: readonly CommandDefinition[] = [
     words: ['doctor'],
     summary: 'Show all settings and test the connection',
     about:
-      'Shows every setting with its source, the files that svc uses, and connects to each base URL up to TLS. Only --probe calls an operation or runs a credential command. Secrets are redacted. Exits with 0 if there are no errors, otherwise with the first of: 12 (a file is unusable), 2 (a setting is invalid, or there is no base URL), 13 (insecure), 4 (no credentials), 5 to 9 or 11 (the probe failed), 7 (could not connect).',
+      'Shows every setting with its source and the files that svc uses, and connects to each base URL (TCP and TLS). Only --probe calls an operation and runs a credential command. Secrets are redacted. Exits with 0 if there are no errors, otherwise with the first of: 12 (a file is unusable), 2 (a setting is invalid, or there is no base URL), 13 (insecure), 4 (no credentials), 5 to 9 or 11 (the probe failed), 7 (could not connect).',
     flags: () => [
       profileFlag,
       ...localFlags,
@@ -145,8 +145,13 @@ export const toolCommands: readonly CommandDefinition[] = [
     words: ['completion'],
     summary: 'Print a completion script for a shell',
     about:
-      'bash: source <(svc completion bash). zsh: save the output as _svc in a directory of $fpath. fish: svc completion fish | source. Completion offers commands, flags, values and files, and the profiles, projects and models found in the environment, the configuration and the history. It never opens a connection.',
-    argument: { name: 'shell', summary: 'The shell', isRequired: true, choices: ['bash', 'zsh', 'fish', 'powershell'] },
+      'bash: source <(svc completion bash). zsh: save the output as _svc in a directory of $fpath. fish: svc completion fish | source. PowerShell: svc completion powershell | Out-String | Invoke-Expression. Completion offers commands, flags, values and files, and the profiles, projects and models found in the environment, the configuration and the history. It never opens a connection.',
+    argument: {
+      name: 'shell',
+      summary: 'Shell of the script',
+      isRequired: true,
+      choices: ['bash', 'zsh', 'fish', 'powershell'],
+    },
     flags: () => [
       ...flagGroup('Output', {
         '--names <kind>': {
@@ -157,7 +162,7 @@ export const toolCommands: readonly CommandDefinition[] = [
       }),
       ...reportFlagsExcept('verbose', 'quiet'),
     ],
-    examples: [{ why: 'Enable completion in this bash', args: 'completion bash' }],
+    examples: [{ why: 'Print the script for bash', args: 'completion bash' }],
     load: async () => (await import('./docs/show-completion.ts')).runCompletion,
   },
   {
@@ -170,7 +175,10 @@ export const toolCommands: readonly CommandDefinition[] = [
           summary: 'Print the whole command tree as JSON: flags, types, defaults, examples, exit codes',
           conflicts: ['skill'],
         },
-        '--jq <filter>': { summary: 'Filter the JSON with jq; strings print raw', conflicts: ['skill'] },
+        '--jq <filter>': {
+          summary: 'Filter the JSON with jq; strings are printed without quotes',
+          conflicts: ['skill'],
+        },
         '--skill': 'Print a skill file for agents',
       }),
       ...reportFlagsExcept('verbose', 'quiet'),
@@ -182,11 +190,11 @@ export const toolCommands: readonly CommandDefinition[] = [
     words: ['mcp'],
     summary: 'Serve the operations as tools for agents (MCP)',
     about:
-      'Speaks the Model Context Protocol over stdin and stdout, in every revision from 2024-11-05 to 2026-07-28. Tools that write are offered only if --allow names them.',
+      'Serves the Model Context Protocol over stdin and stdout, in every revision from 2024-11-05 to 2026-07-28. Offers tools that write only if --allow names them.',
     flags: () => [
       ...flagGroup('Common', {
         '--allow <tools>...': {
-          summary: 'Also offer these tools: call_start, feedback_replace, train; repeatable, or separated by commas',
+          summary: 'Also offer these tools: call_start, feedback_replace, train; separated by commas, or repeated',
           offers: ['call_start', 'feedback_replace', 'train'],
         },
       }),

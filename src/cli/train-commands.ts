@@ -9,7 +9,7 @@ export const trainCommands: readonly CommandDefinition[] = [
     words: ['train', 'lint'],
     summary: 'Check trajectories without sending them',
     about:
-      'Needs no credentials. Reports groups, trajectories, rewards and sizes, and data that a service accepts although it contains no training signal. Prints the first hundred findings of each kind and counts all. Minimum and maximum of rewards are exact; mean and standard deviation are doubles. Exits with 3 if the files are not valid.',
+      'Needs no credentials. Reports groups, trajectories, rewards and sizes, and data that a service accepts although it contains no training signal. Counts all findings, and prints the first ones of each kind (--json: the first 100). Minimum and maximum of rewards are exact; mean and standard deviation are doubles. Exits with 3 if a file is invalid.',
     argument: {
       name: 'files',
       summary: 'Trajectory groups: a JSON array, or JSONL with one group per line; - is stdin',
@@ -41,9 +41,9 @@ export const trainCommands: readonly CommandDefinition[] = [
   },
   {
     words: ['train', 'log'],
-    summary: 'List the training jobs sent from here',
+    summary: 'List the training jobs sent from this machine',
     about:
-      'Lists each job that svc train sent or tried to send, newest last: time, id, digest of the body, size, outcome and files. A job with an unknown outcome may have been applied.',
+      'Lists time, id, digest of the body, size, outcome and files of each job that svc train sent or tried to send, newest last. A job with an unknown outcome may have been applied.',
     flags: () => [
       ...flagGroup('Common', { '--limit <n>': 'Show only the newest n jobs' }),
       ...resultFlags('rows'),

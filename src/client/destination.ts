@@ -17,7 +17,7 @@ export interface Destination {
   readonly url: URL | undefined;
   /** Headers of the profile that belong to this origin. */
   readonly profileHeaders: Headers;
-  /** The embedded service responds. */
+  /** The local service responds. */
   readonly isLocal: boolean;
 }
 
@@ -28,7 +28,7 @@ export interface Authorization {
   readonly description: string;
 }
 
-// The embedded service has no URL; svc never connects to this one.
+// The local service has no URL; svc never connects to this one.
 const LOCAL_ORIGIN = 'http://localhost';
 
 /** Where the request of an operation goes, by flags, environment and profile. Throws usage for invalid URLs. */
@@ -59,7 +59,7 @@ export function resolveDestination(
 export function missingBaseUrl(): Failure {
   return usageFailure(
     'no base URL is set',
-    'run: svc auth login --base-url <url>, or add --local to use the embedded service',
+    'run: svc auth login --base-url <url>, or add --local to use the local service',
   );
 }
 
@@ -72,7 +72,7 @@ interface AuthorizationSettings {
 }
 
 /**
- * The credential for a request, redacted in all output from now on; undefined for the embedded service. Throws Failure
+ * The credential for a request, redacted in all output from now on; undefined for the local service. Throws Failure
  * `credentials` if there is none, and `guard` if it would leave the machine over plain http, unless that is allowed; then
  * no program is run to get it.
  */

@@ -13,7 +13,7 @@ import type { Runtime } from '../runtime.ts';
 import type { RequestObserver } from './request-observer.ts';
 
 /**
- * Opens a connection to a service: over the network, or without a route to the embedded service. `isReused`: for many
+ * Opens a connection to a service: over the network, or without a route to the local service. `isReused`: for many
  * exchanges in a row.
  */
 export async function openTransport(

@@ -16,7 +16,7 @@ export interface PreparedRequest {
   readonly draft: Draft;
   /** The bytes of the draft, or a larger body of which the draft is a part. */
   readonly body: RequestBody;
-  /** The embedded service responds, without a credential. */
+  /** The local service responds, without a credential. */
   readonly isLocal: boolean;
 }
 

@@ -23,7 +23,7 @@ export interface ProfileStore {
 /** The profile that is meant when none is named and none is in use. */
 export const DEFAULT_PROFILE_NAME = 'default';
 
-/** The name that always means the embedded service. */
+/** The name that always means the local service. */
 export const LOCAL_PROFILE_NAME = 'local';
 
 /** The name, if it can be one; throws usage for names that are malformed or reserved. */

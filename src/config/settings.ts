@@ -49,7 +49,7 @@ export interface Setting {
 // biome-ignore format: one line per setting
 /** All settings, in the order of help and `svc doctor` (docs/contract.md, section 4). To add one, add a line. */
 export const settings = [
-  { name: 'profile', kind: 'text', summary: 'Profile to use; "local" is the embedded service', flag: 'requests', value: '<name>', variable: 'SVC_PROFILE', completes: 'profiles' },
+  { name: 'profile', kind: 'text', summary: 'Profile to use; "local" is the local service', flag: 'requests', value: '<name>', variable: 'SVC_PROFILE', completes: 'profiles' },
   { name: 'base_url', kind: 'url', summary: 'Base URL of the service', flag: 'requests', variable: 'SVC_BASE_URL', isStored: true },
   { name: 'trace_base_url', kind: 'url', summary: 'Base URL for feedback and calls only', flag: 'requests', variable: 'SVC_TRACE_BASE_URL', isStored: true },
   { name: 'chat_base_url', kind: 'url', summary: 'Base URL for chat completions only', flag: 'requests', variable: 'SVC_CHAT_BASE_URL', isStored: true },
@@ -58,7 +58,7 @@ export const settings = [
   { name: 'password', kind: 'secret', summary: 'Password for feedback and calls', variable: 'SVC_PASSWORD', isStored: true },
   { name: 'token', kind: 'secret', summary: 'Token for chat completions and training jobs', variable: 'SVC_TOKEN', isStored: true },
   { name: 'credential_command', kind: 'command', summary: 'Program that prints the password or token: a command line or a JSON array, run without a shell', flag: 'profiles', isStored: true },
-  { name: 'headers', kind: 'headers', summary: 'Header to add; repeatable', flag: 'requests', flagName: 'header', short: 'H', isStored: true },
+  { name: 'headers', kind: 'headers', summary: 'Header to add (repeatable)', flag: 'requests', flagName: 'header', short: 'H', isStored: true },
   { name: 'project_id', kind: 'project', summary: 'Project for bodies that do not name one', flag: 'profiles', variable: 'SVC_PROJECT_ID', isStored: true, isProject: true, completes: 'projects' },
   { name: 'model', kind: 'text', summary: 'Model for chats that do not name one', flag: 'profiles', short: 'm', variable: 'SVC_MODEL', isStored: true, isProject: true, completes: 'models' },
   { name: 'timeout', kind: 'duration', summary: 'Time limit for the whole request: 90s, 2m, 1h', flag: 'requests', variable: 'SVC_TIMEOUT', isStored: true, default: '2m for feedback and calls, none for chat and train' },
@@ -72,7 +72,7 @@ export const settings = [
   { name: 'upstream_token', kind: 'secret', summary: 'Token for the server of svc serve --upstream', variable: 'SVC_UPSTREAM_TOKEN' },
   { name: 'no_project_file', kind: 'switch', summary: 'Ignore .svc.json files of projects', variable: 'SVC_NO_PROJECT_FILE' },
   { name: 'config_dir', kind: 'directory', summary: 'Directory of the profiles', variable: 'SVC_CONFIG_DIR' },
-  { name: 'data_dir', kind: 'directory', summary: 'Directory of the embedded service and the job history', variable: 'SVC_DATA_DIR' },
+  { name: 'data_dir', kind: 'directory', summary: 'Directory of the local service, the histories and the spool', variable: 'SVC_DATA_DIR' },
   { name: 'https_proxy', kind: 'proxy', summary: 'Proxy for https; never used for loopback', variable: 'HTTPS_PROXY' },
   { name: 'http_proxy', kind: 'proxy', summary: 'Proxy for http; never used for loopback', variable: 'HTTP_PROXY' },
   { name: 'no_proxy', kind: 'proxy', summary: 'Hosts to connect to without a proxy', variable: 'NO_PROXY' },

@@ -5,7 +5,7 @@ export const feedbackSchemaOperation = {
   command: ['feedback', 'schema'],
   summary: 'Discover the paths and types of feedback payloads',
   about:
-    'Lists the terminal JSON paths of the payloads stored in a time window, with the types of their values. One payload per trigger ref is sampled.',
+    'Lists the JSON paths of the leaf values in the payloads stored in a time window, with their types. The service samples one payload per trigger ref.',
   path: '/feedback/payload_schema',
   ...traceService,
   effect: 'read',
@@ -62,7 +62,7 @@ export const feedbackSchemaOperation = {
     paths: {
       type: 'list',
       required: true,
-      summary: 'The terminal paths, sorted',
+      summary: 'The paths of the leaf values, sorted',
       of: {
         type: 'object',
         fields: {

@@ -36,7 +36,7 @@ export function contests({ root, url, peer, node, svc, script, installed }: Stag
       ],
     },
     {
-      name: 'one operation of the embedded service',
+      name: 'one operation of the local service',
       peers: [bare, { ...start, name: `${start.name} --local`, command: [...start.command, '--local'] }],
       aims: [],
     },

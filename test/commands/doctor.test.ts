@@ -253,7 +253,7 @@ describe('svc doctor', () => {
     expect(limits).toContain(10_000);
   });
 
-  it('of the embedded service looks at its folder, and makes nothing', async () => {
+  it('of the local service looks at its folder, and makes nothing', async () => {
     for (const [flags, env] of [
       [['--local'], {}],
       [[], { SVC_PROFILE: 'local' }],
@@ -265,7 +265,7 @@ describe('svc doctor', () => {
         connections: [],
         warnings: [],
       });
-      expect(of('chat_base_url').value).toBe('the embedded service');
+      expect(of('chat_base_url').value).toBe('the local service');
       expect(existsSync(join(cwd, 'data'))).toBe(false);
     }
     const cwd = home();

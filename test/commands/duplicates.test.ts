@@ -123,7 +123,7 @@ describe('the same job again', () => {
     ['of another model', [...train.slice(0, 3), '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e06'], {}],
     ['to another service', train, { SVC_BASE_URL: 'https://other.test' }],
     ['to another path of it', train, { SVC_BASE_URL: 'https://svc.test/b' }],
-    ['to the embedded service', [...train, '--local'], { SVC_BASE_URL: '' }],
+    ['to the local service', [...train, '--local'], { SVC_BASE_URL: '' }],
     ['with another setting', [...train, '--set', 'experimental_config.ppo:=true'], {}],
   ])('%s is another one', async (_, args, more) => {
     const { run, env } = home();
@@ -132,7 +132,7 @@ describe('the same job again', () => {
   });
 
   it.each([[train], [['train', '-', '--no-spool', ...train.slice(2)]]])(
-    'counts for the embedded service, too: %j',
+    'counts for the local service, too: %j',
     async (args) => {
       const { run, env, jobs } = home();
       const local = { env: { ...env, SVC_BASE_URL: '' }, stdin: group };
@@ -143,7 +143,7 @@ describe('the same job again', () => {
     },
   );
 
-  it('and errors of one that is sent as it is read are reported by the embedded service as by others', async () => {
+  it('and errors of one that is sent as it is read are reported by the local service as by others', async () => {
     const { run, env } = home();
     const { code, stderr } = await run(['train', '-', '--no-spool', ...train.slice(2), '--local'], {
       env: { ...env, SVC_BASE_URL: '' },

@@ -232,7 +232,7 @@ describe('svc profile', () => {
     expect((await svc(['profile', 'set', 'b', '--base-url', 'https://b.test'], { cwd })).code).toBe(0);
     expect((await svc(['profile', 'use', 'b'], { cwd })).code).toBe(0);
     expect((await svc(['profile', 'list'], { cwd, terminal: true })).stdout).toBe(
-      '   NAME     BASE URL\n   a.b-c_1  https://a.test\n*  b        https://b.test\n   local    the embedded service\n',
+      '   NAME     BASE URL\n   a.b-c_1  https://a.test\n*  b        https://b.test\n   local    the local service\n',
     );
     expect(JSON.parse((await svc(['profile', 'list'], { cwd })).stdout)[1]).toEqual({
       name: 'b',
@@ -328,7 +328,7 @@ describe('svc profile', () => {
     expect(existsSync(join(cwd, 'config'))).toBe(false);
   });
 
-  it('use local makes the embedded service the one that counts, until another is named', async () => {
+  it('use local makes the local service the one that counts, until another is named', async () => {
     const cwd = folder();
     await svc(['profile', 'set', 'p', '--base-url', 'https://a.test'], { cwd });
     expect((await svc(['profile', 'use', 'local'], { cwd })).code).toBe(0);
@@ -559,7 +559,7 @@ describe('the base URL', () => {
     expect(result).toMatchObject({
       code: 2,
       stderr: expect.stringContaining(
-        'run: svc auth login --base-url <url>, or add --local to use the embedded service',
+        'run: svc auth login --base-url <url>, or add --local to use the local service',
       ),
     });
   });

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The main job from end to end: all five operations through the real program to the embedded service, on real files.
+# The main job from end to end: all five operations through the real program to the local service, on real files.
 set -euo pipefail
 cd "$(dirname "$0")"
 svc() { node ../../bin/svc.js "$@"; }

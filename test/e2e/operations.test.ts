@@ -140,7 +140,7 @@ describe('without a network', () => {
   });
 });
 
-describe('the embedded service', () => {
+describe('the local service', () => {
   it('answers all five without a port, credentials or network', async () => {
     const cwd = folder();
     const setting: ProcessSetting = { cwd };

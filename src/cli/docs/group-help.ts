@@ -28,10 +28,10 @@ export function rootHelpModule(): string {
 
 /** What svc is, in two sentences. */
 export const introduction =
-  'Command-line client for a service of five operations: feedback, call tracing, chat completions and training jobs. Bodies come from flags, JSON files and pipes.';
+  'Send feedback, chats, training jobs and traced calls to a service. Request bodies come from flags, files and stdin.';
 
 const startExamples: readonly (readonly [command: string, why: string])[] = [
-  ['svc chat --local "Hello"', 'ask the embedded service; needs no setup'],
+  ['svc chat --local "Hello"', 'ask the local service; needs no setup'],
   ['svc auth login --base-url <url>', 'store credentials for a real service'],
   ['svc doctor', 'show the settings and test the connection'],
 ];

@@ -14,11 +14,11 @@ export const helpTopics: { readonly [name in (typeof helpTopicNames)[number]]: (
   bodies: () => [
     prose(
       'A request body comes from these sources. Later sources win, field by field.',
-      'svc sends what you give: a body given whole is sent byte for byte, and a flag changes only its own field. Errors are caught before anything is sent; see --strict, --no-check and --dry-run.',
+      'svc sends exactly what you give it: a whole body is sent byte for byte, and a flag changes only its own field. Errors are caught before anything is sent; see --strict, --no-check and --dry-run.',
     ),
     definitions('Sources', {
       '-f, --file <file>': 'A JSON object, or YAML in a .yaml or .yml file; -f - reads stdin',
-      stdin: 'The body, when no flag sets a field and stdin is not a terminal',
+      stdin: 'The body, if no flag sets a field and stdin is not a terminal',
       '--field <value>': 'One flag per field: --sample-limit 10, --echo, --no-echo',
       '--set <path>=<text>': 'A string at a path: --set payload.note=ok',
       '--set <path>:=<json>': 'Any JSON at a path: --set payload.score:=0.9, --set x:=null',
@@ -44,7 +44,7 @@ export const helpTopics: { readonly [name in (typeof helpTopicNames)[number]]: (
       'svc batch merge *.jsonl --input prompts.jsonl -o all.jsonl',
       'svc batch report all.jsonl',
     ),
-    { heading: 'Exit code', paragraphs: ['0 when every line succeeded, 10 when some failed.'] },
+    { heading: 'Exit code', paragraphs: ['0 if every line succeeded, 10 if some failed.'] },
   ],
   'exit-codes': () => [
     {
@@ -75,7 +75,7 @@ export const helpTopics: { readonly [name in (typeof helpTopicNames)[number]]: (
     definitions('Flags', {
       '--json': 'The whole result as JSON, also from a stream',
       '--format <format>': 'json, jsonl (one line per chunk or row), yaml, table, csv, tsv or text',
-      '--jq <filter>': 'Filter the JSON with jq; strings print raw',
+      '--jq <filter>': 'Filter the JSON with jq; strings are printed without quotes',
       '-o, --output <file>': 'Write a file; it is replaced only when the result is complete',
       '--error-format json': 'Each line on stderr is JSON; the last one holds the error',
       '-q, --quiet': 'Print errors only',
@@ -84,7 +84,7 @@ export const helpTopics: { readonly [name in (typeof helpTopicNames)[number]]: (
   ],
   profiles: () => [
     prose(
-      'A profile holds base URLs, credentials and defaults such as the project and the model. --profile selects one, else SVC_PROFILE, else the one chosen with svc profile use, else "default". The profile "local" is the embedded service.',
+      'A profile holds base URLs, credentials and defaults such as the project and the model. --profile selects one, else SVC_PROFILE, else the one chosen with svc profile use, else "default". The profile "local" is the local service.',
       'Credentials are stored with mode 0600 (or in the keychain with --keychain), and are sent only to the origins that the profile had at login. A secret is never accepted as an argument.',
     ),
     {
@@ -102,7 +102,7 @@ export const helpTopics: { readonly [name in (typeof helpTopicNames)[number]]: (
   ],
   retries: () => [
     prose(
-      'svc retries a request after a transient failure when that is safe: up to 3 times (--retries N, 0 disables), with increasing random delays of up to 20 s, within one time limit (--timeout). Retry-After is a minimum; above 60 s, or beyond the time limit, svc exits with 9 at once. Each retry is reported on stderr.',
+      'svc retries a request after a transient failure if that is safe: up to 3 times (--retries N, 0 disables), with increasing random delays of up to 20 s, within one time limit (--timeout). Retry-After is a minimum; above 60 s, or beyond the time limit, svc exits with 9 at once. Each retry is reported on stderr.',
     ),
     definitions('Retried, by operation', {
       'feedback schema': 'After every transient failure: it only reads',
@@ -115,8 +115,8 @@ export const helpTopics: { readonly [name in (typeof helpTopicNames)[number]]: (
   ],
   training: () => [
     prose(
-      'svc train sends groups of trajectories, each with a reward, as a training job. The operation is a preview: the service may change it. Files are JSON arrays of groups, JSONL with one group per line, or, with --group-by, JSONL with one trajectory per line; gzip and directories work too.',
-      'Everything is checked before the first byte is sent, in bounded memory. The same job is not sent twice: svc keeps a job history and stops with exit code 13 unless --allow-duplicate is given.',
+      'svc train sends groups of trajectories, each with a reward, as a training job. The operation is a preview: the service may change it. Files are JSON arrays of groups, JSONL with one group per line, or, with --group-by, JSONL with one trajectory per line; svc also reads gzip files and directories.',
+      'svc checks everything before it sends the first byte, in bounded memory. It does not send the same job twice: it keeps a job history and stops with exit code 13 unless --allow-duplicate is given.',
     ),
     examples(
       'svc train lint groups.jsonl --fail-on zero-variance',
@@ -128,7 +128,7 @@ export const helpTopics: { readonly [name in (typeof helpTopicNames)[number]]: (
   tracing: () => [
     prose(
       'svc call start records the start of a traced call. svc fills in id, trace_id, started_at, inputs and attributes unless they are given, and prints the ids. Sending the same id again does not create a second call.',
-      'svc call run -- COMMAND runs a command as a traced call and ends with its exit code. The command finds the call in TRACEPARENT, SVC_TRACE_ID and SVC_CALL_ID, and svc call start continues the trace that it finds there. --parent-id and --trace-id name another parent. With --spool, the record is kept on disk until svc call flush or the run itself sent it.',
+      'svc call run -- COMMAND runs a command as a traced call and ends with its exit code. The command finds the call in TRACEPARENT, SVC_TRACE_ID and SVC_CALL_ID, and svc call start continues the trace that it finds there. --parent-id and --trace-id name another parent. With --spool, the record is kept on disk until svc call flush or the run itself has sent it.',
       'Feedback refers to a call or object with --svc-ref.',
     ),
     examples(
@@ -140,7 +140,7 @@ export const helpTopics: { readonly [name in (typeof helpTopicNames)[number]]: (
   'local-service': () => [
     prose(
       'svc contains a local service with all five operations on an embedded database, for development, tests and CI. --local (or the profile "local") calls it in the same process, without a port and without credentials. svc serve binds it to a port of 127.0.0.1 and shows its data on a page in the browser.',
-      'Its data is in SVC_DATA_DIR, or in PostgreSQL with --data postgres://user@host/database. The built-in model answers deterministically; svc serve --upstream forwards chats to a model server instead. --fault injects failures, so that you can test how a script handles them.',
+      'Its data is in SVC_DATA_DIR, or in PostgreSQL with --data postgres://user@host/database. The built-in model is deterministic; svc serve --upstream forwards chats to a model server instead. --fault injects failures, so that you can test how a script handles them.',
     ),
     examples(
       'svc chat --local "Hello"',

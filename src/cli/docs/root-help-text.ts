@@ -1,15 +1,14 @@
 // Generated from the commands by `npm run generate`.
 
 /** The full help of svc at 80 columns. */
-export const rootHelpText = `Command-line client for a service of five operations: feedback, call tracing,
-chat completions and training jobs. Bodies come from flags, JSON files and
-pipes.
+export const rootHelpText = `Send feedback, chats, training jobs and traced calls to a service. Request
+bodies come from flags, files and stdin.
 
 Usage:
   svc <command> [flags]
 
 Examples:
-  svc chat --local "Hello"         # ask the embedded service; needs no setup
+  svc chat --local "Hello"         # ask the local service; needs no setup
   svc auth login --base-url <url>  # store credentials for a real service
   svc doctor                       # show the settings and test the connection
 
@@ -26,7 +25,7 @@ Credentials and profiles:
   auth status     Show which credentials are stored, without their values
   profile list    List the profiles
   profile show    Show a profile without its secrets
-  profile set     Change or create a profile
+  profile set     Create or change a profile
   profile use     Select the default profile
   profile remove  Remove a profile and its credentials
 
@@ -34,8 +33,8 @@ Tools:
   call run      Run a command and record it as a traced call
   call flush    Send the spooled calls
   train lint    Check trajectories without sending them
-  train log     List the training jobs sent from here
-  log           List the requests sent from here, if the history is on
+  train log     List the training jobs sent from this machine
+  log           List the requests sent from this machine, if the history is on
   log show      Show one recorded request with its bodies
   log clear     Remove all recorded requests
   serve         Run the local service on a port
@@ -67,7 +66,7 @@ Commands:
   call        Record traced calls
   auth        Store, show and remove credentials
   profile     Manage profiles: base URLs, credentials and defaults
-  log         List the requests sent from here, if the history is on
+  log         List the requests sent from this machine, if the history is on
   serve       Run the local service on a port
   batch       Work with the outputs of batches
   spec        Print the JSON Schema, a skeleton, or the OpenAPI document
@@ -77,7 +76,7 @@ Commands:
   mcp         Serve the operations as tools for agents (MCP)
 
 Examples:
-  svc chat --local "Hello"         # ask the embedded service; needs no setup
+  svc chat --local "Hello"         # ask the local service; needs no setup
   svc auth login --base-url <url>  # store credentials for a real service
 
 svc --help lists all commands and topics.

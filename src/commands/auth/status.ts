@@ -22,7 +22,7 @@ export const runAuthStatus: RunCommand = async ({ flags }, context) => {
     ({ scheme, username, source, origins }) =>
       `${scheme}${username ? ` (${username})` : ''}: from ${source}${origins ? `, for ${origins.join(', ') || 'no address'}` : ''}`,
   );
-  if (isLocal) lines.push('the embedded service needs no credentials');
+  if (isLocal) lines.push('the local service needs no credentials');
   const text = (): StyledText[] => [`profile: ${name}`, ...lines].map((line) => ({ text: `${line}\n` }));
   const printing = printResult({ ...resultOf({ profile: name, credentials: statuses }), text }, output);
   await ignoreClosedPipe(printing.then(context.stdout.end));

@@ -65,7 +65,7 @@ function baseUrlRow(
   baseUrls: readonly HostBaseUrl[],
 ): DoctorSetting {
   const { profile, isLocal, source: chooser, name: profileName } = selected;
-  if (isLocal) return { name, value: 'the embedded service', source: chooser };
+  if (isLocal) return { name, value: 'the local service', source: chooser };
   const host = (['trace', 'chat', 'train'] as const).find((one) => name.startsWith(one)) ?? 'trace';
   const { source = 'not set' } = findBaseUrl(host, connectionFlagsFor(host), env, profile) ?? {};
   // Only a valid URL is shown: of any other text nobody knows where its password is.

@@ -20,7 +20,7 @@ export const runProfileList: RunCommand = async ({ flags }, context) => {
   const rows = [...Object.keys(stored.profiles).sort(), LOCAL_PROFILE_NAME].map((name) => ({
     name,
     in_use: name === inUse,
-    base_url: name === LOCAL_PROFILE_NAME ? 'the embedded service' : baseUrlOf(name),
+    base_url: name === LOCAL_PROFILE_NAME ? 'the local service' : baseUrlOf(name),
   }));
   const table = (): string[][] => [
     ['', 'NAME', 'BASE URL'],

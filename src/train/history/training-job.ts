@@ -5,7 +5,7 @@ import { writeJson } from '../../json/write-json.ts';
 export interface TrainingJob {
   /** SHA-256 of the body, in hexadecimal. */
   readonly digest: string;
-  /** The URL it is sent to, without userinfo; `local` for the embedded service. */
+  /** The URL it is sent to, without userinfo; `local` for the local service. */
   readonly target: string;
   readonly model: string | undefined;
   /** Files as given on the command line. */
