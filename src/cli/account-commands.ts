@@ -41,9 +41,12 @@ export const accountCommands: readonly CommandDefinition[] = [
       ...reportFlags,
     ],
     examples: [
-      { why: 'With a token from a file', args: 'auth login --base-url https://api.example.com --token-file token.txt' },
       {
-        why: 'With a password from a file',
+        why: 'Store a token from a file',
+        args: 'auth login --base-url https://api.example.com --token-file token.txt',
+      },
+      {
+        why: 'Store a user name, and a password from a file',
         args: 'auth login --base-url https://api.example.com --username api --password-file key.txt',
       },
     ],
@@ -60,7 +63,7 @@ export const accountCommands: readonly CommandDefinition[] = [
     words: ['auth', 'status'],
     summary: 'Show which credentials are stored, without their values',
     flags: () => [selectedProfileFlag, ...resultFlags('report'), ...reportFlagsExcept('verbose', 'quiet')],
-    examples: [{ why: 'For a script', args: 'auth status --json' }],
+    examples: [{ why: 'Print the status as JSON', args: 'auth status --json' }],
     load: async () => (await import('../commands/auth/status.ts')).runAuthStatus,
   },
   {
@@ -102,7 +105,7 @@ export const accountCommands: readonly CommandDefinition[] = [
     summary: 'Select the default profile',
     argument: { name: 'name', summary: 'The profile', isRequired: true, completes: 'profiles' },
     flags: () => reportFlagsExcept('verbose'),
-    examples: [{ why: 'Use the local service from now on', args: 'profile use local' }],
+    examples: [{ why: 'Make the local service the default', args: 'profile use local' }],
     load: async () => (await import('../commands/profile/use.ts')).runProfileUse,
   },
   {
@@ -113,7 +116,7 @@ export const accountCommands: readonly CommandDefinition[] = [
       ...flagGroup('Common', { '-y, --yes': 'Do not ask for confirmation' }),
       ...reportFlagsExcept('verbose'),
     ],
-    examples: [{ why: 'Without a prompt', args: 'profile remove staging --yes' }],
+    examples: [{ why: 'Remove a profile without confirmation', args: 'profile remove staging --yes' }],
     load: async () => (await import('../commands/profile/remove.ts')).runProfileRemove,
   },
 ];

@@ -50,7 +50,7 @@ export const callCommands: readonly CommandDefinition[] = [
     examples: [
       { why: 'Trace a build', args: 'call run --local --project-id acme/support-bot -- true' },
       {
-        why: 'Without a network; send later',
+        why: 'Keep the record on disk and send it later',
         args: 'call run --local --project-id acme/support-bot --spool=only -- true',
       },
     ],

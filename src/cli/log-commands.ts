@@ -15,8 +15,8 @@ export const logCommands: readonly CommandDefinition[] = [
       ...reportFlagsExcept('verbose'),
     ],
     examples: [
-      { why: 'The last ten requests', args: 'log --limit 10' },
-      { why: 'For a script', args: 'log --json' },
+      { why: 'Show the last ten requests', args: 'log --limit 10' },
+      { why: 'Print all requests as JSON', args: 'log --json' },
     ],
     load: async () => (await import('../commands/log.ts')).runLog,
   },
@@ -25,7 +25,7 @@ export const logCommands: readonly CommandDefinition[] = [
     summary: 'Show one recorded request with its bodies',
     argument: { name: 'n', summary: 'Number of the request in svc log', isRequired: true },
     flags: () => [...resultFlags('document'), ...reportFlagsExcept('verbose')],
-    examples: [{ why: 'The first request', args: 'log show 1' }],
+    examples: [{ why: 'Show the first request', args: 'log show 1' }],
     load: async () => (await import('../commands/log.ts')).runLogShow,
   },
   {

@@ -49,9 +49,9 @@ export const toolCommands: readonly CommandDefinition[] = [
       ...reportFlags,
     ],
     examples: [
-      { why: 'On a free port, with its own data', args: 'serve --data ./svc.db --json' },
-      { why: 'Every third chat is rate limited', args: 'serve --fault operation=chat,every=3,status=429' },
-      { why: 'In front of a model server', args: 'serve --port 8080 --upstream http://127.0.0.1:11434/v1' },
+      { why: 'Use a free port and a separate database', args: 'serve --data ./svc.db --json' },
+      { why: 'Rate limit every third chat', args: 'serve --fault operation=chat,every=3,status=429' },
+      { why: 'Forward chats to a model server', args: 'serve --port 8080 --upstream http://127.0.0.1:11434/v1' },
     ],
     load: async () => (await import('../commands/serve.ts')).runServe,
   },
@@ -114,10 +114,10 @@ export const toolCommands: readonly CommandDefinition[] = [
       ...reportFlagsExcept('verbose', 'quiet'),
     ],
     examples: [
-      { why: 'The schema of a chat body', args: 'spec chat' },
-      { why: 'Every field, with comments', args: 'spec chat --skeleton=all' },
-      { why: 'A body to fill in', args: 'spec feedback replace --skeleton --project-id acme/support-bot' },
-      { why: 'An OpenAPI document for other tools', args: 'spec --openapi' },
+      { why: 'Print the schema of a chat body', args: 'spec chat' },
+      { why: 'Print every field with comments', args: 'spec chat --skeleton=all' },
+      { why: 'Print a body to fill in', args: 'spec feedback replace --skeleton --project-id acme/support-bot' },
+      { why: 'Print an OpenAPI document for other tools', args: 'spec --openapi' },
     ],
     load: async () => (await import('../commands/spec/spec.ts')).runSpec,
   },
@@ -137,7 +137,7 @@ export const toolCommands: readonly CommandDefinition[] = [
     ],
     examples: [
       { why: 'Show the settings and test the connection', args: 'doctor' },
-      { why: 'Also test the credentials, for a script', args: 'doctor --profile work --probe --json' },
+      { why: 'Also test the credentials, and print JSON', args: 'doctor --profile work --probe --json' },
     ],
     load: async () => (await import('../commands/doctor/doctor.ts')).runDoctor,
   },
@@ -201,7 +201,12 @@ export const toolCommands: readonly CommandDefinition[] = [
       ...serviceFlags('trace', 'chat', 'train'),
       ...reportFlags,
     ],
-    examples: [{ why: 'With the local service', args: 'mcp --local --allow call_start,feedback_replace' }],
+    examples: [
+      {
+        why: 'Serve the local service, with two tools that write',
+        args: 'mcp --local --allow call_start,feedback_replace',
+      },
+    ],
     load: async () => (await import('../commands/mcp/mcp.ts')).runMcp,
   },
 ];

@@ -34,8 +34,14 @@ export const trainCommands: readonly CommandDefinition[] = [
     ],
     examples: [
       { why: 'Summarize the training data', args: 'train lint groups.jsonl' },
-      { why: 'In CI, before sending', args: 'train lint groups.jsonl --fail-on zero-variance,no-logprobs' },
-      { why: 'One trajectory per line, grouped by task', args: 'train lint runs.jsonl --group-by metadata.task' },
+      {
+        why: 'Fail in CI if data has no training signal',
+        args: 'train lint groups.jsonl --fail-on zero-variance,no-logprobs',
+      },
+      {
+        why: 'Group trajectories by task, one trajectory per line',
+        args: 'train lint runs.jsonl --group-by metadata.task',
+      },
     ],
     load: async () => (await import('../commands/train/lint.ts')).runTrainLint,
   },
@@ -51,7 +57,7 @@ export const trainCommands: readonly CommandDefinition[] = [
     ],
     examples: [
       { why: 'Show the last jobs', args: 'train log --limit 10' },
-      { why: 'For a script', args: 'train log --json' },
+      { why: 'Print all jobs as JSON', args: 'train log --json' },
     ],
     load: async () => (await import('../commands/train/log.ts')).runTrainLog,
   },

@@ -117,11 +117,11 @@ export const callStartOperation = {
   result: { member: 'id', as: 'record' },
   examples: [
     {
-      why: 'Start a call and keep its id',
+      why: 'Record a call and print its ids',
       args: `call start --project-id acme/support-bot --op-name answer-question --inputs '{"question":"Where is it?"}' --json`,
     },
     {
-      why: 'From a pipe; the body is sent byte for byte',
+      why: 'Send a body from a pipe, byte for byte',
       stdin: '{"start":{"project_id":"acme/support-bot","op_name":"answer"}}',
       args: 'call start',
     },

@@ -60,8 +60,11 @@ export const chatOperation = {
   examples: [
     { why: 'Ask a question', args: 'chat -m svc-local "Name three rivers"' },
     { why: 'Ask about a file', args: 'chat "Summarize this"', stdin: 'Parcels take two days.\n' },
-    { why: 'JSON output for a script', args: 'chat "Where is my parcel?" --json-schema @answer.schema.json' },
-    { why: 'A body from a file, with another seed', args: 'chat -f chat.json --seed 9223372036854775807 --json' },
-    { why: 'In a loop that reads stdin', args: 'chat --no-stdin "Name a river" -q' },
+    {
+      why: 'Get a response that conforms to a JSON Schema',
+      args: 'chat "Where is my parcel?" --json-schema @answer.schema.json',
+    },
+    { why: 'Send a body from a file with another seed', args: 'chat -f chat.json --seed 9223372036854775807 --json' },
+    { why: 'Leave stdin to the loop that calls svc', args: 'chat --no-stdin "Name a river" -q' },
   ],
 } as const satisfies Operation;

@@ -98,7 +98,7 @@ export const feedbackReplaceOperation = {
       args: `feedback replace --project-id acme/bot --feedback-id fb-1 --feedback-type rating --svc-ref svc:///acme/bot/object/answer:v3 --payload '{"score":0.9}'`,
     },
     {
-      why: 'Send a file, with another score',
+      why: 'Send a file with another score',
       args: 'feedback replace -f feedback.json --set payload.score:=0.4 --keep-id',
     },
   ],

@@ -83,9 +83,12 @@ export const feedbackSchemaOperation = {
     },
   },
   examples: [
-    { why: 'Feedback of the last week', args: 'feedback schema --project-id acme/support-bot --since 7d' },
     {
-      why: 'All versions of one monitor',
+      why: 'List the paths in feedback of the last week',
+      args: 'feedback schema --project-id acme/support-bot --since 7d',
+    },
+    {
+      why: 'Include all versions of a monitor',
       args: `feedback schema --project-id acme/bot --start 2026-01-01T00:00:00Z --trigger-ref 'svc:///acme/bot/object/monitor:*'`,
     },
   ],

@@ -60,7 +60,7 @@ export const trainOperation = {
   examples: [
     { why: 'Train on a file of groups', args: 'train groups.jsonl --model-id 0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05' },
     {
-      why: 'A body from a file, with another training configuration',
+      why: 'Send a body from a file with another training configuration',
       args: `train -f job.json --experimental-config '{"learning_rate":0.00002}'`,
     },
   ],

@@ -118,7 +118,7 @@ export function helpAsSkill(): string {
     '## Exit codes',
     '',
     ...Object.values(exitCodes).map(
-      ({ code, meaning, retry }) => `- ${code}: ${meaning}${retry ? ` (run again: ${retry})` : ''}`,
+      ({ code, meaning, retry }) => `- ${code}: ${meaning}${retry ? `. Run again: ${retry}` : ''}`,
     ),
     '',
     'Run `svc help --json` for every flag with its type, and `svc spec <command>` for the JSON Schema of a body.',

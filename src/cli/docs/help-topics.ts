@@ -35,13 +35,13 @@ export const helpTopics: { readonly [name in (typeof helpTopicNames)[number]]: (
   batch: () => [
     prose(
       '--batch sends each line of a JSONL file as one request. A line is a body, or an object with "id" and "body". Flags are defaults for fields that a line lacks. Each result is one JSON line with the status, the response or the error, and the id.',
-      'With -o the output is a checkpoint file. svc records each request in FILE.inflight before sending it, so a run that was killed can be continued with --resume: lines that succeeded are skipped, lines that failed without being applied are sent again, and lines that may have been applied only with --retry-unknown.',
+      'With -o the output is a checkpoint file. svc records each request in FILE.inflight before sending it, so a run that was killed can be continued with --resume: it skips lines that succeeded, and sends lines that failed without being applied. It sends lines with an unknown outcome only if that is safe or --retry-unknown is given.',
     ),
     examples(
       'svc chat --batch prompts.jsonl -o out.jsonl',
       'svc chat --batch prompts.jsonl -o out.jsonl --resume',
-      'svc chat --batch prompts.jsonl -o 3.jsonl --shard 3/10',
-      'svc batch merge *.jsonl --input prompts.jsonl -o all.jsonl',
+      'svc chat --batch prompts.jsonl -o out-3.jsonl --shard 3/10',
+      'svc batch merge out-*.jsonl --input prompts.jsonl -o all.jsonl',
       'svc batch report all.jsonl',
     ),
     { heading: 'Exit code', paragraphs: ['0 if every line succeeded, 10 if some failed.'] },
