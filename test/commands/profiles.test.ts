@@ -558,9 +558,7 @@ describe('the base URL', () => {
     const result = await svc(['call', 'start'], { stdin: 'not read' });
     expect(result).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining(
-        'run: svc auth login --base-url <url>, or add --local to use the local service',
-      ),
+      stderr: expect.stringContaining('run: svc auth login --base-url <url>, or add --local to use the local service'),
     });
   });
 });
