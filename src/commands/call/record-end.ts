@@ -7,10 +7,11 @@ import type { Context } from '../../context.ts';
 import { Failure } from '../../errors.ts';
 import { uuidV5 } from '../../fields/uuid.ts';
 import { describeFileError } from '../../files/file-errors.ts';
-import { type FlagValues, getStringFlag } from '../../flag.ts';
+import { getStringFlag } from '../../flag.ts';
 import { writeJson } from '../../json/write-json.ts';
 import { feedbackReplaceOperation } from '../../operations/feedback-replace.ts';
 import type { TracedCall } from '../../trace/call-record.ts';
+import type { TracedCommand } from './traced-command.ts';
 
 /** How a traced command ended. */
 export interface CallEnd {
@@ -52,15 +53,11 @@ export async function appendCallLog(
  * of the response, and throws the Failure of feedback that was not confirmed.
  */
 export async function sendExitFeedback(
-  { project_id = '', id: callId, started_at }: TracedCall,
+  { program, record, settings: { options }, flags }: TracedCommand & { readonly settings: CallSettings },
   { end, endedAtMs }: CallEnd,
-  /** The name of the command, without secrets. */
-  command: string,
-  { options }: CallSettings,
-  flags: FlagValues,
   context: Context,
-  signal: AbortSignal,
 ): Promise<readonly string[]> {
+  const { project_id = '', id: callId, started_at } = record;
   const type = getStringFlag(flags, 'exit-feedback') ?? 'exit';
   const id = uuidV5(EXIT_FEEDBACK_NAMESPACE, `${callId}/${type}`);
   const body = {
@@ -69,10 +66,10 @@ export async function sendExitFeedback(
     id,
     feedback_type: type,
     svc_ref: `svc:///${project_id}/call/${callId}`,
-    payload: { command, ...exitOf(end), duration_ms: endedAtMs - Date.parse(started_at) },
+    payload: { command: program, ...exitOf(end), duration_ms: endedAtMs - Date.parse(started_at) },
   };
   const settings = await resolveCallSettings(feedbackReplaceOperation, flags, context);
-  return sendBody(feedbackReplaceOperation, writeJson(body), { ...settings, options }, { ...context, signal });
+  return sendBody(feedbackReplaceOperation, writeJson(body), { ...settings, options }, context);
 }
 
 function exitOf(end: ProcessEnd): { exit_code: number | null; signal: string | null } {

@@ -1,25 +1,15 @@
 import { existsSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
-import { type CallSettings, resolveAutofill, resolveCallSettings } from '../../client/call-settings.ts';
-import { sendBody } from '../../client/send-body.ts';
 import type { Invocation, ProcessEnd } from '../../command.ts';
-import { dataDirectory } from '../../config/directories.ts';
 import { parseDurationMs } from '../../config/parse-duration.ts';
-import { environmentSetting } from '../../config/resolve-setting.ts';
 import type { Context } from '../../context.ts';
 import { Failure, toFailure, usageFailure } from '../../errors.ts';
-import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag } from '../../flag.ts';
-import { writeJson } from '../../json/write-json.ts';
-import { callStartOperation } from '../../operations/call-start.ts';
+import { type FlagValues, getBooleanFlag, getStringFlag } from '../../flag.ts';
 import { issueText } from '../../output/failure-text.ts';
 import type { Runtime } from '../../runtime.ts';
-import { createArgumentRedactor } from '../../trace/argument-redactor.ts';
-import { describeSurroundings } from '../../trace/call-attributes.ts';
-import { operationName, recordedInputs, type TracedCall } from '../../trace/call-record.ts';
 import { runChild } from '../../trace/run-child.ts';
-import { spoolCall, spoolDirectory, traceTarget } from '../../trace/spool.ts';
-import { createTraceContext, readParent, traceEnvironment } from '../../trace/trace-context.ts';
+import { recordCall } from './record-call.ts';
 import { appendCallLog, type CallEnd, sendExitFeedback } from './record-end.ts';
+import { prepareCommand, type TracedCommand } from './traced-command.ts';
 
 const DEFAULT_GRACE = '5s';
 const MAX_REASON_CHARS = 400;
@@ -28,16 +18,6 @@ const RECORD_AND_EXIT_SUBJECT = 'the call and its exit code were not recorded';
 
 // Finds the program on the PATH, and exits with 126 or 127 if it cannot be run. Node itself would abort then.
 const PROCESS_LAUNCHER = '/usr/bin/env';
-
-/** A traced command, ready to run. */
-interface TracedCommand {
-  /** The program without secrets. */
-  readonly program: string;
-  readonly record: TracedCall;
-  /** How the service is reached, or why it cannot be. */
-  readonly settings: CallSettings | Failure;
-  readonly childEnv: Runtime['env'];
-}
 
 /**
  * Runs a command and records it as a call. Returns how the command ended, whatever happens to the record, except with
@@ -48,7 +28,7 @@ export async function runCallRun({ args, flags }: Invocation, context: Context):
   requireConsistentFlags(args, flags, runtime);
   const graceMs = parseDurationMs('--grace', getStringFlag(flags, 'grace') ?? DEFAULT_GRACE);
   const command = await prepareCommand(args, flags, context);
-  const record = (signal: AbortSignal): Promise<readonly string[]> => recordCall(command, flags, context, signal);
+  const record = (signal: AbortSignal): Promise<readonly string[]> => recordCall(command, { ...context, signal });
   if (getBooleanFlag(flags, 'replace')) {
     await reportAction(RECORD_SUBJECT, record(context.signal), context);
     // svc ends here: its process is that of the command.
@@ -77,7 +57,7 @@ export async function runCallRun({ args, flags }: Invocation, context: Context):
     const subject = isReachable || !flags.has('exit-feedback') ? RECORD_SUBJECT : RECORD_AND_EXIT_SUBJECT;
     if (failure) await reportFailure(subject, failure, context);
     const isSent = !failure && flags.get('spool') !== 'only';
-    await recordEnd(command, { end, endedAtMs, isSent }, isReachable, flags, context, controller.signal);
+    await recordEnd(command, { end, endedAtMs, isSent }, isReachable, { ...context, signal: controller.signal });
   } finally {
     cancelGrace();
     release();
@@ -106,104 +86,21 @@ function requireConsistentFlags(args: readonly string[], flags: FlagValues, runt
     );
 }
 
-async function prepareCommand(words: readonly string[], flags: FlagValues, context: Context): Promise<TracedCommand> {
-  const { runtime, report } = context;
-  const isExact = getBooleanFlag(flags, 'exact') === true;
-  const trace = createTraceContext(isExact ? undefined : await readParent(flags, runtime.env, report), runtime);
-  const { settings, defaultProject } = await resolveService(flags, context);
-  const { password, token } = settings instanceof Failure ? {} : settings.chosen.profile;
-  const credentials = [password, token].flatMap((secret) => secret ?? []);
-  const redactor = createArgumentRedactor(runtime.env, credentials);
-  const redactedWords = redactor.redactArguments(words);
-  const projectId = getStringFlag(flags, 'project-id') || defaultProject || undefined;
-  const [program = ''] = redactedWords;
-  const record = {
-    project_id: projectId,
-    id: trace.callId,
-    trace_id: trace.traceId,
-    parent_id: trace.parentId,
-    op_name: operationName(getStringFlag(flags, 'op-name'), program),
-    started_at: new Date(runtime.now()).toISOString(),
-    inputs: recordedInputs(getStringFlag(flags, 'inputs'), redactedWords),
-    attributes: isExact ? {} : await describeSurroundings(runtime, getArrayFlag(flags, 'env'), redactor),
-  };
-  const childEnv = { ...runtime.env, ...traceEnvironment(trace, projectId) };
-  return { program, record, settings, childEnv };
-}
-
-// A file that cannot be used, such as the profiles, keeps only the record from the service. Throws usage.
-async function resolveService(
-  flags: FlagValues,
-  context: Context,
-): Promise<{ settings: CallSettings | Failure; defaultProject: string | undefined }> {
-  try {
-    const settings = await resolveCallSettings(callStartOperation, flags, context);
-    const autofill = await resolveAutofill({ ...settings.options, isExact: false }, settings.chosen, context.runtime);
-    return { settings, defaultProject: autofill?.project.text };
-  } catch (error) {
-    const failure = toFailure(error);
-    if (failure.code === 'usage' || context.signal.aborted) throw error;
-    return { settings: failure, defaultProject: environmentSetting('project_id', context.runtime.env) };
-  }
-}
-
-/**
- * Sends the record of a command, or keeps it in the spool. Returns the warnings of the response, and throws the Failure of a
- * record that was not confirmed.
- */
-async function recordCall(
-  { record, settings }: TracedCommand,
-  flags: FlagValues,
-  context: Context,
-  signal: AbortSignal,
-): Promise<readonly string[]> {
-  if (settings instanceof Failure) throw settings;
-  if (!record.project_id)
-    throw usageFailure(
-      'the call has no project',
-      'give --project-id, or set SVC_PROJECT_ID or project_id of the profile',
-    );
-  const body = writeJson({ start: record });
-  const spool = flags.get('spool');
-  const directory = spoolDirectory(dataDirectory(context.runtime));
-  const spooled = spool ? spoolCall(directory, record.id, traceTarget(settings.destination), body) : undefined;
-  if (spool === 'only') {
-    await spooled;
-    return [];
-  }
-  // A call that cannot be spooled can still be sent.
-  const file = await spooled?.catch(toFailure);
-  const unspooled = file instanceof Failure ? file : undefined;
-  const sent = sendBody(callStartOperation, body, settings, { ...context, signal });
-  const warnings = await sent.catch((error: unknown) => {
-    if (!file) throw error;
-    const { code, message, facts } = toFailure(error);
-    const hint = unspooled
-      ? `it was not spooled: ${unspooled.message}`
-      : 'it stays in the spool; to send it, run: svc call flush';
-    throw new Failure(code, message, { ...facts, hint });
-  });
-  if (unspooled) return [`the call was sent, but not spooled: ${unspooled.message}`, ...warnings];
-  if (typeof file === 'string') await rm(file, { force: true });
-  return warnings;
-}
-
 // Each step is reported by itself: the call is recorded even where its end is not.
 async function recordEnd(
-  { program, record, settings }: TracedCommand,
+  command: TracedCommand,
   callEnd: CallEnd,
   isReachable: boolean,
-  flags: FlagValues,
   context: Context,
-  signal: AbortSignal,
 ): Promise<void> {
+  const { record, settings, flags } = command;
   const logFile = getStringFlag(flags, 'log-file');
   if (logFile !== undefined) {
     const appended = appendCallLog(logFile, record, callEnd, context.runtime.cwd).then(() => []);
     await reportAction(`the end of the call was not written to ${logFile}`, appended, context);
   }
   if (flags.has('exit-feedback') && isReachable && !(settings instanceof Failure)) {
-    const sent = sendExitFeedback(record, callEnd, program, settings, flags, context, signal);
+    const sent = sendExitFeedback({ ...command, settings }, callEnd, context);
     await reportAction('the feedback on the exit code was not sent', sent, context);
   }
 }

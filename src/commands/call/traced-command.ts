@@ -1,0 +1,68 @@
+import { type CallSettings, resolveAutofill, resolveCallSettings } from '../../client/call-settings.ts';
+import { environmentSetting } from '../../config/resolve-setting.ts';
+import type { Context } from '../../context.ts';
+import { Failure, toFailure } from '../../errors.ts';
+import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag } from '../../flag.ts';
+import { callStartOperation } from '../../operations/call-start.ts';
+import type { Runtime } from '../../runtime.ts';
+import { createArgumentRedactor } from '../../trace/argument-redactor.ts';
+import { describeSurroundings } from '../../trace/call-attributes.ts';
+import { operationName, recordedInputs, type TracedCall } from '../../trace/call-record.ts';
+import { createTraceContext, readParent, traceEnvironment } from '../../trace/trace-context.ts';
+
+/** A traced command, ready to run. */
+export interface TracedCommand {
+  /** The program without secrets. */
+  readonly program: string;
+  readonly record: TracedCall;
+  /** How the service is reached, or why it cannot be. */
+  readonly settings: CallSettings | Failure;
+  readonly childEnv: Runtime['env'];
+  readonly flags: FlagValues;
+}
+
+/** Makes the record and the environment of a command. Throws usage for wrong flags, and the reason of an abort. */
+export async function prepareCommand(
+  words: readonly string[],
+  flags: FlagValues,
+  context: Context,
+): Promise<TracedCommand> {
+  const { runtime, report } = context;
+  const isExact = getBooleanFlag(flags, 'exact') === true;
+  const trace = createTraceContext(isExact ? undefined : await readParent(flags, runtime.env, report), runtime);
+  const { settings, defaultProject } = await resolveService(flags, context);
+  const { password, token } = settings instanceof Failure ? {} : settings.chosen.profile;
+  const credentials = [password, token].flatMap((secret) => secret ?? []);
+  const redactor = createArgumentRedactor(runtime.env, credentials);
+  const redactedWords = redactor.redactArguments(words);
+  const projectId = getStringFlag(flags, 'project-id') || defaultProject || undefined;
+  const [program = ''] = redactedWords;
+  const record = {
+    project_id: projectId,
+    id: trace.callId,
+    trace_id: trace.traceId,
+    parent_id: trace.parentId,
+    op_name: operationName(getStringFlag(flags, 'op-name'), program),
+    started_at: new Date(runtime.now()).toISOString(),
+    inputs: recordedInputs(getStringFlag(flags, 'inputs'), redactedWords),
+    attributes: isExact ? {} : await describeSurroundings(runtime, getArrayFlag(flags, 'env'), redactor),
+  };
+  const childEnv = { ...runtime.env, ...traceEnvironment(trace, projectId) };
+  return { program, record, settings, childEnv, flags };
+}
+
+// A file that cannot be used, such as the profiles, keeps only the record from the service. Throws usage.
+async function resolveService(
+  flags: FlagValues,
+  context: Context,
+): Promise<{ settings: CallSettings | Failure; defaultProject: string | undefined }> {
+  try {
+    const settings = await resolveCallSettings(callStartOperation, flags, context);
+    const autofill = await resolveAutofill({ ...settings.options, isExact: false }, settings.chosen, context.runtime);
+    return { settings, defaultProject: autofill?.project.text };
+  } catch (error) {
+    const failure = toFailure(error);
+    if (failure.code === 'usage' || context.signal.aborted) throw error;
+    return { settings: failure, defaultProject: environmentSetting('project_id', context.runtime.env) };
+  }
+}
