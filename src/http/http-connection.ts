@@ -50,10 +50,11 @@ export function createConnection(url: URL, route: Route, isKeepAlive: boolean): 
       connectAbort = new AbortController();
       openSocket(url, route, connectAbort.signal).then(
         (socket) => {
-          readControl = controlReading(socket);
           traffic = createTraffic();
           openedSocket = socket;
+          // First: it puts bytes back, and the control may hold some that follow them.
           closeOnTimeoutNotice(socket, traffic);
+          readControl = controlReading(socket);
           reportStrayData(socket, traffic);
           done(null, socket);
         },
