@@ -399,9 +399,10 @@ describe('smallestValue', () => {
         given += 1;
         expect(new Ajv2020({ strict: false }).validate(schema, JSON.parse(value)), value).toBe(true);
       }),
-      { numRuns: 60 },
+      { numRuns: 100 },
     );
-    expect(given).toBeGreaterThan(10);
+    // Of 100 random schemas about 30 have a value; five or fewer would be one run in a billion.
+    expect(given).toBeGreaterThan(5);
   });
 });
 
