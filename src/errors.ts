@@ -104,7 +104,7 @@ export class Failure extends Error {
   }
 }
 
-/** The next step of a process that may not open another file. */
+/** The hint of a process that has reached its limit of open files. */
 export const FILE_LIMIT_HINT = 'raise ulimit -n to 64';
 
 /** A command line that is wrong (exit 2); the hint says how to write it. */
@@ -112,7 +112,7 @@ export function usageFailure(message: string, hint?: string): Failure {
   return new Failure('usage', message, { hint });
 }
 
-/** Whatever was thrown as a Failure: what nobody foresaw is a bug. */
+/** Converts any thrown value to a Failure; an unexpected error becomes Failure `bug`. */
 export function toFailure(error: unknown): Failure {
   if (error instanceof Failure) return error;
   if (error instanceof InterruptedError)

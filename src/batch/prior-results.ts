@@ -46,8 +46,8 @@ export interface CheckpointUse {
 }
 
 /**
- * Locks a checkpoint file and reads what earlier runs left. Throws Failure `guard` for one that another process uses,
- * that has two names, or that belongs to another batch, and usage for one that exists and is not to be resumed.
+ * Locks a checkpoint file and reads the results of earlier runs. Throws Failure `guard` for a file that another process uses,
+ * that has hard links, or that belongs to another batch, and usage for a file that exists without `--resume`.
  */
 export async function openPriorResults(
   checkpointPath: CheckpointPath,

@@ -38,7 +38,7 @@ export function createPermitHold(): PermitHold {
   let pending: (() => void) | undefined;
   return {
     begin: (free) => {
-      // The hold of an attempt that nobody ended must not keep its permit for ever.
+      // An attempt that was never ended must not keep its permit.
       pending?.();
       pending = free;
     },

@@ -12,7 +12,7 @@ export interface StrayDataWatch {
   readonly setRevision: (revise: () => void) => void;
 }
 
-/** A watch for one line. */
+/** Creates the watch for stray data of one line. */
 export function createStrayDataWatch(): StrayDataWatch {
   let hasStrayData = false;
   let revise: (() => void) | undefined;

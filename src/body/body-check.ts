@@ -71,7 +71,7 @@ export async function createBodyCheck(
   };
 }
 
-/** What to tell a user about a stdin that gave no body. */
+/** Messages about stdin without a body. */
 export const stdinMessages = {
   empty: 'stdin was empty; give flags, pipe a JSON object into svc, or use -f body.json',
   unread: 'stdin was not read because flags were given; add -f - to read it',

@@ -4,7 +4,7 @@ import type { JsonNode } from '../json/json-node.ts';
 import type { JsonPath } from '../json/json-path.ts';
 import { isIssue, type JsonSource } from './json-source.ts';
 
-/** Where a value came from: what to call it, and the source it stands in if it is JSON of its own. */
+/** The origin of a value: its label in messages, and its source if the value is a JSON document. */
 export interface ValueOrigin {
   readonly label: string;
   readonly source?: JsonSource;
@@ -17,11 +17,11 @@ export interface Edit {
   readonly path: JsonPath;
   readonly text: StringOrBytes;
   readonly origin: ValueOrigin;
-  /** Of a list that was put together, where each element came from. */
+  /** The origin of each element, if the value is an array built from several flags. */
   readonly items?: readonly ValueOrigin[];
 }
 
-/** What flags made of themselves: edits, and what is wrong with those that could not become one. */
+/** The edits that flags request, and the issues of invalid flags. */
 export interface EditResult {
   readonly edits: readonly Edit[];
   readonly issues: readonly Issue[];

@@ -4,7 +4,7 @@ import { type FlagValues, getStringFlag } from '../flag.ts';
 import { flagTarget, type Operation } from '../operations/operation.ts';
 import type { Edit } from './edit.ts';
 
-/** The files a command line gives for a member, the edit that makes room for them, and the flags without the one that gave them. */
+/** The files given for a field, the edit that inserts an empty array for them, and the flags without the flag that named them. */
 export interface FileArguments {
   readonly files: readonly string[];
   readonly edits: readonly Edit[];

@@ -115,7 +115,7 @@ export interface BodyDependencies {
   readonly randomBytes: (count: number) => Uint8Array;
 }
 
-/** What a command makes a body with; its inputs are those of createInputReader. */
+/** What a command needs to build a body: input files (createInputReader), the clock and random bytes. */
 export function createBodyDependencies(context: Context, timeoutMs?: number): BodyDependencies {
   const { now, randomBytes } = context.runtime;
   return { inputs: createInputReader(context, timeoutMs), now, randomBytes };

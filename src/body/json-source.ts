@@ -21,7 +21,7 @@ export function isYamlFile(path: string): boolean {
   return /\.ya?ml$/i.test(path);
 }
 
-/** The source of some bytes, or what is wrong with them and where: line and column, for bad UTF-8 the byte. */
+/** Parses bytes as JSON. Returns an issue with line and column if they are not valid; for invalid UTF-8, with the byte offset. */
 export function parseJsonSource(label: string, bytes: Uint8Array | string): JsonSource | Issue {
   try {
     const doc = parseJson(bytes);

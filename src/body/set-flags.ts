@@ -56,7 +56,7 @@ function rejectSecret(field: Field | undefined, name: string): void {
     throw usageFailure(`--set ${name}: a secret cannot be an argument`, `write --${name.replaceAll('_', '-')} @file`);
 }
 
-/** The draft with the edits of `--set` made one after the other, and what is wrong with those that lead nowhere. */
+/** Applies the edits of `--set` in order; returns the draft, and an issue for each path that does not fit the body. */
 export function applySetFlags(draft: Draft, edits: readonly Edit[]): { draft: Draft; issues: Issue[] } {
   const issues: Issue[] = [];
   const editedDraft = edits.reduce((before, edit) => {

@@ -1,7 +1,7 @@
 import type { Profile } from './profile.ts';
 import { profileOrigins, type ServiceHost } from './select-profile.ts';
 
-/** Warnings about credentials of a profile that belong to other origins than those of its current base URLs. */
+/** Warnings about stored credentials whose origins are not those of the current base URLs. */
 export function originMismatchWarnings(name: string, profile: Profile): string[] {
   const { password = profile.password_key, token = profile.token_key, credential_command: command } = profile;
   const hasMismatch = (allowedOrigins: readonly string[] = [], ...hosts: readonly ServiceHost[]): boolean =>

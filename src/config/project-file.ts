@@ -32,7 +32,7 @@ export async function readProjectFile({
       () => true,
       () => false,
     );
-    // In /tmp, for one, somebody else may have put it there.
+    // In a directory such as /tmp, another user may have created it.
     const isSafe = hasFile && ((await stat(directory)).mode & OTHERS_MAY_WRITE) === 0;
     if (isSafe) return { path, values: await readValues(path) };
     if (dirname(directory) === directory) return undefined;

@@ -15,7 +15,7 @@ export interface ConnectionFlags {
 
 export type ServiceHost = 'trace' | 'chat' | 'train';
 
-/** The profile that counts for a command, and the name it goes by. */
+/** The profile that a command uses, and its name. */
 export interface SelectedProfile {
   readonly name: string;
   /** What chose it, such as `--profile`. */

@@ -8,12 +8,12 @@ export function profileStagingPath(store: string): string {
   return `${store}.next`;
 }
 
-/** Removes what saves that were killed left beside a store, where secrets may be in it. For whoever holds the store's lock. */
+/** Removes temporary files of killed saves, which can contain secrets. The caller holds the lock of the store. */
 export async function removeStaleFiles(store: string): Promise<void> {
   for (const path of await findStaleFiles(store)) await rm(path, { force: true });
 }
 
-/** Removes leftovers if there are any and nobody is saving. Never fails: the next save removes them too, and says why it cannot. */
+/** Removes stale files if no process is saving. Never fails: the next save removes them, too, and reports errors. */
 export async function removeStaleFilesIfIdle(path: string, world: LockRuntime): Promise<void> {
   try {
     const store = await resolveSymlinks(path);
@@ -21,11 +21,11 @@ export async function removeStaleFilesIfIdle(path: string, world: LockRuntime): 
     const unlock = await acquireLock(store, path, world);
     await removeStaleFiles(store).finally(unlock);
   } catch {
-    // Somebody is saving, or the folder cannot be read or changed.
+    // Another process is saving, or the directory cannot be read or changed.
   }
 }
 
-// Stages, what conf calls its own temporary files, and those of earlier versions of svc.
+// Staging files, temporary files of conf, and temporary files of earlier versions of svc.
 async function findStaleFiles(store: string): Promise<string[]> {
   const [folder, name] = [dirname(store), basename(store)];
   const isStale = (entry: string): boolean =>

@@ -5,7 +5,7 @@ import type { Fields, Shape } from './field.ts';
 import { type PendingFinding, pendingWarning } from './finding.ts';
 import { isToleratedForm, toleratedFormMessage } from './mismatch-message.ts';
 
-/** A value for zod: plain as deep as the shape goes, a node below that. */
+/** A value for zod: plain values down to the depth of the shape, nodes below. */
 export type ZodInput =
   | typeof notAnObject
   | null

@@ -4,8 +4,8 @@ import { errorCode } from './file-errors.ts';
 import { makeDirectory } from './make-directory.ts';
 
 /**
- * Opens a new file without a name (0600) in a directory, which is created (0700) if needed: the file is gone when the process
- * ends, however it ends. Throws system errors.
+ * Opens an unnamed file (0600) in a directory, which is created (0700) if needed. The system deletes the file when the process
+ * ends, even if it is killed. Throws system errors.
  */
 export async function openAnonymousFile(directory: string): Promise<FileHandle> {
   await makeDirectory(directory, 0o700);

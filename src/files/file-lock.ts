@@ -28,7 +28,7 @@ const LOCK_POLL_MS = 10;
 // Errors of file systems without hard links.
 const LINK_UNSUPPORTED_CODES = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'];
 
-/** A lock that was taken, was let go of in this moment, or is held, by somebody who may not be known. */
+/** The result of an attempt to take a lock: taken, just released by another process, or held; the holder can be unknown. */
 type LockAttempt = 'taken' | 'free' | { readonly holder: LockHolder | undefined };
 
 /**
@@ -82,8 +82,8 @@ async function createWithContent(file: string, text: string, temporary: string):
   }
 }
 
-// Whoever removes a lock first locks its removal, by the name only this lock ever had: so nobody can remove the lock
-// that somebody else has taken in the meantime.
+// A process that removes a stale lock first takes a second lock, whose name contains the nonce of the stale one. So it
+// cannot remove a lock that another process has taken in the meantime.
 async function removeStaleLock(file: string, holder: LockHolder, runtime: LockRuntime): Promise<void> {
   const removalLock = `${file}.${holder.nonce}.gone`;
   const attempt = await tryLock(removalLock, runtime);

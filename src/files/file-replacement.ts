@@ -16,8 +16,8 @@ export interface FileReplacement {
 }
 
 /**
- * Starts to replace a file, or to make it. What is no regular file (a device, a pipe) is written through instead. All
- * of it throws Failure `local` with the path as typed. `mode` is that of a new file; an old one keeps its own.
+ * Starts to replace or create a file; devices and pipes are written directly instead. Every function throws Failure
+ * `local` with the path as typed. `mode` applies to a new file; an existing file keeps its mode.
  */
 export async function openReplacement(path: string, displayPath: string, mode = 0o666): Promise<FileReplacement> {
   return withFileFailure(`write ${displayPath}`, async () => {

@@ -17,7 +17,7 @@ export interface HttpConnection {
   readonly exchange: (request: Request, url: URL) => Promise<Response>;
   /** False after 100 responses, or 256 KiB of them: stray data makes all responses of a connection doubtful. */
   readonly isReusable: () => boolean;
-  /** Ends it in order, for 500 ms at most: a server sends what it still has, and closes. The timer has to keep the process alive. */
+  /** Closes the connection gracefully: reads remaining data for at most 500 ms. The timer must keep the process alive. */
   readonly finish: (startTimer: StartTimer) => Promise<void>;
   /** Ends it at once; its exchange fails with the reason. */
   readonly destroy: (reason?: unknown) => Promise<void>;
@@ -191,8 +191,8 @@ function dispatchOptions(
     path: plainProxy ? url.href : url.pathname + url.search,
     method,
     headers: headerList,
-    // Bytes that may be handed over at once go as they are. undici takes any async iterable as well, and starts it when
-    // it is connected; its types know streams only.
+    // Bytes with `onBodySent` are passed as they are. undici also accepts any async iterable, and reads it once it is
+    // connected; its types allow only streams.
     body: (body instanceof Uint8Array && onBodySent ? body : bodyChunks(body)) as unknown as Readable,
     reset: !isKeepAlive,
   };

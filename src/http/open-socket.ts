@@ -31,8 +31,8 @@ export async function openSocket(
   return deferWriteErrors(channel);
 }
 
-// Data that comes before a request is not the response to it, and a connection that has ended carries no request. Both are
-// read in the second turn of the event loop. undici would connect again for ever where the connection has ended.
+// Data that arrives before a request is not its response, and a closed connection cannot carry a request. Both are visible
+// after two turns of the event loop. On a closed connection, undici would reconnect in an endless loop.
 async function rejectEarlyInput(socket: Socket): Promise<void> {
   for (const _ of [1, 2]) await new Promise((resolve) => setImmediate(resolve));
   if (socket.destroyed || socket.readableEnded)

@@ -16,8 +16,8 @@ export interface Transport {
  * Exchanges over HTTP/1.1 without any of undici's own policies: no redirects, retries, time limits or decoding. Throws
  * what the connection throws. A body is read only once the connection, TLS included, is open.
  *
- * Each exchange has its own connection: a server may close a used one as the next request leaves, and then nobody knows
- * whether that request was applied. With `keepAlive`, for many exchanges in a row, a connection whose response was read to
+ * Each exchange has its own connection: a server may close a reused one just as the next request is sent, and then it is
+ * unknown whether that request was applied. With `keepAlive`, for many exchanges in a row, a connection whose response was read to
  * its end serves the next one within a second (docs/decisions/0019).
  */
 export function openHttpTransport(route: Route, keepAlive?: { readonly after: StartTimer }): Transport {

@@ -97,7 +97,7 @@ function wrapInPath(path: JsonPath, text: StringOrBytes): StringOrBytes[] {
   return [before.join(''), text, after.join('')];
 }
 
-/** Text to put somewhere; bytes where it is too large to be held as a string, or stands in a document already. */
+/** JSON text: bytes if it is too large for a string or is part of a parsed document. */
 export type StringOrBytes = string | Uint8Array;
 
 /** A change of a text: the bytes from `start` to `end` give way to `text`. */

@@ -49,9 +49,9 @@ export function indexValue(
   let tape = buffer.entries;
   let used = 0;
   let count = 0;
-  // Where the innermost open container is in the tape, or a number that no tape reaches. Its third number, which says in the
-  // end what follows the container, says until then what is around it, inverted in an object: so a document that is a
-  // million levels deep needs no stack beside the tape.
+  // The tape index of the innermost open container, or a number beyond any tape. Until a container is closed, its third
+  // number is the tape index of its parent, inverted if the parent is an object. So a document that is a million levels
+  // deep needs no stack in addition to the tape.
   const noContainer = 2 ** 31 - 1;
   let innermost = noContainer;
   let isInObject = false;

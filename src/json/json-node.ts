@@ -21,7 +21,7 @@ export function rootOf(doc: JsonDocument): JsonNode {
   return { doc, at: 0 };
 }
 
-/** What kind of value this is, told by its first byte. */
+/** The kind of a value, determined by its first byte. */
 export function kindOf(node: JsonNode): JsonKind {
   switch (node.doc.bytes[startOffset(node)]) {
     case 0x7b:

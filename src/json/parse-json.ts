@@ -56,8 +56,8 @@ function undefinedIfInvalid<T>(parse: () => T): T | undefined {
   }
 }
 
-// What separates values tells how many there can be, so that the index is made once. What stands in texts only makes it
-// larger than it need be, and memory that nobody writes to is not taken.
+// The number of separators is an upper bound of the number of values, so the index is allocated once. Separators inside
+// strings only make it too large, and the system does not allocate pages that are never written.
 const separatorBytes = new Uint8Array(256);
 for (const byte of ',:[{\n') separatorBytes[byte.charCodeAt(0)] = 1;
 

@@ -2,10 +2,10 @@ import { Buffer } from 'node:buffer';
 import { BACKSLASH, MINUS, QUOTE, SPACE } from './json-bytes.ts';
 import { JsonError, UNEXPECTED_END } from './json-error.ts';
 
-// After one read behind the end, V8 makes all later reads of a loop slower. So loops that often end with the text, over
-// whitespace and digits, compare with the length; a string ends with a quote.
+// After a read beyond the end, V8 makes all later reads of a loop slower. Loops over whitespace and digits often reach the
+// end of the text, so they compare with the length; a string ends with a quote.
 
-/** True for a byte that stands for itself in a string: no quote, backslash or control character. */
+/** True for a byte that needs no escape in a string: not a quote, backslash or control character. */
 export function isPlainByte(byte: number): boolean {
   return byte >= SPACE && byte !== QUOTE && byte !== BACKSLASH;
 }

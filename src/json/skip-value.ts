@@ -1,14 +1,14 @@
 import type { Buffer } from 'node:buffer';
 import { BACKSLASH, CLOSE_ARRAY, CLOSE_OBJECT, LINE_FEED, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from './json-bytes.ts';
 
-/** A value that is being passed over without being read: where in the bytes one is, and what of it is still open. */
+/** The state of skipping a value without parsing it: the position, and the nesting at this position. */
 export interface SkipState {
-  /** The offset of the next byte to look at; in a string never of one that is escaped, so it may lie behind the end. */
+  /** The offset of the next byte to scan. In a string it is never that of an escaped byte, so it can exceed the length. */
   at: number;
-  /** Objects and lists that are open. */
+  /** Number of open objects and arrays. */
   depth: number;
   isInString: boolean;
-  /** Line ends that were passed outside of strings, and the offset after the last of them. */
+  /** Number of line feeds outside of strings, and the offset after the last one. */
   lines: number;
   lineStart: number;
 }
@@ -18,8 +18,8 @@ const structuralBytes = new Uint8Array(256);
 for (const byte of '"{}[]\n') structuralBytes[byte.charCodeAt(0)] = 1;
 
 /**
- * Goes on through an object, a list or a string as far as there are bytes; true where its end was reached. Only brackets,
- * quotes and line ends are looked at, hundreds of megabytes a second: whether it is JSON is for parseJson to tell.
+ * Skips an object, an array or a string up to its end, or to the end of the bytes; returns true at the end of the value. It scans
+ * only for brackets, quotes and line feeds, hundreds of megabytes per second; parseJson checks whether the value is valid.
  */
 export function skipValue(bytes: Buffer, state: SkipState): boolean {
   const end = bytes.length;
@@ -52,10 +52,10 @@ export function skipValue(bytes: Buffer, state: SkipState): boolean {
   return isComplete;
 }
 
-// A loop is faster than a search by the system until a string is longer than this.
+// Up to this length, a loop is faster than indexOf.
 const SHORT_STRING_BYTES = 48;
 
-// The offset of the quote that ends a string; where it is not here, that of the first byte to look at once there are more.
+// The offset of the closing quote of a string; if it is not in these bytes, the offset at which to continue the scan.
 function closingQuoteOffset(bytes: Buffer, from: number): number {
   let at = from;
   for (;;) {

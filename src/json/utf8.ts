@@ -17,7 +17,7 @@ export function hasByteOrderMark(bytes: Uint8Array): boolean {
   return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
 }
 
-/** Throws JsonError for a text that starts as UTF-16 or UTF-32 do; its first two bytes tell. */
+/** Throws JsonError for a text that starts like UTF-16 or UTF-32, as its first two bytes show. */
 export function rejectUtf16(bytes: Uint8Array): void {
   if (isUtf16(bytes)) throw new JsonError('this is UTF-16 or UTF-32; save it as UTF-8', 0);
 }

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 
-// Enough to be worth an interruption, few enough that nobody waits for long.
+// A compromise between the cost of an interruption and the delay of other requests.
 const ITEMS_PER_YIELD = 16;
 
 /** Lets timers, signals and other requests have their turn. Throws the reason of a signal that was aborted meanwhile. */

@@ -31,7 +31,7 @@ const ROWS_PER_PAGE = 50;
 const ROWS_PER_EXPORT_CHUNK = 200;
 const SAMPLED_PAYLOADS = 200;
 
-/** The routes of the page for people: static files without credentials, and what is stored with Basic; read-only. */
+/** The read-only routes of the web page: static files without credentials, and the stored data with Basic credentials. */
 export function pageRoutes({ store, now }: ServiceContext): [string, ServiceRoute][] {
   const tables = Object.keys(pageTables).filter(isPageTable);
   const search = ({ searchParams }: URL): string => searchParams.get('q') ?? '';

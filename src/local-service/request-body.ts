@@ -58,7 +58,7 @@ async function* receivedChunks({ body }: Request): AsyncGenerator<Uint8Array> {
   }
 }
 
-/** The value that a body is, or what is wrong with it. */
+/** Parses a body; returns a finding if it is not valid JSON. */
 export function parseRequestBody(bytes: Buffer): JsonNode | Finding {
   try {
     return rootOf(parseJson(bytes));

@@ -1,6 +1,6 @@
 import { TextDecoder } from 'node:util';
 
-/** Escapes strings and chunks of UTF-8, which can be cut anywhere; `flush` returns the characters that were held back. */
+/** Escapes strings and chunks of UTF-8, which can be cut anywhere; `flush` returns the pending characters. */
 export interface EscapeFilter {
   readonly push: (text: string | Uint8Array) => string;
   readonly flush: () => string;

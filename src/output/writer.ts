@@ -12,11 +12,11 @@ export interface Writer {
   /** Characters per line; 80 if unknown. */
   readonly columns: number;
   /**
-   * Writes, and waits until the bytes have left the process. On a terminal control characters are escaped, and with color
-   * the style is applied. Throws Failure `local` if the disk is full, and ClosedPipeError if the reader is gone.
+   * Writes, and waits until the system has accepted the bytes. On a terminal, escapes control characters, and applies the
+   * style if there is color. Throws Failure `local` if the disk is full, and ClosedPipeError if the reader closed the pipe.
    */
   readonly write: (text: string | Uint8Array, style?: TextStyle) => Promise<void>;
-  /** Writes characters that were held back. */
+  /** Writes the characters that the escape filter still holds. */
   readonly end: () => Promise<void>;
 }
 

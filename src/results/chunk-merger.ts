@@ -92,7 +92,7 @@ function createFieldMerger(field: Field | undefined, merging: Merging): ChunkMer
   }
 }
 
-// Null stands for "nothing in this piece"; it is kept only where nothing else comes.
+// Null means that this chunk has no value; it is kept only if no chunk has one.
 function singleValueMerger({ budget }: Merging, isFirstKept = false): ChunkMerger {
   let json: string | undefined;
   return {
@@ -151,7 +151,7 @@ function indexedMerger(fields: Fields, { budget, onUnmerged }: Merging): ChunkMe
   const elements: { readonly at: number; readonly merger: ChunkMerger }[] = [];
   const byId = new Map<string, ChunkMerger>();
   const latestByIndex = new Map<number, ChunkMerger>();
-  // The index says which element a piece belongs to; where the element has no such member, it goes.
+  // The index selects the element of a chunk; it is removed if the element has no such field.
   const skippedFields = Object.hasOwn(fields, 'index') ? [] : ['index'];
   return {
     addChunk: (value) => {

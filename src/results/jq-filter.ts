@@ -34,7 +34,7 @@ export async function compileJqFilter(
   if (exitCode !== 0) throw usageFailure(`--jq: ${messageOf(stderr)}`, 'see https://jqlang.org/manual for the syntax');
   const apply = (input: string): FilterResult => {
     if (input.length > MAX_FILTER_INPUT_CHARS) throw tooLargeFailure(input.length);
-    // A filter may run for ever, and while it does no listener is called: Ctrl-C has to end the process by itself.
+    // A filter can run without end and blocks the event loop, so Ctrl-C must end the process without a listener.
     const run = suspendSignals(() => runOrAbort(engine, withoutLoneSurrogates(input), filter));
     return { text: run.lines.map(rawLine).join(''), failure: failureOf(run, report.redact) };
   };

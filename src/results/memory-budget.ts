@@ -1,14 +1,14 @@
 import { Buffer } from 'node:buffer';
 
-/** The memory that what is gathered of a reply may take. */
+/** The memory available for the merged chunks of a response. */
 export interface MemoryBudget {
-  /** True while everything has fitted. */
+  /** True until a text did not fit. */
   readonly isWithinLimit: () => boolean;
-  /** Takes the room of a text, less that of the one it stands for; false where it does not fit, now and from then on. */
+  /** Reserves memory for a text, minus that of the text it replaces; false from the first text that does not fit. */
   readonly tryReserve: (text: string, replaced?: string) => boolean;
 }
 
-// What a string takes besides its bytes: a stream may come a character at a time, or in many empty parts.
+// The memory of a string in addition to its bytes: a stream can consist of single characters or many empty parts.
 const STRING_OVERHEAD_BYTES = 64;
 
 /** Room for so many bytes. */

@@ -30,7 +30,7 @@ interface PathNode {
 }
 type PathTree = Map<string, PathNode>;
 
-// Of a path that is longer, the type is that of the deepest key.
+// Deeper keys of a path are ignored; its type is then shown at the last kept key.
 const MAX_NESTED_KEYS = 101;
 
 function nestPaths(paths: readonly (readonly [path: string, type: string])[]): PathTree {

@@ -35,8 +35,8 @@ export interface ResultView {
 }
 
 /**
- * Prints a complete response and returns it. One that breaks the interface is written as it came, without a commit of the
- * sink, and its Failure is thrown.
+ * Prints a complete response and returns it. Writes an invalid response unchanged, does not commit the sink, and throws the
+ * Failure of the response.
  */
 export async function showResponse({ bytes, doc, failure }: ParsedResponse, view: ResultView): Promise<JsonDocument> {
   const { operation, sink, context } = view;

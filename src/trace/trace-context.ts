@@ -74,9 +74,9 @@ export function traceEnvironment(
 }
 
 /**
- * Turns the response to a call start into `export` lines for `eval` in a shell: what a child process needs to continue
- * the trace. The ids are those that were sent; an id that was not sent is that of the response, and Failure `answer`
- * without one. If the ids do not have the shape of TRACEPARENT, it is unset: that of the shell names another call.
+ * Converts the response to a call start into `export` lines for `eval` in a shell, with which child processes continue the
+ * trace. Ids come from the request, or else from the response; throws Failure `answer` if neither has one. If the ids do not
+ * have the shape of TRACEPARENT, the lines unset it, because the one of the shell names another call.
  */
 export function traceExports(env: Runtime['env'], sentIds: SentIds): (doc: JsonDocument) => string {
   return (doc) => {

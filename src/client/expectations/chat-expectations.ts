@@ -71,7 +71,7 @@ function textCheck(expect: 'text' | 'not', value: string, suspendSignals: Contex
       ? `the text contains ${quoteStart(pattern.exec(wrong)?.[0] ?? '')}`
       : `no match in ${quoteStart(wrong)}`;
   };
-  // A match may take for ever, and while it does no listener is called: Ctrl-C has to end the process by itself.
+  // A match can run without end and blocks the event loop, so Ctrl-C must end the process without a listener.
   return { expect, value, problemOf: (response) => suspendSignals(() => textProblem(response)) };
 }
 

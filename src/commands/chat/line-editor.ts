@@ -77,7 +77,7 @@ export function openLineEditor({ stdin, stdout, env }: Pick<Runtime, 'stdin' | '
     if (!waiting) return onCtrlC();
     pending = [];
     stdout.write('^C (Ctrl-D leaves)\n');
-    // The line is discarded, whatever the cursor stands on.
+    // The whole line is discarded, wherever the cursor is.
     editor.write(null, { ctrl: true, name: 'e' });
     editor.write(null, { ctrl: true, name: 'u' });
     editor.setPrompt(PROMPT);

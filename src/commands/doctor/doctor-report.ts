@@ -4,7 +4,7 @@ import type { ConnectionFlags, SelectedProfile, ServiceHost } from '../../config
 import type { Context } from '../../context.ts';
 import { Failure, type FailureCode } from '../../errors.ts';
 
-/** What is examined, and what was found so far. */
+/** The context of an examination, and its findings so far. */
 export interface Examination {
   readonly context: Context;
   /** The base URL of one host in the form of the operations that go to it. */
@@ -98,7 +98,7 @@ export async function captureFinding<T>(
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     const { message, code, facts } = error;
-    // Several base URLs may share what is wrong with them.
+    // Several base URLs can have the same problem.
     if (!findings.some((finding) => finding.message === message)) findings.push({ message, code, hint: facts.hint });
     return undefined;
   }

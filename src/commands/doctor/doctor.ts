@@ -22,8 +22,8 @@ import { probeService } from './probe.ts';
 import { listSettings } from './settings.ts';
 
 /**
- * Shows what is configured, what gives it, and whether the service can be reached, without a secret. Throws the worst
- * of what it finds as a Failure.
+ * Shows every setting with its source, and whether the service can be reached; secrets are redacted. Throws the worst
+ * finding as a Failure.
  */
 export const runDoctor: RunCommand = async ({ flags }, context) => {
   const { stdout } = context;

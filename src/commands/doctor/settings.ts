@@ -68,7 +68,7 @@ function baseUrlRow(
   if (isLocal) return { name, value: 'the local service', source: chooser };
   const host = (['trace', 'chat', 'train'] as const).find((one) => name.startsWith(one)) ?? 'trace';
   const { source = 'not set' } = findBaseUrl(host, connectionFlagsFor(host), env, profile) ?? {};
-  // Only a valid URL is shown: of any other text nobody knows where its password is.
+  // Only a valid URL is shown: a password in any other text could not be redacted.
   const url = baseUrls.find((baseUrl) => baseUrl.host === host)?.url.href ?? null;
   return { name, value: url, source: source.replace('the profile', `profile "${profileName}"`) };
 }

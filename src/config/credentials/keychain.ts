@@ -24,7 +24,7 @@ export async function storeInKeychain(
   let why: string | undefined;
   const storeSecret = async (kind: 'password' | 'token', secret: string | undefined): Promise<Profile> => {
     if (secret === undefined) return {};
-    // A new name each time: what is in use is never written over before the profile says where it may be sent.
+    // A new name each time: an entry in use must not be overwritten before the profile records its origins.
     const account = `${name} ${kind} ${Buffer.from(runtime.randomBytes(8)).toString('hex')}`;
     const output = why === undefined ? await runKeychain({ action: 'set', account, secret }, runtime, signal) : { why };
     if ('why' in output) why = output.why;

@@ -72,7 +72,7 @@ function* scalarsOf(payload: JsonNode): Generator<readonly [path: string, kind: 
   const objects: (readonly [path: string, node: JsonNode])[] = [['', payload]];
   for (let next = objects.pop(); next; next = objects.pop()) {
     const [path, node] = next;
-    // A key that stands twice counts with its last value.
+    // The last value of a duplicate key counts.
     for (const [key, value] of new Map(Array.from(membersOf(node), (entry) => [entry.key, entry.value]))) {
       if (key.trim() === '' || key.includes('.')) continue;
       const innerPath = path === '' ? key : `${path}.${key}`;

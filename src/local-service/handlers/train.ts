@@ -15,8 +15,8 @@ import type { BodyReceiver, ServiceContext } from '../service-context.ts';
 import { openStagingFile, type StagingFile } from '../store/staging-file.ts';
 
 /**
- * Receives training jobs in memory for one trajectory, and validates each as it comes. They are staged on the disk and
- * stored byte for byte once all of them have come and none is refused.
+ * Receives training jobs with one trajectory in memory at a time, and validates each when it is complete. Trajectories are
+ * staged on disk, and stored byte for byte once all of them have arrived and are valid.
  */
 export function createTrainReceiver(operation: Operation): BodyReceiver {
   const validate = createBodyValidator(operation.body);

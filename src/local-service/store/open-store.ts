@@ -53,7 +53,7 @@ export async function openStore(path: string, trust?: TrustOptions): Promise<Sto
   }
 }
 
-// The library ends the process where it cannot open what it needs: the database, its journal, and its own event loop.
+// The library aborts the process if it cannot open its files: the database, its journal, and its own event loop.
 const LIBRARY_FILE_DESCRIPTORS = 10;
 
 function requireFileDescriptors(count: number): void {

@@ -43,7 +43,7 @@ export const pageTables: { readonly [table in PageTable]: TableColumns } = {
   },
 };
 
-// A search reads so many rows at a time; where few of them match the next page continues behind them.
+// A search reads at most this many rows per page; if few of them match, the next page continues after them.
 const MAX_SEARCHED_ROWS = 2000;
 const MAX_TRACE_CALLS = 1000;
 const REWARDS_PER_QUERY = 64;

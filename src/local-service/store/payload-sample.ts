@@ -15,9 +15,9 @@ interface SampledRow {
 }
 
 /**
- * The newest payload of each trigger, those of the newest triggers; what has no trigger is one, too. What was stored
- * later is newer within the same millisecond. The cost grows with the limit: where the newest rows have not enough
- * triggers it is because there are few, and then it grows with the number of triggers.
+ * The newest payload of each trigger, newest triggers first; rows without a trigger count as one trigger. Within the same
+ * millisecond, the row that was stored later is newer. The cost grows with the limit; if the newest rows have too few
+ * triggers, it grows with the number of triggers.
  */
 export function* samplePayloads(query: PayloadQuery): QuerySequence<string[]> {
   const limit = query.trigger?.isPrefix === false ? 1 : query.limit;

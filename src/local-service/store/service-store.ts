@@ -58,7 +58,7 @@ export interface RowQuery {
 export type StoredRow = { readonly [column: string]: unknown };
 
 /**
- * Where the local service keeps what it is sent. Several services may share one. A write is durable when its promise
+ * The storage of the local service. Several services can share one. A write is durable when its promise
  * resolves, is stored completely or not at all, and is not stored once its signal is aborted: then it throws the
  * signal's reason. Throws StoreError where the store cannot be used right now.
  */

@@ -17,7 +17,7 @@ export interface StagedTrajectory {
  */
 export interface StagingFile {
   readonly add: (row: StagedTrajectory) => void;
-  /** Writes what was added to the disk, so that it takes no memory. */
+  /** Writes the added rows to disk and frees their memory. */
   readonly flush: () => Promise<void>;
   /** All that was added and written, in order. They are read at once, because a transaction cannot wait. */
   readonly trajectories: () => Generator<StagedTrajectory>;

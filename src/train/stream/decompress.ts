@@ -4,7 +4,7 @@ import { fileFailure } from '../../files/file-errors.ts';
 
 export type Compression = 'gzip' | 'zstd';
 
-/** How a text is compressed, as its first four bytes tell. */
+/** The compression of a text, determined by its first four bytes. */
 export function detectCompression(start: Uint8Array): Compression | undefined {
   const [first, second, third, fourth] = start;
   if (first === 0x1f && second === 0x8b) return 'gzip';

@@ -112,12 +112,12 @@ function readTrajectoryArray(cursor: Cursor, pendingText: PendingText): EventGen
   });
 }
 
-// A trajectory of which all bytes are here is read once and not skipped before. One that is not, or that is not valid, is
-// left to advancePastValue.
+// Parses a trajectory whose bytes are all in memory without skipping it first. Undefined for a partial or invalid one, which
+// advancePastValue handles.
 function parseCompleteTrajectory(cursor: Cursor): JsonDocument | undefined {
   const { bytes, at: start, lastTrajectoryBytes, tapeBuffer } = cursor;
   if (bytes[start] !== OPEN_OBJECT || bytes.length - start < lastTrajectoryBytes) return undefined;
-  // With the zero byte: after one read behind the end, V8 makes all reads of the parser slower.
+  // Includes the zero byte: after a read beyond the end, V8 makes all reads of the parser slower.
   const document = parseJsonPrefix(cursor.buffer.subarray(start, bytes.length + 1), tapeBuffer);
   if (!document) return undefined;
   cursor.at = start + document.bytes.length;

@@ -1,9 +1,9 @@
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
 
 /**
- * Keeps the part of the heap small in which short-lived values are: it grows to 48 MB while there is much work, and a
- * body of gigabytes, or a batch of a million lines, does not need more memory than its longest trajectory or line. A Node
- * without the flag would say so on stderr; those from 20 to 26 have it.
+ * Keeps V8's young generation small: under load it would grow to 48 MB, and a body of gigabytes or a batch of a million
+ * lines needs no more memory than its longest trajectory or line. Node 20 to 26 have this flag; a Node without it would
+ * print a warning on stderr.
  */
 export function keepHeapSmall(): void {
   setFlagsFromString('--semi-space-growth-factor=1');
@@ -13,8 +13,8 @@ export function keepHeapSmall(): void {
 const MAX_YOUNG_BYTES = 8 * 1024 * 1024;
 
 /**
- * Returns a function that keeps the heap small once that part of it has grown to 8 MiB, to be called now and then: for many
- * short tasks, whose garbage would otherwise be collected too often.
+ * Returns a function to be called regularly, which limits the young generation once it has grown to 8 MiB. For many short
+ * tasks, a smaller limit would cause too many garbage collections.
  */
 export function createHeapLimit(): () => void {
   let isReached = false;

@@ -3,16 +3,16 @@ import { openAnonymousFile } from '../../files/anonymous-file.ts';
 import { fileFailure } from '../../files/file-errors.ts';
 import { readByteRange, type TextSource } from './text-source.ts';
 
-/** Where what can be read once only is copied to, so that it can be read again. */
+/** Copies input that can be read only once, so that it can be read again. */
 export interface Spool {
-  /** A source of bytes that come once; they are copied as they are read for the first time. Throws Failure `local`. */
+  /** A source of bytes that can be read only once; they are copied during the first read. Throws Failure `local`. */
   readonly spoolSource: (readChunks: () => AsyncIterable<Uint8Array>, label: string) => TextSource;
   readonly close: () => Promise<void>;
 }
 
 /**
- * One file in `folder` for all copies, made when the first is read. It is for its owner only and has no name: whatever
- * ends the process, nothing of it stays.
+ * A spool with one anonymous file (0600) in `directory` for all copies, created at the first read. The system deletes it when
+ * the process ends.
  */
 export function createSpool(directory: string): Spool {
   let handle: FileHandle | undefined;
