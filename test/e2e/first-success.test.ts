@@ -13,10 +13,10 @@ describe('from an empty home, with the steps of the README only', () => {
   it('come the five results, then a profile for a service, then the script for CI', { timeout: 240_000 }, async () => {
     const { home, run } = installPackage();
     cpSync(join(root, 'test/demo'), home, { recursive: true });
-    const [fiveResults = '', withService = ''] = sectionBlocks('Five results', 'console');
+    const [quickStart = '', withService = ''] = sectionBlocks('Quick start', 'console');
     const [script = ''] = sectionBlocks('In scripts and CI', 'sh');
 
-    const results = commandsOf(fiveResults).map((command) => ({ command, ...run(command) }));
+    const results = commandsOf(quickStart).map((command) => ({ command, ...run(command) }));
     expect(results.map(({ command, status }) => `${command.split(' --')[0]}: ${status}`)).toEqual([
       'svc chat: 0',
       'svc feedback replace: 0',
