@@ -26,16 +26,20 @@ function typeText(shape: Shape): string {
 }
 
 function typeName(shape: Shape): string {
-  if (shape.type === 'list') return shape.of.type === 'json' ? 'array' : `array of ${typeText(shape.of)}`;
+  if (shape.type === 'list') return shape.of.type === 'json' ? 'array' : `array of ${elementText(shape.of)}`;
   if (shape.type === 'either') return shape.of.map(typeText).join(' or ');
   return shape.type === 'json' ? 'any JSON' : shape.type;
 }
 
+function elementText(shape: Shape): string {
+  return shape.nullable || shape.type === 'either' ? `(${typeText(shape)})` : typeText(shape);
+}
+
 function fieldNotes(field: Field): string {
-  const { summary, required, deprecated, isReadOnly, advice = {} } = field;
+  const { required, deprecated, isReadOnly, advice = {} } = field;
   return [
     required ? '**Required.**' : advice.required ? '**Required by most servers.**' : '',
-    `${summary}.`,
+    `${summaryText(field)}.`,
     field.type === 'string' && field.oneOf ? `One of ${field.oneOf.map((value) => `\`${value}\``).join(', ')}.` : '',
     field.type === 'string' && field.format ? `${capitalizeSentence(stringFormats[field.format].description)}.` : '',
     'min' in field && field.min !== undefined ? `From ${field.min} to ${field.max}.` : '',
@@ -48,14 +52,19 @@ function fieldNotes(field: Field): string {
     .join(' ');
 }
 
+// What svc fills in is a note of its own.
+function summaryText({ summary, fill }: Field): string {
+  return fill ? summary.replace(/ \(default: [^)]*\)/, '') : summary;
+}
+
 const fillNotes = {
   'call-id': 'Default: a new id, unless `--exact`',
   'trace-id': 'Default: the trace of `TRACEPARENT`, else a new id, unless `--exact`',
   'parent-id': 'Default: the parent in `TRACEPARENT`, unless `--exact`',
-  now: 'The current time if absent, unless `--exact`',
-  empty: '`{}` if absent, unless `--exact`',
-  project: 'From `SVC_PROJECT_ID` or the profile if absent, unless `--exact`',
-  model: 'From `SVC_MODEL` or the profile if absent, unless `--exact`',
+  now: 'Default: the current time, unless `--exact`',
+  empty: 'Default: `{}`, unless `--exact`',
+  project: 'Default: the project of `SVC_PROJECT_ID`, `.svc.json` or the profile, unless `--exact`',
+  model: 'Default: the model of `SVC_MODEL`, `.svc.json` or the profile, unless `--exact`',
 } as const;
 
 /** A Markdown table. */
