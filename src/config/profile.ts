@@ -40,6 +40,6 @@ export function parseProfileName(name: string): string {
 }
 
 /** The profile of a name, or an empty one. */
-export function profileNamed({ profiles }: ProfileStore, name: string): Profile {
+export function getProfile({ profiles }: ProfileStore, name: string): Profile {
   return (Object.hasOwn(profiles, name) ? profiles[name] : undefined) ?? {};
 }

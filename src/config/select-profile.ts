@@ -1,7 +1,7 @@
 import { usageFailure } from '../errors.ts';
 import type { Runtime } from '../runtime.ts';
 import { parseBaseUrl } from './base-url.ts';
-import { DEFAULT_PROFILE_NAME, LOCAL_PROFILE_NAME, type Profile, parseProfileName, profileNamed } from './profile.ts';
+import { DEFAULT_PROFILE_NAME, getProfile, LOCAL_PROFILE_NAME, type Profile, parseProfileName } from './profile.ts';
 import { type ConfigContext, readProfiles } from './read-profiles.ts';
 
 /** What the command line says about where to and as whom; absent where it says nothing. */
@@ -52,7 +52,7 @@ export async function selectProfile(flags: ConnectionFlags, context: ConfigConte
       `to create it, run: svc auth login --profile ${requestedName}`,
     );
   }
-  return { name, source, isLocal: false, profile: profileNamed(stored, name) };
+  return { name, source, isLocal: false, profile: getProfile(stored, name) };
 }
 
 /**

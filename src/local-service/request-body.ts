@@ -31,7 +31,7 @@ export class IncompleteBodyError extends Error {
 export async function* limitedChunks(request: Request, maxBytes: number): AsyncGenerator<Uint8Array> {
   const tooLarge = (): HttpError => new HttpError(413, `the body may have at most ${maxBytes} bytes`);
   if (declaredBodyBytes(request) > maxBytes) throw tooLarge();
-  const whole = await receivedWhole(request);
+  const whole = await receiveWholeBody(request);
   if (whole) return yield whole;
   let length = 0;
   for await (const chunk of withPeriodicYields(receivedChunks(request), request.signal)) {
@@ -42,7 +42,7 @@ export async function* limitedChunks(request: Request, maxBytes: number): AsyncG
 }
 
 // Undefined for a body that is read chunk by chunk.
-async function receivedWhole({ body }: Request): Promise<Uint8Array | undefined> {
+async function receiveWholeBody({ body }: Request): Promise<Uint8Array | undefined> {
   try {
     return await ('whole' in body ? body.whole?.() : undefined);
   } catch (error) {

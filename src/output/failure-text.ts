@@ -7,10 +7,10 @@ const MAX_MESSAGE_CHARS = 900;
 /** A failure as lines for people, with each text redacted. */
 export function failureText({ message, facts }: Failure, redact: (text: string) => string): string {
   const { hint, issues = [], ids = {}, requestId, applied, isBatch, isRead } = facts;
-  const shown = (text: string): string => redactAndTruncate(text, redact);
-  const lines = [`svc: ${shown(message)}`];
-  for (const issue of issues) lines.push(`  ${shown(locationText(issue))}: ${shown(issue.message)}`);
-  if (requestId) lines.push(`  request id: ${shown(requestId)}`);
+  const redactText = (text: string): string => redactAndTruncate(text, redact);
+  const lines = [`svc: ${redactText(message)}`];
+  for (const issue of issues) lines.push(`  ${redactText(locationText(issue))}: ${redactText(issue.message)}`);
+  if (requestId) lines.push(`  request id: ${redactText(requestId)}`);
   // An id must not look like a success.
   const suffix = applied === 'unknown' ? ', if applied' : '';
   for (const [name, id] of Object.entries(ids)) {
@@ -37,26 +37,26 @@ export function failureFields(
   const { hint, status, url, requestId, applied = 'no', phase, bytesSent, attempts = 0 } = facts;
   const { ids = {}, rateLimit, issues = [] } = facts;
   const { retry } = exitCodes[code];
-  const shown = (text: string): string => redactAndTruncate(text, redact);
-  const shownValues = (values: { readonly [name: string]: string }): { readonly [name: string]: string } =>
-    Object.fromEntries(Object.entries(values).map(([name, value]) => [name, shown(value)]));
+  const redactText = (text: string): string => redactAndTruncate(text, redact);
+  const redactValues = (values: { readonly [name: string]: string }): { readonly [name: string]: string } =>
+    Object.fromEntries(Object.entries(values).map(([name, value]) => [name, redactText(value)]));
   return {
     schema_version: 1,
     code,
-    message: shown(message),
+    message: redactText(message),
     hint: hint === undefined ? undefined : redact(hint),
     exit_code: exitCode,
     status,
     url: url === undefined ? undefined : redact(url),
-    request_id: requestId === undefined ? undefined : shown(requestId),
+    request_id: requestId === undefined ? undefined : redactText(requestId),
     retryable: applied !== 'yes' && (retry === 'yes' || retry === 'later'),
     applied,
     phase,
     bytes_sent: bytesSent,
     attempts,
-    ids: shownValues(ids),
-    rate_limit: rateLimit && shownValues(rateLimit),
-    issues: issues.map(({ path, at, message: text }) => shownValues({ path, at, message: text })),
+    ids: redactValues(ids),
+    rate_limit: rateLimit && redactValues(rateLimit),
+    issues: issues.map(({ path, at, message: text }) => redactValues({ path, at, message: text })),
   };
 }
 

@@ -36,12 +36,12 @@ export function* tableLines(
   columns = Infinity,
   { unbroken, optional }: TableFit = { unbroken: [], optional: [] },
 ): Generator<string> {
-  const singleLined = function* (): Generator<string[]> {
+  const flattenCells = function* (): Generator<string[]> {
     for (const row of rows()) yield row.map(toSingleLine);
   };
-  const [headings = []] = singleLined();
-  const widths = columnWidths(singleLined());
-  const wordWidths = unbroken.length > 0 ? columnWidths(longestWords(singleLined())) : [];
+  const [headings = []] = flattenCells();
+  const widths = columnWidths(flattenCells());
+  const wordWidths = unbroken.length > 0 ? columnWidths(longestWords(flattenCells())) : [];
   const minWidths = headings.map((heading, at) => (unbroken.includes(heading) ? (wordWidths[at] ?? 0) : 0));
   const neededWidths = widths.map((width, at) => minWidths[at] || Math.min(width, USEFUL_WIDTH));
   let shown = [...headings.keys()];
@@ -49,7 +49,7 @@ export function* tableLines(
   for (const heading of optional)
     if (lineWidth(pick(neededWidths)) > columns) shown = shown.filter((at) => headings[at] !== heading);
   const fitted = fitWidths(pick(widths), columns, pick(minWidths));
-  for (const row of singleLined()) yield alignedLines(pick(row), fitted);
+  for (const row of flattenCells()) yield alignedLines(pick(row), fitted);
 }
 
 function* longestWords(rows: Iterable<readonly string[]>): Generator<string[]> {

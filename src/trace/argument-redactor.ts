@@ -57,7 +57,7 @@ function redactNamedValues(text: string, pattern: RegExp): string {
   for (const { 0: start, 1: name = '', index } of text.matchAll(pattern)) {
     const valueStart = index + start.length;
     // `--header=Authorization: x` ends where `--header=x` would.
-    if (index === 0 || index !== nextName) closing = closingAfter(start, text[index - 1]);
+    if (index === 0 || index !== nextName) closing = closingQuoteFor(start, text[index - 1]);
     nextName = valueStart;
     if (index < end || !isSecretName(name)) continue;
     const valueEnd = findValueEnd(text, valueStart, closing);
@@ -70,7 +70,7 @@ function redactNamedValues(text: string, pattern: RegExp): string {
 
 // A text that begins with an assignment or a header ends with the text; in a script such a text is quoted. Undefined
 // elsewhere: the value ends with its own quotes, or at a separator.
-function closingAfter(start: string, before: string | undefined): string | undefined {
+function closingQuoteFor(start: string, before: string | undefined): string | undefined {
   if (before === undefined) return '';
   return /["']/.test(before) && !start.includes(before) ? before : undefined;
 }

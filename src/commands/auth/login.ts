@@ -6,10 +6,10 @@ import { configDirectory } from '../../config/directories.ts';
 import { originMismatchWarnings } from '../../config/origin-mismatch.ts';
 import {
   DEFAULT_PROFILE_NAME,
+  getProfile,
   LOCAL_PROFILE_NAME,
   type Profile,
   parseProfileName,
-  profileNamed,
 } from '../../config/profile.ts';
 import { applyProfileChanges, type ProfileChanges, readProfileChanges } from '../../config/profile-changes.ts';
 import { profileStorePath, readProfiles } from '../../config/read-profiles.ts';
@@ -34,8 +34,8 @@ export const runAuthLogin: RunCommand = async ({ flags }, context) => {
   );
   const changes = readProfileChanges(flags, runtime.cwd);
   requireValues(changes, name);
-  const settings = await withBaseUrl(profileNamed(stored, name), changes, context);
-  const changed = applyProfileChanges(profileNamed(stored, name), settings);
+  const settings = await withBaseUrl(getProfile(stored, name), changes, context);
+  const changed = applyProfileChanges(getProfile(stored, name), settings);
   const entered = await readLoginCredentials(changed, flags, context);
   if (getBooleanFlag(flags, 'verify') !== false)
     await verifyCredentials(name, replaceCredentials(changed, entered), entered, context);
@@ -45,7 +45,7 @@ export const runAuthLogin: RunCommand = async ({ flags }, context) => {
   try {
     // The profile as it is by then: another svc may have changed it in the meantime.
     await updateProfiles(context, ({ current: currentName = name, profiles, ...rest }) => {
-      before = profileNamed({ profiles }, name);
+      before = getProfile({ profiles }, name);
       after = replaceCredentials(applyProfileChanges(before, settings), credentials);
       return { ...rest, current: currentName, profiles: { ...profiles, [name]: after } };
     });

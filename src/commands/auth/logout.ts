@@ -1,6 +1,6 @@
 import type { RunCommand } from '../../command.ts';
 import { removeFromKeychain } from '../../config/credentials/keychain.ts';
-import { type Profile, parseProfileName, profileNamed } from '../../config/profile.ts';
+import { getProfile, type Profile, parseProfileName } from '../../config/profile.ts';
 import { selectProfile } from '../../config/select-profile.ts';
 import { updateProfiles } from '../../config/update-profiles.ts';
 import { getStringFlag } from '../../flag.ts';
@@ -12,7 +12,7 @@ export const runAuthLogout: RunCommand = async ({ flags }, context) => {
   parseProfileName(name);
   let before: Profile = {};
   await updateProfiles(context, (stored) => {
-    before = profileNamed(stored, name);
+    before = getProfile(stored, name);
     const { username, password, token, password_key, token_key, basic_origins, bearer_origins, ...rest } = before;
     return hasCredentials(before) ? { ...stored, profiles: { ...stored.profiles, [name]: rest } } : stored;
   });

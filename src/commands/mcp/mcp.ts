@@ -31,13 +31,13 @@ export const runMcp: RunCommand = async ({ flags }, context) => {
   };
   const runTool = createToolRunner(flags, context);
   let callsInFlight = 0;
-  const countedRunTool: RunTool = (...call) => {
+  const countAndRunTool: RunTool = (...call) => {
     callsInFlight += 1;
     return runTool(...call).finally(() => {
       callsInFlight -= 1;
     });
   };
-  const server = createMcpServer(createMethodHandler(tools, countedRunTool), write);
+  const server = createMcpServer(createMethodHandler(tools, countAndRunTool), write);
   await context.report.detail(`serving ${tools.map(({ name }) => name).join(', ')}`);
   let interrupted: Failure | undefined;
   signal.addEventListener(

@@ -2,7 +2,7 @@ import { access, constants } from 'node:fs/promises';
 import { parseHeaderFlags } from '../../client/request-headers.ts';
 import type { RunCommand } from '../../command.ts';
 import { originMismatchWarnings } from '../../config/origin-mismatch.ts';
-import { type Profile, parseProfileName, profileNamed } from '../../config/profile.ts';
+import { getProfile, type Profile, parseProfileName } from '../../config/profile.ts';
 import { applyProfileChanges, type ProfileChanges, readProfileChanges } from '../../config/profile-changes.ts';
 import { profileOrigins } from '../../config/select-profile.ts';
 import { updateProfiles } from '../../config/update-profiles.ts';
@@ -21,7 +21,7 @@ export const runProfileSet: RunCommand = async ({ args: [typedName = ''], flags 
     throw usageFailure('no setting given', 'for the list of settings, run: svc profile set --help');
   let after: Profile = {};
   await updateProfiles(context, (stored) => {
-    const set = withCommand(applyProfileChanges(profileNamed(stored, name), changes), changes);
+    const set = withCommand(applyProfileChanges(getProfile(stored, name), changes), changes);
     after = flags.has('header') ? withHeaders(set, headers) : set;
     return { ...stored, profiles: { ...stored.profiles, [name]: after } };
   });

@@ -1,6 +1,6 @@
 import type { RunCommand } from '../../command.ts';
 import { redactUserInfo } from '../../config/base-url.ts';
-import { DEFAULT_PROFILE_NAME, LOCAL_PROFILE_NAME, type Profile, profileNamed } from '../../config/profile.ts';
+import { DEFAULT_PROFILE_NAME, getProfile, LOCAL_PROFILE_NAME, type Profile } from '../../config/profile.ts';
 import { readProfiles } from '../../config/read-profiles.ts';
 import { selectProfile } from '../../config/select-profile.ts';
 import { isSecretHeader } from '../../http/verbose-log.ts';
@@ -14,7 +14,7 @@ export const runProfileList: RunCommand = async ({ flags }, context) => {
   const stored = await readProfiles(context);
   const inUse = env.SVC_PROFILE || stored.current || DEFAULT_PROFILE_NAME;
   const baseUrlOf = (name: string): string | null => {
-    const { base_url } = profileNamed(stored, name);
+    const { base_url } = getProfile(stored, name);
     return base_url === undefined ? null : redactUserInfo(base_url);
   };
   const rows = [...Object.keys(stored.profiles).sort(), LOCAL_PROFILE_NAME].map((name) => ({
