@@ -5,7 +5,7 @@ import type { Example, Operation } from './operations/operation.ts';
 /** A command, as data: parsing, help, completions, the reference and the man pages read it. */
 export interface Command {
   readonly words: readonly string[];
-  /** The words as they are typed: `train log`. */
+  /** The words as typed: `train log`. */
   readonly name: string;
   readonly summary: string;
   readonly about?: string;
@@ -20,7 +20,7 @@ export interface Command {
   readonly load: () => Promise<RunCommand>;
 }
 
-/** A command as it is written down: its flags are made when they are needed. */
+/** The definition of a command; its flags are created when they are needed. */
 export interface CommandDefinition extends Omit<Command, 'name' | 'flags' | 'listedFlags'> {
   readonly flags: () => readonly Flag[];
 }

@@ -6,7 +6,7 @@ import type { Runtime } from './runtime.ts';
 /** What a command works with. */
 export interface Context {
   readonly runtime: Runtime;
-  /** Takes the result and nothing else. */
+  /** Receives only the result. */
   readonly stdout: Writer;
   /** Takes everything else: notes, warnings and errors. */
   readonly report: Reporter;
@@ -22,6 +22,6 @@ export interface Context {
   readonly onInterrupt: (stop: (reason: InterruptedError) => void) => void;
   /** Runs what blocks the event loop; a signal ends the process at once meanwhile. */
   readonly suspendSignals: <Result>(action: () => Result) => Result;
-  /** Gives the command so many milliseconds more to end after a signal. */
+  /** Extends the time that the command has to end after a signal, in milliseconds. */
   readonly extendShutdown: (milliseconds: number) => void;
 }

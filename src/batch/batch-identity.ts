@@ -67,7 +67,7 @@ export function describeStamp(stamp: string): { readonly operation: string; read
   return { operation, text: `${operation}${count === '1' ? '' : ` in ${count} shards`}` };
 }
 
-/** How a batch differs from the one that wrote a checkpoint. */
+/** The differences between a batch and the batch that wrote a checkpoint. */
 export interface IdentityDifferences {
   /** Another batch: its results cannot be in the same file. */
   readonly fatal: readonly string[];

@@ -11,7 +11,7 @@ export interface ResultFacts {
   readonly message: string | undefined;
   readonly attempts: number;
   readonly milliseconds: number;
-  /** The response as far as it is JSON. */
+  /** The response, if it is JSON. */
   readonly response: JsonNode | undefined;
 }
 

@@ -62,7 +62,7 @@ export function batchFailure({
   );
 }
 
-/** The failure of a batch whose results could not be written: how much was sent, and how much of it is lost. */
+/** The failure of a batch whose results could not be written: counts sent requests and lost responses. */
 export function lostResultsFailure(error: unknown, tally: BatchCounts): Failure {
   const { done, failed, unknown } = tally.byStatus;
   const cause =

@@ -57,7 +57,7 @@ export async function findInputDifferences(
   return { changedLines, removedLines, emptyLines, lastLine };
 }
 
-/** The Failure `guard` of an input that is not the one of some results; undefined without differences. */
+/** The Failure `guard` of an input that does not match the results; undefined without differences. */
 export function otherInputFailure(
   { changedLines, removedLines }: InputDifferences,
   label: string,

@@ -60,7 +60,7 @@ export interface ResponseWarnings {
   readonly finish: () => Promise<void>;
 }
 
-// A service that mixes up one response may mix up all of them.
+// If a service mixes up one response, it can mix up all.
 const MAX_PRINTED_LINES = 5;
 
 /** Prints the warnings of the first 5 lines, and at the end the numbers of all lines with warnings. */

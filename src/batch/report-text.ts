@@ -27,7 +27,7 @@ function countsLine({ byStatus: { done, failed, unknown }, retries }: BatchStati
   return `${formatCount(done + failed + unknown)} lines: ${formatCount(done)} done, ${formatCount(failed)} failed, ${formatCount(unknown)} unknown${retriesText}`;
 }
 
-/** The report for a terminal of so many columns, with histograms. */
+/** The report for a terminal of `columns` columns, with histograms. */
 export function reportText(statistics: BatchStatistics, columns: number): string {
   const histograms = distributions(statistics).flatMap(({ title, unit, distribution }) =>
     distribution.count() === 0 ? [] : ['', title, ...histogramLines(distribution, unit, columns)],

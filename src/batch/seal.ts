@@ -53,7 +53,7 @@ export function completionCheck(plainCheck: number, lineCount: number): number {
   return crc32(`complete ${lineCount}`, plainCheck);
 }
 
-/** A check as it is written, 8 hex digits. */
+/** Formats a check as 8 hex digits. */
 export function formatCheck(check: number): string {
   return check.toString(16).padStart(8, '0');
 }

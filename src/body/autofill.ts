@@ -5,7 +5,7 @@ import type { FlagTarget } from '../operations/operation.ts';
 import type { Draft } from './draft.ts';
 import type { Edit } from './edit.ts';
 
-/** What the environment or the profile say where a body says nothing, and which of them it is. */
+/** A value from the environment, `.svc.json` or the profile for a field that a body does not have, and its source. */
 export interface AutofillSetting {
   readonly text: string | undefined;
   readonly from: string;

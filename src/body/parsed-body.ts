@@ -12,7 +12,7 @@ export interface ParsedBody {
   readonly editIssues: readonly Issue[];
 }
 
-/** A source as a whole body, or why it is none: it has to be an object, with the one that flags fill in its place. */
+/** A source as a whole body, or an issue if it is not an object, or if the object that flags fill is not one. */
 export function toParsedBody(source: JsonSource, { path }: FlagTarget): ParsedBody | Issue {
   const root = rootOf(source.doc);
   const at = locationInSource(source);

@@ -7,7 +7,7 @@ import { secretFields } from '../operations/secret-fields.ts';
 import type { Destination } from './destination.ts';
 import { requestHeaders } from './request-headers.ts';
 
-/** A request without its credential, as it is sent or shown. */
+/** A request without its credential, to be sent or printed. */
 export interface PreparedRequest {
   readonly operation: Operation;
   /** Undefined if no base URL is set. */

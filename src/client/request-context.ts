@@ -7,7 +7,7 @@ import type { Operation } from '../operations/operation.ts';
 import type { Authorization } from './destination.ts';
 import { type RecordIds, recordIds, requestEffect } from './idempotency.ts';
 
-/** Where a request goes and as whom. */
+/** The destination and the credentials of a request. */
 export interface RequestTarget {
   readonly url: URL;
   readonly isLocal: boolean;

@@ -48,7 +48,7 @@ export async function sendOnce(
   }
 }
 
-// A success that comes in the middle of an upload may cover only a part of it.
+// A success status in the middle of an upload can apply to only a part of the body.
 function earlyWarning({ body }: Request, { progress: { phase, sentBytes } }: RequestContext): string | undefined {
   if (phase === 'all') return undefined;
   const total = body.length === undefined ? '' : ` of ${body.length}`;

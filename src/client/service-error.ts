@@ -13,7 +13,7 @@ export interface ServiceError {
 /** Bytes of an error body that are read; some servers echo the whole request. */
 export const MAX_ERROR_BYTES = 64 * 1024;
 
-/** Reads an error body in any of the shapes of docs/servers.md; other text is the message as it is. */
+/** Reads an error body in any of the shapes of docs/servers.md; any other text is the message. */
 export function parseServiceError(bytes: Uint8Array): ServiceError {
   const root = tryParseJson(bytes);
   const issues = itemsAt(root, 'detail').flatMap(parseIssue);

@@ -14,7 +14,7 @@ export interface Profile extends StoredSettings {
   readonly bearer_command_origins?: readonly string[];
 }
 
-/** All profiles, and the one in use where no other is named. */
+/** All profiles, and the name of the default. */
 export interface ProfileStore {
   readonly current?: string;
   readonly profiles: { readonly [name: string]: Profile };

@@ -43,7 +43,7 @@ export async function readProfiles({ runtime, report }: ConfigContext): Promise<
   }
 }
 
-// conf reads a file with a call that blocks, which a FIFO or a device could do for ever.
+// conf reads a file synchronously, which could block without end on a FIFO or a device.
 async function requireRegularFile(path: string): Promise<void> {
   const stats = await stat(path);
   if (!stats.isFile()) throw invalidStoreFailure(path, 'it is not a regular file');

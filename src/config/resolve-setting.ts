@@ -4,7 +4,7 @@ import type { Profile } from './profile.ts';
 import type { ProjectSettings } from './project-file.ts';
 import { findSetting, type SettingName, settingFlagName } from './settings.ts';
 
-/** Where settings come from, first the one that wins. */
+/** The sources of settings, in order of precedence. */
 export interface SettingSources {
   readonly flags?: FlagValues;
   readonly env: Runtime['env'];

@@ -68,7 +68,7 @@ export async function isReplaceable(path: string): Promise<boolean> {
   );
 }
 
-/** Replaces a file by a text, or makes it: all of it or, with Failure `local`, nothing; as `replaceFile` otherwise. */
+/** Replaces or creates a file with a text, atomically. Throws Failure `local` and leaves the file unchanged otherwise. */
 export async function writeFileAtomically(
   path: string,
   displayPath: string,
@@ -86,7 +86,7 @@ export async function writeFileAtomically(
   }
 }
 
-/** Removes what processes that were killed left of their replacements of a file. For whoever holds its lock. */
+/** Removes temporary files that killed processes left beside a file. The caller holds the lock of the file. */
 export async function removeStaleReplacements(path: string): Promise<void> {
   for (const entry of await readdir(dirname(path)))
     if (entry.startsWith(`.${basename(path)}.`) && /\.\d+\.tmp$/.test(entry))

@@ -30,7 +30,7 @@ const MAX_FINISH_MS = 500;
 const MAX_EXCHANGES = 100;
 const MAX_RESPONSE_BYTES_CARRIED = 256 * 1024;
 
-/** A connection to the origin of a URL. `isKeepAlive`: for several exchanges, one after the other. */
+/** A connection to the origin of a URL. `isKeepAlive`: for several exchanges in sequence. */
 export function createConnection(url: URL, route: Route, isKeepAlive: boolean): HttpConnection {
   // undici alone ends a connection that it has taken over: one that closes unasked while it does not read breaks it.
   let connectAbort = new AbortController();

@@ -25,7 +25,7 @@ export function isSecretHeader(name: string): boolean {
   return /auth|cookie|key|secret|token|password|credential/i.test(name);
 }
 
-// The scheme shows the kind of credential, and nothing of it.
+// Only the scheme is shown, which names the kind of credential.
 function redactCredential(value: string): string {
   const scheme = /^(Basic|Bearer) /.exec(value)?.[0] ?? '';
   return `${scheme}[redacted]`;

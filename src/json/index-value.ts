@@ -15,7 +15,7 @@ import { JsonError, trailingCommaError, unexpectedByteError } from './json-error
 import { keySignature, UNKNOWN_SIGNATURE } from './key-signature.ts';
 import { isPlainByte, scanLiteral, scanNumber, scanString } from './scan-token.ts';
 
-/** Memory for the index of one document after the other: the next one that is given it ends the one before. */
+/** Reusable memory for the index of a document: indexing the next document invalidates the previous index. */
 export interface TapeBuffer {
   entries: Int32Array | undefined;
 }

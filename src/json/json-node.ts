@@ -154,12 +154,12 @@ export function numberMember(node: JsonNode | undefined, name: string): number |
   return value && kindOf(value) === 'number' ? Number(rawText(value)) : undefined;
 }
 
-/** The bytes of the value exactly as it is written: a part of the document, not a copy of it. */
+/** The bytes of the value as written: a view of the document, not a copy. */
 export function rawBytes(node: JsonNode): Uint8Array {
   return node.doc.bytes.subarray(startOffset(node), endOffset(node));
 }
 
-/** The value exactly as it is written. */
+/** The text of the value as written. */
 export function rawText(node: JsonNode): string {
   return node.doc.bytes.toString('utf8', startOffset(node), endOffset(node));
 }

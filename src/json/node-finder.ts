@@ -2,7 +2,7 @@ import { itemsOf, type JsonNode, kindOf, membersOf, rootOf } from './json-node.t
 import type { JsonPath } from './json-path.ts';
 import type { JsonDocument } from './parse-json.ts';
 
-/** The values on the way along a path, from the one it starts at to the deepest there is; of duplicate members the last. */
+/** The values along a path, from the root to the deepest that exists; of duplicate keys the last value counts. */
 export type NodeFinder = (path: JsonPath, from?: JsonNode) => readonly JsonNode[];
 
 interface TrailStep {

@@ -28,7 +28,7 @@ export function authenticateRequest(
   throw new HttpError(401, 'Unauthorized', [['WWW-Authenticate', challenge]]);
 }
 
-// The time it takes does not depend on how much of it is right.
+// Constant time: the duration does not depend on how many characters match.
 function equalsInConstantTime(received: string, expected: string): boolean {
   const [left, right] = [Buffer.from(received), Buffer.from(expected)];
   return left.length === right.length && timingSafeEqual(left, right);

@@ -12,13 +12,13 @@ export async function yieldToEventLoop(signal: AbortSignal | undefined): Promise
 // Shorter than what a turn of the event loop takes.
 const MAX_UNINTERRUPTED_BYTES = 16 * 1024;
 
-/** Lets others have their turn after work on so many bytes, where that took a while. Throws as yieldToEventLoop does. */
+/** Yields to the event loop after work on a number of bytes that takes long. Throws like yieldToEventLoop. */
 export async function yieldAfterWork(bytes: number, signal: AbortSignal | undefined): Promise<void> {
   if (bytes > MAX_UNINTERRUPTED_BYTES) return yieldToEventLoop(signal);
   signal?.throwIfAborted();
 }
 
-/** The same values, with turns for others every so often: what comes from memory would never let them have any. */
+/** The same values, with periodic yields to the event loop: an iterable in memory would otherwise never yield. */
 export async function* withPeriodicYields<T>(
   values: AsyncIterable<T> | Iterable<T>,
   signal: AbortSignal | undefined,

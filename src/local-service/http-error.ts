@@ -61,7 +61,7 @@ const DISK_FULL_CODES: readonly (string | undefined)[] = ['ENOSPC', 'EDQUOT'];
 
 const STORE_ERROR_STATUSES = { unsupported: 400, full: 507, busy: 503, lost: 503 } as const;
 
-/** Any error as the one its request gets: of the store 503 where a retry may help and 507 for a full disk, else 500. */
+/** Converts any error to an HTTP error: for the store 503 if a retry can help and 507 for a full disk, otherwise 500. */
 export function toHttpError(error: unknown): HttpError {
   if (error instanceof HttpError) return error;
   if (DISK_FULL_CODES.includes(errorCode(error))) return new HttpError(507, 'the disk of the service is full');

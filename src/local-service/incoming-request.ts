@@ -11,7 +11,7 @@ const MAX_WHOLE_BODY_BYTES = 16 * 1024;
 export type OnShutdown = (callback: () => void) => () => void;
 
 /**
- * A request as it came over a connection; undefined where its target is not a URL. Its signal is aborted when the client
+ * Converts a request of Node; undefined if its target is not a URL. Its signal is aborted when the client
  * disconnects before it has its response, or when the service shuts down.
  */
 export function receiveRequest(

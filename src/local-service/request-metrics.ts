@@ -9,7 +9,7 @@ export interface RequestMetrics {
 
 const BUCKET_LIMITS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, Infinity];
 
-/** How many requests took at most as long as each limit says, and all of them together. */
+/** The number of requests with a duration up to each limit, and the sum of all durations. */
 interface DurationHistogram {
   readonly counts: number[];
   sumSeconds: number;

@@ -23,7 +23,7 @@ function formatDecimalBytes(bytes: number): string {
   return `${Math.ceil(bytes / 1e3)} KB`;
 }
 
-/** A part of a total, rounded down: only all of it is 100 %. */
+/** The percentage of a total, rounded down: 100 % means complete. */
 export function formatPercent(part: number, total: number): string {
   return `${total > 0 ? Math.min(100, Math.floor((part / total) * 100)) : 100} %`;
 }

@@ -1,4 +1,4 @@
-/** Rows as lines of text, their columns aligned and two spaces apart; they fit so many columns where these are given. */
+/** Rows as lines of text, their columns aligned and two spaces apart; limited to a width if one is given. */
 export function alignColumns(rows: readonly (readonly string[])[], columns = Infinity): string {
   const widths = fitWidths(columnWidths(rows), columns);
   return rows.map((row) => alignedLines(row, widths)).join('');
@@ -69,12 +69,12 @@ export function displayWidth(text: string): number {
   return width;
 }
 
-/** The text padded with spaces to so many columns. */
+/** The text padded with spaces to a width in columns. */
 export function padToWidth(text: string, columns: number): string {
   return text + ' '.repeat(Math.max(0, columns - displayWidth(text)));
 }
 
-/** The text in pieces of at most so many columns each. */
+/** The text in pieces up to a width in columns. */
 export function splitByWidth(text: string, columns: number): string[] {
   if (displayWidth(text) <= columns) return [text];
   const pieces: string[] = [];

@@ -30,7 +30,7 @@ export interface TableFit {
 // A column of cells that break anywhere needs no more than this to be useful.
 const USEFUL_WIDTH = 16;
 
-/** Rows of cells as a table; on a terminal of so many columns it is made to fit. */
+/** Rows of cells as a table that fits into `columns`. */
 export function* tableLines(
   rows: () => Iterable<readonly string[]>,
   columns = Infinity,
@@ -57,7 +57,7 @@ function* longestWords(rows: Iterable<readonly string[]>): Generator<string[]> {
     yield row.map((cell) => cell.split(' ').reduce((longest, word) => (word.length > longest.length ? word : longest)));
 }
 
-/** The fields of one record below each other; on a terminal of so many columns long values take several lines. */
+/** The fields of one record, one per line; values that do not fit into `columns` take several lines. */
 export function* recordLines(record: JsonNode, columns = Infinity): Generator<string> {
   const rows = Array.from(membersOf(record), ({ key, value }) => [key, cellText(value)].map(toSingleLine));
   const keyWidth = Math.min(columnWidths(rows)[0] ?? 0, Math.ceil(columns / 2));
@@ -73,7 +73,7 @@ export function* recordText(record: JsonNode): Generator<string> {
   for (const { key, value } of membersOf(record)) yield `${toSingleLine(key)}\t${toSingleLine(cellText(value))}\n`;
 }
 
-/** Rows of cells with tabs between them and nothing else, for `cut` and `while read`. */
+/** Rows of cells separated by tabs, for `cut` and `while read`. */
 export function* tabbedLines(rows: Iterable<readonly string[]>): Generator<string> {
   for (const row of rows) yield `${row.map((cell) => cell.replace(/[\t\n\r]/g, ' ')).join('\t')}\n`;
 }

@@ -83,7 +83,7 @@ function scalarText(text: string): string {
   return plainString.test(text) && !otherMeaning.test(text) ? text : quoteScalar(text);
 }
 
-// The same escapes as JSON, save that a lone surrogate cannot be written and that YAML 1.1 breaks lines at more characters.
+// The escapes of JSON, except that YAML cannot represent a lone surrogate, and YAML 1.1 has more line break characters.
 function quoteScalar(text: string): string {
   return JSON.stringify(text.replace(/\p{Surrogate}/gu, '\ufffd')).replace(
     /[\u007f-\u00a0\u2028\u2029\ufeff\ufffe\uffff]/g,

@@ -11,7 +11,7 @@ export interface MemoryBudget {
 // The memory of a string in addition to its bytes: a stream can consist of single characters or many empty parts.
 const STRING_OVERHEAD_BYTES = 64;
 
-/** Room for so many bytes. */
+/** Creates a budget of `maxBytes` bytes. */
 export function createMemoryBudget(maxBytes: number): MemoryBudget {
   let remainingBytes = maxBytes;
   return {

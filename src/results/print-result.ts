@@ -30,7 +30,7 @@ export interface StyledText {
 
 /** A result of a command, as JSON and, where that is not good enough for people, in other words. */
 export interface PrintableResult {
-  /** All of it, with every digit as it came. */
+  /** The whole result, with every digit as received. */
   readonly doc: JsonDocument;
   /** The field whose elements are the rows. An array is its own rows; any other value is one record. */
   readonly rowsField?: string | undefined;
@@ -74,7 +74,7 @@ export function resultOf(value: JsonValue): PrintableResult {
   return { doc: parseJson(writeJson(value)) };
 }
 
-/** Prints a result in its format, with a line break at its end. This is the one way for a result to be printed. */
+/** Prints a result in its format, with a final line break. Every command prints its result with this function. */
 export async function printResult(result: PrintableResult, output: ResultOutput): Promise<void> {
   const { format, filter, writer, report } = output;
   if (filter) {

@@ -103,7 +103,7 @@ interface LiveTextPrinter {
 
 /** A printer of the choice that arrives first, with its reasoning on stderr; a character is never split. */
 function createLiveTextPrinter(writer: Writer, report: Reporter): LiveTextPrinter {
-  // The first half of a surrogate pair, which waits for the other one.
+  // The first half of a surrogate pair, kept until the second half arrives.
   let pendingHalf = '';
   let liveIndex: number | undefined;
   let lastText = '';

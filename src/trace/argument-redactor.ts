@@ -25,7 +25,7 @@ const FLAG_BEFORE_VALUE = /(?<![\w.-])(--?[A-Za-z][\w-]+)\s+(?!-)/g;
 const VALUE =
   /\\?"(?:[^"\\]|\\.)*"?|'[^']*'?|\[[^\]]*\]?|\{[^}]*\}?|(?:(?:Basic|Bearer|Token)\s+)?[^\s"'`;&|)},#]+|/isy;
 
-/** Creates the redactor of a run: secret are `secrets`, and the values of variables whose names say so. */
+/** Creates the redactor of a run. It redacts `secrets`, and the values of variables whose names mark them as secret. */
 export function createArgumentRedactor(env: Runtime['env'], secrets: readonly string[]): ArgumentRedactor {
   const named = Object.entries(env).flatMap(([name, value]) => (value && isSecretName(name) ? [value] : []));
   const values = longestFirst(longestFirst([...secrets, ...named]).flatMap(secretForms));

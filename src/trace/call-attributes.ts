@@ -68,7 +68,7 @@ async function readGitHead(directory: string): Promise<CallAttributes> {
   };
 }
 
-// A FIFO or a device in place of a file would delay the command, for ever if nothing writes to it.
+// A FIFO or a device in place of a file would delay the command, without end if nothing writes to it.
 async function readRegularFile(path: string): Promise<string> {
   const file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
   try {

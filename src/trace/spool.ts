@@ -9,7 +9,7 @@ import { firstStringMember } from '../json/json-node.ts';
 import { tryParseJson } from '../json/parse-json.ts';
 import { writeJson } from '../json/write-json.ts';
 
-/** A call on disk that is still to be sent; whoever has sent it removes the file. */
+/** A call on disk that has not been confirmed; the process that sends it removes the file. */
 export interface SpooledCall {
   readonly file: string;
   /** Origin and path of the trace base URL that it was recorded for, or `local`. */

@@ -43,7 +43,7 @@ export const runAuthLogin: RunCommand = async ({ flags }, context) => {
   let before: Profile = {};
   let after: Profile = {};
   try {
-    // The profile as it is by then: another svc may have changed it in the meantime.
+    // Reads the profile again: another svc process may have changed it in the meantime.
     await updateProfiles(context, ({ current: currentName = name, profiles, ...rest }) => {
       before = getProfile({ profiles }, name);
       after = replaceCredentials(applyProfileChanges(before, settings), credentials);

@@ -2,7 +2,7 @@ import { alignColumns } from '../../results/align-columns.ts';
 import type { StyledText } from '../../results/print-result.ts';
 import type { ConnectionResult, DoctorReport, ProbeResult } from './doctor-report.ts';
 
-/** A report for people, in tables that fit so many columns: settings, files, connections, and the problems last. */
+/** A report as text, in tables that fit `columns` columns: settings, files, connections, and the problems last. */
 export function formatDoctorReport(
   { settings, files, connections, probe, findings }: DoctorReport,
   columns: number | undefined,

@@ -142,7 +142,7 @@ async function showOutcome(
   return showStream(observeChunks(chunks, onChunk), streamUse, view);
 }
 
-// Whatever goes wrong with the result, such as a full disk, the request was applied.
+// Even if the result cannot be written, for example to a full disk, the request was applied.
 function markAsApplied(error: unknown, response: Response, requestContext: RequestContext): unknown {
   if (error instanceof ClosedPipeError) return error;
   const { code, message, facts } = toFailure(error);

@@ -3,7 +3,7 @@ import { LOCAL_PROFILE_NAME, parseProfileName } from '../../config/profile.ts';
 import { updateProfiles } from '../../config/update-profiles.ts';
 import { usageFailure } from '../../errors.ts';
 
-/** Makes a profile the one that counts where none is named. */
+/** Makes a profile the default. */
 export const runProfileUse: RunCommand = async ({ args: [name = ''] }, context) => {
   const { report } = context;
   await updateProfiles(context, (stored) => {

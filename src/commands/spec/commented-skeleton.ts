@@ -9,7 +9,7 @@ import { yamlChunks } from '../../results/format-yaml.ts';
 
 /**
  * A YAML body with every field of an operation and a comment above each. Required fields hold a sample; the others are
- * comments, so that the file is a valid body as it is.
+ * comments, so that the file is a valid body.
  */
 export function commentedYaml(operation: Operation): string {
   const title = `# ${titleOf(operation)}`;

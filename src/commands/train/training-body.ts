@@ -13,11 +13,11 @@ import { showCheckProgress } from './check-progress.ts';
 
 /** A whole body of a training job, read for the first time unless it can be read only once. */
 export interface TrainingBody {
-  /** All of it but the trajectories, for the draft. */
+  /** The body without its trajectories, for the draft. */
   readonly envelope: LabeledBytes;
   readonly content: BodyContent;
   readonly checks: TrajectoryChecks;
-  /** The digest of all of it, if it was read. */
+  /** The digest of the whole body, if it was read. */
   readonly bodyDigest: BodyDigest | undefined;
 }
 

@@ -46,7 +46,7 @@ export async function runProgram({ timeoutMs, after, signal, ...options }: Progr
     cancelTimeout();
     signal.removeEventListener('abort', onAbort);
     child.kill('SIGKILL');
-    // A background process may hold the other ends for as long as it likes.
+    // A background process can keep the other ends of the pipes open.
     child.stdout.destroy();
     child.stdin.destroy();
     child.unref();

@@ -54,7 +54,7 @@ function toolName(tool: JsonNode): string {
   return firstStringMember(tool, 'name') ?? '';
 }
 
-// Words as they are written, and without the punctuation at their end.
+// Words as written, and without trailing punctuation.
 function wordsOf(text: string): ReadonlySet<string> {
   const words = text.split(/[^\w.-]+/).flatMap((word) => [word, word.replace(/[.-]+$/, '')]);
   return new Set(words.filter((word) => word !== ''));

@@ -22,9 +22,9 @@ export interface Store {
   readonly first: (sql: string, ...values: SqlValue[]) => SqlRow | undefined;
   /** Runs a statement; returns how many rows it changed. */
   readonly run: (sql: string, ...values: SqlValue[]) => number;
-  /** Does all of it or nothing; durable when it returns. */
+  /** Runs an action in a transaction; durable when it returns. */
   readonly transaction: <T>(action: () => T) => T;
-  /** Reads all of it from one state of the database. */
+  /** Runs an action that reads one snapshot of the database. */
   readonly snapshot: <T>(action: () => T) => T;
   readonly close: () => void;
 }

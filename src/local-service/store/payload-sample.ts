@@ -5,7 +5,7 @@ const ROWS_PER_TRIGGER = 2;
 // Always as many, so that there is one statement.
 const PAYLOADS_PER_QUERY = 256;
 
-/** Queries whose rows are sent back, all of them from one state of the database, and a result. */
+/** A generator of queries that receives their rows, all from one snapshot of the database, and returns a result. */
 export type QuerySequence<Result> = Generator<RowQuery, Result, readonly StoredRow[]>;
 
 interface SampledRow {
@@ -106,7 +106,7 @@ function triggerCondition(trigger: PayloadQuery['trigger']): {
   if (!trigger) return { sql: 'trigger_ref is not null', values: [] };
   const { ref, isPrefix } = trigger;
   if (!isPrefix) return { sql: 'trigger_ref = ?', values: [ref] };
-  // A semicolon is the next character after a colon, so the index has all that begin so, and nothing else, in between.
+  // A semicolon follows the colon in character order, so this index range contains exactly the refs with the prefix.
   return { sql: '(trigger_ref >= ? and trigger_ref < ?)', values: [ref, `${ref.slice(0, -1)};`] };
 }
 

@@ -35,7 +35,7 @@ export async function recordJobStart(
     withJobHistory(path, context, ({ appendLine }) => appendLine(formatEndLine(outcome, sender, now())));
 }
 
-// The last of several, which is the one a user remembers.
+// The last of several jobs, which the user is most likely to remember.
 function duplicateFailure(
   job: TrainingJob,
   records: readonly TrainingJobRecord[],
