@@ -14,7 +14,7 @@ export async function enforceChecks(
   operation: Operation,
   unreadable: readonly Issue[],
   strictness: Strictness,
-  report: Reporter,
+  report: Pick<Reporter, 'warn' | 'note'>,
   trajectoryChecks?: TrajectoryChecks,
 ): Promise<void> {
   const blockingIssues = [...unreadable, ...(trajectoryChecks?.structureErrors() ?? [])];

@@ -137,8 +137,15 @@ describe('tools', () => {
   });
 
   it('warn about a response with other ids than were sent', async () => {
-    const server = await rawServer((socket) => void socket.end(httpAnswer('{"id":"other","trace_id":"t"}')));
-    const start = { project_id: 'a/b', op_name: 'x', id: '00f067aa0ba902b7', trace_id: 't' };
+    const server = await rawServer(
+      (socket) => void socket.end(httpAnswer('{"id":"other","trace_id":"4bf92f3577b34da6a3ce929d0e0e4736"}')),
+    );
+    const start = {
+      project_id: 'a/b',
+      op_name: 'x',
+      id: '00f067aa0ba902b7',
+      trace_id: '4bf92f3577b34da6a3ce929d0e0e4736',
+    };
     const { stdout } = await run(['mcp', '--allow', 'call_start', '--base-url', server.url], {
       env: { SVC_USERNAME: 'ada', SVC_PASSWORD: 'pass-word-1' },
       stdin: `${JSON.stringify(call('call_start', { start }))}\n`,
@@ -146,11 +153,22 @@ describe('tools', () => {
     const { result } = JSON.parse(stdout);
     expect(result).toEqual({
       content: [
-        { type: 'text', text: '{"id":"other","trace_id":"t"}' },
+        { type: 'text', text: '{"id":"other","trace_id":"4bf92f3577b34da6a3ce929d0e0e4736"}' },
         { type: 'text', text: expect.stringMatching(/^Warning: the response has id "other", but "00f067aa0ba902b7"/) },
       ],
-      structuredContent: { id: 'other', trace_id: 't' },
+      structuredContent: { id: 'other', trace_id: '4bf92f3577b34da6a3ce929d0e0e4736' },
     });
+  });
+
+  it('carry the warnings about the arguments', async () => {
+    const { stdout } = await run(['mcp', '--local'], {
+      stdin: `${JSON.stringify(call('chat', { ...chat, max_tokens: 5, unknown: 1 }))}\n`,
+    });
+    const { content } = JSON.parse(stdout).result;
+    expect(content.slice(1).map(({ text }: { text: string }) => text)).toEqual([
+      expect.stringMatching(/^Warning: arguments:1:\d+ max_tokens: is deprecated/),
+      expect.stringMatching(/^Warning: arguments:1:\d+ unknown: is not a field the service knows/),
+    ]);
   });
 
   it('return what came of a response that was cut', async () => {

@@ -53,13 +53,18 @@ async function runOperationTool(
     { settings: autofill && { ...autofill, trace }, conversation: undefined },
     { inputs: readerOf(Buffer.from(args)), now: runtime.now, randomBytes: runtime.randomBytes },
   );
-  await enforceChecks(draft, operation, inputIssues, settings.options, report);
+  const bodyWarnings: string[] = [];
+  const warn = async (text: string): Promise<void> => {
+    bodyWarnings.push(text);
+    await report.warn(text);
+  };
+  await enforceChecks(draft, operation, inputIssues, settings.options, { ...report, warn });
   const observer =
     typeof operation.arguments?.as === 'object'
       ? createLineObserver(settings.destination, false, 'mcp', context)(draft)
       : {};
   const outcome = await sendDraft(operation, draft, settings, { ...context, signal }, observer);
-  return { ...(await readOutcome(outcome, operation)), warnings: outcome.warnings };
+  return { ...(await readOutcome(outcome, operation)), warnings: [...bodyWarnings, ...outcome.warnings] };
 }
 
 // The arguments of the call are the only input; nothing else of the machine can be read through it.
