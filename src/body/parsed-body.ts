@@ -18,7 +18,7 @@ export function toParsedBody(source: JsonSource, { path }: FlagTarget): ParsedBo
   const at = locationInSource(source);
   if (kindOf(root) !== 'object') return { path: '', at, message: `must be an object, not ${kindName(root)}` };
   const object = nodeAtPath(root, path);
-  if (!object) return { path: '', at, message: `everything goes inside "${path[0]}": {"${path[0]}":{...}}` };
+  if (!object) return { path: '', at, message: `all fields belong in "${path[0]}": {"${path[0]}":{...}}` };
   if (kindOf(object) === 'object') return { source, editIssues: [] };
   const message = `must be an object, not ${kindName(object)}`;
   return { source, editIssues: [{ path: formatJsonPath(path), at: locationInSource(source, object), message }] };

@@ -84,7 +84,7 @@ function parseYaml(text: string): Document.Parsed {
   }
   const [problem] = [...doc.errors, ...doc.warnings].sort((left, right) => left.pos[0] - right.pos[0]);
   if (problem?.code === 'MULTIPLE_DOCS')
-    throw new YamlError('it has several documents, but a body is one', problem.pos[0]);
+    throw new YamlError('it has several documents; a body must be one document', problem.pos[0]);
   if (problem) throw new YamlError(problem.message, problem.pos[0]);
   if (doc.directives.yaml.explicit && doc.directives.yaml.version !== '1.2')
     throw new YamlError('%YAML 1.1; only YAML 1.2 is accepted', 0);

@@ -31,7 +31,7 @@ export function parseProfileName(name: string): string {
   if (!/^[A-Za-z0-9][\w.-]{0,63}$/.test(name)) {
     throw usageFailure(
       `${JSON.stringify(name)} cannot be the name of a profile`,
-      'letters, digits, _ . and -, at most 64',
+      'use up to 64 letters, digits, _, . and -',
     );
   }
   if (name === LOCAL_PROFILE_NAME)

@@ -48,7 +48,7 @@ export function adviseField(
 export function unknownFieldFinding(key: string, value: JsonNode, fields: Fields, path: JsonPath): PendingFinding {
   return pendingWarning('unknown', value, () => {
     const suggestion = closestMatch(key, Object.keys(fields));
-    const message = `is not a field the service knows${suggestion ? `; did you mean ${suggestion}?` : ''}`;
+    const message = `is not a known field${suggestion ? `; did you mean ${suggestion}?` : ''}`;
     return { path: [...path, key], message };
   });
 }

@@ -104,7 +104,7 @@ logit_bias: {42: -1, 1e400: 1e400}
     [
       'two documents',
       'a: 1\n---\nb: 2\n',
-      'body.yaml:2:1: not a YAML body: it has several documents, but a body is one',
+      'body.yaml:2:1: not a YAML body: it has several documents; a body must be one document',
     ],
     ['a key that is an array', 'messages: []\n? [a]\n: 1\n', 'body.yaml:2:3: not a YAML body: a key must be a string'],
     ['a duplicate key', 'a: 1\na: 2\n', 'body.yaml:2:1: not a YAML body: Map keys must be unique'],

@@ -121,7 +121,7 @@ describe('errors of the interface', () => {
     ['train', train(',"initial_policy_version":1.5'), /initial_policy_version: must be an integer/],
     ['call start', call(',"svc_run_step":"4"'), /start\.svc_run_step: must be an integer/],
     ['call start', call(',"started_at":"yesterday"'), /start\.started_at: must be a time like/],
-    ['call start', '{"op_name":"x"}', /everything goes inside "start": \{"start":\{\.\.\.\}\}/],
+    ['call start', '{"op_name":"x"}', /all fields belong in "start": \{"start":\{\.\.\.\}\}/],
     ['call start', '{"start":[]}', /start: must be an object/],
   ])('%s %s', async (command, body, message) => {
     const refused = await run(command, body, ['--exact']);
@@ -131,7 +131,7 @@ describe('errors of the interface', () => {
       sent: [],
       stdout: '',
     });
-    const isShape = /everything goes inside/.test(refused.stderr);
+    const isShape = /all fields belong in/.test(refused.stderr);
     const forced = await run(command, body, ['--exact', '--no-check']);
     expect({ code: forced.code, sent: forced.sent }).toEqual(
       isShape ? { code: 3, sent: [] } : { code: 0, sent: [body] },
@@ -192,7 +192,7 @@ describe('warnings: reported and sent, errors under --strict', () => {
     ],
     ['chat', chat(',"seed":9223372036854775900'), /seed: should be at most 9223372036854775807/],
     ['chat', chat(',"seed":-9223372036854775900'), /seed: should be at least -9223372036854775808/],
-    ['chat', chat(',"temperture":1'), /temperture: is not a field the service knows; did you mean temperature\?/],
+    ['chat', chat(',"temperture":1'), /temperture: is not a known field; did you mean temperature\?/],
     [
       'chat',
       chat(',"stream_options":{"includeUsage":true},"stream":true'),
@@ -217,7 +217,7 @@ describe('warnings: reported and sent, errors under --strict', () => {
       /experimental_config\.pp: .*did you mean ppo/,
     ],
     ['call start', call(',"displayname":"x"'), /start\.displayname: .*did you mean display_name/],
-    ['call start', call('').replace(/}$/, ',"extra":1}'), /extra: is not a field/],
+    ['call start', call('').replace(/}$/, ',"extra":1}'), /extra: is not a known field/],
     ['chat', chat(',"max_tokens":5'), /max_tokens: is deprecated; use max_completion_tokens/],
     [
       'chat',

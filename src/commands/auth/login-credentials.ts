@@ -34,7 +34,7 @@ async function promptForCredentials(profile: Profile, context: Context): Promise
   const { runtime } = context;
   const hint = 'pass --token-stdin, --token-file, or --username with --password-stdin or --password-file';
   if (!runtime.stdin.isTTY)
-    throw new Failure('credentials', 'cannot ask for credentials without a terminal', { hint, applied: 'no' });
+    throw new Failure('credentials', 'cannot prompt for credentials without a terminal', { hint, applied: 'no' });
   const username = await promptLine(runtime, 'User name for feedback and calls (empty for none): ', '--username');
   const forTrace = username === '' ? {} : await basicCredentials(profile, username, undefined, context);
   const token = await promptSecret(runtime, 'Token for chat and training (empty for none): ', hint);

@@ -38,7 +38,7 @@ export function runOperation(operation: Operation): RunCommand {
     }
     const batchFlag = batchFlags.find(({ name }) => invocation.flags.has(name));
     if (batchFlag)
-      throw usageFailure(`--${batchFlag.name} works only with --batch`, 'name the file of lines: --batch <file>');
+      throw usageFailure(`--${batchFlag.name} works only with --batch`, 'write --batch <file>');
     const callSettings = await resolveCallSettings(operation, invocation.flags, context);
     const { options, chosen, destination } = callSettings;
     const filter = await openResultFilter(invocation.flags, context);
