@@ -49,7 +49,7 @@ export interface Setting {
 // biome-ignore format: one line per setting
 /** All settings, in the order of help and `svc doctor` (docs/contract.md, section 4). To add one, add a line. */
 export const settings = [
-  { name: 'profile', kind: 'text', summary: 'Profile to use; "local" is the local service', flag: 'requests', value: '<name>', variable: 'SVC_PROFILE', completes: 'profiles' },
+  { name: 'profile', kind: 'text', summary: 'Profile to use; "local" selects the local service', flag: 'requests', value: '<name>', variable: 'SVC_PROFILE', completes: 'profiles' },
   { name: 'base_url', kind: 'url', summary: 'Base URL of the service', flag: 'requests', variable: 'SVC_BASE_URL', isStored: true },
   { name: 'trace_base_url', kind: 'url', summary: 'Base URL for feedback and calls only', flag: 'requests', variable: 'SVC_TRACE_BASE_URL', isStored: true },
   { name: 'chat_base_url', kind: 'url', summary: 'Base URL for chat completions only', flag: 'requests', variable: 'SVC_CHAT_BASE_URL', isStored: true },
@@ -63,12 +63,12 @@ export const settings = [
   { name: 'model', kind: 'text', summary: 'Model for chats that do not name one', flag: 'profiles', short: 'm', variable: 'SVC_MODEL', isStored: true, isProject: true, completes: 'models' },
   { name: 'timeout', kind: 'duration', summary: 'Time limit for the whole request: 90s, 2m, 1h', flag: 'requests', variable: 'SVC_TIMEOUT', isStored: true, default: '2m for feedback and calls, none for chat and train' },
   { name: 'retries', kind: 'count', summary: 'Retries after transient failures, when safe; 0 disables them', flag: 'requests', variable: 'SVC_RETRIES', isStored: true, default: '3' },
-  { name: 'history', kind: 'choice', summary: 'Whether svc log records requests, and their bodies', flag: 'profiles', variable: 'SVC_HISTORY', isStored: true, choices: ['off', 'on', 'bodies'], default: 'off' },
+  { name: 'history', kind: 'choice', summary: 'History of requests for svc log: off, on, or bodies, which also records bodies', flag: 'profiles', variable: 'SVC_HISTORY', isStored: true, choices: ['off', 'on', 'bodies'], default: 'off' },
   { name: 'cacert', kind: 'file', summary: 'PEM file of additional CA certificates', flag: 'requests', isStored: true },
   { name: 'cert', kind: 'file', summary: 'PEM file of a client certificate', flag: 'requests' },
   { name: 'key', kind: 'file', summary: 'PEM file of the private key of --cert, without a passphrase (default: the --cert file)', flag: 'requests' },
-  { name: 'shard', kind: 'text', summary: 'Process only every n-th line, starting at line i: 3/10 takes lines 3, 13, 23; auto reads the scheduler', flag: 'batches', value: '<i/n|auto[/n]>', variable: 'SVC_SHARD' },
-  { name: 'error_format', kind: 'choice', summary: 'Format of messages on stderr', flag: 'all', variable: 'SVC_ERROR_FORMAT', choices: ['text', 'json'], default: 'text' },
+  { name: 'shard', kind: 'text', summary: 'Process only every n-th line, starting at line i: 3/10 takes lines 3, 13, 23; auto reads it from the scheduler', flag: 'batches', value: '<i/n|auto[/n]>', variable: 'SVC_SHARD' },
+  { name: 'error_format', kind: 'choice', summary: 'Format of messages on stderr: text or json', flag: 'all', variable: 'SVC_ERROR_FORMAT', choices: ['text', 'json'], default: 'text' },
   { name: 'upstream_token', kind: 'secret', summary: 'Token for the server of svc serve --upstream', variable: 'SVC_UPSTREAM_TOKEN' },
   { name: 'no_project_file', kind: 'switch', summary: 'Ignore .svc.json files of projects', variable: 'SVC_NO_PROJECT_FILE' },
   { name: 'config_dir', kind: 'directory', summary: 'Directory of the profiles', variable: 'SVC_CONFIG_DIR' },
@@ -81,7 +81,7 @@ export const settings = [
   { name: 'clicolor', kind: 'text', summary: 'No color if 0', variable: 'CLICOLOR' },
   { name: 'clicolor_force', kind: 'text', summary: 'Color even without a terminal, unless 0', variable: 'CLICOLOR_FORCE' },
   { name: 'force_color', kind: 'text', summary: 'Color even without a terminal; no color if 0', variable: 'FORCE_COLOR' },
-  { name: 'columns', kind: 'text', summary: 'Width of help where there is no terminal', variable: 'COLUMNS' },
+  { name: 'columns', kind: 'text', summary: 'Width of help if there is no terminal', variable: 'COLUMNS' },
   { name: 'pager', kind: 'command', summary: 'Program that shows long help on a terminal', variable: 'PAGER' },
   { name: 'term', kind: 'text', summary: 'No color and no progress if dumb', variable: 'TERM' },
   { name: 'ci', kind: 'switch', summary: 'No progress', variable: 'CI' },

@@ -81,5 +81,4 @@ const storedTypes: { readonly [kind in SettingKind]?: string } = { command: 'arr
 const storedSummaries: { readonly [name: string]: string } = {
   credential_command: 'Program that prints the password or token, and its arguments',
   headers: 'Headers to send with every request, by name',
-  history: 'Whether `svc log` records requests: `off`, `on`, or `bodies` for their bodies, too',
 };

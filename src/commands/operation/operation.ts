@@ -37,8 +37,7 @@ export function runOperation(operation: Operation): RunCommand {
       return await runBatch(operation, invocation, context);
     }
     const batchFlag = batchFlags.find(({ name }) => invocation.flags.has(name));
-    if (batchFlag)
-      throw usageFailure(`--${batchFlag.name} works only with --batch`, 'write --batch <file>');
+    if (batchFlag) throw usageFailure(`--${batchFlag.name} works only with --batch`, 'write --batch <file>');
     const callSettings = await resolveCallSettings(operation, invocation.flags, context);
     const { options, chosen, destination } = callSettings;
     const filter = await openResultFilter(invocation.flags, context);
