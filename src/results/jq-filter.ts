@@ -88,7 +88,7 @@ function tooLargeFailure(chars: number): Failure {
   });
 }
 
-// Strings print raw, with every line break in them; any other value is compact JSON.
+// Strings are printed without quotes, with their line breaks; any other value is compact JSON.
 function rawLine(line: string): string {
   return `${line.startsWith('"') ? JSON.parse(line) : line}\n`;
 }
