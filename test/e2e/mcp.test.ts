@@ -167,7 +167,7 @@ describe('tools', () => {
     const { content } = JSON.parse(stdout).result;
     expect(content.slice(1).map(({ text }: { text: string }) => text)).toEqual([
       expect.stringMatching(/^Warning: arguments:1:\d+ max_tokens: is deprecated/),
-      expect.stringMatching(/^Warning: arguments:1:\d+ unknown: is not a field the service knows/),
+      expect.stringMatching(/^Warning: arguments:1:\d+ unknown: is not a known field/),
     ]);
   });
 
