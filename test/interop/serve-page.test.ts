@@ -196,6 +196,8 @@ describe.skipIf(!executablePath)('the page in a browser', { timeout: 120_000 }, 
     const { url, env } = await serve(['--record', har]);
     const response = await fetch(`${url}/v1/models`, { headers: { Authorization: `Bearer ${env.SVC_TOKEN}` } });
     const body = await response.text();
+    // An entry is written when the response has left.
+    await expect.poll(() => readFileSync(har, 'utf8')).toContain('/v1/models');
     const context = await browser.newContext();
     onTestFinished(() => context.close());
     await context.routeFromHAR(har, { notFound: 'abort' });
