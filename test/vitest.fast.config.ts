@@ -6,7 +6,8 @@ import usual from './vitest.config.ts';
 const directory = new URL('.', import.meta.url).pathname;
 
 // Directories and files that start processes or take long; `npm run check` runs them.
-const slowPaths = /^(e2e|interop|reliability)\/|^config\/|^json\/vectors|^local-service\/abort/;
+const slowPaths =
+  /^(e2e|interop|reliability|config)\/|^(json\/vectors|body\/yaml|batch\/checkpoint-attacks|commands\/(training|batch-report)|laws\/schema)|^local-service\/(abort|listen|model)/;
 const processImports = /support\/(process|terminal|strace|shells|faults|secure-servers)\b|node:child_process/;
 
 /** The inner loop: tests that run in this process, without a build, in less than a minute. */
