@@ -1,4 +1,5 @@
 import { Buffer, isAscii, isUtf8 } from 'node:buffer';
+import { LINE_FEED } from './json-bytes.ts';
 import { JsonError } from './json-error.ts';
 
 /**
@@ -49,9 +50,30 @@ export function countContinuationBytes(bytes: Buffer): number {
   let at = 0;
   for (; at + 4 <= length; at += 4) {
     const word = view.getInt32(at, true);
-    // The lowest bit of each byte: whether the highest bit was set and the next one was not. The product sums them up.
-    if ((word & 0x80808080) !== 0) count += Math.imul((word >>> 7) & (~word >>> 6) & 0x01010101, 0x01010101) >>> 24;
+    // The lowest bit of each byte: whether the highest bit was set and the next one was not.
+    if ((word & 0x80808080) !== 0) count += sumBytes((word >>> 7) & (~word >>> 6) & 0x01010101);
   }
   for (; at < length; at += 1) if (((bytes[at] ?? 0) & 0xc0) === 0x80) count += 1;
   return count;
+}
+
+/** The number of line feeds. */
+export function countLineFeeds(bytes: Buffer): number {
+  // Four bytes at a time, too: 100 MB may have a million lines.
+  const { length } = bytes;
+  const view = new DataView(bytes.buffer, bytes.byteOffset, length);
+  let count = 0;
+  let at = 0;
+  for (; at + 4 <= length; at += 4) {
+    // The bytes that were line feeds are zero. Adding 127 to its lower bits sets the highest bit of any other byte.
+    const word = view.getInt32(at, true) ^ 0x0a0a0a0a;
+    count += sumBytes((~(((word & 0x7f7f7f7f) + 0x7f7f7f7f) | word) >>> 7) & 0x01010101);
+  }
+  for (; at < length; at += 1) if (bytes[at] === LINE_FEED) count += 1;
+  return count;
+}
+
+// The sum of the four bytes of a number.
+function sumBytes(word: number): number {
+  return Math.imul(word, 0x01010101) >>> 24;
 }

@@ -7,7 +7,7 @@ import { formatJsonPath, type JsonPath, nodeAtPath } from '../../src/json/json-p
 import { createNodeFinder } from '../../src/json/node-finder.ts';
 import { parseJson } from '../../src/json/parse-json.ts';
 import { createPositionLookup, positionAt } from '../../src/json/text-position.ts';
-import { countContinuationBytes } from '../../src/json/utf8.ts';
+import { countContinuationBytes, countLineFeeds } from '../../src/json/utf8.ts';
 import { RawJson, writeJson } from '../../src/json/write-json.ts';
 
 describe('duplicateKeys', () => {
@@ -140,5 +140,21 @@ describe('indentJson', () => {
   it('does not grow without end on a document that is very deep', () => {
     const text = '['.repeat(20_000) + ']'.repeat(20_000);
     expect(indentJson(parseJson(text)).length).toBeLessThan(20_000 * 2 * 210);
+  });
+});
+
+describe('countLineFeeds', () => {
+  it('counts them among bytes that differ in one bit', () => {
+    const near = [0x0a, 0x0b, 0x08, 0x0e, 0x02, 0x1a, 0x2a, 0x4a, 0x8a, 0x00, 0x09, 0xff, 0x80, 0x0d];
+    let checked = 0;
+    fc.assert(
+      fc.property(fc.array(fc.constantFrom(...near), { maxLength: 40 }), fc.nat(3), (values, skipped) => {
+        const bytes = Buffer.from(values).subarray(skipped);
+        expect(countLineFeeds(bytes)).toBe(bytes.filter((byte) => byte === 0x0a).length);
+        checked += 1;
+      }),
+      { numRuns: 2000 },
+    );
+    expect(checked).toBe(2000);
   });
 });

@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import type { TapeBuffer } from '../../json/index-value.ts';
 import { LINE_FEED } from '../../json/json-bytes.ts';
 import type { SkipState } from '../../json/skip-value.ts';
-import { countContinuationBytes } from '../../json/utf8.ts';
+import { countContinuationBytes, countLineFeeds } from '../../json/utf8.ts';
 import { InvalidTextError } from './invalid-text-error.ts';
 import type { TextLocation } from './text-location.ts';
 
@@ -82,12 +82,10 @@ export function cursorLocation({ baseOffset, at, lines, lineStart, continuationB
 /** Counts the line feeds since `start`; valid JSON has none inside of strings. */
 export function addLines(cursor: Cursor, start: number): void {
   const passed = cursor.bytes.subarray(start, cursor.at);
-  if (!passed.includes(LINE_FEED)) return;
-  for (let at = 0; at < passed.length; at += 1) {
-    if (passed[at] !== LINE_FEED) continue;
-    cursor.lines += 1;
-    cursor.lineStart = start + at + 1;
-  }
+  const last = passed.lastIndexOf(LINE_FEED);
+  if (last === -1) return;
+  cursor.lines += countLineFeeds(passed);
+  cursor.lineStart = start + last + 1;
 }
 
 /** Counts the continuation bytes since `start`, so that columns count characters. */
