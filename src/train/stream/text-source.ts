@@ -59,21 +59,39 @@ export async function createFileSource(path: string, label: string, handleAtOpen
 // Large enough that few trajectories are cut, small enough for memory.
 const READ_CHUNK_BYTES = 1024 * 1024;
 
-/** A range of bytes of a file in `passing` chunks. Throws Failure `local`, also if the file is shorter. */
+/**
+ * A range of bytes of a file in `passing` chunks, of which the next is read while the caller works on one. Throws Failure
+ * `local`, also if the file is shorter.
+ */
 export async function* readByteRange(
   handle: FileHandle,
   start: number,
   end: number,
   label: string,
 ): AsyncGenerator<Uint8Array> {
-  const chunk = Buffer.allocUnsafeSlow(Math.min(READ_CHUNK_BYTES, end - start));
-  for (let at = start; at < end; ) {
-    const { bytesRead } = await handle.read(chunk, 0, Math.min(chunk.length, end - at), at).catch((error: unknown) => {
-      throw unreadableFileFailure(label, error);
-    });
+  const readAt = async (at: number, buffer: Buffer): Promise<Buffer> => {
+    const { bytesRead } = await handle
+      .read(buffer, 0, Math.min(buffer.length, end - at), at)
+      .catch((error: unknown) => {
+        throw unreadableFileFailure(label, error);
+      });
     if (bytesRead === 0) throw changedFileFailure(label);
-    at += bytesRead;
-    yield chunk.subarray(0, bytesRead);
+    return buffer.subarray(0, bytesRead);
+  };
+  if (start === end) return;
+  const allocate = (at: number): Buffer => Buffer.allocUnsafeSlow(Math.min(READ_CHUNK_BYTES, end - at));
+  let pending = readAt(start, allocate(start));
+  let spare: Buffer | undefined;
+  for (let at = start; at < end; ) {
+    const chunk = await pending;
+    at += chunk.length;
+    if (at < end) {
+      pending = readAt(at, spare ?? allocate(at));
+      // Thrown when its turn comes; the caller may stop before.
+      pending.catch(() => {});
+    }
+    yield chunk;
+    spare = Buffer.from(chunk.buffer);
   }
 }
 
