@@ -1,6 +1,7 @@
 // Makes dist/: what bin/svc.js loads, the libraries included, in few files. docs/decisions/0018 says why it is as it is.
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { brotliCompressSync, constants } from 'node:zlib';
+import asc from 'assemblyscript/asc';
 import { build } from 'esbuild';
 import parserWithSimd from 'undici/lib/llhttp/llhttp_simd-wasm.js';
 import parser from 'undici/lib/llhttp/llhttp-wasm.js';
@@ -46,6 +47,7 @@ writeFileSync(
     params: { [constants.BROTLI_PARAM_LGWIN]: 24 },
   }),
 );
+await compileAssemblyScript(['build-tape.ts', 'distinct-keys.ts'], `${dist}/fast-parser.wasm`);
 writeFileSync(`${dist}/llhttp.wasm`, parser);
 writeFileSync(`${dist}/llhttp_simd.wasm`, parserWithSimd);
 trimSourceMaps(dist);
@@ -59,3 +61,10 @@ await build({
 });
 writeFileSync(`${dist}/meta.json`, JSON.stringify(metafile));
 writeFileSync(`${dist}/notices.txt`, noticesOf(metafile));
+
+async function compileAssemblyScript(names, file) {
+  const sources = names.map((name) => `src/json/webassembly/${name}`);
+  const options = ['-O3', '--runtime', 'stub', '--enable', 'simd', '--noAssert'];
+  const { error, stderr } = await asc.main([...sources, '--outFile', file, ...options]);
+  if (error) throw new Error(stderr.toString());
+}

@@ -13,6 +13,7 @@ export interface DuplicateKey {
 
 /** All members whose key appears more than once in its object, each once. The document is read once, however deep it is. */
 export function* duplicateKeys(doc: JsonDocument): Generator<DuplicateKey> {
+  if (doc.hasDistinctKeys) return;
   for (let at = findSuspect(doc, 0); at !== undefined; at = findSuspect(doc, at + 1))
     yield* duplicatesInObject({ doc, at });
 }

@@ -1,4 +1,4 @@
-import { Buffer, isUtf8 } from 'node:buffer';
+import { Buffer } from 'node:buffer';
 import { indexValue, MAX_TAPE_VALUES, skipWhitespace, type TapeBuffer } from './index-value.ts';
 import { JsonError, unexpectedByteError } from './json-error.ts';
 import { type JsonNode, rootOf } from './json-node.ts';
@@ -11,6 +11,8 @@ import { decodeUtf8 } from './utf8.ts';
 export interface JsonDocument {
   readonly bytes: Buffer;
   readonly tape: Int32Array;
+  /** True if it is known that no object has a key twice. */
+  readonly hasDistinctKeys?: boolean;
 }
 
 /**
@@ -32,24 +34,8 @@ export function parseJson(input: Uint8Array | string, maxValues = MAX_TAPE_VALUE
 
 /** The outermost value of some bytes, as parseJson reads them; undefined where they are not JSON. */
 export function tryParseJson(bytes: Uint8Array): JsonNode | undefined {
-  return undefinedIfInvalid(() => rootOf(parseJson(bytes)));
-}
-
-/**
- * Indexes the value at the start of some bytes, whatever follows it. Undefined where no complete and valid value is there.
- * The document lasts until the buffer is given to the next one.
- */
-export function parseJsonPrefix(bytes: Buffer, buffer: TapeBuffer): JsonDocument | undefined {
-  return undefinedIfInvalid(() => {
-    const { tape, end } = indexValue(bytes, 0, 0, MAX_TAPE_VALUES, buffer);
-    const value = bytes.subarray(0, end);
-    return isUtf8(value) ? { bytes: value, tape } : undefined;
-  });
-}
-
-function undefinedIfInvalid<T>(parse: () => T): T | undefined {
   try {
-    return parse();
+    return rootOf(parseJson(bytes));
   } catch (error) {
     if (error instanceof JsonError) return undefined;
     throw error;

@@ -5,37 +5,10 @@ import { expect } from 'vitest';
 import { figure } from '../support/figure.ts';
 import { bodyOf, httpAnswer, rawServer } from '../support/raw-server.ts';
 import { folder, svc } from '../support/svc.ts';
+import { blank, object, string, value } from './random-json.ts';
 
 const env = { SVC_TOKEN: 'tok-en-1', SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1' };
 const BESIDE = 4;
-
-// JSON as text, in every spelling that the grammar allows and no library would write.
-const blank = fc.constantFrom('', '', '', ' ', '\n', '\t', '\r\n', '   ');
-const letter = fc.constantFrom(
-  ...['a', 'é', '€', '😀', '\u007f', '\u0085', '\u2028', '\ufeff', '\u202e', '/', '{', ']', ','],
-  ...['\\/', '\\"', '\\\\', '\\b', '\\f', '\\n', '\\r', '\\t', '\\u0000', '\\u00E9', '\\ud83d\\ude00', '\\ud800'],
-);
-const string = fc.oneof(
-  fc.array(letter, { maxLength: 12 }).map((letters) => `"${letters.join('')}"`),
-  fc.string({ unit: 'binary', maxLength: 20 }).map((text) => JSON.stringify(text)),
-);
-const number = fc.stringMatching(/^-?(0|[1-9]\d{0,30})(\.\d{1,20})?([eE][+-]?\d{1,5})?$/);
-const literal = fc.constantFrom('true', 'false', 'null', '1E400', '-0.0', '9007199254740993');
-const name = fc.oneof(string, fc.constantFrom('"__proto__"', '"constructor"', '""', '"x"', '"\\u0078"'));
-const { value, object } = fc.letrec<{ value: string; list: string; object: string }>((tie) => ({
-  value: fc.oneof(
-    { maxDepth: 5, withCrossShrink: true },
-    fc.oneof(string, number, literal),
-    tie('list'),
-    tie('object'),
-  ),
-  list: fc
-    .array(fc.tuple(blank, tie('value'), blank), { maxLength: 5 })
-    .map((items) => `[${items.map((item) => item.join('')).join(',')}]`),
-  object: fc
-    .array(fc.tuple(blank, name, blank, tie('value'), blank), { maxLength: 5 })
-    .map((members) => `{${members.map(([a, key, b, inner, c]) => `${a}${key}${b}:${b}${inner}${c}`).join(',')}}`),
-}));
 
 const user = '"messages":[{"role":"user","content":"x"}]';
 const chat = fc.tuple(blank, value, blank, string, object).map(([a, inner, b, text, more]) => ({

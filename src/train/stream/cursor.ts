@@ -1,6 +1,8 @@
 import { Buffer } from 'node:buffer';
+import { createFastParser, type FastParser } from '../../json/fast-parser.ts';
 import type { TapeBuffer } from '../../json/index-value.ts';
 import { LINE_FEED } from '../../json/json-bytes.ts';
+import type { JsonDocument } from '../../json/parse-json.ts';
 import type { SkipState } from '../../json/skip-value.ts';
 import { countContinuationBytes, countLineFeeds } from '../../json/utf8.ts';
 import { InvalidTextError } from './invalid-text-error.ts';
@@ -17,10 +19,13 @@ export interface Cursor extends SkipState {
   continuationBytes: number;
   /** No more bytes will come. */
   isEnded: boolean;
-  /** `bytes` and a zero byte, which ends any token, are the start of this buffer. */
+  /** `bytes` are the start of this buffer. */
   buffer: Buffer;
   /** Bytes of the trajectory before the next one: of most files all have about the same. */
   lastTrajectoryBytes: number;
+  readonly fastParser: FastParser | undefined;
+  /** The fast parser has `bytes`. */
+  isParserReady: boolean;
   /** Memory for the index of one trajectory after the other. */
   readonly tapeBuffer: TapeBuffer;
 }
@@ -41,6 +46,8 @@ export function createCursor(): Cursor {
     continuationBytes: 0,
     isEnded: false,
     lastTrajectoryBytes: 0,
+    fastParser: createFastParser(),
+    isParserReady: false,
     tapeBuffer: { entries: undefined },
   };
 }
@@ -57,21 +64,29 @@ export function appendChunk(cursor: Cursor, chunk: Uint8Array): void {
     throw new InvalidTextError(`one value has more than ${MAX_VALUE_BYTES} bytes`, cursorLocation(cursor));
   // Twice the size, so that a long value is moved only a few times.
   const larger =
-    neededBytes >= cursor.buffer.length
-      ? Buffer.allocUnsafeSlow(Math.min(MAX_VALUE_BYTES, 2 * neededBytes) + 1)
-      : undefined;
+    neededBytes > cursor.buffer.length ? Buffer.allocUnsafeSlow(Math.min(MAX_VALUE_BYTES, 2 * neededBytes)) : undefined;
   const buffer = larger ?? cursor.buffer;
   if (larger || keepFrom > 0) buffer.set(retained);
   buffer.set(chunk, retained.length);
-  buffer[neededBytes] = 0;
   Object.assign(cursor, {
     buffer,
     bytes: buffer.subarray(0, neededBytes),
     keepFrom: 0,
     baseOffset: cursor.baseOffset + keepFrom,
+    isParserReady: false,
   });
   cursor.at -= keepFrom;
   cursor.lineStart -= keepFrom;
+}
+
+/**
+ * The value at an offset of `bytes`; undefined if it is not complete and valid, or cannot be parsed fast. It lasts until the
+ * next one.
+ */
+export function parseFast(cursor: Cursor, offset: number): JsonDocument | undefined {
+  if (!cursor.isParserReady) cursor.fastParser?.setText(cursor.bytes);
+  cursor.isParserReady = true;
+  return cursor.fastParser?.parseValueAt(offset);
 }
 
 /** The location of the next byte. */

@@ -1,9 +1,9 @@
 import { END_OF_TEXT, OPEN_ARRAY, OPEN_OBJECT } from '../../json/json-bytes.ts';
 import { JsonError } from '../../json/json-error.ts';
 import { kindName, rootOf } from '../../json/json-node.ts';
-import { type JsonDocument, parseJsonPrefix } from '../../json/parse-json.ts';
+import type { JsonDocument } from '../../json/parse-json.ts';
 import { bytesSince, type PendingText, readArray, readObject } from './containers.ts';
-import { addContinuationBytes, addLines, type Cursor, cursorLocation } from './cursor.ts';
+import { addContinuationBytes, addLines, type Cursor, cursorLocation, parseFast } from './cursor.ts';
 import { InvalidTextError, invalidJsonError, parseTextAt } from './invalid-text-error.ts';
 import type { TextLocation } from './text-location.ts';
 import {
@@ -106,6 +106,8 @@ function isTrajectoryArray(name: string, first: number): boolean {
 function readTrajectoryArray(cursor: Cursor, pendingText: PendingText): EventGenerator {
   return readArray(cursor, pendingText, function* () {
     const location = cursorLocation(cursor);
+    // The next chunk completes most trajectories; to skip the part that is there would take longer than to parse all of it.
+    if (isProbablyPartial(cursor) && !cursor.isEnded) yield undefined;
     const document = parseCompleteTrajectory(cursor);
     if (!document) yield* advancePastValue(cursor);
     yield* emitTrajectory(cursor, location, 'in a group', document);
@@ -115,10 +117,9 @@ function readTrajectoryArray(cursor: Cursor, pendingText: PendingText): EventGen
 // Parses a trajectory whose bytes are all in memory without skipping it first. Undefined for a partial or invalid one, which
 // advancePastValue handles.
 function parseCompleteTrajectory(cursor: Cursor): JsonDocument | undefined {
-  const { bytes, at: start, lastTrajectoryBytes, tapeBuffer } = cursor;
-  if (bytes[start] !== OPEN_OBJECT || bytes.length - start < lastTrajectoryBytes) return undefined;
-  // Includes the zero byte: after a read beyond the end, V8 makes all reads of the parser slower.
-  const document = parseJsonPrefix(cursor.buffer.subarray(start, bytes.length + 1), tapeBuffer);
+  const { bytes, at: start } = cursor;
+  if (bytes[start] !== OPEN_OBJECT || isProbablyPartial(cursor)) return undefined;
+  const document = parseFast(cursor, start);
   if (!document) return undefined;
   cursor.at = start + document.bytes.length;
   addLines(cursor, start);
@@ -126,13 +127,20 @@ function parseCompleteTrajectory(cursor: Cursor): JsonDocument | undefined {
   return document;
 }
 
+// Trajectories of most files are about as long as the one before.
+function isProbablyPartial({ bytes, at, lastTrajectoryBytes }: Cursor): boolean {
+  return bytes.length - at < lastTrajectoryBytes;
+}
+
 function* emitTrajectory(
   cursor: Cursor,
   location: TextLocation,
   container: TrajectoryContainer,
-  document?: JsonDocument,
+  complete?: JsonDocument,
 ): EventGenerator {
   const bytes = cursor.bytes.subarray(cursor.keepFrom, cursor.at);
+  const parsed = complete ?? parseFast(cursor, cursor.keepFrom);
+  const document = parsed?.bytes.length === bytes.length ? parsed : undefined;
   cursor.keepFrom = cursor.at;
   cursor.lastTrajectoryBytes = bytes.length;
   yield { kind: 'trajectory', location, bytes, container, document, tapeBuffer: cursor.tapeBuffer };

@@ -1,0 +1,196 @@
+// AssemblyScript: TypeScript whose types are those of WebAssembly. The build compiles it; ../fast-index.ts calls it.
+// Offsets and entries are addresses in its memory. It reads 16 bytes at a time, also beyond the end of the text, but decides
+// nothing after the zero byte there: no token contains one.
+import {
+  BACKSLASH,
+  CLOSE_ARRAY,
+  CLOSE_OBJECT,
+  COLON,
+  COMMA,
+  MINUS,
+  OPEN_ARRAY,
+  OPEN_OBJECT,
+  QUOTE,
+  SPACE,
+} from '../json-bytes.ts';
+import { END, ENTRY_BYTES, NEXT, NO_SIGNATURE, START } from './tape-entry.ts';
+
+/** Not a complete and valid value; as an address, the start of the memory, where no token ends. */
+export const MALFORMED_VALUE: i32 = 0;
+
+/** The tape has too little room. */
+export const TAPE_FULL: i32 = -1;
+
+const NO_CONTAINER: i32 = 0;
+
+let valueEnd: i32 = 0;
+let hasEscape = false;
+
+/** The address after the last value. */
+export function endOfValue(): i32 {
+  return valueEnd;
+}
+
+/**
+ * Writes the tape of the value at `start`, as indexValue does, between two addresses. Returns its number of bytes, MALFORMED_VALUE
+ * or TAPE_FULL. A zero byte must follow the text.
+ */
+export function buildTape(start: i32, tape: i32, tapeEnd: i32): i32 {
+  let entry = tape;
+  let count = 0;
+  // The entry of the innermost open container. Until a container is closed, its third number is the entry of its parent,
+  // inverted if the parent is an object.
+  let innermost = NO_CONTAINER;
+  let isInObject = false;
+  let at = start;
+  while (true) {
+    if (entry + 2 * ENTRY_BYTES > tapeEnd) return TAPE_FULL;
+    if (isInObject) {
+      if (byteAt(at) !== QUOTE) return MALFORMED_VALUE;
+      const end = skipString(at);
+      if (end === MALFORMED_VALUE) return MALFORMED_VALUE;
+      store<i32>(entry + START, at - start);
+      store<i32>(entry + END, end - start);
+      store<i32>(entry + NEXT, hasEscape ? NO_SIGNATURE : keySignature(at + 1, end - 1));
+      entry += ENTRY_BYTES;
+      count += 1;
+      at = skipWhitespace(end);
+      if (byteAt(at) !== COLON) return MALFORMED_VALUE;
+      at = skipWhitespace(at + 1);
+    }
+    store<i32>(entry + START, at - start);
+    count += 1;
+    const first = byteAt(at);
+    if (first === OPEN_OBJECT || first === OPEN_ARRAY) {
+      store<i32>(entry + NEXT, isInObject ? ~innermost : innermost);
+      innermost = entry;
+      isInObject = first === OPEN_OBJECT;
+      entry += ENTRY_BYTES;
+      at = skipWhitespace(at + 1);
+      if (byteAt(at) !== (isInObject ? CLOSE_OBJECT : CLOSE_ARRAY)) continue;
+    } else {
+      at = first === QUOTE ? skipString(at) : skipScalar(at);
+      if (at === MALFORMED_VALUE) return MALFORMED_VALUE;
+      store<i32>(entry + END, at - start);
+      store<i32>(entry + NEXT, count);
+      entry += ENTRY_BYTES;
+    }
+    // A value has ended, or an empty container is open: close what ends here, up to the comma before the next value.
+    while (true) {
+      if (innermost === NO_CONTAINER) {
+        valueEnd = at;
+        return entry - tape;
+      }
+      at = skipWhitespace(at);
+      const byte = byteAt(at);
+      if (byte === COMMA) break;
+      if (byte !== (isInObject ? CLOSE_OBJECT : CLOSE_ARRAY)) return MALFORMED_VALUE;
+      at += 1;
+      const around = load<i32>(innermost + NEXT);
+      store<i32>(innermost + END, at - start);
+      store<i32>(innermost + NEXT, count);
+      isInObject = around < 0;
+      innermost = isInObject ? ~around : around;
+    }
+    // A value cannot start with the end of a container, so a comma before one is found when the next value is read.
+    at = skipWhitespace(at + 1);
+  }
+}
+
+function byteAt(at: i32): i32 {
+  return load<u8>(at);
+}
+
+function keySignature(start: i32, end: i32): i32 {
+  const middle = (start + end) >> 1;
+  return ((end - start) << 24) | (byteAt(start) << 16) | (byteAt(middle) << 8) | byteAt(end - 1);
+}
+
+function skipWhitespace(from: i32): i32 {
+  let at = from;
+  while (isWhitespace(byteAt(at))) at += 1;
+  return at;
+}
+
+function isWhitespace(byte: i32): bool {
+  return byte <= SPACE && (byte === SPACE || byte === 0x0a || byte === 0x0d || byte === 0x09);
+}
+
+function skipString(from: i32): i32 {
+  hasEscape = false;
+  let at = from + 1;
+  while (true) {
+    const block = v128.load(at);
+    const quotes = i8x16.eq(block, i8x16.splat(QUOTE as i8));
+    const backslashes = i8x16.eq(block, i8x16.splat(BACKSLASH as i8));
+    const controls = i8x16.lt_u(block, i8x16.splat(SPACE as i8));
+    const special = i8x16.bitmask(v128.or(v128.or(quotes, backslashes), controls));
+    if (special === 0) {
+      at += 16;
+      continue;
+    }
+    at += ctz(special);
+    const byte = byteAt(at);
+    if (byte === QUOTE) return at + 1;
+    if (byte !== BACKSLASH) return MALFORMED_VALUE;
+    hasEscape = true;
+    at = skipEscape(at);
+    if (at === MALFORMED_VALUE) return MALFORMED_VALUE;
+  }
+}
+
+function skipEscape(from: i32): i32 {
+  const kind = byteAt(from + 1);
+  // In the order of "\/bfnrt
+  const isShort =
+    kind === QUOTE ||
+    kind === BACKSLASH ||
+    kind === 0x2f ||
+    kind === 0x62 ||
+    kind === 0x66 ||
+    kind === 0x6e ||
+    kind === 0x72 ||
+    kind === 0x74;
+  if (isShort) return from + 2;
+  if (kind !== 0x75) return MALFORMED_VALUE;
+  for (let at = from + 2; at < from + 6; at += 1) if (!isHexDigit(byteAt(at))) return MALFORMED_VALUE;
+  return from + 6;
+}
+
+function isHexDigit(byte: i32): bool {
+  return isDigit(byte) || ((byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x66);
+}
+
+function isDigit(byte: i32): bool {
+  return byte >= 0x30 && byte <= 0x39;
+}
+
+function skipScalar(at: i32): i32 {
+  const first = byteAt(at);
+  return first === MINUS || isDigit(first) ? skipNumber(at) : skipLiteral(at);
+}
+
+function skipNumber(from: i32): i32 {
+  const first = byteAt(from) === MINUS ? from + 1 : from;
+  let at = skipDigits(first);
+  if (at > first + 1 && byteAt(first) === 0x30) return MALFORMED_VALUE;
+  if (at !== MALFORMED_VALUE && byteAt(at) === 0x2e) at = skipDigits(at + 1);
+  if (at !== MALFORMED_VALUE && (byteAt(at) | 0x20) === 0x65) {
+    const sign = byteAt(at + 1);
+    at = skipDigits(sign === 0x2b || sign === MINUS ? at + 2 : at + 1);
+  }
+  return at;
+}
+
+function skipDigits(from: i32): i32 {
+  let at = from;
+  while (isDigit(byteAt(at))) at += 1;
+  return at === from ? MALFORMED_VALUE : at;
+}
+
+// The letters of `true`, `false` and `null`, of which WebAssembly loads four as one number.
+function skipLiteral(at: i32): i32 {
+  const word = load<i32>(at);
+  if (word === 0x65757274 || word === 0x6c6c756e) return at + 4;
+  return word === 0x736c6166 && byteAt(at + 4) === 0x65 ? at + 5 : MALFORMED_VALUE;
+}

@@ -1,0 +1,123 @@
+import { Buffer } from 'node:buffer';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { duplicateKeys } from '../../src/json/duplicate-keys.ts';
+import { createFastParser } from '../../src/json/fast-parser.ts';
+import { skipWhitespace } from '../../src/json/index-value.ts';
+import { rootOf, startOffset } from '../../src/json/json-node.ts';
+import { type JsonDocument, parseJson, tryParseJson } from '../../src/json/parse-json.ts';
+import { figure } from '../support/figure.ts';
+import { blank, object, value } from './random-json.ts';
+import { accepted, acceptedBytes, refused, refusedBytes } from './vectors.ts';
+
+const parser = createFastParser(new URL('../../dist/fast-parser.wasm', import.meta.url));
+if (!parser) throw new Error('no fast parser: run npm run build');
+
+// What stands around a value must not matter.
+const BEFORE = '{"trajectories":[';
+
+function parseInside(text: Buffer, after: string): JsonDocument | undefined {
+  parser?.setText(Buffer.concat([Buffer.from(BEFORE), text, Buffer.from(after)]));
+  return parser?.parseValueAt(BEFORE.length + skipWhitespace(text, 0));
+}
+
+// Expects the same document of both parsers, or no value that is as long as a text which the other one rejects.
+function expectAgreement(text: Buffer, after: string): boolean {
+  const fast = parseInside(text, after);
+  const root = tryParseJson(text);
+  if (fast) {
+    const again = parseJson(Buffer.from(fast.bytes));
+    expect(fast.tape).toEqual(again.tape);
+    if (fast.hasDistinctKeys) expect([...duplicateKeys(again)]).toEqual([]);
+  }
+  if (root) {
+    const start = startOffset(root);
+    expect(fast?.bytes.toString()).toBe(text.toString('utf8', start, root.doc.tape[1]));
+  } else expect(fast?.bytes.length ?? -1).toBeLessThan(text.length - skipWhitespace(text, 0));
+  return root !== undefined;
+}
+
+describe('the fast parser', () => {
+  // Of a text in which a mark stands for the place of its error, only the bytes count.
+  const fromHex = ([, text]: readonly [string, string]): Buffer => Buffer.from(text.replace(/[‸ ]/g, ''), 'hex');
+  const fromText = ([, text]: readonly [string, string]): Buffer => Buffer.from(text.replace('‸', ''));
+
+  it('agrees with the other one on all vectors', () => {
+    const vectors = [...[...accepted, ...refused].map(fromText), ...[...acceptedBytes, ...refusedBytes].map(fromHex)];
+    let count = 0;
+    for (const vector of vectors) {
+      // The other one drops a byte order mark and names what has zero bytes.
+      if (vector[0] === 0xef || vector.length === 0) continue;
+      expectAgreement(vector, '');
+      count += 1;
+    }
+    expect(count).toBeGreaterThan(320);
+  });
+
+  it('agrees on random documents, and on those with one byte changed', () => {
+    let valid = 0;
+    let invalid = 0;
+    const change = fc.tuple(
+      fc.nat(),
+      fc.constantFrom('insert', 'replace', 'remove'),
+      fc.constantFrom(...'{}[]",:\\-0.eE+u\n x'),
+    );
+    fc.assert(
+      fc.property(fc.oneof(object, value), blank, change, (inner, space, [place, kind, byte]) => {
+        const text = `${inner}${space}`;
+        if (expectAgreement(Buffer.from(text), ',1]')) valid += 1;
+        const at = place % (text.length + 1);
+        const rest = text.slice(kind === 'insert' ? at : at + 1);
+        const changed = Buffer.from(`${text.slice(0, at)}${kind === 'remove' ? '' : byte}${rest}`);
+        if (changed.length > 0 && !expectAgreement(changed, '')) invalid += 1;
+      }),
+      { numRuns: 3000 },
+    );
+    figure(`${valid} valid and ${invalid} invalid documents read alike by both parsers`);
+    expect(valid).toBe(3000);
+    expect(invalid).toBeGreaterThan(1000);
+  });
+
+  it('knows no value that is not complete', () => {
+    const text = '{"a":[1,true,"x\\u00e9",{"b":-1.5e3}],"c":null}';
+    for (let length = 1; length < text.length; length += 1)
+      expect(parseInside(Buffer.from(text.slice(0, length)), ''), text.slice(0, length)).toBeUndefined();
+    expect(parseInside(Buffer.from(text), '')?.bytes.toString()).toBe(text);
+  });
+
+  it('reads values of any depth and size, one after the other', () => {
+    const depth = 1_000_000;
+    const texts = [
+      '{}',
+      '['.repeat(depth) + ']'.repeat(depth),
+      `"${'x'.repeat(5_000_000)}"`,
+      '[1,2]',
+      `[${'0,'.repeat(700_000)}0]`,
+    ];
+    for (const text of texts) {
+      const bytes = Buffer.from(text);
+      expect(parseInside(bytes, '')?.tape).toEqual(parseJson(bytes).tape);
+    }
+  });
+
+  it.each([
+    ['{"a":1,"b":2}', true],
+    ['[{"a":1,"b":2},{"a":3,"b":4},{"a":5},{"b":6,"a":7},{"c":{"a":{}},"a":0}]', true],
+    ['{"a":1,"a":2}', false],
+    ['[{"a":1,"b":2},{"a":1,"b":2,"a":3}]', false],
+    ['[{"a":1,"b":2},{"a":1,"c":2,"a":3}]', false],
+    ['[{"a":1,"b":2},{"b":1,"b":2}]', false],
+    ['{"a":{"b":1,"c":{"d":1,"d":2}},"e":1}', false],
+    // Unknown: an escape, and more keys than it compares.
+    ['{"\\u0061":1}', false],
+    [JSON.stringify(Object.fromEntries(Array.from({ length: 33 }, (_, at) => [`key${at}`, at]))), false],
+  ])('knows whether the keys of %s are distinct', (text, isDistinct) => {
+    const document = parseInside(Buffer.from(text), '');
+    expect(document?.hasDistinctKeys).toBe(isDistinct);
+    expect(rootOf(parseJson(text)).doc.hasDistinctKeys).toBeUndefined();
+  });
+
+  it('is absent where its file is', () => {
+    expect(createFastParser(new URL('../../dist/none.wasm', import.meta.url))).toBeUndefined();
+  });
+});
