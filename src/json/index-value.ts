@@ -15,11 +15,6 @@ import { JsonError, trailingCommaError, unexpectedByteError } from './json-error
 import { keySignature, UNKNOWN_SIGNATURE } from './key-signature.ts';
 import { isPlainByte, scanLiteral, scanNumber, scanString } from './scan-token.ts';
 
-/** Reusable memory for the index of a document: indexing the next document invalidates the previous index. */
-export interface TapeBuffer {
-  entries: Int32Array | undefined;
-}
-
 /** The index of a value (see JsonDocument), and the offset after the value. */
 export interface IndexedValue {
   readonly tape: Int32Array;
@@ -29,24 +24,14 @@ export interface IndexedValue {
 /** What the index can hold: offsets are 32-bit integers, and an array has as many elements. */
 export const MAX_TAPE_VALUES = Math.floor((2 ** 31 - 1) / 3);
 
-const MIN_TAPE_VALUES = 16;
-
 /**
- * Indexes the value at `from`, whatever follows it, with room for `expectedValues` values and keys before it has to grow.
- * Throws JsonError where the value is malformed, and beyond `maxValues`. With a buffer the index lasts until the buffer is
- * used again.
+ * Indexes the value at `from`, whatever follows it. Throws JsonError where the value is malformed, and where it has more than
+ * `maxValues` values and keys, for which memory is allocated.
  */
-export function indexValue(
-  bytes: Buffer,
-  from: number,
-  expectedValues: number,
-  maxValues: number,
-  buffer: TapeBuffer = { entries: undefined },
-): IndexedValue {
+export function indexValue(bytes: Buffer, from: number, maxValues: number): IndexedValue {
   // One loop with a stack of its own, because a call stack would limit how deep a document may be. Its state is in local
   // variables, which takes two thirds of the time of fields.
-  buffer.entries ??= new Int32Array(3 * Math.min(maxValues, Math.max(MIN_TAPE_VALUES, expectedValues)));
-  let tape = buffer.entries;
+  const tape = new Int32Array(3 * maxValues);
   let used = 0;
   let count = 0;
   // The tape index of the innermost open container, or a number beyond any tape. Until a container is closed, its third
@@ -66,7 +51,7 @@ export function indexValue(
         signature = keySignature(bytes, at + 1, end);
         end += 1;
       } else end = scanString(bytes, at);
-      if (used === tape.length) tape = growTape(tape, maxValues, at, buffer);
+      if (used === tape.length) throw tooManyValuesError(maxValues, at);
       tape[used] = at;
       tape[used + 1] = end;
       tape[used + 2] = signature;
@@ -78,7 +63,7 @@ export function indexValue(
       at += 1;
       if ((bytes[at] ?? 0) <= SPACE) at = skipWhitespace(bytes, at);
     }
-    if (used === tape.length) tape = growTape(tape, maxValues, at, buffer);
+    if (used === tape.length) throw tooManyValuesError(maxValues, at);
     tape[used] = at;
     count += 1;
     const first = bytes[at] ?? END_OF_TEXT;
@@ -122,13 +107,8 @@ export function indexValue(
   }
 }
 
-function growTape(tape: Int32Array, maxValues: number, at: number, buffer: TapeBuffer): Int32Array {
-  const values = tape.length / 3;
-  if (values >= maxValues) throw new JsonError(`it has more than ${maxValues} values`, at);
-  const larger = new Int32Array(3 * Math.min(maxValues, 2 * values));
-  larger.set(tape);
-  buffer.entries = larger;
-  return larger;
+function tooManyValuesError(maxValues: number, at: number): JsonError {
+  return new JsonError(`it has more than ${maxValues} values`, at);
 }
 
 function scanScalar(bytes: Buffer, at: number, first: number): number {

@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import { indexValue, MAX_TAPE_VALUES, skipWhitespace, type TapeBuffer } from './index-value.ts';
+import { indexValue, MAX_TAPE_VALUES, skipWhitespace } from './index-value.ts';
 import { JsonError, unexpectedByteError } from './json-error.ts';
 import { type JsonNode, rootOf } from './json-node.ts';
 import { decodeUtf8 } from './utf8.ts';
@@ -18,15 +18,12 @@ export interface JsonDocument {
 /**
  * Indexes one JSON value of any depth without changing a byte of it; a byte order mark is dropped.
  * Throws JsonError for invalid UTF-8, for anything RFC 8259 does not allow, and for more than `maxValues` values and keys.
- * With a buffer the document lasts until the buffer is given to the next one.
  */
-export function parseJson(input: Uint8Array | string, maxValues = MAX_TAPE_VALUES, buffer?: TapeBuffer): JsonDocument {
+export function parseJson(input: Uint8Array | string, maxValues = MAX_TAPE_VALUES): JsonDocument {
   const bytes = typeof input === 'string' ? Buffer.from(input) : decodeUtf8(input);
   const start = skipWhitespace(bytes, 0);
   if (start === bytes.length) throw new JsonError('the text is empty', 0);
-  // An index that exists is large enough, or grows.
-  const expectedValues = buffer?.entries ? 0 : estimateValueCount(bytes);
-  const { tape, end } = indexValue(bytes, start, expectedValues, maxValues, buffer);
+  const { tape, end } = indexValue(bytes, start, Math.min(maxValues, countSeparators(bytes) + 1));
   const rest = skipWhitespace(bytes, end);
   if (rest < bytes.length) throw unexpectedByteError(bytes, rest, 'the end of the input');
   return { bytes, tape };
@@ -42,13 +39,13 @@ export function tryParseJson(bytes: Uint8Array): JsonNode | undefined {
   }
 }
 
-// The number of separators is an upper bound of the number of values, so the index is allocated once. Separators inside
-// strings only make it too large, and the system does not allocate pages that are never written.
+// All values and keys but the first follow a separator, so the index is allocated once. Separators inside strings only make
+// it too large, and the system does not allocate pages that are never written.
 const separatorBytes = new Uint8Array(256);
-for (const byte of ',:[{\n') separatorBytes[byte.charCodeAt(0)] = 1;
+for (const byte of ',:[{') separatorBytes[byte.charCodeAt(0)] = 1;
 
-function estimateValueCount(bytes: Buffer): number {
-  let count = 2;
+function countSeparators(bytes: Buffer): number {
+  let count = 0;
   for (let at = 0; at < bytes.length; at += 1) count += separatorBytes[bytes[at] ?? 0] ?? 0;
   return count;
 }

@@ -1,6 +1,5 @@
 import { Buffer } from 'node:buffer';
 import { createFastParser, type FastParser } from '../../json/fast-parser.ts';
-import type { TapeBuffer } from '../../json/index-value.ts';
 import { LINE_FEED } from '../../json/json-bytes.ts';
 import type { JsonDocument } from '../../json/parse-json.ts';
 import type { SkipState } from '../../json/skip-value.ts';
@@ -26,8 +25,6 @@ export interface Cursor extends SkipState {
   readonly fastParser: FastParser | undefined;
   /** The fast parser has `bytes`. */
   isParserReady: boolean;
-  /** Memory for the index of one trajectory after the other. */
-  readonly tapeBuffer: TapeBuffer;
 }
 
 // The index of a document counts in 32-bit numbers.
@@ -48,7 +45,6 @@ export function createCursor(): Cursor {
     lastTrajectoryBytes: 0,
     fastParser: createFastParser(),
     isParserReady: false,
-    tapeBuffer: { entries: undefined },
   };
 }
 

@@ -143,5 +143,5 @@ function* emitTrajectory(
   const document = parsed?.bytes.length === bytes.length ? parsed : undefined;
   cursor.keepFrom = cursor.at;
   cursor.lastTrajectoryBytes = bytes.length;
-  yield { kind: 'trajectory', location, bytes, container, document, tapeBuffer: cursor.tapeBuffer };
+  yield { kind: 'trajectory', location, bytes, container, document };
 }

@@ -1,5 +1,4 @@
 import type { Buffer } from 'node:buffer';
-import type { TapeBuffer } from '../../json/index-value.ts';
 import { JsonError } from '../../json/json-error.ts';
 import { type JsonDocument, parseJson } from '../../json/parse-json.ts';
 import { locationInside, type TextLocation } from './text-location.ts';
@@ -25,21 +24,17 @@ export class InvalidTextError extends Error {
 }
 
 /** Parses a part of a text. Throws InvalidTextError with the location that `locationAt` returns. */
-export function parseTextPart(
-  bytes: Buffer,
-  locationAt: (offset: number) => TextLocation,
-  tapeBuffer?: TapeBuffer,
-): JsonDocument {
+export function parseTextPart(bytes: Buffer, locationAt: (offset: number) => TextLocation): JsonDocument {
   try {
-    return parseJson(bytes, undefined, tapeBuffer);
+    return parseJson(bytes);
   } catch (error) {
     throw error instanceof JsonError ? invalidJsonError(error, locationAt(error.offset)) : error;
   }
 }
 
-/** Parses a part of a text that starts at `start`. With a tape buffer, the document is valid until its next use. */
-export function parseTextAt(bytes: Buffer, start: TextLocation, tapeBuffer?: TapeBuffer): JsonDocument {
-  return parseTextPart(bytes, (offset) => locationInside(bytes, start, offset), tapeBuffer);
+/** Parses a part of a text that starts at `start`. */
+export function parseTextAt(bytes: Buffer, start: TextLocation): JsonDocument {
+  return parseTextPart(bytes, (offset) => locationInside(bytes, start, offset));
 }
 
 /** A JSON error at a location. */

@@ -75,8 +75,8 @@ export function createTrajectoryChecks(
     }));
   };
   const validateTrajectory = (event: TrajectoryEvent & { kind: 'trajectory' }, label: string): JsonNode => {
-    const { bytes, location, container, document, tapeBuffer } = event;
-    const root = rootOf(document ?? parseTextAt(bytes, location, tapeBuffer));
+    const { bytes, location, container, document } = event;
+    const root = rootOf(document ?? parseTextAt(bytes, location));
     const assignment =
       container === 'in a group' ? { group: groupCount - 1, at: indexInGroup } : grouping?.assignGroup(root);
     if (container === 'in a group') indexInGroup += 1;

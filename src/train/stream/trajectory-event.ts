@@ -1,5 +1,4 @@
 import type { Buffer } from 'node:buffer';
-import type { TapeBuffer } from '../../json/index-value.ts';
 import type { JsonDocument } from '../../json/parse-json.ts';
 import type { TextLocation } from './text-location.ts';
 
@@ -18,8 +17,6 @@ export type TrajectoryEvent =
       readonly container: 'in a group' | 'in a list' | 'alone';
       /** The parsed bytes, if they were parsed while reading; valid until the next event. */
       readonly document: JsonDocument | undefined;
-      /** Memory for parsing them otherwise. */
-      readonly tapeBuffer: TapeBuffer;
     }
   /** Other fields of a group or body. Together they are that group or body with empty arrays. */
   | { readonly kind: 'text'; readonly location: TextLocation; readonly bytes: Buffer }
