@@ -3,16 +3,12 @@ import { readFileSync } from 'node:fs';
 import { endianness } from 'node:os';
 import type { JsonDocument } from './parse-json.ts';
 
-/** Parses values inside a longer text, one after the other. */
-export interface FastParser {
-  /** Sets the text, which is copied. */
-  readonly setText: (text: Buffer) => void;
-  /**
-   * Parses the value at an offset of the text as parseJson does, whatever follows it. Undefined where no complete and valid
-   * value is there, and for one that takes too much memory: parseJson tells which. The document lasts until the next call.
-   */
-  readonly parseValueAt: (offset: number) => JsonDocument | undefined;
-}
+/**
+ * Parses the value at an offset of a text as parseJson does, whatever follows it. Undefined where no complete and valid value
+ * is there, and for one that takes too much memory: parseJson tells which. The document lasts until the next call. The text
+ * is copied once if its values are parsed in order.
+ */
+export type FastParser = (text: Buffer, offset: number) => JsonDocument | undefined;
 
 // What the modules in webassembly/ export.
 interface Parser {
@@ -39,44 +35,55 @@ const PAGE_BYTES = 64 * 1024;
 
 const MAX_MEMORY_BYTES = 1024 * 1024 * 1024;
 
+// The memory is never given back.
+const GROWTH_FACTOR = 1.25;
+
+let sharedParser: { readonly parse: FastParser | undefined } | undefined;
+
+/** The parser of this process, loaded when it is first needed. Undefined where it cannot run, too. */
+export const parseFast: FastParser = (text, offset) => {
+  sharedParser ??= { parse: createFastParser(new URL('./fast-parser.wasm', import.meta.url)) };
+  return sharedParser.parse?.(text, offset);
+};
+
 /**
  * A parser in WebAssembly, which takes a third of the time of parseJson. It knows what is valid, but not what is wrong with the
  * rest. Undefined where it cannot run, or where `file` is missing: the build puts it beside the bundle.
  */
-export function createFastParser(file = new URL('./fast-parser.wasm', import.meta.url)): FastParser | undefined {
+export function createFastParser(file: URL): FastParser | undefined {
   // Its memory is little-endian, whereas an Int32Array has the order of the machine.
   const parser = endianness() === 'LE' ? loadParser(file) : undefined;
   if (!parser) return undefined;
   const { memory, buildTape, endOfValue, hasDistinctKeys } = parser;
-  let source: Buffer | undefined;
+  // The text in the memory, from an offset on.
+  let copied: { readonly text: Buffer; readonly from: number } | undefined;
   let tapeAddress = TEXT_ADDRESS;
-  return {
-    setText: (text) => {
-      // A zero byte follows, and the tape starts at a multiple of four.
-      const textEnd = TEXT_ADDRESS + text.length;
-      const end = textEnd + 4 - (textEnd % 4);
-      source = growMemory(memory, 2 * end) ? text : undefined;
-      if (!source) return;
-      tapeAddress = Math.max(tapeAddress, end);
-      const bytes = new Uint8Array(memory.buffer);
-      bytes.set(text, TEXT_ADDRESS);
-      bytes[textEnd] = 0;
-    },
-    parseValueAt: (offset) => {
-      if (!source) return undefined;
-      const start = TEXT_ADDRESS + offset;
-      let tapeBytes = buildTape(start, tapeAddress, memory.buffer.byteLength);
-      while (tapeBytes === TAPE_FULL && growMemory(memory, 2 * memory.buffer.byteLength))
-        tapeBytes = buildTape(start, tapeAddress, memory.buffer.byteLength);
-      if (tapeBytes === MALFORMED_VALUE || tapeBytes === TAPE_FULL) return undefined;
-      const bytes = source.subarray(offset, endOfValue() - TEXT_ADDRESS);
-      if (!isUtf8(bytes)) return undefined;
-      return {
-        bytes,
-        tape: new Int32Array(memory.buffer, tapeAddress, tapeBytes / 4),
-        hasDistinctKeys: hasDistinctKeys(start, tapeAddress, tapeAddress + tapeBytes) === 1,
-      };
-    },
+  const copyText = (text: Buffer, from: number): boolean => {
+    copied = undefined;
+    // A zero byte follows, and the tape starts at a multiple of four.
+    const textEnd = TEXT_ADDRESS + text.length - from;
+    tapeAddress = textEnd + 4 - (textEnd % 4);
+    if (!growMemory(memory, tapeAddress + PAGE_BYTES)) return false;
+    const bytes = new Uint8Array(memory.buffer);
+    bytes.set(text.subarray(from), TEXT_ADDRESS);
+    bytes[textEnd] = 0;
+    copied = { text, from };
+    return true;
+  };
+  return (text, offset) => {
+    if ((copied?.text !== text || offset < copied.from) && !copyText(text, offset)) return undefined;
+    const base = TEXT_ADDRESS - (copied?.from ?? 0);
+    let tapeBytes = buildTape(base + offset, tapeAddress, memory.buffer.byteLength);
+    while (tapeBytes === TAPE_FULL && growMemory(memory, GROWTH_FACTOR * memory.buffer.byteLength))
+      tapeBytes = buildTape(base + offset, tapeAddress, memory.buffer.byteLength);
+    if (tapeBytes === MALFORMED_VALUE || tapeBytes === TAPE_FULL) return undefined;
+    const bytes = text.subarray(offset, endOfValue() - base);
+    if (!isUtf8(bytes)) return undefined;
+    return {
+      bytes,
+      tape: new Int32Array(memory.buffer, tapeAddress, tapeBytes / 4),
+      hasDistinctKeys: hasDistinctKeys(base + offset, tapeAddress, tapeAddress + tapeBytes) === 1,
+    };
   };
 }
 

@@ -10,15 +10,15 @@ import { figure } from '../support/figure.ts';
 import { blank, object, value } from './random-json.ts';
 import { accepted, acceptedBytes, refused, refusedBytes } from './vectors.ts';
 
-const parser = createFastParser(new URL('../../dist/fast-parser.wasm', import.meta.url));
-if (!parser) throw new Error('no fast parser: run npm run build');
+const parse = createFastParser(new URL('../../dist/fast-parser.wasm', import.meta.url));
+if (!parse) throw new Error('no fast parser: run npm run build');
 
 // What stands around a value must not matter.
 const BEFORE = '{"trajectories":[';
 
 function parseInside(text: Buffer, after: string): JsonDocument | undefined {
-  parser?.setText(Buffer.concat([Buffer.from(BEFORE), text, Buffer.from(after)]));
-  return parser?.parseValueAt(BEFORE.length + skipWhitespace(text, 0));
+  const whole = Buffer.concat([Buffer.from(BEFORE), text, Buffer.from(after)]);
+  return parse?.(whole, BEFORE.length + skipWhitespace(text, 0));
 }
 
 // Expects the same document of both parsers, or no value that is as long as a text which the other one rejects.
@@ -115,6 +115,25 @@ describe('the fast parser', () => {
     const document = parseInside(Buffer.from(text), '');
     expect(document?.hasDistinctKeys).toBe(isDistinct);
     expect(rootOf(parseJson(text)).doc.hasDistinctKeys).toBeUndefined();
+  });
+
+  it('reads several values of several texts in any order', () => {
+    const texts = ['[{"a":1},[2],"three"]', '[[[4]],{"b":{}}]'].map((text) => Buffer.from(text));
+    const places = [
+      [0, 1, '{"a":1}'],
+      [0, 9, '[2]'],
+      [1, 1, '[[4]]'],
+      [0, 13, '"three"'],
+      [0, 1, '{"a":1}'],
+      [1, 7, '{"b":{}}'],
+      [1, 2, '[4]'],
+      [1, 0, '[[[4]],{"b":{}}]'],
+    ] as const;
+    for (const [text, offset, value] of places) {
+      const document = parse?.(texts[text] ?? Buffer.alloc(0), offset);
+      expect(document?.bytes.toString()).toBe(value);
+      expect(document?.tape).toEqual(parseJson(value).tape);
+    }
   });
 
   it('is absent where its file is', () => {

@@ -1,7 +1,5 @@
 import { Buffer } from 'node:buffer';
-import { createFastParser, type FastParser } from '../../json/fast-parser.ts';
 import { LINE_FEED } from '../../json/json-bytes.ts';
-import type { JsonDocument } from '../../json/parse-json.ts';
 import type { SkipState } from '../../json/skip-value.ts';
 import { countContinuationBytes, countLineFeeds } from '../../json/utf8.ts';
 import { InvalidTextError } from './invalid-text-error.ts';
@@ -22,9 +20,6 @@ export interface Cursor extends SkipState {
   buffer: Buffer;
   /** Bytes of the trajectory before the next one: of most files all have about the same. */
   lastTrajectoryBytes: number;
-  readonly fastParser: FastParser | undefined;
-  /** The fast parser has `bytes`. */
-  isParserReady: boolean;
 }
 
 // The index of a document counts in 32-bit numbers.
@@ -43,8 +38,6 @@ export function createCursor(): Cursor {
     continuationBytes: 0,
     isEnded: false,
     lastTrajectoryBytes: 0,
-    fastParser: createFastParser(),
-    isParserReady: false,
   };
 }
 
@@ -69,20 +62,9 @@ export function appendChunk(cursor: Cursor, chunk: Uint8Array): void {
     bytes: buffer.subarray(0, neededBytes),
     keepFrom: 0,
     baseOffset: cursor.baseOffset + keepFrom,
-    isParserReady: false,
   });
   cursor.at -= keepFrom;
   cursor.lineStart -= keepFrom;
-}
-
-/**
- * The value at an offset of `bytes`; undefined if it is not complete and valid, or cannot be parsed fast. It lasts until the
- * next one.
- */
-export function parseFast(cursor: Cursor, offset: number): JsonDocument | undefined {
-  if (!cursor.isParserReady) cursor.fastParser?.setText(cursor.bytes);
-  cursor.isParserReady = true;
-  return cursor.fastParser?.parseValueAt(offset);
 }
 
 /** The location of the next byte. */

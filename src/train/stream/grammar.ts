@@ -1,9 +1,10 @@
+import { parseFast } from '../../json/fast-parser.ts';
 import { END_OF_TEXT, OPEN_ARRAY, OPEN_OBJECT } from '../../json/json-bytes.ts';
 import { JsonError } from '../../json/json-error.ts';
 import { kindName, rootOf } from '../../json/json-node.ts';
 import type { JsonDocument } from '../../json/parse-json.ts';
 import { bytesSince, type PendingText, readArray, readObject } from './containers.ts';
-import { addContinuationBytes, addLines, type Cursor, cursorLocation, parseFast } from './cursor.ts';
+import { addContinuationBytes, addLines, type Cursor, cursorLocation } from './cursor.ts';
 import { InvalidTextError, invalidJsonError, parseTextAt } from './invalid-text-error.ts';
 import type { TextLocation } from './text-location.ts';
 import {
@@ -119,7 +120,7 @@ function readTrajectoryArray(cursor: Cursor, pendingText: PendingText): EventGen
 function parseCompleteTrajectory(cursor: Cursor): JsonDocument | undefined {
   const { bytes, at: start } = cursor;
   if (bytes[start] !== OPEN_OBJECT || isProbablyPartial(cursor)) return undefined;
-  const document = parseFast(cursor, start);
+  const document = parseFast(bytes, start);
   if (!document) return undefined;
   cursor.at = start + document.bytes.length;
   addLines(cursor, start);
@@ -139,7 +140,7 @@ function* emitTrajectory(
   complete?: JsonDocument,
 ): EventGenerator {
   const bytes = cursor.bytes.subarray(cursor.keepFrom, cursor.at);
-  const parsed = complete ?? parseFast(cursor, cursor.keepFrom);
+  const parsed = complete ?? parseFast(cursor.bytes, cursor.keepFrom);
   const document = parsed?.bytes.length === bytes.length ? parsed : undefined;
   cursor.keepFrom = cursor.at;
   cursor.lastTrajectoryBytes = bytes.length;
