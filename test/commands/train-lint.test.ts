@@ -94,6 +94,25 @@ describe('svc train lint', () => {
     );
   });
 
+  it.each([
+    ['the only group', '', null, /^trajectories +2$/m, /standard deviation 0.5, min/],
+    [
+      'another group',
+      group('1', '2', '3'),
+      { min: 3, mean: 3, max: 3 },
+      /^trajectories +5; per group 3$/m,
+      /groups 0.81/,
+    ],
+  ])('counts complete groups where the text is cut in %s', async (_, before, perGroup, trajectories, rewards) => {
+    const cwd = folder();
+    writeFileSync(join(cwd, 'cut.jsonl'), `${before}{"trajectories":[${run('3')},${run('4')}`);
+    const lintCut = (...args: string[]) => svc(['train', 'lint', 'cut.jsonl', ...args], { cwd });
+    expect(JSON.parse((await lintCut()).stdout)).toMatchObject({ trajectories_per_group: perGroup });
+    const { stdout } = await lintCut('--format', 'text');
+    expect(stdout).toMatch(trajectories);
+    expect(stdout).toMatch(rewards);
+  });
+
   it('tells each problem with its place, and findings beside it', async () => {
     const { stdout, stderr } = await lint(['nan.jsonl', 'bad.jsonl']);
     expect(stderr).toMatch(/^svc: svc train would not send these trajectories: 2 errors$/m);

@@ -17,7 +17,7 @@ export function lintJson({ summary, structureErrors, contractFindings }: LintRes
       count: rewards.count,
       mean: rewards.finiteCount === 0 ? null : rewards.mean,
       spread: rewards.finiteCount === 0 ? null : standardDeviation(rewards),
-      spread_within_groups: groups === 0 ? null : summary.deviationSum / groups,
+      spread_within_groups: summary.completeGroups === 0 ? null : summary.deviationSum / summary.completeGroups,
       min: rewards.count === 0 ? null : new RawJson(rewards.min),
       max: rewards.count === 0 ? null : new RawJson(rewards.max),
       histogram: summary.histogram.bins(MAX_HISTOGRAM_BINS).map((bar) => ({ ...bar })),
@@ -34,6 +34,8 @@ export function lintJson({ summary, structureErrors, contractFindings }: LintRes
   };
 }
 
-function perGroup({ groups, trajectories, minPerGroup, maxPerGroup }: LintResult['summary']): JsonValue {
-  return groups === 0 ? null : { min: minPerGroup, mean: trajectories / groups, max: maxPerGroup };
+function perGroup(summary: LintResult['summary']): JsonValue {
+  const { completeGroups, groupedTrajectories, minPerGroup, maxPerGroup } = summary;
+  if (completeGroups === 0) return null;
+  return { min: minPerGroup, mean: groupedTrajectories / completeGroups, max: maxPerGroup };
 }

@@ -9,7 +9,10 @@ export interface LintSummary {
   bytes: number;
   groups: number;
   trajectories: number;
-  /** Trajectories in the smallest and in the largest group. */
+  /** The groups that were read to their end, and the trajectories in them: the text may be cut in the last one. */
+  completeGroups: number;
+  groupedTrajectories: number;
+  /** Trajectories in the smallest and in the largest of them. */
   minPerGroup: number;
   maxPerGroup: number;
   /** Groups without a training signal: fewer than two rewards, or all equal. */
@@ -29,6 +32,8 @@ export function createLintSummary(): LintSummary {
       bytes: 0,
       groups: 0,
       trajectories: 0,
+      completeGroups: 0,
+      groupedTrajectories: 0,
       minPerGroup: Number.POSITIVE_INFINITY,
       maxPerGroup: 0,
       untrainableGroups: 0,
@@ -50,6 +55,8 @@ export function countReward({ rewards, histogram }: LintSummary, reward: string)
 
 /** Adds a complete group and its findings. `at` and `path` are its location. */
 export function countGroup(summary: LintSummary, group: GroupStats, at: string, path: string): void {
+  summary.completeGroups += 1;
+  summary.groupedTrajectories += group.count;
   summary.minPerGroup = Math.min(summary.minPerGroup, group.count);
   summary.maxPerGroup = Math.max(summary.maxPerGroup, group.count);
   summary.deviationSum += standardDeviation(group.rewards);

@@ -34,20 +34,22 @@ export function lintText({ summary }: LintResult): string {
   ].join('');
 }
 
-function trajectoriesText({ groups, trajectories, minPerGroup, maxPerGroup }: LintSummary): string {
-  if (groups === 0) return `${trajectories}`;
+function trajectoriesText(summary: LintSummary): string {
+  const { trajectories, completeGroups, groupedTrajectories, minPerGroup, maxPerGroup } = summary;
+  if (completeGroups === 0) return `${trajectories}`;
   const range =
     minPerGroup === maxPerGroup
       ? `${maxPerGroup}`
-      : `${minPerGroup} to ${maxPerGroup}, ${shortNumber(trajectories / groups)} on average`;
+      : `${minPerGroup} to ${maxPerGroup}, ${shortNumber(groupedTrajectories / completeGroups)} on average`;
   return `${trajectories}; per group ${range}`;
 }
 
-function rewardsText({ groups, rewards, deviationSum }: LintSummary): string {
+function rewardsText({ completeGroups, rewards, deviationSum }: LintSummary): string {
   const { count, mean, min, max } = rewards;
   if (count === 0) return 'none';
-  const deviation = `standard deviation ${shortNumber(standardDeviation(rewards))} (within groups ${shortNumber(deviationSum / groups)})`;
-  return `mean ${shortNumber(mean)}, ${deviation}, min ${min}, max ${max}`;
+  const within = completeGroups === 0 ? '' : ` (within groups ${shortNumber(deviationSum / completeGroups)})`;
+  const deviation = `standard deviation ${shortNumber(standardDeviation(rewards))}`;
+  return `mean ${shortNumber(mean)}, ${deviation}${within}, min ${min}, max ${max}`;
 }
 
 function histogramText(bins: readonly HistogramBin[]): string {
