@@ -86,7 +86,10 @@ const faultKeys: ReadonlyMap<string, { readonly pattern: RegExp; readonly hint: 
   ['header', { pattern: /^[^:]+/, hint: 'use header=name or header=name:value' }],
   ['every', { pattern: /^[1-9]\d*$/, hint: 'use a number from 1, for every nth matching request' }],
   ['first', { pattern: /^[1-9]\d*$/, hint: 'use a number from 1, for only the first n matching requests' }],
-  ['chance', { pattern: /^(0?\.\d+|0|1)$/, hint: 'use a number from 0 to 1, for a share of the matching requests' }],
+  [
+    'chance',
+    { pattern: /^(0?\.\d+|0|1(\.0+)?)$/, hint: 'use a number from 0 to 1, for a share of the matching requests' },
+  ],
   ['seed', { pattern: /./, hint: 'use any text; the same seed chooses the same requests' }],
   ['rate', { pattern: /^[1-9]\d*\/[^/]+$/, hint: 'use a number of requests and a time, such as rate=5/10s' }],
   ['status', { pattern: /^[45]\d\d$/, hint: 'use a status from 400 to 599' }],

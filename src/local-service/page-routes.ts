@@ -52,10 +52,10 @@ export function pageRoutes({ store, now }: ServiceContext): [string, ServiceRout
       }),
     ),
     data('trace', async ({ searchParams }) => {
-      const calls = await readTrace(store, searchParams.get('id') ?? '');
-      return { rows: calls.map((row) => rowToJson(row, false)) };
+      const { rows, total } = await readTrace(store, searchParams.get('id') ?? '');
+      return { rows: rows.map((row) => rowToJson(row, false)), total };
     }),
-    data('rewards', async ({ searchParams }) => ({ rewards: await readRewards(store, searchParams.get('job') ?? '') })),
+    data('rewards', async ({ searchParams }) => ({ ...(await readRewards(store, searchParams.get('job') ?? '')) })),
     data('schema', async ({ searchParams }) => {
       const project = searchParams.get('project') ?? '';
       const window = [0, now() + 1] as const;

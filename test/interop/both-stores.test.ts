@@ -159,6 +159,17 @@ describe.each(stores)('the data of the page on %s', (name, options) => {
     expect(lines.map((line) => JSON.parse(line).id)).toEqual(seen);
     for (const cursor of ['x', '[]', '[1,2]', '["a","b","c"]', 'null'])
       expect(JSON.parse(await get(`/page/calls?before=${encodeURIComponent(cursor)}`)).rows).toHaveLength(50);
+    const text = 'say "hi" from ÉCOLE, Grüße';
+    const escaped = JSON.stringify(text).replace(
+      /[\u0080-\uffff]/g,
+      (unit) => `\\u00${unit.charCodeAt(0).toString(16)}`,
+    );
+    const body = JSON.stringify(call({ id: callId(count), inputs: { text: 'TEXT' } }));
+    await post('/call/start', body.replace('"TEXT"', escaped));
+    await post('/call/start', call({ id: callId(count + 1), inputs: { text: text } }));
+    const found = [callId(count + 1), callId(count)];
+    for (const q of ['ÉCOLE', 'from É', 'SAY "HI"', 'Grüße'])
+      expect((await list('calls', encodeURIComponent(q))).map(({ id }) => id).sort(), q).toEqual(found.toSorted());
   });
 
   it.runIf(name !== 'PostgreSQL' || !reason)('has traces, rewards, schemas and chats', async () => {
@@ -171,10 +182,35 @@ describe.each(stores)('the data of the page on %s', (name, options) => {
     const group = { trajectories: rewards.map((reward) => ({ reward, logs: [] })) };
     const job = { model_id: callId(1), trajectory_groups: [group, { trajectories: [{ reward: -1, logs: [] }] }] };
     const { id } = (await post('/v1/preview/training-jobs', job)).json;
-    expect(JSON.parse(await get(`/page/rewards?job=${id}`)).rewards).toEqual([
-      ...rewards.map((reward) => [0, reward]),
-      [1, -1],
-    ]);
+    expect(JSON.parse(await get(`/page/rewards?job=${id}`))).toEqual({
+      rewards: [...rewards.map((reward) => [0, reward]), [1, -1]],
+      read: 71,
+      total: 71,
+    });
+    // What the parsers of databases reject or read in another way.
+    const deep = `${'['.repeat(3000)}${']'.repeat(3000)}`;
+    const odd = [
+      `{"reward":1,"logs":["\\ud83d"]}`,
+      `{"reward":1e400}`,
+      `{"reward":2,"x":${deep}}`,
+      '{"reward":3,"reward":4}',
+    ];
+    const oddJob = `{"model_id":"${callId(1)}","trajectory_groups":[{"trajectories":[${odd.join(',')}]}]}`;
+    const oddId = (await post('/v1/preview/training-jobs', oddJob)).json.id;
+    expect(JSON.parse(await get(`/page/rewards?job=${oddId}`))).toEqual({
+      rewards: [
+        [0, 1],
+        [0, 2],
+        [0, 4],
+      ],
+      read: 4,
+      total: 4,
+    });
+    const large = { trajectories: Array.from({ length: 2100 }, () => ({ reward: 1 })) };
+    const largeId = (await post('/v1/preview/training-jobs', { model_id: callId(1), trajectory_groups: [large] })).json
+      .id;
+    const { rewards: first, read, total } = JSON.parse(await get(`/page/rewards?job=${largeId}`));
+    expect([first.length, read, total]).toEqual([2048, 2048, 2100]);
     await post('/feedback/replace', feedback({ payload: { a: { b: 1 } } }));
     expect(JSON.parse(await get('/page/schema?project=a/b')).paths).toEqual([{ path: 'a.b', type: 'numeric' }]);
     const request = '{"messages": [{"role":"user","content":"x"}], "seed": 9007199254740993}';
@@ -182,7 +218,7 @@ describe.each(stores)('the data of the page on %s', (name, options) => {
     const [chat] = JSON.parse(await get('/page/chats')).rows;
     expect(chat).toMatchObject({ request, status: 200 });
     expect(JSON.parse(chat.response)).toEqual(json);
-    expect((await get('/page/export?table=jobs')).split('\n')).toHaveLength(2);
+    expect((await get('/page/export?table=jobs')).split('\n')).toHaveLength(4);
   });
 });
 

@@ -149,7 +149,7 @@ describe.skipIf(!executablePath)('the page in a browser', { timeout: 120_000 }, 
         expect(await page.locator('#list ul ul ul > li > details > summary').innerText()).toContain('grandchild');
       }
       if (hash === '#feedback') expect(text).toMatch(/score\s+numeric/);
-      if (hash === '#jobs') expect(text).toMatch(/4 trajectories in 1 group; rewards from 0 to 1, mean 0\.5/);
+      if (hash === '#jobs') expect(text).toMatch(/4 trajectories; 4 rewards in 1 group, from 0 to 1, mean 0\.5/);
       if (hash === '#chats') {
         const articles = await page.locator('article h3').allInnerTexts();
         expect(articles).toEqual(['system', 'user', 'assistant', 'system', 'user', 'assistant']);
@@ -169,6 +169,11 @@ describe.skipIf(!executablePath)('the page in a browser', { timeout: 120_000 }, 
     await page.locator('nav a[href="#feedback"]').focus();
     await page.keyboard.press('Enter');
     await page.locator('#extra details').waitFor();
+    // The link that skips the navigation stays in its table.
+    await page.locator('a[href="#main"]').focus();
+    await page.keyboard.press('Enter');
+    await expect.poll(() => page.evaluate('location.hash')).toBe('#main');
+    expect(await page.locator('#title').innerText()).toBe('Feedback');
     await page.locator('nav a[href="#calls"]').click();
 
     await post(served, '/call/start', call(7, undefined, 'later').replace(trace, callId(8)));
@@ -189,6 +194,40 @@ describe.skipIf(!executablePath)('the page in a browser', { timeout: 120_000 }, 
     expect(JSON.parse(lines[0] ?? '')).toMatchObject({ id: callId(3), start: { op_name: 'grandchild' } });
     await page.locator('#search').fill('no such text');
     await page.getByText('No records.').waitFor();
+  });
+
+  it('shows every record of a burst, changed records, and responses in any form', async () => {
+    const page = await openPage('#calls');
+    const burst = Array.from({ length: 120 }, (_, at) =>
+      call(10, undefined, `burst ${at}`)
+        .replace(callId(10), `0199f3c0-5f3a-7c21-9b6e-400000000${100 + at}`)
+        .replace(trace, `0199f3c0-5f3a-7c21-9b6e-500000000${100 + at}`),
+    );
+    await Promise.all(burst.map((body) => post(served, '/call/start', body)));
+    await expect.poll(() => page.locator('#list > li', { hasText: 'burst' }).count(), { timeout: 60_000 }).toBe(120);
+
+    const id = '0199f3c0-5f3a-7c21-9b6e-300000000001';
+    const feedback = (note: string): string =>
+      `{"project_id":"a/b","id":"${id}","feedback_id":"${id}","feedback_type":"note","svc_ref":"svc:///a/b/object/n:v","payload":{"note":"${note}"}}`;
+    await post(served, '/feedback/replace', feedback('first version'));
+    await page.locator('nav a[href="#feedback"]').click();
+    const item = page.locator('#list > li', { hasText: 'note' });
+    await item.locator('summary').click();
+    await item.getByText('first version').waitFor();
+    await post(served, '/feedback/replace', feedback('second version'));
+    await item.getByText('second version').waitFor();
+    expect(await item.count()).toBe(1);
+
+    const tools = '"tools":[{"type":"function","function":{"name":"find_parcel"}}],"tool_choice":"required"';
+    await post(
+      served,
+      '/v1/chat/completions',
+      `{"stream":true,${tools},"messages":[{"role":"user","content":"Where is it?"}]}`,
+    );
+    await page.locator('nav a[href="#chats"]').click();
+    const chat = page.locator('#list > li', { hasText: 'Where is it?' });
+    await chat.locator('> details > summary').click();
+    expect(await chat.locator('article.assistant').innerText()).toContain('"name":"find_parcel"');
   });
 
   it('answers from a recording that another tool imports', async () => {

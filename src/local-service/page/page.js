@@ -1,6 +1,7 @@
 // The page of svc serve. Everything stored is hostile text: it is shown with textContent only, never as markup.
 const LIVE_INTERVAL_MS = 2000;
 const SEARCH_DELAY_MS = 250;
+const MAX_NEW_ROWS = 1000;
 const MAX_BINS = 12;
 const MAX_TITLE_CHARS = 120;
 const MAX_RAW_CHARS = 200_000;
@@ -13,7 +14,10 @@ let table = 'calls';
 // A new object for each view, so that a late response of an earlier one is dropped.
 let view = {};
 
-window.addEventListener('hashchange', open);
+// The link that skips the navigation changes the hash, too.
+window.addEventListener('hashchange', () => {
+  if (location.hash === '' || Object.hasOwn(titles, location.hash.slice(1))) open();
+});
 search.addEventListener('input', debounce(open, SEARCH_DELAY_MS));
 more.addEventListener('click', () => loadOlder(view));
 window.setInterval(() => {
@@ -33,7 +37,7 @@ function open() {
   list.replaceChildren();
   extra.replaceChildren();
   more.hidden = true;
-  view = { table, q: search.value, before: null, shown: new Map(), projects: new Set() };
+  view = { table, q: search.value, before: null, shown: new Map(), items: new Map(), projects: new Set() };
   loadOlder(view);
 }
 
@@ -48,12 +52,20 @@ async function loadOlder(own) {
   status.textContent = count === 0 && rest === '' ? 'No records.' : `${count} shown${rest}`;
 }
 
+// Reads on until a row that is shown as it is.
 async function loadNewer(own) {
-  const page = await read(own.table, {}, own);
-  if (!page || own !== view) return;
-  const fresh = page.rows.filter((row) => !own.shown.has(rowKey(row)));
+  const fresh = [];
+  for (let before = null, isKnown = false; !isKnown; ) {
+    const page = await read(own.table, before === null ? {} : { before }, own);
+    if (!page || own !== view) return;
+    const isShown = (row) => own.shown.get(rowKey(row)) === JSON.stringify(row);
+    fresh.push(...page.rows.filter((row) => !isShown(row)));
+    before = page.next;
+    isKnown = before === null || page.rows.some(isShown);
+    if (fresh.length > MAX_NEW_ROWS) return open();
+  }
   for (const row of fresh.reverse()) show(row, own, true);
-  if (fresh.length > 0) status.textContent = `${list.childElementCount} shown`;
+  if (fresh.length > 0) status.textContent = `${list.childElementCount} shown${more.hidden ? '' : ', and older ones'}`;
 }
 
 async function read(name, parameters, own) {
@@ -72,10 +84,18 @@ function rowKey({ project_id: project, id }) {
   return JSON.stringify([project, id]);
 }
 
+// A row that was shown before takes the place of its earlier version.
 function show(row, own, isNewest) {
-  if (own.shown.has(rowKey(row))) return;
-  own.shown.set(rowKey(row), row);
-  const place = (element) => (isNewest ? list.prepend(element) : list.append(element));
+  const key = rowKey(row);
+  const earlier = own.items.get(key);
+  if (earlier && own.shown.get(key) === JSON.stringify(row)) return;
+  own.shown.set(key, JSON.stringify(row));
+  const place = (element) => {
+    own.items.set(key, element);
+    if (!earlier) return isNewest ? list.prepend(element) : list.append(element);
+    element.firstChild.open = earlier.firstChild.open;
+    earlier.replaceWith(element);
+  };
   if (own.table === 'calls') showTrace(row, own, place);
   else if (own.table === 'feedback') showFeedback(row, own, place);
   else if (own.table === 'jobs') place(record([row.id, row.model_id], row, () => jobDetails(row)));
@@ -87,21 +107,22 @@ function showTrace(row, own, place) {
   own.traces ??= new Map();
   const known = own.traces.get(row.trace_id);
   if (known) {
-    known.calls.push(row);
-    known.note.textContent = `${known.calls.length} calls loaded`;
-    if (known.item.firstChild.open) known.fill();
+    known.calls.add(rowKey(row));
+    known.note.textContent = known.calls.size === 1 ? '' : `${known.calls.size} calls loaded`;
+    own.items.set(rowKey(row), known.item);
+    if (known.item.firstChild.open) known.item.fill();
     return;
   }
   const name = parse(row.start)?.op_name;
   const item = record([String(name ?? row.id), row.project_id], row, () => traceDetails(row));
   const note = el('span', { className: 'soft' });
   item.querySelector('summary').append(' ', note);
-  own.traces.set(row.trace_id, { item, note, calls: [row], fill: () => item.fill() });
+  own.traces.set(row.trace_id, { item, note, calls: new Set([rowKey(row)]) });
   place(item);
 }
 
 async function traceDetails(row) {
-  const { rows = [row] } = (await read('trace', { id: row.trace_id }, view)) ?? {};
+  const { rows = [row], total = 1 } = (await read('trace', { id: row.trace_id }, view)) ?? {};
   const nodes = new Map(rows.map((call) => [call.id, { call, start: parse(call.start) ?? {}, children: [] }]));
   const roots = [];
   for (const node of nodes.values()) {
@@ -110,7 +131,7 @@ async function traceDetails(row) {
     else roots.push(node);
   }
   return [
-    el('p', { className: 'soft' }, `trace ${row.trace_id}, ${counted(rows.length, 'call', 'calls')}`),
+    el('p', { className: 'soft' }, `trace ${row.trace_id}, ${firstOf(rows.length, total, 'call', 'calls')}`),
     callTree(roots),
   ];
 }
@@ -159,14 +180,17 @@ function showFeedback(row, own, place) {
 }
 
 async function jobDetails(row) {
-  const { rewards = [] } = (await read('rewards', { job: row.id }, view)) ?? {};
+  const page = await read('rewards', { job: row.id }, view);
   const config = row.experimental_config === null ? [] : [el('h3', {}, 'Configuration'), raw(row.experimental_config)];
+  if (!page) return [el('p', {}, 'The rewards could not be read.'), ...config];
+  const { rewards, read: readCount, total } = page;
   if (rewards.length === 0) return [el('p', {}, 'No rewards.'), ...config];
   const values = rewards.map(([, reward]) => reward);
   const groups = new Set(rewards.map(([group]) => group)).size;
   const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
   const [low, high] = [values.reduce((a, b) => Math.min(a, b)), values.reduce((a, b) => Math.max(a, b))];
-  const facts = `${counted(values.length, 'trajectory', 'trajectories')} in ${counted(groups, 'group', 'groups')}; rewards from ${short(low)} to ${short(high)}, mean ${short(mean)}`;
+  const trajectories = firstOf(readCount, total, 'trajectory', 'trajectories');
+  const facts = `${trajectories}; ${counted(values.length, 'reward', 'rewards')} in ${counted(groups, 'group', 'groups')}, from ${short(low)} to ${short(high)}, mean ${short(mean)}`;
   return [el('p', {}, facts), el('h3', {}, 'Rewards'), histogram(values, low, high), ...config];
 }
 
@@ -213,7 +237,7 @@ function messageArticle(message) {
 
 // The messages of a response, joined from its events where it was streamed.
 function responseMessages(response) {
-  if (!response.startsWith('data:')) {
+  if (/^\s*\{/.test(response) || !/^data:/m.test(response)) {
     const { choices, error } = parse(response) ?? {};
     if (error) return [{ role: 'error', content: String(error.message ?? JSON.stringify(error)) }];
     return (Array.isArray(choices) ? choices : []).map((choice) => choice?.message);
@@ -222,13 +246,23 @@ function responseMessages(response) {
   for (const [, text] of response.matchAll(/^data: ?(\{.*)$/gm)) {
     const { choices } = parse(text) ?? {};
     for (const { index, delta } of Array.isArray(choices) ? choices : []) {
-      const message = joined.get(index) ?? { role: 'assistant', content: '', reasoning: '' };
+      const message = joined.get(index) ?? { role: 'assistant', content: '', reasoning: '', tool_calls: [] };
       joined.set(index, message);
       message.content += contentText(delta?.content);
       message.reasoning += String(delta?.reasoning ?? delta?.reasoning_content ?? '');
+      for (const call of Array.isArray(delta?.tool_calls) ? delta.tool_calls : [])
+        joinToolCall(message.tool_calls, call);
     }
   }
   return [...joined.values()];
+}
+
+// Servers name a call once and send its arguments in parts.
+function joinToolCall(calls, { index, function: part }) {
+  const call = calls.find((one) => one.index === index) ?? { index, function: { name: '', arguments: '' } };
+  if (!calls.includes(call)) calls.push(call);
+  call.function.name += String(part?.name ?? '');
+  call.function.arguments += String(part?.arguments ?? '');
 }
 
 function contentText(content) {
@@ -237,7 +271,8 @@ function contentText(content) {
   return content.map((part) => (typeof part?.text === 'string' ? part.text : `[${part?.type ?? 'part'}]`)).join('\n');
 }
 
-// An item that opens; what it holds is made when it is opened for the first time, or filled again.
+// An item that opens; what it holds is made when it is opened for the first time, or filled again. Without a row it may
+// change, and is made each time.
 function record(title, row, details) {
   const [name = '', ...notes] = title.map((text) => cut(String(text)));
   const time = row
@@ -253,9 +288,15 @@ function record(title, row, details) {
   const body = el('div');
   const box = el('details', {}, summary, body);
   const item = el('li', {}, box);
-  item.fill = async () => body.replaceChildren(...(await details()));
+  if (row) box.dataset.key = rowKey(row);
+  item.fill = async () => {
+    const children = await details();
+    const opened = new Set(Array.from(body.querySelectorAll('details[open]'), ({ dataset }) => dataset.key));
+    body.replaceChildren(...children);
+    for (const inner of body.querySelectorAll('details')) inner.open = opened.has(inner.dataset.key);
+  };
   box.addEventListener('toggle', () => {
-    if (box.open && body.childElementCount === 0) item.fill();
+    if (box.open && (!row || body.childElementCount === 0)) item.fill();
   });
   return item;
 }
@@ -306,6 +347,10 @@ function short(number) {
 
 function counted(count, one, many) {
   return `${count} ${count === 1 ? one : many}`;
+}
+
+function firstOf(shown, total, one, many) {
+  return shown < total ? `the first ${shown} of ${counted(total, one, many)}` : counted(shown, one, many);
 }
 
 function cut(text) {

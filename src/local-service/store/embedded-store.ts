@@ -7,8 +7,6 @@ import type { CallRecord, FeedbackRecord, JobRecord, RowQuery, ServiceStore, Sto
 import type { StagedTrajectory } from './staging-file.ts';
 import { deleteTrajectories, saveTrajectories } from './trajectory-rows.ts';
 
-const EMBEDDED_REWARD = "json_extract(cast(trajectory as text), '$.reward')";
-
 /** The store of the local service in an embedded database. */
 export function createEmbeddedStore(database: Store): ServiceStore {
   const commit = createGroupCommit(database);
@@ -28,7 +26,7 @@ export function createEmbeddedStore(database: Store): ServiceStore {
 }
 
 function readRows({ sql, values }: RowQuery, database: Store): readonly StoredRow[] {
-  return database.all(sql.replaceAll('@reward', EMBEDDED_REWARD).replaceAll('@', ''), ...values);
+  return database.all(sql.replaceAll('@', ''), ...values);
 }
 
 /** The result of queries in an embedded database. */

@@ -1,3 +1,5 @@
+import { numberMember, rootOf } from '../../json/json-node.ts';
+import { parseJson } from '../../json/parse-json.ts';
 import type { ServiceStore, StoredRow } from './service-store.ts';
 
 /** The tables that the page shows. */
@@ -46,7 +48,9 @@ export const pageTables: { readonly [table in PageTable]: TableColumns } = {
 // A search reads at most this many rows per page; if few of them match, the next page continues after them.
 const MAX_SEARCHED_ROWS = 2000;
 const MAX_TRACE_CALLS = 1000;
-const REWARDS_PER_QUERY = 64;
+
+// Trajectories may have megabytes.
+const REWARDS_PER_QUERY = 8;
 const MAX_REWARDS = 2048;
 
 /** One page of a table from a cursor on, in a time that does not depend on how much is stored. */
@@ -74,34 +78,70 @@ export async function readPage(
   if (search === '') return pageOf(await select(columns, after, `limit ${limit + 1}`), undefined);
   const [end] = await select(keys, after, `limit 1 offset ${MAX_SEARCHED_ROWS - 1}`);
   const range: Condition[] = end ? [...after, [`(${keys}) >= (${marks})`, keyOf(end)]] : after;
-  const pattern = `%${search.replace(/[\\%_]/g, '\\$&')}%`;
-  const matching: Condition = [`lower(${searched}) like lower(?) escape '\\'`, [pattern]];
+  const patterns = searchPatterns(search);
+  const matching: Condition = [
+    `(${patterns.map(() => `lower(${searched}) like ? escape '\\'`).join(' or ')})`,
+    patterns,
+  ];
   return pageOf(await select(columns, [...range, matching], `limit ${limit + 1}`), end);
 }
 
-/** The calls of a trace, the oldest first, at most 1000. */
-export function readTrace({ readRows }: ServiceStore, traceId: string): Promise<readonly StoredRow[]> {
-  const sql = `select ${pageTables.calls.columns} from @calls where trace_id = ? order by created_at limit ${MAX_TRACE_CALLS}`;
-  return readRows({ sql, values: [traceId] });
+// Both databases fold the case of ASCII letters only. In JSON, a text may be escaped, and other characters, too.
+function searchPatterns(search: string): string[] {
+  const lower = search.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
+  const escaped = JSON.stringify(lower).slice(1, -1);
+  const ascii = escaped.replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  return [...new Set([lower, escaped, ascii])].map((text) => `%${text.replace(/[\\%_]/g, '\\$&')}%`);
 }
 
-/** The rewards of a job with their groups, in order, at most 2048; read a few at a time. */
-export async function readRewards({ readRows }: ServiceStore, jobId: string): Promise<readonly (readonly number[])[]> {
-  const rewards: (readonly number[])[] = [];
-  for (let at: readonly number[] = [-1, -1]; rewards.length < MAX_REWARDS; ) {
+/** The calls of a trace, the oldest first, at most 1000, and the number of all. */
+export async function readTrace(
+  { readRows }: ServiceStore,
+  traceId: string,
+): Promise<{ readonly rows: readonly StoredRow[]; readonly total: number }> {
+  const sql = `select ${pageTables.calls.columns} from @calls where trace_id = ? order by created_at limit ${MAX_TRACE_CALLS}`;
+  const [counts] = await readRows({
+    sql: 'select count(*) as total from @calls where trace_id = ?',
+    values: [traceId],
+  });
+  return { rows: await readRows({ sql, values: [traceId] }), total: Number(counts?.total) };
+}
+
+/** The rewards of the first trajectories of a job. */
+export interface JobRewards {
+  /** The number of the group and the reward, of each that is a number which a double can hold. */
+  readonly rewards: readonly (readonly [group: number, reward: number])[];
+  /** Trajectories that were read: at most 2048. */
+  readonly read: number;
+  /** All trajectories. */
+  readonly total: number;
+}
+
+/** Reads the rewards of a job in order, a few trajectories at a time. */
+export async function readRewards({ readRows }: ServiceStore, jobId: string): Promise<JobRewards> {
+  const rewards: [number, number][] = [];
+  const [counts] = await readRows({
+    sql: 'select count(*) as total from @trajectories where job_id = ?',
+    values: [jobId],
+  });
+  let read = 0;
+  for (let at: readonly number[] = [-1, -1]; read < MAX_REWARDS; ) {
     const rows = await readRows({
-      sql: `select group_index, trajectory_index, @reward as reward from @trajectories
+      sql: `select group_index, trajectory_index, cast(trajectory as text) as trajectory from @trajectories
         where job_id = ? and (group_index, trajectory_index) > (?, ?)
         order by group_index, trajectory_index limit ${REWARDS_PER_QUERY}`,
       values: [jobId, ...at],
     });
-    for (const row of rows) {
-      at = [Number(row.group_index), Number(row.trajectory_index)];
-      if (row.reward !== null) rewards.push([Number(row.group_index), Number(row.reward)]);
+    for (const { group_index: group, trajectory_index: index, trajectory } of rows) {
+      at = [Number(group), Number(index)];
+      // With svc's own parser: that of a database rejects some JSON.
+      const reward = numberMember(rootOf(parseJson(String(trajectory))), 'reward');
+      if (reward !== undefined && Number.isFinite(reward)) rewards.push([Number(group), reward]);
     }
+    read += rows.length;
     if (rows.length < REWARDS_PER_QUERY) break;
   }
-  return rewards;
+  return { rewards, read, total: Number(counts?.total) };
 }
 
 function parseCursor(text: string | null, length: number): Key | undefined {

@@ -45,10 +45,7 @@ export interface ChatRecord {
   readonly createdAt: number;
 }
 
-/**
- * A query in the SQL that both databases share: `@calls` is a table, `@reward` the reward of a trajectory, and `?` a
- * value.
- */
+/** A query in the SQL that both databases share: `@calls` is a table, and `?` a value. */
 export interface RowQuery {
   readonly sql: string;
   readonly values: readonly (string | number)[];

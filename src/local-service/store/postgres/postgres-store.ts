@@ -9,8 +9,6 @@ import { replaceFeedbackRecords } from './replace-feedback.ts';
 import { saveCalls } from './save-calls.ts';
 import { savePostgresJob } from './save-job.ts';
 
-const POSTGRES_REWARD = "(trajectory::json ->> 'reward')";
-
 /** Opens the store of the local service in a PostgreSQL database. Throws Failure `local` where it cannot be used. */
 export async function openPostgresStore(address: PostgresAddress, password: string | undefined): Promise<ServiceStore> {
   const database = openPostgresDatabase(address, password);
@@ -57,9 +55,6 @@ export async function openPostgresStore(address: PostgresAddress, password: stri
 
 async function readRows({ sql, values }: RowQuery, client: PostgresClient): Promise<readonly StoredRow[]> {
   let count = 0;
-  const text = sql
-    .replaceAll('@reward', POSTGRES_REWARD)
-    .replaceAll('@', 'svc.')
-    .replaceAll('?', () => `$${++count}`);
+  const text = sql.replaceAll('@', 'svc.').replaceAll('?', () => `$${++count}`);
   return client.unsafe(text, [...values]);
 }
