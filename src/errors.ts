@@ -107,6 +107,12 @@ export class Failure extends Error {
 /** The hint of a process that has reached its limit of open files. */
 export const FILE_LIMIT_HINT = 'raise ulimit -n to 64';
 
+/** The failure code with this exit code; undefined for 0 and for codes that svc does not use. */
+export function failureCodeOf(exitCode: number): FailureCode | undefined {
+  const entry = Object.entries(exitCodes).find(([name, { code }]) => name !== 'done' && code === exitCode);
+  return entry && (entry[0] as FailureCode);
+}
+
 /** A command line that is wrong (exit 2); the hint says how to write it. */
 export function usageFailure(message: string, hint?: string): Failure {
   return new Failure('usage', message, { hint });

@@ -8,6 +8,8 @@ import { CHECK_OFFSET_FROM_END, completionCheck, formatCheck } from './seal.ts';
 /** A file that result lines are appended to. Every function throws Failure `local`. */
 export interface CheckpointFile {
   readonly append: (entry: Uint8Array) => Promise<void>;
+  /** The bytes of a result line at an offset. */
+  readonly read: (offset: number, length: number) => Promise<Buffer>;
   /** Makes the appended lines survive a power failure. */
   readonly sync: () => Promise<void>;
   readonly close: () => Promise<void>;
@@ -18,7 +20,7 @@ export interface CheckpointFile {
 /** Opens a checkpoint file, creating it (0600) where it does not exist; its first `validBytes` bytes stay. */
 export async function openCheckpoint(path: string, displayPath: string, validBytes: number): Promise<CheckpointFile> {
   const wrapFailures = createFailureWrapper(displayPath);
-  const handle = await wrapFailures(() => open(path, 'a', 0o600));
+  const handle = await wrapFailures(() => open(path, 'a+', 0o600));
   await wrapFailures(() => handle.truncate(validBytes));
   let writtenBytes = validBytes;
   const append = coalesceWrites((entries) =>
@@ -35,6 +37,11 @@ export async function openCheckpoint(path: string, displayPath: string, validByt
   );
   return {
     append,
+    read: (offset, length) =>
+      withFileFailure(`read ${displayPath}`, async () => {
+        const { buffer, bytesRead } = await handle.read(Buffer.alloc(length), 0, length, offset);
+        return buffer.subarray(0, bytesRead);
+      }),
     sync: () => wrapFailures(() => handle.datasync()),
     close: () => wrapFailures(() => handle.close()),
     isAtPath: async () => {

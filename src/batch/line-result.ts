@@ -1,10 +1,12 @@
-import type { Failure } from '../errors.ts';
+import { Failure, failureCodeOf } from '../errors.ts';
 import type { JsonNode } from '../json/json-node.ts';
+import { tryParseJson } from '../json/parse-json.ts';
 import { messageWithIssue } from './batch-statistics.ts';
-import type { IndexedEntry } from './line-index.ts';
 import { classifyLine, type LineState } from './line-status.ts';
 import type { PermitHold } from './rate-limiter.ts';
+import { resultLineFacts } from './read-result-lines.ts';
 import type { ResultSlot } from './result-order.ts';
+import type { PriorEntry } from './result-store.ts';
 
 /** The result of a line. */
 export interface LineResult extends LineState {
@@ -44,10 +46,18 @@ export const NOT_SENT = {
   response: undefined,
 } as const;
 
-/** Leaves the result of an earlier run as it is. */
-export async function keepEarlierResult(earlier: IndexedEntry, { put }: ResultSlot): Promise<LineResult> {
+/** Leaves the result of an earlier run as it is; its failure does not stop this one. */
+export async function keepEarlierResult(earlier: PriorEntry, { put, onOutcome }: LineOutput): Promise<LineResult> {
   await put(undefined);
-  return { ...classifyLine(earlier.exitCode, earlier.applied), failure: undefined, ...NOT_SENT };
+  const { exitCode, applied } = earlier;
+  const state = classifyLine(exitCode, applied);
+  onOutcome({ failure: undefined, status: state.status });
+  if (exitCode === 0) return { ...state, failure: undefined, ...NOT_SENT };
+  const { message = 'the line failed in an earlier run', httpStatus } = resultLineFacts(
+    tryParseJson(await earlier.read()),
+  );
+  const failure = new Failure(failureCodeOf(exitCode) ?? 'failed', message, { applied, status: httpStatus });
+  return { ...state, failure, ...NOT_SENT, message, httpStatus };
 }
 
 /** The message of a failed line. */

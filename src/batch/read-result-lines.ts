@@ -1,12 +1,15 @@
 import { createReadStream } from 'node:fs';
 import { unreadableInputFailure } from '../files/read-input.ts';
-import { firstStringMember, getMember, itemsAt, numberMember, rootOf } from '../json/json-node.ts';
+import { firstStringMember, getMember, itemsAt, type JsonNode, numberMember, rootOf } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
 import { messageWithIssue, type ResultFacts } from './batch-statistics.ts';
 import { splitLines } from './split-lines.ts';
 
+/** What a result line says besides the outcome. */
+export type ResultLineFacts = Omit<ResultFacts, 'status'>;
+
 /** A result line, and where it begins in its file. */
-export interface ResultLine extends Omit<ResultFacts, 'status'> {
+export interface ResultLine extends ResultLineFacts {
   readonly offset: number;
 }
 
@@ -27,26 +30,29 @@ export async function* readResultLines(
     const stream = createReadStream(path, { end: validBytes - 1 });
     for await (const { bytes, offset } of splitLines(stream, MAX_RESULT_BYTES)) {
       if (!bytes) continue;
-      const root = rootOf(parseJson(bytes));
-      const error = getMember(root, 'error');
-      const [issue] = itemsAt(error, 'issues');
-      const message = firstStringMember(error, 'message');
-      yield {
-        offset,
-        line: numberMember(root, 'line') ?? 0,
-        httpStatus: numberMember(root, 'status'),
-        message:
-          message &&
-          messageWithIssue(message, {
-            path: firstStringMember(issue, 'path'),
-            message: firstStringMember(issue, 'message'),
-          }),
-        attempts: numberMember(root, 'attempts') ?? 0,
-        milliseconds: numberMember(root, 'ms') ?? 0,
-        response: getMember(root, 'reply'),
-      };
+      yield { offset, ...resultLineFacts(rootOf(parseJson(bytes))) };
     }
   } catch (error) {
     throw unreadableInputFailure(displayPath, error);
   }
+}
+
+/** The facts of a result line; undefined members for those that it lacks. */
+export function resultLineFacts(root: JsonNode | undefined): ResultLineFacts {
+  const error = getMember(root, 'error');
+  const [issue] = itemsAt(error, 'issues');
+  const message = firstStringMember(error, 'message');
+  return {
+    line: numberMember(root, 'line') ?? 0,
+    httpStatus: numberMember(root, 'status'),
+    message:
+      message &&
+      messageWithIssue(message, {
+        path: firstStringMember(issue, 'path'),
+        message: firstStringMember(issue, 'message'),
+      }),
+    attempts: numberMember(root, 'attempts') ?? 0,
+    milliseconds: numberMember(root, 'ms') ?? 0,
+    response: getMember(root, 'reply'),
+  };
 }

@@ -4,16 +4,22 @@ import { Failure } from '../errors.ts';
 import { coalesceWrites } from '../files/coalesced-writes.ts';
 import type { Sink } from '../output/sink.ts';
 import { type BatchIdentity, formatStamp, recordedIdentity } from './batch-identity.ts';
-import { markCompleted, openCheckpoint, writeCheck } from './checkpoint-file.ts';
+import { type CheckpointFile, markCompleted, openCheckpoint, writeCheck } from './checkpoint-file.ts';
 import { compactCheckpoint } from './compact-checkpoint.ts';
 import { type InFlightLine, openInFlightLog } from './in-flight-log.ts';
 import type { IndexedEntry } from './line-index.ts';
 import { inFlightPath, legacyInFlightPath, type PriorResults } from './prior-results.ts';
 import { sealEntry } from './seal.ts';
 
+/** The result of a line in the checkpoint. */
+export interface PriorEntry extends IndexedEntry {
+  /** The bytes of the result line. Throws Failure `local`. */
+  readonly read: () => Promise<Buffer>;
+}
+
 /** What is known about a line before it is sent. */
 export interface PriorLine {
-  readonly entry: IndexedEntry | undefined;
+  readonly entry: PriorEntry | undefined;
   /** The request that may have been sent, without a result. */
   readonly inFlight: InFlightLine | undefined;
 }
@@ -96,7 +102,10 @@ export async function openResultStore(prior: PriorResults, removedLines: Readonl
         if (isChanged && !prior.canAcceptChanges) throw changedLineFailure(line, displayPath);
         return isChanged
           ? { entry: undefined, inFlight: undefined }
-          : { entry: isSameInput(entry, digest) ? entry : undefined, inFlight: earlier };
+          : {
+              entry: entry && isSameInput(entry, digest) ? withReader(entry, checkpoint) : undefined,
+              inFlight: earlier,
+            };
       },
       markInFlight: (line, timestampMs, digest) => inFlightLog.markInFlight(line, { timestampMs, digest }),
       clearInFlight: inFlightLog.clearInFlight,
@@ -134,8 +143,12 @@ export async function openResultStore(prior: PriorResults, removedLines: Readonl
   }
 }
 
-function isSameInput(entry: IndexedEntry | undefined, digest: string): boolean {
-  return entry?.digest === undefined || entry.digest === digest;
+function isSameInput(entry: IndexedEntry, digest: string): boolean {
+  return entry.digest === undefined || entry.digest === digest;
+}
+
+function withReader(entry: IndexedEntry, { read }: CheckpointFile): PriorEntry {
+  return { ...entry, read: () => read(entry.offset, entry.length) };
 }
 
 function replacedOutputFailure(displayPath: string): Failure {

@@ -41,6 +41,46 @@ describe('the summary of a batch', () => {
   });
 });
 
+describe('a resumed batch', () => {
+  it('reports the failures that it keeps, with their lines, and does not stop for them', async () => {
+    const cwd = folder();
+    const { url, counts } = await countingServer(
+      (body) => JSON.parse(body).messages.at(-1).content,
+      ({ key }, response) => {
+        if (key === 'lost') return void response.destroy();
+        const choice = { index: 0, message: { content: key }, finish_reason: 'stop' };
+        answerJson(response, { model: 'm', choices: [choice], usage: { prompt_tokens: 1, completion_tokens: 1 } });
+      },
+    );
+    writeFileSync(join(cwd, 'in.jsonl'), ['yes', 'no', 'lost'].map(chat).join(''));
+    const run = async (junit: string, more: readonly string[] = []) => {
+      const args = ['--batch', 'in.jsonl', '-o', 'out.jsonl', '--ordered', '--expect-text', 'yes', '--junit', junit];
+      const env = { SVC_TOKEN: 'tok-en-1', SVC_BASE_URL: url };
+      const { code, stderr } = await svc(['chat', ...args, ...more], { cwd, env });
+      const xml = readFileSync(join(cwd, junit), 'utf8');
+      return {
+        code,
+        causes: stderr.split('\n').filter((line) => line.includes(' × ')),
+        counts: stderr.match(/\d+ lines?: .* not sent/)?.[0],
+        cases: xml.match(/<(testcase .*? name="[^"]*"|failure .*?|error .*?)(?=\/?>| time=)/g),
+      };
+    };
+    const first = await run('first.xml');
+    expect(first).toMatchObject({ code: 10, counts: '3 lines: 1 done, 1 failed, 1 unknown, 0 not sent' });
+    expect(first.causes).toHaveLength(2);
+    expect(first.cases).toMatchObject(
+      [/line 1/, /line 2/, /<failure type="guard"/, /line 3/, /<error type="unknown"/].map((text) =>
+        expect.stringMatching(text),
+      ),
+    );
+    expect(await run('kept.xml', ['--resume'])).toEqual(first);
+    writeFileSync(join(cwd, 'in.jsonl'), chat('yes!'), { flag: 'a' });
+    const appended = await run('appended.xml', ['--resume', '--max-failures', '0']);
+    expect(appended).toMatchObject({ code: 10, counts: '4 lines: 2 done, 1 failed, 1 unknown, 0 not sent' });
+    expect(Object.fromEntries(counts)).toEqual({ yes: 1, no: 1, lost: 1, 'yes!': 1 });
+  });
+});
+
 describe('the cause of failures', () => {
   const addFailures = (messages: readonly string[]) => {
     const statistics = createBatchStatistics();
