@@ -8,6 +8,8 @@ export interface BatchCounts {
   readonly byStatus: Record<LineStatus, number>;
   /** Lines with unknown outcome. */
   readonly unknownLines: number[];
+  /** How many of them `--resume` sends without `--retry-unknown`. */
+  resendableLines: number;
   /** Bytes of the input that were read. */
   bytesRead: number;
   /** Lines that were read and are not empty; of a shard, its own. */
@@ -26,6 +28,7 @@ export function createBatchCounts(): BatchCounts {
   return {
     byStatus: { done: 0, failed: 0, unknown: 0, unsent: 0 },
     unknownLines: [],
+    resendableLines: 0,
     bytesRead: 0,
     linesRead: 0,
     emptyLines: 0,

@@ -36,14 +36,8 @@ export interface BatchEnding {
 }
 
 /** The failure of a batch as a whole; undefined where every line succeeded. */
-export function batchFailure({
-  tally,
-  summary,
-  stopReason,
-  abortReason,
-  isResumable,
-  isIdempotent,
-}: BatchEnding): Failure | undefined {
+export function batchFailure(ending: BatchEnding): Failure | undefined {
+  const { tally, summary, stopReason, abortReason } = ending;
   const { done, failed, unknown, unsent } = tally.byStatus;
   const interruption = abortReason instanceof InterruptedError ? abortReason : undefined;
   const code: FailureCode = interruption?.code ?? 'partial';
@@ -55,9 +49,7 @@ export function batchFailure({
     {
       applied: unknown > 0 ? 'unknown' : done > 0 ? 'yes' : 'no',
       isBatch: true,
-      hint: [...(unknown > 0 ? [unknownLinesHint(tally)] : []), nextStepHint(tally, isResumable, isIdempotent)].join(
-        '; ',
-      ),
+      hint: [...(unknown > 0 ? [unknownLinesHint(tally)] : []), nextStepHint(ending)].join('; '),
     },
   );
 }
@@ -84,11 +76,12 @@ function unknownLinesHint({ unknownLines }: BatchCounts): string {
   return `lines that may have been applied: ${formatLineRanges(unknownLines)}`;
 }
 
-function nextStepHint({ byStatus, unresolvedLines }: BatchCounts, isResumable: boolean, isIdempotent: boolean): string {
-  const { failed, unknown, unsent } = byStatus;
+function nextStepHint({ tally, stopReason, isResumable, isIdempotent }: BatchEnding): string {
+  const { failed, unknown, unsent } = tally.byStatus;
   if (!isResumable) return 'write the results to a file with -o, so that the batch can be resumed';
-  if (unknown > 0) return '--resume --retry-unknown sends them again';
-  if (!isIdempotent && unsent === 0 && failed === unresolvedLines)
+  if (unknown > 0) return `--resume${tally.resendableLines === unknown ? '' : ' --retry-unknown'} sends them again`;
+  // A batch that was stopped may not have read its whole input.
+  if (!isIdempotent && stopReason === undefined && unsent === 0 && failed === tally.unresolvedLines)
     return 'the failed lines were applied, so --resume does not send them again';
   return '--resume sends lines without a result, and failed lines that were not applied';
 }

@@ -11,6 +11,8 @@ import type { PriorEntry } from './result-store.ts';
 /** The result of a line. */
 export interface LineResult extends LineState {
   readonly failure: Failure | undefined;
+  /** The line was sent, and is safe to send again. */
+  readonly isIdempotent: boolean;
   /** The message of the failure, with its first issue and without secrets. */
   readonly message: string | undefined;
   readonly attempts: number;
@@ -39,6 +41,7 @@ export interface LineOutput extends ResultSlot {
 
 /** What the result of a line says that was not sent in this run. */
 export const NOT_SENT = {
+  isIdempotent: false,
   message: undefined,
   attempts: 0,
   milliseconds: 0,

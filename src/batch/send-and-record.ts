@@ -72,6 +72,7 @@ export async function sendAndRecord(line: ReadyLine, output: LineOutput, job: Ba
   return {
     ...state,
     failure,
+    isIdempotent: isIdempotent(requestContext.effect),
     message: failure && failureMessage(failure, redact),
     attempts,
     milliseconds: Math.round(milliseconds),

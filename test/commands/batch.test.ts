@@ -347,6 +347,7 @@ describe('calls of a batch', () => {
     const first = await run('--concurrency', '1');
     expect(first.code).toBe(10);
     expect(first.stderr).toContain('1 done, 0 failed, 1 unknown');
+    expect(first.stderr).toContain('\n  lines that may have been applied: 2; --resume sends them again\n');
     isBroken = false;
     const second = await run('--resume');
     expect({ code: second.code, stderr: second.stderr }).toMatchObject({ code: 0 });
@@ -355,6 +356,30 @@ describe('calls of a batch', () => {
     expect(seen[0]?.id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
     expect(new Set(seen.flatMap(({ id, trace_id }) => [id, trace_id])).size).toBe(4);
   });
+});
+
+it.each([
+  [{ id: '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e08' }, '--resume', 2],
+  [{}, '--resume --retry-unknown', 1],
+])('a feedback record with %j that may have been applied is sent again with %s', async (more, flags, requests) => {
+  const cwd = folder();
+  const { url, counts } = await countingServer(String, (_, response) => void response.destroy());
+  const env = { ...credentials, SVC_BASE_URL: url, SVC_RETRIES: '0' };
+  const record = {
+    project_id: 'a/b',
+    svc_ref: 'svc:///a/b/object/answer:v3',
+    feedback_id: '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e07',
+    feedback_type: 'rating',
+    payload: {},
+    ...more,
+  };
+  writeFileSync(join(cwd, 'in.jsonl'), JSON.stringify(record));
+  const args = ['feedback', 'replace', '--batch', 'in.jsonl', '-o', 'out.jsonl'];
+  const { code, stderr } = await svc(args, { cwd, env });
+  expect(code).toBe(10);
+  expect(stderr).toContain(`lines that may have been applied: 1; ${flags} sends them again\n`);
+  expect((await svc([...args, '--resume'], { cwd, env })).code).toBe(10);
+  expect([...counts.values()]).toEqual([requests]);
 });
 
 describe('a call that was applied and answered with nonsense', () => {

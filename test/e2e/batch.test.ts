@@ -144,6 +144,22 @@ describe('a batch that is asked to end', () => {
   });
 });
 
+it('a batch that is asked to end before its pipe does is continued with --resume', async () => {
+  const cwd = folder();
+  let child: ReturnType<typeof start> | undefined;
+  const { url } = await countingServer(chats.keyOf, ({ key }, response) => {
+    answerJson(response, chats.reply);
+    if (key === 'p2') response.on('close', () => child?.kill('SIGTERM'));
+  });
+  const env = { ...credentials, SVC_BASE_URL: url };
+  child = start(['chat', '--batch', '-', '-o', 'out.jsonl', '--concurrency', '1'], { cwd, env });
+  child.stdin?.write(`${JSON.stringify(chats.line(1))}\n${JSON.stringify(chats.line(2))}\n`);
+  const { code, stderr } = await finished(child);
+  expect(code, stderr).toBe(143);
+  expect(stderr).toContain('2 lines: 2 done, 0 failed, 0 unknown, 0 not sent');
+  expect(stderr).toContain('\n  --resume sends lines without a result');
+});
+
 // A signal has been taken when it is no longer pending.
 async function readyFor(pid: number | undefined): Promise<void> {
   for (;;) {
