@@ -1,4 +1,4 @@
-import { formatCount, formatPercent, formatSeconds } from '../output/transfer-text.ts';
+import { formatCount, formatPercent, formatSeconds, pluralize } from '../output/transfer-text.ts';
 
 /** The outcome of a line. */
 export type LineStatus = 'done' | 'failed' | 'unknown' | 'unsent';
@@ -68,8 +68,8 @@ export function formatBatchProgress({ tally, totalBytes, currentLimit, elapsed }
   const total = estimateTotal(tally, totalBytes);
   const parts = [
     total
-      ? `${formatCount(lines)} of ${total.text} lines (${formatPercent(lines, total.count)})`
-      : `${formatCount(lines)} lines`,
+      ? `${formatCount(lines)} of ${total.text} ${pluralize(total.count, 'line')} (${formatPercent(lines, total.count)})`
+      : `${formatCount(lines)} ${pluralize(lines, 'line')}`,
     ...(failed + unknown > 0 ? [`${formatCount(failed + unknown)} failed`] : []),
     `${Math.round(linesPerSecond)}/s`,
     ...(total && done > 0 ? [`${formatSeconds((total.count - lines) / linesPerSecond)} left`] : []),

@@ -1,4 +1,5 @@
 import { Failure, type FailureCode, InterruptedError, toFailure } from '../errors.ts';
+import { pluralize } from '../output/transfer-text.ts';
 import { ClosedPipeError } from '../output/writer.ts';
 import { type BatchCounts, totalLines } from './batch-counts.ts';
 import { formatLineRanges } from './line-ranges.ts';
@@ -13,12 +14,12 @@ export function formatBatchSummary(tally: BatchCounts, durationMs: number): stri
     `${unknown} unknown`,
     `${unsent} not sent`,
     ...(tally.emptyLines > 0 ? [`${tally.emptyLines} empty`] : []),
-    ...(tally.retries > 0 ? [`${tally.retries} retries`] : []),
+    ...(tally.retries > 0 ? [`${tally.retries} ${pluralize(tally.retries, 'retry', 'retries')}`] : []),
   ];
   const rate = Math.round((done + failed + unknown) / Math.max(seconds, 0.001));
   const time = seconds < 0.1 ? '' : `${seconds.toFixed(1)} s, `;
   const lines = totalLines(tally);
-  return `${lines} ${lines === 1 ? 'line' : 'lines'}: ${sections.join(', ')} (${time}${rate}/s)`;
+  return `${lines} ${pluralize(lines, 'line')}: ${sections.join(', ')} (${time}${rate}/s)`;
 }
 
 /** The end of a batch. */
@@ -64,7 +65,9 @@ export function lostResultsFailure(error: unknown, tally: BatchCounts): Failure 
         })
       : toFailure(error);
   if (cause.code !== 'local') return cause;
-  const counts = `${done + failed + unknown} lines were sent, and ${tally.lostResults} results were lost`;
+  const sentLines = done + failed + unknown;
+  const { lostResults } = tally;
+  const counts = `${sentLines} ${pluralize(sentLines, 'line was', 'lines were')} sent, and ${lostResults} ${pluralize(lostResults, 'result was', 'results were')} lost`;
   return new Failure('local', `${cause.message}; ${counts}`, {
     ...cause.facts,
     applied: unknown > 0 ? 'unknown' : done > 0 ? 'yes' : 'no',

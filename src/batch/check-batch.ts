@@ -1,6 +1,7 @@
 import type { Context } from '../context.ts';
 import { Failure } from '../errors.ts';
 import { issueText } from '../output/failure-text.ts';
+import { pluralize } from '../output/transfer-text.ts';
 import type { OutputFormat } from '../results/output-format.ts';
 import { printResult, resultOf } from '../results/print-result.ts';
 import type { BatchInput } from './batch-input.ts';
@@ -48,6 +49,6 @@ export async function checkBatch(
 }
 
 function invalidLinesFailure({ bad, lines }: { readonly bad: number; readonly lines: number }): Failure {
-  const message = `${bad} of ${lines} ${lines === 1 ? 'line' : 'lines'} ${bad === 1 ? 'is' : 'are'} invalid; nothing was sent`;
+  const message = `${bad} of ${lines} ${pluralize(lines, 'line')} ${pluralize(bad, 'is', 'are')} invalid; nothing was sent`;
   return new Failure('body', message, { applied: 'no' });
 }

@@ -1,3 +1,5 @@
+import { pluralize } from '../output/transfer-text.ts';
+
 // Nobody reads more.
 const MAX_RANGES = 20;
 
@@ -12,7 +14,6 @@ export function formatLineRanges(lines: Iterable<number>): string {
   const formatted = ranges
     .slice(0, MAX_RANGES)
     .map(([first, last]) => (first === last ? `${first}` : `${first}-${last}`));
-  return ranges.length > MAX_RANGES
-    ? `${formatted.join(', ')} and ${ranges.length - MAX_RANGES} more ranges`
-    : formatted.join(', ');
+  const more = ranges.length - MAX_RANGES;
+  return more > 0 ? `${formatted.join(', ')} and ${more} more ${pluralize(more, 'range')}` : formatted.join(', ');
 }

@@ -1,5 +1,5 @@
 import type { JsonValue } from '../json/write-json.ts';
-import { formatCount } from '../output/transfer-text.ts';
+import { formatCount, pluralize } from '../output/transfer-text.ts';
 import { type BatchStatistics, type FailureCause, sortedCauses } from './batch-statistics.ts';
 import type { Distribution } from './distribution.ts';
 import { formatLineRanges } from './line-ranges.ts';
@@ -11,9 +11,10 @@ const BAR_COUNT = 12;
 export function statisticsLines(statistics: BatchStatistics): string[] {
   const { latency, promptTokens, completionTokens } = statistics;
   const causes = sortedCauses(statistics);
+  const moreCauses = causes.length - MAX_SHOWN_CAUSES;
   return [
     ...causes.slice(0, MAX_SHOWN_CAUSES).map(causeLine),
-    ...(causes.length > MAX_SHOWN_CAUSES ? [`and ${causes.length - MAX_SHOWN_CAUSES} more causes`] : []),
+    ...(moreCauses > 0 ? [`and ${moreCauses} more ${pluralize(moreCauses, 'cause')}`] : []),
     ...(promptTokens.count() + completionTokens.count() > 0
       ? [`tokens: ${formatCount(promptTokens.sum())} in, ${formatCount(completionTokens.sum())} out`]
       : []),
@@ -23,8 +24,9 @@ export function statisticsLines(statistics: BatchStatistics): string[] {
 
 /** The counts of a batch in one line. */
 function countsLine({ byStatus: { done, failed, unknown }, retries }: BatchStatistics): string {
-  const retriesText = retries > 0 ? `, ${formatCount(retries)} retries` : '';
-  return `${formatCount(done + failed + unknown)} lines: ${formatCount(done)} done, ${formatCount(failed)} failed, ${formatCount(unknown)} unknown${retriesText}`;
+  const retriesText = retries > 0 ? `, ${formatCount(retries)} ${pluralize(retries, 'retry', 'retries')}` : '';
+  const lines = done + failed + unknown;
+  return `${formatCount(lines)} ${pluralize(lines, 'line')}: ${formatCount(done)} done, ${formatCount(failed)} failed, ${formatCount(unknown)} unknown${retriesText}`;
 }
 
 /** The report for a terminal of `columns` columns, with histograms. */
@@ -77,7 +79,7 @@ const percentiles = [50, 90, 99];
 
 function causeLine({ cause, count, lines }: FailureCause): string {
   const more = count > lines.length ? ', …' : '';
-  return `${formatCount(count)} × ${cause} (${lines.length === 1 ? 'line' : 'lines'} ${formatLineRanges(lines)}${more})`;
+  return `${formatCount(count)} × ${cause} (${pluralize(lines.length, 'line')} ${formatLineRanges(lines)}${more})`;
 }
 
 function histogramLines(distribution: Distribution, unit: string, columns: number): string[] {

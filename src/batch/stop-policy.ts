@@ -1,3 +1,4 @@
+import { pluralize } from '../output/transfer-text.ts';
 import type { BatchOptions, MaxFailures } from './batch-options.ts';
 import type { LineResult } from './line-result.ts';
 
@@ -34,7 +35,7 @@ export function createStopPolicy(
     if (failure && isFailFast) stop('a line failed (--fail-fast)');
     if (failure && status !== 'unsent') failureCount += 1;
     if (exceedsMaxFailures(failureCount, outcomeCount, maxFailures))
-      stop(`${failureCount} ${failureCount === 1 ? 'line' : 'lines'} failed (--max-failures)`);
+      stop(`${failureCount} ${pluralize(failureCount, 'line')} failed (--max-failures)`);
     const retryAfterMs = failure?.facts.retryAfter ?? 0;
     if (retryAfterMs > MAX_BATCH_WAIT_MS) stop(`the service asks to wait ${Math.ceil(retryAfterMs / 1000)} s`);
   };

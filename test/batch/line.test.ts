@@ -77,4 +77,5 @@ it('line numbers are printed as ranges, of very many the first', () => {
   expect(formatLineRanges([3, 7, 8, 9, 12])).toBe('3, 7-9, 12');
   expect(formatLineRanges([])).toBe('');
   expect(formatLineRanges(Array.from({ length: 100 }, (_, at) => at * 2))).toMatch(/^0, 2, .*38 and 80 more ranges$/);
+  expect(formatLineRanges(Array.from({ length: 21 }, (_, at) => at * 2))).toMatch(/38 and 1 more range$/);
 });

@@ -22,6 +22,8 @@ it.each([
     4000,
     '32 of 40 lines (80 %), 2 failed, 3/s, 3 s left, up to 8 in flight',
   ],
+  ['of one line', counts(1, 0, 1, 100), 100, '1 of 1 line (100 %), 0/s, 0 s left, up to 8 in flight'],
+  ['of one line from a pipe', counts(1, 0, 1, 100), undefined, '1 line, 0/s, up to 8 in flight'],
   ['from a pipe', counts(30, 0, 38, 3800), undefined, '30 lines, 3/s, up to 8 in flight'],
 ])('the progress of a batch %s', (_, tally, totalBytes, text) => {
   expect(formatBatchProgress({ tally, totalBytes, currentLimit: () => 8, elapsed: () => 10_000 })).toBe(text);

@@ -119,7 +119,8 @@ describe('the output of a running batch', () => {
     }
     expect(readFileSync(join(cwd, 'out.jsonl'), 'utf8')).toBe(entry(2));
     rmSync(join(cwd, 'out.jsonl.lock'));
-    expect((await svc(['batch', 'merge', 's1', '-o', 'link'], { cwd })).code).toBe(0);
+    const merged = await svc(['batch', 'merge', 's1', '-o', 'link'], { cwd });
+    expect(merged).toMatchObject({ code: 0, stderr: expect.stringContaining('1 line: 1 done') });
     expect(readFileSync(join(cwd, 'out.jsonl'), 'utf8')).toBe(entry(1));
     expect(existsSync(join(cwd, 'out.jsonl.lock'))).toBe(false);
   });

@@ -1,8 +1,12 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { createBatchCounts } from '../../src/batch/batch-counts.ts';
 import { addResult, createBatchStatistics, sortedCauses } from '../../src/batch/batch-statistics.ts';
+import { formatBatchSummary, lostResultsFailure } from '../../src/batch/batch-summary.ts';
 import { createDistribution } from '../../src/batch/distribution.ts';
+import { reportText, statisticsLines } from '../../src/batch/report-text.ts';
+import { Failure } from '../../src/errors.ts';
 import { answerJson, countingServer } from '../support/counting-server.ts';
 import { folder, svc } from '../support/svc.ts';
 
@@ -117,6 +121,35 @@ describe('the cause of failures', () => {
       ['HTTP 400: x', 2],
     ]);
   });
+});
+
+it.each([
+  [1, ['1 line: 0 done, 1 failed, 0 unknown, 1 retry', '1 line: 1 done', '1 line was sent, and 1 result was lost']],
+  [
+    2,
+    [
+      '2 lines: 0 done, 2 failed, 0 unknown, 2 retries',
+      '2 lines: 2 done',
+      '2 lines were sent, and 2 results were lost',
+    ],
+  ],
+])('nouns agree with a count of %i', (count, texts) => {
+  const statistics = createBatchStatistics();
+  const facts = { status: 'failed', httpStatus: 400, milliseconds: 1, response: undefined } as const;
+  for (let line = 1; line <= count; line += 1) addResult(statistics, { ...facts, line, message: 'x', attempts: 2 });
+  const tally = {
+    ...createBatchCounts(),
+    byStatus: { done: count, failed: 0, unknown: 0, unsent: 0 },
+    lostResults: count,
+  };
+  const lost = lostResultsFailure(new Failure('local', 'the disk is full'), tally).message;
+  const found = [reportText(statistics, 80), formatBatchSummary(tally, 0), lost];
+  for (const [at, text] of texts.entries()) expect(found[at]).toContain(text);
+  expect(formatBatchSummary({ ...tally, retries: count }, 0)).toContain(count === 1 ? ', 1 retry (' : ', 2 retries (');
+  const causes = createBatchStatistics();
+  for (let line = 0; line < 5 + count; line += 1)
+    addResult(causes, { ...facts, line, message: 'x'.repeat(line + 1), attempts: 1 });
+  expect(statisticsLines(causes)).toContain(`and ${count} more ${count === 1 ? 'cause' : 'causes'}`);
 });
 
 describe('--max-failures', () => {

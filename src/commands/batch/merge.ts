@@ -18,6 +18,7 @@ import { rejectReplacedInput } from '../../files/reject-replaced-input.ts';
 import { getStringFlag } from '../../flag.ts';
 import { allOperations } from '../../operations/all-operations.ts';
 import { openSink } from '../../output/sink.ts';
+import { pluralize } from '../../output/transfer-text.ts';
 import { filteredSink, type JqFilter } from '../../results/jq-filter.ts';
 import { chooseFormat } from '../../results/output-format.ts';
 import { openResultFilter } from '../../results/print-result.ts';
@@ -143,8 +144,9 @@ function summarizeMerge(lineIndex: LineIndex, missing: readonly number[]): { sum
   }
   const { done, failed, unknown } = counts;
   const gaps = missing.length === 0 ? '' : `: ${formatLineRanges(missing)}`;
+  const lines = done + failed + unknown;
   return {
-    summary: `${done + failed + unknown} lines: ${done} done, ${failed} failed, ${unknown} unknown; ${missing.length} missing${gaps}`,
+    summary: `${lines} ${pluralize(lines, 'line')}: ${done} done, ${failed} failed, ${unknown} unknown; ${missing.length} missing${gaps}`,
     isComplete: failed + unknown + missing.length === 0,
   };
 }
