@@ -1,4 +1,5 @@
 import { Failure } from '../errors.ts';
+import { pluralize } from '../output/transfer-text.ts';
 import type { BatchInput } from './batch-input.ts';
 import { formatLineRanges } from './line-ranges.ts';
 import type { PriorResults } from './prior-results.ts';
@@ -21,6 +22,19 @@ export async function compareInput(input: BatchInput, shard: Shard, prior: Prior
   const failure = otherInputFailure(differences, input.label, prior.displayPath, hint);
   if (failure && !prior.canAcceptChanges) throw failure;
   return differences.removedLines;
+}
+
+/** What `--accept-changes` removes from the results; undefined where it removes nothing. */
+export function removedResultsWarning(
+  removedLines: ReadonlySet<number>,
+  label: string,
+  { lineIndex, displayPath }: PriorResults,
+): string | undefined {
+  const lines = [...removedLines].filter((line) => lineIndex.get(line));
+  const count = lines.length;
+  if (count === 0) return undefined;
+  const results = `${count} ${pluralize(count, 'result')} from ${displayPath}`;
+  return `--accept-changes removes ${results}: ${pluralize(count, 'line')} ${formatLineRanges(lines)} ${pluralize(count, 'is', 'are')} no longer in ${label}`;
 }
 
 /** Where an input and results differ. */

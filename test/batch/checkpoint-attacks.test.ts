@@ -109,11 +109,18 @@ describe('a checkpoint whose input changed', () => {
     const changed = twelve.filter((line) => line !== 'p5');
     write(changed);
     const { code, stderr } = await run(['--resume', '--accept-changes']);
-    expect({ code, stderr }).toMatchObject({ code: 0 });
+    expect(code, stderr).toBe(0);
+    const removed = '--accept-changes removes 1 result from out.jsonl: line 12 is no longer in in.jsonl';
+    expect(stderr).toContain(`svc: warning: ${removed}\n`);
     expect([...results()]).toEqual(changed.map((prompt, at) => [at + 1, prompt]));
     expect(once(counts).sort()).toEqual(['p10', 'p11', 'p12', 'p6', 'p7', 'p8', 'p9']);
     expect((await run()).code).toBe(0);
     expect(counts.get('p12')).toBe(2);
+    write(changed.slice(0, 8));
+    expect((await run(['--resume', '--accept-changes'])).stderr).toContain(
+      'svc: warning: --accept-changes removes 3 results from out.jsonl: lines 9-11 are no longer in in.jsonl\n',
+    );
+    expect(results().size).toBe(8);
   });
 
   it('takes lines that were appended', async () => {

@@ -3,7 +3,7 @@ import type { BatchIdentity } from '../../batch/batch-identity.ts';
 import type { BatchInput } from '../../batch/batch-input.ts';
 import type { BatchOptions } from '../../batch/batch-options.ts';
 import type { CheckpointPath } from '../../batch/compact-checkpoint.ts';
-import { compareInput } from '../../batch/compare-input.ts';
+import { compareInput, removedResultsWarning } from '../../batch/compare-input.ts';
 import { openPriorResults, type PriorResults } from '../../batch/prior-results.ts';
 import { createStreamStore, openResultStore, type ResultStore } from '../../batch/result-store.ts';
 import type { Shard } from '../../batch/shard.ts';
@@ -80,7 +80,10 @@ export async function openResults<Authorization>(
   const prior = await openPriorResults(checkpoint, use, context.runtime, context.report);
   const prepare = async () => {
     const compared = await compareWithPrior(fileInput, shard, prior, context.signal);
-    return { ...compared, authorization: await authorize() };
+    const authorization = await authorize();
+    const warning = removedResultsWarning(compared.removedLines, fileInput.label, prior);
+    if (warning !== undefined) await context.report.warn(warning);
+    return { ...compared, authorization };
   };
   const { input, removedLines, authorization } = await prepare().catch(async (error: unknown) => {
     await prior.release();
