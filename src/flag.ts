@@ -22,6 +22,8 @@ export interface Flag {
   readonly default?: string;
   /** The only legal values; any other is exit 2. */
   readonly choices?: readonly string[];
+  /** The legal values beside other flags that change them. */
+  readonly choicesBeside?: (flags: FlagValues) => readonly string[];
   /** Values that completion offers although others are legal. */
   readonly offers?: readonly string[];
   /** Completion offers the names of this kind that svc knows. */

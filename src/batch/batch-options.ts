@@ -101,7 +101,7 @@ function parseMaxFailures(text: string | undefined): MaxFailures | undefined {
 
 function parseMaxOutage(text: string | undefined): number {
   if (text === undefined) return DEFAULT_MAX_OUTAGE_MS;
-  return text === '0' ? 0 : parseDurationMs('--max-outage', text);
+  return /^0(?:ms|s|m|h)?$/.test(text) ? 0 : parseDurationMs('--max-outage', text);
 }
 
 const secondsPerUnit: { readonly [unit: string]: number } = { s: 1, m: 60, h: 3600 };

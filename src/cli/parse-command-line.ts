@@ -107,10 +107,10 @@ function argumentTerm({ name, isRepeatable, isRequired }: Argument): string {
 }
 
 function requireChoices({ argument, flags }: Command, { args, flags: values }: Invocation): void {
-  const flagChoices = flags.map(({ name, choices, takes }) => ({
+  const flagChoices = flags.map(({ name, choices, choicesBeside, takes }) => ({
     name: `--${name}`,
     value: getStringFlag(values, name),
-    choices,
+    choices: choicesBeside?.(values) ?? choices,
     hasOptionalValue: takes === 'optional',
   }));
   for (const { name, value, choices, hasOptionalValue } of [

@@ -2,7 +2,7 @@ import { batchFlags } from '../batch/batch-flags.ts';
 import { type SettingName, settingFlag } from '../config/settings.ts';
 import { type Flag, flagGroup } from '../flag.ts';
 import type { Operation } from '../operations/operation.ts';
-import { type ResultKind, resultKinds, schemaViewNames } from '../results/output-format.ts';
+import { type ResultKind, requestResultKind, resultKinds, schemaViewNames } from '../results/output-format.ts';
 
 /** Flags that every command takes: how much it reports, and in which format. */
 export const reportFlags: readonly Flag[] = [
@@ -26,7 +26,11 @@ export function reportFlagsExcept(...hidden: readonly ('verbose' | 'quiet')[]): 
 export function resultFlags(kind: ResultKind): Flag[] {
   const { formats } = resultKinds[kind];
   return flagGroup('Output', {
-    '--format <format>': { summary: `Format of the result: ${formats.join(', ')}`, choices: formats },
+    '--format <format>': {
+      summary: `Format of the result: ${formats.join(', ')}`,
+      choices: formats,
+      choicesBeside: (flags) => resultKinds[requestResultKind(kind, flags)].formats,
+    },
     '--json': 'Same as --format json',
     '--jq <filter>': 'Filter the JSON with jq; strings are printed without quotes',
   });

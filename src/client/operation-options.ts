@@ -8,7 +8,7 @@ import { usageFailure } from '../errors.ts';
 import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag } from '../flag.ts';
 import type { Headers } from '../http/message.ts';
 import type { Operation } from '../operations/operation.ts';
-import { type OutputFormat, requestedFormat } from '../results/output-format.ts';
+import { type OutputFormat, requestedFormat, requestResultKind } from '../results/output-format.ts';
 import { parseHeaderFlags } from './request-headers.ts';
 
 /** What the shared flags of an operation say. */
@@ -51,12 +51,7 @@ export function readOperationOptions({ host, result }: Operation, flags: FlagVal
     isCheckDisabled,
     previewFormat,
     format:
-      getStringFlag(flags, 'view') === 'table'
-        ? 'table'
-        : requestedFormat(
-            flags.has('batch') ? (previewFormat ? 'record' : 'lines') : (previewFormat ?? result.as),
-            flags,
-          ),
+      getStringFlag(flags, 'view') === 'table' ? 'table' : requestedFormat(requestResultKind(result.as, flags), flags),
     output: getStringFlag(flags, 'output'),
   };
 }

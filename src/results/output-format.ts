@@ -29,6 +29,13 @@ export type ResultKind = keyof typeof resultKinds;
 /** The views of a feedback schema; `table` is that of any rows. */
 export const schemaViewNames = ['table', 'tree', 'json-schema', 'typescript', 'zod'] as const;
 
+/** The kind of what a request prints: its result, the lines of a batch, or what `--dry-run` and `--curl` show. */
+export function requestResultKind(own: ResultKind, flags: FlagValues): ResultKind {
+  const [isDryRun, isCurl] = ['dry-run', 'curl'].map((name) => getBooleanFlag(flags, name) === true);
+  if (flags.has('batch')) return isDryRun || isCurl ? 'record' : 'lines';
+  return isDryRun ? 'dry-run' : isCurl ? 'curl' : own;
+}
+
 /**
  * The format of a result: `--format`, `--json`, JSON for `--jq`, else that of its kind. Throws usage where flags
  * contradict each other or the kind does not have the format.

@@ -211,6 +211,9 @@ describe('svc batch report', () => {
     expect((await svc(['batch', 'report', 'in.jsonl'], { cwd: one.cwd })).code).toBe(12);
     expect((await svc(['batch', 'report', 'none.jsonl'], { cwd: one.cwd })).code).toBe(12);
     expect((await svc(['batch', 'report'], { cwd: one.cwd })).code).toBe(2);
+    const stdout = await svc(['batch', 'report', 'out.jsonl', '--html', '-'], { cwd: one.cwd });
+    expect([stdout.code, existsSync(join(one.cwd, '-'))]).toEqual([2, false]);
+    expect(stdout.stderr).toBe('svc: --html writes a file, not stdout\n  name a file, such as report.html\n');
   });
 
   it.each([

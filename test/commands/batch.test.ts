@@ -579,6 +579,15 @@ describe('a dry run', () => {
   });
 });
 
+it.each(['0', '0s', '0ms'])('with --max-outage %s, lines fail at once if the service is down', async (time) => {
+  const { run, env } = await scene(many(2));
+  const { code, stderr } = await run(['-o', 'out.jsonl', '--retries', '0', '--max-outage', time], {
+    env: { ...env, SVC_BASE_URL: 'http://127.0.0.1:9' },
+  });
+  expect(code).toBe(10);
+  expect(stderr).toContain('2 lines: 0 done, 2 failed, 0 unknown, 0 not sent');
+});
+
 describe('a command line that is wrong', () => {
   it.each<[string, RegExp, string[]]>([
     ['-f', /--file and --batch cannot/, ['-f', 'x.json']],
@@ -586,7 +595,11 @@ describe('a command line that is wrong', () => {
     ['--message', /--message belongs to one body/, ['--message', 'user:hi']],
     ['--conversation', /--conversation belongs to one body/, ['--conversation', 'c.json']],
     ['--curl', /--curl prints one request/, ['--curl']],
-    ['--format text', /use jsonl/, ['--format', 'text']],
+    ['--format text', /\n {2}use jsonl\n$/, ['--format', 'text']],
+    ['--format csv', /--format cannot be "csv"\n {2}use jsonl\n$/, ['--format', 'csv']],
+    ['--format csv --dry-run', /\n {2}use json, jsonl, yaml, table or text\n$/, ['--format', 'csv', '--dry-run']],
+    ['--junit -', /--junit writes a file, not stdout/, ['--junit', '-']],
+    ['--max-outage 0x', /--max-outage cannot be "0x"/, ['--max-outage', '0x']],
     ['--json', /use jsonl/, ['--json']],
     ['--resume without -o', /not stdout/, ['--resume']],
     ['--resume with what is no file', /\/dev\/null is not a regular file/, ['--resume', '-o', '/dev/null']],

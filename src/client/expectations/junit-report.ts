@@ -14,9 +14,10 @@ export interface JunitReport {
   readonly save: () => Promise<void>;
 }
 
-/** Throws usage where the report of `--junit` and the result or the conversation would be one file. */
+/** Throws usage where the report of `--junit` is not a file, or the file of the result or the conversation. */
 export async function checkJunitFile(flags: FlagValues, cwd: string): Promise<void> {
   const file = getStringFlag(flags, 'junit');
+  if (file === '-') throw usageFailure('--junit writes a file, not stdout', 'name a file, such as junit.xml');
   for (const name of ['output', 'conversation'])
     if (await nameSameFile(file, getStringFlag(flags, name), cwd))
       throw usageFailure(`--junit and --${name} name the same file, ${file}`, 'choose another file with --junit');

@@ -23,6 +23,7 @@ export async function runBatchReport({ args, flags }: Invocation, context: Conte
   if (args.length === 0)
     throw usageFailure('batch report needs the output of a batch', 'run: svc batch report out.jsonl');
   const htmlPath = getStringFlag(flags, 'html');
+  if (htmlPath === '-') throw usageFailure('--html writes a file, not stdout', 'name a file, such as report.html');
   await rejectReplacedInput('--html', htmlPath, args, runtime.cwd);
   const statistics = createBatchStatistics();
   for (const checkpoint of await resolveBatchOutputs(args, runtime.cwd)) await addFile(statistics, checkpoint);
