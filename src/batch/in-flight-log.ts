@@ -42,6 +42,8 @@ export interface InFlightState {
   /** The batch as recorded; undefined in a file of svc 0.1. */
   readonly identity: BatchIdentity | undefined;
   readonly lines: ReadonlyMap<number, InFlightLine>;
+  /** The run was completed without results. */
+  readonly isCompleted: boolean;
   /** Bytes of complete records. */
   readonly validBytes: number;
 }
@@ -54,6 +56,8 @@ export interface InFlightLog {
   readonly clearInFlight: (line: number) => Promise<void>;
   /** Removes the file of a completed run. */
   readonly removeFile: () => Promise<void>;
+  /** Keeps the file of a completed run without results: an empty output alone would be one that was emptied. */
+  readonly closeCompleted: () => Promise<void>;
   /** Keeps the file for `--resume`. */
   readonly close: () => Promise<void>;
 }
@@ -62,7 +66,7 @@ export interface InFlightLog {
 export async function openInFlightLog(
   path: string,
   displayPath: string,
-  { runId, identity, lines, validBytes }: InFlightState & { readonly identity: BatchIdentity },
+  { runId, identity, lines, validBytes }: Omit<InFlightState, 'isCompleted'> & { readonly identity: BatchIdentity },
 ): Promise<InFlightLog> {
   const wrapFailures = createFailureWrapper(displayPath);
   const handle = await wrapFailures(() => open(path, 'a', 0o600));
@@ -89,6 +93,10 @@ export async function openInFlightLog(
         await handle.close();
         await rm(path, { force: true });
       }),
+    closeCompleted: async () => {
+      await appendRecords(['{"completed":true}']);
+      await wrapFailures(() => handle.close());
+    },
     close: () => wrapFailures(() => handle.close()),
   };
 }
@@ -108,6 +116,7 @@ export async function readInFlightLog(
 ): Promise<InFlightState | undefined> {
   const lines = new Map<number, InFlightLine>();
   let header: Pick<InFlightState, 'runId' | 'operation' | 'identity'> | undefined;
+  let isCompleted = false;
   let validBytes = 0;
   try {
     for await (const { number, bytes, length: lineBytes, isTorn } of splitLines(
@@ -124,6 +133,8 @@ export async function readInFlightLog(
       if (!bytes || !header) throw invalidLogFailure(displayPath);
       if (header.identity && isRecordIntact(bytes) !== true) throw damagedLogFailure(displayPath, number);
       validBytes += lineBytes;
+      isCompleted = isTrue(getMember(record, 'completed'));
+      if (isCompleted) lines.clear();
       const line = numberMember(record, 'line');
       const digest = firstStringMember(record, 'input') || undefined;
       if (line === undefined) continue;
@@ -136,7 +147,7 @@ export async function readInFlightLog(
     if (error instanceof Failure) throw error;
     throw fileFailure(`read ${displayPath}`, error);
   }
-  return header && { ...header, lines, validBytes };
+  return header && { ...header, lines, isCompleted, validBytes };
 }
 
 // A header names every flag of the batch.

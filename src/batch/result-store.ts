@@ -131,7 +131,8 @@ export async function openResultStore(prior: PriorResults, removedLines: Readonl
           const isSorted = !isResumed && !hasRevisions;
           const lineCount = isSorted ? writtenLines : await compactCheckpoint({ path, displayPath }, removedLines);
           if (isComplete) await markCompleted(path, displayPath, lineCount);
-          await (isComplete ? inFlightLog.removeFile() : inFlightLog.close());
+          if (!isComplete) await inFlightLog.close();
+          else await (lineCount > 0 ? inFlightLog.removeFile() : inFlightLog.closeCompleted());
         } finally {
           await prior.release();
         }

@@ -132,6 +132,43 @@ describe('a checkpoint whose input changed', () => {
     expect(once(counts)).toEqual([]);
     expect(results().get(14)).toBe('p14');
   });
+
+  it.each([
+    ['nothing', [], []],
+    ['empty lines', ['', ''], []],
+    ['too few lines for its shard', ['p1', 'p2'], ['--shard', '3/3']],
+  ])('takes lines that were appended to %s', async (_, prompts, flags) => {
+    const { run, write, counts, results, cwd } = await batch(prompts);
+    for (const args of [flags, ['--resume', ...flags]]) expect(await run(args)).toMatchObject({ code: 0 });
+    const merged = await svc(['batch', 'merge', 'out.jsonl'], { cwd });
+    expect(merged).toMatchObject({ code: 0, stderr: expect.not.stringContaining('not complete') });
+    write(prompts.includes('') ? [...prompts, 'p3'] : ['p1', 'p2', 'p3']);
+    expect(await run(['--resume', ...flags])).toMatchObject({ code: 0 });
+    expect([...counts.values()]).toEqual(Array.from(results(), () => 1));
+    expect(results().get(3)).toBe('p3');
+    expect(readdirSync(cwd).sort()).toEqual(['in.jsonl', 'out.jsonl']);
+    writeFileSync(join(cwd, 'out.jsonl'), '');
+    expect(await run(['--resume', ...flags])).toMatchObject({
+      code: 10,
+      stderr: expect.stringContaining('may have been applied'),
+    });
+    expect([...counts.values()].every((count) => count === 1)).toBe(true);
+  });
+
+  it('takes lines that were appended after all were removed', async () => {
+    const { run, write, counts, results } = await batch(['p1']);
+    await run([]);
+    write([]);
+    for (const flags of [['--accept-changes'], []])
+      expect(await run(['--resume', ...flags])).toMatchObject({ code: 0 });
+    write(['p2']);
+    expect(await run()).toMatchObject({ code: 0 });
+    expect([...counts]).toEqual([
+      ['p1', 1],
+      ['p2', 1],
+    ]);
+    expect([...results()]).toEqual([[1, 'p2']]);
+  });
 });
 
 describe('a checkpoint of another batch', () => {

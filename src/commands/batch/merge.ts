@@ -4,6 +4,7 @@ import { openBatchInput } from '../../batch/batch-input.ts';
 import { resolveBatchOutputs } from '../../batch/batch-outputs.ts';
 import { type CheckpointPath, writeEntriesInOrder } from '../../batch/compact-checkpoint.ts';
 import { findInputDifferences, otherInputFailure } from '../../batch/compare-input.ts';
+import { readInFlightLog } from '../../batch/in-flight-log.ts';
 import { createLineIndex, type LineIndex } from '../../batch/line-index.ts';
 import { formatLineRanges } from '../../batch/line-ranges.ts';
 import { inFlightPath, lockCheckpoint } from '../../batch/prior-results.ts';
@@ -40,9 +41,9 @@ export async function runBatchMerge({ args, flags }: Invocation, context: Contex
   const checkpoints = await resolveBatchOutputs(args, runtime.cwd);
   let first: MergedBatch | undefined;
   for (const [at, { path, displayPath }] of checkpoints.entries()) {
-    if (await pathExists(inFlightPath(path)))
+    const { stamps, validBytes } = await readCheckpoint(path, displayPath, at, lineIndex);
+    if (!(await isCompleted({ path, displayPath }, validBytes)))
       await report.warn(`the batch of ${displayPath} is not complete; continue it with --resume`);
-    const { stamps } = await readCheckpoint(path, displayPath, at, lineIndex);
     for (const stamp of stamps) {
       const batch = { displayPath, ...describeStamp(stamp) };
       first ??= batch;
@@ -60,6 +61,14 @@ export async function runBatchMerge({ args, flags }: Invocation, context: Contex
     applied: 'unknown',
     hint: 'run the batch of that shard again with --resume',
   });
+}
+
+// A completed run leaves its log only where it has no results.
+async function isCompleted({ path, displayPath }: CheckpointPath, validBytes: number): Promise<boolean> {
+  if (!(await pathExists(inFlightPath(path)))) return true;
+  if (validBytes > 0) return false;
+  const log = await readInFlightLog(inFlightPath(path), inFlightPath(displayPath), () => true);
+  return log?.isCompleted === true;
 }
 
 async function writeMergedResults(
