@@ -11,7 +11,10 @@ export interface BatchIdentity {
   readonly shard: string;
   /** The base URL with a slash at its end; only its origin, without the slash, in older records. */
   readonly baseUrl: string;
-  /** The values that flags, environment and profile put into bodies, by field or flag; digests of them in a record. */
+  /**
+   * The values that flags, environment and profile put into bodies, by field or flag; digests of them in a record. A value
+   * that differs from run to run, such as an age, is its argument.
+   */
   readonly values: Readonly<Record<string, string>>;
 }
 
@@ -34,7 +37,7 @@ export function createBatchIdentity(
       ['--exact', String(settings === undefined)],
       ...autofilled,
       ...(parent ? [['TRACEPARENT', `${parent.traceId} ${parent.spanId}`]] : []),
-      ...fieldEdits.map(({ path, text }) => [path.join('.'), text.toString()]),
+      ...fieldEdits.map(({ path, text, origin }) => [path.join('.'), origin.argument ?? text.toString()]),
       ...Array.from(perLineFlags, ([name, value]) => [`--${name}`, String(value)]),
     ]),
   };

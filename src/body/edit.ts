@@ -10,6 +10,8 @@ export interface ValueOrigin {
   readonly source?: JsonSource;
   /** The value within the source; all of it if absent. */
   readonly node?: JsonNode | undefined;
+  /** The argument, if its value differs from run to run: `random`, or an age. */
+  readonly argument?: string;
 }
 
 /** A value to put into the body: JSON, at a path. */

@@ -41,10 +41,14 @@ async function fieldEdit(
   if (words.length > 0 && field.type === 'list') return arrayEdit(path, field.of, words, label);
   const word = getStringFlag(flags, name);
   if (word === undefined) return undefined;
-  if (field.isSecret)
-    return { path, text: JSON.stringify(await readFieldSecret(word, label, dependencies)), origin: { label } };
+  if (field.isSecret) {
+    const secret = await readFieldSecret(word, label, dependencies);
+    return { path, text: JSON.stringify(secret), origin: word === 'random' ? { label, argument: word } : { label } };
+  }
   if (!isScalar(field)) return jsonEdit(path, word, label, dependencies);
-  const text = argumentToJson(field, (field.acceptsAge ? ageToTimestamp(word, dependencies.now()) : undefined) ?? word);
+  const time = field.acceptsAge ? ageToTimestamp(word, dependencies.now()) : undefined;
+  if (time !== undefined) return { path, text: JSON.stringify(time), origin: { label, argument: word } };
+  const text = argumentToJson(field, word);
   return text === undefined ? invalidArgumentIssue(path, field, word, label) : { path, text, origin: { label } };
 }
 

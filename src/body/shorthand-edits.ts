@@ -75,7 +75,7 @@ async function readShorthand(
       const time = ageToTimestamp(word, dependencies.now());
       if (time === undefined)
         throw usageFailure(`--${name}: ${JSON.stringify(word)} is not an age`, 'write 90s, 15m, 12h, 7d or 2w');
-      return [{ path: [...path, shorthand.member], text: JSON.stringify(time), origin }];
+      return [{ path: [...path, shorthand.member], text: JSON.stringify(time), origin: { ...origin, argument: word } }];
     }
     case 'prefill':
       rejectContradiction(name, 'continue_final_message', false, flags);

@@ -203,6 +203,71 @@ describe('a checkpoint of another batch', () => {
   });
 });
 
+describe('a value that differs from run to run', () => {
+  /** A batch of requests for schemas, of which the second one fails once. */
+  const schemas = async () => {
+    const cwd = folder();
+    const { url, counts } = await countingServer(
+      (body) => JSON.parse(body).project_id,
+      ({ key, count }, response) => answerJson(response, { paths: [] }, key === 'a/2' && count === 1 ? 400 : 200),
+    );
+    writeFileSync(join(cwd, 'in.jsonl'), '{"project_id":"a/1"}\n{"project_id":"a/2"}\n');
+    const run = (...args: string[]): Promise<Result> =>
+      svc(['feedback', 'schema', '--batch', 'in.jsonl', '-o', 'out.jsonl', ...args], {
+        cwd,
+        env: { ...credentials, SVC_BASE_URL: url },
+      });
+    return { run, counts };
+  };
+
+  it.each([
+    [
+      ['--since', '7d'],
+      ['--since', '8d'],
+    ],
+    [
+      ['--start', '7d'],
+      ['--start', '7d', '--end', '1d'],
+    ],
+    [
+      ['--start', '7d', '--end', '1d'],
+      ['--start', '7d', '--end', '1h'],
+    ],
+    [
+      ['--since', '7d'],
+      ['--start', '2026-01-01T00:00:00Z'],
+    ],
+  ])('is compared as typed: %j, not %j', async (flags, otherFlags) => {
+    const { run, counts } = await schemas();
+    expect(await run(...flags)).toMatchObject({ code: 10 });
+    const refused = await run('--resume', ...otherFlags);
+    expect(refused).toMatchObject({ code: 13, stderr: expect.stringContaining('belongs to another batch') });
+    for (const _ of ['stopped', 'complete']) expect(await run('--resume', ...flags)).toMatchObject({ code: 0 });
+    expect(await run('--resume', ...otherFlags)).toMatchObject({ code: 13 });
+    expect([...counts]).toEqual([
+      ['a/1', 1],
+      ['a/2', 2],
+    ]);
+  });
+
+  it('may be a random secret, which another secret is not', async () => {
+    const rejected = new Set(['p3']);
+    const { run, cwd, counts } = await batch(twelve, rejected);
+    const random = ['--cache-salt', 'random'];
+    expect(await run([...random, '--fail-fast', '--concurrency', '1'])).toMatchObject({ code: 10 });
+    rejected.clear();
+    writeFileSync(join(cwd, 'salt'), 'random');
+    for (const flags of [['--cache-salt', '@salt'], []])
+      expect(await run(['--resume', ...flags])).toMatchObject({
+        code: 13,
+        stderr: expect.stringContaining('started with other values for cache_salt'),
+      });
+    expect(await run(['--resume', ...random])).toMatchObject({ code: 0 });
+    expect(counts.size).toBe(12);
+    expect(once(counts)).toEqual(['p3']);
+  });
+});
+
 function linkedName(cwd: string): string {
   symlinkSync('out.jsonl', join(cwd, 'link'));
   return 'link';
