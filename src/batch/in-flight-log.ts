@@ -71,10 +71,18 @@ export async function openInFlightLog(
   const wrapFailures = createFailureWrapper(displayPath);
   const handle = await wrapFailures(() => open(path, 'a', 0o600));
   await wrapFailures(() => handle.truncate(validBytes));
+  let durableBytes = validBytes;
   const append = coalesceWrites((records) =>
     wrapFailures(async () => {
-      writeAllSync(handle.fd, records);
-      await handle.datasync();
+      try {
+        writeAllSync(handle.fd, records);
+        await handle.datasync();
+        durableBytes += records.length;
+      } catch (error) {
+        // Lines of records that are not durable are not sent, and nothing can follow a part of a record.
+        await handle.truncate(durableBytes).catch(() => {});
+        throw error;
+      }
     }),
   );
   const appendRecords = (records: readonly string[]): Promise<void> =>

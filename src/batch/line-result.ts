@@ -30,8 +30,16 @@ export interface LineRevision {
   readonly write: () => Promise<void>;
 }
 
+/** How far a line came, for the case that its result cannot be stored. */
+export interface LineProgress {
+  /** This run or an earlier one may have applied it. */
+  mayBeApplied: boolean;
+  hasResponse: boolean;
+}
+
 /** Takes the result of a line. */
 export interface LineOutput extends ResultSlot {
+  readonly progress: LineProgress;
   readonly revise: (revision: LineRevision) => void;
   /** Called when the outcome of a line that was sent is known, before its result waits for its turn. */
   readonly onOutcome: (outcome: Pick<LineResult, 'failure' | 'status'>) => void;

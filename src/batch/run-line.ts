@@ -19,6 +19,7 @@ export async function runLine(line: InputLine, output: LineOutput, job: BatchJob
   const { resultStore, context } = job;
   const digest = digestInputLine(line);
   const prior = resultStore.findPrior(line.number, digest);
+  output.progress.mayBeApplied = priorOutcome(prior) !== 'no';
   if (prior.entry?.exitCode === 0) return keepEarlierResult(prior.entry, output);
   const timestampMs = prior.inFlight?.timestampMs || context.runtime.now();
   const { draft, customId } = await prepareLine(line, { digest, timestampMs }, job);

@@ -8,7 +8,7 @@ import type { BatchOptions } from './batch-options.ts';
 import { type BatchRecord, createBatchRecord } from './batch-record.ts';
 import { batchFailure, formatBatchSummary, lostResultsFailure } from './batch-summary.ts';
 import { createConcurrencyLimit } from './concurrency-limit.ts';
-import type { LineOutput, LineRevision } from './line-result.ts';
+import type { LineOutput, LineProgress, LineRevision } from './line-result.ts';
 import { createPermitHold } from './rate-limiter.ts';
 import { statisticsLines } from './report-text.ts';
 import type { ResultSlot } from './result-order.ts';
@@ -103,9 +103,10 @@ async function sendLines(input: BatchInput, options: BatchOptions, run: BatchRun
 async function processLine(line: InputLine, run: BatchRun): Promise<void> {
   const { job, record, stopPolicy } = run;
   const slot = job.openSlot();
+  const progress: LineProgress = { mayBeApplied: true, hasResponse: false };
   const put: ResultSlot['put'] = (result) =>
     slot.put(result).catch((error: unknown) => {
-      if (result) record.tally.lostResults += 1;
+      if (progress.hasResponse) record.tally.lostResults += 1;
       throw error;
     });
   const permitHold = createPermitHold();
@@ -118,14 +119,14 @@ async function processLine(line: InputLine, run: BatchRun): Promise<void> {
   };
   const revise: LineOutput['revise'] = (revision) => reviseLine(revision, run);
   try {
-    const result = await runLine(line, { put, revise, onOutcome, permitHold }, job);
+    const result = await runLine(line, { put, progress, revise, onOutcome, permitHold }, job);
     record.add(line.number, result);
     onOutcome(result);
     const outageReason = job.outage.stopReason();
     if (outageReason !== undefined) stopPolicy.stop(outageReason);
   } catch (error) {
-    // Its result is not recorded; with --resume it counts as unknown.
-    countLine(record.tally, line.number, 'unknown');
+    // Its result is not recorded; if it may have been applied, it counts as unknown with --resume.
+    countLine(record.tally, line.number, progress.mayBeApplied ? 'unknown' : 'unsent');
     run.storeError ??= error;
     stopPolicy.stop('the results cannot be written');
     permitHold.end();

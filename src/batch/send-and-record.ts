@@ -92,14 +92,20 @@ interface MarkedResult {
 async function sendMarked(
   { number, digest, timestampMs, requestContext }: ReadyLine,
   { onStrayData }: StrayDataWatch,
-  { permitHold }: LineOutput,
+  { permitHold, progress }: LineOutput,
   job: BatchJob,
 ): Promise<MarkedResult> {
   const { elapsed } = job.context.runtime;
   let isMarkedInFlight = false;
+  let logError: unknown;
   let startedAt = 0;
   const markInFlight = async (): Promise<void> => {
-    await job.resultStore.markInFlight(number, timestampMs, digest);
+    try {
+      await job.resultStore.markInFlight(number, timestampMs, digest);
+    } catch (error) {
+      logError = error;
+      throw error;
+    }
     isMarkedInFlight = true;
   };
   const observer = job.observerFor(requestContext.draft);
@@ -108,14 +114,20 @@ async function sendMarked(
     onSend: async () => {
       await observer?.onSend?.();
       if (!isMarkedInFlight) await markInFlight();
+      progress.mayBeApplied = true;
       startedAt = elapsed();
     },
   };
   // A line that is safe to send twice is recorded ahead, so that the disk works while other lines are in flight.
   if (isIdempotent(requestContext.effect)) await markInFlight();
   const sendResult = await sendLine(requestContext, number, recordingObserver, { onStrayData, permitHold }, job).catch(
-    toFailedResult,
+    (error: unknown) => {
+      // A line that could not be recorded was not sent, and has no result.
+      if (logError !== undefined) throw logError;
+      return toFailedResult(error);
+    },
   );
+  progress.hasResponse = sendResult.status !== 0;
   return { sendResult, milliseconds: elapsed() - startedAt, isMarkedInFlight };
 }
 

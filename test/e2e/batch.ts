@@ -10,7 +10,7 @@ const credentials = { SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1', SVC_TOKE
 const completion = { model: 'm', choices: [{ index: 0, message: { content: 'x' }, finish_reason: 'stop' }], usage: {} };
 
 /** An operation whose batches are killed: how its lines look, and how requests differ. */
-interface Kind {
+export interface Kind {
   readonly command: readonly string[];
   readonly line: (number: number) => unknown;
   readonly keyOf: (body: string) => string;

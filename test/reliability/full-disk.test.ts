@@ -1,7 +1,9 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { calls, chats, type Kind } from '../e2e/batch.ts';
+import { answerJson, countingServer } from '../support/counting-server.ts';
 import { run, serve } from '../support/process.ts';
 import { folder } from '../support/svc.ts';
 
@@ -9,11 +11,11 @@ const inputs = `{"a":"${'x'.repeat(100_000)}"}`;
 const call = `{"start":{"project_id":"a/b","op_name":"x","started_at":"2026-01-01T00:00:00Z","attributes":{},"inputs":${inputs}}}`;
 const job = `{"model_id":"0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05","trajectory_groups":[{"trajectories":[{"reward":1,"logs":[${inputs}]}]}]}`;
 
-/** A directory on a file system of 300 kB, unmounted with the test; undefined where none can be mounted. */
-function smallDisk(): string | undefined {
+/** A directory on a file system of `size`, unmounted with the test; undefined where none can be mounted. */
+function smallDisk(size = '300k'): string | undefined {
   const path = join(folder(), 'disk');
   mkdirSync(path);
-  if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=300k', 'tmpfs', path]).status !== 0) return undefined;
+  if (spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', path]).status !== 0) return undefined;
   onTestFinished(() => void spawnSync('umount', ['-l', path]));
   return path;
 }
@@ -46,5 +48,48 @@ describe('a full disk', () => {
       expect([response.status, await response.text()]).toEqual([507, expect.stringContaining('full')]);
     }
     expect((await fetch(`${url}/healthz`)).status).toBe(200);
+  });
+
+  it.for<[string, 'out' | 'out.inflight', Kind, string[]]>([
+    ['the results', 'out', chats, []],
+    ['the results', 'out', chats, ['--ordered']],
+    ['the results', 'out', calls, []],
+    ['the log', 'out.inflight', chats, []],
+    ['the log', 'out.inflight', chats, ['--ordered']],
+    ['the log', 'out.inflight', calls, []],
+  ])('for %s ends a batch, which counts what it sent and what it lost', async ([, full, kind, flags], { skip }) => {
+    const disk = smallDisk(full === 'out' ? '40k' : '8k');
+    if (!disk) return skip('no tmpfs can be mounted here');
+    const cwd = folder();
+    const lines = Array.from({ length: 400 }, (_, at) => `${JSON.stringify(kind.line(at + 1))}\n`);
+    writeFileSync(join(cwd, 'in.jsonl'), lines.join(''));
+    const [output, log] =
+      full === 'out' ? [join(disk, 'out'), join(cwd, 'log')] : [join(cwd, 'out'), join(disk, 'log')];
+    symlinkSync(log, `${output}.inflight`);
+    const { url, counts } = await countingServer(kind.keyOf, (_, response) => answerJson(response, kind.reply));
+    const sentRequests = (): number => [...counts.values()].reduce((sum, count) => sum + count, 0);
+    const args = [...kind.command, '--batch', 'in.jsonl', '-o', output, '--concurrency', '8', '--resume', ...flags];
+    const env = { SVC_TOKEN: 'tok-en-1', SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1', SVC_BASE_URL: url };
+    const { code, stderr } = await run(args, { cwd, env });
+    const [, ...found] =
+      /(\d+) done, 0 failed, (\d+) unknown, (\d+) not sent.* (\d+) lines? w\w+ sent, and (\d+) results? w\w+ lost/s.exec(
+        stderr,
+      ) ?? [];
+    const [done = 0, unknown = 0, unsent = 0, sent, lost] = found.map(Number);
+    const stored = readFileSync(output, 'utf8').split('\n').length - 1;
+    expect({ code, done, sent, lost, total: done + unknown + unsent }, stderr).toEqual({
+      code: 12,
+      done: stored,
+      sent: sentRequests(),
+      lost: sentRequests() - stored,
+      total: 400,
+    });
+    expect(unsent).toBeGreaterThan(0);
+    expect(spawnSync('mount', ['-o', 'remount,size=4m', disk]).status).toBe(0);
+    const resumed = await run(args, { cwd, env });
+    const isResent = kind.isHarmless || lost === 0;
+    expect(resumed.stderr).toContain(isResent ? '400 lines: 400 done' : `${lost} unknown, 0 not sent`);
+    expect(counts.size).toBe(400);
+    if (!kind.isHarmless) expect(sentRequests()).toBe(400);
   });
 });
