@@ -9,6 +9,7 @@ import { rawBytes, rootOf } from '../json/json-node.ts';
 import { formatJsonPath, type JsonPath } from '../json/json-path.ts';
 import type { FlagTarget } from '../operations/operation.ts';
 import { collectEdits, type Edit, type EditResult } from './edit.ts';
+import { fileReference } from './file-reference.ts';
 import type { BodyDependencies } from './input-reader.ts';
 import { readJsonArgument } from './json-argument.ts';
 import { decodeUtf8Text, isIssue, stripFinalNewline } from './json-source.ts';
@@ -85,12 +86,13 @@ async function jsonEdit(
 
 async function readFieldSecret(word: string, label: string, dependencies: BodyDependencies): Promise<string> {
   if (word === 'random') return Buffer.from(dependencies.randomBytes(32)).toString('base64');
-  if (!word.startsWith('@'))
+  const path = fileReference(word, label);
+  if (path === undefined)
     throw usageFailure(
       `${label} is a secret and cannot be an argument`,
       `write ${label} random, ${label} @file, or ${label} @- for stdin`,
     );
-  return stripFinalNewline(decodeUtf8Text(label, await dependencies.inputs.read(word.slice(1))));
+  return stripFinalNewline(decodeUtf8Text(label, await dependencies.inputs.read(path)));
 }
 
 function invalidArgumentIssue(path: JsonPath, shape: Shape, word: string, label: string): Issue {

@@ -3,6 +3,7 @@ import { flagName } from '../fields/field.ts';
 import { type FlagValues, getStringFlag } from '../flag.ts';
 import { flagTarget, type Operation } from '../operations/operation.ts';
 import type { Edit } from './edit.ts';
+import { fileReference } from './file-reference.ts';
 
 /** The files given for a field, the edit that inserts an empty array for them, and the flags without the flag that named them. */
 export interface FileArguments {
@@ -22,7 +23,8 @@ export function parseFileArguments(operation: Operation, args: readonly string[]
   const word = getStringFlag(flags, name);
   if (args.length > 0 && word !== undefined)
     throw usageFailure(`--${name} cannot be combined with files that set the same field`, 'remove one of them');
-  const files = word?.startsWith('@') ? [word.slice(1)] : args;
+  const file = word === undefined ? undefined : fileReference(word, `--${name}`);
+  const files = file === undefined ? args : [file];
   const otherFlags = new Map([...flags].filter(([flag]) => flag !== name || files.length === 0));
   const path = [...flagTarget(operation).path, argumentUse.filesOf];
   const label = files.map((file) => (file === '-' ? 'stdin' : file)).join(' ');

@@ -1,4 +1,5 @@
-import { type Issue, usageFailure } from '../errors.ts';
+import type { Issue } from '../errors.ts';
+import { fileReference } from './file-reference.ts';
 import type { BodyDependencies } from './input-reader.ts';
 import { isIssue, type JsonSource, parseJsonSource } from './json-source.ts';
 
@@ -13,8 +14,7 @@ export async function readJsonArgument(
   path: string,
   { inputs }: Pick<BodyDependencies, 'inputs'>,
 ): Promise<JsonSource | Issue> {
-  const file = word.startsWith('@') ? word.slice(1) : undefined;
-  if (file === '') throw usageFailure(`${label} @ has no file name`, `write ${label} @file, or ${label} @- for stdin`);
+  const file = fileReference(word, label);
   const source =
     file === undefined
       ? parseJsonSource(label, word)

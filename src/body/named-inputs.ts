@@ -4,8 +4,9 @@ import { isScalar } from '../fields/field-flag.ts';
 import { rejectReplacedInput } from '../files/reject-replaced-input.ts';
 import { type FlagValues, getArrayFlag, getStringFlag } from '../flag.ts';
 import { flagTarget, type Operation } from '../operations/operation.ts';
+import { fileReference } from './file-reference.ts';
 
-/** Throws usage where `-o` or `--junit` would replace one of the inputs. */
+/** Throws usage where `-o` or `--junit` would replace one of the inputs, and for `@` without a name. */
 export async function rejectReplacedInputs(
   operation: Operation,
   args: readonly string[],
@@ -45,7 +46,8 @@ function namedInputs(operation: Operation, args: readonly string[], flags: FlagV
     ...fileArguments(operation, args).map((path) => ({ path, label: `the argument ${path}` })),
     ...fileReferenceFlags(operation).flatMap((name) => {
       const word = getStringFlag(flags, name);
-      return word?.startsWith('@') ? [{ path: word.slice(1), label: `--${name} ${word}` }] : [];
+      const path = word === undefined ? undefined : fileReference(word, `--${name}`);
+      return path === undefined ? [] : [{ path, label: `--${name} ${word}` }];
     }),
   ];
 }

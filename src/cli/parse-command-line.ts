@@ -82,7 +82,7 @@ function parseInvocation(command: Command, words: readonly string[]): Invocation
   }
   if (!invocation) throw usageFailure(`cannot parse the arguments of svc ${command.name}`);
   requireChoices(command, invocation);
-  requireFileNames(command.flags, invocation.flags);
+  requireFileNames(command, invocation);
   rejectContradictions(command.flags, invocation.flags);
   return invocation;
 }
@@ -126,11 +126,13 @@ function requireChoices({ argument, flags }: Command, { args, flags: values }: I
 }
 
 // An empty value removes a setting of a profile.
-function requireFileNames(flags: readonly Flag[], values: FlagValues): void {
+function requireFileNames({ name: command, argument, flags }: Command, { args, flags: values }: Invocation): void {
   const isSetting = (flag: string): boolean => settings.some(({ name }) => flagName(name) === flag);
   for (const { name, value } of flags)
-    if (value === '<file>' && getStringFlag(values, name) === '' && !isSetting(name))
+    if (value?.startsWith('<file') && !isSetting(name) && [values.get(name)].flat().includes(''))
       throw usageFailure(`--${name} is empty`, 'name a file');
+  if (argument?.isFile && args.includes(''))
+    throw usageFailure(`an argument of svc ${command} is empty`, 'name a file');
 }
 
 function rejectContradictions(flags: readonly Flag[], values: FlagValues): void {

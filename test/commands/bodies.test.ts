@@ -158,7 +158,9 @@ describe('sources of a body, later ones win', () => {
   it.each([
     ['-f', '', '--file is empty'],
     ['-o', '', '--output is empty'],
+    ['--attach', '', '--attach is empty'],
     ['--tools', '@', '--tools @ has no file name'],
+    ['--cache-salt', '@', '--cache-salt @ has no file name'],
   ])('%s %j names no file', async (flag, word, message) => {
     const { code, stderr } = await body(['chat', 'hi', '--no-stdin', flag, word]);
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(`svc: ${message}\n`) });

@@ -220,6 +220,9 @@ describe('what is not sent', () => {
     ['broken gzip', ['half.gz'], 12, /cannot read half\.gz: it is broken gzip/],
     ['no such file', ['ok.jsonl', 'gone.jsonl'], 12, /cannot read gone\.jsonl: no such file/],
     ['an empty folder', ['none'], 12, /there is nothing to send in none/],
+    ['a name that is empty', [''], 2, /an argument of svc train is empty/],
+    ['a second name that is empty', ['ok.jsonl', ''], 2, /an argument of svc train is empty/],
+    ['no name after @', ['--trajectory-groups', '@'], 2, /--trajectory-groups @ has no file name/],
     [
       '--set into trajectories',
       ['ok.jsonl', '--set', 'trajectory_groups[0].x=1'],

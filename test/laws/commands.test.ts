@@ -389,6 +389,10 @@ describe('the command line', () => {
       '--prefill cannot be combined with --no-continue-final-message',
       'remove',
     ],
+    ['chat hi --expect-schema @', '--expect-schema @ has no file name', 'write --expect-schema @file'],
+    ['train lint ', 'an argument of svc train lint is empty', 'name a file'],
+    ['batch merge a ', 'an argument of svc batch merge is empty', 'name a file'],
+    ['batch report ', 'an argument of svc batch report is empty', 'name a file'],
     ['feedback --bad', 'unknown flag "--bad"', 'run: svc --help'],
     ['feedback -q', 'svc feedback needs a command before -q', 'run: svc feedback --help'],
   ])('svc %s is exit 2', async (line, message, hint) => {

@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer';
+import { fileReference } from '../../body/file-reference.ts';
 import { parseDurationMs } from '../../config/parse-duration.ts';
 import type { Context } from '../../context.ts';
 import { Failure, type FailureFacts, usageFailure } from '../../errors.ts';
@@ -77,7 +78,8 @@ function textCheck(expect: 'text' | 'not', value: string, suspendSignals: Contex
 
 async function schemaCheck(value: string, read: (path: string) => Promise<Uint8Array>): Promise<ExpectationCheck> {
   const { createJsonSchemaCheck } = await import('../../local-service/model/smallest-value.ts');
-  const schemaText = value.startsWith('@') ? Buffer.from(await read(value.slice(1))).toString() : value;
+  const path = fileReference(value, '--expect-schema');
+  const schemaText = path === undefined ? value : Buffer.from(await read(path)).toString();
   const hint = 'write --expect-schema @file';
   const check = parseFlag('--expect-schema: not a JSON Schema', hint, () => createJsonSchemaCheck(schemaText));
   const textProblem = (text: string): string | undefined =>
