@@ -30,6 +30,8 @@ export interface Flag {
   readonly completes?: KnownNameKind;
   /** Accepted for scripts, but not listed in help: it has no effect here. */
   readonly isHidden?: true;
+  /** The value is a secret unless it is `random` or `@file`. */
+  readonly isSecret?: true;
   /** Given twice it is exit 2; of other flags the last one counts. */
   readonly isOnce?: true;
   /** Flags that contradict it, in the form given: `start`, `no-stream`. Both together are exit 2. */

@@ -29,6 +29,8 @@ function parseSetFlag(target: FlagTarget, word: string): Edit | Issue {
   const [, left = '', colon = '', right] = /^((?:\\.|[^\\=:]|:(?!=))*)(:?)=(.*)$/s.exec(word) ?? [];
   const inner = parseJsonPath(left);
   if (right === undefined || !inner) {
+    const [name = ''] = /\w+/.exec(word) ?? [];
+    rejectSecret(target.fields[name], name);
     const missing = right === undefined ? '=' : left === '' ? 'path before the =' : undefined;
     throw usageFailure(
       missing

@@ -1,8 +1,9 @@
 import type { Command } from '../command.ts';
 import { usageFailure } from '../errors.ts';
-import { type Flag, flagForms } from '../flag.ts';
+import type { Flag } from '../flag.ts';
 import { allCommands, commandsIn } from './all-commands.ts';
-import { takesNextWord } from './normalize-arguments.ts';
+import { formatCommandLine } from './corrected-line.ts';
+import { isNamedBy, rejectSecretArgument, takesNextWord } from './normalize-arguments.ts';
 import { sharedFlags } from './shared-flags.ts';
 
 /** The words of a command line, split at its command. */
@@ -21,6 +22,13 @@ export interface CommandWords {
  * corrected line, for a flag that belongs after the command.
  */
 export function splitAtCommand(argv: readonly string[]): CommandWords {
+  const split = splitWords(argv, sharedFlags());
+  if (typeof split === 'number') throw misplacedFlag(argv, split);
+  return split;
+}
+
+// Only these flags may come before the command; returns the index of the first other one.
+function splitWords(argv: readonly string[], flags: readonly Flag[]): CommandWords | number {
   const words: string[] = [];
   const leading: string[] = [];
   for (let at = 0; at < argv.length; at++) {
@@ -38,8 +46,7 @@ export function splitAtCommand(argv: readonly string[]): CommandWords {
       if (commandsIn(words).length > 0) continue;
       return { words, command: undefined, rest: [...leading, ...argv.slice(at + 1)] };
     }
-    const flags = sharedFlags();
-    if (!isNamedBy(word, flags)) throw misplacedFlag(argv, at);
+    if (!isNamedBy(word, flags)) return at;
     leading.push(word);
     if (!takesNextWord(word, flags) || at + 1 === argv.length) continue;
     at += 1;
@@ -55,28 +62,19 @@ function findCommand(words: readonly string[]): Command | undefined {
     .sort((left, right) => right.words.length - left.words.length)[0];
 }
 
-function isNamedBy(word: string, flags: readonly Flag[]): boolean {
-  const name = word.startsWith('--') ? (word.split('=')[0] ?? '') : word.slice(0, 2);
-  return flags.some((flag) => flagForms(flag).includes(name) || (flag.short && name === `-${flag.short}`));
-}
-
 function misplacedFlag(argv: readonly string[], at: number): Error {
   const word = argv[at] ?? '';
   const name = word.split('=')[0] ?? '';
-  const unknown = usageFailure(`unknown flag "${name}"`, 'run: svc --help');
+  const end = argv.indexOf('--');
+  for (const one of end < 0 ? argv : argv.slice(0, end)) rejectSecretArgument(one, []);
   for (const candidate of allCommands.filter(({ flags }) => isNamedBy(word, flags))) {
-    const width = takesNextWord(word, candidate.flags) ? 2 : 1;
-    const after = argv.slice(at + width);
-    if (findCommand(after) !== candidate) continue;
-    const moved = [...after, ...argv.slice(at, at + width)];
+    const split = splitWords(argv, [...candidate.flags, ...sharedFlags()]);
+    if (typeof split === 'number' || split.command !== candidate) continue;
+    const line = formatCommandLine(candidate, split.rest);
     return usageFailure(
       `${name} is a flag of svc ${candidate.name} and belongs after it`,
-      `write: svc ${[...argv.slice(0, at), ...moved].map(quoteForShell).join(' ')}`,
+      line === undefined ? `run: svc ${candidate.name} --help` : `write: ${line}`,
     );
   }
-  return unknown;
-}
-
-function quoteForShell(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+  return usageFailure(`unknown flag "${name}"`, 'run: svc --help');
 }

@@ -1,5 +1,5 @@
 import { usageFailure } from '../errors.ts';
-import type { Flag } from '../flag.ts';
+import { type Flag, flagForms } from '../flag.ts';
 
 /** Arguments in the form that commander reads, and the flag that asked for help, if any. */
 export interface NormalizedArguments {
@@ -44,16 +44,42 @@ function normalizeWord(word: string, flags: readonly Flag[]): string {
   return value === 'true' ? `--${name}` : `--no-${name}`;
 }
 
+/** True when the word is one of the flags, or begins with a short one. */
+export function isNamedBy(word: string, flags: readonly Flag[]): boolean {
+  const name = word.startsWith('--') ? (word.split('=')[0] ?? '') : word.slice(0, 2);
+  return flags.some((flag) => flagForms(flag).includes(name) || (flag.short && name === `-${flag.short}`));
+}
+
 /** True when the next word is the value of the flag, or of the last of several joined short flags. */
 export function takesNextWord(word: string, flags: readonly Flag[]): boolean {
-  if (word.startsWith('--')) return flags.some((flag) => takesValue(flag) && word === `--${flag.name}`);
-  if (!/^-[A-Za-z]/.test(word)) return false;
-  // The first of several joined short flags that takes a value takes the rest of the word or, if empty, the next word.
-  for (const [at, letter] of [...word].slice(1).entries()) {
-    const flag = flags.find(({ short }) => short === letter);
-    if (flag && takesValue(flag)) return at === word.length - 2;
+  const split = splitValueFlag(word, flags);
+  return split !== undefined && split.value === undefined;
+}
+
+/** A word that names a flag with a value. */
+export interface ValueFlag {
+  readonly flag: Flag;
+  /** The word up to the value: `--model=`, `-m`, or `-qm` where other short flags are before it. */
+  readonly start: string;
+  /** Undefined where the next word is the value. */
+  readonly value?: string;
+}
+
+/** Splits a word that names a flag with a value, such as `--model=x` or `-mx`; undefined for all other words. */
+export function splitValueFlag(word: string, flags: readonly Flag[]): ValueFlag | undefined {
+  if (word.startsWith('--')) {
+    const end = word.indexOf('=') + 1;
+    const name = end === 0 ? word : word.slice(0, end - 1);
+    const flag = flags.find((one) => takesValue(one) && name === `--${one.name}`);
+    return flag && (end === 0 ? { flag, start: word } : { flag, start: word.slice(0, end), value: word.slice(end) });
   }
-  return false;
+  if (!/^-[A-Za-z]/.test(word)) return undefined;
+  // The first of several joined short flags that takes a value takes the rest of the word or, if empty, the next word.
+  for (let end = 2; end <= word.length; end++) {
+    const flag = flags.find((one) => takesValue(one) && one.short === word[end - 1]);
+    if (flag) return { flag, start: word.slice(0, end), ...(end < word.length ? { value: word.slice(end) } : {}) };
+  }
+  return undefined;
 }
 
 function rejectFlagAsValue(word: string, value: string, flags: readonly Flag[]): void {
@@ -66,7 +92,8 @@ function rejectFlagAsValue(word: string, value: string, flags: readonly Flag[]):
   throw usageFailure(`${word} needs a value, but ${value} is a flag`, `if it is the value, write ${full}=${value}`);
 }
 
-function rejectSecretArgument(word: string, flags: readonly Flag[]): void {
+/** Throws usage for a flag such as `--token`, which svc does not have: the value would be a secret. */
+export function rejectSecretArgument(word: string, flags: readonly Flag[]): void {
   const name = /^--(token|password|secret|api-key|credential)(?:=|$)/.exec(word)?.[1];
   if (name === undefined || flags.some((flag) => flag.name === name)) return;
   throw usageFailure(

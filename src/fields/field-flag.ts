@@ -7,6 +7,7 @@ export function fieldFlag(name: string, field: Field): Flag {
   return {
     name: flagName(name),
     ...(field.short ? { short: field.short } : {}),
+    ...(field.isSecret ? { isSecret: true } : {}),
     takes: flagKind(field),
     ...(field.type === 'boolean' ? {} : { value: placeholder(field) }),
     summary: [field.flagSummary ?? field.summary, ...summaryNotes(field)].join(' '),

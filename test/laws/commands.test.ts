@@ -336,6 +336,8 @@ describe('help for programs', () => {
   });
 });
 
+const secret = 'S3CRET';
+
 describe('the command line', () => {
   it.each([
     { line: '--profile local chat hi', same: 'chat hi --profile local' },
@@ -355,12 +357,29 @@ describe('the command line', () => {
   });
 
   it.each([
-    ['--model x chat hi', '--model is a flag of svc chat and belongs after it', 'write: svc chat hi --model x'],
-    ['--no-echo chat hi', '--no-echo is a flag of svc chat and belongs after it', 'write: svc chat hi --no-echo'],
+    ['--model x chat hi', '--model is a flag of svc chat and belongs after it', 'write: svc chat --model x hi'],
+    ['--no-echo chat hi', '--no-echo is a flag of svc chat and belongs after it', 'write: svc chat --no-echo hi'],
     [
       '-q -f a.json call start',
       '-f is a flag of svc call start and belongs after it',
-      'write: svc -q call start -f a.json',
+      'write: svc call start -q -f a.json',
+    ],
+    [
+      '--op-name build call run --project-id a/b -- echo hi',
+      '--op-name is a flag of svc call run and belongs after it',
+      'write: svc call run --op-name build --project-id a/b -- echo hi',
+    ],
+    ['-m x -s y chat hi', '-m is a flag of svc chat and belongs after it', 'write: svc chat -m x -s y hi'],
+    ['--seed 1 --json chat hi', '--seed is a flag of svc chat and belongs after it', 'svc chat --seed 1 --json hi'],
+    [
+      'feedback --since 7d schema',
+      '--since is a flag of svc feedback schema and belongs after it',
+      'write: svc feedback schema --since 7d',
+    ],
+    [
+      'call --op-name x start',
+      '--op-name is a flag of svc call start and belongs after it',
+      'write: svc call start --op-name x',
     ],
     ['--nothing chat hi', 'unknown flag "--nothing"', 'run: svc --help'],
     ['chat --nothing=secret', 'unknown flag "--nothing" for svc chat', 'run: svc chat --help'],
@@ -389,7 +408,7 @@ describe('the command line', () => {
       '--prefill cannot be combined with --no-continue-final-message',
       'remove',
     ],
-    ['chat hi --expect-schema @', '--expect-schema @ has no file name', 'write --expect-schema @file'],
+    ['chat hi --local --expect-schema @', '--expect-schema @ has no file name', 'write --expect-schema @file'],
     ['train lint ', 'an argument of svc train lint is empty', 'name a file'],
     ['batch merge a ', 'an argument of svc batch merge is empty', 'name a file'],
     ['batch report ', 'an argument of svc batch report is empty', 'name a file'],
@@ -404,6 +423,46 @@ describe('the command line', () => {
     });
     expect(stderr).toContain(hint);
   });
+
+  it.each([
+    ['the value of --token', ['--token', secret]],
+    ['the value of a flag that is unknown', ['--tokn', secret]],
+    ['the value of --cache-salt', ['--cache-salt', secret]],
+    ['the value of --cache-salt=', [`--cache-salt=${secret}`]],
+    ['a header', ['-H', `X-Api-Key: ${secret}`]],
+    ['a header in the same word', [`-qHX-Api-Key:${secret}`]],
+    ['a header without a colon', [`--header=${secret}`]],
+    ['cache_salt of --set', ['--set', `cache_salt=${secret}`]],
+    ['cache_salt of --set=', [`--set=cache_salt:="${secret}"`]],
+    ['the user of a URL', ['--base-url', `https://me:${secret}@example.com`]],
+  ])('the corrected line does not repeat %s', async (_, words) => {
+    for (const line of [
+      ['--seed', '1', 'chat', ...words, 'hi'],
+      [...words, '--seed', '1', 'chat', 'hi'],
+      ['--seed', '1', 'chat', ...words, 'hi', '--error-format', 'json'],
+    ]) {
+      const { code, stderr, stdout } = await svc(line);
+      expect({ code, output: stdout + stderr }).toEqual({ code: 2, output: expect.not.stringContaining(secret) });
+    }
+  });
+
+  it('the corrected line redacts the command of another program, too', async () => {
+    const line = ['--op-name', 'x', 'call', 'run', '--', 'curl', '--token', secret, 'a b'];
+    const { stderr } = await svc(line);
+    expect(stderr).toContain("write: svc call run --op-name x -- curl --token '[redacted]' 'a b'");
+  });
+
+  it.each([`cache_salt:${secret}`, `cache_salt..${secret}=x`, `cache_salt=${secret}`])(
+    '--set %j is refused without its value',
+    async (word) => {
+      const { code, stderr } = await svc(['chat', 'hi', '--local', '--set', word]);
+      expect({ code, stderr }).toEqual({
+        code: 2,
+        stderr: expect.stringContaining('svc: --set cache_salt: a secret cannot be an argument\n'),
+      });
+      expect(stderr).not.toContain(secret);
+    },
+  );
 
   it.each(['', 'feedback', 'chat', 'train log'])(
     'svc %s: -h and --help print help, before the command too',
