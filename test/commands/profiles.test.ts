@@ -344,22 +344,45 @@ describe('svc profile', () => {
     expect(recorded).toHaveLength(1);
   });
 
-  it.each(['http://ada:s3cret-word@h', 'http:/ada:s3cret-word@h', 'http:ada:s3cret-word@h', 'ada:s3cret-word@h'])(
-    'list and show redact the password of the URL %s',
-    async (url) => {
-      const cwd = folder();
-      mkdirSync(join(cwd, 'config'), { mode: 0o700 });
-      const profiles = { p: { base_url: url, chat_base_url: url, username: 'ada@h.test' } };
-      writeFileSync(join(cwd, 'config', 'config.json'), JSON.stringify({ profiles }), { mode: 0o600 });
-      const shown = await svc(['profile', 'show', 'p'], { cwd });
-      expect(JSON.parse(shown.stdout)).toMatchObject({ username: 'ada@h.test' });
-      const listed = await svc(['profile', 'list'], { cwd });
-      for (const { code, stdout } of [shown, listed]) {
-        expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('[redacted]@h') });
-        expect(stdout).not.toContain('s3cret-word');
-      }
-    },
-  );
+  const urlsWithPassword = [
+    'http://ada:s3cret-word@h',
+    'http:/ada:s3cret-word@h',
+    'http:ada:s3cret-word@h',
+    'ada:s3cret-word@h',
+    'http://ada:pa/s3cret-word@h',
+    'http://ada:p@a/s3cret-word@h',
+    '//ada:s3cret-word@h',
+    'http//ada:s3cret-word@h',
+  ];
+
+  it.each(urlsWithPassword)('an error about the URL %s does not repeat its password', async (url) => {
+    const cwd = folder();
+    for (const { args, env = {} } of [
+      { args: ['chat', 'hi', '--base-url', url] },
+      { args: ['chat', 'hi'], env: { SVC_BASE_URL: url } },
+      { args: ['profile', 'set', 'p', '--base-url', url] },
+      { args: ['serve', '--upstream', url] },
+      { args: ['doctor', '--base-url', url] },
+    ]) {
+      const { code, stdout, stderr } = await svc(args, { cwd, env });
+      expect({ code, output: stdout + stderr }).toEqual({ code: 2, output: expect.stringMatching(/URL|user name/) });
+      expect(stdout + stderr).not.toContain('s3cret-word');
+    }
+  });
+
+  it.each(urlsWithPassword)('list and show redact the password of the URL %s', async (url) => {
+    const cwd = folder();
+    mkdirSync(join(cwd, 'config'), { mode: 0o700 });
+    const profiles = { p: { base_url: url, chat_base_url: url, username: 'ada@h.test' } };
+    writeFileSync(join(cwd, 'config', 'config.json'), JSON.stringify({ profiles }), { mode: 0o600 });
+    const shown = await svc(['profile', 'show', 'p'], { cwd });
+    expect(JSON.parse(shown.stdout)).toMatchObject({ username: 'ada@h.test' });
+    const listed = await svc(['profile', 'list'], { cwd });
+    for (const { code, stdout } of [shown, listed]) {
+      expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('[redacted]@h') });
+      expect(stdout).not.toContain('s3cret-word');
+    }
+  });
 
   it('constructor is a name like any other', async () => {
     const cwd = folder();
