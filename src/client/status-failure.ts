@@ -1,5 +1,5 @@
 import { locationInDraft } from '../body/draft.ts';
-import { Failure, type FailureCode } from '../errors.ts';
+import { Failure, type FailureCode, type Issue } from '../errors.ts';
 import { collectBodyStart } from '../http/collect-body.ts';
 import { getHeader, type Response } from '../http/message.ts';
 import { retryAfterMs } from '../http/retry-after.ts';
@@ -10,7 +10,7 @@ import { classifyStatus } from './classify-status.ts';
 import { retryAdvice } from './idempotency.ts';
 import { responseFacts } from './read-response.ts';
 import { type RequestContext, serviceName } from './request-context.ts';
-import { MAX_ERROR_BYTES, parseServiceError } from './service-error.ts';
+import { MAX_ERROR_BYTES, parseServiceError, type ServiceError } from './service-error.ts';
 
 /** The failure of a response whose status is not 2xx, with what the service says about it. `now` is in milliseconds since 1970. */
 export async function failureFromStatus(response: Response, context: RequestContext, now: number): Promise<Failure> {
@@ -30,15 +30,20 @@ export async function failureFromStatus(response: Response, context: RequestCont
     summary,
     retryAfter: waitMs,
     isPermanent: code === 'limited' && serviceError.isQuotaError,
-    issues: serviceError.issues.map(({ path, message }) => ({
-      path: formatJsonPath(path),
-      at: isBodyPath(path, context) ? locationInDraft(context.draft, path) : '',
-      message,
-    })),
+    issues: locateIssues(serviceError, context),
     hint: location
       ? 'if that is the service, use its URL as the base URL (--base-url)'
       : statusHint(code, status, context, waitMs ? retryAfterHint(waitMs, now) : 'run the command again later'),
   });
+}
+
+/** The fields that an error names, with the places in the command or its files that their values came from. */
+export function locateIssues({ issues }: ServiceError, context: RequestContext): Issue[] {
+  return issues.map(({ path, message }) => ({
+    path: formatJsonPath(path),
+    at: isBodyPath(path, context) ? locationInDraft(context.draft, path) : '',
+    message,
+  }));
 }
 
 function statusSummary(

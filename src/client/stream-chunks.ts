@@ -11,6 +11,7 @@ import { retryAdvice } from './idempotency.ts';
 import { failureFromBodyError, invalidResponseFailure, responseFacts } from './read-response.ts';
 import { type RequestContext, serviceName } from './request-context.ts';
 import { parseServiceError } from './service-error.ts';
+import { locateIssues } from './status-failure.ts';
 
 // Some servers keep the connection open after the last finish reason (docs/servers.md); usage may still come.
 const STREAM_GRACE_MS = 2000;
@@ -101,14 +102,16 @@ function failureFromEvent(chunk: JsonNode, response: Response, context: RequestC
   // Some vendors number their errors as they like: only what can be a status is one.
   const status = code && /^[45]\d\d$/.test(rawText(code)) ? Number(rawText(code)) : undefined;
   const statusClass = status === undefined ? undefined : classifyStatus(status, false);
-  const { message: reason = 'no reason given' } = parseServiceError(chunk.doc.bytes);
+  const serviceError = parseServiceError(chunk.doc.bytes);
+  const reason = serviceError.message === undefined ? '' : `: ${serviceError.message}`;
   // After the first chunk the request was applied, whatever the code of the error is.
   const applied = statusClass?.code && !hasBegun ? statusClass.applied : 'yes';
-  const message = `${serviceName(context.target)} ended the stream with an error: ${reason}`;
+  const message = `${serviceName(context.target)} ended the stream with an error${reason}`;
   return new Failure(statusClass?.code ?? 'answer', message, {
     ...responseFacts(response, context),
     status: status ?? response.status,
     applied,
+    issues: locateIssues(serviceError, context),
     hint: applied === 'unknown' ? retryAdvice(context.effect) : undefined,
   });
 }

@@ -541,6 +541,17 @@ describe('a streamed chat', () => {
     expect(result.stderr).toMatch(message);
   });
 
+  it.each([
+    ['{"error":{"message":"too hot","code":400,"param":"temperature"}}', 5],
+    ['{"detail":[{"loc":["body","temperature"],"msg":"too hot","type":"x"}]}', 11],
+  ])('that ends with an error about a field names its flag: %s', async (error, code) => {
+    for (const first of [[], [text('a')]]) {
+      const result = await ask(stream(...first, event(error), done), '--temperature', '1', '--no-check');
+      expect(result.code).toBe(code);
+      expect(result.stderr).toMatch(/^svc: \S+ ended the stream with an error\n {2}--temperature: too hot\n/);
+    }
+  });
+
   it('of two choices is cut when one does not finish', async () => {
     const result = await ask(stream(text('a'), text('b', 1), finish('stop', 0), done), '--n', '2');
     expect(result).toMatchObject({ code: 11, stdout: '--- 1\na\n--- 2\nb\n' });
