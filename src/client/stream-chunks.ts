@@ -20,7 +20,7 @@ const MAX_CHUNK_VALUES = 1_000_000;
 
 /**
  * The chunks of a streamed chat completion of so many choices. Throws a Failure if the stream carries an error, is cut, or
- * ends before every choice has its finish reason: `[DONE]` alone does not mean success.
+ * ends before every choice that it began has its finish reason: `[DONE]` alone does not mean success.
  */
 export async function* readStreamChunks(
   response: Response,
@@ -31,13 +31,11 @@ export async function* readStreamChunks(
   const finishedIndexes = new Set<string>();
   const seenIndexes = new Set<string>();
   let receivedChunks = 0;
-  let isDone = false;
   let cancelGracePeriod = (): void => {};
   try {
     for await (const event of readEventStream(response.body)) {
       cancelGracePeriod();
-      isDone = event.data.trim() === '[DONE]';
-      if (isDone) break;
+      if (event.data.trim() === '[DONE]') break;
       const chunk = parseChunk(event, response, context, receivedChunks > 0);
       receivedChunks += 1;
       yield chunk;
@@ -58,9 +56,8 @@ export async function* readStreamChunks(
     cancelGracePeriod();
   }
   if (receivedChunks === 0) throw failureFromError(new Error('the stream ended before its first event'), context);
-  // A server may ignore `n`: every choice it began has ended then.
-  const isComplete = isDone && finishedIndexes.size > 0 && finishedIndexes.size === seenIndexes.size;
-  if (finishedIndexes.size >= choices || isComplete) return;
+  // A server may ignore `n`, and may end the stream without [DONE]: every choice it began has ended then.
+  if (finishedIndexes.size > 0 && finishedIndexes.size === seenIndexes.size) return;
   const message = `${streamName(context)} ended without a finish reason; the text may be cut`;
   throw invalidResponseFailure(message, response, context, true);
 }

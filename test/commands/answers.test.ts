@@ -541,6 +541,17 @@ describe('a streamed chat', () => {
     expect(result.stderr).toMatch(message);
   });
 
+  it('that has one choice of two is complete with and without [DONE]', async () => {
+    for (const end of [[], [done]])
+      expect(await ask(stream(text('a'), finish('stop', 0), ...end), '--n', '2')).toMatchObject({
+        code: 0,
+        stdout: 'a\n',
+        stderr: expect.stringContaining('the service returned 1 of 2 requested choices'),
+      });
+    const cut = await ask(stream(text('a'), finish('stop', 0), new Error('reset')), '--n', '2');
+    expect(cut).toMatchObject({ code: 11, stdout: 'a\n', stderr: expect.stringContaining('was cut: reset') });
+  });
+
   it.each([
     ['{"error":{"message":"too hot","code":400,"param":"temperature"}}', 5],
     ['{"detail":[{"loc":["body","temperature"],"msg":"too hot","type":"x"}]}', 11],
