@@ -5,6 +5,7 @@ import { type JsonDocument, parseJson } from '../json/parse-json.ts';
 import type { Reporter } from '../output/reporter.ts';
 import { ignoreClosedPipe, type Writer } from '../output/writer.ts';
 import {
+  chatText,
   choiceHeading,
   choiceIndex,
   choicesByIndex,
@@ -66,7 +67,7 @@ export async function showStream(
     }
   } catch (error) {
     // The failure of the stream is the one to report, also where the rest of it cannot be written.
-    if (hasChunk) await showRemainder(parseJson(merged.toJson()), livePrinter, view).catch(() => {});
+    if (hasChunk) await showRemainder(parseJson(merged.toJson()), livePrinter, partialView(view)).catch(() => {});
     throw error;
   }
   const doc = parseJson(merged.toJson());
@@ -82,6 +83,21 @@ export async function showStream(
       );
     }
   return doc;
+}
+
+// What `textOf` looks for may be in the part that did not arrive: the whole text is printed then.
+function partialView(view: ResultView): ResultView {
+  const { textOf } = view;
+  if (!textOf) return view;
+  const partialTextOf: ResultView['textOf'] = (doc) => {
+    try {
+      return textOf(doc);
+    } catch (error) {
+      if (error instanceof Failure) return chatText(rootOf(doc));
+      throw error;
+    }
+  };
+  return { ...view, textOf: partialTextOf };
 }
 
 async function showRemainder(

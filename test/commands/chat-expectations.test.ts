@@ -289,6 +289,19 @@ describe('--stats', () => {
 });
 
 describe('--extract', () => {
+  it.each([
+    ['code', 'no block yet', 'no block yet\n'],
+    ['json', '{"a":1', '{"a":1\n'],
+    ['code', 'text\n```js\nf();\n', 'f();\n'],
+  ])('%s of a stream that was cut prints what has arrived: %j', async (kind, content, expected) => {
+    const cut = `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content } }] })}\n\n`;
+    const cwd = folder();
+    const stderr = expect.stringContaining('without a finish reason');
+    expect(await ask(cut, ['--extract', kind], cwd)).toMatchObject({ code: 11, stdout: expected, stderr });
+    expect(await ask(cut, ['--extract', kind, '-o', 'a.txt'], cwd)).toMatchObject({ code: 11, stdout: '', stderr });
+    expect(readFileSync(join(cwd, 'a.txt.partial'), 'utf8')).toBe(expected);
+  });
+
   const fenced = 'Here:\n```js\nlet a = 1;\n```\nand\n~~~json\n{"a":1.0}\n~~~\n';
   it.each([
     ['code', fenced, 'let a = 1;\n'],
