@@ -71,6 +71,8 @@ export interface FailureFacts {
   readonly isBatch?: boolean | undefined;
   /** The request only reads: no sentence about its outcome is added. */
   readonly isRead?: boolean | undefined;
+  /** Running the same command again has the effect of running it once: the request reads, or has ids that the user gave. */
+  readonly isRerunSafe?: boolean | undefined;
   /** How far the request of the last attempt had come. */
   readonly phase?: 'nothing' | 'part' | 'all' | undefined;
   /** Bytes of its body that were handed over. */

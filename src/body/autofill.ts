@@ -1,9 +1,9 @@
 import type { Field } from '../fields/field.ts';
 import { getMember, isTrue, type JsonNode, kindOf, rootOf } from '../json/json-node.ts';
-import { nodeAtPath } from '../json/json-path.ts';
+import { isPathWithin, type JsonPath, nodeAtPath } from '../json/json-path.ts';
 import type { FlagTarget } from '../operations/operation.ts';
 import type { Draft } from './draft.ts';
-import type { Edit } from './edit.ts';
+import type { Edit, ValueOrigin } from './edit.ts';
 
 /** A value from the environment, `.svc.json` or the profile for a field that a body does not have, and its source. */
 export interface AutofillSetting {
@@ -47,14 +47,23 @@ export function createAutofill({
     const values = { project, model, trace: isInTrace ? undefined : trace };
     for (const [name, { fill, fillUnless, excludes }] of autofillFields) {
       if (excludes && isTrue(getMember(object, name)) && !getMember(object, excludes))
-        edits.push({ path: [...path, excludes], text: 'false', origin: { label: 'svc' } });
+        edits.push({ path: [...path, excludes], text: 'false', origin: AUTOFILL_ORIGIN });
       if (!fill || getMember(object, name) || hasValue(object, fillUnless)) continue;
       const text = autofillJson(name, fill, values, filling);
-      const label = fill === 'project' || fill === 'model' ? settings[fill].from : 'svc';
-      if (text !== undefined) edits.push({ path: [...path, name], text, origin: { label } });
+      const origin = fill === 'project' || fill === 'model' ? { label: settings[fill].from } : AUTOFILL_ORIGIN;
+      if (text !== undefined) edits.push({ path: [...path, name], text, origin });
     }
     return edits;
   };
+}
+
+// Recognized by identity: a file may have the same name.
+const AUTOFILL_ORIGIN: ValueOrigin = { label: 'svc' };
+
+/** True if svc generated the value at a path, or the whole body: the same command sends another value in its next run. */
+export function isGeneratedValue({ base, edits }: Draft, path: JsonPath): boolean {
+  const edit = edits.findLast((one) => isPathWithin(path, one.path));
+  return edit ? edit.origin === AUTOFILL_ORIGIN : base === undefined;
 }
 
 // Servers take null as absent.

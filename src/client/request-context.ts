@@ -1,3 +1,4 @@
+import { isGeneratedValue } from '../body/autofill.ts';
 import type { Draft } from '../body/draft.ts';
 import type { SelectedProfile } from '../config/select-profile.ts';
 import type { FailureFacts } from '../errors.ts';
@@ -5,7 +6,7 @@ import { createRequestProgress, type RequestProgress } from '../http/request-pro
 import { rootOf } from '../json/json-node.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { Authorization } from './destination.ts';
-import { type RecordIds, recordIds, requestEffect } from './idempotency.ts';
+import { isIdempotent, type RecordIds, recordIds, requestEffect } from './idempotency.ts';
 
 /** The destination and the credentials of a request. */
 export interface RequestTarget {
@@ -42,9 +43,14 @@ export function createRequestTarget(
 }
 
 /** How far a request has come, for a failure. */
-export function progressFacts({ target, progress }: RequestContext): FailureFacts {
-  const { phase, sentBytes: bytesSent, attempts } = progress;
-  return { url: target.url.href, phase, bytesSent, attempts };
+export function progressFacts(context: RequestContext): FailureFacts {
+  const { phase, sentBytes: bytesSent, attempts } = context.progress;
+  return { url: context.target.url.href, phase, bytesSent, attempts, isRerunSafe: isRerunSafe(context) };
+}
+
+function isRerunSafe({ operation: { key = [], ids = {} }, draft, effect }: RequestContext): boolean {
+  const hasGeneratedKey = key.some((what) => isGeneratedValue(draft, ids[what] ?? []));
+  return isIdempotent(effect) && !hasGeneratedKey;
 }
 
 /** The service as messages name it: by its origin. */

@@ -36,7 +36,6 @@ export function failureFields(
   const { message, code, exitCode, facts } = failure;
   const { hint, status, url, requestId, applied = 'no', phase, bytesSent, attempts = 0 } = facts;
   const { ids = {}, rateLimit, issues = [] } = facts;
-  const { retry } = exitCodes[code];
   const redactText = (text: string): string => redactAndTruncate(text, redact);
   const redactValues = (values: { readonly [name: string]: string }): { readonly [name: string]: string } =>
     Object.fromEntries(Object.entries(values).map(([name, value]) => [name, redactText(value)]));
@@ -49,7 +48,7 @@ export function failureFields(
     status,
     url: url === undefined ? undefined : redact(url),
     request_id: requestId === undefined ? undefined : redactText(requestId),
-    retryable: applied !== 'yes' && (retry === 'yes' || retry === 'later'),
+    retryable: isRetryableCommand(failure),
     applied,
     phase,
     bytes_sent: bytesSent,
@@ -58,6 +57,14 @@ export function failureFields(
     rate_limit: rateLimit && redactValues(rateLimit),
     issues: issues.map(({ path, at, message: text }) => redactValues({ path, at, message: text })),
   };
+}
+
+function isRetryableCommand({ code, facts: { applied, status, isRerunSafe } }: Failure): boolean {
+  if (applied === 'yes') return false;
+  const { retry } = exitCodes[code];
+  // What a service has not implemented fails again.
+  if (retry === 'only if the request is safe to retry') return isRerunSafe === true && status !== 501;
+  return retry === 'yes' || retry === 'later';
 }
 
 /** An issue on one line: location and message. */

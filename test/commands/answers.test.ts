@@ -256,6 +256,48 @@ describe('a status says whether the request was applied', () => {
   });
 });
 
+describe('retryable', () => {
+  const ids = ['--id', '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05', '--trace-id', '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e06'];
+  const call = ['call', 'start', '--project-id', 'a/b', '--op-name', 'x'];
+  const schema = ['feedback', 'schema', '--project-id', 'a/b', '--since', '1d'];
+  it.each<[readonly string[], number, boolean]>([
+    [schema, 500, true],
+    [schema, 502, true],
+    [schema, 501, false],
+    [schema, 400, false],
+    [schema, 429, true],
+    [[...call, ...ids], 500, true],
+    [[...call, ...ids], 504, true],
+    [[...call, ...ids.slice(2)], 502, false],
+    [call, 500, false],
+    [call, 429, true],
+    [['chat', 'x', '--no-stdin'], 500, false],
+  ])('is true of %j after %i only if it is safe to run again: %s', async (args, status, retryable) => {
+    const send = sending({ status, pieces: [] });
+    const { stderr } = await svc([...args, '--error-format', 'json', '--quiet'], { env, send });
+    expect(JSON.parse(stderr).error.retryable).toBe(retryable);
+  });
+
+  it('is true of a lost response where the file of the request has the ids', async () => {
+    const cwd = folder();
+    const [, id, , trace_id] = ids;
+    const send: Send = async (request) => {
+      request.onBodySent?.();
+      throw new Error('reset');
+    };
+    for (const [fields, retryable] of [
+      [{ id, trace_id }, true],
+      [{ id }, false],
+    ] as const) {
+      const start = { project_id: 'a/b', op_name: 'x', attributes: {}, inputs: {}, ...fields };
+      writeFileSync(join(cwd, 'call.json'), JSON.stringify({ start }));
+      const args = ['call', 'start', '-f', 'call.json', '--error-format', 'json', '--quiet'];
+      const { code, stderr } = await svc(args, { cwd, env, send });
+      expect({ code, retryable: JSON.parse(stderr).error.retryable }).toEqual({ code: 8, retryable });
+    }
+  });
+});
+
 describe('errors of a service are understood in every shape', () => {
   it.each([
     ['{"detail":"text"}', 'text'],
