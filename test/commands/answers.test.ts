@@ -385,6 +385,18 @@ describe('errors of a service are understood in every shape', () => {
     expect(noWait.stderr).toMatch(/^ {2}run the command again later$/m);
   });
 
+  it('of rate limits shows the counts of tokens with --verbose, and no secret', async () => {
+    const headers = [
+      ['X-RateLimit-Remaining-Tokens', '12'],
+      ['ratelimit-limit-tokens', '34'],
+      ['X-Session-Token', 'abc'],
+    ] as const;
+    const { stderr } = await start({ status: 429, headers, pieces: [] }, '-v', '-H', 'X-RateLimit-Token: def');
+    expect(stderr).toContain('> X-RateLimit-Token: [redacted]\n');
+    expect(stderr).toContain('< X-RateLimit-Remaining-Tokens: 12\n< ratelimit-limit-tokens: 34\n');
+    expect(stderr).toContain('< X-Session-Token: [redacted]\n');
+  });
+
   it.each([
     [1, 'Monthly quota exhausted'],
     [1, '{"error":{"message":"limit","type":"insufficient_quota","param":null,"code":null}}'],
