@@ -34,18 +34,21 @@ export async function* readStreamChunks(
   let cancelGracePeriod = (): void => {};
   try {
     for await (const event of readEventStream(response.body)) {
-      cancelGracePeriod();
       if (event.data.trim() === '[DONE]') break;
       const chunk = parseChunk(event, response, context, receivedChunks > 0);
       receivedChunks += 1;
+      const chunkChoices = itemsAt(chunk, 'choices');
+      // Usage alone does not extend the time: a server may send it forever.
+      if (chunkChoices.length > 0) cancelGracePeriod();
       yield chunk;
-      for (const choice of itemsAt(chunk, 'choices')) {
+      for (const choice of chunkChoices) {
         const index = getMember(choice, 'index');
         const text = index ? rawText(index) : '0';
         if (seenIndexes.size < choices) seenIndexes.add(text);
         if (finishedIndexes.size < choices && firstStringMember(choice, 'finish_reason')) finishedIndexes.add(text);
       }
-      if (finishedIndexes.size >= choices) cancelGracePeriod = after(STREAM_GRACE_MS, () => response.stop?.());
+      if (chunkChoices.length > 0 && finishedIndexes.size >= choices)
+        cancelGracePeriod = after(STREAM_GRACE_MS, () => response.stop?.());
     }
   } catch (error) {
     const cutMessage = receivedChunks === 0 ? undefined : `${streamName(context)} was cut`;

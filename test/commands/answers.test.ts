@@ -2,6 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Headers, Send } from '../../src/http/message.ts';
+import { clock } from '../support/clock.ts';
 import { answering, serviceEnv as env } from '../support/service.ts';
 import { folder, type Result, svc } from '../support/svc.ts';
 
@@ -593,6 +594,28 @@ describe('a streamed chat', () => {
     const result = await ask(answer);
     expect({ code: result.code, stdout: result.stdout }).toEqual({ code, stdout });
     expect(result.stderr).toMatch(message);
+  });
+
+  it('ends 2 s after the last finish reason, also if the server continues to send usage', async () => {
+    const { after, advance } = clock();
+    let sent = 0;
+    const send: Send = async ({ signal }) => ({
+      status: 200,
+      statusText: '',
+      headers: events,
+      body: (async function* () {
+        yield Buffer.from(text('a') + finish());
+        for (; sent < 50; sent += 1) {
+          advance(400);
+          signal?.throwIfAborted();
+          yield Buffer.from(event(`{"choices":[],"usage":{"completion_tokens":${sent}}}`));
+        }
+      })(),
+    });
+    const result = await svc(['chat', 'x', '--no-stdin', '--json'], { env, send, runtime: { after } });
+    expect(result).toMatchObject({ code: 0, stderr: '' });
+    expect(JSON.parse(result.stdout).usage).toEqual({ completion_tokens: 3 });
+    expect(sent).toBe(4);
   });
 
   it('that has one choice of two is complete with and without [DONE]', async () => {
