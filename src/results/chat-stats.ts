@@ -5,8 +5,8 @@ import { RawJson } from '../json/write-json.ts';
 export interface ExchangeTiming {
   /** Milliseconds from the start of the first attempt to the end of the response. */
   readonly totalMs: number;
-  /** The same to the first chunk of a stream. */
-  readonly firstChunkMs: number | undefined;
+  /** The same to the first chunk of a stream with output; undefined without one. */
+  readonly firstTokenMs: number | undefined;
   readonly attempts: number;
   readonly status: number;
 }
@@ -22,13 +22,13 @@ export type ChatStats = {
 };
 
 /** The figures of a chat completion. */
-export function chatStats(response: JsonNode, { totalMs, firstChunkMs, attempts }: ExchangeTiming): ChatStats {
+export function chatStats(response: JsonNode, { totalMs, firstTokenMs, attempts }: ExchangeTiming): ChatStats {
   const tokens = tokenCount(response, 'completion_tokens');
-  const generatingMs = totalMs - (firstChunkMs ?? 0);
+  const generatingMs = totalMs - (firstTokenMs ?? 0);
   return {
     prompt_tokens: tokenCount(response, 'prompt_tokens'),
     completion_tokens: tokens,
-    first_token_ms: firstChunkMs === undefined ? null : Math.round(firstChunkMs),
+    first_token_ms: firstTokenMs === undefined ? null : Math.round(firstTokenMs),
     tokens_per_second: tokenRate(Number(tokens?.text), generatingMs),
     ms: Math.round(totalMs),
     retries: Math.max(0, attempts - 1),

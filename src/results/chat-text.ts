@@ -54,6 +54,15 @@ export function contentText(message: JsonNode | undefined): string {
   return content || (firstStringMember(getMember(message, 'audio'), 'transcript') ?? '');
 }
 
+/** True for a chunk of a stream with text, reasoning, a refusal or a tool call; the first chunk usually has only the role. */
+export function hasOutput(chunk: JsonNode): boolean {
+  return completionChoices(chunk).some((choice) => {
+    const delta = getMember(choice, 'delta');
+    const texts = [contentText(delta), reasoningText(delta), firstStringMember(delta, 'refusal')];
+    return texts.some(Boolean) || toolCalls(delta).length > 0;
+  });
+}
+
 /** The texts of content parts, joined. */
 export function joinTextParts(parts: Iterable<JsonNode>): string {
   return Array.from(parts, (part) => firstStringMember(part, 'text') ?? '').join('');

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Send } from '../../src/http/message.ts';
+import { clock } from '../support/clock.ts';
 import { folder, type Result, svc } from '../support/svc.ts';
 
 const env = { SVC_BASE_URL: 'https://svc.test', SVC_TOKEN: 'tok-en-1', SVC_RETRIES: '0' };
@@ -246,7 +247,39 @@ describe('a response that cannot be printed', () => {
   });
 });
 
+// A stream that the test's clock times: each wait in milliseconds, then the chunk.
+function timedStream(...steps: readonly (readonly [waitMs: number, chunk: object | undefined])[]) {
+  const { after, elapsed, advance } = clock();
+  const send: Send = async () => ({
+    status: 200,
+    statusText: '',
+    headers: [['Content-Type', 'text/event-stream']],
+    body: (async function* () {
+      for (const [waitMs, chunk] of steps) {
+        advance(waitMs);
+        if (chunk) yield Buffer.from(`data: ${JSON.stringify(chunk)}\n\n`);
+      }
+    })(),
+  });
+  return { env, send, runtime: { after, elapsed } };
+}
+
+const delta = (fields: object) => ({ choices: [{ index: 0, delta: fields }] });
+const last = { choices: [{ index: 0, delta: {}, finish_reason: 'stop' }], usage: { completion_tokens: 3 } };
+
 describe('--stats', () => {
+  it.each([
+    { content: 'a' },
+    { reasoning: 'a' },
+    { refusal: 'a' },
+    { tool_calls: [{ index: 0, id: 'c', function: { name: 'f', arguments: '' } }] },
+  ])('times the first token, not the role before it: %j', async (fields) => {
+    const role = delta({ role: 'assistant', content: '' });
+    const setting = timedStream([500, role], [1000, delta(fields)], [300, last]);
+    const { stderr } = await svc(['chat', 'x', '--no-stdin', '--stats'], setting);
+    expect(stderr).toContain('first token after 1.50 s, 10 tokens/s, 1.80 s');
+  });
+
   it('reports tokens and speed on stderr, as JSON on request', async () => {
     const { stdout, stderr } = await ask(completion('x'), ['--stats']);
     expect(stdout).toBe('x\n');

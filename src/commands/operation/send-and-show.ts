@@ -16,11 +16,12 @@ import { createDeadline } from '../../http/deadline.ts';
 import type { Response } from '../../http/message.ts';
 import { observeChunks } from '../../http/observe-chunks.ts';
 import type { Transport } from '../../http/transport.ts';
-import { rootOf } from '../../json/json-node.ts';
+import { type JsonNode, rootOf } from '../../json/json-node.ts';
 import type { JsonDocument } from '../../json/parse-json.ts';
 import { openSink } from '../../output/sink.ts';
 import { ClosedPipeError } from '../../output/writer.ts';
 import type { ExchangeTiming } from '../../results/chat-stats.ts';
+import { hasOutput } from '../../results/chat-text.ts';
 import type { JqFilter } from '../../results/jq-filter.ts';
 import { defaultFormat } from '../../results/output-format.ts';
 import { type ResultView, showResponse } from '../../results/show-response.ts';
@@ -68,7 +69,7 @@ export async function sendAndShow(sendOptions: SendOptions, context: Context): P
   const target = createRequestTarget(url, sendOptions.chosen, authorization);
   const requestContext = createRequestContext(operation, draft, target);
   const startedAt = runtime.elapsed();
-  let firstChunkMs: number | undefined;
+  let firstTokenMs: number | undefined;
   let transport: Transport | undefined;
   let response: Response | undefined;
   context.onProgressFacts(() =>
@@ -85,8 +86,8 @@ export async function sendAndShow(sendOptions: SendOptions, context: Context): P
       maxRetries,
     });
     response = outcome.response;
-    const onChunk = (): void => {
-      firstChunkMs ??= runtime.elapsed() - startedAt;
+    const onChunk = (chunk: JsonNode): void => {
+      if (firstTokenMs === undefined && hasOutput(chunk)) firstTokenMs = runtime.elapsed() - startedAt;
     };
     const { onResponse } = sendOptions;
     const save = async (doc: JsonDocument): Promise<void> => conversation?.save(rootOf(draft.doc), rootOf(doc));
@@ -107,7 +108,7 @@ export async function sendAndShow(sendOptions: SendOptions, context: Context): P
     const totalMs = runtime.elapsed() - startedAt;
     await onResponse?.(document, {
       totalMs,
-      firstChunkMs,
+      firstTokenMs,
       attempts: requestContext.progress.attempts,
       status: response.status,
     });
@@ -135,7 +136,7 @@ async function showOutcome(
   { parsedResponse, chunks }: Outcome,
   view: ResultView,
   streamUse: StreamUse,
-  onChunk: () => void,
+  onChunk: (chunk: JsonNode) => void,
 ): Promise<JsonDocument> {
   if (parsedResponse) return showResponse(parsedResponse, view);
   const { showStream } = await import('../../results/show-stream.ts');
