@@ -128,7 +128,7 @@ async function sendMarked(
     },
   );
   progress.hasResponse = sendResult.status !== 0;
-  return { sendResult, milliseconds: elapsed() - startedAt, isMarkedInFlight };
+  return { sendResult, milliseconds: (sendResult.lastChunkAt ?? elapsed()) - startedAt, isMarkedInFlight };
 }
 
 /** A stored result, without the line and its request. */

@@ -7,6 +7,7 @@ import type { RequestObserver } from '../client/request-observer.ts';
 import { formatRetryMessage } from '../client/with-retries.ts';
 import { Failure } from '../errors.ts';
 import { createDeadline } from '../http/deadline.ts';
+import { observeChunks } from '../http/observe-chunks.ts';
 import { parseJson } from '../json/parse-json.ts';
 import { mergeStream } from '../results/merge-stream.ts';
 import type { ParsedResponse } from '../results/show-response.ts';
@@ -21,6 +22,8 @@ export interface SendLineResult {
   readonly failure: Failure | undefined;
   /** Signs that the response is for another request. */
   readonly warnings: readonly string[];
+  /** When the last chunk of a complete stream came, by the runtime's `elapsed`: the end of a stream may come late. */
+  readonly lastChunkAt?: number | undefined;
 }
 
 /** How the caller of sendLine takes part in it. */
@@ -76,11 +79,16 @@ export async function sendLine(
     permitHold,
   );
   if (parsedResponse) return { status: response.status, parsedResponse, failure: parsedResponse.failure, warnings };
-  const { json, failure } = await mergeStream(chunks, operation.reply, (message) =>
+  let lastChunkAt: number | undefined;
+  const timedChunks = observeChunks(chunks, () => {
+    lastChunkAt = runtime.elapsed();
+  });
+  const { json, failure } = await mergeStream(timedChunks, operation.reply, (message) =>
     invalidResponseFailure(message, response, requestContext),
   );
+  if (failure) lastChunkAt = undefined;
   const bytes = Buffer.from(json);
-  return { status: response.status, parsedResponse: { bytes, doc: parseJson(bytes) }, failure, warnings };
+  return { status: response.status, parsedResponse: { bytes, doc: parseJson(bytes) }, failure, warnings, lastChunkAt };
 }
 
 function releasePermit(

@@ -3,7 +3,7 @@ import { RawJson } from '../json/write-json.ts';
 
 /** How long an exchange took. */
 export interface ExchangeTiming {
-  /** Milliseconds from the start of the first attempt to the end of the response. */
+  /** Milliseconds from the start of the first attempt to the end of the response, or to the last chunk of a stream. */
   readonly totalMs: number;
   /** The same to the first chunk of a stream with output; undefined without one. */
   readonly firstTokenMs: number | undefined;

@@ -280,6 +280,22 @@ describe('--stats', () => {
     expect(stderr).toContain('first token after 1.50 s, 10 tokens/s, 1.80 s');
   });
 
+  it('and --expect-max-latency leave out the wait for the end of a stream', async () => {
+    const steps = [
+      [500, delta({ content: 'a' })],
+      [300, last],
+      [2000, undefined],
+    ] as const;
+    const limit = ['--expect-max-latency', '1s'];
+    const { code, stderr } = await svc(['chat', 'x', '--no-stdin', '--stats', ...limit], timedStream(...steps));
+    expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('10 tokens/s, 0.80 s') });
+    const cwd = folder();
+    writeFileSync(join(cwd, 'b.jsonl'), '{"messages":[{"role":"user","content":"x"}],"stream":true}\n');
+    const batch = await svc(['chat', '--batch', 'b.jsonl', '-q', ...limit], { cwd, ...timedStream(...steps) });
+    expect(batch.code).toBe(0);
+    expect(JSON.parse(batch.stdout)).toMatchObject({ exit_code: 0, ms: 800 });
+  });
+
   it('reports tokens and speed on stderr, as JSON on request', async () => {
     const { stdout, stderr } = await ask(completion('x'), ['--stats']);
     expect(stdout).toBe('x\n');

@@ -86,8 +86,11 @@ export async function sendAndShow(sendOptions: SendOptions, context: Context): P
       maxRetries,
     });
     response = outcome.response;
+    // The end of a stream may come late, or not at all (docs/servers.md): its last chunk completes the response.
+    let totalMs = runtime.elapsed() - startedAt;
     const onChunk = (chunk: JsonNode): void => {
-      if (firstTokenMs === undefined && hasOutput(chunk)) firstTokenMs = runtime.elapsed() - startedAt;
+      totalMs = runtime.elapsed() - startedAt;
+      if (firstTokenMs === undefined && hasOutput(chunk)) firstTokenMs = totalMs;
     };
     const { onResponse } = sendOptions;
     const save = async (doc: JsonDocument): Promise<void> => conversation?.save(rootOf(draft.doc), rootOf(doc));
@@ -105,7 +108,6 @@ export async function sendAndShow(sendOptions: SendOptions, context: Context): P
       await report.warn(warning);
     }
     await save(document);
-    const totalMs = runtime.elapsed() - startedAt;
     await onResponse?.(document, {
       totalMs,
       firstTokenMs,
