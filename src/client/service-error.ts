@@ -1,4 +1,13 @@
-import { firstStringMember, getMember, itemsAt, type JsonNode, kindOf, rawText, stringOf } from '../json/json-node.ts';
+import {
+  firstStringMember,
+  getMember,
+  itemsAt,
+  itemsOf,
+  type JsonNode,
+  kindOf,
+  rawText,
+  stringOf,
+} from '../json/json-node.ts';
 import type { JsonPath } from '../json/json-path.ts';
 import { tryParseJson } from '../json/parse-json.ts';
 
@@ -39,7 +48,10 @@ function hasQuotaText(root: JsonNode | undefined): boolean {
 function parseParam(root: JsonNode): JsonPath | undefined {
   const error = getMember(root, 'error');
   const param = getMember(error && kindOf(error) === 'object' ? error : root, 'param');
-  const text = param && kindOf(param) === 'string' ? stringOf(param) : '';
+  return param && kindOf(param) === 'string' ? parseFieldPath(stringOf(param)) : undefined;
+}
+
+function parseFieldPath(text: string): JsonPath | undefined {
   if (!/^[A-Za-z_]\w*(\.\w+|\[\d+\])*$/.test(text)) return undefined;
   return (text.match(/\w+/g) ?? []).map((step) => (/^\d+$/.test(step) ? Number(step) : step));
 }
@@ -57,11 +69,17 @@ function findMessage(node: JsonNode): string | undefined {
 
 function parseIssue(entry: JsonNode): { path: JsonPath; message: string }[] {
   const message = getMember(entry, 'msg');
-  if (!message || kindOf(message) !== 'string' || !getMember(entry, 'loc')) return [];
-  const steps = itemsAt(entry, 'loc').map((step) =>
-    kindOf(step) === 'number' ? Number(rawText(step)) : stringOf(step),
-  );
+  const location = getMember(entry, 'loc');
+  if (!message || kindOf(message) !== 'string' || !location) return [];
+  const steps = locationSteps(location);
   return [{ path: steps[0] === 'body' ? steps.slice(1) : steps, message: stringOf(message) }];
+}
+
+// An array of steps, or one text such as `body.start.op_name`.
+function locationSteps(location: JsonNode): JsonPath {
+  if (kindOf(location) === 'string') return parseFieldPath(stringOf(location)) ?? [stringOf(location)];
+  if (kindOf(location) !== 'list') return [];
+  return Array.from(itemsOf(location), (step) => (kindOf(step) === 'number' ? Number(rawText(step)) : stringOf(step)));
 }
 
 function nonJsonMessage(bytes: Uint8Array): string | undefined {

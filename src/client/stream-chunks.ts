@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer';
 import { Failure } from '../errors.ts';
 import { readEventStream, type ServerEvent } from '../http/event-stream.ts';
 import type { Response } from '../http/message.ts';
@@ -69,23 +70,20 @@ function streamName({ target }: RequestContext): string {
   return `the stream from ${serviceName(target)}`;
 }
 
-function parseChunk(
-  { data, isTerminated }: ServerEvent,
-  response: Response,
-  context: RequestContext,
-  hasBegun: boolean,
-): JsonNode {
+function parseChunk(event: ServerEvent, response: Response, context: RequestContext, hasBegun: boolean): JsonNode {
+  const { name, data, isTerminated } = event;
   let chunk: JsonNode;
   try {
     chunk = rootOf(parseJson(data, MAX_CHUNK_VALUES));
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
+    if (name === 'error') throw failureFromEvent(event, undefined, response, context, hasBegun);
     const message = isTerminated
       ? `an event of ${streamName(context)} is not JSON: ${error.message}`
       : `${streamName(context)} was cut inside an event`;
     throw invalidResponseFailure(message, response, context, !isTerminated);
   }
-  if (isErrorChunk(chunk)) throw failureFromEvent(chunk, response, context, hasBegun);
+  if (name === 'error' || isErrorChunk(chunk)) throw failureFromEvent(event, chunk, response, context, hasBegun);
   return chunk;
 }
 
@@ -96,13 +94,19 @@ function isErrorChunk(chunk: JsonNode): boolean {
   return !getMember(chunk, 'choices') && ['detail', 'message', 'reason'].some((name) => getMember(chunk, name));
 }
 
-function failureFromEvent(chunk: JsonNode, response: Response, context: RequestContext, hasBegun: boolean): Failure {
+function failureFromEvent(
+  { data }: ServerEvent,
+  chunk: JsonNode | undefined,
+  response: Response,
+  context: RequestContext,
+  hasBegun: boolean,
+): Failure {
   const error = getMember(chunk, 'error');
   const code = getMember(error && kindOf(error) === 'object' ? error : chunk, 'code');
   // Some vendors number their errors as they like: only what can be a status is one.
   const status = code && /^[45]\d\d$/.test(rawText(code)) ? Number(rawText(code)) : undefined;
   const statusClass = status === undefined ? undefined : classifyStatus(status, false);
-  const serviceError = parseServiceError(chunk.doc.bytes);
+  const serviceError = parseServiceError(Buffer.from(data));
   const reason = serviceError.message === undefined ? '' : `: ${serviceError.message}`;
   // After the first chunk the request was applied, whatever the code of the error is.
   const applied = statusClass?.code && !hasBegun ? statusClass.applied : 'yes';

@@ -6,6 +6,8 @@ const MAX_EVENT_CHARS = 8 * 1024 * 1024;
 
 /** An event of a `text/event-stream`. */
 export interface ServerEvent {
+  /** The text after `event:`; undefined without that line. */
+  readonly name: string | undefined;
   readonly data: string;
   /** False for a last event without its blank line, which may be cut. */
   readonly isTerminated: boolean;
@@ -20,7 +22,7 @@ export async function* readEventStream(body: AsyncIterable<Uint8Array>): AsyncGe
   let isTerminated = true;
   let isTooLong = false;
   const parser = createParser({
-    onEvent: ({ data }) => ready.push({ data, isTerminated }),
+    onEvent: ({ event: name, data }) => ready.push({ name, data, isTerminated }),
     onError: ({ type }) => {
       isTooLong ||= type === 'max-buffer-size-exceeded';
     },

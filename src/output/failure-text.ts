@@ -9,7 +9,7 @@ export function failureText({ message, facts }: Failure, redact: (text: string) 
   const { hint, issues = [], ids = {}, requestId, applied, isBatch, isRead } = facts;
   const redactText = (text: string): string => redactAndTruncate(text, redact);
   const lines = [`svc: ${redactText(message)}`];
-  for (const issue of issues) lines.push(`  ${redactText(locationText(issue))}: ${redactText(issue.message)}`);
+  for (const issue of issues) lines.push(`  ${issueText(issue, redactText)}`);
   if (requestId) lines.push(`  request id: ${redactText(requestId)}`);
   // An id must not look like a success.
   const suffix = applied === 'unknown' ? ', if applied' : '';
@@ -67,9 +67,12 @@ function isRetryableCommand({ code, facts: { applied, status, isRerunSafe } }: F
   return retry === 'yes' || retry === 'later';
 }
 
-/** An issue on one line: location and message. */
-export function issueText(issue: Issue): string {
-  return `${locationText(issue)}: ${issue.message}`;
+/** An issue on one line: location and message, each redacted. A service may report a message without a location. */
+export function issueText(issue: Issue, redact: (text: string) => string = String): string {
+  return [locationText(issue), issue.message]
+    .filter((part) => part !== '')
+    .map(redact)
+    .join(': ');
 }
 
 // A field is named once: `--sample-limit` already names it.

@@ -329,6 +329,17 @@ describe('errors of a service are understood in every shape', () => {
     );
   });
 
+  it.each([
+    ['"body.start.op_name"', '--op-name: bad'],
+    ['"start.inputs[0]"', 'svc start.inputs[0]: bad'],
+    ['"a text"', 'a text: bad'],
+    ['["body"]', 'bad'],
+    ['null', 'bad'],
+  ])('a detail may have a location of any kind: %s', async (loc, line) => {
+    const { stderr } = await start({ status: 422, pieces: [`{"detail":[{"loc":${loc},"msg":"bad","type":"x"}]}`] });
+    expect(stderr).toBe(`svc: https://svc.test returned 422\n  ${line}\n`);
+  });
+
   it('maps a field that the interface does not list, and nothing that the body does not have', async () => {
     const cwd = folder();
     writeFileSync(join(cwd, 'fb.json'), '{"project_id":"a/b",\n"foo":[1, 2]}');
@@ -637,6 +648,22 @@ describe('a streamed chat', () => {
       const result = await ask(stream(...first, event(error), done), '--temperature', '1', '--no-check');
       expect(result.code).toBe(code);
       expect(result.stderr).toMatch(/^svc: \S+ ended the stream with an error\n {2}--temperature: too hot\n/);
+    }
+  });
+
+  it.each([
+    ['overloaded', ': overloaded'],
+    ['{"type":"overloaded"}', ': {"type":"overloaded"}'],
+    ['{"error":{"message":"too hot","param":"temperature"}}', '\n  --temperature: too hot'],
+  ])('that ends with an event named error reports its text: %s', async (data, reason) => {
+    const named = `event: error\ndata: ${data}\n\n`;
+    for (const [first, stdout] of [
+      [[], ''],
+      [[text('a')], 'a\n'],
+    ] as const) {
+      const stderr = `svc: https://svc.test ended the stream with an error${reason}\n  the request was applied\n`;
+      const result = await ask(stream(...first, named), '--temperature', '1', '--no-check', '-q');
+      expect(result).toMatchObject({ code: 11, stdout, stderr });
     }
   });
 
