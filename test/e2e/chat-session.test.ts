@@ -1,9 +1,10 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { program } from '../support/process.ts';
 import { rawServer } from '../support/raw-server.ts';
 import { folder, svc } from '../support/svc.ts';
-import { hasTerminal, runOnTerminal } from '../support/terminal.ts';
+import { hasTerminal, runLineOnTerminal, runOnTerminal } from '../support/terminal.ts';
 
 interface ChatMessage {
   readonly role: string;
@@ -20,6 +21,7 @@ const HOME = '\x01';
 const AFTER_PROMPT_ABOVE = '\x1b[3G\x1b[1A';
 const CTRL_C = '\x03';
 const CTRL_D = '\x04';
+const CTRL_Z = '\x1a';
 
 /** A server that numbers its responses; it never ends the one to `hold`, and fails on `fail`. */
 async function chatServer(text: (number: number) => string) {
@@ -133,6 +135,29 @@ describe.skipIf(!hasTerminal)('an interactive chat (skipped where `script` of ut
     // One row now, so the cursor moves up no more.
     expect(screen).toContain(`${AFTER_PROMPT_ABOVE}\x1b[1G\x1b[0J> ${typed}\x1b[3G\x1b[1G\x1b[0J> y${typed}`);
     expect(screen.slice(screen.indexOf('beginning'), screen.indexOf('stopped'))).not.toContain('> ');
+  });
+
+  it('continues after Ctrl-Z, with the typed text and during a response', async () => {
+    const { env, asked } = await chatServer((number) => `response ${number}.`);
+    const { code, screen } = await runLineOnTerminal(
+      `bash --norc -c 'set -m; "$@"; fg; fg' bash ${process.execPath} ${program} chat`,
+      {
+        env,
+        typed: [
+          [READY, 'hol'],
+          ['hol', CTRL_Z],
+          [READY, 'd\r'],
+          ['beginning', CTRL_Z],
+          [READY, CTRL_C],
+          ['stopped', '\x1b[200~a\nb\x1b[201~\r'],
+          ['response 2.', CTRL_D],
+        ],
+      },
+    );
+    expect(code).toBe(0);
+    expect(asked.map((messages) => messages.at(-1)?.content)).toEqual(['hold', 'a\nb']);
+    // The shell gets a terminal that does not mark pastes.
+    expect(screen.split('\x1b[?2004l')).toHaveLength(4);
   });
 
   it.each([

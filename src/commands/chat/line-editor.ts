@@ -42,15 +42,18 @@ export function openLineEditor({ stdin, stdout, env }: Pick<Runtime, 'stdin' | '
   Object.defineProperty(output, 'columns', { get: () => stdout.columns });
   const onResize = (): void => void output.emit('resize');
   stdout.on('resize', onResize);
-  const setRawMode = (mode: boolean): unknown => stdin.setRawMode?.(mode);
+  const canPaste = env.TERM !== 'dumb';
+  // Readline leaves raw mode while Ctrl-Z stops the process; the shell must not get marks of pastes either.
+  const setRawMode = (mode: boolean): void => {
+    stdin.setRawMode?.(mode);
+    if (canPaste) stdout.write(mode ? '\x1b[?2004h' : '\x1b[?2004l');
+  };
   const editor = createInterface({
     input: Object.assign(stdin.pipe(input), { isTTY: true, setRawMode }),
     output,
     terminal: true,
     prompt: PROMPT,
   });
-  const canPaste = env.TERM !== 'dumb';
-  if (canPaste) stdout.write('\x1b[?2004h');
   const submit = (): void => {
     if (waiting && submitted.length > 0) {
       const resolve = waiting;
@@ -83,15 +86,15 @@ export function openLineEditor({ stdin, stdout, env }: Pick<Runtime, 'stdin' | '
     editor.setPrompt(PROMPT);
     editor.prompt();
   });
+  // After a stop, readline pauses its input and expects the program to resume it.
+  editor.on('SIGCONT', () => editor.resume());
   const close = (): void => {
     if (isClosed) return;
     isClosed = true;
     stdin.unpipe(input);
     editor.close();
-    setRawMode(false);
     stdin.pause();
     stdout.off('resize', onResize);
-    if (canPaste) stdout.write('\x1b[?2004l');
     waiting?.(undefined);
   };
   editor.on('close', close);
