@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { Failure } from '../../src/errors.ts';
 import type { Runtime } from '../../src/runtime.ts';
 import { ascii, beyond, leakingFiles, leaksIn, outcomes } from '../reliability/canaries.ts';
 import { cases } from '../reliability/faults.ts';
@@ -155,6 +156,50 @@ describe('the end of a traced command', () => {
   it('is not sent with --spool=only', async () => {
     const { code, stderr } = await traced(exit7, ['--local', '--spool=only', '--exit-feedback']);
     expect([code, stderr]).toEqual([2, expect.stringContaining('--spool=only')]);
+  });
+});
+
+describe('--replace', () => {
+  /** Runs a command with a stand-in for the end of svc's process, and returns also the command that svc became. */
+  const replaced = async (flags: readonly string[], runtime: Partial<Runtime> = {}) => {
+    let command: readonly string[] | undefined;
+    const replaceProcess: Runtime['replaceProcess'] = (_, words) => {
+      command = words.slice(2);
+      throw new Failure('local', 'svc became the command');
+    };
+    const result = await traced(exit7, ['--replace', ...flags], { runtime: { ...runtime, replaceProcess } });
+    return { ...result, command };
+  };
+  const silent = () => rawServer(() => {});
+
+  it('starts the command only after a confirmed record with --require', async () => {
+    const down = await replaced(['--require', '--retries', '0', '--base-url', await closedPort()]);
+    expect(down).toMatchObject({ code: 7, command: undefined });
+    expect(down.stderr).toMatch(/^svc: could not connect/);
+    const other = await rawServer((socket) => socket.end(httpAnswer('{"id":"other","trace_id":"t2"}')));
+    const confirmed = await replaced(['--require', '--base-url', other.url]);
+    expect(confirmed.command).toEqual(exit7);
+    expect(confirmed.stderr).toMatch(/^svc: warning: the response has id "other"/);
+  });
+
+  it('waits for the service for --grace', async () => {
+    const { command, stderr } = await replaced(['--base-url', (await silent()).url, '--grace', '0.2']);
+    expect(command).toEqual(exit7);
+    expect(stderr).toMatch(/^svc: warning: the call was not recorded: [^\n]*no response within 0.2 s\n/);
+  });
+
+  it.each([[[]], [['--require']]])('ends with a signal during the wait, and starts nothing (%j)', async (flags) => {
+    const listeners: ((signal: never) => void)[] = [];
+    const onSignal: Runtime['onSignal'] = (listener) => {
+      listeners.push(listener);
+      return () => {};
+    };
+    const server = await rawServer(() => {
+      for (const listener of listeners) Reflect.apply(listener, undefined, ['SIGTERM']);
+    });
+    const { code, command, stderr } = await replaced(['--base-url', server.url, ...flags], { onSignal });
+    expect([code, command]).toEqual([143, undefined]);
+    expect(stderr).toMatch(/^svc: terminated[^\n]*may have been applied/);
   });
 });
 

@@ -29,13 +29,13 @@ export async function runCallRun({ args, flags }: Invocation, context: Context):
   const graceMs = parseDurationMs('--grace', getStringFlag(flags, 'grace') ?? DEFAULT_GRACE);
   const command = await prepareCommand(args, flags, context);
   const record = (signal: AbortSignal): Promise<readonly string[]> => recordCall(command, { ...context, signal });
+  const isRequired = getBooleanFlag(flags, 'require');
+  const confirmed = isRequired ? await record(context.signal) : undefined;
   if (getBooleanFlag(flags, 'replace')) {
-    await reportAction(RECORD_SUBJECT, record(context.signal), context);
+    await awaitRecord(confirmed ? async () => confirmed : record, graceMs, context);
     // svc ends here: its process is that of the command.
     runtime.replaceProcess?.(PROCESS_LAUNCHER, ['env', '--', ...args], command.childEnv);
   }
-  const isRequired = getBooleanFlag(flags, 'require');
-  const confirmed = isRequired ? await record(context.signal) : undefined;
   context.ignoreStopSignals();
   const controller = new AbortController();
   const recorded = confirmed ? Promise.resolve(confirmed) : record(controller.signal);
@@ -84,6 +84,23 @@ function requireConsistentFlags(args: readonly string[], flags: FlagValues, runt
       `--replace cannot run a program whose name has an equals sign: ${JSON.stringify(program)}`,
       'set variables with: svc call run --replace -- env NAME=value COMMAND',
     );
+}
+
+// Before svc becomes the command: a service that is down holds it up for `graceMs`. Throws after a signal, which ends svc.
+async function awaitRecord(
+  record: (signal: AbortSignal) => Promise<readonly string[]>,
+  graceMs: number,
+  context: Context,
+): Promise<void> {
+  const { runtime, signal } = context;
+  const controller = new AbortController();
+  const cancelGrace = runtime.after(graceMs, () =>
+    controller.abort(new Failure('unknown', `no response within ${graceMs / 1000} s`)),
+  );
+  const failure = await reportWarnings(record(AbortSignal.any([signal, controller.signal])), context);
+  cancelGrace();
+  if (signal.aborted) throw failure ?? signal.reason;
+  if (failure) await reportFailure(RECORD_SUBJECT, failure, context);
 }
 
 // Each step is reported by itself: the call is recorded even where its end is not.
