@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, it } from 'vitest';
 import { finished, run, start } from '../support/process.ts';
 import { bodyOf, httpAnswer, rawServer } from '../support/raw-server.ts';
@@ -97,6 +98,30 @@ describe('tools', () => {
     const [{ text } = { text: '' }] = (result?.content ?? []) as { text: string }[];
     expect(JSON.parse(text)).toEqual(result?.structuredContent);
     expect(result?.structuredContent).toMatchObject({ object: 'chat.completion' });
+  });
+
+  it.each([
+    ['with null in the place of fields', 'null'],
+    ['with other types', '["a"]'],
+  ])('describe results %s so that clients accept them', async (_, value) => {
+    const names = ['feedback_schema', 'chat', 'call_start', 'feedback_replace', 'train'];
+    const { result } = await ask(request('tools/list'), ['--local', '--allow', names.join(',')]);
+    const tools = (result?.tools ?? []) as { name: string; outputSchema: object }[];
+    const allNames = new Set(
+      [...JSON.stringify(tools).matchAll(/"([a-z_]+)":\{"description"/g)].map(([, name]) => name),
+    );
+    const others = [...allNames].map((name) => `"${name}":${value}`).join();
+    expect(allNames.size).toBeGreaterThan(50);
+    const results: Record<string, string> = {
+      feedback_schema: `{${others},"paths":[{${others}}]}`,
+      chat: `{${others},"choices":[{${others},"message":{${others}},"logprobs":{${others}}}]}`,
+    };
+    for (const { name, outputSchema } of tools) {
+      const validate = new Ajv2020({ strict: false }).compile(outputSchema);
+      const valid = JSON.parse(results[name] ?? `{${others},"id":"x"}`);
+      expect([name, validate(valid), validate.errors]).toEqual([name, true, null]);
+      expect([name, validate({})]).toEqual([name, false]);
+    }
   });
 
   it('join a stream into one response', async () => {

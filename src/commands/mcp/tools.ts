@@ -6,6 +6,7 @@ import { feedbackReplaceOperation } from '../../operations/feedback-replace.ts';
 import { feedbackSchemaOperation } from '../../operations/feedback-schema.ts';
 import type { Operation } from '../../operations/operation.ts';
 import { trainOperation } from '../../operations/train.ts';
+import { outputSchema } from './output-schema.ts';
 
 /** An operation as a tool for agents. */
 export interface McpTool {
@@ -44,14 +45,14 @@ export function isReadOnlyTool({ operation: { effect } }: McpTool): boolean {
 /** The description of a tool that `tools/list` returns; schemas and annotations follow from the operation. */
 export function describeTool(tool: McpTool): JsonValue {
   const { name, title, operation } = tool;
-  const { summary, isPreview, body, reply, effect } = operation;
+  const { summary, isPreview, body, effect } = operation;
   const about = tool.about ?? operation.about;
   return {
     name,
     title,
     description: [`${summary}${isPreview ? ' (preview)' : ''}.`, about].filter(Boolean).join(' '),
     inputSchema: objectSchema(body),
-    outputSchema: objectSchema(reply),
+    outputSchema: outputSchema(operation),
     annotations: {
       title,
       readOnlyHint: isReadOnlyTool(tool),
