@@ -59,7 +59,7 @@ function withoutClientAdvice(message: string): string {
 const RETRY_AFTER_SECONDS = 1;
 const DISK_FULL_CODES: readonly (string | undefined)[] = ['ENOSPC', 'EDQUOT'];
 
-const STORE_ERROR_STATUSES = { unsupported: 400, full: 507, busy: 503, lost: 503 } as const;
+const STORE_ERROR_STATUSES = { unsupported: 400, full: 507, busy: 503, lost: 503, unknown: 500 } as const;
 
 /** Converts any error to an HTTP error: for the store 503 if a retry can help and 507 for a full disk, otherwise 500. */
 export function toHttpError(error: unknown): HttpError {

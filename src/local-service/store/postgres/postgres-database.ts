@@ -50,9 +50,13 @@ export function openPostgresDatabase(address: PostgresAddress, password: string 
     transaction: (action) =>
       attempt(async () => {
         let result: { readonly value: Awaited<ReturnType<typeof action>> } | undefined;
-        await sql.begin(async (client) => {
-          result = { value: await action(client) };
-        });
+        try {
+          await sql.begin(async (client) => {
+            result = { value: await action(client) };
+          });
+        } catch (error) {
+          throw result && isConnectionError(error) ? unknownCommit(error, label) : error;
+        }
         if (!result) throw new Error('the transaction did not run');
         return result.value;
       }),
@@ -69,12 +73,28 @@ function isSerializationFailure(error: unknown): boolean {
 const LOST_CONNECTION =
   /^(CONNECTION_(CLOSED|ENDED|DESTROYED)|CONNECT_TIMEOUT|ECONNREFUSED|ECONNRESET|EPIPE|ENOENT|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH)$/;
 
+// Class 08: connection exceptions; 57P: operator intervention, such as a shutdown.
+function isConnectionError(error: unknown): boolean {
+  const code = errorCode(error) ?? '';
+  return LOST_CONNECTION.test(code) || /^(08...|57P..)$/.test(code);
+}
+
+// The database may have received the commit before the connection was lost.
+function unknownCommit(error: unknown, label: string): StoreError {
+  const message = `lost the connection to the database at ${label} during a commit, which may have succeeded`;
+  return new StoreError('unknown', `${message}: ${errorReason(error)}`);
+}
+
+function errorReason(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
 /** An error of PostgreSQL or of its connection as a StoreError; any other error unchanged. `label` names the database. */
 function toPostgresStoreError(error: unknown, label: string): unknown {
   const code = errorCode(error) ?? '';
-  const reason = error instanceof Error ? error.message : String(error);
-  // Class 08: connection exceptions; 57P: operator intervention, such as a shutdown; 25006: a read-only standby.
-  if (LOST_CONNECTION.test(code) || /^(08...|57P..|25006)$/.test(code))
+  const reason = errorReason(error);
+  // 25006: a read-only standby.
+  if (isConnectionError(error) || code === '25006')
     return new StoreError('lost', `could not reach the database at ${label}: ${reason}`);
   if (code === '53100') return new StoreError('full', `the disk of the database at ${label} is full`);
   // Class 53: insufficient resources, such as too many connections.

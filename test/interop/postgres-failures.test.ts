@@ -1,0 +1,99 @@
+import { randomBytes } from 'node:crypto';
+import { createConnection, createServer } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { parsePostgresUrl } from '../../src/config/postgres-address.ts';
+import { collectBody } from '../../src/http/collect-body.ts';
+import { getHeader } from '../../src/http/message.ts';
+import { openLocalService } from '../../src/local-service/open-local-service.ts';
+import { noPostgres, type PostgresServer, postgresServer } from '../support/postgres.ts';
+import { folder } from '../support/svc.ts';
+
+const reason = noPostgres();
+if (reason) process.stderr.write(`skipped: failures of PostgreSQL: ${reason}\n`);
+
+let server: PostgresServer | undefined;
+beforeAll(async () => {
+  if (!reason) server = await postgresServer();
+}, 120_000);
+afterAll(() => server?.remove());
+
+const job = {
+  model_id: '0199f3c0-5f3a-7c21-9b6e-000000000001',
+  trajectory_groups: [{ trajectories: [{ reward: 1 }] }],
+};
+const feedback = {
+  ...{ project_id: 'a/b', feedback_id: 'none', feedback_type: 't', svc_ref: 'svc:///a/b/object/n:v' },
+  payload: {},
+};
+
+async function openService(url: string, databaseFile = join(folder(), 'svc.db')) {
+  const postgres = { address: parsePostgresUrl(url, '--data', 'svc'), password: undefined };
+  const { send, close } = await openLocalService({ databaseFile, postgres }, { now: () => 1, randomBytes });
+  onTestFinished(close);
+  return async (path: string, body?: object) => {
+    const { status, headers, ...response } = await send({
+      method: body ? 'POST' : 'GET',
+      url: `http://localhost${path}`,
+      headers: [['content-type', 'application/json']],
+      body: Buffer.from(body ? JSON.stringify(body) : ''),
+    });
+    const text = (await collectBody(response.body, 1e9)).toString();
+    return { status, retryAfter: getHeader(headers, 'retry-after'), text };
+  };
+}
+
+/** Passes connections on to the database of a URL; after `cutNextCommit` it drops the response to a commit. */
+async function commitCuttingProxy(databaseUrl: string) {
+  const url = new URL(databaseUrl);
+  const directory = folder();
+  const target = join(url.searchParams.get('host') ?? '', '.s.PGSQL.5432');
+  let isArmed = false;
+  const proxy = createServer((client) => {
+    const upstream = createConnection(target);
+    let isCutting = false;
+    client.on('data', (bytes) => {
+      isCutting ||= isArmed && bytes.toString('latin1').includes('commit');
+      if (isCutting) isArmed = false;
+      upstream.write(bytes);
+    });
+    upstream.on('data', (bytes) => {
+      if (isCutting) client.destroy();
+      else client.write(bytes);
+    });
+    for (const [one, other] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const)
+      one.on('error', () => {}).on('close', () => other.destroy());
+  });
+  await new Promise<void>((resolve) => proxy.listen(join(directory, '.s.PGSQL.5432'), resolve));
+  onTestFinished(() => void proxy.close());
+  url.searchParams.set('host', directory);
+  return {
+    url: url.href,
+    cutNextCommit: () => {
+      isArmed = true;
+    },
+  };
+}
+
+describe.skipIf(reason)('a service on PostgreSQL', () => {
+  it.each([
+    ['/v1/preview/training-jobs', job, 'jobs'],
+    ['/feedback/replace', feedback, 'feedback'],
+  ])(
+    'responds 500 without Retry-After to %s where the connection is lost during the commit',
+    async (path, body, table) => {
+      const url = server?.newDatabase() ?? '';
+      const proxy = await commitCuttingProxy(url);
+      const send = await openService(proxy.url);
+      proxy.cutNextCommit();
+      const { status, retryAfter, text } = await send(path, body);
+      expect({ status, retryAfter }).toEqual({ status: 500, retryAfter: undefined });
+      expect(text).toContain('during a commit');
+      expect(server?.query(url, `select count(*) from svc.${table}`)).toBe('1');
+      expect((await send(path, body)).status).toBe(200);
+    },
+  );
+});
