@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import type { Request, Response, Send } from '../http/message.ts';
 import { bodyChunks } from '../http/request-progress.ts';
-import { redactBody } from './redact-body.ts';
+import { redactBody, redactResponseBody } from './redact-body.ts';
 import { requestPath } from './request-path.ts';
 
 /** Copies the bytes of a body up to a limit. */
@@ -21,8 +21,9 @@ export function createBodyCopy(maxBytes: number): {
 }
 
 /**
- * Sends a request and copies its body, without its secret fields, and that of its response, each up to a limit. `onEnd`
- * is awaited before the end of the response, also where it is cut or abandoned, and without a response where `send` throws.
+ * Sends a request and copies its body and that of its response, each up to a limit and without the secret fields of the
+ * request. `onEnd` is awaited before the end of the response, also where it is cut or abandoned, and without a response
+ * where `send` throws.
  */
 export async function sendWithCopies(
   request: Request,
@@ -32,14 +33,16 @@ export async function sendWithCopies(
 ): Promise<Response> {
   const [sent, received] = [createBodyCopy(maxBytes), createBodyCopy(maxBytes)];
   const { body } = request;
-  const sentBody = (): Buffer => redactBody(requestPath(request), sent.bytes());
   const copied = { length: body.length, chunks: () => tapChunks(bodyChunks(body), sent.add, async () => {}) };
+  const end = (response: Response | undefined): Promise<void> => {
+    const { body: redactedBody, secrets } = redactBody(requestPath(request), sent.bytes());
+    return onEnd(redactedBody, response, redactResponseBody(received.bytes(), secrets));
+  };
   try {
     const { completeBody: _, ...response } = await send({ ...request, body: copied });
-    const end = (): Promise<void> => onEnd(sentBody(), response, received.bytes());
-    return { ...response, body: tapChunks(response.body, received.add, end) };
+    return { ...response, body: tapChunks(response.body, received.add, () => end(response)) };
   } catch (error) {
-    await onEnd(sentBody(), undefined, received.bytes());
+    await end(undefined);
     throw error;
   }
 }

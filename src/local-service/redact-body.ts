@@ -1,12 +1,64 @@
-import type { Buffer } from 'node:buffer';
+import { Buffer } from 'node:buffer';
+import { kindOf, rawText, stringOf } from '../json/json-node.ts';
 import { tryParseJson } from '../json/parse-json.ts';
 import { allOperations } from '../operations/all-operations.ts';
-import { redactSecretFields } from '../operations/secret-fields.ts';
+import { redactSecretFields, secretFields } from '../operations/secret-fields.ts';
+import { createRedactor } from '../output/redact.ts';
+import { MIN_BODY_SECRET_CHARS } from './redact-chunks.ts';
 
-/** The body of a request to a path of the service, for a recording or the database: without its secret fields. */
-export function redactBody(path: string, body: Buffer): Buffer {
+/** A body without its secret fields, and the values that they had. */
+export interface RedactedBody {
+  readonly body: Buffer;
+  readonly secrets: readonly string[];
+}
+
+const PLACEHOLDER = '[redacted]';
+
+// A body may give a field any number of times.
+const MAX_SECRETS = 16;
+
+/**
+ * The body of a request to a path of the service, for a recording or the database: without its secret fields, also where
+ * it is not valid JSON or was cut.
+ */
+export function redactBody(path: string, body: Buffer): RedactedBody {
   const operation = allOperations.find((candidate) => candidate.path === path);
-  if (!operation || !Object.values(operation.body).some(({ isSecret }) => isSecret)) return body;
+  const names = Object.entries(operation?.body ?? {}).flatMap(([name, { isSecret }]) => (isSecret ? [name] : []));
+  if (!operation || names.length === 0) return { body, secrets: [] };
   const root = tryParseJson(body);
-  return root ? redactSecretFields(root, operation, () => '[redacted]') : body;
+  if (!root) return redactInvalidBody(body, names);
+  const values = secretFields(root, operation).map(({ value }) =>
+    kindOf(value) === 'string' ? stringOf(value) : rawText(value),
+  );
+  return { body: redactSecretFields(root, operation, () => PLACEHOLDER), secrets: firstSecrets(values) };
+}
+
+/** The body of a response without some values of its request; those of fewer than eight characters stay. */
+export function redactResponseBody(body: Buffer, secrets: readonly string[]): Buffer {
+  const redactable = secrets.filter(({ length }) => length >= MIN_BODY_SECRET_CHARS);
+  if (redactable.length === 0) return body;
+  // Latin-1 keeps every byte.
+  return Buffer.from(createRedactor(redactable).redact(body.toString('latin1')), 'latin1');
+}
+
+// The string after the name, which may lack its end, or any other text up to the end of the field.
+function redactInvalidBody(body: Buffer, names: readonly string[]): RedactedBody {
+  const field = new RegExp(`("(?:${names.join('|')})"\\s*:\\s*)("(?:[^"\\\\]+|\\\\.)*"?|[^\\s",}\\]]+)`, 'gs');
+  const values: string[] = [];
+  const text = body.toString('latin1').replace(field, (_, start: string, value: string) => {
+    values.push(invalidValueText(Buffer.from(value, 'latin1')));
+    return `${start}"${PLACEHOLDER}"`;
+  });
+  return values.length === 0
+    ? { body, secrets: [] }
+    : { body: Buffer.from(text, 'latin1'), secrets: firstSecrets(values) };
+}
+
+function invalidValueText(value: Buffer): string {
+  const node = tryParseJson(value);
+  return node && kindOf(node) === 'string' ? stringOf(node) : value.toString().replace(/^"|"$/g, '');
+}
+
+function firstSecrets(values: readonly string[]): string[] {
+  return [...new Set(values)].slice(0, MAX_SECRETS);
 }

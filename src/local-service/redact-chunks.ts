@@ -3,8 +3,8 @@ import { secretForms } from '../output/redact.ts';
 
 const REPLACEMENT = '[redacted]';
 
-// Servers that ask for no token are given a word such as `none` or `EMPTY`, which bodies contain for other reasons.
-const MIN_BODY_SECRET_CHARS = 8;
+/** Servers that ask for no token are given a word such as `none` or `EMPTY`, which bodies contain for other reasons. */
+export const MIN_BODY_SECRET_CHARS = 8;
 
 /** The forms of secrets that are redacted in bodies; a secret of fewer than eight characters stays. */
 export function bodySecretForms(secrets: readonly (string | undefined)[]): string[] {

@@ -61,7 +61,7 @@ export async function openHarReplay(path: string, credentials: AcceptedCredentia
       if (credentials) authenticateRequest(scheme, getHeader(request.headers, 'authorization'), credentials);
       const body = createBodyCopy(MAX_RECORDED_BODY_BYTES);
       for await (const chunk of bodyChunks(request.body)) body.add(chunk);
-      const text = redactBody(pathname, body.bytes()).toString();
+      const text = redactBody(pathname, body.bytes()).body.toString();
       const queue = queues.get(exchangeKey(request.method, pathname, text));
       const entry = queue && queue.length > 1 ? queue.shift() : queue?.[0];
       if (entry) return replayedResponse(entry, text);

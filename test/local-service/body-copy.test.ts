@@ -1,0 +1,70 @@
+import { expect, it } from 'vitest';
+import { collectBody } from '../../src/http/collect-body.ts';
+import { sendWithCopies } from '../../src/local-service/body-copy.ts';
+
+const MAX_COPY_BYTES = 200;
+const salt = 'SeCrEt "sält"';
+const json = JSON.stringify(salt);
+const ascii = json.replace('ä', '\\u00e4');
+
+/** The copies of a request and its response, and what the caller got. */
+async function copies(sentBody: string, response = '{}') {
+  let copied = '';
+  const { body } = await sendWithCopies(
+    {
+      ...{ method: 'POST', url: 'http://localhost/v1/chat/completions', headers: [] },
+      body: {
+        length: undefined,
+        chunks: async function* () {
+          yield Buffer.from(sentBody);
+        },
+      },
+    },
+    async (request) => {
+      if (!(request.body instanceof Uint8Array)) for await (const _ of request.body.chunks());
+      return {
+        status: 422,
+        statusText: '',
+        headers: [],
+        body: (async function* () {
+          yield Buffer.from(response);
+        })(),
+      };
+    },
+    MAX_COPY_BYTES,
+    async (sent, _, received) => {
+      copied = `${sent}\n${received}`;
+    },
+  );
+  const received = (await collectBody(body, 1e6)).toString();
+  return { copied, received };
+}
+
+it.each([
+  ['valid', `{"cache_salt":${json},"messages":[]}`],
+  ['cut after the field', `{"cache_salt":${json},"messages":["${'x'.repeat(MAX_COPY_BYTES)}"]}`],
+  ['cut within the field', `{"messages":["${'x'.repeat(MAX_COPY_BYTES - 40)}"],"cache_salt" : ${json}}`],
+  ['invalid', `{"cache_salt" :\n${ascii},"messages":[{"role":"user","content":"`],
+  ['invalid, twice', `{"cache_salt":"SeCrEt-1","cache_salt":${json},`],
+  ['invalid, not a string', `{"cache_salt":5eCrEt12345,`],
+  ['invalid in the field', `{"cache_salt":"SeCrEt\\q","messages":[]`],
+])('copies a body without its secret field: %s', async (_, body) => {
+  const { copied } = await copies(body);
+  expect(copied).toContain('[redacted]');
+  expect(copied).not.toMatch(/[S5]eCrEt/);
+});
+
+it.each([
+  ['as it was sent', `{"detail":[{"input":{"cache_salt":${json}}}]}`],
+  ['escaped', `{"detail":[{"input":{"cache_salt":${ascii}}}]}`],
+  ['cut', `{"detail":"${'x'.repeat(MAX_COPY_BYTES - 20)}${json}`],
+])('copies a response without the secret field of its request, %s, and sends it unchanged', async (_, response) => {
+  const { copied, received } = await copies(`{"cache_salt":${json},"messages":[]}`, response);
+  expect(copied).toContain('[redacted]');
+  expect(copied).not.toContain('SeCrEt');
+  expect(received).toBe(response);
+});
+
+it('copies a response as it is where a secret field of its request is a short word', async () => {
+  expect((await copies('{"cache_salt":"none"}', '{"tool_choice":"none"}')).copied).toContain('"none"');
+});
