@@ -50,8 +50,9 @@ export function harEntry(exchange: RecordedExchange): JsonValue {
   };
 }
 
+// Ids of traces and spans are whole strings: a number such as a seed may have as many digits.
 const GENERATED_VALUE =
-  /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\b(?:[0-9a-f]{32}|[0-9a-f]{16})\b|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)?/g;
+  /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|(?<=")(?:[0-9a-f]{32}|[0-9a-f]{16})(?=")|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)?/g;
 
 /** The ids and times in a body, which clients generate for each request. */
 export function generatedValues(body: string): string[] {
