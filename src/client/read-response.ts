@@ -83,7 +83,11 @@ export function failureFromBodyError(
     const message = `cannot read the response from ${serviceName(context.target)}: ${error.message}`;
     return invalidResponseFailure(message, response, context);
   }
-  if (error instanceof Failure || cutMessage === undefined) return failureFromError(error, context);
+  if (error instanceof Failure) return error;
+  if (cutMessage === undefined) {
+    const { code, message, facts } = failureFromError(error, context);
+    return new Failure(code, message, { ...facts, requestId: responseRequestId(response.headers) });
+  }
   if (error instanceof InterruptedError) {
     const facts = { ...responseFacts(response, context), hint: retryAdvice(context.effect) };
     return new Failure(error.code, `${error.message}; the response had started`, facts);

@@ -7,7 +7,6 @@ import { firstStringMember, getMember, itemsAt, type JsonNode, kindOf, rawText, 
 import { parseJson } from '../json/parse-json.ts';
 import type { Runtime } from '../runtime.ts';
 import { classifyStatus } from './classify-status.ts';
-import { failureFromError } from './failure.ts';
 import { retryAdvice } from './idempotency.ts';
 import { failureFromBodyError, invalidResponseFailure, responseFacts } from './read-response.ts';
 import { type RequestContext, serviceName } from './request-context.ts';
@@ -32,9 +31,13 @@ export async function* readStreamChunks(
   const finishedIndexes = new Set<string>();
   const seenIndexes = new Set<string>();
   let receivedChunks = 0;
+  let isEventCut = false;
+  const onCutEvent = (): void => {
+    isEventCut = true;
+  };
   let cancelGracePeriod = (): void => {};
   try {
-    for await (const event of readEventStream(response.body)) {
+    for await (const event of readEventStream(response.body, onCutEvent)) {
       if (event.data.trim() === '[DONE]') break;
       const chunk = parseChunk(event, response, context, receivedChunks > 0);
       receivedChunks += 1;
@@ -52,14 +55,17 @@ export async function* readStreamChunks(
         cancelGracePeriod = after(STREAM_GRACE_MS, () => response.stop?.());
     }
   } catch (error) {
-    const cutMessage = receivedChunks === 0 ? undefined : `${streamName(context)} was cut`;
+    const cutMessage = receivedChunks === 0 && !isEventCut ? undefined : `${streamName(context)} was cut`;
     const failure = failureFromBodyError(error, response, context, cutMessage);
     // After the last finish reason nothing is missing, however the connection ends.
     if (!failure.facts.isTruncated || finishedIndexes.size < choices) throw failure;
   } finally {
     cancelGracePeriod();
   }
-  if (receivedChunks === 0) throw failureFromError(new Error('the stream ended before its first event'), context);
+  if (receivedChunks === 0) {
+    const error = new Error('the stream ended before its first event');
+    throw failureFromBodyError(error, response, context, undefined);
+  }
   // A server may ignore `n`, and may end the stream without [DONE]: every choice it began has ended then.
   if (finishedIndexes.size > 0 && finishedIndexes.size === seenIndexes.size) return;
   const message = `${streamName(context)} ended without a finish reason; the text may be cut`;

@@ -15,9 +15,12 @@ export interface ServerEvent {
 
 /**
  * The events of a `text/event-stream` as they arrive; comments are skipped. Throws what the connection
- * throws where it is cut, and UnusableBodyError for an event that is too long.
+ * throws where it is cut, after `onCutEvent` if that is inside an event, and UnusableBodyError for an event that is too long.
  */
-export async function* readEventStream(body: AsyncIterable<Uint8Array>): AsyncGenerator<ServerEvent> {
+export async function* readEventStream(
+  body: AsyncIterable<Uint8Array>,
+  onCutEvent?: () => void,
+): AsyncGenerator<ServerEvent> {
   const ready: ServerEvent[] = [];
   let isTerminated = true;
   let isTooLong = false;
@@ -29,10 +32,16 @@ export async function* readEventStream(body: AsyncIterable<Uint8Array>): AsyncGe
     maxBufferSize: MAX_EVENT_CHARS,
   });
   const decoder = new TextDecoder();
-  for await (const chunk of body) {
-    parser.feed(decoder.decode(chunk, { stream: true }));
-    yield* ready.splice(0);
-    if (isTooLong) throw new UnusableBodyError(`an event of the stream has more than ${MAX_EVENT_CHARS} characters`);
+  try {
+    for await (const chunk of body) {
+      parser.feed(decoder.decode(chunk, { stream: true }));
+      yield* ready.splice(0);
+      if (isTooLong) throw new UnusableBodyError(`an event of the stream has more than ${MAX_EVENT_CHARS} characters`);
+    }
+  } catch (error) {
+    if (!isTooLong) parser.feed('\n\n');
+    if (ready.length > 0) onCutEvent?.();
+    throw error;
   }
   // A last event without its blank line still counts: a server that forgets it has finished nevertheless.
   isTerminated = false;

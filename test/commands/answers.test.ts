@@ -595,6 +595,13 @@ describe('a streamed chat', () => {
     ['the end without a finish reason', stream(text('a')), 11, 'a\n', /without a finish reason/],
     ['a cut', stream(text('a'), new Error('reset')), 11, 'a\n', /stream from \S+ was cut: reset/],
     ['a cut before the first event', stream(': ping\n\n', new Error('reset')), 8, '', /no response came: reset/],
+    [
+      'a cut inside the first event',
+      stream('data: {"cho', new Error('reset')),
+      11,
+      '',
+      /stream from \S+ was cut: reset/,
+    ],
     ['nothing at all', stream(), 11, '', /the response from \S+ is empty/],
     ['a cut inside an event', stream(text('a'), 'data: {"cho'), 11, 'a\n', /stream from \S+ was cut inside an event/],
     ['a cut inside an event after the end', stream(text('a'), finish(), 'data: {"cho'), 0, 'a\n', /^$/],
@@ -665,6 +672,15 @@ describe('a streamed chat', () => {
       const result = await ask(stream(...first, named), '--temperature', '1', '--no-check', '-q');
       expect(result).toMatchObject({ code: 11, stdout, stderr });
     }
+  });
+
+  it.each([
+    ['before its first event', stream(': ping\n\n', new Error('reset')), 8],
+    ['inside its first event', stream('data: {"cho', new Error('reset')), 11],
+    ['before its first byte', stream(new Error('reset')), 8],
+  ])('that is cut %s has its request id in the error', async (_, answer, code) => {
+    const result = await ask({ ...answer, headers: [...events, ['X-Request-Id', 'req-1']] });
+    expect(result).toMatchObject({ code, stderr: expect.stringContaining('req-1') });
   });
 
   it('of two choices is cut when one does not finish', async () => {
