@@ -125,11 +125,20 @@ function readServeOptions(flags: FlagValues, runtime: Runtime) {
     port: parsePort(getStringFlag(flags, 'port') ?? '0'),
     // With a database server, where the file would be: the credentials are kept beside it.
     data: data === undefined || isUrl ? databaseFileIn(dataDirectory(runtime)) : resolve(runtime.cwd, data),
-    postgresAddress: isUrl ? parsePostgresUrl(data, '--data', runtime.env.PGUSER || userInfo().username) : undefined,
+    postgresAddress: isUrl ? parsePostgresUrl(data, '--data', runtime.env.PGUSER || systemUserName()) : undefined,
     maxBodyBytes: maxBody === undefined ? undefined : parseByteSize('--max-body', maxBody),
     logFormat: parseLogFormat(getStringFlag(flags, 'log') ?? 'off'),
     drainMs: drain === undefined ? serviceLimits.drainMs : parseDurationMs('--drain', drain),
   };
+}
+
+// Undefined for a user without an entry in the user database, as in some containers.
+function systemUserName(): string | undefined {
+  try {
+    return userInfo().username;
+  } catch {
+    return undefined;
+  }
 }
 
 function parsePort(text: string): number {

@@ -1,4 +1,4 @@
-import { usageFailure } from '../errors.ts';
+import { type Failure, usageFailure } from '../errors.ts';
 import { joinWithOr } from '../fields/join-with-or.ts';
 import { isLoopbackUrl } from '../http/proxy.ts';
 
@@ -25,30 +25,48 @@ export function isPostgresUrl(text: string): boolean {
 
 /**
  * Reads `postgres://[user@]host[:port]/database[?sslmode=…&host=/socket/directory]`. Connections to other machines are
- * encrypted and verified unless `sslmode` says otherwise. Throws Failure `usage`, also for a password, without repeating it.
+ * encrypted and verified unless `sslmode` says otherwise. Throws Failure `usage`, also for a password, without repeating it,
+ * and where neither the URL nor `defaultUser` names a user.
  */
-export function parsePostgresUrl(text: string, sourceName: string, defaultUser: string): PostgresAddress {
+export function parsePostgresUrl(text: string, sourceName: string, defaultUser: string | undefined): PostgresAddress {
   if (/^\w+:(\/\/)?[^/?#]*:[^/?#]*@/.test(text) || /[?&]password=/i.test(text))
     throw usageFailure(`${sourceName}: the URL contains a password`, 'remove it and set PGPASSWORD or PGPASSFILE');
   // URL has no default parsing of hosts for other schemes than http.
   const parsable = text
     .replace(/^postgres(ql)?:\/\/(?=[/?]|$)/i, 'http://localhost')
     .replace(/^postgres(ql)?:/i, 'http:');
-  if (!URL.canParse(parsable))
-    throw usageFailure(
-      `${sourceName} is not a valid PostgreSQL URL`,
-      'write it like postgres://user@host:5432/database',
-    );
+  if (!URL.canParse(parsable)) throw invalidUrlFailure(sourceName);
   const url = new URL(parsable);
-  const host = url.searchParams.get('host') || url.hostname;
-  const user = decodeURIComponent(url.username) || defaultUser;
+  // Only in a URL does an IPv6 address have brackets.
+  const host = url.searchParams.get('host') || url.hostname.replace(/^\[|\]$/g, '');
+  const user = percentDecode(url.username, sourceName) || defaultUser;
+  if (!user)
+    throw usageFailure(
+      `${sourceName} names no user, and the current user has no name on this system`,
+      'write it like postgres://user@host/database, or set PGUSER',
+    );
   const port = Number(url.port || DEFAULT_PORT);
-  const database = decodeURIComponent(url.pathname.slice(1)) || user;
+  const database = percentDecode(url.pathname.slice(1), sourceName) || user;
   return {
     ...{ host, port, user, database },
     sslMode: readSslMode(url, host, sourceName),
-    label: `postgres://${user}@${host}:${port}/${database}`,
+    label: `postgres://${user}@${host.includes(':') ? `[${host}]` : host}:${port}/${database}`,
   };
+}
+
+function percentDecode(text: string, sourceName: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw invalidUrlFailure(sourceName);
+  }
+}
+
+function invalidUrlFailure(sourceName: string): Failure {
+  return usageFailure(
+    `${sourceName} is not a valid PostgreSQL URL`,
+    'write it like postgres://user@host:5432/database, with a percent sign as %25',
+  );
 }
 
 function readSslMode(url: URL, host: string, sourceName: string): PostgresAddress['sslMode'] {

@@ -11,7 +11,7 @@ import type { PostgresAddress } from './postgres-address.ts';
  */
 export async function readPostgresPassword(
   address: PostgresAddress,
-  { env, home, userId }: Runtime,
+  { env, home, userId }: Pick<Runtime, 'env' | 'home' | 'userId'>,
   warn: TrustOptions['warn'],
 ): Promise<string | undefined> {
   if (env.PGPASSWORD) return env.PGPASSWORD;

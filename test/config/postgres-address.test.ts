@@ -2,7 +2,8 @@ import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parsePostgresUrl } from '../../src/config/postgres-address.ts';
-import { run } from '../support/process.ts';
+import { readPostgresPassword } from '../../src/config/postgres-password.ts';
+import { inShell, run } from '../support/process.ts';
 import { folder } from '../support/svc.ts';
 
 describe('a PostgreSQL URL', () => {
@@ -14,6 +15,7 @@ describe('a PostgreSQL URL', () => {
     ['postgres://localhost/x', { host: 'localhost', sslMode: 'disable' }],
     ['postgres:///x?host=/run/postgresql', { host: '/run/postgresql', database: 'x', sslMode: 'disable' }],
     ['postgres://a%40b@[::1]:1/x%20y', { user: 'a@b', database: 'x y', port: 1 }],
+    ['postgres://ada@[2001:db8::1]/x', { host: '2001:db8::1', label: 'postgres://ada@[2001:db8::1]:5432/x' }],
   ])('%s is understood', (text, expected) => {
     expect(parsePostgresUrl(text, '--data', 'me')).toMatchObject(expected);
   });
@@ -43,6 +45,8 @@ describe('a PostgreSQL URL', () => {
     [['--data', 'postgres://localhost:1/x'], 12, 'postgres://'],
     [['--data', 'postgres://localhost/x?sslmode=maybe'], 2, 'sslmode'],
     [['--data', 'postgres://['], 2, '--data'],
+    [['--data', 'postgres://ada@localhost/100%'], 2, '%25'],
+    [['--data', 'postgres://a%ZZ@localhost/x'], 2, '%25'],
   ])('%j is exit %i', async (args, code, text) => {
     const file = join(folder(), 'pgpass');
     writeFileSync(file, '*:*:*:*:pa\\:ss\n');
@@ -51,6 +55,28 @@ describe('a PostgreSQL URL', () => {
     expect(await run(['serve', '--no-auth', ...args], { env })).toMatchObject({
       code,
       stderr: expect.stringContaining(text),
+    });
+  });
+
+  it('of an IPv6 address has its password in PGPASSFILE without brackets', async () => {
+    const file = join(folder(), 'pgpass');
+    writeFileSync(file, '\\:\\:1:1:x:ada:pass\n');
+    chmodSync(file, 0o600);
+    const address = parsePostgresUrl('postgres://ada@[::1]:1/x', '--data', undefined);
+    const runtime = { env: { PGPASSFILE: file }, home: '/', userId: process.geteuid?.() };
+    expect(await readPostgresPassword(address, runtime, async () => {})).toBe('pass');
+  });
+
+  it.skipIf(process.geteuid?.() !== 0)('by a user without a name needs one', async () => {
+    const url = 'postgres://localhost:1/x';
+    const cwd = folder();
+    chmodSync(cwd, 0o777);
+    const env = { PGPASSWORD: 'pass' };
+    const serveAsNobody = (data: string) => inShell(`asNobody serve --no-auth --data ${data}`, { cwd, env });
+    expect(await serveAsNobody(url)).toMatchObject({ code: 2, stderr: expect.stringContaining('PGUSER') });
+    expect(await serveAsNobody(url.replace('//', '//ada@'))).toMatchObject({
+      code: 12,
+      stderr: expect.stringContaining('ada@'),
     });
   });
 });
