@@ -3,9 +3,9 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { Failure } from '../errors.ts';
 import { fileFailure } from '../files/file-errors.ts';
 import { openReplacement } from '../files/file-replacement.ts';
-import { createLineIndex, type LineIndex } from './line-index.ts';
-import { readCheckpoint } from './read-checkpoint.ts';
-import { CHECK_OFFSET_FROM_END, formatCheck, readSeal } from './seal.ts';
+import { createLineIndex, type IndexedEntry, type LineIndex } from './line-index.ts';
+import { type CheckpointState, readCheckpoint } from './read-checkpoint.ts';
+import { CHECK_OFFSET_FROM_END, formatCheck, readSeal, sealEntry } from './seal.ts';
 
 /** A checkpoint file: its path, and the path as the user typed it. */
 export interface CheckpointPath {
@@ -25,22 +25,47 @@ export async function compactCheckpoint(
   const { isCompact } = await readCheckpoint(checkpoint.path, checkpoint.displayPath, 0, lineIndex);
   if (isCompact && removedLines.size === 0) return lineIndex.size();
   for (const line of removedLines) lineIndex.remove(line);
+  await replaceEntries(checkpoint, lineIndex, (entry) => entry);
+  return lineIndex.size();
+}
+
+/**
+ * Seals the results of svc 0.1 whose digests are in the index, so that later changes of their input lines are noticed, and
+ * reads the file again. The file changes completely or, with Failure `local`, not at all.
+ */
+export async function sealLegacyEntries(
+  checkpoint: CheckpointPath,
+  lineIndex: LineIndex,
+  stamp: string,
+): Promise<CheckpointState> {
+  await replaceEntries(checkpoint, lineIndex, (entry, { digest }) => {
+    if (digest === undefined || readSeal(entry)) return entry;
+    const end = entry.lastIndexOf('}') + 1;
+    return sealEntry(Buffer.concat([entry.subarray(0, end), NEWLINE]), digest, stamp).subarray(0, -1);
+  });
+  return readCheckpoint(checkpoint.path, checkpoint.displayPath, 0, lineIndex);
+}
+
+/** Changes a result line, without its line feed, before it is written. */
+type EntryEdit = (entry: Buffer, indexed: IndexedEntry) => Buffer;
+
+async function replaceEntries(checkpoint: CheckpointPath, lineIndex: LineIndex, edit: EntryEdit): Promise<void> {
   const file = await openReplacement(checkpoint.path, checkpoint.displayPath);
   try {
-    await writeEntriesInOrder(lineIndex, [checkpoint], file.write);
+    await writeEntriesInOrder(lineIndex, [checkpoint], file.write, edit);
     await file.commit();
-    return lineIndex.size();
   } catch (error) {
     await file.abandon().catch(() => {});
     throw error;
   }
 }
 
-/** Writes results in the order of their lines, byte for byte; only the mark of a completed run is taken off. */
+/** Writes results in the order of their lines, byte for byte unless edited; the mark of a completed run is taken off. */
 export async function writeEntriesInOrder(
   lineIndex: LineIndex,
   checkpoints: readonly CheckpointPath[],
   write: (entry: Uint8Array) => Promise<void>,
+  edit: EntryEdit = (entry) => entry,
 ): Promise<void> {
   const handles = new Map<CheckpointPath, FileHandle>();
   let pendingEntries: Buffer[] = [];
@@ -59,8 +84,9 @@ export async function writeEntriesInOrder(
       handles.set(checkpoint, handle);
       const entry = await readExactly(handle, location.offset, location.length, checkpoint);
       removeCompletionMark(entry);
-      pendingEntries.push(entry, NEWLINE);
-      pendingBytes += entry.length + 1;
+      const edited = edit(entry, location);
+      pendingEntries.push(edited, NEWLINE);
+      pendingBytes += edited.length + 1;
       if (pendingBytes > WRITE_CHUNK_BYTES) await flush();
     }
     await flush();

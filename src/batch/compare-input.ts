@@ -1,6 +1,7 @@
 import { Failure } from '../errors.ts';
 import { pluralize } from '../output/transfer-text.ts';
 import type { BatchInput } from './batch-input.ts';
+import type { IndexedEntry } from './line-index.ts';
 import { formatLineRanges } from './line-ranges.ts';
 import type { PriorResults } from './prior-results.ts';
 import { digestLine } from './seal.ts';
@@ -14,10 +15,15 @@ export function digestInputLine({ bytes, length }: InputLine): string {
 
 /**
  * Compares an input with the one that earlier runs had, and returns the lines whose results have no input line any more.
- * Throws Failure `guard` where lines changed or were removed, unless changes are accepted; added lines are fine.
+ * Throws Failure `guard` where lines changed or were removed, unless changes are accepted; added lines are fine. Results of
+ * svc 0.1 get the digests of their input lines, in the index.
  */
 export async function compareInput(input: BatchInput, shard: Shard, prior: PriorResults): Promise<ReadonlySet<number>> {
-  const differences = await findInputDifferences(input, shard, prior);
+  const { lineIndex } = prior;
+  // The input of svc 0.1 is taken as unchanged, which the user confirmed.
+  const onLegacyEntry = (line: number, entry: IndexedEntry, digest: string): void =>
+    lineIndex.set(line, { ...entry, digest });
+  const differences = await findInputDifferences(input, shard, prior, onLegacyEntry);
   const hint = 'restore the input, choose another file with -o, or send the changed lines with --accept-changes';
   const failure = otherInputFailure(differences, input.label, prior.displayPath, hint);
   if (failure && !prior.canAcceptChanges) throw failure;
@@ -51,6 +57,7 @@ export async function findInputDifferences(
   input: BatchInput,
   shard: Shard,
   { lineIndex, inFlight, inFlightLine }: Pick<PriorResults, 'lineIndex' | 'inFlight' | 'inFlightLine'>,
+  onLegacyEntry: (line: number, entry: IndexedEntry, digest: string) => void = () => {},
 ): Promise<InputDifferences> {
   const changedLines: number[] = [];
   const emptyLines = new Set<number>();
@@ -62,8 +69,10 @@ export async function findInputDifferences(
       emptyLines.add(line.number);
       continue;
     }
-    const known = inFlightLine(line.number)?.digest ?? lineIndex.get(line.number)?.digest;
+    const entry = lineIndex.get(line.number);
+    const known = inFlightLine(line.number)?.digest ?? entry?.digest;
     if (known !== undefined && known !== digestInputLine(line)) changedLines.push(line.number);
+    else if (entry && entry.digest === undefined) onLegacyEntry(line.number, entry, digestInputLine(line));
   }
   const removedLines = new Set<number>();
   for (const lines of [lineIndex.lines(), inFlight?.lines.keys() ?? []])

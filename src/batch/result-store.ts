@@ -5,7 +5,7 @@ import { coalesceWrites } from '../files/coalesced-writes.ts';
 import type { Sink } from '../output/sink.ts';
 import { type BatchIdentity, formatStamp, recordedIdentity } from './batch-identity.ts';
 import { type CheckpointFile, markCompleted, openCheckpoint, writeCheck } from './checkpoint-file.ts';
-import { compactCheckpoint } from './compact-checkpoint.ts';
+import { compactCheckpoint, sealLegacyEntries } from './compact-checkpoint.ts';
 import { type InFlightLine, openInFlightLog } from './in-flight-log.ts';
 import type { IndexedEntry } from './line-index.ts';
 import { inFlightPath, legacyInFlightPath, type PriorResults } from './prior-results.ts';
@@ -72,9 +72,8 @@ export function createStreamStore(runId: string, identity: BatchIdentity, { writ
  * lines no longer exist. Throws Failure `local`; the lock is released by `finish`, and here where opening fails.
  */
 export async function openResultStore(prior: PriorResults, removedLines: ReadonlySet<number>): Promise<ResultStore> {
-  const { path, displayPath, runId, identity, checkpoint: state, inFlight, lineIndex } = prior;
+  const { path, displayPath, runId, identity, inFlight, lineIndex } = prior;
   const stamp = formatStamp(identity, runId);
-  const isResumed = state.validBytes > 0;
   try {
     const isLegacyLog = inFlight !== undefined && inFlight.identity === undefined;
     const inFlightLog = await openInFlightLog(inFlightPath(path), inFlightPath(displayPath), {
@@ -84,6 +83,9 @@ export async function openResultStore(prior: PriorResults, removedLines: Readonl
       lines: inFlight?.lines ?? new Map(),
       validBytes: isLegacyLog ? 0 : (inFlight?.validBytes ?? 0),
     });
+    const { hasLegacyEntries } = prior.checkpoint;
+    const state = hasLegacyEntries ? await sealLegacyEntries(prior, lineIndex, stamp) : prior.checkpoint;
+    const isResumed = state.validBytes > 0;
     const checkpoint = await openCheckpoint(path, displayPath, state.validBytes);
     if (state.isUnterminated) await checkpoint.append(Buffer.from('\n'));
     await rm(legacyInFlightPath(path), { force: true });

@@ -401,6 +401,43 @@ describe('a checkpoint file', () => {
     expect(once(counts)).toEqual([]);
   });
 
+  it.each([
+    ['complete', new Set<string>()],
+    ['stopped', new Set(['p5'])],
+  ])('of svc 0.1 needs --accept-changes once: a run that is %s', async (_, rejected) => {
+    const { run, cwd, counts, write, results } = await batch(twelve, rejected);
+    const reply = (prompt: string) => ({ choices: [{ message: { content: prompt } }] });
+    const entry = (line: number, tail = '') =>
+      `{"line":${line},"id":null,"status":200,"exit_code":0,"applied":"yes","reply":${JSON.stringify(reply(`p${line}`))},"attempts":1,"ms":2}${tail}\n`;
+    writeFileSync(join(cwd, 'out.jsonl'), [entry(3), entry(1, ' \r'), entry(2), entry(2)].join(''));
+    const { code } = await run(['--resume', '--accept-changes', '--fail-fast', '--concurrency', '1']);
+    expect(code).toBe(rejected.size > 0 ? 10 : 0);
+    write(['other', ...twelve.slice(1)]);
+    expect(await run()).toMatchObject({ code: 13, stderr: expect.stringContaining('changed lines: 1\n') });
+    write(twelve);
+    rejected.clear();
+    for (const _ of ['resumed', 'complete']) expect(await run()).toMatchObject({ code: 0 });
+    expect([...results()]).toEqual(twelve.map((prompt, at) => [at + 1, prompt]));
+    expect([...counts.keys()].sort()).toEqual(twelve.slice(3).sort());
+    write(['other', ...twelve.slice(1)]);
+    expect(await run(['--resume', '--accept-changes'])).toMatchObject({ code: 0 });
+    expect([results().get(1), counts.get('other')]).toEqual(['other', 1]);
+  });
+
+  it('of svc 0.1 that 0.2 has completed once needs --accept-changes once more', async () => {
+    const { run, cwd, counts, write } = await batch(twelve);
+    expect(await run([])).toMatchObject({ code: 0 });
+    const [first = '', ...others] = readFileSync(join(cwd, 'out.jsonl'), 'utf8').split('\n');
+    const legacy = first.replace(/,"checkpoint":.*/, '}');
+    writeFileSync(join(cwd, 'out.jsonl'), [legacy, ...others].join('\n'));
+    expect(await run()).toMatchObject({ code: 13, stderr: expect.stringContaining('was written by svc 0.1') });
+    expect(await run(['--resume', '--accept-changes'])).toMatchObject({ code: 0 });
+    expect(await run()).toMatchObject({ code: 0, stderr: expect.not.stringContaining('removed') });
+    write(['other', ...twelve.slice(1)]);
+    expect(await run()).toMatchObject({ code: 13 });
+    expect([...counts.values()]).toEqual(twelve.map(() => 1));
+  });
+
   it('of svc 0.1 is continued with --accept-changes only', async () => {
     const { run, cwd, counts } = await batch(twelve);
     const entry = (line: number) =>
