@@ -78,10 +78,13 @@ const taskVariables: readonly TaskVariables[] = [
 // `expectedCount` is the n of `auto/n`. Where no scheduler is found, where two disagree, and for positions that cannot be
 // right: never the whole file by mistake.
 function detectShard(env: Runtime['env'], source: string, expectedCount: number | undefined): Shard {
-  const positions = [
+  const found = [
     readSlurmPosition(env, source, expectedCount),
     ...taskVariables.map((variables) => readPosition(env, variables, source)),
   ].filter((position) => position !== undefined);
+  // The one task of a CI job, which always says so, does not split the lines where another scheduler does.
+  const split = found.filter(({ count }) => count !== 1);
+  const positions = split.length > 0 ? split : found;
   const [first] = positions;
   if (!first)
     throw undetectedFailure(source, 'no scheduler found in the environment', 'name the shard, such as --shard 3/10');

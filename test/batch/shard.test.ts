@@ -43,6 +43,14 @@ describe('--shard auto', () => {
       2,
       3,
     ],
+    [
+      'GNU parallel in a CI job of one task',
+      'auto/8',
+      { PARALLEL_SEQ: '3', SYSTEM_JOBPOSITIONINPHASE: '1', SYSTEM_TOTALJOBSINPHASE: '1' },
+      3,
+      8,
+    ],
+    ['a CI job of one task', 'auto', { CIRCLE_NODE_INDEX: '0', CIRCLE_NODE_TOTAL: '1' }, 1, 1],
     ['nothing, with a shard that is named', '3/10', array(3, 3, 3, 1), 3, 10],
   ])('finds the shard of %s', (_, text, env, index, count) => {
     expect(parseShard(text, '--shard', env)).toEqual({ index, count });
@@ -67,6 +75,18 @@ describe('--shard auto', () => {
     ['a step of one task', 'auto', step(0, 1), 'has one task'],
     ['a Slurm array without its size', 'auto', { SLURM_ARRAY_TASK_ID: '3' }, 'SLURM_ARRAY_TASK_MIN is not set'],
     ['Kubernetes without a count', 'auto', { JOB_COMPLETION_INDEX: '7' }, 'does not say how many'],
+    [
+      'GNU parallel in a job of CircleCI with one task',
+      'auto',
+      { PARALLEL_SEQ: '1', CIRCLE_NODE_INDEX: '0', CIRCLE_NODE_TOTAL: '1' },
+      'GNU parallel does not say how many',
+    ],
+    [
+      'Kubernetes in a job of Azure Pipelines with one task',
+      'auto',
+      { JOB_COMPLETION_INDEX: '0', SYSTEM_JOBPOSITIONINPHASE: '1', SYSTEM_TOTALJOBSINPHASE: '1' },
+      'Kubernetes does not say how many',
+    ],
     ['an index that is too large', 'auto/8', { JOB_COMPLETION_INDEX: '8' }, 'says task 9, which is not a shard of 8'],
     ['GNU parallel beyond the count', 'auto/8', { PARALLEL_SEQ: '9' }, 'says task 9, which is not a shard of 8'],
     [
