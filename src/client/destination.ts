@@ -1,6 +1,7 @@
 import { joinUrl } from '../config/base-url.ts';
 import { requireCredentialSource } from '../config/credentials/credential-source.ts';
 import type { Secret } from '../config/credentials/secret.ts';
+import { LOCAL_PROFILE_NAME } from '../config/profile.ts';
 import { type ConnectionFlags, resolveBaseUrl, type SelectedProfile } from '../config/select-profile.ts';
 import type { Context } from '../context.ts';
 import { Failure, usageFailure } from '../errors.ts';
@@ -39,10 +40,8 @@ export function resolveDestination(
   env: Runtime['env'],
 ): Destination {
   if (selected.isLocal) {
-    if (connection.baseUrl || connection.hostUrl) {
-      const flag = connection.baseUrl ? '--base-url' : `--${host}-base-url`;
-      throw usageFailure(`--local cannot be combined with ${flag}`, 'remove one of them');
-    }
+    if (connection.baseUrl || connection.hostUrl)
+      throw baseUrlOfLocalFailure(selected.source, connection.baseUrl ? '--base-url' : `--${host}-base-url`);
     return { url: new URL(LOCAL_ORIGIN + path), profileHeaders: [], isLocal: true };
   }
   const base = resolveBaseUrl(host, connection, env, selected.profile);
@@ -53,6 +52,14 @@ export function resolveDestination(
     profileHeaders: origins.includes(base.origin) ? Object.entries(headers) : [],
     isLocal: false,
   };
+}
+
+function baseUrlOfLocalFailure(source: string, flag: string): Failure {
+  if (source === '--local') return usageFailure(`--local cannot be combined with ${flag}`, 'remove one of them');
+  return usageFailure(
+    `${flag} cannot be combined with the profile "${LOCAL_PROFILE_NAME}" of ${source}`,
+    `remove ${flag}, or name another profile with --profile`,
+  );
 }
 
 /** The failure of a request without a base URL. */

@@ -41,6 +41,26 @@ it('--local names the base URL that contradicts it', async () => {
     });
 });
 
+it.each<[string, string[], { readonly [name: string]: string }]>([
+  ['--profile', ['--profile', 'local'], {}],
+  ['SVC_PROFILE', [], { SVC_PROFILE: 'local' }],
+])('the local profile of %s names the base URL that contradicts it', async (source, args, env) => {
+  expect(await svc(['chat', 'x', '--no-stdin', ...args, '--base-url', 'https://svc.test'], { env })).toMatchObject({
+    code: 2,
+    stderr: `svc: --base-url cannot be combined with the profile "local" of ${source}\n  remove --base-url, or name another profile with --profile\n`,
+  });
+});
+
+it('the local profile of svc profile use names the base URL that contradicts it', async () => {
+  const cwd = folder();
+  await svc(['profile', 'use', 'local'], { cwd });
+  const { code, stderr } = await svc(['chat', 'x', '--no-stdin', '--base-url', 'https://svc.test'], { cwd });
+  expect({ code, stderr }).toEqual({
+    code: 2,
+    stderr: expect.stringContaining('--base-url cannot be combined with the profile "local" of svc profile use\n'),
+  });
+});
+
 describe('-o has what is shown instead of being sent', () => {
   it.each([['--dry-run'], ['--dry-run', '--json'], ['--curl']])('%s', async (...show) => {
     const cwd = folder();
