@@ -42,7 +42,7 @@ export function readBatchOptions(
 ): BatchOptions {
   const isFlagOn = (name: string): boolean => getBooleanFlag(flags, name) === true;
   if (flags.has('file'))
-    throw usageFailure('--file and --batch cannot be combined', 'put the body into a line of the --batch file');
+    throw usageFailure('--file cannot be combined with --batch', 'put the body into a line of the --batch file');
   if (args.length > 0)
     throw usageFailure(
       `--batch takes bodies from its file, not from the argument ${JSON.stringify(args[0])}`,

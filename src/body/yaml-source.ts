@@ -14,7 +14,7 @@ import { isIssue, type JsonSource, parseJsonSource } from './json-source.ts';
  * YAML file. Returns the issue, with line and column, of text that is not YAML or has no JSON form.
  */
 export function parseYamlSource(label: string, bytes: Uint8Array): JsonSource | Issue {
-  // Text that is not UTF-8 is reported as for JSON.
+  // Text that is not UTF-8 has no lines, so its location is a byte, as for JSON.
   const invalid = invalidTextIssue(label, bytes);
   if (invalid) return invalid;
   const text = decodeUtf8(bytes).toString();
@@ -32,7 +32,8 @@ export function parseYamlSource(label: string, bytes: Uint8Array): JsonSource | 
 
 function invalidTextIssue(label: string, bytes: Uint8Array): Issue | undefined {
   const probe = parseJsonSource(label, bytes);
-  return isIssue(probe) && /UTF-/.test(probe.message) ? probe : undefined;
+  if (!isIssue(probe) || !/UTF-/.test(probe.message)) return undefined;
+  return { ...probe, message: probe.message.replace('invalid JSON', 'not a YAML body') };
 }
 
 // The parser counts UTF-16 units; positions count bytes.

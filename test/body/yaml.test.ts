@@ -119,7 +119,11 @@ logit_bias: {42: -1, 1e400: 1e400}
     ['a set', 'a: !!set {b, c}\n', 'body.yaml:1:10: not a YAML body: the tag !!set has no JSON form'],
     ['an alias in itself', 'a: &a [*a]\n', 'nested too deeply'],
     ['an array', '- 1\n', 'body.yaml:1:1: must be an object, not an array'],
-    ['text that is not UTF-8', Buffer.from([0x61, 0x3a, 0x20, 0xff]), 'body.yaml: byte 3: invalid JSON: invalid UTF-8'],
+    [
+      'text that is not UTF-8',
+      Buffer.from([0x61, 0x3a, 0x20, 0xff]),
+      'body.yaml: byte 3: not a YAML body: invalid UTF-8',
+    ],
     [
       'a bomb of aliases',
       `a: &a [x,x,x,x,x,x,x,x,x,x]\n${[...'bcdefghijkl'].map((name, at) => `${name}: &${name} [${`*${'abcdefghijk'[at]},`.repeat(10)}]\n`).join('')}`,

@@ -590,7 +590,7 @@ it.each(['0', '0s', '0ms'])('with --max-outage %s, lines fail at once if the ser
 
 describe('a command line that is wrong', () => {
   it.each<[string, RegExp, string[]]>([
-    ['-f', /--file and --batch cannot/, ['-f', 'x.json']],
+    ['-f', /--file cannot be combined with --batch/, ['-f', 'x.json']],
     ['words', /not from the argument "hello"/, ['hello']],
     ['--message', /--message belongs to one body/, ['--message', 'user:hi']],
     ['--conversation', /--conversation belongs to one body/, ['--conversation', 'c.json']],

@@ -166,6 +166,17 @@ describe('sources of a body, later ones win', () => {
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(`svc: ${message}\n`) });
   });
 
+  it('--json-schema that is not an object is named once', async () => {
+    const cwd = files({ 's.json': '[]' });
+    for (const [word, message] of [
+      ['[]', '--json-schema is not a JSON Schema object'],
+      ['@s.json', '--json-schema: s.json is not a JSON Schema object'],
+    ] as const)
+      expect((await body(['chat', 'hi', '--no-stdin', '--json-schema', word], { cwd })).stderr).toBe(
+        `svc: ${message}\n  write --json-schema @file\n`,
+      );
+  });
+
   it('the whole of start is start, as it is before a dot', async () => {
     const cwd = files({ 'c.json': '{"start":{"op_name":"a","inputs":{}}, "extra":1}' });
     const whole = ['call', 'start', '--exact', '--set', 'start:={"op_name":"x"}'];

@@ -161,4 +161,14 @@ describe('svc spec', () => {
   ])('%j is a wrong command line', async (args) => {
     expect(await svc(['spec', ...args])).toMatchObject({ code: 2, stdout: '' });
   });
+
+  it.each([
+    [['chat', '--reply', '--openapi'], '--response cannot be combined with --openapi'],
+    [['chat', '--skeleton', 'all'], '--skeleton takes a value only after ='],
+    [['--skeleton', 'all', 'feedback', 'replace'], '--skeleton takes a value only after ='],
+    [['chat', 'all'], '"chat all" is not an operation'],
+  ])('%j says what is wrong', async (args, message) => {
+    const { code, stderr } = await svc(['spec', ...args]);
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(`svc: ${message}\n`) });
+  });
 });

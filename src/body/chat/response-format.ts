@@ -20,10 +20,14 @@ export async function responseFormatEdit(word: string, dependencies: BodyDepende
 }
 
 function schemaName({ doc, label }: JsonSource, word: string): string {
+  const isFile = word.startsWith('@');
   const root = rootOf(doc);
   if (kindOf(root) !== 'object')
-    throw usageFailure(`--json-schema: ${label} is not a JSON Schema object`, 'write --json-schema @file');
-  const file = word.startsWith('@') ? basename(label).replace(/(?:\.schema)?\.json$/, '') : '';
+    throw usageFailure(
+      isFile ? `--json-schema: ${label} is not a JSON Schema object` : '--json-schema is not a JSON Schema object',
+      'write --json-schema @file',
+    );
+  const file = isFile ? basename(label).replace(/(?:\.schema)?\.json$/, '') : '';
   const name = firstStringMember(root, 'title') ?? file;
   return name.replace(/[^A-Za-z0-9_-]+/g, '_').slice(0, 64) || 'reply';
 }

@@ -25,9 +25,9 @@ const VIEWS = ['response', 'reply', 'skeleton', 'openapi'] as const;
 export const runSpec: RunCommand = async ({ args, flags }, context) => {
   const output = await openResultOutput('document', flags, context);
   const views = VIEWS.filter((name) => flags.has(name)).map((name) => (name === 'reply' ? 'response' : name));
-  if (new Set(views).size > 1)
-    throw usageFailure(`--${views.join(' and --')} cannot be combined`, 'remove all but one of them');
-  const [view] = views;
+  const [view, other] = new Set(views);
+  if (other) throw usageFailure(`--${view} cannot be combined with --${other}`, 'remove one of them');
+  if (view === 'skeleton') rejectSeparateValue(args);
   rejectUnusedBodyFlags(flags);
   if (view === 'openapi' && args.length > 0)
     throw usageFailure('--openapi covers all operations', 'remove the name of the operation');
@@ -85,10 +85,20 @@ function operationSchema(operation: Operation, view: 'response' | undefined): Js
   };
 }
 
+// `--skeleton all` is `--skeleton` and an argument.
+function rejectSeparateValue(args: readonly string[]): void {
+  if (args.includes('all') && operationOf(args.filter((word) => word !== 'all')))
+    throw usageFailure('--skeleton takes a value only after =', 'write --skeleton=all');
+}
+
+function operationOf(args: readonly string[]): Operation | undefined {
+  return allOperations.find(({ command }) => command.join(' ') === args.join(' '));
+}
+
 function findOperation(args: readonly string[]): Operation {
-  const name = args.join(' ');
-  const operation = allOperations.find(({ command }) => command.join(' ') === name);
+  const operation = operationOf(args);
   if (operation) return operation;
+  const name = args.join(' ');
   const names = allOperations.map(({ command }) => command.join(' ')).join(', ');
   throw usageFailure(
     name === '' ? 'the name of an operation is missing' : `${JSON.stringify(name)} is not an operation`,
