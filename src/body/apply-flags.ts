@@ -10,7 +10,7 @@ import { copyEdits, shorthandEdits } from './shorthand-edits.ts';
 
 /**
  * A draft that has the field flags, with the shorthands and the edits of `--set`; a shorthand that copies a field comes
- * last, so that the copy is what is sent. Throws usage where two flags conflict.
+ * last, so that the copy is what is sent.
  */
 export async function applyFlags(
   draft: Draft,

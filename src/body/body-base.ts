@@ -19,6 +19,7 @@ import { stdinClaim } from './named-inputs.ts';
  */
 export async function readBodyBase(input: CommandInput, dependencies: BodyDependencies): Promise<BodyBase> {
   const { operation, args, flags } = input;
+  requireBodySource(input);
   const claim = stdinClaim(operation, args, flags);
   const file = getStringFlag(flags, 'file');
   const base = file === undefined ? {} : baseOfWhole(await dependencies.inputs.whole(file));
@@ -28,8 +29,17 @@ export async function readBodyBase(input: CommandInput, dependencies: BodyDepend
     const isUnread = claim === undefined && !input.isStdinTerminal && (await dependencies.inputs.hasUnreadStdin());
     return isUnread ? { stdinUse: 'unread' } : base;
   }
-  if (input.isStdinTerminal) throw nothingToSendFailure(operation);
   return baseOfWhole(await dependencies.inputs.whole());
+}
+
+/** Throws usage where nothing gives a body, and where two flags read stdin. */
+export function requireBodySource({ operation, args, flags, isStdinTerminal }: CommandInput): void {
+  const claim = stdinClaim(operation, args, flags);
+  if (flags.has('file') || args.length > 0) return;
+  const isChat = operation.arguments?.as === 'prompt';
+  const hasBody = isChat ? flags.has('messages') || flags.has('message') : hasBodyFlags(operation, flags);
+  const isStdinTaken = isChat && (claim !== undefined || getBooleanFlag(flags, 'stdin') === false);
+  if (!hasBody && (isStdinTerminal || isStdinTaken)) throw nothingToSendFailure(operation);
 }
 
 function baseOfWhole(whole: LabeledBytes): BodyBase {
@@ -51,14 +61,11 @@ async function readChatBase(
   claim: string | undefined,
   dependencies: BodyDependencies,
 ): Promise<BodyBase> {
-  const { operation, args, flags, isStdinTerminal } = input;
+  const { args, flags, isStdinTerminal } = input;
   const words = args.length > 0 ? args.join(' ') : undefined;
   if (words === '-') return { prompt: pipedText(await dependencies.inputs.read('-')) };
   if (flags.has('file') || flags.has('messages') || flags.has('message')) return { prompt: words };
-  if (claim !== undefined || isStdinTerminal || getBooleanFlag(flags, 'stdin') === false) {
-    if (words === undefined) throw nothingToSendFailure(operation);
-    return { prompt: words };
-  }
+  if (claim !== undefined || isStdinTerminal || getBooleanFlag(flags, 'stdin') === false) return { prompt: words };
   const piped = await dependencies.inputs.readStdin();
   if (words === undefined && looksLikeBody(piped)) return baseOfWhole(labeledStdin(piped));
   const text = pipedText(piped);

@@ -8,6 +8,7 @@ import { createBodyCheck } from './body-check.ts';
 import { createDraft, type Draft, orderAddedFields, setDraftFields } from './draft.ts';
 import { fieldEdits } from './field-edits.ts';
 import type { BodyDependencies } from './input-reader.ts';
+import { rejectInvalidFlags } from './reject-invalid-flags.ts';
 import { setFlagEdits } from './set-flags.ts';
 
 /** A body to start from, and the warnings about it. */
@@ -17,8 +18,8 @@ export interface Skeleton {
 }
 
 /**
- * The smallest body of an operation that passes all checks, with the fields of flags. Throws Failure `body` for flags that
- * are not valid, or that most servers reject.
+ * The smallest body of an operation that passes all checks, with the fields of flags. Throws as rejectInvalidFlags does,
+ * and Failure `body` for values that are not valid, or that most servers reject.
  */
 export async function buildSkeleton(
   operation: Operation,
@@ -26,6 +27,7 @@ export async function buildSkeleton(
   dependencies: BodyDependencies,
 ): Promise<Skeleton> {
   const target = flagTarget(operation);
+  rejectInvalidFlags(operation, flags, dependencies.now());
   const fields = await fieldEdits(target, flags, dependencies);
   const sets = setFlagEdits(operation, flags);
   const smallest = createDraft(undefined, writeJson(minimalBody(operation.body)));

@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import { type Issue, usageFailure } from '../errors.ts';
+import type { Issue } from '../errors.ts';
 import { type Field, flagName, type Shape } from '../fields/field.ts';
 import { isScalar } from '../fields/field-flag.ts';
 import { describeShape } from '../fields/mismatch-message.ts';
@@ -9,7 +9,6 @@ import { rawBytes, rootOf } from '../json/json-node.ts';
 import { formatJsonPath, type JsonPath } from '../json/json-path.ts';
 import type { FlagTarget } from '../operations/operation.ts';
 import { collectEdits, type Edit, type EditResult } from './edit.ts';
-import { fileReference } from './file-reference.ts';
 import type { BodyDependencies } from './input-reader.ts';
 import { readJsonArgument } from './json-argument.ts';
 import { decodeUtf8Text, isIssue, stripFinalNewline } from './json-source.ts';
@@ -86,13 +85,8 @@ async function jsonEdit(
 
 async function readFieldSecret(word: string, label: string, dependencies: BodyDependencies): Promise<string> {
   if (word === 'random') return Buffer.from(dependencies.randomBytes(32)).toString('base64');
-  const path = fileReference(word, label);
-  if (path === undefined)
-    throw usageFailure(
-      `${label} is a secret and cannot be an argument`,
-      `write ${label} random, ${label} @file, or ${label} @- for stdin`,
-    );
-  return stripFinalNewline(decodeUtf8Text(label, await dependencies.inputs.read(path)));
+  // rejectInvalidFlags lets only files pass.
+  return stripFinalNewline(decodeUtf8Text(label, await dependencies.inputs.read(word.slice(1))));
 }
 
 function invalidArgumentIssue(path: JsonPath, shape: Shape, word: string, label: string): Issue {

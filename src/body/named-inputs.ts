@@ -57,7 +57,8 @@ function fileArguments({ arguments: argument }: Operation, args: readonly string
   return argument?.as !== 'prompt' || (args.length === 1 && args[0] === '-') ? args : [];
 }
 
-function fileReferenceFlags(operation: Operation): string[] {
+/** The flags whose value can be `@file`. */
+export function fileReferenceFlags(operation: Operation): string[] {
   const fields = Object.entries(flagTarget(operation).fields).filter(
     ([, field]) => field.isSecret || !(isScalar(field) || field.type === 'boolean'),
   );

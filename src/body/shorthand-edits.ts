@@ -1,5 +1,4 @@
-import { type Issue, usageFailure } from '../errors.ts';
-import { flagName } from '../fields/field.ts';
+import type { Issue } from '../errors.ts';
 import { ageToTimestamp } from '../fields/time.ts';
 import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag } from '../flag.ts';
 import { rawText, rootOf } from '../json/json-node.ts';
@@ -12,7 +11,7 @@ import type { Draft } from './draft.ts';
 import { collectEdits, type Edit, type EditResult } from './edit.ts';
 import type { BodyDependencies } from './input-reader.ts';
 
-/** The edits of an operation's shorthands, for a draft with the field flags. Throws usage where two flags conflict. */
+/** The edits of an operation's shorthands, for a draft with the field flags. */
 export async function shorthandEdits(
   operation: Operation,
   draft: Draft,
@@ -36,7 +35,6 @@ export function copyEdits(operation: Operation, draft: Draft, flags: FlagValues)
   const { path } = flagTarget(operation);
   return Object.entries(operation.shorthands ?? {}).flatMap(([name, shorthand]) => {
     if (shorthand.kind !== 'copy' || !getBooleanFlag(flags, name)) return [];
-    rejectConflictingFlags(name, shorthand.to, flags);
     const source = nodeAtPath(rootOf(draft.doc), [...path, shorthand.from]);
     return source ? [{ path: [...path, shorthand.to], text: rawText(source), origin: { label: `--${name}` } }] : [];
   });
@@ -71,16 +69,10 @@ async function readShorthand(
   const origin = { label: `--${name}` };
   switch (shorthand.kind) {
     case 'age': {
-      rejectConflictingFlags(name, shorthand.member, flags);
-      const time = ageToTimestamp(word, dependencies.now());
-      if (time === undefined)
-        throw usageFailure(`--${name}: ${JSON.stringify(word)} is not an age`, 'write 90s, 15m, 12h, 7d or 2w');
+      // rejectInvalidFlags lets only ages pass.
+      const time = ageToTimestamp(word, dependencies.now()) ?? word;
       return [{ path: [...path, shorthand.member], text: JSON.stringify(time), origin: { ...origin, argument: word } }];
     }
-    case 'prefill':
-      rejectContradiction(name, 'continue_final_message', false, flags);
-      rejectContradiction(name, 'add_generation_prompt', true, flags);
-      return [];
     case 'logprobs': {
       if (!getBooleanFlag(flags, name)) return [];
       const edits = [
@@ -90,20 +82,8 @@ async function readShorthand(
       return edits.filter(({ path }) => !nodeAtPath(rootOf(draft.doc), path));
     }
     case 'reply-schema':
-      rejectConflictingFlags(name, 'response_format', flags);
       return [await responseFormatEdit(word, dependencies)];
     default:
       return [];
   }
-}
-
-function rejectConflictingFlags(name: string, fieldName: string, flags: FlagValues): void {
-  const other = flagName(fieldName);
-  if (flags.has(other)) throw usageFailure(`--${name} and --${other} set the same field`, 'give one of them');
-}
-
-function rejectContradiction(name: string, fieldName: string, value: boolean, flags: FlagValues): void {
-  const other = flagName(fieldName);
-  if (getBooleanFlag(flags, other) === value)
-    throw usageFailure(`--${name} cannot be combined with --${value ? '' : 'no-'}${other}`, 'remove one of them');
 }

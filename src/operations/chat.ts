@@ -55,7 +55,12 @@ export const chatOperation = {
       conflicts: ['no-logprobs', 'format', 'json', 'jq', 'extract', 'batch'],
       summary: 'Show tokens colored by probability, with their alternatives; sets logprobs and top_logprobs',
     },
-    'json-schema': { kind: 'reply-schema', isCommon: true, summary: 'JSON Schema of the response' },
+    'json-schema': {
+      kind: 'reply-schema',
+      isCommon: true,
+      conflicts: ['response-format'],
+      summary: 'JSON Schema of the response',
+    },
   },
   examples: [
     { why: 'Ask a question', args: 'chat -m svc-local "Name three rivers"' },

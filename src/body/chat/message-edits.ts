@@ -91,7 +91,8 @@ function userMessage(prompt: string | undefined, attachments: readonly string[])
   return [{ text: writeJson({ role: 'user', content }), role: 'user', origin: { label: '--attach' } }];
 }
 
-function parseMessageFlag(word: string): Message {
+/** The message of a `--message role:text`. Throws usage without a role. */
+export function parseMessageFlag(word: string): Message {
   const [, role, content] = /^([A-Za-z][\w-]*):(.*)$/s.exec(word) ?? [];
   if (role === undefined)
     throw usageFailure(`--message: ${JSON.stringify(word)} has no role`, 'write role:text, such as user:Hello');

@@ -29,12 +29,14 @@ export async function readChatExpectations(
   const schema = getStringFlag(flags, 'expect-schema');
   const finish = getStringFlag(flags, 'expect-finish');
   const latency = getStringFlag(flags, 'expect-max-latency');
+  // Files are read after all flags.
+  const latencyChecks = latency === undefined ? [] : [latencyCheck(latency)];
   const checks: ExpectationCheck[] = [
     ...getArrayFlag(flags, 'expect-text').map((value) => textCheck('text', value, suspendSignals)),
     ...getArrayFlag(flags, 'expect-not').map((value) => textCheck('not', value, suspendSignals)),
     ...(schema === undefined ? [] : [await schemaCheck(schema, read)]),
     ...(finish === undefined ? [] : [finishCheck(finish)]),
-    ...(latency === undefined ? [] : [latencyCheck(latency)]),
+    ...latencyChecks,
   ];
   if (checks.length === 0) return undefined;
   return (response, milliseconds) =>

@@ -51,9 +51,9 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
   stdinClaim(operation, args, flags);
   await rejectReplacedInputs(operation, args, fileFlags, runtime.cwd);
   const tools = createBodyDependencies(context, callSettings.timeoutMs);
+  const expectations = await readChatExpectations(flags, tools.inputs.read, context.suspendSignals);
   const defaults = await readLineDefaults(operation, flags, tools);
   const fileInput = await openBatchInput(batchOptions.input, runtime, operation.largestBody, callSettings.timeoutMs);
-  const expectations = await readChatExpectations(flags, tools.inputs.read, context.suspendSignals);
   const settings = await resolveAutofill(options, chosen, runtime);
   const lineChecks: LineChecks = {
     operation,

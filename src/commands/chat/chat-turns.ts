@@ -9,7 +9,7 @@ import { type FlagValues, getArrayFlag } from '../../flag.ts';
 import { type JsonNode, rawText, rootOf } from '../../json/json-node.ts';
 import type { Operation } from '../../operations/operation.ts';
 import { chatStats, formatChatStats } from '../../results/chat-stats.ts';
-import { buildCheckedBody, sendWithHooks } from '../operation/operation.ts';
+import { buildCheckedBody, readHooks, sendWithHooks } from '../operation/operation.ts';
 
 /** The turns of an interactive chat. The conversation changes only with a complete response. */
 export interface ChatTurns {
@@ -62,9 +62,10 @@ export function createChatTurns(
     };
     const turnInvocation = { ...invocation, flags: turnFlags };
     const draft = await buildCheckedBody(operation, turnInvocation, callSettings, turn, turnContext);
+    const openHooks = await readHooks(flags, callSettings, turnContext);
     const prepared = prepareRequest(operation, draft, destination, options.headers);
     const request = { ...callSettings, prepared, url, conversation: turn, observer: undefined, filter: undefined };
-    await sendWithHooks(request, flags, turnContext, (doc, timing) => {
+    await sendWithHooks(request, openHooks, turnContext, (doc, timing) => {
       statsLine = formatChatStats(chatStats(rootOf(doc), timing));
     });
   };

@@ -1,10 +1,13 @@
 import { batchFlags } from '../../batch/batch-flags.ts';
+import { requireBodySource } from '../../body/body-base.ts';
 import { buildBody } from '../../body/build-body.ts';
 import { type Conversation, openConversation } from '../../body/chat/conversation.ts';
 import { requestedChoiceCount, withStreamEnabled } from '../../body/chat/streaming.ts';
+import type { CommandInput } from '../../body/command-input.ts';
 import type { Draft } from '../../body/draft.ts';
 import { createBodyDependencies, createInputReader } from '../../body/input-reader.ts';
 import { rejectReplacedInputs, stdinClaim } from '../../body/named-inputs.ts';
+import { rejectInvalidFlags } from '../../body/reject-invalid-flags.ts';
 import { type CallSettings, resolveAutofill, resolveCallSettings } from '../../client/call-settings.ts';
 import { missingBaseUrl } from '../../client/destination.ts';
 import { enforceChecks } from '../../client/enforce-checks.ts';
@@ -24,7 +27,7 @@ import { defaultFormat } from '../../results/output-format.ts';
 import { openResultFilter } from '../../results/print-result.ts';
 import { createTraceContext, readParent, type TraceContext, traceExports } from '../../trace/trace-context.ts';
 import type { PreparedTraining } from '../train/prepare-training.ts';
-import type { ResponseHooks } from './response-hooks.ts';
+import type { OpenResponseHooks } from './response-hooks.ts';
 import { type SendOptions, sendAndShow } from './send-and-show.ts';
 import { showRequest } from './show-request.ts';
 
@@ -32,6 +35,7 @@ import { showRequest } from './show-request.ts';
 export function runOperation(operation: Operation): RunCommand {
   return async (invocation, context) => {
     const { runtime } = context;
+    rejectInvalidFlags(operation, invocation.flags, runtime.now());
     if (invocation.flags.has('batch')) {
       const { runBatch } = await import('../batch/batch.ts');
       return await runBatch(operation, invocation, context);
@@ -41,7 +45,10 @@ export function runOperation(operation: Operation): RunCommand {
     const callSettings = await resolveCallSettings(operation, invocation.flags, context);
     const { options, chosen, destination } = callSettings;
     const filter = await openResultFilter(invocation.flags, context);
+    const isInteractive = isSession(operation, invocation, options, context);
+    if (!isInteractive) requireBodySource(toCommandInput(operation, invocation, context));
     await rejectReplacedInputs(operation, invocation.args, invocation.flags, runtime.cwd);
+    const openHooks = await readHooks(invocation.flags, callSettings, context);
     const file = getStringFlag(invocation.flags, 'conversation');
     const conversation =
       file !== undefined
@@ -51,7 +58,7 @@ export function runOperation(operation: Operation): RunCommand {
           : undefined;
     let training: PreparedTraining | undefined;
     try {
-      if (isSession(operation, invocation, options, context)) {
+      if (isInteractive) {
         const { runChatSession } = await import('../chat/chat-session.ts');
         return await runChatSession(operation, invocation, callSettings, conversation, context);
       }
@@ -69,7 +76,7 @@ export function runOperation(operation: Operation): RunCommand {
         : undefined;
       const { observer } = training ?? {};
       const request = { ...callSettings, maxRetries, prepared, url, conversation, observer, filter, textOf };
-      await sendWithHooks(request, invocation.flags, context);
+      await sendWithHooks(request, openHooks, context);
     } finally {
       await training?.close();
       await conversation?.close();
@@ -114,14 +121,14 @@ function isSession(
 
 const hookFlags = [...expectFlags, 'expect', 'update', 'view', 'extract', 'stats', 'logprobs-view'];
 
-/** Sends a request and shows its response, with the hooks that flags and history need. Throws as sendAndShow does. */
+/** Sends a request and shows its response, with its hooks. Throws as sendAndShow does. */
 export async function sendWithHooks(
   request: Omit<SendOptions, 'onDocument' | 'onResponse' | 'isReadToEnd'>,
-  flags: FlagValues,
+  openHooks: OpenResponseHooks | undefined,
   context: Context,
   onTiming?: (doc: JsonDocument, timing: ExchangeTiming) => void,
 ): Promise<void> {
-  const hooks = await openHooks(request, flags, context);
+  const hooks = await openHooks?.(request);
   const { textOf = hooks?.textOf } = request;
   const onResponse: SendOptions['onResponse'] =
     hooks || onTiming
@@ -140,16 +147,16 @@ export async function sendWithHooks(
   await hooks?.onEnd(undefined);
 }
 
-// Nothing is loaded where flags and history need no hooks.
-async function openHooks(
-  request: Omit<SendOptions, 'onResponse'>,
+/** The hooks that flags and history need; nothing is loaded where they need none. Throws as readResponseHooks does. */
+export async function readHooks(
   flags: FlagValues,
+  { chosen, timeoutMs }: CallSettings,
   context: Context,
-): Promise<ResponseHooks | undefined> {
-  const history = resolveHistoryMode({ flags, env: context.runtime.env, selected: request.chosen });
+): Promise<OpenResponseHooks | undefined> {
+  const history = resolveHistoryMode({ flags, env: context.runtime.env, selected: chosen });
   if (history === 'off' && !hookFlags.some((name) => flags.has(name))) return undefined;
-  const { openResponseHooks } = await import('./response-hooks.ts');
-  return openResponseHooks(request, flags, history, context);
+  const { readResponseHooks } = await import('./response-hooks.ts');
+  return readResponseHooks(flags, history, timeoutMs, context);
 }
 
 // Without a parent and --export, ids are UUIDs.
@@ -163,10 +170,14 @@ async function readTrace(
   return parent || getBooleanFlag(flags, 'export') ? createTraceContext(parent, runtime) : undefined;
 }
 
+function toCommandInput(operation: Operation, { args, flags }: Invocation, { runtime }: Context): CommandInput {
+  return { operation, args, flags, isStdinTerminal: runtime.stdin.isTTY === true };
+}
+
 // A body of trajectories may be larger than memory.
 async function openTraining(
   operation: Operation,
-  { args, flags }: Invocation,
+  invocation: Invocation,
   { options, chosen, destination, timeoutMs }: CallSettings,
   context: Context,
 ): Promise<PreparedTraining | undefined> {
@@ -175,8 +186,8 @@ async function openTraining(
     import('../train/prepare-training.ts'),
     import('../train/job-guard.ts'),
   ]);
-  const input = { operation, args, flags, isStdinTerminal: context.runtime.stdin.isTTY === true };
-  const guard = createJobGuard(destination, getBooleanFlag(flags, 'allow-duplicate') === true, context);
+  const input = toCommandInput(operation, invocation, context);
+  const guard = createJobGuard(destination, getBooleanFlag(invocation.flags, 'allow-duplicate') === true, context);
   const buildOptions = { settings: await resolveAutofill(options, chosen, context.runtime), conversation: undefined };
   return prepareTraining(
     { input, buildOptions, strictness: options, isPreview: options.previewFormat !== undefined, timeoutMs, guard },
@@ -187,17 +198,18 @@ async function openTraining(
 /** The checked body of a command line. Throws what building and checking throw. */
 export async function buildCheckedBody(
   operation: Operation,
-  { args, flags }: Invocation,
+  invocation: Invocation,
   { options, chosen, timeoutMs }: CallSettings,
   conversation: Conversation | undefined,
   context: Context,
 ): Promise<Draft> {
+  const { flags } = invocation;
   const { runtime, report, stdout } = context;
+  const input = toCommandInput(operation, invocation, context);
   const dependencies = createBodyDependencies(context, timeoutMs);
-  const commandInput = { operation, args, flags, isStdinTerminal: runtime.stdin.isTTY === true };
   const autofill = await resolveAutofill(options, chosen, runtime);
   const settings = autofill && { ...autofill, trace: await readTrace(operation, flags, context) };
-  const buildResult = await buildBody(commandInput, { settings, conversation: conversation?.source }, dependencies);
+  const buildResult = await buildBody(input, { settings, conversation: conversation?.source }, dependencies);
   const isWholeText = flags.has('extract') || flags.has('logprobs-view');
   const streamMode = isWholeText ? undefined : chooseStreamMode(operation, options, stdout.isTerminal);
   const draft =

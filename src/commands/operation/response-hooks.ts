@@ -35,22 +35,36 @@ export interface ResponseHooks {
   readonly onEnd: (error: unknown) => Promise<void>;
 }
 
-/** Reads the flags and files of all hooks before anything is sent. Throws usage, and Failure `local` for files. */
-export async function openResponseHooks(
-  {
-    prepared: { operation, draft },
-    destination,
-    timeoutMs,
-  }: Pick<SendOptions, 'prepared' | 'destination' | 'timeoutMs'>,
+/** Opens the hooks of one request, which is then sent. */
+export type OpenResponseHooks = (request: Pick<SendOptions, 'prepared' | 'destination'>) => Promise<ResponseHooks>;
+
+/** Reads the flags and files of all hooks. Throws usage, and Failure `local` for files. */
+export async function readResponseHooks(
   flags: FlagValues,
   history: HistoryMode,
+  timeoutMs: number | undefined,
   context: Context,
-): Promise<ResponseHooks> {
-  const { runtime, report } = context;
+): Promise<OpenResponseHooks> {
   const { read } = createInputReader(context, timeoutMs);
   const expectations = await readChatExpectations(flags, read, context.suspendSignals);
   const checkSchema = await openSchemaExpectation(flags, read, context);
-  await checkJunitFile(flags, runtime.cwd);
+  await checkJunitFile(flags, context.runtime.cwd);
+  return (request) => openResponseHooks(request, { flags, history, expectations, checkSchema }, context);
+}
+
+interface HookInputs {
+  readonly flags: FlagValues;
+  readonly history: HistoryMode;
+  readonly expectations: Awaited<ReturnType<typeof readChatExpectations>>;
+  readonly checkSchema: Awaited<ReturnType<typeof openSchemaExpectation>>;
+}
+
+async function openResponseHooks(
+  { prepared: { operation, draft }, destination }: Parameters<OpenResponseHooks>[0],
+  { flags, history, expectations, checkSchema }: HookInputs,
+  context: Context,
+): Promise<ResponseHooks> {
+  const { runtime, report } = context;
   const junit = await openJunitReport(flags, context);
   const startedAt = runtime.now();
   const start = runtime.elapsed();
