@@ -21,6 +21,8 @@ const HOME = '\x01';
 const AFTER_PROMPT_ABOVE = '\x1b[3G\x1b[1A';
 const CTRL_C = '\x03';
 const CTRL_D = '\x04';
+// As the arrow, which in later versions of Node first moves within a text of several lines.
+const CTRL_P = '\x10';
 const CTRL_Z = '\x1a';
 
 /** A server that numbers its responses; it never ends the one to `hold`, and fails on `fail`. */
@@ -135,6 +137,26 @@ describe.skipIf(!hasTerminal)('an interactive chat (skipped where `script` of ut
     // One row now, so the cursor moves up no more.
     expect(screen).toContain(`${AFTER_PROMPT_ABOVE}\x1b[1G\x1b[0J> ${typed}\x1b[3G\x1b[1G\x1b[0J> y${typed}`);
     expect(screen.slice(screen.indexOf('beginning'), screen.indexOf('stopped'))).not.toContain('> ');
+  });
+
+  it.each([
+    ['a pasted text', '\x1b[200~first\n/clear\x1b[201~\r', 'first\n/clear'],
+    ['lines between quotes', '"""\rfirst\rsecond\r"""\r', 'first\nsecond'],
+    ['lines that end with a backslash', 'first\\\r\r', 'first\n'],
+  ])('recalls %s as a whole', async (_, typed, text) => {
+    const { env, asked } = await chatServer((number) => `response ${number}.`);
+    const { code } = await runOnTerminal(['chat'], {
+      env,
+      typed: [
+        [READY, 'before\r'],
+        ['response 1.', typed],
+        ['response 2.', `${UP}\r`],
+        ['response 3.', `${CTRL_P}${CTRL_P}\r`],
+        ['response 4.', CTRL_D],
+      ],
+    });
+    expect(code).toBe(0);
+    expect(asked.map((messages) => messages.at(-1)?.content)).toEqual(['before', text, text, 'before']);
   });
 
   it('continues after Ctrl-Z, with the typed text and during a response', async () => {

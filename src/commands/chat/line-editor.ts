@@ -22,6 +22,9 @@ const QUOTES = '"""';
 export function openLineEditor({ stdin, stdout, env }: Pick<Runtime, 'stdin' | 'stdout' | 'env'>): LineEditor {
   const submitted: string[] = [];
   let pending: string[] = [];
+  // What the arrow keys recall, newest first. Readline adds each line to `history`; a text is recalled as a whole.
+  const texts: string[] = [];
+  const history: string[] = [];
   let waiting: ((text: string | undefined) => void) | undefined;
   let onCtrlC = (): void => {};
   let isPasting = false;
@@ -53,6 +56,7 @@ export function openLineEditor({ stdin, stdout, env }: Pick<Runtime, 'stdin' | '
     output,
     terminal: true,
     prompt: PROMPT,
+    history,
   });
   const submit = (): void => {
     if (waiting && submitted.length > 0) {
@@ -62,7 +66,9 @@ export function openLineEditor({ stdin, stdout, env }: Pick<Runtime, 'stdin' | '
     }
   };
   editor.on('line', (line) => {
-    pending.push(line);
+    // Later versions of Node separate the lines of a recalled text by carriage returns.
+    pending.push(line.replaceAll('\r', '\n'));
+    history.splice(0, history.length, ...texts);
     const text = pending.join('\n');
     const isQuoted = text.startsWith(QUOTES) && !(text.length >= 2 * QUOTES.length && text.trimEnd().endsWith(QUOTES));
     if (isPasting) return;
@@ -73,6 +79,10 @@ export function openLineEditor({ stdin, stdout, env }: Pick<Runtime, 'stdin' | '
       return;
     }
     submitted.push(text.startsWith(QUOTES) ? text.trimEnd().slice(QUOTES.length, -QUOTES.length).trim() : text);
+    if (text.trim() !== '' && text !== texts[0]) {
+      texts.unshift(text);
+      history.unshift(text);
+    }
     pending = [];
     submit();
   });
