@@ -67,7 +67,7 @@ export interface FailureFacts {
   readonly status?: number | undefined;
   readonly requestId?: string | undefined;
   readonly applied?: AppliedState | undefined;
-  /** A failure of a whole batch: its message counts the lines, and no sentence about one request is added. */
+  /** A failure of a batch or a chat session, with several requests: no sentence about one request is added. */
   readonly isBatch?: boolean | undefined;
   /** The request only reads: no sentence about its outcome is added. */
   readonly isRead?: boolean | undefined;

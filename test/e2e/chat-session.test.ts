@@ -211,6 +211,25 @@ describe.skipIf(!hasTerminal)('an interactive chat (skipped where `script` of ut
     expect(contents).toEqual([['one'], ['one'], kept, kept, [...kept, 'response 4.', 'three']]);
   });
 
+  it('reports no request in flight when SIGTERM ends the prompt after a turn', async () => {
+    const { env } = await chatServer((number) => `response ${number}.`);
+    // Ctrl-Z at the second prompt lets the shell send the signal.
+    const { code, screen } = await runLineOnTerminal(
+      `bash --norc -c 'set -m; "$@"; kill %%; fg' bash ${process.execPath} ${program} chat --error-format json`,
+      {
+        env,
+        typed: [
+          [READY, 'Hello\r'],
+          ['response 1.', ''],
+          ['> ', CTRL_Z],
+        ],
+      },
+    );
+    expect(code).toBe(143);
+    expect(screen).toContain('"message":"terminated; no request was in flight"');
+    expect(screen).toMatch(/"applied":"yes",.*"attempts":1,/);
+  });
+
   it('escapes control characters of the server', async () => {
     const { env } = await chatServer(() => 'a\x1b[2J\x1b]0;title\x07\u202eb');
     const { screen } = await runOnTerminal(['chat'], {

@@ -37,7 +37,7 @@ export async function runChatSession(
   try {
     for (;;) {
       const line = await editor.read();
-      signal.throwIfAborted();
+      if (signal.aborted) throw interruptionFailure(signal.reason, turns);
       if (line === undefined || /^\/(exit|quit)\s*$/.test(line)) break;
       await handleLine(line, { turns, editor, context }).catch((error: unknown) => {
         if (signal.aborted || error instanceof ClosedPipeError) throw error;
@@ -48,6 +48,13 @@ export async function runChatSession(
   } finally {
     editor.close();
   }
+}
+
+// At the prompt. The turns before it were sent, and each of them was reported.
+function interruptionFailure(reason: InterruptedError, turns: ChatTurns): unknown {
+  const facts = turns.facts();
+  if (facts.attempts === 0) return reason;
+  return new Failure(reason.code, `${reason.message}; no request was in flight`, { ...facts, isBatch: true });
 }
 
 const commandHelp =

@@ -5,6 +5,7 @@ import { missingBaseUrl } from '../../client/destination.ts';
 import { prepareRequest } from '../../client/prepared-request.ts';
 import type { Invocation } from '../../command.ts';
 import type { Context } from '../../context.ts';
+import type { AppliedState } from '../../errors.ts';
 import { type FlagValues, getArrayFlag } from '../../flag.ts';
 import { type JsonNode, rawText, rootOf } from '../../json/json-node.ts';
 import type { Operation } from '../../operations/operation.ts';
@@ -27,6 +28,8 @@ export interface ChatTurns {
   readonly messages: () => JsonNode;
   /** Figures of the last response, in one line. */
   readonly statsLine: () => string;
+  /** The turns sent so far; `applied` is `unknown` until one has a response. */
+  readonly facts: () => { readonly attempts: number; readonly applied: AppliedState };
 }
 
 /** The turns that continue a conversation, or a new one. Throws Failure `usage` without a base URL. */
@@ -45,6 +48,8 @@ export function createChatTurns(
   let messages = conversation?.source ?? noMessages;
   let lastTurn: { readonly prompt: string; readonly before: JsonSource } | undefined;
   let statsLine = 'there is no response yet';
+  let attempts = 0;
+  let applied: AppliedState = 'no';
 
   const sendAfter = async (before: JsonSource, prompt: string, signal: AbortSignal): Promise<void> => {
     lastTurn = { prompt, before };
@@ -65,7 +70,10 @@ export function createChatTurns(
     const openHooks = await readHooks(flags, callSettings, turnContext);
     const prepared = prepareRequest(operation, draft, destination, options.headers);
     const request = { ...callSettings, prepared, url, conversation: turn, observer: undefined, filter: undefined };
+    attempts += 1;
+    if (applied === 'no') applied = 'unknown';
     await sendWithHooks(request, openHooks, turnContext, (doc, timing) => {
+      applied = 'yes';
       statsLine = formatChatStats(chatStats(rootOf(doc), timing));
     });
   };
@@ -83,6 +91,7 @@ export function createChatTurns(
     },
     messages: () => rootOf(messages.doc),
     statsLine: () => statsLine,
+    facts: () => ({ attempts, applied }),
   };
 }
 
