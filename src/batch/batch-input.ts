@@ -5,6 +5,7 @@ import { limitInputTime } from '../body/input-reader.ts';
 import { openAnonymousFile } from '../files/anonymous-file.ts';
 import { fileFailure } from '../files/file-errors.ts';
 import { openInputFile, unreadableInputFailure } from '../files/read-input.ts';
+import { createDeadline } from '../http/deadline.ts';
 import type { Runtime } from '../runtime.ts';
 import { type InputLine, splitLines } from './split-lines.ts';
 
@@ -33,7 +34,7 @@ type OpenStream = (signal: AbortSignal) => Promise<Readable>;
  */
 export async function openBatchInput(
   displayPath: string,
-  runtime: Pick<Runtime, 'cwd' | 'stdin' | 'after'>,
+  runtime: Pick<Runtime, 'cwd' | 'stdin' | 'after' | 'elapsed'>,
   maxLineBytes: number,
   timeoutMs?: number,
 ): Promise<BatchInput> {
@@ -43,7 +44,7 @@ export async function openBatchInput(
   const openStream: OpenStream = async (signal) => {
     if (displayPath === '-') return runtime.stdin;
     if (totalBytes !== undefined) return (await openInputFile(path, displayPath, signal)).stream;
-    const limit = limitInputTime(displayPath, signal, runtime, timeoutMs);
+    const limit = limitInputTime(displayPath, signal, runtime, createDeadline(timeoutMs, runtime));
     const { stream } = await openInputFile(path, displayPath, limit.signal);
     return stream.once('readable', limit.cancel).once('close', limit.cancel);
   };

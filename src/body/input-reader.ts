@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import type { Context } from '../context.ts';
 import { Failure } from '../errors.ts';
 import { collectInput, MAX_INPUT_BYTES, readInputFile, unreadableInputFailure } from '../files/read-input.ts';
+import { type Deadline, noDeadline } from '../http/deadline.ts';
 import type { Runtime } from '../runtime.ts';
 import { type LabeledBytes, labeledStdin } from './command-input.ts';
 
@@ -20,20 +21,20 @@ export interface InputReader {
 // Long enough that a program which is still starting causes no notice.
 const STDIN_NOTICE_DELAY_MS = 2000;
 
-/** The inputs of a run, each at most MAX_INPUT_BYTES; its signal and the time limit end the waiting for them. */
+/** The inputs of a run, each at most MAX_INPUT_BYTES; its signal and the deadline end the waiting for them. */
 export function createInputReader(
   { runtime, signal, report }: Pick<Context, 'runtime' | 'signal' | 'report'>,
-  timeoutMs?: number,
+  deadline = noDeadline,
 ): InputReader {
   const collectStdin = (chunksUntil: (limit: AbortSignal) => AsyncIterable<Uint8Array>): Promise<Uint8Array> => {
-    const limit = limitInputTime('stdin', signal, runtime, timeoutMs);
+    const limit = limitInputTime('stdin', signal, runtime, deadline);
     return collectInput(chunksUntil(limit.signal), 'stdin', MAX_INPUT_BYTES).finally(limit.cancel);
   };
   const readStdin: InputReader['readStdin'] = () =>
     collectStdin((limit) => readStdinChunksWithNotice(runtime, limit, report.note));
   const read: InputReader['read'] = async (path) => {
     if (path === '-') return collectStdin((limit) => readStdinChunks(runtime, limit));
-    const limit = limitInputTime(path, signal, runtime, timeoutMs);
+    const limit = limitInputTime(path, signal, runtime, deadline);
     const limits = { signal: limit.signal, maxBytes: MAX_INPUT_BYTES };
     return readInputFile(resolve(runtime.cwd, path), path, limits).finally(limit.cancel);
   };
@@ -52,17 +53,17 @@ export function createInputReader(
   };
 }
 
-/** A signal that also ends, with the failure, once the time limit for an input is over; `cancel` stops the clock. */
+/** A signal that also ends, with the failure, once the deadline for an input has passed; `cancel` stops the clock. */
 export function limitInputTime(
   displayPath: string,
   signal: AbortSignal,
   { after }: Pick<Runtime, 'after'>,
-  timeoutMs: number | undefined,
+  { limitMs, remainingMs }: Deadline,
   failure?: Failure,
 ): { readonly signal: AbortSignal; readonly cancel: () => void } {
-  if (!timeoutMs) return { signal, cancel: () => {} };
+  if (limitMs === Number.POSITIVE_INFINITY) return { signal, cancel: () => {} };
   const limit = new AbortController();
-  const cancel = after(timeoutMs, () => limit.abort(failure ?? inputTimeoutFailure(displayPath, timeoutMs)));
+  const cancel = after(remainingMs(), () => limit.abort(failure ?? inputTimeoutFailure(displayPath, limitMs)));
   return { signal: AbortSignal.any([signal, limit.signal]), cancel };
 }
 
@@ -101,8 +102,8 @@ export async function* readStdinChunks({ stdin }: Runtime, signal: AbortSignal):
   }
 }
 
-function inputTimeoutFailure(displayPath: string, timeoutMs: number): Failure {
-  return new Failure('local', `no end of ${displayPath} within ${timeoutMs / 1000} s; nothing was sent`, {
+function inputTimeoutFailure(displayPath: string, limitMs: number): Failure {
+  return new Failure('local', `no end of ${displayPath} within ${limitMs / 1000} s; nothing was sent`, {
     hint: 'check what writes to it, or set a longer --timeout',
     applied: 'no',
   });
@@ -116,7 +117,7 @@ export interface BodyDependencies {
 }
 
 /** What a command needs to build a body: input files (createInputReader), the clock and random bytes. */
-export function createBodyDependencies(context: Context, timeoutMs?: number): BodyDependencies {
+export function createBodyDependencies(context: Context, deadline?: Deadline): BodyDependencies {
   const { now, randomBytes } = context.runtime;
-  return { inputs: createInputReader(context, timeoutMs), now, randomBytes };
+  return { inputs: createInputReader(context, deadline), now, randomBytes };
 }

@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { limitInputTime } from '../body/input-reader.ts';
 import { Failure, usageFailure } from '../errors.ts';
 import { readInputFile } from '../files/read-input.ts';
+import { createDeadline } from '../http/deadline.ts';
 import type { TlsSettings } from '../http/tls.ts';
 import type { NamedFile, RouteContext } from './route.ts';
 
@@ -45,7 +46,7 @@ async function readPemFile(
   const label = describeFile(file);
   const limitMs = Math.min(timeoutMs, PEM_TIMEOUT_MS);
   const failure = new Failure('local', `cannot read ${label}: no data for ${limitMs / 1000} s`, { applied: 'no' });
-  const limit = limitInputTime(label, signal, runtime, limitMs, failure);
+  const limit = limitInputTime(label, signal, runtime, createDeadline(limitMs, runtime), failure);
   const limits = { signal: limit.signal, maxBytes: MAX_PEM_BYTES };
   const bytes = await readInputFile(resolve(runtime.cwd, file.path), label, limits).finally(limit.cancel);
   return bytes.toString('latin1');

@@ -13,7 +13,7 @@ export interface NamedFile {
 
 /** What finding a route takes; the signal and the time limit end the reading of certificate files. */
 export interface RouteContext {
-  readonly runtime: Pick<Runtime, 'env' | 'cwd' | 'after'>;
+  readonly runtime: Pick<Runtime, 'env' | 'cwd' | 'after' | 'elapsed'>;
   readonly signal: AbortSignal;
   readonly timeoutMs?: number | undefined;
 }

@@ -9,7 +9,7 @@ import { folder, svc } from '../support/svc.ts';
 it('lines end without an error when they are stopped while the input is opened', async () => {
   const cwd = folder();
   execFileSync('mkfifo', [join(cwd, 'pipe')]);
-  const runtime = { cwd, stdin: Readable.from([]), after: () => () => {} };
+  const runtime = { cwd, stdin: Readable.from([]), after: () => () => {}, elapsed: () => 0 };
   const input = await openBatchInput('pipe', runtime, 1000);
   const first = input.lines[Symbol.asyncIterator]().next();
   input.stop();
@@ -38,7 +38,7 @@ it.each([['--resume', '-o', 'out.jsonl'], ['--dry-run']])(
       },
     });
     // No time passes: nothing but the signal ends the batch.
-    const runtime = { onSignal, after: () => () => {} };
+    const runtime = { onSignal, after: () => () => {}, elapsed: () => 0 };
     expect(await svc([...words, ...flags], { cwd, stdin, runtime })).toMatchObject({ code: 143 });
   },
 );

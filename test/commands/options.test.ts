@@ -1,5 +1,6 @@
 import { linkSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { answering, serviceEnv } from '../support/service.ts';
 import { folder, type Result, svc } from '../support/svc.ts';
@@ -31,6 +32,40 @@ describe('a time limit', () => {
       }
     },
   );
+});
+
+it.each([
+  ['a prompt', ['chat'], ['Hel', 'lo']],
+  [
+    'a body',
+    ['feedback', 'schema', '-f', '-', '--retries', '0'],
+    ['{"project_id":"a/b",', '"start":"2026-01-01T00:00:00Z"}'],
+  ],
+  ['a schema', ['chat', 'x', '--expect-schema', '@-'], ['{', '}']],
+])('--timeout includes reading %s', async (_, args, [first = '', last = '']) => {
+  let elapsedMs = 0;
+  const stdin = Readable.from(
+    (async function* () {
+      yield Buffer.from(first);
+      elapsedMs += 2500;
+      yield Buffer.from(last);
+    })(),
+  );
+  const { code, stderr } = await svc([...args, '--timeout', '2s'], {
+    env: serviceEnv,
+    stdin,
+    send: ({ signal }) =>
+      new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason), { once: true })),
+    runtime: {
+      elapsed: () => elapsedMs,
+      // Only a limit that has passed ends the request.
+      after: (milliseconds, action) => {
+        if (milliseconds === 0) setImmediate(action);
+        return () => {};
+      },
+    },
+  });
+  expect({ code, stderr }).toEqual({ code: 7, stderr: expect.stringContaining('2 s') });
 });
 
 it('--local names the base URL that contradicts it', async () => {

@@ -28,6 +28,7 @@ import type { Context } from '../../context.ts';
 import { InterruptedError } from '../../errors.ts';
 import { uuidV7 } from '../../fields/uuid.ts';
 import { type FlagValues, getBooleanFlag, getStringFlag } from '../../flag.ts';
+import { createDeadline } from '../../http/deadline.ts';
 import { linkAbort } from '../../http/link-abort.ts';
 import { flagTarget, type Operation } from '../../operations/operation.ts';
 import { chooseFormat } from '../../results/output-format.ts';
@@ -50,7 +51,7 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
   const output = getStringFlag(fileFlags, 'output');
   stdinClaim(operation, args, flags);
   await rejectReplacedInputs(operation, args, fileFlags, runtime.cwd);
-  const tools = createBodyDependencies(context, callSettings.timeoutMs);
+  const tools = createBodyDependencies(context, createDeadline(callSettings.timeoutMs, runtime));
   const expectations = await readChatExpectations(flags, tools.inputs.read, context.suspendSignals);
   const defaults = await readLineDefaults(operation, flags, tools);
   const fileInput = await openBatchInput(batchOptions.input, runtime, operation.largestBody, callSettings.timeoutMs);

@@ -7,6 +7,7 @@ import type { Invocation } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import type { AppliedState } from '../../errors.ts';
 import { type FlagValues, getArrayFlag } from '../../flag.ts';
+import { createDeadline } from '../../http/deadline.ts';
 import { type JsonNode, rawText, rootOf } from '../../json/json-node.ts';
 import type { Operation } from '../../operations/operation.ts';
 import { chatStats, formatChatStats } from '../../results/chat-stats.ts';
@@ -65,11 +66,20 @@ export function createChatTurns(
       },
       close: async () => {},
     };
+    const deadline = createDeadline(callSettings.timeoutMs, context.runtime);
     const turnInvocation = { ...invocation, flags: turnFlags };
-    const draft = await buildCheckedBody(operation, turnInvocation, callSettings, turn, turnContext);
-    const openHooks = await readHooks(flags, callSettings, turnContext);
+    const draft = await buildCheckedBody(operation, turnInvocation, callSettings, deadline, turn, turnContext);
+    const openHooks = await readHooks(flags, callSettings.chosen, deadline, turnContext);
     const prepared = prepareRequest(operation, draft, destination, options.headers);
-    const request = { ...callSettings, prepared, url, conversation: turn, observer: undefined, filter: undefined };
+    const request = {
+      ...callSettings,
+      deadline,
+      prepared,
+      url,
+      conversation: turn,
+      observer: undefined,
+      filter: undefined,
+    };
     attempts += 1;
     if (applied === 'no') applied = 'unknown';
     await sendWithHooks(request, openHooks, turnContext, (doc, timing) => {

@@ -16,9 +16,11 @@ import { recordIds } from '../../client/idempotency.ts';
 import type { OperationOptions } from '../../client/operation-options.ts';
 import { prepareRequest } from '../../client/prepared-request.ts';
 import type { Invocation, RunCommand } from '../../command.ts';
+import type { SelectedProfile } from '../../config/select-profile.ts';
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
 import { type FlagValues, getBooleanFlag, getStringFlag } from '../../flag.ts';
+import { createDeadline, type Deadline } from '../../http/deadline.ts';
 import { getMember, rawText, rootOf } from '../../json/json-node.ts';
 import type { JsonDocument } from '../../json/parse-json.ts';
 import type { Operation } from '../../operations/operation.ts';
@@ -44,15 +46,16 @@ export function runOperation(operation: Operation): RunCommand {
     if (batchFlag) throw usageFailure(`--${batchFlag.name} works only with --batch`, 'write --batch <file>');
     const callSettings = await resolveCallSettings(operation, invocation.flags, context);
     const { options, chosen, destination } = callSettings;
+    const deadline = createDeadline(callSettings.timeoutMs, runtime);
     const filter = await openResultFilter(invocation.flags, context);
     const isInteractive = isSession(operation, invocation, options, context);
     if (!isInteractive) requireBodySource(toCommandInput(operation, invocation, context));
     await rejectReplacedInputs(operation, invocation.args, invocation.flags, runtime.cwd);
-    const openHooks = await readHooks(invocation.flags, callSettings, context);
+    const openHooks = await readHooks(invocation.flags, chosen, deadline, context);
     const file = getStringFlag(invocation.flags, 'conversation');
     const conversation =
       file !== undefined
-        ? await openConversation(file, options.output, runtime, createInputReader(context, callSettings.timeoutMs))
+        ? await openConversation(file, options.output, runtime, createInputReader(context, deadline))
         : invocation.flags.has('continue')
           ? await openLastConversation(context)
           : undefined;
@@ -62,9 +65,10 @@ export function runOperation(operation: Operation): RunCommand {
         const { runChatSession } = await import('../chat/chat-session.ts');
         return await runChatSession(operation, invocation, callSettings, conversation, context);
       }
-      training = await openTraining(operation, invocation, callSettings, context);
+      training = await openTraining(operation, invocation, callSettings, deadline, context);
       const draft =
-        training?.draft ?? (await buildCheckedBody(operation, invocation, callSettings, conversation, context));
+        training?.draft ??
+        (await buildCheckedBody(operation, invocation, callSettings, deadline, conversation, context));
       const { url } = destination;
       const prepared = prepareRequest(operation, draft, destination, options.headers, training?.body);
       if (options.previewFormat) return await showRequest(prepared, options, chosen, context);
@@ -75,7 +79,7 @@ export function runOperation(operation: Operation): RunCommand {
         ? traceExports(runtime.env, recordIds(operation, rootOf(draft.doc)))
         : undefined;
       const { observer } = training ?? {};
-      const request = { ...callSettings, maxRetries, prepared, url, conversation, observer, filter, textOf };
+      const request = { ...callSettings, deadline, maxRetries, prepared, url, conversation, observer, filter, textOf };
       await sendWithHooks(request, openHooks, context);
     } finally {
       await training?.close();
@@ -150,13 +154,14 @@ export async function sendWithHooks(
 /** The hooks that flags and history need; nothing is loaded where they need none. Throws as readResponseHooks does. */
 export async function readHooks(
   flags: FlagValues,
-  { chosen, timeoutMs }: CallSettings,
+  selected: SelectedProfile,
+  deadline: Deadline,
   context: Context,
 ): Promise<OpenResponseHooks | undefined> {
-  const history = resolveHistoryMode({ flags, env: context.runtime.env, selected: chosen });
+  const history = resolveHistoryMode({ flags, env: context.runtime.env, selected });
   if (history === 'off' && !hookFlags.some((name) => flags.has(name))) return undefined;
   const { readResponseHooks } = await import('./response-hooks.ts');
-  return readResponseHooks(flags, history, timeoutMs, context);
+  return readResponseHooks(flags, history, deadline, context);
 }
 
 // Without a parent and --export, ids are UUIDs.
@@ -178,7 +183,8 @@ function toCommandInput(operation: Operation, { args, flags }: Invocation, { run
 async function openTraining(
   operation: Operation,
   invocation: Invocation,
-  { options, chosen, destination, timeoutMs }: CallSettings,
+  { options, chosen, destination }: CallSettings,
+  deadline: Deadline,
   context: Context,
 ): Promise<PreparedTraining | undefined> {
   if (typeof operation.arguments?.as !== 'object') return undefined;
@@ -190,7 +196,7 @@ async function openTraining(
   const guard = createJobGuard(destination, getBooleanFlag(invocation.flags, 'allow-duplicate') === true, context);
   const buildOptions = { settings: await resolveAutofill(options, chosen, context.runtime), conversation: undefined };
   return prepareTraining(
-    { input, buildOptions, strictness: options, isPreview: options.previewFormat !== undefined, timeoutMs, guard },
+    { input, buildOptions, strictness: options, isPreview: options.previewFormat !== undefined, deadline, guard },
     context,
   );
 }
@@ -199,14 +205,15 @@ async function openTraining(
 export async function buildCheckedBody(
   operation: Operation,
   invocation: Invocation,
-  { options, chosen, timeoutMs }: CallSettings,
+  { options, chosen }: CallSettings,
+  deadline: Deadline,
   conversation: Conversation | undefined,
   context: Context,
 ): Promise<Draft> {
   const { flags } = invocation;
   const { runtime, report, stdout } = context;
   const input = toCommandInput(operation, invocation, context);
-  const dependencies = createBodyDependencies(context, timeoutMs);
+  const dependencies = createBodyDependencies(context, deadline);
   const autofill = await resolveAutofill(options, chosen, runtime);
   const settings = autofill && { ...autofill, trace: await readTrace(operation, flags, context) };
   const buildResult = await buildBody(input, { settings, conversation: conversation?.source }, dependencies);

@@ -7,6 +7,7 @@ import { recordIds } from '../../client/idempotency.ts';
 import type { Context } from '../../context.ts';
 import { type Failure, toFailure } from '../../errors.ts';
 import { type FlagValues, getBooleanFlag, getStringFlag } from '../../flag.ts';
+import type { Deadline } from '../../http/deadline.ts';
 import { firstStringMember, type JsonNode, rawText, rootOf } from '../../json/json-node.ts';
 import type { JsonDocument } from '../../json/parse-json.ts';
 import { type JsonValue, RawJson } from '../../json/write-json.ts';
@@ -42,10 +43,10 @@ export type OpenResponseHooks = (request: Pick<SendOptions, 'prepared' | 'destin
 export async function readResponseHooks(
   flags: FlagValues,
   history: HistoryMode,
-  timeoutMs: number | undefined,
+  deadline: Deadline,
   context: Context,
 ): Promise<OpenResponseHooks> {
-  const { read } = createInputReader(context, timeoutMs);
+  const { read } = createInputReader(context, deadline);
   const expectations = await readChatExpectations(flags, read, context.suspendSignals);
   const checkSchema = await openSchemaExpectation(flags, read, context);
   await checkJunitFile(flags, context.runtime.cwd);

@@ -12,7 +12,7 @@ import type { RequestObserver } from '../../client/request-observer.ts';
 import { formatRetryMessage } from '../../client/with-retries.ts';
 import type { Context } from '../../context.ts';
 import { Failure, toFailure } from '../../errors.ts';
-import { createDeadline } from '../../http/deadline.ts';
+import type { Deadline } from '../../http/deadline.ts';
 import type { Response } from '../../http/message.ts';
 import { observeChunks } from '../../http/observe-chunks.ts';
 import type { Transport } from '../../http/transport.ts';
@@ -29,6 +29,8 @@ import type { StreamUse } from '../../results/show-stream.ts';
 
 /** A request and what happens to its response. */
 export interface SendOptions extends CallSettings {
+  /** For attempts, delays and the response; it began before input was read. */
+  readonly deadline: Deadline;
   readonly prepared: PreparedRequest;
   readonly url: URL;
   readonly conversation: Conversation | undefined;
@@ -52,7 +54,6 @@ export async function sendAndShow(sendOptions: SendOptions, context: Context): P
   const { prepared, url, options, conversation, maxRetries } = sendOptions;
   const { operation, draft } = prepared;
   const { runtime, stdout, report, signal } = context;
-  const deadline = createDeadline(sendOptions.timeoutMs, runtime);
   const authorization = await authorizeRequest(operation, url, sendOptions, context);
   report.addSecrets(requestSecrets(prepared));
   // Before anything is sent: a result that cannot be written is better not requested.
@@ -82,7 +83,7 @@ export async function sendAndShow(sendOptions: SendOptions, context: Context): P
       send: transport.send,
       runtime,
       signal,
-      startDeadline: () => deadline,
+      startDeadline: () => sendOptions.deadline,
       maxRetries,
     });
     response = outcome.response;

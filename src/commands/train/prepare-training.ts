@@ -35,7 +35,7 @@ export interface PreparedTraining {
 export async function prepareTraining(request: TrainingRequest, context: Context): Promise<PreparedTraining> {
   keepHeapSmall();
   const flags = readTrainingFlags(request.input);
-  const sources = createTrajectorySources(context, flags.isSpooled || request.isPreview, request.timeoutMs);
+  const sources = createTrajectorySources(context, flags.isSpooled || request.isPreview, request.deadline);
   try {
     const input = await gatherTrainingInput(request, flags, sources, context);
     return { ...(await prepareTrainingBody(input, request, context)), close: sources.close };

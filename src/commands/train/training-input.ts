@@ -8,6 +8,7 @@ import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
 import { flagName } from '../../fields/field.ts';
 import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag } from '../../flag.ts';
+import type { Deadline } from '../../http/deadline.ts';
 import { type JsonPath, parseJsonPath } from '../../json/json-path.ts';
 import { type CheckedContent, checkedFilesContent } from '../../train/stream/checked-content.ts';
 import type { JobGuard } from './job-guard.ts';
@@ -21,8 +22,8 @@ export interface TrainingRequest {
   readonly strictness: Strictness;
   /** The body is printed, not sent: then `--no-spool` has no effect. */
   readonly isPreview: boolean;
-  /** The time limit for input that is not a file. */
-  readonly timeoutMs: number | undefined;
+  /** The deadline for input that is not a file. */
+  readonly deadline: Deadline;
   /** Called before the body is complete at the service; an error cancels the request. */
   readonly guard: JobGuard;
 }
@@ -39,14 +40,14 @@ export interface TrainingInput {
 
 /** Builds the draft of a training job and opens its files; reads a whole body that can be read again. Throws as buildBody and openTextSource do. */
 export async function gatherTrainingInput(
-  { input, buildOptions, timeoutMs }: TrainingRequest,
+  { input, buildOptions, deadline }: TrainingRequest,
   flags: ReturnType<typeof readTrainingFlags>,
   sources: TrajectorySources,
   context: Context,
 ): Promise<TrainingInput> {
   let trainingBody: TrainingBody | undefined;
   let whole: LabeledBytes | undefined;
-  const dependencies = createBodyDependencies(context, timeoutMs);
+  const dependencies = createBodyDependencies(context, deadline);
   const { inputs: reader } = dependencies;
   const inputs = {
     ...reader,

@@ -4,6 +4,7 @@ import { dataDirectory } from '../../config/directories.ts';
 import type { Context } from '../../context.ts';
 import { Failure } from '../../errors.ts';
 import { closestMatch } from '../../fields/closest-match.ts';
+import { noDeadline } from '../../http/deadline.ts';
 import { expandDirectories } from '../../train/stream/expand-directories.ts';
 import { openTextSource } from '../../train/stream/open-text-source.ts';
 import { createSpool } from '../../train/stream/spool.ts';
@@ -19,19 +20,19 @@ export interface TrajectorySources {
 }
 
 /**
- * `isSpooled`: input that can be read only once is copied to the data directory. The time limit holds for each of those
+ * `isSpooled`: input that can be read only once is copied to the data directory. The deadline holds for all of those
  * inputs. All functions throw Failure `local`, and `body` for a YAML file.
  */
 export function createTrajectorySources(
   { runtime, signal: interruption, report }: Context,
   isSpooled: boolean,
-  timeoutMs?: number,
+  deadline = noDeadline,
 ): TrajectorySources {
   const spool = isSpooled ? createSpool(dataDirectory(runtime)) : undefined;
   const opened: TextSource[] = [];
   const timers: (() => void)[] = [];
   const open: TrajectorySources['open'] = async (path) => {
-    const { signal, cancel } = limitInputTime(path ?? 'stdin', interruption, runtime, timeoutMs);
+    const { signal, cancel } = limitInputTime(path ?? 'stdin', interruption, runtime, deadline);
     timers.push(cancel);
     const stdin = (): AsyncIterable<Uint8Array> =>
       path === undefined ? readStdinChunksWithNotice(runtime, signal, report.note) : readStdinChunks(runtime, signal);
