@@ -3,12 +3,15 @@ import type { Context } from '../context.ts';
 import { createDeadline, type Deadline } from '../http/deadline.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { CallSettings } from './call-settings.ts';
-import { authorizeRequest, missingBaseUrl } from './destination.ts';
+import { type Authorization, authorizeRequest, missingBaseUrl } from './destination.ts';
 import { exchange, type Outcome } from './exchange.ts';
 import { openTransport } from './open-transport.ts';
 import { type PreparedRequest, prepareRequest } from './prepared-request.ts';
 import { createRequestContext, createRequestTarget, type RequestTarget } from './request-context.ts';
 import type { RequestObserver } from './request-observer.ts';
+
+/** Settings whose credential was read before, if `authorization` is given; without it, it is read for the request. */
+type SendSettings = CallSettings & { readonly authorization?: Authorization | undefined };
 
 type SendContext = Pick<Context, 'runtime' | 'report' | 'signal'>;
 
@@ -19,7 +22,7 @@ type SendContext = Pick<Context, 'runtime' | 'report' | 'signal'>;
 export async function sendBody(
   operation: Operation,
   body: string,
-  settings: CallSettings,
+  settings: SendSettings,
   context: SendContext,
 ): Promise<readonly string[]> {
   const { parsedResponse, warnings } = await sendDraft(operation, createDraft(undefined, body), settings, context);
@@ -31,7 +34,7 @@ export async function sendBody(
 export async function sendDraft(
   operation: Operation,
   draft: Draft,
-  settings: CallSettings,
+  settings: SendSettings,
   context: SendContext,
   observer?: RequestObserver,
 ): Promise<Outcome> {
@@ -39,7 +42,7 @@ export async function sendDraft(
   const { url } = destination;
   if (!url) throw missingBaseUrl();
   const deadline = createDeadline(settings.timeoutMs, context.runtime);
-  const authorization = await authorizeRequest(operation, url, settings, context);
+  const authorization = settings.authorization ?? (await authorizeRequest(operation, url, settings, context));
   const prepared = prepareRequest(operation, draft, destination, options.headers);
   return sendPrepared(prepared, createRequestTarget(url, chosen, authorization), settings, deadline, context, observer);
 }

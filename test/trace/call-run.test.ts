@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { Failure } from '../../src/errors.ts';
 import type { Runtime } from '../../src/runtime.ts';
+import { readSpool } from '../../src/trace/spool.ts';
 import { ascii, beyond, leakingFiles, leaksIn, outcomes } from '../reliability/canaries.ts';
 import { cases } from '../reliability/faults.ts';
 import { closedPort, faultServer } from '../support/faults.ts';
@@ -263,5 +264,32 @@ describe('secrets of a traced command', () => {
     expect(sent).toHaveLength(2);
     expect([...sent, stdout, stderr].flatMap((text) => leaksIn(text))).toEqual([]);
     expect(leakingFiles(cwd, [])).toEqual([]);
+  });
+
+  it.each([
+    ['is sent', ['--spool', '--exit-feedback'], 0],
+    ['is required', ['--require'], 0],
+    ['is spooled', ['--spool=only'], 0],
+    ['is spooled without the secret', ['--spool=only'], 1],
+  ])('that a credential command prints appear nowhere when the record %s', async (_, flags, exitCode) => {
+    const cwd = folder();
+    const server = await rawServer((socket) => socket.end(httpAnswer('{"id":"x","trace_id":"t"}')));
+    const service = ['--base-url', server.url];
+    const profile = ['profile', 'set', 'p', ...service, '--username', 'bob'];
+    const printer = ['sh', '-c', `cat secret-file; exit ${exitCode}`];
+    expect(await svc([...profile, '--credential-command', JSON.stringify(printer)], { cwd })).toMatchObject({
+      code: 0,
+    });
+    writeFileSync(join(cwd, 'config', 'secret-file'), ascii);
+    const env = { SVC_USERNAME: undefined, SVC_PASSWORD: undefined };
+    const { code, stderr } = await traced([...exit7, ascii], ['--profile', 'p', ...flags], { cwd, env });
+    const sent = server.received.map((request) => request.toString('latin1').replace(/^Authorization: .*$/m, ''));
+    expect([code, [...sent, stderr].flatMap((text) => leaksIn(text))]).toEqual([7, []]);
+    expect(leakingFiles(cwd, ['secret-file'])).toEqual([]);
+    expect(sent).toHaveLength(flags.includes('--spool=only') ? 0 : flags.includes('--spool') ? 2 : 1);
+    expect(/the arguments of the command were not recorded: the credential_command/.test(stderr)).toBe(exitCode === 1);
+    const spooled = (await readSpool(join(cwd, 'data', 'spool'))).map(({ body }) => JSON.parse(body).start.inputs);
+    const recorded = { command: exitCode === 1 ? ['sh'] : [...exit7, '[redacted]'] };
+    expect(spooled).toEqual(flags.includes('--spool=only') ? [recorded] : []);
   });
 });

@@ -1,10 +1,13 @@
 import { rm } from 'node:fs/promises';
+import type { CallSettings } from '../../client/call-settings.ts';
+import { authorizeRequest, missingBaseUrl } from '../../client/destination.ts';
 import { sendBody } from '../../client/send-body.ts';
 import { dataDirectory } from '../../config/directories.ts';
 import type { Context } from '../../context.ts';
 import { Failure, toFailure, usageFailure } from '../../errors.ts';
 import { writeJson } from '../../json/write-json.ts';
 import { callStartOperation } from '../../operations/call-start.ts';
+import { recordedInputs, type TracedCall } from '../../trace/call-record.ts';
 import { spoolCall, spoolDirectory, traceTarget } from '../../trace/spool.ts';
 import type { TracedCommand } from './traced-command.ts';
 
@@ -12,28 +15,34 @@ import type { TracedCommand } from './traced-command.ts';
  * Sends the record of a command, or keeps it in the spool. Returns the warnings of the response, and throws the Failure of a
  * record that was not confirmed.
  */
-export async function recordCall(
-  { record, settings, flags }: TracedCommand,
-  context: Context,
-): Promise<readonly string[]> {
+export async function recordCall(command: TracedCommand, context: Context): Promise<readonly string[]> {
+  const { record, settings, flags } = command;
   if (settings instanceof Failure) throw settings;
   if (!record.project_id)
     throw usageFailure(
       'the call has no project',
       'give --project-id, or set SVC_PROJECT_ID or project_id of the profile',
     );
-  const body = writeJson({ start: record });
+  const { url } = settings.destination;
+  if (!url) throw missingBaseUrl();
+  // A secret that a program prints is known only now; the spool must not have it either.
+  const authorization = await authorizeRequest(callStartOperation, url, settings, context).catch(toFailure);
+  const isUnread = authorization instanceof Failure && hasSecretOfProgram(settings);
+  const body = writeJson({ start: isUnread ? withoutArguments(command) : redactRecord(record, context.report.redact) });
   const spool = flags.get('spool');
   const directory = spoolDirectory(dataDirectory(context.runtime));
   const spooled = spool ? spoolCall(directory, record.id, traceTarget(settings.destination), body) : undefined;
   if (spool === 'only') {
     await spooled;
-    return [];
+    return isUnread ? [`the arguments of the command were not recorded: ${authorization.message}`] : [];
   }
   // A call that cannot be spooled can still be sent.
   const file = await spooled?.catch(toFailure);
   const unspooled = file instanceof Failure ? file : undefined;
-  const sent = sendBody(callStartOperation, body, settings, context);
+  const sent =
+    authorization instanceof Failure
+      ? Promise.reject(authorization)
+      : sendBody(callStartOperation, body, { ...settings, authorization }, context);
   const warnings = await sent.catch((error: unknown) => {
     if (!file) throw error;
     const { code, message, facts } = toFailure(error);
@@ -45,4 +54,23 @@ export async function recordCall(
   if (unspooled) return [`the call was sent, but not spooled: ${unspooled.message}`, ...warnings];
   if (typeof file === 'string') await rm(file, { force: true });
   return warnings;
+}
+
+function hasSecretOfProgram({ chosen: { profile } }: CallSettings): boolean {
+  return [profile.credential_command, profile.password_key, profile.token_key].some((source) => source !== undefined);
+}
+
+// The arguments may hold the secret that could not be read.
+function withoutArguments({ record, program, flags }: TracedCommand): TracedCall {
+  return { ...record, inputs: recordedInputs(flags.get('inputs') === 'none' ? 'none' : 'name', [program]) };
+}
+
+// Ids and times stay as they are, whatever the secret is.
+function redactRecord(record: TracedCall, redact: (text: string) => string): TracedCall {
+  const { op_name, inputs, attributes } = record;
+  const redacted: Pick<TracedCall, 'op_name' | 'inputs' | 'attributes'> = JSON.parse(
+    JSON.stringify({ op_name, inputs, attributes }),
+    (_, value) => (typeof value === 'string' ? redact(value) : value),
+  );
+  return { ...record, ...redacted };
 }

@@ -66,7 +66,11 @@ export async function sendExitFeedback(
     id,
     feedback_type: type,
     svc_ref: `svc:///${project_id}/call/${callId}`,
-    payload: { command: program, ...exitOf(end), duration_ms: endedAtMs - Date.parse(started_at) },
+    payload: {
+      command: context.report.redact(program),
+      ...exitOf(end),
+      duration_ms: endedAtMs - Date.parse(started_at),
+    },
   };
   const settings = await resolveCallSettings(feedbackReplaceOperation, flags, context);
   return sendBody(feedbackReplaceOperation, writeJson(body), { ...settings, options }, context);
