@@ -304,11 +304,23 @@ describe('messages', () => {
   it.each([
     ['that are not JSON', '{bad', { id: null, error: { code: -32700 } }],
     ['without a method', { jsonrpc: '2.0', id: 7 }, { id: 7, error: { code: -32600 } }],
+    ['that are empty arrays', '[]', { id: null, error: { code: -32600 } }],
     ['that are not objects', '7', { id: null, error: { code: -32600 } }],
     ['with an unknown method', request('resources/list'), { id: 1, error: { code: -32601 } }],
     ['to check the connection', request('ping'), { id: 1, result: {} }],
   ])('%s are answered', async (_, message, expected) => {
     expect(await ask(message)).toMatchObject(expected);
+  });
+
+  it('above 33 MiB are rejected, and others keep their responses', { timeout: 60_000 }, async () => {
+    const long = `"${'x'.repeat(33 * 1024 * 1024)}"`;
+    const lines = await exchange([call('chat', chat, 1), long, request('ping', {}, 2)]);
+    const responses = lines.map((line): Message => JSON.parse(line)).sort((a, b) => Number(a.id) - Number(b.id));
+    expect(responses).toMatchObject([
+      { id: null, error: { code: -32600, message: 'the message is longer than 33 MiB' } },
+      { id: 1, result: { structuredContent: { object: 'chat.completion' } } },
+      { id: 2, result: {} },
+    ]);
   });
 
   it('that are notifications have no response', async () => {
@@ -347,7 +359,10 @@ describe('messages', () => {
       });
   });
 
-  it('can cancel a call, which then has no response', async () => {
+  it.each([
+    ['5', '5'],
+    ['"\\u0061b"', '"ab"'],
+  ])('can cancel the call %s as %s, which then has no response', async (id, cancelledId) => {
     let arrived = (): void => {};
     const hasArrived = new Promise<void>((resolve) => {
       arrived = resolve;
@@ -355,11 +370,9 @@ describe('messages', () => {
     const server = await rawServer(() => arrived());
     const child = start(['mcp', '--base-url', server.url], { env: { SVC_TOKEN: 'tok-en-1' } });
     const lines = createInterface({ input: child.stdout ?? process.stdin });
-    child.stdin?.write(`${JSON.stringify(call('chat', chat, 5))}\n`);
+    child.stdin?.write(`${JSON.stringify(call('chat', chat, 5)).replace('"id":5', `"id":${id}`)}\n`);
     await hasArrived;
-    child.stdin?.write(
-      `${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 5 } })}\n`,
-    );
+    child.stdin?.write(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":${cancelledId}}}\n`);
     child.stdin?.end(`${JSON.stringify(request('ping', {}, 6))}\n`);
     const received: string[] = [];
     lines.on('line', (line) => received.push(line));

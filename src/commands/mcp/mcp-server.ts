@@ -1,7 +1,16 @@
 import type { Buffer } from 'node:buffer';
 import { toFailure } from '../../errors.ts';
 import { JsonError } from '../../json/json-error.ts';
-import { firstStringMember, getMember, itemsOf, type JsonNode, kindOf, rawText, rootOf } from '../../json/json-node.ts';
+import {
+  firstStringMember,
+  getMember,
+  itemsOf,
+  type JsonNode,
+  kindOf,
+  rawText,
+  rootOf,
+  stringOf,
+} from '../../json/json-node.ts';
 import { parseJson } from '../../json/parse-json.ts';
 import { RawJson, writeJson } from '../../json/write-json.ts';
 import { type MethodHandler, mcpError, type RequestResult } from './mcp-methods.ts';
@@ -10,6 +19,8 @@ import { type MethodHandler, mcpError, type RequestResult } from './mcp-methods.
 export interface McpServer {
   /** Handles a message; responses are written as they become available. */
   readonly receive: (message: Buffer) => void;
+  /** Answers a message that is not read because of its length. */
+  readonly rejectMessage: (reason: string) => void;
   /** Resolves when every request has its response; nothing is received after it. */
   readonly close: () => Promise<void>;
 }
@@ -21,7 +32,13 @@ export function createMcpServer(handleMethod: MethodHandler, write: (line: strin
 
   const receive = (message: Buffer): void => {
     if (message.toString().trim() === '') return;
-    const work = handleMessage(message).catch(() => {});
+    track(handleMessage(message));
+  };
+
+  const rejectMessage = (reason: string): void => track(write(envelope(undefined, mcpError('invalidRequest', reason))));
+
+  const track = (action: Promise<void>): void => {
+    const work = action.catch(() => {});
     pending.add(work);
     void work.finally(() => pending.delete(work));
   };
@@ -37,6 +54,7 @@ export function createMcpServer(handleMethod: MethodHandler, write: (line: strin
     // Revision 2025-03-26 allows an array of messages.
     const isArray = kindOf(root) === 'list';
     const requests = isArray ? Array.from(itemsOf(root)) : [root];
+    if (requests.length === 0) return write(envelope(undefined, mcpError('invalidRequest', 'the array is empty')));
     const responses = (await Promise.all(requests.map(handleRequest))).flatMap((response) => response ?? []);
     if (responses.length > 0) await write(isArray ? `[${responses.join(',')}]` : responses.join());
   };
@@ -50,7 +68,7 @@ export function createMcpServer(handleMethod: MethodHandler, write: (line: strin
       return isResponse ? undefined : envelope(idNode, mcpError('invalidRequest', 'the message is not a request'));
     }
     if (!idNode) return handleNotification(method, params);
-    const id = rawText(idNode);
+    const id = requestKey(idNode);
     const controller = new AbortController();
     running.set(id, controller);
     try {
@@ -66,10 +84,15 @@ export function createMcpServer(handleMethod: MethodHandler, write: (line: strin
 
   const handleNotification = (method: string, params: JsonNode | undefined): undefined => {
     const id = method === 'notifications/cancelled' ? getMember(params, 'requestId') : undefined;
-    if (id) running.get(rawText(id))?.abort(new Error('the client cancelled the request'));
+    if (id) running.get(requestKey(id))?.abort(new Error('the client cancelled the request'));
   };
 
-  return { receive, close: async () => void (await Promise.all(pending)) };
+  return { receive, rejectMessage, close: async () => void (await Promise.all(pending)) };
+}
+
+// Equal for equal ids: a string can be written with different escapes. A number keeps every digit.
+function requestKey(id: JsonNode): string {
+  return kindOf(id) === 'string' ? JSON.stringify(stringOf(id)) : rawText(id);
 }
 
 // The id is repeated as it was written: it may have more digits than a double.

@@ -12,8 +12,7 @@ const MAX_MESSAGE_BYTES = 33 * 1024 * 1024;
 
 /**
  * Serves the operations as tools of the Model Context Protocol over stdio, until stdin ends. Only tools that change
- * nothing but a bill are offered unless `--allow` names more. Throws usage for an unknown tool, and Failure `local` for
- * a message that is too long.
+ * nothing but a bill are offered unless `--allow` names more. Throws usage for an unknown tool.
  */
 export const runMcp: RunCommand = async ({ flags }, context) => {
   const allowed = getArrayFlag(flags, 'allow').flatMap((names) => names.split(',').map((name) => name.trim()));
@@ -50,9 +49,8 @@ export const runMcp: RunCommand = async ({ flags }, context) => {
   );
   try {
     for await (const { bytes } of splitLines(runtime.stdin, MAX_MESSAGE_BYTES)) {
-      if (!bytes)
-        throw new Failure('local', `a message on stdin is longer than ${MAX_MESSAGE_BYTES / 1024 / 1024} MiB`);
-      server.receive(bytes);
+      if (bytes) server.receive(bytes);
+      else server.rejectMessage(`the message is longer than ${MAX_MESSAGE_BYTES / 1024 / 1024} MiB`);
     }
   } catch (error) {
     if (!interrupted) throw error;
