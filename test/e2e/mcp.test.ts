@@ -323,6 +323,15 @@ describe('messages', () => {
     ]);
   });
 
+  it('are not read after the reader of the responses is gone', async () => {
+    const child = start(['mcp', '--local']);
+    const end = once(child, 'close');
+    child.stdout?.destroy();
+    // Its stdin stays open.
+    child.stdin?.on('error', () => {}).write(`${JSON.stringify(request('ping'))}\n`);
+    expect(await end).toEqual([0, null]);
+  });
+
   it('that are notifications have no response', async () => {
     expect(
       await exchange([{ jsonrpc: '2.0', method: 'notifications/initialized' }, request('ping', {}, 'a')]),

@@ -22,10 +22,17 @@ export const runMcp: RunCommand = async ({ flags }, context) => {
     throw usageFailure(`--allow cannot be ${JSON.stringify(unknown)}`, `choose from: ${names.join(', ')}`);
   const tools = mcpTools.filter((tool) => isReadOnlyTool(tool) || allowed.includes(tool.name));
   const { stdout, runtime, signal } = context;
+  let stopReason: unknown;
+  const stop = (reason: unknown): void => {
+    stopReason ??= reason;
+    runtime.stdin.destroy();
+  };
   // One message at a time: responses of concurrent calls must not interleave.
   let lastWrite = Promise.resolve();
   const write = (line: string): Promise<void> => {
     lastWrite = lastWrite.then(() => stdout.write(`${line}\n`));
+    // Nobody would learn what further calls did.
+    lastWrite.catch(stop);
     return lastWrite;
   };
   const runTool = createToolRunner(flags, context);
@@ -38,27 +45,19 @@ export const runMcp: RunCommand = async ({ flags }, context) => {
   };
   const server = createMcpServer(createMethodHandler(tools, countAndRunTool), write);
   await context.report.detail(`serving ${tools.map(({ name }) => name).join(', ')}`);
-  let interrupted: Failure | undefined;
-  signal.addEventListener(
-    'abort',
-    () => {
-      interrupted = interruptionFailure(signal.reason, callsInFlight);
-      runtime.stdin.destroy();
-    },
-    { once: true },
-  );
+  signal.addEventListener('abort', () => stop(interruptionFailure(signal.reason, callsInFlight)), { once: true });
   try {
     for await (const { bytes } of splitLines(runtime.stdin, MAX_MESSAGE_BYTES)) {
+      if (stopReason) break;
       if (bytes) server.receive(bytes);
       else server.rejectMessage(`the message is longer than ${MAX_MESSAGE_BYTES / 1024 / 1024} MiB`);
     }
   } catch (error) {
-    if (!interrupted) throw error;
+    stopReason ??= error;
   }
-  // The calls in flight end with the signal; each result says whether its call was applied.
+  // After a signal, the calls in flight end with it; each result says whether its call was applied.
   await server.close();
-  await lastWrite;
-  if (interrupted) throw interrupted;
+  if (stopReason) throw stopReason;
 };
 
 function interruptionFailure({ code, message }: InterruptedError, callsInFlight: number): Failure {
