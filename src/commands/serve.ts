@@ -64,6 +64,7 @@ export const runServe: RunCommand = async ({ flags }, context) => {
           : (summary) => void report.line(requestLogLine(summary, logFormat, runtime.now())),
     },
     runtime,
+    report.warn,
   );
   // Once for requests in flight, and once for clients that are slow to read the end of a stream.
   extendShutdown(2 * drainMs);
@@ -91,6 +92,7 @@ async function openServeService(
   flags: FlagValues,
   options: LocalServiceOptions,
   runtime: Runtime,
+  warn: (message: string) => Promise<void>,
 ): Promise<LocalService> {
   const [replayFile, recordFile] = [getStringFlag(flags, 'replay'), getStringFlag(flags, 'record')];
   if (replayFile !== undefined) {
@@ -103,7 +105,13 @@ async function openServeService(
   const recorder =
     recordFile === undefined
       ? undefined
-      : await openHarRecorder(resolve(runtime.cwd, recordFile), (path) => paths.has(path), [password, token], runtime);
+      : await openHarRecorder(
+          resolve(runtime.cwd, recordFile),
+          (path) => paths.has(path),
+          [password, token],
+          runtime,
+          warn,
+        );
   const service = await openLocalService(options, runtime);
   if (!recorder) return service;
   const close = (): Promise<void> => service.close().finally(recorder.close);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { calls, chats, type Kind } from '../e2e/batch.ts';
 import { answerJson, countingServer } from '../support/counting-server.ts';
-import { run, serve } from '../support/process.ts';
+import { finished, run, serve } from '../support/process.ts';
 import { folder } from '../support/svc.ts';
 
 const inputs = `{"a":"${'x'.repeat(100_000)}"}`;
@@ -29,6 +29,28 @@ function fill(disk: string): void {
 }
 
 describe('a full disk', () => {
+  it('leaves a valid recording of --record, with a warning at once and exit 12 at the end', async ({ skip }) => {
+    const disk = smallDisk();
+    if (!disk) return skip('no tmpfs can be mounted here');
+    const har = join(disk, 'r.har');
+    const { url, child } = await serve(['--no-auth', '--record', har]);
+    const output = finished(child);
+    const warned = new Promise<void>((resolve) => {
+      child.stderr?.on('data', (text) => String(text).includes('the recording is incomplete') && resolve());
+    });
+    const send = async (): Promise<number> => {
+      const headers = { 'Content-Type': 'application/json' };
+      return (await fetch(`${url}/call/start`, { method: 'POST', headers, body: call })).status;
+    };
+    for (let at = 0; at < 5; at++) expect(await send()).toBe(200);
+    await warned;
+    const { entries } = JSON.parse(readFileSync(har, 'utf8')).log;
+    expect(entries.length).toBeGreaterThan(0);
+    expect(entries.length).toBeLessThan(5);
+    child.kill('SIGTERM');
+    expect(await output).toMatchObject({ code: 12, stderr: expect.stringContaining('the disk is full') });
+  });
+
   it('is exit 12 of --local and 507 of svc serve, and loses nothing that is stored', async ({ skip }) => {
     const disk = smallDisk();
     if (!disk) return skip('no tmpfs can be mounted here');
