@@ -87,8 +87,10 @@ export function locationInDraft(draft: Draft, path: JsonPath): string {
 export function originInDraft({ base, edits }: Draft, path: JsonPath): ValueOrigin {
   const edit =
     edits.findLast((one) => isPathWithin(path, one.path)) ??
-    // An object that only edits inside it created.
-    (base ? undefined : edits.findLast((one) => path.length > 0 && isPathWithin(one.path, path)));
+    // An object or array that only edits inside it created.
+    (base && nodeAtPath(rootOf(base.doc), path)
+      ? undefined
+      : edits.findLast((one) => path.length > 0 && isPathWithin(one.path, path)));
   if (!edit)
     return base
       ? nestedOrigin({ label: base.label, source: base }, path)

@@ -147,6 +147,15 @@ describe('sources of a body, later ones win', () => {
     expect((await body(['feedback', 'replace', '--no-check', '--set', word])).stdout).toBe(wanted);
   });
 
+  it.each([
+    ['attribute.env=ci', '--set attribute.env start.attribute'],
+    ['start.y.z[]=1', '--set start.y.z[] start.y'],
+  ])('of a field that %s creates in a file is where a finding is', async (set, place) => {
+    const cwd = files({ 'b.json': '{"start":{"project_id":"a/b","op_name":"x"}}' });
+    const { stderr } = await body(['call', 'start', '-f', 'b.json', '--set', set, '--strict'], { cwd });
+    expect(stderr).toContain(`  ${place}: is not a known field`);
+  });
+
   it('of an appended element is where a finding is', async () => {
     const cwd = files({ 'b.json': `{"messages":[${x}]}` });
     const args = ['chat', '-f', 'b.json', '--set', 'messages[]:=5', '--set', 'tools[].function.name:=6'];
