@@ -42,7 +42,7 @@ export const toolCommands: readonly CommandDefinition[] = [
         '--record <file>': 'Record requests and responses as HAR 1.2, without credentials',
         '--replay <file>': {
           summary: 'Answer from a HAR file; exits with 13 at the end if a request was not in it',
-          conflicts: ['record', 'fault', 'upstream', 'data'],
+          conflicts: ['record', 'fault', 'upstream', 'data', 'max-body', 'open'],
         },
       }),
       ...resultFlags('report'),

@@ -57,6 +57,8 @@ export async function openHarReplay(path: string, credentials: AcceptedCredentia
     const operation = allOperations.find((candidate) => candidate.path === pathname);
     if (pathname === '/healthz') return textResponse(200, Buffer.from('{"status":"ok"}'), 'application/json');
     try {
+      // The page and the metrics are not recorded either.
+      if (!operation && pathname !== '/v1/models') throw new HttpError(404, 'Not Found');
       const scheme = operation?.auth ?? 'bearer';
       if (credentials) authenticateRequest(scheme, getHeader(request.headers, 'authorization'), credentials);
       const body = createBodyCopy(MAX_RECORDED_BODY_BYTES);

@@ -120,6 +120,16 @@ describe('svc serve in operation', () => {
     });
   });
 
+  it.each([['--max-body', '8M'], ['--open']])(
+    'rejects --replay with %s, which has no effect on it',
+    async (...flags) => {
+      expect(await run(['serve', '--replay', 'none.har', ...flags])).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining(flags[0] ?? ''),
+      });
+    },
+  );
+
   it('rejects bodies above --max-body', async () => {
     const { url } = await serve(['--no-auth', '--max-body', '1K']);
     const response = await post(`${url}/v1/chat/completions`, question.replace('"x"', `"${'x'.repeat(2000)}"`));

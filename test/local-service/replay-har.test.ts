@@ -45,3 +45,11 @@ it.each([
   expect((await post('/v1/chat/completions', sent, bearer))[0]).toBe(404);
   expect(requireAllRecorded).toThrow('1 request was not in');
 });
+
+it('does not count requests for paths that are never recorded', async () => {
+  const { post, requireAllRecorded } = await replay('/call/start', '{}');
+  for (const path of ['/', '/metrics', '/favicon.ico']) expect((await post(path, ''))[0]).toBe(404);
+  expect(requireAllRecorded).not.toThrow();
+  expect((await post('/v1/models', '', bearer))[0]).toBe(404);
+  expect(requireAllRecorded).toThrow('POST /v1/models (1)');
+});
