@@ -96,4 +96,14 @@ describe.skipIf(reason)('a service on PostgreSQL', () => {
       expect((await send(path, body)).status).toBe(200);
     },
   );
+
+  it('is not healthy while the database is read-only', async () => {
+    const url = server?.newDatabase() ?? '';
+    expect((await (await openService(url))('/healthz')).status).toBe(200);
+    const name = new URL(url).pathname.slice(1);
+    server?.query(url, `alter database ${name} set default_transaction_read_only = on`);
+    const send = await openService(url);
+    expect(await send('/healthz')).toMatchObject({ status: 503, text: expect.stringContaining('read-only') });
+    expect((await send('/feedback/replace', feedback)).status).toBe(503);
+  });
 });
