@@ -1,6 +1,8 @@
 import { dirname, join } from 'node:path';
 import type { PostgresAddress } from '../config/postgres-address.ts';
 import { Failure } from '../errors.ts';
+import { openAnonymousFile } from '../files/anonymous-file.ts';
+import { withFileFailure } from '../files/file-errors.ts';
 import type { TrustOptions } from '../files/trusted-file.ts';
 import { collectBody } from '../http/collect-body.ts';
 import type { Send } from '../http/message.ts';
@@ -62,10 +64,18 @@ export async function openLocalService(
   }: LocalServiceOptions,
   { now, randomBytes, elapsed = now }: ServiceRuntime,
 ): Promise<LocalService> {
-  const store = postgres ? await openPostgres(postgres) : await openEmbedded(databaseFile, trust, now());
   const directory = dirname(databaseFile);
+  if (postgres) await requireStagingDirectory(directory);
+  const store = postgres ? await openPostgres(postgres) : await openEmbedded(databaseFile, trust, now());
   const context = { ...options, store, directory, maxBodyBytes, now, randomBytes, elapsed };
   return { ...createLocalService(context, credentials), close: store.close };
+}
+
+// Training jobs need it, also where the database is elsewhere.
+async function requireStagingDirectory(directory: string): Promise<void> {
+  const hint = 'set SVC_DATA_DIR to a directory that svc can write';
+  const file = await withFileFailure(`write to ${directory}`, () => openAnonymousFile(directory), { hint });
+  await file.close();
 }
 
 async function openEmbedded(path: string, trust: TrustOptions | undefined, now: number): Promise<ServiceStore> {

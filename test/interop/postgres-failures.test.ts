@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
 import { createConnection, createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
@@ -105,5 +106,12 @@ describe.skipIf(reason)('a service on PostgreSQL', () => {
     const send = await openService(url);
     expect(await send('/healthz')).toMatchObject({ status: 503, text: expect.stringContaining('read-only') });
     expect((await send('/feedback/replace', feedback)).status).toBe(503);
+  });
+
+  it('does not start without a directory to stage training jobs in', async () => {
+    const file = join(folder(), 'file');
+    writeFileSync(file, '');
+    const opened = openService(server?.newDatabase() ?? '', join(file, 'data', 'svc.db'));
+    await expect(opened).rejects.toMatchObject({ code: 'local', message: expect.stringContaining(file) });
   });
 });
