@@ -20,8 +20,12 @@ export function mismatchMessage(rootShape: Shape, path: JsonPath, node: JsonNode
   const list =
     shape.type === 'either' && kindOf(node) === 'list' ? shape.of.find(({ type }) => type === 'list') : undefined;
   if (list?.type === 'list') return `each element must be ${describeShape(list.of)}`;
-  const accepted = joinWithOr(acceptedForms([shape, ...(shape.wider ?? [])], shape.nullable === true && !isFlag));
-  return `must be ${accepted}${shape.isSecret ? '' : `, not ${describeValue(node)}`}`;
+  const { wider = [] } = shape;
+  // A flag takes text only.
+  const expressible = isFlag ? wider.filter(({ type }) => type !== 'object' && type !== 'list') : wider;
+  const accepted = joinWithOr(acceptedForms([shape, ...expressible], shape.nullable === true && !isFlag));
+  const hint = expressible.length < wider.length ? `; to set JSON, write --set ${path.at(-1)}:=...` : '';
+  return `must be ${accepted}${shape.isSecret ? '' : `, not ${describeValue(node)}`}${hint}`;
 }
 
 /**

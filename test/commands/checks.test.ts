@@ -477,6 +477,16 @@ describe('flags that cannot be combined', () => {
   });
 });
 
+describe('--tool-choice', () => {
+  it.each(['any', '{"type":"function","function":{"name":"x"}}'])('%s: says how to give an object', async (value) => {
+    const { code, stderr, sent } = await run('chat', '', ['x', '--no-stdin', '--tool-choice', value]);
+    expect({ code, sent }).toEqual({ code: 3, sent: [] });
+    expect(stderr).toContain(
+      `--tool-choice: must be "none", "auto" or "required", not ${JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value)}; to set JSON, write --set tool_choice:=...`,
+    );
+  });
+});
+
 describe('--set that cannot be parsed', () => {
   it.each([
     ['=x', '--set "=x" has no path before the ='],
