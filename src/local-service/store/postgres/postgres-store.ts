@@ -3,7 +3,7 @@ import { Failure } from '../../../errors.ts';
 import { samplePayloads } from '../payload-sample.ts';
 import type { CallRecord, FeedbackRecord, RowQuery, ServiceStore, StoredRow } from '../service-store.ts';
 import { createSharedBatches } from '../shared-batches.ts';
-import { StoreError } from '../store-error.ts';
+import { checkPostgresHealth } from './check-health.ts';
 import { openPostgresDatabase, type PostgresClient } from './postgres-database.ts';
 import { migratePostgres } from './postgres-schema.ts';
 import { replaceFeedbackRecords } from './replace-feedback.ts';
@@ -49,11 +49,7 @@ export async function openPostgresStore(address: PostgresAddress, password: stri
           void (await client`insert into svc.chats values (${id}, ${request}, ${response}, ${status}, ${createdAt})`),
       ),
     readRows: (query) => database.query((client) => readRows(query, client)),
-    checkHealth: async () => {
-      const [row] = await database.query(async (client) => client`show transaction_read_only`);
-      if (row?.transaction_read_only === 'on')
-        throw new StoreError('lost', `the database at ${address.label} is read-only`);
-    },
+    checkHealth: () => checkPostgresHealth(database, address.label),
     close: database.close,
   };
 }
