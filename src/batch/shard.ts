@@ -79,7 +79,7 @@ const taskVariables: readonly TaskVariables[] = [
 // right: never the whole file by mistake.
 function detectShard(env: Runtime['env'], source: string, expectedCount: number | undefined): Shard {
   const found = [
-    readSlurmPosition(env, source, expectedCount),
+    readSlurmPosition(env, source),
     ...taskVariables.map((variables) => readPosition(env, variables, source)),
   ].filter((position) => position !== undefined);
   // The one task of a CI job, which always says so, does not split the lines where another scheduler does.
@@ -120,11 +120,7 @@ function readPosition(
 }
 
 // An array, or the tasks of one step. SLURM_PROCID is set outside of steps too, and is 0 there.
-function readSlurmPosition(
-  env: Runtime['env'],
-  source: string,
-  expectedCount: number | undefined,
-): TaskPosition | undefined {
+function readSlurmPosition(env: Runtime['env'], source: string): TaskPosition | undefined {
   const stepTasks = env.SLURM_STEP_ID && env.SLURM_PROCID ? readStepPosition(env, source) : undefined;
   if (!env.SLURM_ARRAY_TASK_ID) {
     if (stepTasks?.count === 1)
@@ -144,13 +140,6 @@ function readSlurmPosition(
       source,
       `task ${id} of a Slurm array of ${count} from ${min} to ${max} does not show its place in the whole job`,
       'name the shard: of 8 tasks, --shard 3/8, and not auto/8',
-    );
-  // Some tasks of an earlier array are started again with their numbers.
-  if (min > 1 && expectedCount === undefined)
-    throw undetectedFailure(
-      source,
-      `a Slurm array from ${min} to ${max} may be a part of a larger one`,
-      `if it is all of the job, use --shard auto/${count}; if not, name the shard: of 8 tasks, --shard 3/8`,
     );
   return { scheduler: 'Slurm array', index, count };
 }
