@@ -2,7 +2,6 @@ import type { Command } from '../command.ts';
 import { usageFailure } from '../errors.ts';
 import type { Flag } from '../flag.ts';
 import { allCommands, commandsIn } from './all-commands.ts';
-import { formatCommandLine } from './corrected-line.ts';
 import { isNamedBy, rejectSecretArgument, takesNextWord } from './normalize-arguments.ts';
 import { sharedFlags } from './shared-flags.ts';
 
@@ -21,9 +20,9 @@ export interface CommandWords {
  * Finds the command: the first words that are not flags. Shared flags may come before it. Throws usage, with the
  * corrected line, for a flag that belongs after the command.
  */
-export function splitAtCommand(argv: readonly string[]): CommandWords {
+export async function splitAtCommand(argv: readonly string[]): Promise<CommandWords> {
   const split = splitWords(argv, sharedFlags());
-  if (typeof split === 'number') throw misplacedFlag(argv, split);
+  if (typeof split === 'number') throw await misplacedFlag(argv, split);
   return split;
 }
 
@@ -62,7 +61,7 @@ function findCommand(words: readonly string[]): Command | undefined {
     .sort((left, right) => right.words.length - left.words.length)[0];
 }
 
-function misplacedFlag(argv: readonly string[], at: number): Error {
+async function misplacedFlag(argv: readonly string[], at: number): Promise<Error> {
   const word = argv[at] ?? '';
   const name = word.split('=')[0] ?? '';
   const end = argv.indexOf('--');
@@ -70,6 +69,7 @@ function misplacedFlag(argv: readonly string[], at: number): Error {
   for (const candidate of allCommands.filter(({ flags }) => isNamedBy(word, flags))) {
     const split = splitWords(argv, [...candidate.flags, ...sharedFlags()]);
     if (typeof split === 'number' || split.command !== candidate) continue;
+    const { formatCommandLine } = await import('./corrected-line.ts');
     const line = formatCommandLine(candidate, split.rest);
     return usageFailure(
       `${name} is a flag of svc ${candidate.name} and belongs after it`,

@@ -23,10 +23,11 @@ export interface HelpRequest {
 }
 
 /** Parses a command line. Throws Failure `usage` for every mistake in it. */
-export function parseCommandLine(argv: readonly string[]): ParsedCommandLine {
-  const { words, command, rest, asksFor } = splitAtCommand(argv);
+export async function parseCommandLine(argv: readonly string[]): Promise<ParsedCommandLine> {
+  const { words, command, rest, asksFor } = await splitAtCommand(argv);
   if (asksFor === '--version') return { isVersion: true };
-  if (asksFor) return { help: { words: [...words, ...commandAfterHelp(words, rest)], isFull: asksFor === '--help' } };
+  if (asksFor)
+    return { help: { words: [...words, ...(await commandAfterHelp(words, rest))], isFull: asksFor === '--help' } };
   if (!command) {
     const isGroup = commandsIn(words).length > 0;
     return isGroup && rest.length === 0 ? { help: { words, isFull: true } } : rejectCommand(words, rest, isGroup);
@@ -37,8 +38,9 @@ export function parseCommandLine(argv: readonly string[]): ParsedCommandLine {
 }
 
 // `svc --help chat` means `svc chat --help`.
-function commandAfterHelp(words: readonly string[], rest: readonly string[]): readonly string[] {
-  return splitAtCommand([...words, ...rest.filter((word) => !word.startsWith('-'))]).words.slice(words.length);
+async function commandAfterHelp(words: readonly string[], rest: readonly string[]): Promise<readonly string[]> {
+  const found = await splitAtCommand([...words, ...rest.filter((word) => !word.startsWith('-'))]);
+  return found.words.slice(words.length);
 }
 
 function rejectCommand(words: readonly string[], rest: readonly string[], isGroup: boolean): never {

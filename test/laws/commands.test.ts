@@ -64,8 +64,8 @@ describe('every example', () => {
     command.examples.map((example) => ({ command, example, line: exampleLine(example) })),
   );
 
-  it.each(examples)('is a command line: $line', ({ command, example }) => {
-    const parsed = parseCommandLine(shellWords(example.args));
+  it.each(examples)('is a command line: $line', async ({ command, example }) => {
+    const parsed = await parseCommandLine(shellWords(example.args));
     expect('invocation' in parsed && parsed.invocation.command.words).toEqual(command.words);
   });
 
@@ -348,12 +348,12 @@ describe('the command line', () => {
     { line: 'auth --profile p status', same: 'auth status --profile p' },
     { line: '--error-format json train log', same: 'train log --error-format json' },
     { line: 'chat --retries 1 --retries 2 hi', same: 'chat hi --retries 2' },
-  ])('shared flags may come before the command: svc $line', ({ line, same }) => {
-    const [left, right] = [line, same].map((text) => {
-      const parsed = parseCommandLine(text.split(' '));
+  ])('shared flags may come before the command: svc $line', async ({ line, same }) => {
+    const read = async (text: string) => {
+      const parsed = await parseCommandLine(text.split(' '));
       return 'invocation' in parsed ? { ...parsed.invocation, flags: [...parsed.invocation.flags].sort() } : parsed;
-    });
-    expect(left).toEqual(right);
+    };
+    expect(await read(line)).toEqual(await read(same));
   });
 
   it.each([
