@@ -6,6 +6,7 @@ import type { RequestTarget } from '../client/request-context.ts';
 import type { RequestObserver } from '../client/request-observer.ts';
 import type { RetryBudget } from '../client/retry-budget.ts';
 import type { Context } from '../context.ts';
+import type { ExchangeSignal, LinkedSignal } from '../http/exchange-signal.ts';
 import type { Headers, Send } from '../http/message.ts';
 import type { ResponseWarnings } from './line-warnings.ts';
 import type { OutageMonitor } from './outage.ts';
@@ -14,8 +15,11 @@ import type { RateLimiter } from './rate-limiter.ts';
 import type { ResultSlotFactory } from './result-order.ts';
 import type { ResultStore } from './result-store.ts';
 
+/** What a line is recorded with besides its result. */
+export type LineObserver = Pick<RequestObserver, 'onSend' | 'onOutcome'>;
+
 /** Creates the observer of a line from its body; undefined where lines need none. */
-export type LineObservers = (draft: Draft) => RequestObserver | undefined;
+export type LineObservers = (draft: Draft) => LineObserver | undefined;
 
 /** Everything that sends the lines of a batch. */
 export interface BatchJob extends LineChecks {
@@ -28,8 +32,10 @@ export interface BatchJob extends LineChecks {
   readonly finishConnections: () => Promise<void>;
   readonly rateLimiter: RateLimiter;
   readonly outage: OutageMonitor;
+  /** Ends requests in flight. */
+  readonly signal: ExchangeSignal;
   /** Aborted to stop taking lines; requests in flight continue. */
-  readonly stopController: AbortController;
+  readonly stopSignal: LinkedSignal;
   readonly retryBudget: RetryBudget;
   /** Maximum retries per line. */
   readonly maxRetries: number;

@@ -78,7 +78,8 @@ function withoutCustomId(source: JsonSource | Issue): LineBody {
 // Only the name of the line, which no operation has as a field, is taken out; every other byte stays.
 function readPlainBody(doc: JsonDocument, label: string, line: number): LineBody {
   const root = rootOf(doc);
-  const members = kindOf(root) === 'object' ? Array.from(membersOf(root)) : [];
+  if (!getMember(root, 'custom_id')) return withoutCustomId(createLineSource(doc, label, line, 0));
+  const members = Array.from(membersOf(root));
   const at = members.findIndex(({ key }) => key === 'custom_id');
   const member = members[at];
   const customId = customIdJson(member?.value);

@@ -77,7 +77,11 @@ async function createLineDraft(
   const newId = (member: string): string => uuidV5(run, `${line} ${digest} ${member}`);
   const trace = parent && { traceId: parent.traceId, parentId: parent.spanId, callId: spanIdOf(newId('span')) };
   const filled = settings
-    ? setDraftFields(draft, target.path, fill(draft, { ...settings, trace }, { now: () => timestampMs, newId }))
+    ? setDraftFields(
+        draft,
+        target.path,
+        fill(draft, { project: settings.project, model: settings.model, trace }, { now: () => timestampMs, newId }),
+      )
     : draft;
   // Autofill alone adds fields in order.
   return draft.edits.length > 0 ? orderAddedFields(filled, target) : filled;

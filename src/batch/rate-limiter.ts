@@ -1,3 +1,4 @@
+import type { ExchangeSignal } from '../http/exchange-signal.ts';
 import type { Runtime } from '../runtime.ts';
 
 /** The limits of a batch. */
@@ -71,7 +72,7 @@ const MAX_PROBE_INTERVAL_MS = 5000;
 export function createRateLimiter(
   { concurrency, rate }: RateLimits,
   { elapsed, after }: Pick<Runtime, 'elapsed' | 'after'>,
-  signal: AbortSignal,
+  signal: ExchangeSignal,
 ): RateLimiter {
   const waiters = new Set<Waiter>();
   let limit = concurrency;

@@ -43,7 +43,7 @@ export async function runLines(input: BatchInput, options: BatchOptions, job: Ba
   const elapsed = (): number => runtime.elapsed() - startedAt;
   const record = createBatchRecord(job.junit);
   const stopPolicy = createStopPolicy(options, () => {
-    job.stopController.abort(new InterruptedError('SIGINT'));
+    job.stopSignal.abort(new InterruptedError('SIGINT'));
     // The rest of a file is counted; a pipe may never end.
     if (input.totalBytes === undefined) input.stop();
   });

@@ -3,12 +3,11 @@ import { expectationFailure } from '../client/expectations/chat-expectations.ts'
 import { isIdempotent } from '../client/idempotency.ts';
 import { prepareRequest, requestSecrets } from '../client/prepared-request.ts';
 import type { RequestContext } from '../client/request-context.ts';
-import type { RequestObserver } from '../client/request-observer.ts';
 import { hasIdOfRequest } from '../client/response-warnings.ts';
 import { type AppliedState, Failure, signalOfFailure, toFailure } from '../errors.ts';
 import { rootOf } from '../json/json-node.ts';
 import { createRedactor } from '../output/redact.ts';
-import type { BatchJob } from './batch-job.ts';
+import type { BatchJob, LineObserver } from './batch-job.ts';
 import { failureMessage, keepEarlierResult, type LineOutput, type LineResult, NOT_SENT } from './line-result.ts';
 import { classifyLine, type LineState, priorOutcome } from './line-status.ts';
 import { formatFailureEntry, formatSuccessEntry, type LineAttempt } from './result-entry.ts';
@@ -70,7 +69,8 @@ export async function sendAndRecord(line: ReadyLine, output: LineOutput, job: Ba
   }
   await written;
   return {
-    ...state,
+    status: state.status,
+    isUnresolved: state.isUnresolved,
     failure,
     isIdempotent: isIdempotent(requestContext.effect),
     message: failure && failureMessage(failure, redact),
@@ -109,8 +109,8 @@ async function sendMarked(
     isMarkedInFlight = true;
   };
   const observer = job.observerFor(requestContext.draft);
-  const recordingObserver: RequestObserver = {
-    ...observer,
+  const recordingObserver: LineObserver = {
+    onOutcome: observer?.onOutcome,
     onSend: async () => {
       await observer?.onSend?.();
       if (!isMarkedInFlight) await markInFlight();

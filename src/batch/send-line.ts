@@ -11,7 +11,7 @@ import { observeChunks } from '../http/observe-chunks.ts';
 import { parseJson } from '../json/parse-json.ts';
 import { mergeStream } from '../results/merge-stream.ts';
 import type { ParsedResponse } from '../results/show-response.ts';
-import type { BatchJob } from './batch-job.ts';
+import type { BatchJob, LineObserver } from './batch-job.ts';
 import { isConnectFailure } from './outage.ts';
 import type { PermitHold, RateLimiterPermit } from './rate-limiter.ts';
 
@@ -41,26 +41,27 @@ export interface SendLineHooks {
 export async function sendLine(
   requestContext: RequestContext,
   line: number,
-  observer: RequestObserver,
+  { onSend, onOutcome }: LineObserver,
   { onStrayData, permitHold }: SendLineHooks,
   job: BatchJob,
 ): Promise<SendLineResult> {
-  const { runtime, signal, report } = job.context;
+  const { runtime, report } = job.context;
   const { operation, draft } = requestContext;
   const request = prepareRequest(operation, draft, job.destination, job.flagHeaders);
   const printingObserver: RequestObserver = {
-    ...observer,
+    onSend,
+    onOutcome,
     onRetry: (failure, retryNumber, delayMs) => {
       permitHold.end();
       return report.detail(`line ${line}: ${formatRetryMessage(failure, retryNumber, job.maxRetries, delayMs)}`);
     },
-    ...(report.isVerbose ? { onTrace: report.detail } : {}),
+    onTrace: report.isVerbose ? report.detail : undefined,
   };
   const options: ExchangeOptions = {
     send: job.send,
     runtime,
-    signal,
-    waitSignal: job.stopController.signal,
+    signal: job.signal,
+    waitSignal: job.stopSignal.signal,
     // The time of a line starts when it may be sent, not while it waits for others.
     startDeadline: () => createDeadline(job.timeoutMs, runtime),
     maxRetries: job.maxRetries,

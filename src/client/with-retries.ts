@@ -1,5 +1,6 @@
 import { Failure, InterruptedError, signalOfFailure } from '../errors.ts';
 import { abortableDelay } from '../http/abortable-delay.ts';
+import type { ExchangeSignal } from '../http/exchange-signal.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { Runtime } from '../runtime.ts';
 import { isIdempotent } from './idempotency.ts';
@@ -9,9 +10,9 @@ import type { RetryBudget } from './retry-budget.ts';
 /** The limits of retries. */
 export interface RetryOptions {
   readonly runtime: Pick<Runtime, 'after' | 'randomBytes'>;
-  readonly signal: AbortSignal;
+  readonly signal: ExchangeSignal;
   /** Ends the wait for a retry, but no request in flight; default: `signal`. */
-  readonly waitSignal?: AbortSignal;
+  readonly waitSignal?: ExchangeSignal;
   /** Attempts after the first. */
   readonly maxRetries: number;
   /** Default: as many as `maxRetries` allows. */

@@ -1,10 +1,11 @@
+import type { ExchangeSignal } from './exchange-signal.ts';
 import type { StartTimer } from './time-limits.ts';
 
 /** Waits. Throws the reason of the signal if that is aborted before the time is over. */
 export function abortableDelay(
   delayMs: number,
   startTimer: StartTimer,
-  signal: AbortSignal | undefined,
+  signal: ExchangeSignal | undefined,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
     const onAbort = (): void => {

@@ -184,7 +184,8 @@ function dispatchOptions(
   // A forwarding proxy gets the whole URL, and reads its own credential.
   const plainProxy = url.protocol === 'http:' ? proxy : undefined;
   const authorization = plainProxy && proxyAuthorization(plainProxy);
-  const headerList = headers.flat();
+  const headerList: string[] = [];
+  for (const [name, value] of headers) headerList.push(name, value);
   if (authorization) headerList.push('Proxy-Authorization', authorization);
   if (body.length !== undefined) headerList.push('Content-Length', String(body.length));
   return {

@@ -1,4 +1,5 @@
 import type { Buffer } from 'node:buffer';
+import type { ExchangeSignal } from './exchange-signal.ts';
 
 /** Header names and values in the order they are sent; names as written. */
 export type Headers = readonly (readonly [name: string, value: string])[];
@@ -21,14 +22,14 @@ export interface Request {
   readonly headers: Headers;
   readonly body: RequestBody;
   /** Called when a body of bytes is handed over at once; a streamed body sees its chunks taken. */
-  readonly onBodySent?: () => void;
+  readonly onBodySent?: (() => void) | undefined;
   /**
    * Called when data that no request asked for follows on a kept connection, after the response to this request or to one
    * of the next: this response may be for another request.
    */
   readonly onStrayData?: (() => void) | undefined;
   /** Ends the exchange early, with its reason as the error. */
-  readonly signal?: AbortSignal;
+  readonly signal?: ExchangeSignal;
 }
 
 /** A response. Its body can be read once; reading a body that was cut throws. */

@@ -1,5 +1,5 @@
 import type { Deadline } from './deadline.ts';
-import { linkAbort } from './link-abort.ts';
+import { type ExchangeSignal, linkSignal } from './exchange-signal.ts';
 import type { Middleware, RequestBody, Response } from './message.ts';
 import { observeChunks } from './observe-chunks.ts';
 import type { RequestProgress } from './request-progress.ts';
@@ -34,10 +34,8 @@ export type StartTimer = (milliseconds: number, action: () => void) => () => voi
 /** Ends an exchange, the reading of its response included, with TimeLimitError at one of its limits or at the deadline. */
 export function withTimeLimits(deadline: Deadline, progress: RequestProgress, startTimer: StartTimer): Middleware {
   return (next) => async (request) => {
-    const { controller, release } = linkAbort(request.signal);
-    const { signal } = controller;
-    const stop = (limit: TimeLimitError['limit'], limitMs: number): void =>
-      controller.abort(new TimeLimitError(limit, limitMs));
+    const { signal, abort, release } = linkSignal(request.signal);
+    const stop = (limit: TimeLimitError['limit'], limitMs: number): void => abort(new TimeLimitError(limit, limitMs));
     const start = (limit: TimeLimit): (() => void) =>
       startTimer(timeLimits[limit], () => stop(limit, timeLimits[limit]));
     const remainingMs = deadline.remainingMs();
@@ -67,7 +65,7 @@ export function withTimeLimits(deadline: Deadline, progress: RequestProgress, st
       const response = await next({ ...request, body: observedBody, signal });
       if (!response.completeBody) {
         const limitedBody = readWithIdleLimit(response, start, signal, end);
-        return { ...response, body: limitedBody, stop: () => controller.abort() };
+        return { ...response, body: limitedBody, stop: () => abort(new Error('the exchange was stopped')) };
       }
       end();
       return response;
@@ -84,7 +82,7 @@ export function withTimeLimits(deadline: Deadline, progress: RequestProgress, st
 async function* readWithIdleLimit(
   { body }: Response,
   start: (limit: TimeLimit) => () => void,
-  signal: AbortSignal,
+  signal: ExchangeSignal,
   end: () => void,
 ): AsyncGenerator<Uint8Array> {
   let endIdle = start('firstByte');

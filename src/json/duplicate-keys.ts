@@ -21,11 +21,12 @@ export function* duplicateKeys(doc: JsonDocument): Generator<DuplicateKey> {
 // An object with more keys is always a suspect.
 const MAX_COMPARED_KEYS = 32;
 
+// Different signatures in the order of an earlier object. Most objects have the same keys as the one before.
+const distinct = new Int32Array(MAX_COMPARED_KEYS);
+
 // The next object that may have a key twice, by the signatures of its keys: to read the keys of all objects as strings takes
 // longer than everything else.
 function findSuspect({ bytes, tape }: JsonDocument, from: number): number | undefined {
-  // Different signatures in the order of an earlier object. Most objects have the same keys as the one before.
-  const distinct = new Int32Array(MAX_COMPARED_KEYS);
   let distinctCount = 0;
   for (let object = from; object * 3 < tape.length; object += 1) {
     if (bytes[tape[object * 3] ?? 0] !== OPEN_OBJECT) continue;

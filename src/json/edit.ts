@@ -82,8 +82,12 @@ function insertBeforeEnd(
   added: readonly (readonly StringOrBytes[])[],
 ): Splice[] {
   const at = last ? endOffset(last) : startOffset(container) + 1;
-  const parts = added.flatMap((one, index) => (last || index > 0 ? [',', ...one] : one));
-  return parts.map((text) => ({ start: at, end: at, text }));
+  const splices: Splice[] = [];
+  for (const [index, texts] of added.entries()) {
+    if (last || index > 0) splices.push({ start: at, end: at, text: ',' });
+    for (const text of texts) splices.push({ start: at, end: at, text });
+  }
+  return splices;
 }
 
 // The text, and around it the objects and lists that the rest of the path asks for.

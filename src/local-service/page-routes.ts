@@ -1,5 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { readFile } from 'node:fs/promises';
+import type { ExchangeSignal } from '../http/exchange-signal.ts';
 import type { Headers } from '../http/message.ts';
 import { type JsonValue, RawJson, writeJson } from '../json/write-json.ts';
 import { yieldToEventLoop } from './event-loop.ts';
@@ -76,7 +77,7 @@ export function pageRoutes({ store, now }: ServiceContext): [string, ServiceRout
     ],
   ];
 
-  async function* exportedRows(table: PageTable, text: string, signal: AbortSignal | undefined) {
+  async function* exportedRows(table: PageTable, text: string, signal: ExchangeSignal | undefined) {
     for (let before: string | null = null; ; ) {
       const page = await readPage(store, table, { before, search: text, limit: ROWS_PER_EXPORT_CHUNK });
       if (page.rows.length > 0)

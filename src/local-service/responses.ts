@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer';
+import type { ExchangeSignal } from '../http/exchange-signal.ts';
 import type { Headers, Response } from '../http/message.ts';
 import { type JsonValue, writeJson } from '../json/write-json.ts';
 import { withPeriodicYields } from './event-loop.ts';
@@ -23,7 +24,7 @@ export function textResponse(status: number, body: Buffer, contentType: string, 
 }
 
 /** A stream of events, one for each value, then `[DONE]`. After some events its body throws the reason of a signal that is aborted. */
-export function eventStreamResponse(values: Iterable<JsonValue>, signal: AbortSignal | undefined): Response {
+export function eventStreamResponse(values: Iterable<JsonValue>, signal: ExchangeSignal | undefined): Response {
   const headers: Headers = [
     ['Content-Type', 'text/event-stream; charset=utf-8'],
     ['Cache-Control', 'no-store'],

@@ -1,4 +1,5 @@
 import type { Finding } from '../fields/finding.ts';
+import type { ExchangeSignal } from '../http/exchange-signal.ts';
 import type { Middleware, Request, Response } from '../http/message.ts';
 import type { JsonNode } from '../json/json-node.ts';
 import type { Operation } from '../operations/operation.ts';
@@ -30,7 +31,7 @@ export interface ServiceContext {
 export interface Caller {
   readonly user: string;
   /** Aborted when the caller has disconnected. */
-  readonly signal: AbortSignal | undefined;
+  readonly signal: ExchangeSignal | undefined;
 }
 
 /** What an operation does with a valid body. May throw HttpError. */

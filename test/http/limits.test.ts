@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createDeadline, noDeadline } from '../../src/http/deadline.ts';
+import type { ExchangeSignal } from '../../src/http/exchange-signal.ts';
 import type { Request, RequestBody, Response, Send } from '../../src/http/message.ts';
 import { bodyChunks, createRequestProgress } from '../../src/http/request-progress.ts';
 import { TimeLimitError, withTimeLimits } from '../../src/http/time-limits.ts';
@@ -11,13 +12,13 @@ const request: Request = { method: 'POST', url: 'https://svc.test/', headers: []
 function pending(): {
   send: Send;
   answer: (body: AsyncIterable<Uint8Array>) => void;
-  signal: () => AbortSignal | undefined;
+  signal: () => ExchangeSignal | undefined;
   /** The body of the request, as a connection takes it. */
   take: () => AsyncIterator<Uint8Array>;
 } {
   let body: RequestBody = new Uint8Array();
   let resolve: (reply: Response) => void = () => {};
-  let signal: AbortSignal | undefined;
+  let signal: ExchangeSignal | undefined;
   return {
     send: (sent) =>
       new Promise((settle, reject) => {
@@ -163,7 +164,7 @@ function piecesOnDemand(): { all: () => AsyncGenerator<Uint8Array>; give: () => 
 }
 
 async function* stalling(
-  wire: { signal: () => AbortSignal | undefined },
+  wire: { signal: () => ExchangeSignal | undefined },
   ...first: Uint8Array[]
 ): AsyncGenerator<Uint8Array> {
   yield* first;

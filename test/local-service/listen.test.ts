@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import type { ExchangeSignal } from '../../src/http/exchange-signal.ts';
 import type { Send } from '../../src/http/message.ts';
 import { bodyChunks } from '../../src/http/request-progress.ts';
 import { listenOnLoopback, type ServiceListener } from '../../src/local-service/listen.ts';
@@ -376,18 +377,18 @@ describe('closing', () => {
   });
 });
 
-async function aborted(signal: AbortSignal): Promise<void> {
-  if (!signal.aborted) await once(signal, 'abort');
+async function aborted(signal: ExchangeSignal): Promise<void> {
+  if (!signal.aborted) await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
 }
 
 /** A service that sends its response, or the first chunk of an endless one, when the test asks for it. */
-function withheld(): { send: Send; asked: Promise<AbortSignal>; give: (isWhole?: boolean) => void } {
+function withheld(): { send: Send; asked: Promise<ExchangeSignal>; give: (isWhole?: boolean) => void } {
   let give = (_isWhole = true): void => {};
   const given = new Promise<boolean>((resolve) => {
     give = (isWhole = true) => resolve(isWhole);
   });
-  let ask = (_signal: AbortSignal): void => {};
-  const asked = new Promise<AbortSignal>((resolve) => {
+  let ask = (_signal: ExchangeSignal): void => {};
+  const asked = new Promise<ExchangeSignal>((resolve) => {
     ask = resolve;
   });
   const send: Send = async ({ signal, body }) => {

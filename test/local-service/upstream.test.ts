@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import type { ExchangeSignal } from '../../src/http/exchange-signal.ts';
 import type { Response } from '../../src/http/message.ts';
 import { TimeLimitError } from '../../src/http/time-limits.ts';
 import { openHttpTransport } from '../../src/http/transport.ts';
@@ -168,7 +169,8 @@ async function read({ body }: Response, pieces: string[]): Promise<void> {
   for await (const piece of body) pieces.push(Buffer.from(piece).toString());
 }
 
-async function rejected(signal: AbortSignal | undefined): Promise<never> {
-  if (signal && !signal.aborted) await once(signal, 'abort');
+async function rejected(signal: ExchangeSignal | undefined): Promise<never> {
+  if (signal && !signal.aborted)
+    await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
   throw signal?.reason;
 }

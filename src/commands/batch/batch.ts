@@ -1,4 +1,3 @@
-import { setMaxListeners } from 'node:events';
 import { createBatchIdentity } from '../../batch/batch-identity.ts';
 import { openBatchInput } from '../../batch/batch-input.ts';
 import type { LineObservers } from '../../batch/batch-job.ts';
@@ -29,7 +28,7 @@ import { InterruptedError } from '../../errors.ts';
 import { uuidV7 } from '../../fields/uuid.ts';
 import { type FlagValues, getBooleanFlag, getStringFlag } from '../../flag.ts';
 import { createDeadline } from '../../http/deadline.ts';
-import { linkAbort } from '../../http/link-abort.ts';
+import { linkSignal } from '../../http/exchange-signal.ts';
 import { flagTarget, type Operation } from '../../operations/operation.ts';
 import { chooseFormat } from '../../results/output-format.ts';
 import { openResultFilter } from '../../results/print-result.ts';
@@ -90,8 +89,7 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
       throw error;
     },
   );
-  const { controller: stopController } = linkAbort(signal);
-  setMaxListeners(0, stopController.signal);
+  const stopSignal = linkSignal(signal);
   const observerFor = await createLineObservers(operation, destination, flags, fileInput.label, context);
   const junit = await openJunitReport(fileFlags, context);
   const transport = await openTransport(callSettings.route, context, true);
@@ -104,13 +102,14 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
       flagHeaders: options.headers,
       send: transport.send,
       finishConnections: async () => transport.finishIdle?.(),
-      rateLimiter: createRateLimiter(batchOptions.rateLimits, runtime, stopController.signal),
+      rateLimiter: createRateLimiter(batchOptions.rateLimits, runtime, stopSignal.signal),
       outage: createOutageMonitor(batchOptions.maxOutageMs, runtime, {
         onStart: ({ message }) =>
           void report.note(`${message}; the batch waits and tries again with one line at a time`),
-        onGiveUp: () => stopController.abort(new InterruptedError('SIGINT')),
+        onGiveUp: () => stopSignal.abort(new InterruptedError('SIGINT')),
       }),
-      stopController,
+      signal: linkSignal(signal).signal,
+      stopSignal,
       retryBudget: createRetryBudget(),
       maxRetries: callSettings.maxRetries,
       timeoutMs: callSettings.timeoutMs,

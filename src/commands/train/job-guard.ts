@@ -1,6 +1,5 @@
-import type { Draft } from '../../body/draft.ts';
+import type { LineObservers } from '../../batch/batch-job.ts';
 import type { Destination } from '../../client/destination.ts';
-import type { RequestObserver } from '../../client/request-observer.ts';
 import { dataDirectory } from '../../config/directories.ts';
 import type { Context } from '../../context.ts';
 import { toFailure } from '../../errors.ts';
@@ -51,7 +50,7 @@ export function createLineObserver(
   allowsDuplicate: boolean,
   file: string,
   context: Context,
-): (draft: Draft) => RequestObserver {
+): LineObservers {
   return (draft) => {
     const { begin, end } = createJobGuard(destination, allowsDuplicate, context);
     return {

@@ -1,6 +1,7 @@
 import { type BodyValidator, createBodyInspector, createBodyValidator } from '../../fields/body-validator.ts';
 import type { Finding } from '../../fields/finding.ts';
 import { uuidV7 } from '../../fields/uuid.ts';
+import type { ExchangeSignal } from '../../http/exchange-signal.ts';
 import { firstStringMember, getMember, type JsonNode, kindOf, rawText, rootOf } from '../../json/json-node.ts';
 import { parseJsonPath } from '../../json/json-path.ts';
 import type { Operation } from '../../operations/operation.ts';
@@ -69,7 +70,7 @@ async function receiveJob(
 async function storeJob(
   body: JsonNode,
   staging: StagingFile,
-  signal: AbortSignal | undefined,
+  signal: ExchangeSignal | undefined,
   { store, now, randomBytes }: ServiceContext,
 ): Promise<string> {
   const id = uuidV7(now(), randomBytes(10));

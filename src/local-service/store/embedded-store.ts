@@ -1,3 +1,4 @@
+import type { ExchangeSignal } from '../../http/exchange-signal.ts';
 import { yieldToEventLoop } from '../event-loop.ts';
 import { createGroupCommit } from './group-commit.ts';
 import { mergeCallStart } from './merge-call.ts';
@@ -63,7 +64,7 @@ function replaceFeedback(feedback: FeedbackRecord, database: Store): void {
 async function saveJob(
   { id, modelId, config, createdAt }: JobRecord,
   trajectories: () => Iterable<StagedTrajectory>,
-  signal: AbortSignal | undefined,
+  signal: ExchangeSignal | undefined,
   database: Store,
 ): Promise<void> {
   try {

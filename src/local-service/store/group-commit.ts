@@ -1,3 +1,4 @@
+import type { ExchangeSignal } from '../../http/exchange-signal.ts';
 import { yieldToEventLoop } from '../event-loop.ts';
 import type { Store } from './open-store.ts';
 import { createSharedBatches, MAX_BATCH_ITEMS } from './shared-batches.ts';
@@ -7,7 +8,7 @@ import { createSharedBatches, MAX_BATCH_ITEMS } from './shared-batches.ts';
  * A failing action undoes nothing of the others. It may run twice, the first time undone, and does not run once the
  * signal is aborted: then the promise is rejected with the signal's reason.
  */
-export type GroupCommit = <T>(action: () => T, signal: AbortSignal | undefined) => Promise<T>;
+export type GroupCommit = <T>(action: () => T, signal: ExchangeSignal | undefined) => Promise<T>;
 
 /**
  * Commits actions that are requested at about the same time together. While the disk is written nothing else runs, so
@@ -25,7 +26,7 @@ export function createGroupCommit(store: Store): GroupCommit {
       ),
     sizeOf: () => 0,
   });
-  return async <T>(action: () => T, signal: AbortSignal | undefined): Promise<T> => {
+  return async <T>(action: () => T, signal: ExchangeSignal | undefined): Promise<T> => {
     let result: { readonly value: T } | undefined;
     await commit(() => {
       result = { value: action() };

@@ -1,3 +1,4 @@
+import type { ExchangeSignal } from '../../http/exchange-signal.ts';
 import type { StagedTrajectory } from './staging-file.ts';
 
 /** The start of a call; the times of all records are in milliseconds since 1970. */
@@ -61,16 +62,16 @@ export type StoredRow = { readonly [column: string]: unknown };
  */
 export interface ServiceStore {
   /** Stores a call, or sets the members it names on the stored call with its id; returns the trace id. */
-  readonly saveCall: (call: CallRecord, signal: AbortSignal | undefined) => Promise<string>;
+  readonly saveCall: (call: CallRecord, signal: ExchangeSignal | undefined) => Promise<string>;
   /** Removes the replaced record and any record with the same id, and stores the new one. */
-  readonly replaceFeedback: (record: FeedbackRecord, signal: AbortSignal | undefined) => Promise<void>;
+  readonly replaceFeedback: (record: FeedbackRecord, signal: ExchangeSignal | undefined) => Promise<void>;
   /** The newest payload per trigger, as JSON texts. */
   readonly samplePayloads: (query: PayloadQuery) => Promise<readonly string[]>;
   /** Stores a job with its trajectories, which are read in bounded memory, from their beginning at each call. */
   readonly saveJob: (
     job: JobRecord,
     trajectories: () => Iterable<StagedTrajectory>,
-    signal: AbortSignal | undefined,
+    signal: ExchangeSignal | undefined,
   ) => Promise<void>;
   readonly saveChat: (chat: ChatRecord) => Promise<void>;
   readonly readRows: (query: RowQuery) => Promise<readonly StoredRow[]>;

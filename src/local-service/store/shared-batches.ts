@@ -1,3 +1,4 @@
+import type { ExchangeSignal } from '../../http/exchange-signal.ts';
 import { StoreError } from './store-error.ts';
 
 /** How writes are combined into batches. */
@@ -11,7 +12,7 @@ export interface BatchRules<Item, Result> {
 
 interface PendingItem<Item, Result> {
   readonly item: Item;
-  readonly signal: AbortSignal | undefined;
+  readonly signal: ExchangeSignal | undefined;
   readonly resolve: (result: Result) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -28,7 +29,7 @@ export function createSharedBatches<Item, Result>({
   write,
   sizeOf,
   gather,
-}: BatchRules<Item, Result>): (item: Item, signal: AbortSignal | undefined) => Promise<Result> {
+}: BatchRules<Item, Result>): (item: Item, signal: ExchangeSignal | undefined) => Promise<Result> {
   const pending: PendingItem<Item, Result>[] = [];
   let isWriting = false;
   const takeBatch = (): PendingItem<Item, Result>[] => {

@@ -1,3 +1,4 @@
+import type { ExchangeSignal } from '../../http/exchange-signal.ts';
 import { yieldToEventLoop } from '../event-loop.ts';
 import type { Store } from './open-store.ts';
 import type { StagedTrajectory } from './staging-file.ts';
@@ -16,7 +17,7 @@ const MAX_UPLOAD_MS = 24 * 60 * 60 * 1000;
 export async function saveTrajectories(
   jobId: string,
   trajectories: Iterable<StagedTrajectory>,
-  signal: AbortSignal | undefined,
+  signal: ExchangeSignal | undefined,
   database: Store,
 ): Promise<void> {
   const rows = trajectories[Symbol.iterator]();

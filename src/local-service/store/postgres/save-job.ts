@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer';
+import type { ExchangeSignal } from '../../../http/exchange-signal.ts';
 import type { JobRecord } from '../service-store.ts';
 import type { StagedTrajectory } from '../staging-file.ts';
 import type { PostgresDatabase } from './postgres-database.ts';
@@ -10,7 +11,7 @@ const MAX_INSERT_ROWS = 500;
 export async function savePostgresJob(
   job: JobRecord,
   trajectories: () => Iterable<StagedTrajectory>,
-  signal: AbortSignal | undefined,
+  signal: ExchangeSignal | undefined,
   database: PostgresDatabase,
 ): Promise<void> {
   await database.transaction(async (client) => {
