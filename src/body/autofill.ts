@@ -79,14 +79,15 @@ function autofillJson(
   { now, newId }: AutofillGenerators,
 ): string | undefined {
   switch (fill) {
+    // Ids and times have no character that JSON escapes.
     case 'call-id':
-      return JSON.stringify(trace?.callId ?? newId(name));
+      return `"${trace?.callId ?? newId(name)}"`;
     case 'trace-id':
-      return JSON.stringify(trace?.traceId ?? newId(name));
+      return `"${trace?.traceId ?? newId(name)}"`;
     case 'parent-id':
-      return trace?.parentId && JSON.stringify(trace.parentId);
+      return trace?.parentId && `"${trace.parentId}"`;
     case 'now':
-      return JSON.stringify(new Date(now()).toISOString());
+      return `"${new Date(now()).toISOString()}"`;
     case 'empty':
       return '{}';
     case 'project':

@@ -8,8 +8,9 @@ export function uuidV7(timestampMs: number, random: Uint8Array): string {
 
 /** A UUIDv5 (RFC 9562) in lower case: always the same for the same name and namespace (a UUID). */
 export function uuidV5(namespace: string, name: string): string {
-  const namespaceBytes = Buffer.from(namespace.replaceAll('-', ''), 'hex');
-  return formatUuid(hash('sha1', Buffer.concat([namespaceBytes, Buffer.from(name)]), 'hex'), 5);
+  const bytes = Buffer.from(' '.repeat(16) + name);
+  bytes.write(namespace.replaceAll('-', ''), 'hex');
+  return formatUuid(hash('sha1', bytes, 'hex'), 5);
 }
 
 // The first 32 digits, with the version in the 13th and the variant in the first two bits of the 17th.

@@ -66,9 +66,24 @@ export function* membersOf(node: JsonNode): Generator<JsonMember> {
   for (let at = node.at + 1; at < end; ) {
     const keyNode = { doc, at };
     const value = { doc, at: at + 1 };
-    yield { key: stringOf(keyNode), keyNode, value };
+    yield { key: keyOf(keyNode), keyNode, value };
     at = nextEntry(value);
   }
+}
+
+// Objects of one kind have the same keys. One that was seen before is found by the highest byte of a hash of its signature,
+// and need not be decoded.
+const recentKeys: string[] = [];
+const MAX_RECENT_CHARS = 64;
+
+function keyOf(keyNode: JsonNode): string {
+  const { doc, at } = keyNode;
+  const slot = Math.imul(doc.tape[at * 3 + 2] ?? 0, 0x9e3779b1) >>> 24;
+  const recent = recentKeys[slot];
+  if (recent !== undefined && isKeyNamed(doc, at, recent)) return recent;
+  const key = stringOf(keyNode);
+  if (key.length <= MAX_RECENT_CHARS) recentKeys[slot] = key;
+  return key;
 }
 
 /** The elements of a list in order; nothing for any other kind. */

@@ -47,6 +47,26 @@ describe('duplicateKeys', () => {
     );
   });
 
+  it('reads each key as JSON.parse does, whatever keys were read before', () => {
+    const keys = [
+      'axcxb',
+      'aycyb',
+      'a\\u0078cxb',
+      'a\\"cxb',
+      'axcx\\u0062',
+      'é',
+      '\\u00e9',
+      '',
+      'x'.repeat(65),
+      'x'.repeat(64),
+    ];
+    const written = [...keys, ...keys.toReversed(), ...keys].map((key) => `"${key}"`);
+    const read = written.flatMap((key) =>
+      Array.from(membersOf(rootOf(parseJson(`{${key}:0}`))), (member) => member.key),
+    );
+    expect(read).toEqual(written.map((key) => JSON.parse(key)));
+  });
+
   it('finds them at every depth, each once, by what the key means', () => {
     const text = '{"a":1,"a":2,"a":3,"l":[{},{"x":{"y":1,"\\u0079":2}}],"b":{"a":1}}';
     const found = Array.from(duplicateKeys(parseJson(text)));
