@@ -42,6 +42,8 @@ export interface InFlightState {
   /** The batch as recorded; undefined in a file of svc 0.1. */
   readonly identity: BatchIdentity | undefined;
   readonly lines: ReadonlyMap<number, InFlightLine>;
+  /** Earlier records or results were lost: lines without a result may have been sent. */
+  readonly hasLostRecords: boolean;
   /** The run was completed without results. */
   readonly isCompleted: boolean;
   /** Bytes of complete records. */
@@ -66,7 +68,13 @@ export interface InFlightLog {
 export async function openInFlightLog(
   path: string,
   displayPath: string,
-  { runId, identity, lines, validBytes }: Omit<InFlightState, 'isCompleted'> & { readonly identity: BatchIdentity },
+  {
+    runId,
+    identity,
+    lines,
+    hasLostRecords,
+    validBytes,
+  }: Omit<InFlightState, 'isCompleted'> & { readonly identity: BatchIdentity },
 ): Promise<InFlightLog> {
   const wrapFailures = createFailureWrapper(displayPath);
   const handle = await wrapFailures(() => open(path, 'a', 0o600));
@@ -88,7 +96,8 @@ export async function openInFlightLog(
   const appendRecords = (records: readonly string[]): Promise<void> =>
     append(Buffer.from(records.map((record) => `${sealRecord(record)}\n`).join('')));
   const { operation, shard, baseUrl, values } = identity;
-  const header = writeJson({ run: runId, operation, shard, origin: baseUrl, values });
+  const lost = hasLostRecords ? { lost_records: true } : {};
+  const header = writeJson({ run: runId, operation, shard, origin: baseUrl, values, ...lost });
   // A log that is taken over from svc 0.1 begins with its lines.
   const earlierLines = validBytes === 0 ? Array.from(lines, ([line, inFlight]) => formatMark(line, inFlight)) : [];
   await appendRecords([header, ...earlierLines]);
@@ -123,7 +132,7 @@ export async function readInFlightLog(
   isSettled: (line: number, digest: string | undefined) => boolean,
 ): Promise<InFlightState | undefined> {
   const lines = new Map<number, InFlightLine>();
-  let header: Pick<InFlightState, 'runId' | 'operation' | 'identity'> | undefined;
+  let header: LogHeader | undefined;
   let isCompleted = false;
   let validBytes = 0;
   try {
@@ -155,25 +164,27 @@ export async function readInFlightLog(
     if (error instanceof Failure) throw error;
     throw fileFailure(`read ${displayPath}`, error);
   }
-  return header && { ...header, lines, isCompleted, validBytes };
+  return header && { ...header, hasLostRecords: header.hasLostRecords && !isCompleted, lines, isCompleted, validBytes };
 }
 
 // A header names every flag of the batch.
 const MAX_RECORD_BYTES = 64 * 1024;
 
-function parseHeader(
-  record: JsonNode | undefined,
-): Pick<InFlightState, 'runId' | 'operation' | 'identity'> | undefined {
+type LogHeader = Pick<InFlightState, 'runId' | 'operation' | 'identity' | 'hasLostRecords'>;
+
+function parseHeader(record: JsonNode | undefined): LogHeader | undefined {
   const [runId, operation, shard, baseUrl] = ['run', 'operation', 'shard', 'origin'].map((name) =>
     firstStringMember(record, name),
   );
   if (runId === undefined || operation === undefined) return undefined;
-  if (shard === undefined || baseUrl === undefined) return { runId, operation, identity: undefined };
+  const hasLostRecords = isTrue(getMember(record, 'lost_records'));
+  if (shard === undefined || baseUrl === undefined) return { runId, operation, identity: undefined, hasLostRecords };
   const values = getMember(record, 'values');
   const digests = values && kindOf(values) === 'object' ? Array.from(membersOf(values)) : [];
   return {
     runId,
     operation,
+    hasLostRecords,
     identity: {
       operation,
       shard,

@@ -23,12 +23,9 @@ export function priorOutcome({ entry, inFlight }: PriorLine): AppliedState {
 }
 
 /** True for a line that may be sent: one that was or may have been applied only where that is safe or wanted. */
-export function canSendLine(
-  applied: AppliedState,
-  effect: Operation['effect'],
-  { canRetryUnknown, isSameRun }: { readonly canRetryUnknown: boolean; readonly isSameRun: boolean },
-): boolean {
+export function canSendLine(prior: PriorLine, effect: Operation['effect'], canRetryUnknown: boolean): boolean {
+  const applied = priorOutcome(prior);
   if (applied === 'no' || (applied === 'unknown' && canRetryUnknown)) return true;
-  // With another id it would be another call.
-  return isIdempotent(effect) && (effect === 'read' || isSameRun);
+  // Without the time of its first request, or with the ids of svc 0.1, it would be another call.
+  return isIdempotent(effect) && (effect === 'read' || prior.inFlight?.digest !== undefined);
 }

@@ -22,13 +22,13 @@ export interface PriorResults extends CheckpointPath {
   /** The id of the run, a UUID; the same when a run is resumed. */
   readonly runId: string;
   readonly identity: BatchIdentity;
-  /** The ids and times of the earlier run can be made again. */
-  readonly isSameRun: boolean;
   readonly lineIndex: LineIndex;
   readonly checkpoint: CheckpointState;
   /** The checkpoint file exists, without any result or log. */
   readonly isEmptied: boolean;
   readonly inFlight: InFlightState | undefined;
+  /** Records or results of earlier runs were lost: lines without a result may have been sent. */
+  readonly hasLostRecords: boolean;
   /** The request of a line that has no result, if it may have been sent. */
   readonly inFlightLine: (line: number) => InFlightLine | undefined;
   readonly canAcceptChanges: boolean;
@@ -68,6 +68,10 @@ export async function openPriorResults(
     else if (isInFlightLogMissing(prior.lineIndex, checkpoint, inFlight))
       await warn(
         `${inFlightPath(prior.displayPath)} is missing, and the run was not completed; lines without a result may have been applied`,
+      );
+    else if (prior.hasLostRecords)
+      await warn(
+        `records of an earlier run of ${prior.displayPath} were lost; lines without a result may have been applied`,
       );
     return prior;
   } catch (error) {
@@ -111,19 +115,23 @@ async function readPriorResults(
   if (isLegacy && !canAcceptChanges) throw legacyFailure(displayPath);
   // A run creates its log before its output, so an output without results and log lost them.
   const isEmptied = checkpoint.validBytes === 0 && !inFlight && (await pathExists(path));
-  const isIncomplete =
-    isEmptied || checkpoint.hasMissingEntries || isInFlightLogMissing(lineIndex, checkpoint, inFlight);
+  const hasLostRecords =
+    inFlight?.hasLostRecords ||
+    isEmptied ||
+    checkpoint.hasMissingEntries ||
+    isInFlightLogMissing(lineIndex, checkpoint, inFlight);
   return {
     path,
     displayPath,
     runId,
     identity,
-    isSameRun: inFlight === undefined ? !isEmptied && lineIndex.size() === 0 : inFlight.identity !== undefined,
     lineIndex,
     checkpoint,
     isEmptied,
     inFlight,
-    inFlightLine: (line) => inFlight?.lines.get(line) ?? (isIncomplete && !lineIndex.get(line) ? LOST_LINE : undefined),
+    hasLostRecords,
+    inFlightLine: (line) =>
+      inFlight?.lines.get(line) ?? (hasLostRecords && !lineIndex.get(line) ? LOST_LINE : undefined),
     canAcceptChanges,
     release,
   };

@@ -28,8 +28,6 @@ export interface PriorLine {
 export interface ResultStore {
   /** The id of the run, a UUID; the same when a run is resumed. */
   readonly runId: string;
-  /** The ids and times of the earlier run can be made again. */
-  readonly isSameRun: boolean;
   readonly isResumable: boolean;
   /** Throws Failure `guard` for a line that changed since, unless changes are accepted. */
   readonly findPrior: (line: number, digest: string) => PriorLine;
@@ -55,7 +53,6 @@ export function createStreamStore(runId: string, identity: BatchIdentity, { writ
   const writeEntry = coalesceWrites((entries) => writer.write(entries));
   return {
     runId,
-    isSameRun: true,
     isResumable: false,
     findPrior: () => ({ entry: undefined, inFlight: undefined }),
     markInFlight: doNothing,
@@ -81,6 +78,7 @@ export async function openResultStore(prior: PriorResults, removedLines: Readonl
       operation: identity.operation,
       identity: recordedIdentity(identity, runId),
       lines: inFlight?.lines ?? new Map(),
+      hasLostRecords: prior.hasLostRecords,
       validBytes: isLegacyLog ? 0 : (inFlight?.validBytes ?? 0),
     });
     const { hasLegacyEntries } = prior.checkpoint;
@@ -94,7 +92,6 @@ export async function openResultStore(prior: PriorResults, removedLines: Readonl
     let hasRevisions = false;
     return {
       runId,
-      isSameRun: prior.isSameRun,
       isResumable: true,
       findPrior: (line, digest) => {
         const entry = lineIndex.get(line);

@@ -37,8 +37,7 @@ export async function runLine(line: InputLine, output: LineOutput, job: BatchJob
   const requestContext = createRequestContext(job.operation, draft, job.target);
   const [requestId] = Object.values(requestContext.ids);
   const id = customId ?? (requestId === undefined ? undefined : writeJson(requestId));
-  const resendRules = { canRetryUnknown: job.canRetryUnknown, isSameRun: resultStore.isSameRun };
-  if (!canSendLine(priorOutcome(prior), requestContext.effect, resendRules))
+  if (!canSendLine(prior, requestContext.effect, job.canRetryUnknown))
     return prior.entry ? keepEarlierResult(prior.entry, output) : recordUnsent(lostResponseFailure(requestContext), id);
   return sendAndRecord({ number: line.number, id, digest, timestampMs, prior, requestContext }, output, job);
 }

@@ -133,6 +133,7 @@ describe('the in-flight log', () => {
       operation: '/x',
       identity: { operation: '/x', shard: '1/1', baseUrl: 'o', values: { model: 'd' } },
       lines: new Map(),
+      hasLostRecords: false,
       validBytes: 0,
     });
     await Promise.all([intents.markInFlight(1, mark(10)), intents.markInFlight(2, mark(20))]);

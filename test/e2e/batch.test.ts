@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
@@ -53,6 +53,45 @@ describe('a batch that is killed', () => {
     expect(outcome).toMatchObject({ lost: 0, undeclared: 0 });
     expect(outcome.kills).toBeGreaterThan(5);
   });
+});
+
+it('a batch that is killed and loses its log sends no call with another time, however often it is resumed', async () => {
+  const cwd = folder();
+  input(cwd, 40, calls);
+  let isRejecting = true;
+  let kill = (): void => {};
+  const { url, counts } = await countingServer(calls.keyOf, ({ key }, response) => {
+    const isRejected = isRejecting && /^p[1-3] /.test(key);
+    answerJson(response, isRejected ? { detail: 'no' } : calls.reply, isRejected ? 400 : 200);
+    if (counts.size >= 20) kill();
+  });
+  const args = ['call', 'start', '--batch', 'in.jsonl', '-o', 'out.jsonl', '--concurrency', '2', '--resume'];
+  const env = { ...credentials, SVC_BASE_URL: url };
+  const killedRun = async (): Promise<void> => {
+    const child = start(args, { cwd, env });
+    kill = () => void child.kill('SIGKILL');
+    expect((await finished(child)).signal).toBe('SIGKILL');
+  };
+  await killedRun();
+  rmSync(join(cwd, 'out.jsonl.inflight'));
+  isRejecting = false;
+  // The rejected lines are sent again; the run is killed before it has recorded that the other lines are unknown.
+  await killedRun();
+  kill = () => {};
+  for (const _ of ['second', 'third']) {
+    const { code, stderr } = await run(args, { cwd, env });
+    expect(code, stderr).toBe(10);
+    expect(stderr).toContain('records of an earlier run of out.jsonl were lost');
+  }
+  const timesOf = new Map<string, Set<string>>();
+  for (const key of counts.keys()) {
+    const [name = '', , time = ''] = key.split(' ');
+    timesOf.set(name, (timesOf.get(name) ?? new Set()).add(time));
+  }
+  const sentWithTwoTimes = [...timesOf].filter(([name, times]) => times.size > 1 && !/^p[1-3]$/.test(name));
+  expect(sentWithTwoTimes).toEqual([]);
+  expect((await run([...args, '--retry-unknown'], { cwd, env })).code).toBe(0);
+  expect(entriesIn(cwd).map(({ exit_code }) => exit_code)).toEqual(Array(40).fill(0));
 });
 
 it('checkpoints that are attacked send nothing twice and keep results on their lines', async () => {
