@@ -23,6 +23,8 @@ export interface CheckpointState {
   readonly completion: CompletionMark | undefined;
   /** The run was completed, and result lines were removed since. */
   readonly hasMissingEntries: boolean;
+  /** Lines whose input differs from that of a result in an earlier file; the results of that file stay in the index. */
+  readonly otherInputLines: ReadonlySet<number>;
 }
 
 /** Where the check of the last result line of a completed run is, and the check it has without the mark. */
@@ -55,6 +57,7 @@ export async function readCheckpoint(
 ): Promise<CheckpointState> {
   const stamps = new Set<string>();
   const mismatches: Mismatch[] = [];
+  const otherInputLines = new Set<number>();
   let lastStamp: string | undefined;
   let hasLegacyEntries = false;
   let validBytes = 0;
@@ -89,12 +92,19 @@ export async function readCheckpoint(
       fileLineCount = number;
       const digest = seal?.digest;
       const earlier = lineIndex.get(entry.line);
-      if (earlier?.fileIndex !== fileIndex) lineCount += 1;
+      const isFirstOfFile = earlier?.fileIndex !== fileIndex;
+      if (isFirstOfFile) lineCount += 1;
+      const isOtherInput =
+        isFirstOfFile && earlier?.digest !== undefined && digest !== undefined && earlier.digest !== digest;
+      // A resumed run with --accept-changes may have a later result for the same input.
+      if (isOtherInput) otherInputLines.add(entry.line);
+      else otherInputLines.delete(entry.line);
       isCompact &&= entry.line > previousLine;
       previousLine = entry.line;
       validBytes = offset + lineBytes;
       const isRevised = entry.applied === 'unknown' && earlier?.fileIndex === fileIndex;
-      if (isRevised || earlier?.exitCode !== 0 || entry.exitCode === 0 || earlier.digest !== digest)
+      const isReplacing = isRevised || earlier?.exitCode !== 0 || entry.exitCode === 0 || earlier.digest !== digest;
+      if (isReplacing && !isOtherInput)
         lineIndex.set(entry.line, { fileIndex, offset, length: bytes.length, ...entry, digest });
       isUnterminated = isTorn;
     }
@@ -114,6 +124,7 @@ export async function readCheckpoint(
     hasLegacyEntries,
     completion: mismatch,
     hasMissingEntries,
+    otherInputLines,
   };
 }
 

@@ -91,6 +91,49 @@ describe('outputs that do not belong together', () => {
   });
 
   it.each([
+    ['whole batches', []],
+    ['the same shard', ['--shard', '2/2']],
+  ])('of different inputs are exit 13 where they share a line: %s', async (_, shard) => {
+    const { cwd, send, merge } = await shards();
+    await send('1.jsonl', prompts(6), 'chat', ...shard);
+    await send('2.jsonl', prompts(6).replace('p4', 'x'), 'chat', ...shard);
+    await send('again.jsonl', prompts(6), 'chat', ...shard);
+    const { code, stderr } = await merge('1.jsonl', '2.jsonl');
+    expect({ code, stderr }).toMatchObject({
+      code: 13,
+      stderr: expect.stringContaining(
+        'svc: 1.jsonl and 2.jsonl are not of one batch: line 4 of their inputs differs\n',
+      ),
+    });
+    expect(existsSync(join(cwd, 'all.jsonl'))).toBe(false);
+    expect((await merge('1.jsonl', 'again.jsonl')).code).toBe(shard.length === 0 ? 0 : 10);
+  });
+
+  it('are exit 10 where a shard was interrupted, whose last lines nothing else knows', async () => {
+    const { cwd, merge } = await shards();
+    const { url } = await countingServer(String, ({ text }, response) => {
+      if (text.includes('p4')) return answerJson(response, { detail: 'no' }, 400);
+      answerJson(response, { model: 'm', choices: [{ index: 0, message: { content: 'x' }, finish_reason: 'stop' }] });
+    });
+    writeFileSync(join(cwd, 'in.jsonl'), prompts(9));
+    const env = { SVC_TOKEN: 'tok-en-1', SVC_BASE_URL: url };
+    const args = ['chat', '--batch', 'in.jsonl', '-o', 'out.jsonl', '--fail-fast', '--concurrency', '1'];
+    expect((await svc(args, { cwd, env })).code).toBe(10);
+    // Without its failed line, each line that the output has is done.
+    const results = readFileSync(join(cwd, 'out.jsonl'), 'utf8').split('\n');
+    writeFileSync(join(cwd, 'out.jsonl'), results.filter((line) => !line.startsWith('{"line":4,')).join('\n'));
+    for (const [more, message] of [
+      [[], '3 lines: 3 done, 0 failed, 0 unknown; 0 missing; lines at the end may be missing\n'],
+      [['--input', 'in.jsonl'], '3 lines: 3 done, 0 failed, 0 unknown; 6 missing: 4-9\n'],
+    ] as const) {
+      const { code, stderr } = await merge('out.jsonl', ...more);
+      expect({ code, stderr }).toMatchObject({ code: 10, stderr: expect.stringContaining(message) });
+      expect(stderr).toContain('the batch of out.jsonl is not complete; continue it with --resume');
+      expect(readFileSync(join(cwd, 'all.jsonl'), 'utf8').trim().split('\n')).toHaveLength(3);
+    }
+  });
+
+  it.each([
     ['changed', prompts(6).replace('p2', 'x').replace('p5', 'y'), 13, 'changed lines: 2, 5'],
     ['shorter', prompts(4), 13, 'removed lines: 5-6'],
     ['empty in a line', prompts(6).replace(chat('p3'), '\n'), 13, 'removed lines: 3'],

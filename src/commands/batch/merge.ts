@@ -18,6 +18,7 @@ import { isReplaceable } from '../../files/file-replacement.ts';
 import { rejectReplacedInput } from '../../files/reject-replaced-input.ts';
 import { getStringFlag } from '../../flag.ts';
 import { allOperations } from '../../operations/all-operations.ts';
+import type { Reporter } from '../../output/reporter.ts';
 import { openSink } from '../../output/sink.ts';
 import { pluralize } from '../../output/transfer-text.ts';
 import { filteredSink, type JqFilter } from '../../results/jq-filter.ts';
@@ -27,7 +28,8 @@ import type { Runtime } from '../../runtime.ts';
 
 /**
  * Combines the results of sharded batches in the order of their lines, and reports missing lines. Throws Failure
- * `partial` where lines are missing or have no success, after writing all results.
+ * `guard` for outputs that are not of one batch, and `partial` where lines are missing or have no success, after writing
+ * all results. Without the input, an incomplete run counts as one whose last lines are missing.
  */
 export async function runBatchMerge({ args, flags }: Invocation, context: Context): Promise<void> {
   const { runtime, stdout, report } = context;
@@ -39,28 +41,55 @@ export async function runBatchMerge({ args, flags }: Invocation, context: Contex
   await rejectReplacedInput('-o', output, input === undefined ? args : [...args, input], runtime.cwd);
   const lineIndex = createLineIndex();
   const checkpoints = await resolveBatchOutputs(args, runtime.cwd);
-  let first: MergedBatch | undefined;
-  for (const [at, { path, displayPath }] of checkpoints.entries()) {
-    const { stamps, validBytes } = await readCheckpoint(path, displayPath, at, lineIndex);
-    if (!(await isCompleted({ path, displayPath }, validBytes)))
-      await report.warn(`the batch of ${displayPath} is not complete; continue it with --resume`);
-    for (const stamp of stamps) {
-      const batch = { displayPath, ...describeStamp(stamp) };
-      first ??= batch;
-      if (batch.text !== first.text) throw otherBatchFailure(first, batch);
-    }
-  }
+  const { operation, isIncomplete } = await readOutputs(checkpoints, lineIndex, report);
   const missingLines =
     input === undefined
       ? findMissingLines(lineIndex, lineIndex.lastLine())
-      : await compareWithInput(lineIndex, input, first?.operation, runtime);
+      : await compareWithInput(lineIndex, input, operation, runtime);
   await writeMergedResults(lineIndex, checkpoints, output, filter, context);
   const { summary, isComplete } = summarizeMerge(lineIndex, missingLines);
-  if (isComplete) return report.note(summary);
-  throw new Failure('partial', summary, {
+  const isEndUnknown = input === undefined && isIncomplete;
+  if (isComplete && !isEndUnknown) return report.note(summary);
+  throw new Failure('partial', isEndUnknown ? `${summary}; lines at the end may be missing` : summary, {
     applied: 'unknown',
-    hint: 'run the batch of that shard again with --resume',
+    hint: isEndUnknown
+      ? 'run the batch of that shard again with --resume; --input FILE lists all missing lines'
+      : 'run the batch of that shard again with --resume',
   });
+}
+
+/** What the outputs say about their batch. */
+interface MergedBatch {
+  /** The path of the operation; undefined where every result is of svc 0.1. */
+  readonly operation: string | undefined;
+  /** A run was not completed, or results were removed since. */
+  readonly isIncomplete: boolean;
+}
+
+async function readOutputs(
+  checkpoints: readonly CheckpointPath[],
+  lineIndex: LineIndex,
+  { warn }: Pick<Reporter, 'warn'>,
+): Promise<MergedBatch> {
+  let first: { displayPath: string; operation: string; text: string } | undefined;
+  let isIncomplete = false;
+  for (const [at, { path, displayPath }] of checkpoints.entries()) {
+    const checkpoint = await readCheckpoint(path, displayPath, at, lineIndex);
+    for (const stamp of checkpoint.stamps) {
+      const batch = { displayPath, ...describeStamp(stamp) };
+      first ??= batch;
+      if (batch.text !== first.text)
+        throw otherBatchFailure(first, batch, `they hold results of ${first.text}, and of ${batch.text}`);
+    }
+    const [line] = checkpoint.otherInputLines;
+    const earlier = line === undefined ? undefined : checkpoints[lineIndex.get(line)?.fileIndex ?? 0];
+    if (earlier) throw otherBatchFailure(earlier, { displayPath }, `line ${line} of their inputs differs`);
+    if (checkpoint.hasMissingEntries || !(await isCompleted({ path, displayPath }, checkpoint.validBytes))) {
+      isIncomplete = true;
+      await warn(`the batch of ${displayPath} is not complete; continue it with --resume`);
+    }
+  }
+  return { operation: first?.operation, isIncomplete };
 }
 
 // A completed run leaves its log only where it has no results.
@@ -103,19 +132,15 @@ async function lockOutput(output: string | undefined, runtime: Runtime): Promise
     : undefined;
 }
 
-/** What a file says about its batch. */
-interface MergedBatch {
-  readonly displayPath: string;
-  readonly operation: string;
-  readonly text: string;
-}
-
-function otherBatchFailure(first: MergedBatch, other: MergedBatch): Failure {
-  return new Failure(
-    'guard',
-    `${first.displayPath} and ${other.displayPath} are not of one batch: they hold results of ${first.text}, and of ${other.text}`,
-    { hint: 'merge the outputs of one batch, each shard once', applied: 'no' },
-  );
+function otherBatchFailure(
+  first: Pick<CheckpointPath, 'displayPath'>,
+  other: Pick<CheckpointPath, 'displayPath'>,
+  reason: string,
+): Failure {
+  return new Failure('guard', `${first.displayPath} and ${other.displayPath} are not of one batch: ${reason}`, {
+    hint: 'merge the outputs of one batch, each shard once',
+    applied: 'no',
+  });
 }
 
 // Returns the lines without a result.
