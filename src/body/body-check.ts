@@ -2,7 +2,7 @@ import { Failure, type Issue } from '../errors.ts';
 import type { Finding } from '../fields/finding.ts';
 import { membersOf, rootOf } from '../json/json-node.ts';
 import { formatJsonPath, type JsonPath } from '../json/json-path.ts';
-import { flagTarget, type Operation } from '../operations/operation.ts';
+import { type FlagTarget, flagTarget, type Operation } from '../operations/operation.ts';
 import { type Draft, locationInDraft, originInDraft } from './draft.ts';
 import { locationInSource } from './json-source.ts';
 import { sortIssuesByLocation } from './sort-issues.ts';
@@ -15,6 +15,8 @@ export interface Strictness {
   readonly isAdviceStrict?: boolean;
   /** Errors of the interface are warnings; invalid JSON stays an error. */
   readonly isCheckDisabled: boolean;
+  /** With `--exact` svc fills in no field, so findings name no variable that would. */
+  readonly isExact?: boolean;
 }
 
 /** The findings of a body; with a failure it must not be sent. */
@@ -40,7 +42,7 @@ export type BodyCheck = (
 /** The check of an operation's bodies: their warnings, and a Failure `body` with all errors at once. */
 export async function createBodyCheck(
   operation: Operation,
-  { isStrict, isAdviceStrict = false, isCheckDisabled }: Strictness,
+  { isStrict, isAdviceStrict = false, isCheckDisabled, isExact = false }: Strictness,
 ): Promise<BodyCheck> {
   const { createBodyValidator } = await import('../fields/body-validator.ts');
   const validate = createBodyValidator(operation.body);
@@ -55,7 +57,9 @@ export async function createBodyCheck(
     // Without streamed findings they are in order, with flags and files as the draft has them.
     const inOrder: typeof sortIssuesByLocation =
       streamedFindings.length > 0 ? sortIssuesByLocation : (issues) => [...issues];
-    const located = bodyFindings.map((finding) => locateFinding(draft, finding, operation));
+    const located = bodyFindings.map((finding) =>
+      locateFinding(draft, finding, isExact ? undefined : flagTarget(operation)),
+    );
     const findings = inOrder([...located, ...streamedFindings]);
     const errors = inOrder([...inputIssues, ...findings.filter(isError)]);
     const more = errors.reduce((sum, finding) => sum + (finding.more ?? 0), 0);
@@ -84,10 +88,12 @@ export function invalidBodyFailure(issues: readonly Issue[], more = 0, hint?: st
   return new Failure('body', `${count}; nothing was sent`, { issues, hint, applied: 'no' });
 }
 
-function locateFinding(draft: Draft, finding: Finding, operation: Operation): StreamedFinding {
+// `autofillTarget` has the fields that svc would fill in.
+function locateFinding(draft: Draft, finding: Finding, autofillTarget: FlagTarget | undefined): StreamedFinding {
   const { path, code, level, more, message, flagMessage } = finding;
   const { source, label } = originInDraft(draft, path);
-  const suffix = code === 'missing' && level === 'error' ? fillHint(path, operation) : firstOccurrence(draft, finding);
+  const suffix =
+    code === 'missing' && level === 'error' ? fillHint(path, autofillTarget) : firstOccurrence(draft, finding);
   return {
     level,
     code,
@@ -104,10 +110,9 @@ function jsonHint(label: string, code: Finding['code']): string {
 }
 
 // Where else svc would take a missing value from.
-function fillHint(path: JsonPath, operation: Operation): string {
-  const target = flagTarget(operation);
+function fillHint(path: JsonPath, target: FlagTarget | undefined): string {
   const name = String(path.at(-1));
-  const fill = path.length === target.path.length + 1 ? target.fields[name]?.fill : undefined;
+  const fill = target && path.length === target.path.length + 1 ? target.fields[name]?.fill : undefined;
   return fill === 'project' || fill === 'model' ? `; or set SVC_${name.toUpperCase()}, or ${name} in the profile` : '';
 }
 

@@ -402,6 +402,13 @@ describe('findings name the place a value came from', () => {
     expect(stderr).toContain('  --payload: is required\n');
     expect(stderr).toContain('  --project-id: is required; or set SVC_PROJECT_ID, or project_id in the profile\n');
   });
+
+  it('a missing field has no hint about variables and profiles with --exact, which fills in none', async () => {
+    const { stderr } = await run('feedback replace', '', ['--feedback-type', 'x', '--exact']);
+    expect(stderr).toContain('  --project-id: is required\n');
+    const batch = await run('feedback replace', '{}', ['--batch', '-', '--dry-run', '--exact']);
+    expect(batch.stderr).toContain('stdin:1:1 project_id: is required\n');
+  });
 });
 
 it('--strict cannot be combined with --no-check', async () => {
