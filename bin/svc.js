@@ -191,7 +191,8 @@ function processStart(pid) {
   }
 }
 
-// Node opens /dev/null for reading and writing where stdout is closed; a shell opens it for writing only.
+// Node opens /dev/null for reading and writing where stdout is closed. So do the programs that start svc and discard its
+// output (subprocess.DEVNULL of Python, 'ignore' of Node); a shell opens it for writing only.
 function isStdoutClosed() {
   const { fstatSync, readFileSync, statSync } = builtin('fs');
   try {

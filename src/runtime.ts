@@ -34,7 +34,7 @@ export interface Runtime {
   readonly node: string;
   /** True while a process of that id exists. */
   readonly isRunning: (pid: number) => boolean;
-  /** True where svc was started with stdout closed. */
+  /** True where svc was started with stdout closed, or with one that its parent discards. */
   readonly isStdoutClosed: () => boolean;
   /** When a process started, in the system's own form; undefined where the system does not say. */
   readonly processStart: (pid: number) => string | undefined;

@@ -387,7 +387,7 @@ it('a reader that leaves stops the batch, which reports what was sent and lost',
   expect(Number(lost)).toBeGreaterThan(0);
 });
 
-it('a closed stdout is an error before anything is sent', async () => {
+it('a closed or discarded stdout is an error before anything is sent', async () => {
   const cwd = folder();
   input(cwd, 20);
   const { url, counts } = await countingServer(chats.keyOf, (_, response) => answerJson(response, chats.reply));
@@ -396,8 +396,14 @@ it('a closed stdout is an error before anything is sent', async () => {
     finished(
       spawn('sh', ['-c', `"${process.execPath}" "${program}" chat --batch in.jsonl ${redirection}`], { cwd, env }),
     );
-  const { code, stderr } = await inShell('>&-');
-  expect({ code, stderr }).toMatchObject({ code: 12, stderr: expect.stringContaining('stdout is closed') });
+  // A parent that discards the output opens /dev/null for reading and writing, as Node does for a closed stdout.
+  for (const redirection of ['>&-', '1<>/dev/null']) {
+    const { code, stderr } = await inShell(redirection);
+    expect({ code, stderr }).toMatchObject({
+      code: 12,
+      stderr: expect.stringContaining('stdout is closed or discarded'),
+    });
+  }
   expect(counts.size).toBe(0);
   expect((await inShell('>/dev/null')).code).toBe(0);
   expect(counts.size).toBe(20);

@@ -34,7 +34,7 @@ export async function resolveOutput(
 ): Promise<BatchOutput> {
   const isStdout = output === undefined || output === '-';
   if (isStdout && runtime.isStdoutClosed())
-    throw new Failure('local', 'stdout is closed, so nobody could read the results', {
+    throw new Failure('local', 'stdout is closed or discarded, so nobody could read the results', {
       hint: 'write them to a file with -o',
       applied: 'no',
     });
