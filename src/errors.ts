@@ -81,6 +81,8 @@ export interface FailureFacts {
   readonly retryAfter?: number | undefined;
   /** The same request will fail again for the same reason. */
   readonly isPermanent?: boolean | undefined;
+  /** The time limit of the exchange was reached (--timeout). */
+  readonly isTimedOut?: boolean | undefined;
   /** An answer had begun and broke off. */
   readonly isTruncated?: boolean | undefined;
   readonly attempts?: number | undefined;

@@ -17,7 +17,8 @@ export interface OutageMonitor {
 
 /**
  * Watches for outages of up to `maxOutageMs`; 0 waits for none. `onStart` is called at the beginning of each outage with
- * the failure that showed it, `onGiveUp` once the outage is too long.
+ * the failure that showed it, `onGiveUp` once the outage is too long. A permanent cause, such as a host name that does not
+ * exist, is too long at once, unless a connection was made before.
  */
 export function createOutageMonitor(
   maxOutageMs: number,
@@ -26,26 +27,35 @@ export function createOutageMonitor(
 ): OutageMonitor {
   let startedAt: number | undefined;
   let reason: string | undefined;
+  let hasConnected = false;
+  const giveUp = (why: string): void => {
+    reason = why;
+    onGiveUp();
+  };
   return {
     isEnabled: maxOutageMs > 0,
     canWait: (failure) => maxOutageMs > 0 && reason === undefined && isConnectFailure(failure),
     onFailedConnect: (failure) => {
-      if (startedAt === undefined) {
+      if (reason !== undefined) return;
+      const { isPermanent, isTimedOut } = failure.facts;
+      if (isPermanent && !isTimedOut && !hasConnected) giveUp(failure.message);
+      else if (startedAt === undefined) {
         startedAt = elapsed();
         onStart(failure);
-      } else if (reason === undefined && elapsed() - startedAt >= maxOutageMs) {
-        reason = `could not connect for ${Math.round((elapsed() - startedAt) / 1000)} s (--max-outage): ${failure.message}`;
-        onGiveUp();
+      } else if (elapsed() - startedAt >= maxOutageMs) {
+        const seconds = Math.round((elapsed() - startedAt) / 1000);
+        giveUp(`could not connect for ${seconds} s (--max-outage): ${failure.message}`);
       }
     },
     onConnected: () => {
+      hasConnected = true;
       startedAt = undefined;
     },
     stopReason: () => reason,
   };
 }
 
-/** True where no connection was made, for a reason that may pass. */
+/** True where no connection was made. */
 export function isConnectFailure({ code, facts }: Failure): boolean {
-  return code === 'unreachable' && facts.phase === 'nothing' && facts.isPermanent !== true;
+  return code === 'unreachable' && facts.phase === 'nothing';
 }

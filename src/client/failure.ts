@@ -23,7 +23,11 @@ export function failureFromError(error: unknown, context: RequestContext): Failu
     });
   const service = serviceName(context.target);
   const reason = exchangeErrorReason(error);
-  const facts: FailureFacts = { ...factsWithoutResponse(context), isPermanent: isPermanentError(error) };
+  const facts: FailureFacts = {
+    ...factsWithoutResponse(context),
+    isPermanent: isPermanentError(error),
+    isTimedOut: isTotalTimeLimit(error),
+  };
   if (phase === 'all') {
     const message = `the request was sent to ${service}${mayBeApplied(context)}, but no response came: ${reason}`;
     return new Failure('unknown', message, { ...facts, summary: `no response came from ${service} (${reason})` });
@@ -66,8 +70,12 @@ export function exchangeErrorReason(error: unknown): string {
   return error.limit === 'total' ? `the time limit of ${seconds} was reached` : `no data for ${seconds}`;
 }
 
+function isTotalTimeLimit(error: unknown): boolean {
+  return error instanceof TimeLimitError && error.limit === 'total';
+}
+
 function connectionHint(error: unknown, { target: { profile, isLocal } }: RequestContext): string | undefined {
   if (isLocal) return undefined;
-  if (error instanceof TimeLimitError && error.limit === 'total') return 'to wait longer, raise --timeout';
+  if (isTotalTimeLimit(error)) return 'to wait longer, raise --timeout';
   return networkErrorHint(error) ?? `check --base-url, or run: svc doctor --profile ${profile}`;
 }

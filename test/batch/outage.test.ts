@@ -1,0 +1,111 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { createOutageMonitor } from '../../src/batch/outage.ts';
+import { Failure, type FailureFacts } from '../../src/errors.ts';
+import type { Send } from '../../src/http/message.ts';
+import { answering, serviceEnv as env } from '../support/service.ts';
+import { folder, svc } from '../support/svc.ts';
+
+const { send: answer } = answering('{"choices":[{"index":0,"message":{"content":"x"},"finish_reason":"stop"}]}');
+
+/** A batch of 40 chats; each attempt, by its number from 1, meets an error of the network or is answered. */
+function batch(errorOf: (attempt: number) => string | undefined) {
+  const cwd = folder();
+  writeFileSync(join(cwd, 'in.jsonl'), '{"messages":[{"role":"user","content":"hi"}]}\n'.repeat(40));
+  let attempts = 0;
+  const send: Send = async (request) => {
+    attempts += 1;
+    const code = errorOf(attempts);
+    if (code === undefined) return answer(request);
+    throw Object.assign(new Error(code), { code });
+  };
+  // Waits between probes are shorter than in use.
+  const after = (milliseconds: number, action: () => void): (() => void) => {
+    const timer = setTimeout(action, milliseconds / 50);
+    return () => clearTimeout(timer);
+  };
+  return {
+    attempts: () => attempts,
+    run: (...args: string[]) =>
+      svc(['chat', '--batch', 'in.jsonl', '-o', 'out.jsonl', '--concurrency', '4', ...args], {
+        cwd,
+        env,
+        send,
+        runtime: { after },
+      }),
+  };
+}
+
+describe('a batch that cannot connect', () => {
+  it.each([
+    ['ENOTFOUND', 'host not found'],
+    ['CERT_HAS_EXPIRED', 'the server certificate has expired'],
+  ])('for a cause that stays (%s) stops at once, and its lines are sent later', async (code, cause) => {
+    let isFixed = false;
+    const { run, attempts } = batch(() => (isFixed ? undefined : code));
+    const { code: exitCode, stderr } = await run();
+    expect(exitCode, stderr).toBe(10);
+    expect(stderr).toContain('40 lines: 0 done, 0 failed, 0 unknown, 40 not sent');
+    expect(stderr).toContain(`; could not connect to https://svc.test: ${cause}\n`);
+    expect(attempts()).toBeLessThanOrEqual(4);
+    isFixed = true;
+    const resumed = await run('--resume');
+    expect(resumed).toMatchObject({ code: 0, stderr: expect.stringContaining('40 lines: 40 done') });
+  });
+
+  it('to a host that it was connected to before waits for it', async () => {
+    const { run, attempts } = batch((attempt) => (attempt > 10 && attempt <= 18 ? 'ENOTFOUND' : undefined));
+    const { code, stderr } = await run();
+    expect(code, stderr).toBe(0);
+    expect(stderr).toContain('host not found; the batch waits');
+    expect(attempts()).toBe(48);
+  });
+
+  it.each(['--fail-fast', '--max-outage=0'])('fails lines at once with %s', async (flag) => {
+    const { run } = batch(() => 'ENOTFOUND');
+    const { code, stderr } = await run(flag);
+    expect(code, stderr).toBe(10);
+    expect(stderr).toMatch(/40 lines: 0 done, [1-9]\d* failed, 0 unknown, \d+ not sent/);
+  });
+});
+
+describe('an outage', () => {
+  const connectFailure = (facts: FailureFacts) =>
+    new Failure('unreachable', 'could not connect', { phase: 'nothing', ...facts });
+  const monitor = () => {
+    const events: string[] = [];
+    let now = 0;
+    const outage = createOutageMonitor(
+      1000,
+      { elapsed: () => now },
+      { onStart: () => events.push('start'), onGiveUp: () => events.push('give up') },
+    );
+    const failAt = (milliseconds: number, facts: FailureFacts): void => {
+      now = milliseconds;
+      outage.onFailedConnect(connectFailure(facts));
+    };
+    return { outage, events, failAt };
+  };
+
+  it('begins where the time limit of a line ends before it is connected, which says nothing about the next line', () => {
+    const { outage, events, failAt } = monitor();
+    failAt(0, { isPermanent: true, isTimedOut: true });
+    expect(events).toEqual(['start']);
+    expect(outage.canWait(connectFailure({ isPermanent: true, isTimedOut: true }))).toBe(true);
+    failAt(1000, { isPermanent: true, isTimedOut: true });
+    failAt(1100, {});
+    expect(events).toEqual(['start', 'give up']);
+    expect(outage.stopReason()).toBe('could not connect for 1 s (--max-outage): could not connect');
+    expect(outage.canWait(connectFailure({}))).toBe(false);
+  });
+
+  it('ends with a connection', () => {
+    const { outage, events, failAt } = monitor();
+    failAt(0, {});
+    outage.onConnected();
+    failAt(5000, { isPermanent: true });
+    expect(events).toEqual(['start', 'start']);
+    expect(outage.stopReason()).toBeUndefined();
+  });
+});
