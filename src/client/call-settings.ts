@@ -9,7 +9,7 @@ import type { FlagValues } from '../flag.ts';
 import type { Route } from '../http/open-socket.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { Runtime } from '../runtime.ts';
-import { type Destination, missingBaseUrl, resolveDestination } from './destination.ts';
+import { type Destination, ignoredBaseUrlNote, missingBaseUrl, resolveDestination } from './destination.ts';
 import {
   type OperationOptions,
   readOperationOptions,
@@ -31,7 +31,7 @@ export interface CallSettings {
 }
 
 /**
- * Reads the settings before a body is built or stdin is read. Throws usage for contradictions and for a missing base URL,
+ * Reads the settings before a body is built or stdin is read, and reports a base URL that is ignored. Throws usage for contradictions and for a missing base URL,
  * and Failure `local` for certificates that cannot be read.
  */
 export async function resolveCallSettings(
@@ -42,6 +42,8 @@ export async function resolveCallSettings(
   const options = readOperationOptions(operation, flags);
   const chosen = await selectProfile(options.connectionFlags, { runtime, report });
   const destination = resolveDestination(operation, options.connectionFlags, chosen, runtime.env);
+  const ignored = ignoredBaseUrlNote(operation, chosen, runtime.env);
+  if (ignored !== undefined) await report.note(ignored);
   const sources = { flags, env: runtime.env, selected: chosen };
   const timeoutMs = resolveTimeoutMs(sources, operation);
   const maxRetries = resolveMaxRetries(sources);

@@ -2,7 +2,7 @@ import { joinUrl } from '../config/base-url.ts';
 import { requireCredentialSource } from '../config/credentials/credential-source.ts';
 import type { Secret } from '../config/credentials/secret.ts';
 import { LOCAL_PROFILE_NAME } from '../config/profile.ts';
-import { type ConnectionFlags, resolveBaseUrl, type SelectedProfile } from '../config/select-profile.ts';
+import { type ConnectionFlags, findBaseUrl, resolveBaseUrl, type SelectedProfile } from '../config/select-profile.ts';
 import type { Context } from '../context.ts';
 import { Failure, usageFailure } from '../errors.ts';
 import type { Headers } from '../http/message.ts';
@@ -52,6 +52,23 @@ export function resolveDestination(
     profileHeaders: origins.includes(base.origin) ? Object.entries(headers) : [],
     isLocal: false,
   };
+}
+
+/**
+ * The base URL of the environment that a request to the local service does not use, as a sentence; undefined without one,
+ * and where the command line names the local service.
+ */
+export function ignoredBaseUrlNote(
+  { host }: Operation,
+  { isLocal, source }: SelectedProfile,
+  env: Runtime['env'],
+): string | undefined {
+  if (!isLocal || source.startsWith('--')) return undefined;
+  const ignored = findBaseUrl(host, { isLocal }, env, {});
+  return (
+    ignored &&
+    `${ignored.source} is ignored, because the profile "${LOCAL_PROFILE_NAME}" of ${source} uses the local service`
+  );
 }
 
 function baseUrlOfLocalFailure(source: string, flag: string): Failure {

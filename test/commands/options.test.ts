@@ -96,6 +96,38 @@ it('the local profile of svc profile use names the base URL that contradicts it'
   });
 });
 
+describe('the local profile ignores a base URL of the environment', () => {
+  const chat = ['chat', 'x', '--no-stdin'];
+  const note = (variable: string, source: string): string =>
+    `svc: ${variable} is ignored, because the profile "local" of ${source} uses the local service\n`;
+
+  it.each([
+    ['SVC_BASE_URL', { SVC_BASE_URL: 'https://svc.test' }],
+    ['SVC_CHAT_BASE_URL', { SVC_BASE_URL: 'https://svc.test', SVC_CHAT_BASE_URL: 'https://chat.svc.test' }],
+  ])('and prints a note with %s where svc profile use or SVC_PROFILE chose it', async (variable, env) => {
+    const cwd = folder();
+    await svc(['profile', 'use', 'local'], { cwd });
+    const used = await svc(chat, { cwd, env });
+    expect(used.code, used.stderr).toBe(0);
+    expect(used.stderr).toContain(note(variable, 'svc profile use'));
+    writeFileSync(join(cwd, 'in.jsonl'), '{"messages":[{"role":"user","content":"hi"}]}\n');
+    const batch = await svc(['chat', '--batch', 'in.jsonl'], { env: { ...env, SVC_PROFILE: 'local' }, cwd });
+    expect(batch.code, batch.stderr).toBe(0);
+    expect(batch.stderr.split(note(variable, 'SVC_PROFILE'))).toHaveLength(2);
+  });
+
+  it.each([[['--local']], [['--profile', 'local']]])('silently where the command line names it: %j', async (flags) => {
+    const { code, stderr } = await svc([...chat, ...flags], { env: { SVC_BASE_URL: 'https://svc.test' } });
+    expect(code, stderr).toBe(0);
+    expect(stderr).not.toContain('is ignored');
+  });
+
+  it('silently where there is none, or one of other operations', async () => {
+    const env = { SVC_PROFILE: 'local', SVC_TRACE_BASE_URL: 'https://svc.test' };
+    expect((await svc(chat, { env })).stderr).not.toContain('is ignored');
+  });
+});
+
 describe('-o has what is shown instead of being sent', () => {
   it.each([['--dry-run'], ['--dry-run', '--json'], ['--curl']])('%s', async (...show) => {
     const cwd = folder();

@@ -72,7 +72,9 @@ export async function sendExitFeedback(
       duration_ms: endedAtMs - Date.parse(started_at),
     },
   };
-  const settings = await resolveCallSettings(feedbackReplaceOperation, flags, context);
+  // The call before it reported the same.
+  const report = { ...context.report, note: async () => {} };
+  const settings = await resolveCallSettings(feedbackReplaceOperation, flags, { ...context, report });
   return sendBody(feedbackReplaceOperation, writeJson(body), { ...settings, options }, context);
 }
 
