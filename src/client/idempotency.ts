@@ -10,12 +10,12 @@ export function requestEffect({ effect, key = [] }: Operation, ids: RecordIds): 
 /** Ids in a body, by what they identify. */
 export type RecordIds = { readonly [what: string]: string };
 
-/** The ids in a body by which a user can find out later whether it was applied. */
+/** The ids in a body by which a user can find out later whether it was applied; an empty one identifies nothing. */
 export function recordIds({ ids: paths = {} }: Operation, body: JsonNode): RecordIds {
   const ids: { [what: string]: string } = {};
   for (const [what, path] of Object.entries(paths)) {
     const node = nodeAtPath(body, path);
-    if (node && kindOf(node) === 'string') ids[what] = stringOf(node);
+    if (node && kindOf(node) === 'string' && stringOf(node) !== '') ids[what] = stringOf(node);
   }
   return ids;
 }

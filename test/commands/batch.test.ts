@@ -361,6 +361,7 @@ describe('calls of a batch', () => {
 it.each([
   [{ id: '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e08' }, '--resume', 2],
   [{}, '--resume --retry-unknown', 1],
+  [{ id: '' }, '--resume --retry-unknown', 1],
 ])('a feedback record with %j that may have been applied is sent again with %s', async (more, flags, requests) => {
   const cwd = folder();
   const { url, counts } = await countingServer(String, (_, response) => void response.destroy());

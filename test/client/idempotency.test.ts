@@ -1,0 +1,23 @@
+import { expect, it } from 'vitest';
+import { recordIds, requestEffect } from '../../src/client/idempotency.ts';
+import { rootOf } from '../../src/json/json-node.ts';
+import { parseJson } from '../../src/json/parse-json.ts';
+import { callStartOperation } from '../../src/operations/call-start.ts';
+import { feedbackReplaceOperation } from '../../src/operations/feedback-replace.ts';
+
+const operations = { 'feedback replace': feedbackReplaceOperation, 'call start': callStartOperation };
+
+it.each([
+  ['feedback replace', '{"feedback_id":"f","id":"r"}', 'keyed'],
+  ['feedback replace', '{"feedback_id":"f","id":""}', 'once'],
+  ['feedback replace', '{"feedback_id":"f","id":null}', 'once'],
+  ['feedback replace', '{"feedback_id":"f"}', 'once'],
+  ['call start', '{"start":{"id":"c","trace_id":"t"}}', 'keyed'],
+  ['call start', '{"start":{"id":"","trace_id":"t"}}', 'once'],
+  ['call start', '{"start":{"id":"c","trace_id":""}}', 'once'],
+] as const)('%s with %s is %s', (command, body, effect) => {
+  const operation = operations[command];
+  const ids = recordIds(operation, rootOf(parseJson(Buffer.from(body))));
+  expect(requestEffect(operation, ids)).toBe(effect);
+  expect(Object.values(ids)).not.toContain('');
+});
