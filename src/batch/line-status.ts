@@ -19,6 +19,8 @@ export function classifyLine(exitCode: number, applied: AppliedState = 'no'): Li
 
 /** Whether earlier runs applied a line, by its result, or by its mark in the `.inflight` file. */
 export function priorOutcome({ entry, inFlight }: PriorLine): AppliedState {
+  // The mark of a line that was not applied is withdrawn, so this one is of a later attempt. svc 0.1 left its marks.
+  if (entry?.applied === 'no' && inFlight?.digest !== undefined) return 'unknown';
   return entry?.applied ?? (inFlight === undefined ? 'no' : 'unknown');
 }
 

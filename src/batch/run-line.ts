@@ -38,7 +38,9 @@ export async function runLine(line: InputLine, output: LineOutput, job: BatchJob
   const [requestId] = Object.values(requestContext.ids);
   const id = customId ?? (requestId === undefined ? undefined : writeJson(requestId));
   if (!canSendLine(prior, requestContext.effect, job.canRetryUnknown))
-    return prior.entry ? keepEarlierResult(prior.entry, output) : recordUnsent(lostResponseFailure(requestContext), id);
+    return prior.entry && prior.entry.applied !== 'no'
+      ? keepEarlierResult(prior.entry, output)
+      : recordUnsent(lostResponseFailure(requestContext), id);
   return sendAndRecord({ number: line.number, id, digest, timestampMs, prior, requestContext }, output, job);
 }
 

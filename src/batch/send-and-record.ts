@@ -54,6 +54,8 @@ export async function sendAndRecord(line: ReadyLine, output: LineOutput, job: Ba
   }
   const attempt = { line: number, id, attempts, milliseconds, expectations, warnings };
   const state = classifyLine(failure?.exitCode ?? 0, failure?.facts.applied);
+  // Before its result is stored, so that a mark beside such a result is always of a later attempt.
+  if (isMarkedInFlight && failure && !state.isUnresolved) await resultStore.clearInFlight(number);
   output.onOutcome({ failure, status: state.status });
   if (!failure) await responseWarnings.add(number, warnings);
   if (doubt) await responseWarnings.add(number, [doubt.facts.summary ?? doubt.message]);

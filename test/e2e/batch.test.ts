@@ -94,6 +94,53 @@ it('a batch that is killed and loses its log sends no call with another time, ho
   expect(entriesIn(cwd).map(({ exit_code }) => exit_code)).toEqual(Array(40).fill(0));
 });
 
+it('a rejected line that was sent again when its run was killed may have been applied', async () => {
+  const cwd = folder();
+  input(cwd, 3, chats);
+  let isRejecting = true;
+  let onAgain: (() => void) | undefined;
+  const { url, counts } = await countingServer(chats.keyOf, ({ key }, response) => {
+    // The outcome of this one stays unknown, so that the log is kept.
+    if (isRejecting && key === 'p2') return void response.destroy();
+    if (isRejecting) return answerJson(response, { detail: 'no' }, 400);
+    if (key === 'p1' && onAgain) return onAgain();
+    answerJson(response, chats.reply);
+  });
+  const args = ['chat', '--batch', 'in.jsonl', '-o', 'out.jsonl', '--concurrency', '1', '--resume'];
+  const env = { ...credentials, SVC_BASE_URL: url };
+  for (const _ of ['rejected', 'rejected again']) {
+    const { code, stderr } = await run(args, { cwd, env });
+    expect({ code, stderr }).toMatchObject({
+      code: 10,
+      stderr: expect.stringContaining('0 done, 2 failed, 1 unknown'),
+    });
+  }
+  isRejecting = false;
+  const child = start(args, { cwd, env });
+  onAgain = () => void child.kill('SIGKILL');
+  expect((await finished(child)).signal).toBe('SIGKILL');
+  onAgain = undefined;
+  const resumed = await run(args, { cwd, env });
+  expect(resumed).toMatchObject({
+    code: 10,
+    stderr: expect.stringContaining('lines that may have been applied: 1-2; --resume --retry-unknown sends them again'),
+  });
+  expect(counts.get('p1')).toBe(3);
+  expect(entriesIn(cwd).map(({ exit_code, applied }) => [exit_code, applied])).toEqual([
+    [8, 'unknown'],
+    [8, 'unknown'],
+    [0, 'yes'],
+  ]);
+  expect(await run([...args, '--retry-unknown'], { cwd, env })).toMatchObject({ code: 0 });
+  expect(counts).toEqual(
+    new Map([
+      ['p1', 4],
+      ['p2', 2],
+      ['p3', 3],
+    ]),
+  );
+});
+
 it('checkpoints that are attacked send nothing twice and keep results on their lines', async () => {
   const outcome = await attackCheckpoints(40, chance(11));
   expect(outcome).toMatchObject({ sentTwice: 0, onWrongLine: 0, unexpected: 0 });
