@@ -31,8 +31,8 @@ export interface CallSettings {
 }
 
 /**
- * Reads the settings before a body is built or stdin is read, and reports a base URL that is ignored. Throws usage for contradictions and for a missing base URL,
- * and Failure `local` for certificates that cannot be read.
+ * Reads the settings before a body is built or stdin is read, and reports a base URL that is ignored. Throws usage for
+ * contradictions and for a missing base URL, and Failure `local` for certificates that cannot be read.
  */
 export async function resolveCallSettings(
   operation: Operation,
