@@ -18,7 +18,7 @@ import { flagTarget } from '../../src/operations/operation.ts';
 import { folder, svc } from '../support/svc.ts';
 import { shellWords } from '../support/words.ts';
 
-// Typed from PRODUCT.md section 6: the code, whether to run again, and words that its meaning has.
+// Typed by hand (docs/contract.md, section 6): the code, whether to run again, and words that its meaning has.
 const contract: readonly (readonly [code: number, again: string, ...words: string[]])[] = [
   [0, '', 'done'],
   [1, '', 'bug in svc'],
@@ -47,7 +47,7 @@ const contract: readonly (readonly [code: number, again: string, ...words: strin
   [143, 'as 8 if the request was sent', 'terminated'],
 ];
 
-// Typed from PRODUCT.md section 4; the token of an upstream server is our own.
+// Typed by hand (docs/contract.md, section 4).
 const variables = [
   ...['SVC_PROFILE', 'SVC_BASE_URL', 'SVC_TRACE_BASE_URL', 'SVC_CHAT_BASE_URL', 'SVC_TRAIN_BASE_URL'],
   ...['SVC_USERNAME', 'SVC_PASSWORD', 'SVC_TOKEN', 'SVC_PROJECT_ID', 'SVC_MODEL', 'SVC_TIMEOUT', 'SVC_RETRIES'],
@@ -305,6 +305,15 @@ describe('the reference', () => {
       expect(text).toContain(`| \`${flagTerm(flag).replaceAll('|', '\\|')}\` |`);
       if (flag.takes === 'boolean') expect(flagTerm(flag)).not.toContain('<');
     }
+  });
+
+  it('describes each shared flag once, and in the table of a command what is different there', () => {
+    const text = readFileSync(new URL('../../docs/reference.md', import.meta.url), 'utf8');
+    const sectionOf = (heading: string): string => text.split('\n## ').find((one) => one.startsWith(heading)) ?? '';
+    const names = [...sectionOf('Shared flags').matchAll(/^\| `(?:-\w, )?(--[\w-]+)/gm)].map(([, name]) => name);
+    expect(names).toEqual([...new Set(names)]);
+    expect(names).toContain('--format');
+    expect(sectionOf('svc chat\n')).toContain('| `--format <format>` |');
   });
 });
 

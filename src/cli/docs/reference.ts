@@ -48,16 +48,24 @@ function commandSection(command: Command): string {
     ...(command.about ? [command.about] : []),
     `    ${name} [flags]${command.argument ? ` ${usageTerm(command.argument)}` : ''}`,
     ...(command.argument ? [`\`${command.argument.name}\`: ${command.argument.summary}.`] : []),
-    ...flagsSection(command),
+    ...flagsSection(command, findSharedFlags()),
     ...(operation ? operationSections(operation) : []),
     '### Examples',
     command.examples.map((example) => `${example.why}:\n\n    ${exampleLine(example)}`).join('\n\n'),
   ].join('\n\n');
 }
 
-function isShared(flag: Flag): boolean {
-  const owners = allCommands.filter(({ listedFlags }) => listedFlags.some((other) => isSameFlag(other, flag)));
-  return owners.length >= MIN_SHARING_COMMANDS;
+// Of each name, the form that most commands have.
+function findSharedFlags(): Flag[] {
+  const flags = allCommands.flatMap(({ listedFlags }) => listedFlags);
+  const countOwners = (flag: Flag): number => flags.filter((other) => isSameFlag(other, flag)).length;
+  return [...new Set(flags.map(({ name }) => name))].flatMap((name) => {
+    const [form, owners] = flags
+      .filter((flag) => flag.name === name)
+      .map((flag) => [flag, countOwners(flag)] as const)
+      .reduce((best, other) => (other[1] > best[1] ? other : best));
+    return owners >= MIN_SHARING_COMMANDS ? [form] : [];
+  });
 }
 
 function isSameFlag(left: Flag, right: Flag): boolean {
@@ -65,12 +73,11 @@ function isSameFlag(left: Flag, right: Flag): boolean {
 }
 
 function sharedFlagsSection(): string {
-  const flags = allCommands.flatMap(({ listedFlags }) => listedFlags).filter(isShared);
-  const distinct = flags.filter((flag, at) => flags.findIndex((other) => isSameFlag(other, flag)) === at);
-  return `## Shared flags\n\nSeveral commands have these flags. Flags about the service and the output may also come before the command.\n\n${flagTable(distinct)}`;
+  return `## Shared flags\n\nSeveral commands have these flags. Flags about the service and the output may also come before the command.\n\n${flagTable(findSharedFlags())}`;
 }
 
-function flagsSection({ listedFlags }: Command): string[] {
+function flagsSection({ listedFlags }: Command, sharedFlags: readonly Flag[]): string[] {
+  const isShared = (flag: Flag): boolean => sharedFlags.some((other) => isSameFlag(other, flag));
   const own = listedFlags.filter((flag) => !isShared(flag));
   const shared = listedFlags.filter(isShared);
   return [
