@@ -73,6 +73,13 @@ export const settings = [
   { name: 'no_project_file', kind: 'switch', summary: 'Ignore .svc.json files of projects', variable: 'SVC_NO_PROJECT_FILE' },
   { name: 'config_dir', kind: 'directory', summary: 'Directory of the profiles', variable: 'SVC_CONFIG_DIR' },
   { name: 'data_dir', kind: 'directory', summary: 'Directory of the local service, the histories and the spool', variable: 'SVC_DATA_DIR' },
+  { name: 'xdg_config_home', kind: 'text', summary: 'Parent of the svc directory of the profiles; SVC_CONFIG_DIR wins', variable: 'XDG_CONFIG_HOME' },
+  { name: 'xdg_data_home', kind: 'text', summary: 'Parent of the svc data directory; SVC_DATA_DIR wins', variable: 'XDG_DATA_HOME' },
+  { name: 'xdg_cache_home', kind: 'text', summary: 'Parent of the svc directory of compiled code', variable: 'XDG_CACHE_HOME' },
+  { name: 'traceparent', kind: 'text', summary: 'Parent of new calls (W3C Trace Context)', variable: 'TRACEPARENT' },
+  { name: 'pguser', kind: 'text', summary: 'User of svc serve --data postgres://host/database', variable: 'PGUSER' },
+  { name: 'pgpassword', kind: 'secret', summary: 'Password of svc serve --data postgres://...', variable: 'PGPASSWORD' },
+  { name: 'pgpassfile', kind: 'text', summary: 'File with that password, if PGPASSWORD is not set', variable: 'PGPASSFILE', default: '~/.pgpass' },
   { name: 'https_proxy', kind: 'proxy', summary: 'Proxy for https; never used for loopback', variable: 'HTTPS_PROXY' },
   { name: 'http_proxy', kind: 'proxy', summary: 'Proxy for http; never used for loopback', variable: 'HTTP_PROXY' },
   { name: 'no_proxy', kind: 'proxy', summary: 'Hosts to connect to without a proxy', variable: 'NO_PROXY' },
@@ -83,8 +90,10 @@ export const settings = [
   { name: 'force_color', kind: 'text', summary: 'Color even without a terminal; no color if 0', variable: 'FORCE_COLOR' },
   { name: 'columns', kind: 'text', summary: 'Width of help if there is no terminal', variable: 'COLUMNS' },
   { name: 'pager', kind: 'command', summary: 'Program that shows long help on a terminal', variable: 'PAGER' },
+  { name: 'browser', kind: 'command', summary: 'Program of svc serve --open', variable: 'BROWSER' },
   { name: 'term', kind: 'text', summary: 'No color and no progress if dumb', variable: 'TERM' },
   { name: 'ci', kind: 'switch', summary: 'No progress', variable: 'CI' },
+  { name: 'github_actions', kind: 'switch', summary: 'With CI: feedback schema --expect also prints annotations', variable: 'GITHUB_ACTIONS' },
 ] as const satisfies readonly Setting[];
 
 type AnySetting = (typeof settings)[number];

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { allCommands, commandGroups } from '../../src/cli/all-commands.ts';
@@ -57,6 +57,10 @@ const variables = [
 ];
 
 const demo = new URL('../demo', import.meta.url).pathname;
+const source = new URL('../../src', import.meta.url).pathname;
+const sourceFiles = readdirSync(source, { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.ts'))
+  .map((name) => join(source, name));
 const named = allCommands.map((command) => ({ command, name: command.words.join(' ') }));
 
 describe('every example', () => {
@@ -286,6 +290,16 @@ describe('help', () => {
   it('names every variable of the contract', async () => {
     const { stdout } = await svc(['help', 'environment']);
     for (const variable of [...variables, 'SVC_UPSTREAM_TOKEN', 'COLUMNS', 'PAGER']) expect(stdout).toContain(variable);
+  });
+
+  it('names every variable that the source reads, those of schedulers, CI jobs and Windows aside', async () => {
+    const { stdout } = await svc(['help', 'environment']);
+    const read = sourceFiles.flatMap((path) =>
+      [...readFileSync(path, 'utf8').matchAll(/\benv\.([A-Z]\w+)/g)].map(([, variable = '']) => variable),
+    );
+    const own = read.filter((variable) => !/^(SLURM_|GITHUB_(?!ACTIONS)|(LOCAL)?APPDATA$|HOME$)/.test(variable));
+    expect(own).toContain('TRACEPARENT');
+    for (const variable of own) expect(stdout).toMatch(new RegExp(`^  ${variable} `, 'm'));
   });
 });
 
