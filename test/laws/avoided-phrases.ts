@@ -1,4 +1,4 @@
-/** Phrases that svc does not use in its texts (LANGUAGE in CONTRIBUTING.md), and what to write in their place. */
+/** Phrases that svc does not use in its texts (CONTRIBUTING.md), and what to write in their place. */
 export const avoidedPhrases: readonly (readonly [phrase: RegExp, instead: string])[] = [
   [/\b(go|goes|going|gone|went) on with\b/i, 'continue, resume'],
   [/\bmend(ed|ing|s)?\b/i, 'fix'],
