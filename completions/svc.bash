@@ -14,11 +14,25 @@ _svc() {
     given[${#given[@]}-1]+=$piece
     rest=${rest#"$piece"}
   done
+  # Shared flags may come before the command.
+  local leading="--profile --local --base-url --trace-base-url --chat-base-url --train-base-url --header -H --timeout --retries --cacert --cert --key --allow-http --format --json --jq --output -o --dry-run --curl --verbose -v --quiet -q --error-format --color" leading_valued="--profile --base-url --trace-base-url --chat-base-url --train-base-url --header -H --timeout --retries --cacert --cert --key --format --jq --output -o --error-format --color"
+  while [[ ${#given[@]} -gt 2 && " $leading " == *" ${given[1]%%=*} "* ]]; do
+    if [[ " $leading_valued " != *" ${given[1]} "* ]]; then
+      given=("${given[0]}" "${given[@]:2}")
+    elif ((${#given[@]} > 3)); then
+      given=("${given[0]}" "${given[@]:3}")
+    else
+      break
+    fi
+  done
+  if [[ " $leading " == *" ${given[1]%%=*} "* && (${#given[@]} -gt 2 || ${given[1]} == *=*) ]]; then
+    given=("${given[0]}" chat "${given[@]:1}")
+  fi
   local last=$((${#given[@]} - 1)) first=2 command=${given[1]}
   local word=${given[last]} second="" own="" flag="" only="" count=0 argument="" quote="" lead=""
   local flags="" valued="" paths="" references="" arguments="" choices=""
   if ((last == 1)); then
-    if [[ $word == -* ]]; then _svc_offer "--help --version"; else _svc_offer "feedback chat train call auth profile log serve batch spec doctor completion help mcp"; fi
+    if [[ $word == -* ]]; then _svc_offer "--help --version --profile --local --base-url --trace-base-url --chat-base-url --train-base-url --header --timeout --retries --cacert --cert --key --allow-http --format --json --jq --output --dry-run --curl --verbose --quiet --error-format --color"; else _svc_offer "feedback chat train call auth profile log serve batch spec doctor completion help mcp"; fi
     return
   fi
   _svc_second "$command"

@@ -42,10 +42,19 @@ Register-ArgumentCompleter -Native -CommandName svc -ScriptBlock {
     'mcp' = @{ Flags = @('--allow', '--profile', '--local', '--base-url', '--trace-base-url', '--chat-base-url', '--train-base-url', '--header', '--timeout', '--retries', '--cacert', '--cert', '--key', '--allow-http', '--verbose', '--quiet', '--error-format', '--color', '--help'); Valued = @('--allow', '--profile', '--base-url', '--trace-base-url', '--chat-base-url', '--train-base-url', '--header', '-H', '--timeout', '--retries', '--cacert', '--cert', '--key', '--error-format', '--color'); Choices = @{ '--allow' = @('call_start', 'feedback_replace', 'train'); '--error-format' = @('text', 'json'); '--color' = @('auto', 'always', 'never') }; Names = @{ '--profile' = 'profiles' }; Arguments = @() }
   }
   $given = @($ast.CommandElements | Where-Object { $_.Extent.EndOffset -lt $position } | ForEach-Object { $_.ToString() } | Select-Object -Skip 1)
+  # Shared flags may come before the command.
+  $leading = @('--profile', '--local', '--base-url', '--trace-base-url', '--chat-base-url', '--train-base-url', '--header', '-H', '--timeout', '--retries', '--cacert', '--cert', '--key', '--allow-http', '--format', '--json', '--jq', '--output', '-o', '--dry-run', '--curl', '--verbose', '-v', '--quiet', '-q', '--error-format', '--color')
+  $valued = @('--profile', '--base-url', '--trace-base-url', '--chat-base-url', '--train-base-url', '--header', '-H', '--timeout', '--retries', '--cacert', '--cert', '--key', '--format', '--jq', '--output', '-o', '--error-format', '--color')
+  while ($given.Count -gt 0 -and $leading -ccontains ($given[0] -split '=')[0]) {
+    $length = if ($valued -ccontains $given[0]) { 2 } else { 1 }
+    if ($given.Count -lt $length) { break }
+    $given = @($given | Select-Object -Skip $length)
+  }
+  if ($given.Count -eq 1 -and $valued -ccontains $given[0] -or $given.Count -eq 0 -and $word -like '--*=*') { $given = @('chat') + $given }
   $offers = @()
   $lead = ''
   if ($given.Count -eq 0) {
-    $offers = if ($word -like '-*') { @('--help', '--version') } else { @('feedback', 'chat', 'train', 'call', 'auth', 'profile', 'log', 'serve', 'batch', 'spec', 'doctor', 'completion', 'help', 'mcp') }
+    $offers = if ($word -like '-*') { @('--help', '--version', '--profile', '--local', '--base-url', '--trace-base-url', '--chat-base-url', '--train-base-url', '--header', '--timeout', '--retries', '--cacert', '--cert', '--key', '--allow-http', '--format', '--json', '--jq', '--output', '--dry-run', '--curl', '--verbose', '--quiet', '--error-format', '--color') } else { @('feedback', 'chat', 'train', 'call', 'auth', 'profile', 'log', 'serve', 'batch', 'spec', 'doctor', 'completion', 'help', 'mcp') }
   } elseif ($given.Count -eq 1 -and $second.ContainsKey($given[0]) -and ($word -notlike '-*' -or $own -notcontains $given[0])) {
     $offers = if ($word -like '-*') { @('--help') } else { $second[$given[0]] }
   } else {

@@ -4,6 +4,7 @@ import {
   type CompletableFlag,
   completableFlags,
   subcommandWords,
+  topLevelFlagNames,
   topLevelWords,
 } from '../../src/cli/docs/completion-words.ts';
 
@@ -31,7 +32,21 @@ export type Case = readonly [line: string, offers: readonly string[]];
 /** Lines a user types, the same for every shell. The folder they are typed in has `folderFiles`. */
 export const cases: readonly Case[] = [
   ['svc ', first],
-  ['svc --', ['--help', '--version']],
+  ['svc --', topLevelFlagNames()],
+  ['svc --pro', ['--profile']],
+  ['svc --profile ', knownNames.profiles],
+  ['svc --profile=w', ['work']],
+  ['svc --format js', ['json', 'jsonl']],
+  ['svc --local --cacert g', ['groups.jsonl']],
+  ['svc --local ', first],
+  ['svc --local --qu', ['--quiet']],
+  ['svc --profile work fe', ['feedback']],
+  ['svc --profile=work feedback ', subcommandWords('feedback').map(([word]) => word)],
+  ['svc -q --base-url http://127.0.0.1:80 chat --ec', ['--echo']],
+  ['svc --local train lo', ['log']],
+  ['svc --local train log --js', ['--json']],
+  ['svc --local help exit', ['exit-codes']],
+  ['svc --seed 1 ch', []],
   ['svc fe', ['feedback']],
   ['svc nothing ', []],
   ...['feedback', 'call', 'auth', 'profile'].map(

@@ -5,8 +5,10 @@ import {
   argumentWords,
   type CompletableFlag,
   completableFlags,
+  flagNames,
   groupWords,
   isRunnableGroup,
+  leadingFlags,
   subcommandWords,
   topLevelWords,
 } from './completion-words.ts';
@@ -20,6 +22,7 @@ export function fishCompletion(): string {
     ...wordLines('__svc_after', topLevelWords()),
     "complete -c svc -n __svc_after -s h -l help -d 'Show help'",
     "complete -c svc -n __svc_after -s V -l version -d 'Print the version'",
+    ...leadingFlags().map((flag) => `complete -c svc -n __svc_after ${flagOptions(flag)}`),
     ...groupWords().flatMap(([group]) =>
       isRunnableGroup(group)
         ? wordLines(`__svc_only ${group}`, subcommandWords(group))
@@ -34,25 +37,38 @@ export function fishCompletion(): string {
 }
 
 function helperFunctions(): string[] {
+  const leading = leadingFlags();
   return [
+    '# Sets given, a variable of the caller, to the words after svc, without shared flags before the command.',
+    'function __svc_given -S',
+    '    set given (commandline -opc)',
+    '    set -e given[1]',
+    `    string match -q -- '-*' "$given[1]"; or return`,
+    `    set -l leading ${flagNames(leading)}`,
+    `    set -l valued ${flagNames(leading.filter(({ takesValue }) => takesValue))}`,
+    `    while contains -- (string replace -r '=.*' '' -- "$given[1]") $leading`,
+    '        contains -- "$given[1]" $valued; and set -e given[1]',
+    '        set -e given[1]',
+    '    end',
+    'end',
     '# The words after svc begin with these.',
     'function __svc_is',
-    '    set -l given (commandline -opc)',
-    '    set -e given[1]',
+    '    set -l given',
+    '    __svc_given',
     '    set -l last (count $argv)',
     '    test "$given[1..$last]" = "$argv"',
     'end',
     '# The words after svc are these.',
     'function __svc_only',
-    '    set -l given (commandline -opc)',
-    '    set -e given[1]',
+    '    set -l given',
+    '    __svc_given',
     '    test "$given" = "$argv"',
     'end',
     '# The words after svc, flags left out, are these.',
     'function __svc_after',
     '    set -l wanted $argv',
-    '    set -l given (commandline -opc)',
-    '    set -e given[1]',
+    '    set -l given',
+    '    __svc_given',
     `    string match -q -- '-*' "$given[1]"; and return 1`,
     `    argparse -i ${valueFlags().join(' ')} -- $given 2>/dev/null; or return 1`,
     "    set -l words (string match -v -- '-*' $argv)",

@@ -1,6 +1,7 @@
 import type { Command } from '../../command.ts';
 import { type Flag, flagForms, type KnownNameKind } from '../../flag.ts';
 import { allCommands, commandGroups, commandsIn } from '../all-commands.ts';
+import { sharedFlags } from '../shared-flags.ts';
 
 /** A flag as shells complete it. */
 export interface CompletableFlag {
@@ -51,6 +52,24 @@ export function completableFlags({ listedFlags }: Command): CompletableFlag[] {
   const help: Flag = { name: 'help', short: 'h', takes: 'switch', group: 'Help', summary: 'Show this help' };
   return toCompletableFlags([...listedFlags, help]);
 }
+
+/** The flags that may come before a command. */
+export function leadingFlags(): CompletableFlag[] {
+  return toCompletableFlags(sharedFlags().filter(({ isHidden }) => !isHidden));
+}
+
+/** The long names of the flags that can be the first word. */
+export function topLevelFlagNames(): string[] {
+  return ['--help', '--version', ...leadingFlags().map(({ word }) => word)];
+}
+
+/** The names of flags, long and short, joined by spaces. */
+export function flagNames(flags: readonly CompletableFlag[]): string {
+  return flags.flatMap(({ word, short }) => [word, ...(short ? [`-${short}`] : [])]).join(' ');
+}
+
+/** The command that completes the value of a flag before a command: it has all of them that complete anything. */
+export const leadingFlagCommand = 'chat';
 
 /** The flags of a command that help does not list: a script accepts them and does not offer them. */
 export function hiddenFlags({ flags }: Command): CompletableFlag[] {
