@@ -21,10 +21,8 @@ const layers = {
   stream: { files: ['client/stream-chunks.ts', 'results/show-stream.ts'], after: ['run', 'request'] },
   local: { files: ['local-service/open-local-service.ts'], after: ['run', 'request'] },
   postgres: { files: ['local-service/store/postgres/postgres-store.ts'], after: ['run', 'request', 'local'] },
-  text: {
-    files: ['cli/docs/show-help.ts', 'cli/docs/show-completion.ts'],
-    after: ['run'],
-  },
+  help: { files: ['cli/docs/show-help.ts'], after: ['run'] },
+  completion: { files: ['cli/docs/show-completion.ts'], after: ['run'] },
 };
 
 /** Groups what is loaded by import() in the source, so that a command loads few files. What is in no layer is loaded alone, after `request`. */

@@ -34,6 +34,18 @@ export const commandGroups: { readonly [word: string]: string } = {
   profile: 'Manage profiles: base URLs, credentials and defaults',
 };
 
+/** The first words of command lines: commands of one word and groups, with summaries. */
+export function topLevelWords(): readonly (readonly [word: string, summary: string])[] {
+  const words = new Map<string, string>();
+  for (const {
+    words: [first = '', second],
+    summary,
+  } of allCommands) {
+    if (!words.has(first)) words.set(first, second === undefined ? summary : (commandGroups[first] ?? ''));
+  }
+  return [...words];
+}
+
 function operationCommand(operation: Operation): CommandDefinition {
   const { command: words, summary, about, isPreview, arguments: argument, examples } = operation;
   return {

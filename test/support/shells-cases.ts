@@ -1,11 +1,10 @@
-import { allCommands } from '../../src/cli/all-commands.ts';
+import { allCommands, topLevelWords } from '../../src/cli/all-commands.ts';
 import {
   argumentWords,
   type CompletableFlag,
   completableFlags,
   subcommandWords,
   topLevelFlagNames,
-  topLevelWords,
 } from '../../src/cli/docs/completion-words.ts';
 
 import { helpTopicNames } from '../../src/cli/help-topic-names.ts';

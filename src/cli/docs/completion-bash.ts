@@ -1,5 +1,5 @@
 import type { Command } from '../../command.ts';
-import { allCommands } from '../all-commands.ts';
+import { allCommands, topLevelWords } from '../all-commands.ts';
 import {
   argumentWords,
   completableFlags,
@@ -10,7 +10,6 @@ import {
   leadingFlags,
   subcommandWords,
   topLevelFlagNames,
-  topLevelWords,
 } from './completion-words.ts';
 
 /** The completion script for bash 3.2 and later. */

@@ -1,6 +1,6 @@
 import type { Command } from '../../command.ts';
 import type { KnownNameKind } from '../../flag.ts';
-import { allCommands } from '../all-commands.ts';
+import { allCommands, topLevelWords } from '../all-commands.ts';
 import {
   argumentWords,
   type CompletableFlag,
@@ -10,7 +10,6 @@ import {
   isRunnableGroup,
   leadingFlags,
   subcommandWords,
-  topLevelWords,
 } from './completion-words.ts';
 
 /** The completion script for fish 3.1 and later. */

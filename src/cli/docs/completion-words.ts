@@ -1,6 +1,6 @@
 import type { Command } from '../../command.ts';
 import { type Flag, flagForms, type KnownNameKind } from '../../flag.ts';
-import { allCommands, commandGroups, commandsIn } from '../all-commands.ts';
+import { allCommands, commandsIn, topLevelWords } from '../all-commands.ts';
 import { sharedFlags } from '../shared-flags.ts';
 
 /** A flag as shells complete it. */
@@ -16,18 +16,6 @@ export interface CompletableFlag {
   /** The value is a file: its path, or a reference, the path after an `@`. */
   readonly file: 'path' | 'reference' | undefined;
   readonly summary: string;
-}
-
-/** The first words of command lines: commands of one word and groups, with summaries. */
-export function topLevelWords(): readonly (readonly [word: string, summary: string])[] {
-  const words = new Map<string, string>();
-  for (const {
-    words: [first = '', second],
-    summary,
-  } of allCommands) {
-    if (!words.has(first)) words.set(first, second === undefined ? summary : (commandGroups[first] ?? ''));
-  }
-  return [...words];
 }
 
 /** The second words of a group of commands. */

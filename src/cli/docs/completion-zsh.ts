@@ -1,5 +1,5 @@
 import type { Command } from '../../command.ts';
-import { allCommands } from '../all-commands.ts';
+import { allCommands, topLevelWords } from '../all-commands.ts';
 import {
   argumentWords,
   type CompletableFlag,
@@ -12,7 +12,6 @@ import {
   leadingFlags,
   subcommandWords,
   topLevelFlagNames,
-  topLevelWords,
 } from './completion-words.ts';
 
 /** The completion script for zsh, to be sourced or saved as _svc in a directory of $fpath. */

@@ -1,8 +1,7 @@
 import type { Command } from '../../command.ts';
-import { allCommands, commandGroups, commandsIn } from '../all-commands.ts';
+import { allCommands, commandGroups, commandsIn, topLevelWords } from '../all-commands.ts';
 import { helpTopicNames } from '../help-topic-names.ts';
 import type { HelpRequest } from '../parse-command-line.ts';
-import { topLevelWords } from './completion-words.ts';
 import { type HelpSection, renderHelp } from './help-page.ts';
 import { commandEntry, examplesSection, fullHelp, shortHelp } from './help-text.ts';
 
