@@ -50,7 +50,7 @@ Register-ArgumentCompleter -Native -CommandName svc -ScriptBlock {
     if ($given.Count -lt $length) { break }
     $given = @($given | Select-Object -Skip $length)
   }
-  if ($given.Count -eq 1 -and $valued -ccontains $given[0] -or $given.Count -eq 0 -and $word -like '--*=*') { $given = @('chat') + $given }
+  if (($given.Count -eq 1 -and $valued -ccontains $given[0]) -or ($given.Count -eq 0 -and $word -like '--*=*')) { $given = @('chat') + $given }
   $offers = @()
   $lead = ''
   if ($given.Count -eq 0) {

@@ -36,7 +36,7 @@ ${allCommands.map(commandLine).join('\n')}
     if ($given.Count -lt $length) { break }
     $given = @($given | Select-Object -Skip $length)
   }
-  if ($given.Count -eq 1 -and $valued -ccontains $given[0] -or $given.Count -eq 0 -and $word -like '--*=*') { $given = @(${quoteForPowershell(leadingFlagCommand)}) + $given }
+  if (($given.Count -eq 1 -and $valued -ccontains $given[0]) -or ($given.Count -eq 0 -and $word -like '--*=*')) { $given = @(${quoteForPowershell(leadingFlagCommand)}) + $given }
   $offers = @()
   $lead = ''
   if ($given.Count -eq 0) {
