@@ -104,6 +104,7 @@ function isActive(node: JsonNode | undefined): boolean {
   }
 }
 
+// Rounded up, so that a size above a limit never looks like the limit.
 function formatMebibytes(bytes: number): string {
-  return `${(bytes / 2 ** 20).toFixed(1)} MiB`;
+  return `${(Math.ceil((bytes / 2 ** 20) * 10) / 10).toFixed(1)} MiB`;
 }
