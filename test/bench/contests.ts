@@ -14,7 +14,7 @@ export function contests({ root, url, peer, node, svc, script, installed }: Stag
   const json = 'Content-Type: application/json';
   return [
     {
-      name: 'start',
+      name: 'start-up',
       peers: [bare, svc('--version'), svc('--help'), svc('chat', '--help'), svc('completion', 'bash')],
       aims: [
         { peer: 'svc --version', to: bare.name, most: 1.1 },
