@@ -1,0 +1,80 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { parseAllDocuments } from 'yaml';
+import { allCommands } from '../../src/cli/all-commands.ts';
+import { flagForms } from '../../src/flag.ts';
+
+const root = new URL('../../', import.meta.url).pathname;
+const documents = ['.', 'docs', 'docs/decisions'].flatMap((directory) =>
+  readdirSync(join(root, directory))
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => join(directory, name)),
+);
+// Decisions and the changelog also name what no longer exists.
+const present = documents.filter((path) => !path.startsWith('docs/decisions/') && path !== 'CHANGELOG.md');
+
+const { scripts }: { scripts: Readonly<Record<string, string>> } = JSON.parse(textOf('package.json'));
+
+describe.each(documents)('%s', (path) => {
+  it('has links that lead to files and headings', () => {
+    const links = matches(textOf(path), /\]\(([^)\s]+)\)|(?:src|srcset)="([^"]+)"/g);
+    const broken = links.filter((link) => {
+      const [file = '', heading] = link.split('#');
+      const target = file === '' ? path : join(dirname(path), file);
+      return !existsSync(join(root, target)) || (heading !== undefined && !anchorsOf(target).includes(heading));
+    });
+    expect(broken).toEqual([]);
+  });
+
+  it('has blocks of YAML, JSON and shell that parse', () => {
+    const text = textOf(path);
+    for (const body of blocksOf(text, 'json')) expect(() => JSON.parse(body), body).not.toThrow();
+    for (const body of blocksOf(text, 'yaml'))
+      expect(parseAllDocuments(body).flatMap((document) => [...document.errors, ...document.warnings])).toEqual([]);
+    for (const body of [...blocksOf(text, 'sh'), ...blocksOf(text, 'bash')])
+      expect(spawnSync('bash', ['-n'], { input: body, encoding: 'utf8' }).stderr).toBe('');
+  });
+});
+
+describe.each(present)('%s', (path) => {
+  it('names files and scripts that exist', () => {
+    const text = textOf(path);
+    const files = matches(text, /(?<![\w/])((?:src|test|bin)\/[\w./-]+\.(?:ts|js|md))\b/g);
+    expect(files.filter((file) => !existsSync(join(root, file)))).toEqual([]);
+    expect(matches(text, /npm run (?:--silent )?([\w:]+)/g).filter((name) => !(name in scripts))).toEqual([]);
+  });
+
+  it('names flags that exist, in commands and in code spans', () => {
+    const ours = new Set(allCommands.flatMap(({ flags }) => flags.flatMap(flagForms)));
+    // CONTRIBUTING.md adds a field named verbosity.
+    for (const word of ['--help', '--version', '--verbosity']) ours.add(word);
+    const lines = matches(textOf(path), /(?:^|\$ |`|&& )(svc (?:[^`|\n]|(?<=<)\|)*)/gm);
+    const named = lines.flatMap((line) => matches(line.split(' -- ')[0] ?? '', /(?<=\s)(--[a-z][\w-]*)/g));
+    expect([...new Set(named)].filter((flag) => !ours.has(flag))).toEqual([]);
+  });
+});
+
+function textOf(path: string): string {
+  return readFileSync(join(root, path), 'utf8');
+}
+
+// What the first group that took part in each match holds.
+function matches(text: string, pattern: RegExp): string[] {
+  return Array.from(text.matchAll(pattern), ([, ...groups]) => groups.find((group) => group !== undefined) ?? '');
+}
+
+// As GitHub makes them of headings.
+function anchorsOf(path: string): string[] {
+  return matches(textOf(path).replace(/^```[\s\S]*?^```$/gm, ''), /^#+ (.*)$/gm).map((heading) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\w\- ]/g, '')
+      .replaceAll(' ', '-'),
+  );
+}
+
+function blocksOf(text: string, language: string): string[] {
+  return matches(text, new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\`$`, 'gm'));
+}
