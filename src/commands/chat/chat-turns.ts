@@ -71,21 +71,12 @@ export function createChatTurns(
     const draft = await buildCheckedBody(operation, turnInvocation, callSettings, deadline, turn, turnContext);
     const openHooks = await readHooks(flags, callSettings.chosen, deadline, turnContext);
     const prepared = prepareRequest(operation, draft, destination, options.headers);
-    const request = {
-      ...callSettings,
-      deadline,
-      prepared,
-      url,
-      conversation: turn,
-      observer: undefined,
-      filter: undefined,
-    };
+    const request = { ...callSettings, deadline, prepared, url, conversation: turn };
     attempts += 1;
     if (applied === 'no') applied = 'unknown';
-    await sendWithHooks(request, openHooks, turnContext, (doc, timing) => {
-      applied = 'yes';
-      statsLine = formatChatStats(chatStats(rootOf(doc), timing));
-    });
+    const { doc, timing } = await sendWithHooks(request, openHooks, turnContext);
+    applied = 'yes';
+    statsLine = formatChatStats(chatStats(rootOf(doc), timing));
   };
 
   return {

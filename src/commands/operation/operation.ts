@@ -22,15 +22,13 @@ import { usageFailure } from '../../errors.ts';
 import { type FlagValues, getBooleanFlag, getStringFlag } from '../../flag.ts';
 import { createDeadline, type Deadline } from '../../http/deadline.ts';
 import { getMember, rawText, rootOf } from '../../json/json-node.ts';
-import type { JsonDocument } from '../../json/parse-json.ts';
 import type { Operation } from '../../operations/operation.ts';
-import type { ExchangeTiming } from '../../results/chat-stats.ts';
 import { defaultFormat } from '../../results/output-format.ts';
 import { openResultFilter } from '../../results/print-result.ts';
 import { createTraceContext, readParent, type TraceContext, traceExports } from '../../trace/trace-context.ts';
 import type { PreparedTraining } from '../train/prepare-training.ts';
 import type { OpenResponseHooks } from './response-hooks.ts';
-import { type SendOptions, sendAndShow } from './send-and-show.ts';
+import { type SendOptions, type ShownResponse, sendAndShow } from './send-and-show.ts';
 import { showRequest } from './show-request.ts';
 
 /** Runs any of the operations: makes the body, checks it, and sends it or shows what would be sent. */
@@ -127,28 +125,17 @@ const hookFlags = [...expectFlags, 'expect', 'update', 'view', 'extract', 'stats
 
 /** Sends a request and shows its response, with its hooks. Throws as sendAndShow does. */
 export async function sendWithHooks(
-  request: Omit<SendOptions, 'onDocument' | 'onResponse' | 'isReadToEnd'>,
+  request: SendOptions,
   openHooks: OpenResponseHooks | undefined,
   context: Context,
-  onTiming?: (doc: JsonDocument, timing: ExchangeTiming) => void,
-): Promise<void> {
+): Promise<ShownResponse> {
   const hooks = await openHooks?.(request);
-  const { textOf = hooks?.textOf } = request;
-  const onResponse: SendOptions['onResponse'] =
-    hooks || onTiming
-      ? async (doc, timing) => {
-          onTiming?.(doc, timing);
-          await hooks?.onResponse(doc, timing);
-        }
-      : undefined;
-  try {
-    const { onDocument, isReadToEnd } = hooks ?? {};
-    await sendAndShow({ ...request, textOf, onDocument, onResponse, isReadToEnd }, context);
-  } catch (error) {
+  const response = await sendAndShow(request, hooks, context).catch(async (error: unknown) => {
     await hooks?.onEnd(error);
     throw error;
-  }
+  });
   await hooks?.onEnd(undefined);
+  return response;
 }
 
 /** The hooks that flags and history need; nothing is loaded where they need none. Throws as readResponseHooks does. */

@@ -26,6 +26,7 @@ import type { JqFilter } from '../../results/jq-filter.ts';
 import { defaultFormat } from '../../results/output-format.ts';
 import { type ResultView, showResponse } from '../../results/show-response.ts';
 import type { StreamUse } from '../../results/show-stream.ts';
+import type { ResponseHooks } from './response-hooks.ts';
 
 /** A request and what happens to its response. */
 export interface SendOptions extends CallSettings {
@@ -34,23 +35,27 @@ export interface SendOptions extends CallSettings {
   readonly prepared: PreparedRequest;
   readonly url: URL;
   readonly conversation: Conversation | undefined;
-  readonly observer: RequestObserver | undefined;
+  readonly observer?: RequestObserver | undefined;
   /** Prints this text instead of the response. */
   readonly textOf?: ResultView['textOf'];
-  readonly filter: JqFilter | undefined;
-  /** Called with a complete response before it is printed. */
-  readonly onDocument?: ResultView['onDocument'];
-  /** Called with the response after it was printed. */
-  readonly onResponse?: ((doc: JsonDocument, timing: ExchangeTiming) => Promise<void>) | undefined;
-  /** `onResponse` needs a stream also where the reader of stdout closes the pipe. */
-  readonly isReadToEnd?: boolean | undefined;
+  readonly filter?: JqFilter | undefined;
+}
+
+/** A response that was printed. */
+export interface ShownResponse {
+  readonly doc: JsonDocument;
+  readonly timing: ExchangeTiming;
 }
 
 /**
  * Sends a request, prints the response and returns it. A conversation is saved with it, even if it cannot be printed.
- * Throws the Failure otherwise.
+ * Throws the Failure otherwise. All hooks but `onEnd` are called.
  */
-export async function sendAndShow(sendOptions: SendOptions, context: Context): Promise<JsonDocument> {
+export async function sendAndShow(
+  sendOptions: SendOptions,
+  hooks: ResponseHooks | undefined,
+  context: Context,
+): Promise<ShownResponse> {
   const { prepared, url, options, conversation, maxRetries } = sendOptions;
   const { operation, draft } = prepared;
   const { runtime, stdout, report, signal } = context;
@@ -58,13 +63,13 @@ export async function sendAndShow(sendOptions: SendOptions, context: Context): P
   report.addSecrets(requestSecrets(prepared));
   // Before anything is sent: a result that cannot be written is better not requested.
   const sink = await openSink(options.output, stdout, runtime.cwd);
-  const { textOf, filter } = sendOptions;
+  const { textOf = hooks?.textOf, filter } = sendOptions;
   const format = options.format ?? (textOf ? 'text' : defaultFormat(operation.result.as, sink.writer.isTerminal));
   const requestedChoices = requestedChoiceCount(rootOf(draft.doc));
   let received: JsonDocument | undefined;
   const onDocument = (doc: JsonDocument): void => {
     received = doc;
-    sendOptions.onDocument?.(doc);
+    hooks?.onDocument(doc);
   };
   const view: ResultView = { operation, format, filter, sink, context, requestedChoices, textOf, onDocument };
   const target = createRequestTarget(url, sendOptions.chosen, authorization);
@@ -93,13 +98,12 @@ export async function sendAndShow(sendOptions: SendOptions, context: Context): P
       totalMs = runtime.elapsed() - startedAt;
       if (firstTokenMs === undefined && hasOutput(chunk)) firstTokenMs = totalMs;
     };
-    const { onResponse } = sendOptions;
     const save = async (doc: JsonDocument): Promise<void> => conversation?.save(rootOf(draft.doc), rootOf(doc));
     const streamUse = {
-      isDocumentNeeded: (conversation ?? onResponse) !== undefined,
-      isReadToEnd: conversation !== undefined || sendOptions.isReadToEnd === true,
+      isDocumentNeeded: (conversation ?? hooks) !== undefined,
+      isReadToEnd: conversation !== undefined || hooks?.isReadToEnd === true,
     };
-    const document = await showOutcome(outcome, view, streamUse, onChunk).catch(async (error: unknown) => {
+    const doc = await showOutcome(outcome, view, streamUse, onChunk).catch(async (error: unknown) => {
       // The failure to print is the one to report.
       if (received) await save(received).catch((saveError: unknown) => report.warn(toFailure(saveError).message));
       throw error;
@@ -108,14 +112,10 @@ export async function sendAndShow(sendOptions: SendOptions, context: Context): P
       if (options.isStrict) throw new Failure('answer', warning, responseFacts(response, requestContext));
       await report.warn(warning);
     }
-    await save(document);
-    await onResponse?.(document, {
-      totalMs,
-      firstTokenMs,
-      attempts: requestContext.progress.attempts,
-      status: response.status,
-    });
-    return document;
+    await save(doc);
+    const timing = { totalMs, firstTokenMs, attempts: requestContext.progress.attempts, status: response.status };
+    await hooks?.onResponse(doc, timing);
+    return { doc, timing };
   } catch (error) {
     const kept = await sink.abandon().catch((abandonError: unknown) => report.warn(toFailure(abandonError).message));
     if (kept) await report.note(`the partial output is in ${kept}`);
