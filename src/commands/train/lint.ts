@@ -2,13 +2,14 @@ import type { RunCommand } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { Failure, usageFailure } from '../../errors.ts';
 import { getArrayFlag, getStringFlag } from '../../flag.ts';
+import type { JsonPath } from '../../json/json-path.ts';
 import { formatGithubAnnotation } from '../../output/github-annotation.ts';
 import { ignoreClosedPipe } from '../../output/writer.ts';
 import { openResultOutput, printResult, resultOf } from '../../results/print-result.ts';
 import { lintJson } from '../../train/lint/lint-json.ts';
 import { findLintKind, type LintKind, lintKindNames } from '../../train/lint/lint-kinds.ts';
 import { lintText } from '../../train/lint/lint-text.ts';
-import { createLinter, type Linter, type LintResult } from '../../train/lint/linter.ts';
+import { createLinter, type LintResult } from '../../train/lint/linter.ts';
 import { keepHeapSmall } from '../../train/stream/small-heap.ts';
 import { type CheckProgress, showCheckProgress } from './check-progress.ts';
 import { parseGroupByPath } from './training-input.ts';
@@ -26,7 +27,7 @@ export const runTrainLint: RunCommand = async ({ args, flags }, context) => {
   const isAnnotated = getStringFlag(flags, 'annotations') === 'github';
   if (isAnnotated && getStringFlag(flags, 'error-format') === 'json')
     throw usageFailure('--annotations prints text lines on stderr', 'leave out --error-format json');
-  const result = await lintFiles(args, getStringFlag(flags, 'file'), createLinter(path), context);
+  const result = await lintFiles(args, getStringFlag(flags, 'file'), path, context);
   const printing = printResult({ ...resultOf(lintJson(result)), text: () => lintText(result) }, output);
   await ignoreClosedPipe(printing.then(stdout.end));
   if (isAnnotated) for (const line of annotationLines(result, fatal)) await report.line(line);
@@ -40,7 +41,7 @@ export const runTrainLint: RunCommand = async ({ args, flags }, context) => {
 async function lintFiles(
   files: readonly string[],
   body: string | undefined,
-  { read, finish }: Linter,
+  path: JsonPath | undefined,
   context: Context,
 ): Promise<LintResult> {
   const paths = [...files, ...(body === undefined ? [] : [body])];
@@ -55,27 +56,14 @@ async function lintFiles(
     const groupSources = await sources.openAll(files);
     const bodySources = body === undefined ? [] : [await sources.open(body)];
     progress = showCheckProgress([...groupSources, ...bodySources], context);
-    const countBytes = createByteCounter(progress.onBytes);
-    for (const { label, readFirst } of groupSources) await read(label, countBytes(readFirst()), 'groups');
-    for (const { label, readFirst } of bodySources) await read(label, countBytes(readFirst()), 'body');
+    const { read, finish } = createLinter(path, progress.onBytes);
+    for (const { label, readFirst } of groupSources) await read(label, readFirst(), 'groups');
+    for (const { label, readFirst } of bodySources) await read(label, readFirst(), 'body');
     return finish();
   } finally {
     progress?.end();
     await sources.close();
   }
-}
-
-function createByteCounter(
-  onBytes: CheckProgress['onBytes'],
-): (chunks: AsyncIterable<Uint8Array>) => AsyncGenerator<Uint8Array> {
-  let bytes = 0;
-  return async function* (chunks) {
-    for await (const chunk of chunks) {
-      bytes += chunk.length;
-      onBytes(bytes);
-      yield chunk;
-    }
-  };
 }
 
 function parseFailOn(flagValues: readonly string[]): readonly LintKind[] {

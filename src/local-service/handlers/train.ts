@@ -5,7 +5,7 @@ import type { ExchangeSignal } from '../../http/exchange-signal.ts';
 import { firstStringMember, getMember, type JsonNode, kindOf, rawText, rootOf } from '../../json/json-node.ts';
 import { parseJsonPath } from '../../json/json-path.ts';
 import type { Operation } from '../../operations/operation.ts';
-import { copyTextPart, createEnvelope, parseEnvelope, type TextPart } from '../../train/stream/envelope.ts';
+import { createBodyTextCollector, createEnvelope, parseEnvelope, type TextPart } from '../../train/stream/envelope.ts';
 import { InvalidTextError } from '../../train/stream/invalid-text-error.ts';
 import { readTrajectories } from '../../train/stream/read-trajectories.ts';
 import { keepHeapSmall } from '../../train/stream/small-heap.ts';
@@ -47,16 +47,15 @@ async function receiveJob(
 ): Promise<{ readonly body: JsonNode; readonly findings: readonly Finding[] }> {
   const checks = createTrajectoryChecks(createBodyInspector, undefined);
   const envelopeParts: TextPart[] = [];
-  let isInGroup = false;
+  const collectText = createBodyTextCollector(envelopeParts);
   let index = 0;
   for await (const events of readTrajectories(chunks, 'body')) {
     for (const event of events) {
       checks.checkEvent(event, '');
-      if (event.kind === 'group') [isInGroup, index] = [true, 0];
-      else if (event.kind === 'end') isInGroup = false;
+      collectText(event);
+      if (event.kind === 'group') index = 0;
       else if (event.kind === 'trajectory')
         staging.add({ group: checks.groupCount() - 1, index: index++, bytes: event.bytes });
-      else if (event.kind === 'text' && !isInGroup) envelopeParts.push(copyTextPart(event));
     }
     await staging.flush();
   }

@@ -3,7 +3,7 @@ import type { Issue } from '../../errors.ts';
 import { createBodyInspector } from '../../fields/body-validator.ts';
 import { createFindingCollector, type ReportedFinding } from '../../fields/finding.ts';
 import type { JsonPath } from '../../json/json-path.ts';
-import { copyTextPart, createEnvelope, parseEnvelope, type TextPart } from '../stream/envelope.ts';
+import { createBodyTextCollector, createEnvelope, parseEnvelope, type TextPart } from '../stream/envelope.ts';
 import { createGrouping } from '../stream/grouping.ts';
 import { InvalidTextError } from '../stream/invalid-text-error.ts';
 import { readTrajectories } from '../stream/read-trajectories.ts';
@@ -36,8 +36,8 @@ export interface LintResult {
   readonly hint: string | undefined;
 }
 
-/** Starts a linter; with a path, trajectories are grouped by the value there. */
-export function createLinter(path: JsonPath | undefined): Linter {
+/** Starts a linter; with a path, trajectories are grouped by the value there. `onBytes` gets the number of bytes read. */
+export function createLinter(path: JsonPath | undefined, onBytes: (bytes: number) => void = () => {}): Linter {
   const grouping = path && createGrouping(path, false);
   const checks = createTrajectoryChecks(createBodyInspector, grouping);
   const summary = createLintSummary();
@@ -74,17 +74,23 @@ export function createLinter(path: JsonPath | undefined): Linter {
     }));
   };
 
+  const countBytes = async function* (chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    for await (const chunk of chunks) {
+      summary.bytes += chunk.length;
+      onBytes(summary.bytes);
+      yield chunk;
+    }
+  };
   const read = async (label: string, chunks: AsyncIterable<Uint8Array>, form: TextForm): Promise<void> => {
     const outside: TextPart[] = [];
-    let isInGroup = false;
-    for await (const events of readTrajectories(countBytes(chunks, summary), form)) {
+    const collectText = createBodyTextCollector(outside);
+    for await (const events of readTrajectories(countBytes(chunks), form)) {
       for (const event of events) {
         if (event.kind === 'trajectory') lintEvent(event, label);
         else checks.checkEvent(event, label);
-        if (event.kind === 'text' && !isInGroup) outside.push(copyTextPart(event));
+        collectText(event);
         if (event.kind === 'group') groups.getOrOpen(checks.groupCount() - 1, label, event.location);
         if (event.kind === 'end' && !grouping) groups.closeAll();
-        if (event.kind === 'group' || event.kind === 'end') isInGroup = event.kind === 'group';
       }
     }
     if (form === 'body') parseEnvelope(createEnvelope(outside));
@@ -112,11 +118,4 @@ export function createLinter(path: JsonPath | undefined): Linter {
       };
     },
   };
-}
-
-async function* countBytes(chunks: AsyncIterable<Uint8Array>, summary: LintSummary): AsyncGenerator<Uint8Array> {
-  for await (const chunk of chunks) {
-    summary.bytes += chunk.length;
-    yield chunk;
-  }
 }

@@ -1,6 +1,6 @@
 import { createChunkBatcher } from './chunk-batcher.ts';
-import { copyTextPart, createEnvelope, type Envelope, type TextPart } from './envelope.ts';
-import { readCheckedChunks } from './select-chunks.ts';
+import { createBodyTextCollector, createEnvelope, type Envelope, type TextPart } from './envelope.ts';
+import { type ChunkSelector, readCheckedChunks } from './select-chunks.ts';
 import type { TextSource } from './text-source.ts';
 import { chunkLifetimeFor, type TrajectoryContent } from './trajectory-content.ts';
 
@@ -17,19 +17,12 @@ export function bodyContent(source: TextSource): BodyContent {
     sources: [source],
     isReordered: false,
     readFirst: async function* (checks) {
-      let isInGroup = false;
-      yield* readCheckedChunks(
-        source,
-        'body',
-        checks,
-        (event) => {
-          if (event.kind === 'group') isInGroup = true;
-          if (event.kind === 'end') isInGroup = false;
-          if (event.kind === 'text' && !isInGroup) parts.push(copyTextPart(event));
-          return 'bytes' in event ? [event.bytes] : [];
-        },
-        chunkLifetimeFor([source]),
-      );
+      const collectText = createBodyTextCollector(parts);
+      const select: ChunkSelector = (event) => {
+        collectText(event);
+        return 'bytes' in event ? [event.bytes] : [];
+      };
+      yield* readCheckedChunks(source, 'body', checks, select, chunkLifetimeFor([source]));
     },
     rereadArray: async function* (arrayIndex) {
       const before = parts[arrayIndex];

@@ -2,6 +2,7 @@ import { Buffer } from 'node:buffer';
 import type { JsonDocument } from '../../json/parse-json.ts';
 import { parseTextPart } from './invalid-text-error.ts';
 import { locationInside, type TextLocation } from './text-location.ts';
+import type { TrajectoryEvent } from './trajectory-event.ts';
 
 /** A group or a body with its arrays empty: all of it but the trajectories. */
 export interface Envelope {
@@ -19,6 +20,16 @@ export interface TextPart {
 /** A copy of a part, which lasts. */
 export function copyTextPart({ bytes, location }: TextPart): TextPart {
   return { bytes: Buffer.from(bytes), location };
+}
+
+/** Takes the events of a body one by one, and adds copies of its texts outside of groups to `parts`. */
+export function createBodyTextCollector(parts: TextPart[]): (event: TrajectoryEvent) => void {
+  let isInGroup = false;
+  return (event) => {
+    if (event.kind === 'group') isInGroup = true;
+    if (event.kind === 'end') isInGroup = false;
+    if (event.kind === 'text' && !isInGroup) parts.push(copyTextPart(event));
+  };
 }
 
 /** The envelope made of the parts of a group or body, in order. */
