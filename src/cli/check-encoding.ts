@@ -16,22 +16,12 @@ export function checkArgumentEncoding(
   if (at === -1) return undefined;
   const bytes = readBytes();
   if (!bytes) return `argument ${at + 1} contains U+FFFD; it may not have been valid UTF-8`;
-  const invalid = splitArguments(bytes)
-    .slice(-argv.length)
-    .findIndex((word) => !isUtf8(word));
+  // Latin-1 keeps every byte.
+  const words = Buffer.from(bytes).toString('latin1').split('\0').slice(0, -1);
+  const invalid = words.slice(-argv.length).findIndex((word) => !isUtf8(Buffer.from(word, 'latin1')));
   if (invalid === -1) return undefined;
   throw usageFailure(
     `argument ${invalid + 1} is not valid UTF-8: ${JSON.stringify(argv[invalid])}`,
     'convert it to UTF-8, or pass the text in a file with -f or @file',
   );
-}
-
-function splitArguments(bytes: Uint8Array): Buffer[] {
-  const words: Buffer[] = [];
-  let rest = Buffer.from(bytes);
-  for (let end = rest.indexOf(0); end !== -1; end = rest.indexOf(0)) {
-    words.push(rest.subarray(0, end));
-    rest = rest.subarray(end + 1);
-  }
-  return words;
 }
