@@ -7,7 +7,10 @@ import { introduction } from './group-help.ts';
 import { exampleLine, flagTerm, usageSection } from './help-text.ts';
 import { environmentVariables } from './help-topics.ts';
 
-/** The whole command tree as data for programs and agents: flags, types, defaults, examples and exit codes. */
+/**
+ * The whole command tree as data for programs and agents: flags, types, defaults, examples and exit codes. JSON leaves out
+ * what is undefined.
+ */
 export function helpAsJson() {
   return {
     schema_version: 1,
@@ -25,20 +28,16 @@ function commandAsJson(command: Command) {
   return {
     command: `svc ${name}`,
     summary,
-    ...(about ? { description: about } : {}),
+    description: about,
     usage: usageSection(command).code?.[0] ?? '',
-    ...(operation ? { request: `POST ${operation.path}` } : {}),
-    ...(argument
-      ? {
-          argument: {
-            name: argument.name,
-            summary: argument.summary,
-            required: argument.isRequired === true,
-            repeatable: argument.isRepeatable === true,
-            ...(argument.choices ? { choices: argument.choices } : {}),
-          },
-        }
-      : {}),
+    request: operation && `POST ${operation.path}`,
+    argument: argument && {
+      name: argument.name,
+      summary: argument.summary,
+      required: argument.isRequired === true,
+      repeatable: argument.isRepeatable === true,
+      choices: argument.choices,
+    },
     flags: listedFlags.map(flagAsJson),
     examples: examples.map((example) => ({ summary: example.why, command: exampleLine(example) })),
   };
@@ -47,18 +46,17 @@ function commandAsJson(command: Command) {
 function flagAsJson(flag: Flag) {
   const { short, takes, value, summary, group, choices, conflicts } = flag;
   const [form, negation] = flagForms(flag);
-  const defaultText = flag.default ?? /\(default: ([^),]+)/.exec(summary)?.[1];
   return {
     flag: form,
-    ...(short ? { short: `-${short}` } : {}),
-    ...(negation ? { negation } : {}),
+    short: short && `-${short}`,
+    negation,
     type: valueType(flag),
-    ...(value ? { value } : {}),
-    ...(takes === 'values' ? { repeatable: true } : {}),
-    ...(group === 'Required' ? { required: true } : {}),
-    ...(choices ? { choices } : {}),
-    ...(defaultText === undefined ? {} : { default: defaultText }),
-    ...(conflicts ? { conflicts: conflicts.map((form) => `--${form}`) } : {}),
+    value,
+    repeatable: takes === 'values' ? true : undefined,
+    required: group === 'Required' ? true : undefined,
+    choices,
+    default: flag.default ?? /\(default: ([^),]+)/.exec(summary)?.[1],
+    conflicts: conflicts?.map((other) => `--${other}`),
     summary,
   };
 }
