@@ -67,8 +67,8 @@ export function createChatTurns(
       close: async () => {},
     };
     const deadline = createDeadline(callSettings.timeoutMs, context.runtime);
-    const turnInvocation = { ...invocation, flags: turnFlags };
-    const draft = await buildCheckedBody(operation, turnInvocation, callSettings, deadline, turn, turnContext);
+    const bodyRequest = { operation, invocation: { ...invocation, flags: turnFlags }, callSettings, deadline };
+    const draft = await buildCheckedBody(bodyRequest, turn, turnContext);
     const openHooks = await readHooks(flags, callSettings.chosen, deadline, turnContext);
     const prepared = prepareRequest(operation, draft, destination, options.headers);
     const request = { ...callSettings, deadline, prepared, url, conversation: turn };

@@ -63,10 +63,9 @@ export function runOperation(operation: Operation): RunCommand {
         const { runChatSession } = await import('../chat/chat-session.ts');
         return await runChatSession(operation, invocation, callSettings, conversation, context);
       }
-      training = await openTraining(operation, invocation, callSettings, deadline, context);
-      const draft =
-        training?.draft ??
-        (await buildCheckedBody(operation, invocation, callSettings, deadline, conversation, context));
+      const bodyRequest = { operation, invocation, callSettings, deadline };
+      training = await openTraining(bodyRequest, context);
+      const draft = training?.draft ?? (await buildCheckedBody(bodyRequest, conversation, context));
       const { url } = destination;
       const prepared = prepareRequest(operation, draft, destination, options.headers, training?.body);
       if (options.previewFormat) return await showRequest(prepared, options, chosen, context);
@@ -166,12 +165,18 @@ function toCommandInput(operation: Operation, { args, flags }: Invocation, { run
   return { operation, args, flags, isStdinTerminal: runtime.stdin.isTTY === true };
 }
 
+/** What the body of a request is built from. */
+export interface BodyRequest {
+  readonly operation: Operation;
+  readonly invocation: Invocation;
+  readonly callSettings: CallSettings;
+  /** It began before input was read. */
+  readonly deadline: Deadline;
+}
+
 // A body of trajectories may be larger than memory.
 async function openTraining(
-  operation: Operation,
-  invocation: Invocation,
-  { options, chosen, destination }: CallSettings,
-  deadline: Deadline,
+  { operation, invocation, callSettings: { options, chosen, destination }, deadline }: BodyRequest,
   context: Context,
 ): Promise<PreparedTraining | undefined> {
   if (typeof operation.arguments?.as !== 'object') return undefined;
@@ -190,10 +195,7 @@ async function openTraining(
 
 /** The checked body of a command line. Throws what building and checking throw. */
 export async function buildCheckedBody(
-  operation: Operation,
-  invocation: Invocation,
-  { options, chosen }: CallSettings,
-  deadline: Deadline,
+  { operation, invocation, callSettings: { options, chosen }, deadline }: BodyRequest,
   conversation: Conversation | undefined,
   context: Context,
 ): Promise<Draft> {
@@ -210,19 +212,26 @@ export async function buildCheckedBody(
     streamMode && !options.isExact
       ? withStreamEnabled(buildResult.draft, operation, streamMode, flags.has('stats'))
       : buildResult.draft;
-  const logprobs = getMember(rootOf(draft.doc), 'logprobs');
-  if (getBooleanFlag(flags, 'logprobs-view') && logprobs && /^(?:false|null)$/.test(rawText(logprobs)))
+  if (getBooleanFlag(flags, 'logprobs-view')) rejectDisabledLogprobs(draft);
+  await enforceChecks(draft, operation, buildResult.inputIssues, options, report);
+  if (conversation) rejectSeveralChoices(draft, flags);
+  return draft;
+}
+
+function rejectDisabledLogprobs({ doc }: Draft): void {
+  const logprobs = getMember(rootOf(doc), 'logprobs');
+  if (logprobs && /^(?:false|null)$/.test(rawText(logprobs)))
     throw usageFailure(
       `--logprobs-view shows log probabilities, and the body has logprobs: ${rawText(logprobs)}`,
       'remove logprobs, or set it to true',
     );
-  await enforceChecks(draft, operation, buildResult.inputIssues, options, report);
-  if (conversation && requestedChoiceCount(rootOf(draft.doc)) > 1) {
-    const flag = ['conversation', 'continue'].find((name) => flags.has(name));
-    const keeper = flag ? `--${flag}` : 'an interactive chat';
-    throw usageFailure(`${keeper} keeps one response, and the body asks for several`, 'remove n, or set it to 1');
-  }
-  return draft;
+}
+
+function rejectSeveralChoices({ doc }: Draft, flags: FlagValues): void {
+  if (requestedChoiceCount(rootOf(doc)) <= 1) return;
+  const flag = ['conversation', 'continue'].find((name) => flags.has(name));
+  const keeper = flag ? `--${flag}` : 'an interactive chat';
+  throw usageFailure(`${keeper} keeps one response, and the body asks for several`, 'remove n, or set it to 1');
 }
 
 function chooseStreamMode(
