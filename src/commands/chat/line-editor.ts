@@ -21,7 +21,7 @@ const QUOTES = '"""';
 /** Takes over the terminal until it is closed. What is typed while nothing is read shows up at the next prompt. */
 export function openLineEditor({ stdin, stdout, env }: Pick<Runtime, 'stdin' | 'stdout' | 'env'>): LineEditor {
   const submitted: string[] = [];
-  let pending: string[] = [];
+  const pending = createPendingText();
   // What the arrow keys recall, newest first. Readline adds each line to `history`; a text is recalled as a whole.
   const texts: string[] = [];
   const history: string[] = [];
@@ -65,36 +65,32 @@ export function openLineEditor({ stdin, stdout, env }: Pick<Runtime, 'stdin' | '
       resolve(submitted.shift());
     }
   };
+  const showPrompt = (prompt: string): void => {
+    editor.setPrompt(prompt);
+    editor.prompt();
+  };
   editor.on('line', (line) => {
     // Later versions of Node separate the lines of a recalled text by carriage returns.
-    pending.push(line.replaceAll('\r', '\n'));
+    pending.addLine(line.replaceAll('\r', '\n'));
     history.splice(0, history.length, ...texts);
-    const text = pending.join('\n');
-    const isQuoted = text.startsWith(QUOTES) && !(text.length >= 2 * QUOTES.length && text.trimEnd().endsWith(QUOTES));
     if (isPasting) return;
-    if (isQuoted || line.endsWith('\\')) {
-      if (!isQuoted) pending[pending.length - 1] = line.slice(0, -1);
-      editor.setPrompt(CONTINUATION_PROMPT);
-      editor.prompt();
-      return;
-    }
+    const text = pending.take();
+    if (text === undefined) return showPrompt(CONTINUATION_PROMPT);
     submitted.push(text.startsWith(QUOTES) ? text.trimEnd().slice(QUOTES.length, -QUOTES.length).trim() : text);
     if (text.trim() !== '' && text !== texts[0]) {
       texts.unshift(text);
       history.unshift(text);
     }
-    pending = [];
     submit();
   });
   editor.on('SIGINT', () => {
     if (!waiting) return onCtrlC();
-    pending = [];
+    pending.discard();
     stdout.write('^C (Ctrl-D leaves)\n');
     // The whole line is discarded, wherever the cursor is.
     editor.write(null, { ctrl: true, name: 'e' });
     editor.write(null, { ctrl: true, name: 'u' });
-    editor.setPrompt(PROMPT);
-    editor.prompt();
+    showPrompt(PROMPT);
   });
   // After a stop, readline pauses its input and expects the program to resume it.
   editor.on('SIGCONT', () => editor.resume());
@@ -121,6 +117,36 @@ export function openLineEditor({ stdin, stdout, env }: Pick<Runtime, 'stdin' | '
       onCtrlC = listener;
     },
     close,
+  };
+}
+
+interface PendingText {
+  readonly addLine: (line: string) => void;
+  /** The text, if it is complete; the next line then begins another. */
+  readonly take: () => string | undefined;
+  readonly discard: () => void;
+}
+
+// Collects the lines of a text. A backslash at the end of a line continues it, and so does an open `"""`.
+function createPendingText(): PendingText {
+  let lines: string[] = [];
+  return {
+    addLine: (line) => void lines.push(line),
+    take: () => {
+      const text = lines.join('\n');
+      const isClosed = text.length >= 2 * QUOTES.length && text.trimEnd().endsWith(QUOTES);
+      if (text.startsWith(QUOTES) && !isClosed) return undefined;
+      const last = lines.pop() ?? '';
+      if (last.endsWith('\\')) {
+        lines.push(last.slice(0, -1));
+        return undefined;
+      }
+      lines = [];
+      return text;
+    },
+    discard: () => {
+      lines = [];
+    },
   };
 }
 
