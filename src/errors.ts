@@ -57,7 +57,6 @@ export interface Issue {
 
 /** What is known about a failure beyond its message; the members of the JSON error of the same names. */
 export interface FailureFacts {
-  /** The URL of the request. */
   readonly url?: string | undefined;
   /** The headers of the response about rate limits. */
   readonly rateLimit?: { readonly [name: string]: string } | undefined;
@@ -102,7 +101,6 @@ export class Failure extends Error {
     this.facts = facts;
   }
 
-  /** The exit code of the process. */
   get exitCode(): number {
     return exitCodes[this.code].code;
   }
@@ -120,6 +118,11 @@ export function failureCodeOf(exitCode: number): FailureCode | undefined {
 /** A command line that is wrong (exit 2); the hint says how to write it. */
 export function usageFailure(message: string, hint?: string): Failure {
   return new Failure('usage', message, { hint });
+}
+
+/** The message of any thrown value. */
+export function errorMessage(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 /** Converts any thrown value to a Failure; an unexpected error becomes Failure `bug`. */

@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises';
-import { Failure, type FailureFacts, FILE_LIMIT_HINT } from '../errors.ts';
+import { errorMessage, Failure, type FailureFacts, FILE_LIMIT_HINT } from '../errors.ts';
 
 /** Failure `local`: what cannot be done with which file (`read body.json`), and why. A Failure stays what it is. */
 export function fileFailure(action: string, error: unknown, facts: FailureFacts = {}): Failure {
@@ -20,7 +20,7 @@ export async function withFileFailure<T>(action: string, run: () => Promise<T>, 
 /** Why a file could not be used, as half a sentence. */
 export function describeFileError(error: unknown): string {
   const code = errorCode(error);
-  return (code && messagesByCode[code]) ?? (error instanceof Error ? error.message : String(error));
+  return (code && messagesByCode[code]) ?? errorMessage(error);
 }
 
 /** True for the error of a file or directory that does not exist. */

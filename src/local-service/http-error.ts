@@ -1,3 +1,4 @@
+import { errorMessage } from '../errors.ts';
 import type { Finding } from '../fields/finding.ts';
 import { errorCode } from '../files/file-errors.ts';
 import type { Headers, Response } from '../http/message.ts';
@@ -65,7 +66,7 @@ const STORE_ERROR_STATUSES = { unsupported: 400, full: 507, busy: 503, lost: 503
 export function toHttpError(error: unknown): HttpError {
   if (error instanceof HttpError) return error;
   if (DISK_FULL_CODES.includes(errorCode(error))) return new HttpError(507, 'the disk of the service is full');
-  const message = error instanceof Error ? error.message : String(error);
+  const message = errorMessage(error);
   if (!(error instanceof StoreError)) return new HttpError(500, `internal error: ${message}`);
   const status = STORE_ERROR_STATUSES[error.reason];
   return new HttpError(status, message, status === 503 ? [['Retry-After', String(RETRY_AFTER_SECONDS)]] : []);

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { abortableDelay } from '../http/abortable-delay.ts';
 import type { Headers, Middleware, Response } from '../http/message.ts';
 import type { StartTimer } from '../http/time-limits.ts';
-import { allOperations } from '../operations/all-operations.ts';
+import { operationAt } from '../operations/all-operations.ts';
 import { yieldToEventLoop } from './event-loop.ts';
 import { type FaultRule, matchesFaultRule } from './fault-rule.ts';
 import { HttpError, httpErrorResponse } from './http-error.ts';
@@ -28,7 +28,7 @@ export function withFaults(rules: readonly FaultRule[], clock: FaultClock): Midd
   const counters = rules.map(createRuleCounter);
   return (next) => async (request) => {
     const path = requestPath(request);
-    const operation = allOperations.find((candidate) => candidate.path === path);
+    const operation = operationAt(path);
     if (!operation) return next(request);
     const [chosen] = counters.flatMap((count) => count(path, request.headers, clock.elapsed()) ?? []);
     if (!chosen) return next(request);

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { kindOf, rawText, stringOf } from '../json/json-node.ts';
 import { tryParseJson } from '../json/parse-json.ts';
-import { allOperations } from '../operations/all-operations.ts';
+import { operationAt } from '../operations/all-operations.ts';
 import { redactSecretFields, secretFields } from '../operations/secret-fields.ts';
 import { createRedactor } from '../output/redact.ts';
 import { MIN_BODY_SECRET_CHARS } from './redact-chunks.ts';
@@ -22,7 +22,7 @@ const MAX_SECRETS = 16;
  * it is not valid JSON or was cut.
  */
 export function redactBody(path: string, body: Buffer): RedactedBody {
-  const operation = allOperations.find((candidate) => candidate.path === path);
+  const operation = operationAt(path);
   const names = Object.entries(operation?.body ?? {}).flatMap(([name, { isSecret }]) => (isSecret ? [name] : []));
   if (!operation || names.length === 0) return { body, secrets: [] };
   const root = tryParseJson(body);

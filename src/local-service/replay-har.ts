@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { readFile } from 'node:fs/promises';
-import { Failure } from '../errors.ts';
+import { errorMessage, Failure } from '../errors.ts';
 import { withFileFailure } from '../files/file-errors.ts';
 import { getHeader, type Headers, type Send } from '../http/message.ts';
 import { bodyChunks } from '../http/request-progress.ts';
@@ -16,7 +16,7 @@ import {
 } from '../json/json-node.ts';
 import { nodeAtPath } from '../json/json-path.ts';
 import { parseJson } from '../json/parse-json.ts';
-import { allOperations } from '../operations/all-operations.ts';
+import { operationAt } from '../operations/all-operations.ts';
 import { type AcceptedCredentials, authenticateRequest } from './authenticate-request.ts';
 import { createBodyCopy } from './body-copy.ts';
 import { exchangeKey, generatedValues } from './har-entry.ts';
@@ -54,7 +54,7 @@ export async function openHarReplay(path: string, credentials: AcceptedCredentia
   const send: Send = async (request) => {
     request.onBodySent?.();
     const pathname = requestPath(request);
-    const operation = allOperations.find((candidate) => candidate.path === pathname);
+    const operation = operationAt(pathname);
     if (pathname === '/healthz') return textResponse(200, Buffer.from('{"status":"ok"}'), 'application/json');
     try {
       // The page and the metrics are not recorded either.
@@ -124,8 +124,9 @@ async function readEntries(path: string): Promise<Map<string, ReplayedEntry[]>> 
       });
     }
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new Failure('local', `${path} is not a HAR file: ${reason}`, { hint: 'record one with svc serve --record' });
+    throw new Failure('local', `${path} is not a HAR file: ${errorMessage(error)}`, {
+      hint: 'record one with svc serve --record',
+    });
   }
   return queues;
 }

@@ -16,3 +16,8 @@ export const typedOperations = [
 
 /** The same, where one is like another. */
 export const allOperations: readonly Operation[] = typedOperations;
+
+/** The operation with a path; undefined for other paths. */
+export function operationAt(path: string | undefined): Operation | undefined {
+  return allOperations.find((operation) => operation.path === path);
+}

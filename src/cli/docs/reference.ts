@@ -4,6 +4,7 @@ import { type Flag, flagForms } from '../../flag.ts';
 import { serviceLimits } from '../../local-service/limits.ts';
 import { simulatedFields, unenforcedConstraints } from '../../local-service/model/simulated-fields.ts';
 import { allOperations } from '../../operations/all-operations.ts';
+import { chatOperation } from '../../operations/chat.ts';
 import type { Operation } from '../../operations/operation.ts';
 import { formatBinaryBytes } from '../../output/byte-size.ts';
 import { allCommands } from '../all-commands.ts';
@@ -113,9 +114,7 @@ function operationSections(operation: Operation): string[] {
 }
 
 function localModelSection(): string {
-  const ignored = Object.keys(allOperations.find(({ path }) => path === '/v1/chat/completions')?.body ?? {}).filter(
-    (name) => !simulatedFields.includes(name),
-  );
+  const ignored = Object.keys(chatOperation.body).filter((name) => !simulatedFields.includes(name));
   return [
     '## The built-in model of the local service',
     'The response depends only on the messages and the seed, and its `model` is `svc-local`. The model accepts these fields without simulating their effect:',

@@ -17,7 +17,7 @@ import type { Unlock } from '../../files/file-lock.ts';
 import { isReplaceable } from '../../files/file-replacement.ts';
 import { rejectReplacedInput } from '../../files/reject-replaced-input.ts';
 import { getStringFlag } from '../../flag.ts';
-import { allOperations } from '../../operations/all-operations.ts';
+import { operationAt } from '../../operations/all-operations.ts';
 import type { Reporter } from '../../output/reporter.ts';
 import { openSink } from '../../output/sink.ts';
 import { pluralize } from '../../output/transfer-text.ts';
@@ -150,7 +150,7 @@ async function compareWithInput(
   operationPath: string | undefined,
   runtime: Runtime,
 ): Promise<number[]> {
-  const operation = allOperations.find(({ path: own }) => own === operationPath);
+  const operation = operationAt(operationPath);
   const input = await openBatchInput(path, runtime, operation?.largestBody ?? MAX_EMPTY_LINE_BYTES);
   const noneInFlight = { inFlight: undefined, inFlightLine: () => undefined };
   const differences = await findInputDifferences(input, { index: 1, count: 1 }, { lineIndex, ...noneInFlight });

@@ -1,5 +1,6 @@
 import { runInNewContext } from 'node:vm';
 import { Ajv2020, type AnySchemaObject } from 'ajv/dist/2020.js';
+import { errorMessage } from '../../errors.ts';
 import { compareNumberLiterals } from '../../json/number-literal.ts';
 import { HttpError } from '../http-error.ts';
 import { initialValue, repairedValues } from './repaired-values.ts';
@@ -42,8 +43,7 @@ export function smallestValue(schemaText: string): string {
     return withTimeLimit(() => searchValue(schema));
   } catch (error) {
     // ajv throws for a reference without a target and for an invalid pattern, JavaScript where nesting is too deep.
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new HttpError(400, `the built-in model found no value of this JSON Schema: ${reason}`);
+    throw new HttpError(400, `the built-in model found no value of this JSON Schema: ${errorMessage(error)}`);
   }
 }
 
@@ -58,7 +58,7 @@ export function createJsonSchemaCheck(schemaText: string): (valueText: string) =
       const isValid = withTimeLimit(() => validate(JSON.parse(valueText)) === true);
       return isValid ? undefined : dialect.errorsText(validate.errors, { dataVar: '$' });
     } catch (error) {
-      return `could not be checked: ${error instanceof Error ? error.message : String(error)}`;
+      return `could not be checked: ${errorMessage(error)}`;
     }
   };
 }

@@ -1,5 +1,6 @@
 import postgres from 'postgres';
 import type { PostgresAddress } from '../../../config/postgres-address.ts';
+import { errorMessage } from '../../../errors.ts';
 import { errorCode } from '../../../files/file-errors.ts';
 import { StoreError } from '../store-error.ts';
 
@@ -82,17 +83,13 @@ function isConnectionError(error: unknown): boolean {
 // The database may have received the commit before the connection was lost.
 function unknownCommit(error: unknown, label: string): StoreError {
   const message = `lost the connection to the database at ${label} during a commit, which may have succeeded`;
-  return new StoreError('unknown', `${message}: ${errorReason(error)}`);
-}
-
-function errorReason(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  return new StoreError('unknown', `${message}: ${errorMessage(error)}`);
 }
 
 /** An error of PostgreSQL or of its connection as a StoreError; any other error unchanged. `label` names the database. */
 function toPostgresStoreError(error: unknown, label: string): unknown {
   const code = errorCode(error) ?? '';
-  const reason = errorReason(error);
+  const reason = errorMessage(error);
   // 25006: a read-only standby.
   if (isConnectionError(error) || code === '25006')
     return new StoreError('lost', `could not reach the database at ${label}: ${reason}`);

@@ -1,5 +1,5 @@
 import type { PostgresAddress } from '../../../config/postgres-address.ts';
-import { Failure } from '../../../errors.ts';
+import { errorMessage, Failure } from '../../../errors.ts';
 import { samplePayloads } from '../payload-sample.ts';
 import type { CallRecord, FeedbackRecord, RowQuery, ServiceStore, StoredRow } from '../service-store.ts';
 import { createSharedBatches } from '../shared-batches.ts';
@@ -18,7 +18,7 @@ export async function openPostgresStore(address: PostgresAddress, password: stri
   } catch (error) {
     await database.close();
     if (error instanceof Failure) throw error;
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = errorMessage(error);
     throw new Failure('local', reason.includes(address.label) ? reason : `cannot open ${address.label}: ${reason}`, {
       hint: 'check that the database runs, and set PGPASSWORD or PGPASSFILE if it asks for a password',
     });
