@@ -1,3 +1,4 @@
+import { isRecord } from '../json/is-record.ts';
 import type { Profile } from './profile.ts';
 import { type Setting, type SettingKind, type StoredSettings, settings } from './settings.ts';
 
@@ -26,11 +27,6 @@ export function profileStoreError({ current, profiles }: Record<string, unknown>
     }
   }
   return undefined;
-}
-
-/** True for what JSON calls an object. */
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function keyTypes(): (readonly [key: string, type: JsonType])[] {

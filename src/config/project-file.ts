@@ -2,8 +2,8 @@ import { lstat, readFile, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type Failure, usageFailure } from '../errors.ts';
 import { fileFailure } from '../files/file-errors.ts';
+import { isRecord } from '../json/is-record.ts';
 import type { Runtime } from '../runtime.ts';
-import { isRecord } from './profile-schema.ts';
 import { settings } from './settings.ts';
 
 /** What the `.svc.json` of a project sets. */

@@ -5,13 +5,14 @@ import type { Context } from '../context.ts';
 import { Failure } from '../errors.ts';
 import { fileFailure, isNotFoundError } from '../files/file-errors.ts';
 import { requireTrustedFile } from '../files/trusted-file.ts';
+import { isRecord } from '../json/is-record.ts';
 import { JsonError } from '../json/json-error.ts';
 import { parseJson } from '../json/parse-json.ts';
 import { positionAt } from '../json/text-position.ts';
 import type { Reporter } from '../output/reporter.ts';
 import { configDirectory } from './directories.ts';
 import type { ProfileStore } from './profile.ts';
-import { isRecord, profileStoreError } from './profile-schema.ts';
+import { profileStoreError } from './profile-schema.ts';
 import { removeStaleFilesIfIdle } from './stale-files.ts';
 
 const MAX_STORE_BYTES = 16 * 1024 * 1024;

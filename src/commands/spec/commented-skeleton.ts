@@ -1,6 +1,7 @@
 import type { Field, Fields, Shape } from '../../fields/field.ts';
 import { describeShape } from '../../fields/mismatch-message.ts';
 import { sampleValue } from '../../fields/sample.ts';
+import { isRecord } from '../../json/is-record.ts';
 import { rootOf } from '../../json/json-node.ts';
 import { parseJson } from '../../json/parse-json.ts';
 import { type JsonValue, writeJson } from '../../json/write-json.ts';
@@ -66,7 +67,11 @@ function valueLines(name: string, field: Field, indentation: string, isComment: 
 }
 
 // An object with every field and a comment above each; `values` are used before the samples of the fields.
-function objectLines(fields: Fields, values: { readonly [name: string]: JsonValue }, indentation: string): string[] {
+function objectLines(
+  fields: Fields,
+  values: { readonly [name: string]: JsonValue | undefined },
+  indentation: string,
+): string[] {
   const inner = `${indentation}  `;
   const ordered = orderedFields(fields);
   const entries = ordered.flatMap(([name, field], index) => {
@@ -83,7 +88,7 @@ function objectLines(fields: Fields, values: { readonly [name: string]: JsonValu
 // A value; in objects with known fields, and in the first element of an array of such, every field has its comment.
 function jsonLines(shape: Shape, value: JsonValue, indentation: string): string[] {
   if (shape.type === 'object' && shape.fields)
-    return objectLines(shape.fields, isObject(value) ? value : {}, indentation);
+    return objectLines(shape.fields, isRecord(value) ? value : {}, indentation);
   if (shape.type === 'list' && Array.isArray(value) && value.length > 0) {
     const elements = value.map((element, index) =>
       index === 0 ? jsonLines(shape.of, element, `${indentation}  `) : [`${indentation}  ${writeJson(element)}`],
@@ -96,8 +101,4 @@ function jsonLines(shape: Shape, value: JsonValue, indentation: string): string[
 
 function withComma(lines: readonly string[]): string[] {
   return lines.map((line, index) => (index === lines.length - 1 ? `${line},` : line));
-}
-
-function isObject(value: JsonValue): value is { readonly [name: string]: JsonValue } {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

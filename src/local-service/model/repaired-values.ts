@@ -1,6 +1,5 @@
 import type { ErrorObject } from 'ajv';
-
-type JsonObject = { readonly [name: string]: unknown };
+import { isRecord } from '../../json/is-record.ts';
 
 /** What the data of an error of ajv could be instead. `names` are property names of the schema. */
 type Repair = (error: ErrorObject, names: readonly string[]) => readonly unknown[];
@@ -27,7 +26,7 @@ const MAX_EXACT_DIGITS = 15;
 
 /** The first value to try for a schema: its constant, or the smallest value of its type with the required properties. */
 export function initialValue(schema: unknown): unknown {
-  if (!isObject(schema)) return null;
+  if (!isRecord(schema)) return null;
   if (schema.const !== undefined) return schema.const;
   if (Array.isArray(schema.enum)) return schema.enum[0];
   const [type] = [schema.type ?? ((schema.properties ?? schema.required) ? 'object' : 'null')].flat();
@@ -98,7 +97,7 @@ const repairs: { readonly [keyword: string]: Repair } = {
 };
 
 function addMissingProperty({ data, params: { missingProperty }, parentSchema }: ErrorObject): unknown[] {
-  if (!isObject(data)) return [];
+  if (!isRecord(data)) return [];
   const missing = { [missingProperty]: initialValue(propertySchema(parentSchema, missingProperty)) };
   return [{ ...missing, ...initialObject(parentSchema), ...data }];
 }
@@ -114,7 +113,7 @@ function variantsOf(value: unknown, distance: number, names: readonly string[]):
   if (typeof value === 'number') return [value + distance, value - distance, value + distance / 2];
   if (typeof value === 'string') return [value + LETTERS[distance % LETTERS.length]];
   if (Array.isArray(value)) return [[...value, null]];
-  if (!isObject(value)) return [];
+  if (!isRecord(value)) return [];
   const unused = [...names, ...LETTERS].filter((name) => !Object.hasOwn(value, name));
   return unused.map((name) => ({ ...value, [name]: null }));
 }
@@ -126,7 +125,7 @@ function initialOfType(type: unknown, schema: unknown): unknown {
     case 'array':
       return [];
     case 'string':
-      return (isObject(schema) && FORMAT_SAMPLES.get(schema.format)) || '';
+      return (isRecord(schema) && FORMAT_SAMPLES.get(schema.format)) || '';
     case 'boolean':
       return false;
     default:
@@ -134,27 +133,23 @@ function initialOfType(type: unknown, schema: unknown): unknown {
   }
 }
 
-function initialObject(schema: unknown): JsonObject {
-  const required = isObject(schema) && Array.isArray(schema.required) ? schema.required : [];
+function initialObject(schema: unknown): Record<string, unknown> {
+  const required = isRecord(schema) && Array.isArray(schema.required) ? schema.required : [];
   return Object.fromEntries(required.map((name) => [name, initialValue(propertySchema(schema, name))]));
 }
 
 function propertySchema(schema: unknown, name: string): unknown {
-  const properties = isObject(schema) ? schema.properties : undefined;
-  return isObject(properties) && Object.hasOwn(properties, name) ? properties[name] : undefined;
+  const properties = isRecord(schema) ? schema.properties : undefined;
+  return isRecord(properties) && Object.hasOwn(properties, name) ? properties[name] : undefined;
 }
 
 function replaceAt(value: unknown, [key, ...inner]: readonly string[], replace: (old: unknown) => unknown): unknown {
   if (key === undefined) return replace(value);
   if (Array.isArray(value)) return value.with(Number(key), replaceAt(value[Number(key)], inner, replace));
-  return isObject(value) ? { ...value, [key]: replaceAt(value[key], inner, replace) } : value;
+  return isRecord(value) ? { ...value, [key]: replaceAt(value[key], inner, replace) } : value;
 }
 
 function renameProperty(value: unknown, from: string, to: unknown): unknown {
-  if (!isObject(value) || typeof to !== 'string') return value;
+  if (!isRecord(value) || typeof to !== 'string') return value;
   return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name === from ? to : name, inner]));
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
