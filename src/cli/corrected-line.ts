@@ -2,6 +2,7 @@ import type { Command } from '../command.ts';
 import { redactUserInfo } from '../config/base-url.ts';
 import { flagName } from '../fields/field.ts';
 import type { Flag } from '../flag.ts';
+import { shellWord } from '../output/shell-quote.ts';
 import { createArgumentRedactor } from '../trace/argument-redactor.ts';
 import { isNamedBy, splitValueFlag } from './normalize-arguments.ts';
 
@@ -13,7 +14,7 @@ const REDACTED = '[redacted]';
  */
 export function formatCommandLine(command: Command, words: readonly string[]): string | undefined {
   const redacted = redactWords(words, command.flags);
-  return redacted && ['svc', ...command.words, ...redacted].map(quoteForShell).join(' ');
+  return redacted && ['svc', ...command.words, ...redacted].map(shellWord).join(' ');
 }
 
 function redactWords(words: readonly string[], flags: readonly Flag[]): string[] | undefined {
@@ -40,8 +41,4 @@ function redactValue(flag: Flag, value: string, flags: readonly Flag[]): string 
   const field = flag.name === 'set' ? /\w+/.exec(value)?.[0] : undefined;
   const isSecretField = field !== undefined && flags.some(({ name, isSecret }) => isSecret && name === flagName(field));
   return isSecretField ? `${field}=${REDACTED}` : value;
-}
-
-function quoteForShell(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }

@@ -4,6 +4,7 @@ import { type FlagValues, getBooleanFlag } from '../flag.ts';
 import { firstStringMember, rootOf } from '../json/json-node.ts';
 import type { JsonDocument } from '../json/parse-json.ts';
 import type { Reporter } from '../output/reporter.ts';
+import { shellQuote } from '../output/shell-quote.ts';
 import type { Runtime } from '../runtime.ts';
 
 /** The place of a call in its trace, with ids as OpenTelemetry writes them: 32 and 16 hexadecimal digits. */
@@ -89,7 +90,7 @@ export function traceExports(env: Runtime['env'], sentIds: SentIds): (doc: JsonD
     const isW3c = /^[0-9a-f]{32}$/.test(traceId) && /^[0-9a-f]{16}$/.test(callId);
     // An id may come from a server: quoted, so that the shell runs nothing in it.
     const lines = Object.entries({ ...(isW3c ? { TRACEPARENT } : {}), ...ids }).map(
-      ([name, value = '']) => `export ${name}='${value.replaceAll("'", "'\\''")}'\n`,
+      ([name, value = '']) => `export ${name}=${shellQuote(value)}\n`,
     );
     return [...(isW3c ? [] : ['unset TRACEPARENT\n']), ...lines].join('');
   };

@@ -9,6 +9,7 @@ import { rootOf } from '../../json/json-node.ts';
 import { writeJson } from '../../json/write-json.ts';
 import { redactSecretFields } from '../../operations/secret-fields.ts';
 import type { Reporter } from '../../output/reporter.ts';
+import { shellQuote, shellWord } from '../../output/shell-quote.ts';
 import { openSink } from '../../output/sink.ts';
 import type { Writer } from '../../output/writer.ts';
 
@@ -89,14 +90,8 @@ async function showCurl(
 }
 
 function formatBodyCommand(argv: readonly string[]): string {
-  const words = argv
-    .filter((word) => word !== '--curl')
-    .map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : shellQuote(word)));
+  const words = argv.filter((word) => word !== '--curl').map(shellWord);
   return ['svc', ...words, '--dry-run', '--quiet', '--output', '-'].join(' ');
-}
-
-function shellQuote(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 function shellQuoteHeader(name: string, value: string): string {
