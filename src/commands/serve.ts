@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { userInfo } from 'node:os';
 import { resolve } from 'node:path';
 import type { RunCommand } from '../command.ts';
@@ -41,7 +42,7 @@ export const runServe: RunCommand = async ({ flags }, context) => {
     address: postgresAddress,
     password: await readPostgresPassword(postgresAddress, runtime, report.warn),
   };
-  report.addSecrets([postgres?.password ?? ''].filter((password) => password !== ''));
+  if (postgres?.password) report.addSecrets([postgres.password]);
   const faultRules = getArrayFlag(flags, 'fault').map(parseFaultRule);
   const upstream = await openUpstream(flags, runtime, signal);
   const authSetup =
@@ -80,7 +81,7 @@ export const runServe: RunCommand = async ({ flags }, context) => {
   if (!authSetup) await report.warn('every user of this machine can use the service (--no-auth)');
   const missing = getBooleanFlag(flags, 'open') ? await openBrowser(listener.url, runtime) : undefined;
   if (missing) await report.warn(`could not start ${missing}; open ${listener.url} in a browser`);
-  await waitForAbort(signal);
+  if (!signal.aborted) await once(signal, 'abort');
   await listener.close();
   await upstream?.close();
   // Last, because it may report what went wrong.
@@ -178,11 +179,4 @@ async function openUpstream(
   const { openHttpTransport } = await import('../http/transport.ts');
   const transport = openHttpTransport(route);
   return { answer: createUpstream(base, token, transport.send, runtime.after), close: transport.close };
-}
-
-function waitForAbort(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }
