@@ -31,7 +31,7 @@ export async function requireTrustedFile(path: string, { userId, warn }: TrustOp
     // The mode of a device belongs to the system.
     if ((mode & OTHERS_MAY_USE) === 0 || uid !== userId || !found.isFile()) return;
     await chmod(path, 0o600);
-    await warn(`${path} was open to other users (${octal(mode)}); its mode is now 0600`);
+    await warn(`${path} was open to other users (${formatMode(mode)}); its mode is now 0600`);
   } catch (error) {
     if (!isNotFoundError(error)) throw error;
   }
@@ -44,11 +44,12 @@ async function requireSafeLink(path: string): Promise<void> {
   if ((mode & OTHERS_MAY_WRITE) === 0) return;
   throw new Failure(
     'guard',
-    `${path} is a symlink into ${dirname(target)}, which other users can write (${octal(mode)})`,
+    `${path} is a symlink into ${dirname(target)}, which other users can write (${formatMode(mode)})`,
     { hint: `move the file to a directory of yours, or run: chmod go-w ${dirname(target)}` },
   );
 }
 
-function octal(mode: number): string {
+/** The permissions of a mode as in `chmod`: 0600. */
+export function formatMode(mode: number): string {
   return (mode & 0o777).toString(8).padStart(4, '0');
 }

@@ -4,6 +4,7 @@ import {
   argumentWords,
   completableFlags,
   flagNames,
+  flagWords,
   groupWords,
   isRunnableGroup,
   leadingFlagCommand,
@@ -184,9 +185,7 @@ function choiceCases(): string[] {
     for (const flag of completableFlags(command)) {
       if (flag.values.length === 0 && !flag.names) continue;
       const action = flag.names ? `_svc_names ${flag.names}` : `choices="${flag.values.join(' ')}"`;
-      const patterns = flagNames([flag])
-        .split(' ')
-        .map((name) => `"${command.name} ${name}"`);
+      const patterns = flagWords(flag).map((name) => `"${command.name} ${name}"`);
       flagsByAction.set(action, [...(flagsByAction.get(action) ?? []), ...patterns]);
     }
   }

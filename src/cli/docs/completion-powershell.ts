@@ -2,8 +2,8 @@ import type { Command } from '../../command.ts';
 import { allCommands, topLevelWords } from '../all-commands.ts';
 import {
   argumentWords,
-  type CompletableFlag,
   completableFlags,
+  flagWords,
   groupWords,
   isRunnableGroup,
   leadingFlagCommand,
@@ -92,10 +92,6 @@ function commandLine(command: Command): string {
     `Arguments = ${powershellArray(argumentWords(command) ?? [])}`,
   ];
   return `    ${quoteForPowershell(command.name)} = @{ ${parts.join('; ')} }`;
-}
-
-function flagWords({ word, short }: CompletableFlag): string[] {
-  return short ? [word, `-${short}`] : [word];
 }
 
 function wordNames(words: ReturnType<typeof topLevelWords>): string[] {

@@ -9,7 +9,6 @@ export interface CompletableFlag {
   readonly word: string;
   readonly short: string | undefined;
   readonly takesValue: boolean;
-  /** The values to offer. */
   readonly values: readonly string[];
   /** The names to offer, which the script asks svc for. */
   readonly names: KnownNameKind | undefined;
@@ -53,11 +52,16 @@ export function topLevelFlagNames(): string[] {
 
 /** The names of flags, long and short, joined by spaces. */
 export function flagNames(flags: readonly CompletableFlag[]): string {
-  return flags.flatMap(({ word, short }) => [word, ...(short ? [`-${short}`] : [])]).join(' ');
+  return flags.flatMap(flagWords).join(' ');
 }
 
 /** The command that completes the value of a flag before a command: it has all of them that complete anything. */
 export const leadingFlagCommand = 'chat';
+
+/** The forms of a flag as typed: `--model` and `-m`. */
+export function flagWords({ word, short }: CompletableFlag): string[] {
+  return short ? [word, `-${short}`] : [word];
+}
 
 /** The flags of a command that help does not list: a script accepts them and does not offer them. */
 export function hiddenFlags({ flags }: Command): CompletableFlag[] {

@@ -5,6 +5,7 @@ import { configDirectory, dataDirectory } from '../../config/directories.ts';
 import { profileStorePath } from '../../config/read-profiles.ts';
 import { caCertificateFiles } from '../../config/route.ts';
 import { describeFileError, isNotFoundError } from '../../files/file-errors.ts';
+import { formatMode } from '../../files/trusted-file.ts';
 import { databaseFileIn } from '../../local-service/open-local-service.ts';
 import type { DoctorFinding, Examination, FileState } from './doctor-report.ts';
 
@@ -40,17 +41,13 @@ export async function inspectFiles({
     what,
     path,
     exists: stats !== undefined,
-    mode: stats ? formatMode(stats) : null,
+    mode: stats ? formatMode(stats.mode) : null,
   }));
 }
 
 async function statOrUndefined(path: string): Promise<Stats | undefined> {
   // The code that reads a file reports why it cannot be read.
   return stat(path).catch(() => undefined);
-}
-
-function formatMode({ mode }: Stats): string {
-  return (mode & 0o777).toString(8).padStart(4, '0');
 }
 
 function permissionFindings(
@@ -62,12 +59,12 @@ function permissionFindings(
   const findings: DoctorFinding[] = [];
   const isOpenToOthers = ({ mode }: Stats): boolean => (mode & 0o077) !== 0;
   if (file && isOpenToOthers(file)) {
-    const message = `other users can read the profiles in ${path} (${formatMode(file)})`;
+    const message = `other users can read the profiles in ${path} (${formatMode(file.mode)})`;
     findings.push({ message, hint: `chmod 600 ${path}`, code: 'guard' });
   }
   if (file && parent && isOpenToOthers(parent))
     findings.push({
-      message: `other users can list ${directory} (${formatMode(parent)})`,
+      message: `other users can list ${directory} (${formatMode(parent.mode)})`,
       hint: `chmod 700 ${directory}`,
     });
   return findings;

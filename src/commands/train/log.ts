@@ -1,7 +1,7 @@
 import type { RunCommand } from '../../command.ts';
 import { dataDirectory } from '../../config/directories.ts';
 import { getStringFlag } from '../../flag.ts';
-import { firstStringMember, getMember, itemsOf, membersOf, rawText, stringOf } from '../../json/json-node.ts';
+import { firstStringMember, getMember, itemsAt, membersOf, rawText, stringOf } from '../../json/json-node.ts';
 import { type JsonValue, RawJson } from '../../json/write-json.ts';
 import { formatBinaryBytes } from '../../output/byte-size.ts';
 import { openResultOutput, printResult, resultOf } from '../../results/print-result.ts';
@@ -41,7 +41,7 @@ const tableFit = { unbroken: ['WHEN', 'ID', 'OUTCOME'], optional: ['DIGEST', 'SI
 
 function jobToRow({ record: { start, end }, status }: ListedJob): string[] {
   const bytes = getMember(start, 'bytes');
-  const files = Array.from(itemsOf(getMember(start, 'files') ?? start), stringOf);
+  const files = itemsAt(start, 'files').map(stringOf);
   return [
     (firstStringMember(start, 'started_at') ?? '').replace(/\.\d+Z$/, 'Z'),
     firstStringMember(end, 'id') ?? '-',

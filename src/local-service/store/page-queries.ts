@@ -100,11 +100,13 @@ export async function readTrace(
   traceId: string,
 ): Promise<{ readonly rows: readonly StoredRow[]; readonly total: number }> {
   const sql = `select ${pageTables.calls.columns} from @calls where trace_id = ? order by created_at limit ${MAX_TRACE_CALLS}`;
-  const [counts] = await readRows({
-    sql: 'select count(*) as total from @calls where trace_id = ?',
-    values: [traceId],
-  });
-  return { rows: await readRows({ sql, values: [traceId] }), total: Number(counts?.total) };
+  const total = await readCount(readRows, '@calls where trace_id = ?', traceId);
+  return { rows: await readRows({ sql, values: [traceId] }), total };
+}
+
+async function readCount(readRows: ServiceStore['readRows'], selection: string, id: string): Promise<number> {
+  const [counts] = await readRows({ sql: `select count(*) as total from ${selection}`, values: [id] });
+  return Number(counts?.total);
 }
 
 /** The rewards of the first trajectories of a job. */
@@ -120,10 +122,7 @@ export interface JobRewards {
 /** Reads the rewards of a job in order, a few trajectories at a time. */
 export async function readRewards({ readRows }: ServiceStore, jobId: string): Promise<JobRewards> {
   const rewards: [number, number][] = [];
-  const [counts] = await readRows({
-    sql: 'select count(*) as total from @trajectories where job_id = ?',
-    values: [jobId],
-  });
+  const total = await readCount(readRows, '@trajectories where job_id = ?', jobId);
   let read = 0;
   for (let at: readonly number[] = [-1, -1]; read < MAX_REWARDS; ) {
     const rows = await readRows({
@@ -141,7 +140,7 @@ export async function readRewards({ readRows }: ServiceStore, jobId: string): Pr
     read += rows.length;
     if (rows.length < REWARDS_PER_QUERY) break;
   }
-  return { rewards, read, total: Number(counts?.total) };
+  return { rewards, read, total };
 }
 
 function parseCursor(text: string | null, length: number): Key | undefined {

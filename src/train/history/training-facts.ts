@@ -1,5 +1,5 @@
 import type { Draft } from '../../body/draft.ts';
-import { firstStringMember, getMember, itemsOf, type JsonNode, rootOf } from '../../json/json-node.ts';
+import { firstStringMember, itemsAt, rootOf } from '../../json/json-node.ts';
 import type { BodyDigest } from '../stream/body-digest.ts';
 import type { TrainingJob } from './training-job.ts';
 
@@ -25,12 +25,7 @@ export function createTrainingFacts(
 
 /** Counts the trajectories in a draft that holds the whole body. */
 export function countTrajectories({ doc }: Draft): TrajectoryCounts {
-  const groups = arrayItems(rootOf(doc), 'trajectory_groups');
-  const sizes = groups.map((group) => arrayItems(group, 'trajectories').length);
+  const groups = itemsAt(rootOf(doc), 'trajectory_groups');
+  const sizes = groups.map((group) => itemsAt(group, 'trajectories').length);
   return { groupCount: () => groups.length, trajectoryCount: () => sizes.reduce((sum, size) => sum + size, 0) };
-}
-
-function arrayItems(node: JsonNode, name: string): JsonNode[] {
-  const list = getMember(node, name);
-  return list ? Array.from(itemsOf(list)) : [];
 }
