@@ -1,4 +1,6 @@
-import { type GroupStats, groupFindings } from './group-stats.ts';
+import type { TextLocation } from '../stream/text-location.ts';
+import { formatLocation, formatTrajectoryPath } from './format-location.ts';
+import { createGroupStats, type GroupStats, groupFindings } from './group-stats.ts';
 import { createHistogram, type Histogram } from './histogram.ts';
 import { createLargestTrajectories, type LargestTrajectories } from './largest-trajectories.ts';
 import { createLintFindings, type LintFindings } from './lint-findings.ts';
@@ -53,8 +55,35 @@ export function countReward({ rewards, histogram }: LintSummary, reward: string)
   if (Number.isFinite(value)) histogram.add(value);
 }
 
-/** Adds a complete group and its findings. `at` and `path` are its location. */
-export function countGroup(summary: LintSummary, group: GroupStats, at: string, path: string): void {
+/** The groups that may still get trajectories: the current one, or all with `--group-by`. */
+export interface OpenGroups {
+  /** The group with an index; if it is not open, it starts at that location. */
+  readonly getOrOpen: (index: number, label: string, location: TextLocation) => GroupStats;
+  /** Adds all open groups to the summary. */
+  readonly closeAll: () => void;
+  /** Drops all open groups, because they are incomplete. */
+  readonly discardAll: () => void;
+}
+
+/** No open groups; closed ones are added to the summary. */
+export function createOpenGroups(summary: LintSummary): OpenGroups {
+  const groupsByIndex = new Map<number, GroupStats>();
+  return {
+    getOrOpen: (index, label, location) => {
+      const group = groupsByIndex.get(index) ?? createGroupStats(index, label, location);
+      groupsByIndex.set(index, group);
+      return group;
+    },
+    closeAll: () => {
+      for (const group of groupsByIndex.values()) countGroup(summary, group);
+      groupsByIndex.clear();
+    },
+    discardAll: () => groupsByIndex.clear(),
+  };
+}
+
+// Adds a complete group and its findings.
+function countGroup(summary: LintSummary, group: GroupStats): void {
   summary.completeGroups += 1;
   summary.groupedTrajectories += group.count;
   summary.minPerGroup = Math.min(summary.minPerGroup, group.count);
@@ -62,7 +91,12 @@ export function countGroup(summary: LintSummary, group: GroupStats, at: string, 
   summary.deviationSum += standardDeviation(group.rewards);
   const findings = groupFindings(group);
   if (group.rewards.count < 2 || findings.some(([kind]) => untrainableKinds.has(kind))) summary.untrainableGroups += 1;
-  for (const [kind, message] of findings) summary.findings.add(kind, () => ({ at, path, message }));
+  for (const [kind, message] of findings)
+    summary.findings.add(kind, () => ({
+      at: formatLocation(group.label, group.location),
+      path: formatTrajectoryPath(group.index),
+      message,
+    }));
 }
 
 const untrainableKinds = new Set<string>(['zero-variance', 'rounded-variance']);

@@ -12,9 +12,8 @@ import type { TextForm, TrajectoryEvent } from '../stream/trajectory-event.ts';
 import { checkAllowingNonFinite } from './check-non-finite.ts';
 import { formatLocation, formatTrajectoryPath } from './format-location.ts';
 import { addTrajectory } from './group-stats.ts';
-import { countReward, createLintSummary, type LintSummary } from './lint-summary.ts';
+import { countReward, createLintSummary, createOpenGroups, type LintSummary } from './lint-summary.ts';
 import { lintTrajectory } from './lint-trajectory.ts';
-import { createOpenGroups } from './open-groups.ts';
 import { createToolsHasher } from './tools-hash.ts';
 
 /** Checks trajectories as they stream by; it holds one at a time, and a few statistics of each open group. */
