@@ -19,9 +19,23 @@ export async function shorthandEdits(
   messages: Omit<MessageSources, 'attachments'>,
   dependencies: BodyDependencies,
 ): Promise<EditResult> {
+  const { path: target } = flagTarget(operation);
   const results: (Edit | Issue)[] = [];
-  for (const [name, shorthand] of Object.entries(operation.shorthands ?? {}))
-    if (flags.has(name)) results.push(...(await readShorthand(name, shorthand, operation, draft, flags, dependencies)));
+  for (const [name, shorthand] of Object.entries(operation.shorthands ?? {})) {
+    if (!flags.has(name)) continue;
+    const word = getStringFlag(flags, name) ?? '';
+    const label = `--${name}`;
+    if (shorthand.kind === 'age') {
+      // rejectInvalidFlags lets only ages pass.
+      const time = ageToTimestamp(word, dependencies.now()) ?? word;
+      const origin = { label, argument: word };
+      results.push({ path: [...target, shorthand.member], text: JSON.stringify(time), origin });
+    } else if (shorthand.kind === 'logprobs' && getBooleanFlag(flags, name)) {
+      results.push(...logprobsEdits(draft, label));
+    } else if (shorthand.kind === 'reply-schema') {
+      results.push(await responseFormatEdit(word, dependencies));
+    }
+  }
   if (operation.arguments?.as === 'prompt') {
     const attachments: string[] = [];
     for (const path of getArrayFlag(flags, 'attach')) attachments.push(await attachmentPart(path, dependencies));
@@ -56,34 +70,11 @@ export function shorthandFields(shorthand: Shorthand): readonly string[] {
   }
 }
 
-async function readShorthand(
-  name: string,
-  shorthand: Shorthand,
-  operation: Operation,
-  draft: Draft,
-  flags: FlagValues,
-  dependencies: BodyDependencies,
-): Promise<(Edit | Issue)[]> {
-  const word = getStringFlag(flags, name) ?? '';
-  const { path } = flagTarget(operation);
-  const origin = { label: `--${name}` };
-  switch (shorthand.kind) {
-    case 'age': {
-      // rejectInvalidFlags lets only ages pass.
-      const time = ageToTimestamp(word, dependencies.now()) ?? word;
-      return [{ path: [...path, shorthand.member], text: JSON.stringify(time), origin: { ...origin, argument: word } }];
-    }
-    case 'logprobs': {
-      if (!getBooleanFlag(flags, name)) return [];
-      const edits = [
-        { path: ['logprobs'], text: 'true', origin },
-        { path: ['top_logprobs'], text: '5', origin },
-      ];
-      return edits.filter(({ path }) => !nodeAtPath(rootOf(draft.doc), path));
-    }
-    case 'reply-schema':
-      return [await responseFormatEdit(word, dependencies)];
-    default:
-      return [];
-  }
+// For what the body does not say itself.
+function logprobsEdits(draft: Draft, label: string): Edit[] {
+  const edits = [
+    { path: ['logprobs'], text: 'true', origin: { label } },
+    { path: ['top_logprobs'], text: '5', origin: { label } },
+  ];
+  return edits.filter(({ path }) => !nodeAtPath(rootOf(draft.doc), path));
 }
