@@ -4,7 +4,7 @@ import { JsonError } from '../json/json-error.ts';
 import { type JsonNode, rootOf, startOffset } from '../json/json-node.ts';
 import { createNodeFinder, type NodeFinder } from '../json/node-finder.ts';
 import { type JsonDocument, parseJson } from '../json/parse-json.ts';
-import { createPositionLookup, positionAt, type TextPosition } from '../json/text-position.ts';
+import { createPositionLookup, formatPosition, positionAt, type TextPosition } from '../json/text-position.ts';
 import { decodeUtf8, hasByteOrderMark } from '../json/utf8.ts';
 
 /** JSON a user gave, and what to call it in messages: a file as typed, `stdin`, or a flag. */
@@ -54,13 +54,11 @@ export function isIssue(value: object): value is Issue {
 
 /** `body.json:12:7`, the place of a value in its source. */
 export function locationInSource({ label, doc, position }: JsonSource, node: JsonNode = rootOf(doc)): string {
-  const { line, column } = position(startOffset(node));
-  return `${label}:${line}:${column}`;
+  return formatPosition(label, position(startOffset(node)));
 }
 
 function errorLocation(label: string, bytes: Uint8Array | string, error: JsonError): string {
   if (error.message === 'invalid UTF-8') return `${label}: byte ${error.offset}`;
   const all = Buffer.from(bytes);
-  const { line, column } = positionAt(all.subarray(hasByteOrderMark(all) ? 3 : 0), error.offset);
-  return `${label}:${line}:${column}`;
+  return formatPosition(label, positionAt(all.subarray(hasByteOrderMark(all) ? 3 : 0), error.offset));
 }

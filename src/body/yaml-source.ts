@@ -5,7 +5,7 @@ import type { Issue } from '../errors.ts';
 import { JsonError } from '../json/json-error.ts';
 import { createNodeFinder } from '../json/node-finder.ts';
 import { parseJson } from '../json/parse-json.ts';
-import { createPositionLookup } from '../json/text-position.ts';
+import { createPositionLookup, formatPosition } from '../json/text-position.ts';
 import { decodeUtf8 } from '../json/utf8.ts';
 import { isIssue, type JsonSource, parseJsonSource } from './json-source.ts';
 
@@ -25,8 +25,8 @@ export function parseYamlSource(label: string, bytes: Uint8Array): JsonSource | 
     return { label, doc, find: createNodeFinder(doc), position: (offset) => positionInYaml(offsets.get(offset) ?? 0) };
   } catch (error) {
     if (!(error instanceof YamlError)) throw error;
-    const { line, column } = positionInYaml(error.offset);
-    return { path: '', at: `${label}:${line}:${column}`, message: `not a YAML body: ${error.message}` };
+    const at = formatPosition(label, positionInYaml(error.offset));
+    return { path: '', at, message: `not a YAML body: ${error.message}` };
   }
 }
 

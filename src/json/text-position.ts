@@ -31,3 +31,8 @@ export function createPositionLookup(bytes: Buffer): (offset: number) => TextPos
 export function positionAt(bytes: Buffer, offset: number): TextPosition {
   return createPositionLookup(bytes)(offset);
 }
+
+/** `body.json:12:7`: a position in the text that a label names. */
+export function formatPosition(label: string, { line, column }: TextPosition): string {
+  return `${label}:${line}:${column}`;
+}

@@ -1,11 +1,11 @@
 import type { Buffer } from 'node:buffer';
 import { formatJsonPath, type JsonPath } from '../../json/json-path.ts';
+import { formatPosition } from '../../json/text-position.ts';
 import { locationInside, type TextLocation } from '../stream/text-location.ts';
 
 /** `groups.jsonl:12:7`: the location of an offset in a part of a text that starts at `start`. */
 export function formatLocation(label: string, start: TextLocation, bytes?: Buffer, offset = 0): string {
-  const { line, column } = bytes ? locationInside(bytes, start, offset) : start;
-  return `${label}:${line}:${column}`;
+  return formatPosition(label, bytes ? locationInside(bytes, start, offset) : start);
 }
 
 /** `trajectory_groups[3].trajectories[17].reward`. */

@@ -3,6 +3,7 @@ import type { Fields } from '../../fields/field.ts';
 import { createFindingCollector, type PendingFinding, type ReportedFinding } from '../../fields/finding.ts';
 import { type JsonNode, rootOf } from '../../json/json-node.ts';
 import { formatJsonPath, type JsonPath } from '../../json/json-path.ts';
+import { formatPosition } from '../../json/text-position.ts';
 import { trajectoryFields, trajectoryGroupFields } from '../../operations/trajectory-fields.ts';
 import { copyTextPart, createEnvelope, type Envelope, parseEnvelope, type TextPart } from './envelope.ts';
 import type { Grouping } from './grouping.ts';
@@ -61,7 +62,7 @@ export function createTrajectoryChecks(
         const { path: fieldPath, message } = finding.describe();
         return {
           path: formatJsonPath([...path, ...fieldPath]),
-          at: locationLabel(locationAt(finding.offset), label),
+          at: formatPosition(label, locationAt(finding.offset)),
           message,
         };
       });
@@ -70,7 +71,7 @@ export function createTrajectoryChecks(
   const addStructureError = (message: string, location: TextLocation, label: string): void => {
     structureErrors.add({ level: 'error', code: 'invalid' }, () => ({
       path: '',
-      at: locationLabel(location, label),
+      at: formatPosition(label, location),
       message,
     }));
   };
@@ -137,8 +138,4 @@ export function createTrajectoryChecks(
         ? 'if each line is a trajectory, group them: add --group-by metadata.task'
         : undefined,
   };
-}
-
-function locationLabel({ line, column }: TextLocation, label: string): string {
-  return `${label}:${line}:${column}`;
 }
