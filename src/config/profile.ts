@@ -39,6 +39,12 @@ export function parseProfileName(name: string): string {
   return name;
 }
 
+/** Throws usage for a name that is not that of a stored profile. */
+export function requireStoredProfile({ profiles }: ProfileStore, name: string): void {
+  if (!Object.hasOwn(profiles, parseProfileName(name)))
+    throw usageFailure(`profile "${name}" does not exist`, 'for the list of profiles, run: svc profile list');
+}
+
 /** The profile of a name, or an empty one. */
 export function getProfile({ profiles }: ProfileStore, name: string): Profile {
   return (Object.hasOwn(profiles, name) ? profiles[name] : undefined) ?? {};

@@ -1,18 +1,15 @@
 import type { RunCommand } from '../../command.ts';
 import { removeFromKeychain } from '../../config/credentials/keychain.ts';
 import { promptLine } from '../../config/credentials/prompt.ts';
-import { DEFAULT_PROFILE_NAME, type Profile, parseProfileName } from '../../config/profile.ts';
+import { DEFAULT_PROFILE_NAME, type Profile, requireStoredProfile } from '../../config/profile.ts';
 import { readProfiles } from '../../config/read-profiles.ts';
 import { updateProfiles } from '../../config/update-profiles.ts';
-import { usageFailure } from '../../errors.ts';
 import { getBooleanFlag } from '../../flag.ts';
 
 /** Removes a profile with its credentials, after asking; without a terminal `--yes` must say so. */
 export const runProfileRemove: RunCommand = async ({ args: [name = ''], flags }, context) => {
   const { runtime, report, signal } = context;
-  if (!Object.hasOwn((await readProfiles(context)).profiles, parseProfileName(name))) {
-    throw usageFailure(`profile "${name}" does not exist`, 'for the list of profiles, run: svc profile list');
-  }
+  requireStoredProfile(await readProfiles(context), name);
   if (!getBooleanFlag(flags, 'yes')) {
     const answer = await promptLine(runtime, `Remove the profile "${name}" and its credentials? [y/N] `, '--yes');
     if (!/^y(es)?$/i.test(answer.trim())) return report.note('nothing was removed');
