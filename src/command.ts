@@ -11,12 +11,10 @@ export interface Command {
   readonly about?: string;
   readonly argument?: Argument;
   readonly flags: readonly Flag[];
-  /** The flags that help lists. */
   readonly listedFlags: readonly Flag[];
   readonly examples: readonly Example[];
   /** What it sends, if it is the command of an operation. */
   readonly operation?: Operation;
-  /** Loads the code that runs the command. */
   readonly load: () => Promise<RunCommand>;
 }
 
@@ -39,7 +37,6 @@ export interface Argument {
   readonly offers?: readonly string[];
   /** Completion offers the names of this kind that svc knows. */
   readonly completes?: KnownNameKind;
-  /** It is a file. */
   readonly isFile?: true;
 }
 

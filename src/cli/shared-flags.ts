@@ -123,7 +123,6 @@ export function operationFlags(operation: Operation): Flag[] {
   ];
 }
 
-/** The flags about the result of an operation that only its kind of result has. */
 function resultKindFlags({ result }: Operation): readonly Flag[] {
   return result.as === 'rows' ? schemaFlags : result.as === 'chat' ? chatFlags : [];
 }

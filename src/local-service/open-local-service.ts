@@ -18,7 +18,6 @@ import { deleteAbandonedTrajectories } from './store/trajectory-rows.ts';
 
 /** How the local service is set up. */
 export interface LocalServiceOptions extends Pick<ServiceContext, 'upstream' | 'onRequestEnd' | 'faults'> {
-  /** The database file. */
   readonly databaseFile: string;
   /** The database server to use instead; the database file then only says where large bodies are staged. */
   readonly postgres?: PostgresLogin | undefined;

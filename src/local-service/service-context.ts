@@ -21,7 +21,6 @@ export interface ServiceContext {
   readonly elapsed: () => number;
   /** Is called with every request that has ended. */
   readonly onRequestEnd?: ((summary: RequestSummary) => void) | undefined;
-  /** Injected faults. */
   readonly faults?: Middleware | undefined;
   /** Answers chats instead of the built-in model. */
   readonly upstream?: Upstream | undefined;

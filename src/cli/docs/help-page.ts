@@ -21,7 +21,6 @@ export function renderHelp(sections: readonly HelpSection[], columns: number): s
   return `${sections.map((section) => sectionLines(section, columns).join('\n')).join('\n\n')}\n`;
 }
 
-/** The lines of a section, its heading included. */
 function sectionLines({ heading, paragraphs = [], entries = [], code = [] }: HelpSection, columns: number): string[] {
   const indent = heading === undefined ? '' : '  ';
   return [

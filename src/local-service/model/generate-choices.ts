@@ -8,7 +8,6 @@ export interface GeneratedChoice {
   readonly tool: { readonly id: string; readonly name: string } | undefined;
   readonly tokens: readonly Token[];
   readonly finishReason: 'stop' | 'length' | 'tool_calls';
-  /** The token id at which it stopped. */
   readonly stopTokenId?: number;
 }
 

@@ -16,9 +16,7 @@ export type SqlRow = { readonly [column: string]: SqlValue };
 
 /** An embedded database. Several processes may have it open. Throws StoreError where it is locked or the disk is full. */
 export interface Store {
-  /** The rows of a query. */
   readonly all: (sql: string, ...values: SqlValue[]) => SqlRow[];
-  /** The first row of a query. */
   readonly first: (sql: string, ...values: SqlValue[]) => SqlRow | undefined;
   /** Runs a statement; returns how many rows it changed. */
   readonly run: (sql: string, ...values: SqlValue[]) => number;

@@ -43,7 +43,6 @@ function matchesTrigger(found: string | null, wanted: PayloadQuery['trigger']): 
   return wanted.isPrefix ? found?.startsWith(wanted.ref) === true : found === wanted.ref;
 }
 
-// The first row of each trigger.
 function newestPerTrigger(rows: readonly SampledRow[]): SampledRow[] {
   const seen = new Set<string | null>();
   return rows.filter(({ trigger }) => !seen.has(trigger) && seen.add(trigger));
