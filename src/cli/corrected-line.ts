@@ -2,11 +2,10 @@ import type { Command } from '../command.ts';
 import { redactUserInfo } from '../config/base-url.ts';
 import { flagName } from '../fields/field.ts';
 import type { Flag } from '../flag.ts';
+import { REDACTED } from '../output/redact.ts';
 import { shellWord } from '../output/shell-quote.ts';
 import { createArgumentRedactor } from '../trace/argument-redactor.ts';
 import { isNamedBy, splitValueFlag } from './normalize-arguments.ts';
-
-const REDACTED = '[redacted]';
 
 /**
  * A command line in the syntax of a shell, for messages; secrets in it are redacted. Undefined where it has an unknown

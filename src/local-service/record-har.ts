@@ -4,11 +4,12 @@ import type { Failure } from '../errors.ts';
 import { fileFailure, withFileFailure } from '../files/file-errors.ts';
 import type { Middleware } from '../http/message.ts';
 import { type JsonValue, writeJson } from '../json/write-json.ts';
+import { replaceSecrets } from '../output/redact.ts';
 import type { Runtime } from '../runtime.ts';
 import { version } from '../version.ts';
 import { sendWithCopies } from './body-copy.ts';
 import { harEntry } from './har-entry.ts';
-import { bodySecretForms, redactText } from './redact-chunks.ts';
+import { bodySecretForms } from './redact-chunks.ts';
 import { requestPath } from './request-path.ts';
 
 /** Records exchanges to a file; `close` throws Failure `local` where something could not be written. */
@@ -53,7 +54,7 @@ export async function openHarRecorder(
   };
   let writing = withFileFailure(`write ${path}`, () => append(`{"log":${head},"entries":[`));
   const write = (entry: JsonValue): Promise<void> => {
-    const text = redactText(writeJson(entry), secretForms);
+    const text = replaceSecrets(writeJson(entry), secretForms);
     writing = writing
       .then(() => append(`${entries === 0 ? '\n' : ',\n'}${text}`))
       .then(() => {

@@ -3,7 +3,7 @@ import { kindOf, rawText, stringOf } from '../json/json-node.ts';
 import { tryParseJson } from '../json/parse-json.ts';
 import { operationAt } from '../operations/all-operations.ts';
 import { redactSecretFields, secretFields } from '../operations/secret-fields.ts';
-import { createRedactor } from '../output/redact.ts';
+import { createRedactor, REDACTED } from '../output/redact.ts';
 import { MIN_BODY_SECRET_CHARS } from './redact-chunks.ts';
 
 /** A body without its secret fields, and the values that they had. */
@@ -11,8 +11,6 @@ export interface RedactedBody {
   readonly body: Buffer;
   readonly secrets: readonly string[];
 }
-
-const PLACEHOLDER = '[redacted]';
 
 // A body may give a field any number of times.
 const MAX_SECRETS = 16;
@@ -30,7 +28,7 @@ export function redactBody(path: string, body: Buffer): RedactedBody {
   const values = secretFields(root, operation).map(({ value }) =>
     kindOf(value) === 'string' ? stringOf(value) : rawText(value),
   );
-  return { body: redactSecretFields(root, operation, () => PLACEHOLDER), secrets: firstSecrets(values) };
+  return { body: redactSecretFields(root, operation, () => REDACTED), secrets: firstSecrets(values) };
 }
 
 /** The body of a response without some values of its request; those of fewer than eight characters stay. */
@@ -47,7 +45,7 @@ function redactInvalidBody(body: Buffer, names: readonly string[]): RedactedBody
   const values: string[] = [];
   const text = body.toString('latin1').replace(field, (_, start: string, value: string) => {
     values.push(invalidValueText(Buffer.from(value, 'latin1')));
-    return `${start}"${PLACEHOLDER}"`;
+    return `${start}"${REDACTED}"`;
   });
   return values.length === 0
     ? { body, secrets: [] }

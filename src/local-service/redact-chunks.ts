@@ -1,7 +1,5 @@
 import { Buffer } from 'node:buffer';
-import { secretForms } from '../output/redact.ts';
-
-const REPLACEMENT = '[redacted]';
+import { replaceSecrets, secretForms, trailingPrefixLength } from '../output/redact.ts';
 
 /** Servers that ask for no token are given a word such as `none` or `EMPTY`, which bodies contain for other reasons. */
 export const MIN_BODY_SECRET_CHARS = 8;
@@ -23,22 +21,10 @@ export async function* redactChunks(
   let held = '';
   for await (const chunk of chunks) {
     // Latin-1 keeps every byte, and secrets in headers are ASCII.
-    const text = redactText(held + Buffer.from(chunk).toString('latin1'), secrets);
-    const heldChars = Math.max(...secrets.map((secret) => trailingPrefixLength(text, secret)));
+    const text = replaceSecrets(held + Buffer.from(chunk).toString('latin1'), secrets);
+    const heldChars = Math.max(...secrets.map((secret) => trailingPrefixLength(text, secret, 1)));
     held = text.slice(text.length - heldChars);
     if (heldChars < text.length) yield Buffer.from(text.slice(0, text.length - heldChars), 'latin1');
   }
   if (held !== '') yield Buffer.from(held, 'latin1');
-}
-
-/** A text without some secrets. */
-export function redactText(text: string, secrets: readonly string[]): string {
-  return secrets.reduce((left, secret) => left.replaceAll(secret, REPLACEMENT), text);
-}
-
-function trailingPrefixLength(text: string, secret: string): number {
-  for (let length = Math.min(secret.length - 1, text.length); length > 0; length--) {
-    if (text.endsWith(secret.slice(0, length))) return length;
-  }
-  return 0;
 }

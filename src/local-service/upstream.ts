@@ -5,8 +5,9 @@ import { getHeader, type Headers, type Request, type Response, type Send } from 
 import { describeNetworkError } from '../http/network-errors.ts';
 import { createRequestProgress, type RequestProgress, withRequestProgress } from '../http/request-progress.ts';
 import { type StartTimer, TimeLimitError, withTimeLimits } from '../http/time-limits.ts';
+import { replaceSecrets } from '../output/redact.ts';
 import { HttpError } from './http-error.ts';
-import { bodySecretForms, redactChunks, redactText } from './redact-chunks.ts';
+import { bodySecretForms, redactChunks } from './redact-chunks.ts';
 
 /**
  * Sends requests to a path below the base URL of another server, until the caller has disconnected; of their headers
@@ -46,7 +47,7 @@ export function createUpstream(baseUrl: URL, token: string | undefined, send: Se
       status: response.status,
       statusText: response.statusText,
       headers: pickHeaders(response.headers, RESPONSE_HEADERS).map(
-        ([name, value]) => [name, redactText(value, secrets)] as const,
+        ([name, value]) => [name, replaceSecrets(value, secrets)] as const,
       ),
       body: redactChunks(decompressResponse(response).body, secrets),
     };

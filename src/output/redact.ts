@@ -24,9 +24,9 @@ export function createRedactor(initialSecrets: readonly string[]): Redactor {
   return {
     addSecrets,
     redact: (text) => {
-      const left = secrets.reduce((before, secret) => before.replaceAll(secret, '[redacted]'), text);
-      const start = Math.max(0, ...secrets.map((secret) => trailingPrefixLength(left, secret)));
-      return start === 0 ? left : `${left.slice(0, -start)}[redacted]`;
+      const left = replaceSecrets(text, secrets);
+      const start = Math.max(0, ...secrets.map((secret) => trailingPrefixLength(left, secret, MIN_PREFIX_CHARS)));
+      return start === 0 ? left : left.slice(0, -start) + REDACTED;
     },
   };
 }
@@ -37,9 +37,20 @@ export function longestFirst(texts: readonly string[]): string[] {
   return [...new Set(redactable)].sort((left, right) => right.length - left.length);
 }
 
-// The number of characters at the end of a text that begin a secret: a server or the network may cut a text.
-function trailingPrefixLength(text: string, secret: string): number {
-  for (let length = Math.min(secret.length - 1, text.length); length >= MIN_PREFIX_CHARS; length--) {
+/** What stands in a text for each secret. */
+export const REDACTED = '[redacted]';
+
+/** A text without some secrets, in these forms alone. */
+export function replaceSecrets(text: string, secrets: readonly string[]): string {
+  return secrets.reduce((before, secret) => before.replaceAll(secret, REDACTED), text);
+}
+
+/**
+ * The number of characters at the end of a text that begin a secret: a server or the network may cut a text. 0 for fewer than
+ * `minChars`.
+ */
+export function trailingPrefixLength(text: string, secret: string, minChars: number): number {
+  for (let length = Math.min(secret.length - 1, text.length); length >= minChars; length--) {
     if (text.endsWith(secret.slice(0, length))) return length;
   }
   return 0;

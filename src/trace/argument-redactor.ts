@@ -1,4 +1,4 @@
-import { longestFirst, secretForms } from '../output/redact.ts';
+import { longestFirst, REDACTED, replaceSecrets, secretForms } from '../output/redact.ts';
 import type { Runtime } from '../runtime.ts';
 
 /** Keeps secrets out of what is recorded about a command (docs/contract.md, section 12). */
@@ -9,8 +9,6 @@ export interface ArgumentRedactor {
   readonly redactArguments: (words: readonly string[]) => string[];
   readonly redactVariable: (name: string, value: string) => string;
 }
-
-const REDACTED = '[redacted]';
 
 // `-u` of curl and `-p` of others are too ambiguous to guess.
 const SECRET_FLAG = /^--?([A-Za-z][\w-]+)$/;
@@ -30,7 +28,7 @@ export function createArgumentRedactor(env: Runtime['env'], secrets: readonly st
   const named = Object.entries(env).flatMap(([name, value]) => (value && isSecretName(name) ? [value] : []));
   const values = longestFirst(longestFirst([...secrets, ...named]).flatMap(secretForms));
   const redactText = (text: string): string => {
-    const known = values.reduce((before, value) => before.replaceAll(value, REDACTED), text);
+    const known = replaceSecrets(text, values);
     const anonymous = known.replace(/:\/\/[^/?#\s]*@/g, `://${REDACTED}@`);
     return [ASSIGNMENT, FLAG_BEFORE_VALUE].reduce(redactNamedValues, anonymous);
   };
