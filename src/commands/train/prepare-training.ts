@@ -1,8 +1,8 @@
-import { Buffer } from 'node:buffer';
 import type { Draft } from '../../body/draft.ts';
 import { enforceChecks } from '../../client/enforce-checks.ts';
 import type { RequestObserver } from '../../client/request-observer.ts';
 import type { Context } from '../../context.ts';
+import { collectBody } from '../../http/collect-body.ts';
 import type { RequestBody } from '../../http/message.ts';
 import { parseJson } from '../../json/parse-json.ts';
 import { countTrajectories, createTrainingFacts } from '../../train/history/training-facts.ts';
@@ -50,10 +50,11 @@ const MAX_BUFFERED_BODY_BYTES = 256 * 1024;
 
 // Checks the job and returns its body; input that can be read only once is checked while it is sent.
 async function prepareTrainingBody(
-  { built, trajectories, trainingBody, files }: TrainingInput,
+  trainingInput: TrainingInput,
   request: TrainingRequest,
   context: Context,
 ): Promise<Omit<PreparedTraining, 'close'>> {
+  const { built, trajectories, trainingBody, files } = trainingInput;
   const { draft } = built;
   const { strictness, guard, input } = request;
   const { signal, report } = context;
@@ -69,7 +70,7 @@ async function prepareTrainingBody(
     return {
       draft,
       isSingleUse: true,
-      body: singlePassBody({ built, trajectories, trainingBody, files }, request, context),
+      body: singlePassBody(trajectories, trainingInput, request, context),
       observer: { onOutcome: guard.end },
     };
 
@@ -87,13 +88,8 @@ async function prepareTrainingBody(
   const observer = { onSend: () => guard.begin(facts), onOutcome: guard.end };
   if (bodyDigest.bytes > MAX_BUFFERED_BODY_BYTES)
     return { draft, body: { length: bodyDigest.bytes, chunks }, observer };
-  return { draft: { ...draft, doc: parseJson(await concatChunks(chunks())) }, observer };
-}
-
-async function concatChunks(chunks: AsyncIterable<Uint8Array>): Promise<Buffer> {
-  const chunkList: Uint8Array[] = [];
-  for await (const chunk of chunks) chunkList.push(chunk);
-  return Buffer.concat(chunkList);
+  const bytes = await collectBody(chunks(), MAX_BUFFERED_BODY_BYTES, bodyDigest.bytes);
+  return { draft: { ...draft, doc: parseJson(bytes) }, observer };
 }
 
 function readFirstPass(checked: CheckedContent, parts: readonly Uint8Array[], context: Context): Promise<BodyDigest> {

@@ -1,5 +1,5 @@
 import { invalidBodyFailure } from '../../body/body-check.ts';
-import { createDraft } from '../../body/draft.ts';
+import { createDraft, type Draft } from '../../body/draft.ts';
 import { isIssue, parseJsonSource } from '../../body/json-source.ts';
 import { enforceChecks } from '../../client/enforce-checks.ts';
 import type { Context } from '../../context.ts';
@@ -8,6 +8,7 @@ import type { RequestBody } from '../../http/message.ts';
 import { createTrainingFacts } from '../../train/history/training-facts.ts';
 import { assembleBody, splitAtGroupArrays } from '../../train/stream/assemble-body.ts';
 import { withholdLastChunk } from '../../train/stream/body-digest.ts';
+import type { CheckedContent } from '../../train/stream/checked-content.ts';
 import { labeledEnvelope } from './training-body.ts';
 import type { TrainingInput, TrainingRequest } from './training-input.ts';
 
@@ -16,19 +17,14 @@ import type { TrainingInput, TrainingRequest } from './training-input.ts';
  * the checks and the guard; otherwise the Failure is thrown, and the request stays incomplete.
  */
 export function singlePassBody(
-  {
-    built,
-    trajectories,
-    trainingBody,
-    files,
-  }: TrainingInput & { readonly trajectories: NonNullable<TrainingInput['trajectories']> },
+  { content, checks }: CheckedContent,
+  { built, trainingBody, files }: TrainingInput,
   { input, strictness, guard }: TrainingRequest,
   { report }: Context,
 ): RequestBody {
-  const { content, checks } = trajectories;
   const parts = splitAtGroupArrays(built.draft.doc);
   const pieces = trainingBody ? content.readFirst(checks) : assembleBody(parts, () => content.readFirst(checks));
-  const completeDraft = (): TrainingInput['built']['draft'] => {
+  const completeDraft = (): Draft => {
     if (!trainingBody) return built.draft;
     const { label, bytes, position, issue } = labeledEnvelope(
       trainingBody.envelope.label,

@@ -1,4 +1,4 @@
-import { type BodyValidator, createBodyInspector, createBodyValidator } from '../../fields/body-validator.ts';
+import { type BodyValidator, createBodyValidator } from '../../fields/body-validator.ts';
 import type { Finding } from '../../fields/finding.ts';
 import { uuidV7 } from '../../fields/uuid.ts';
 import type { ExchangeSignal } from '../../http/exchange-signal.ts';
@@ -45,7 +45,7 @@ async function receiveJob(
   staging: StagingFile,
   validate: BodyValidator,
 ): Promise<{ readonly body: JsonNode; readonly findings: readonly Finding[] }> {
-  const checks = createTrajectoryChecks(createBodyInspector, undefined);
+  const checks = createTrajectoryChecks(undefined);
   const envelopeParts: TextPart[] = [];
   const collectText = createBodyTextCollector(envelopeParts);
   let index = 0;

@@ -1,6 +1,5 @@
 import { sortIssuesByLocation } from '../../body/sort-issues.ts';
 import type { Issue } from '../../errors.ts';
-import { createBodyInspector } from '../../fields/body-validator.ts';
 import { createFindingCollector, type ReportedFinding } from '../../fields/finding.ts';
 import type { JsonPath } from '../../json/json-path.ts';
 import { createBodyTextCollector, createEnvelope, parseEnvelope, type TextPart } from '../stream/envelope.ts';
@@ -38,7 +37,7 @@ export interface LintResult {
 /** Starts a linter; with a path, trajectories are grouped by the value there. `onBytes` gets the number of bytes read. */
 export function createLinter(path: JsonPath | undefined, onBytes: (bytes: number) => void = () => {}): Linter {
   const grouping = path && createGrouping(path, false);
-  const checks = createTrajectoryChecks(createBodyInspector, grouping);
+  const checks = createTrajectoryChecks(grouping);
   const summary = createLintSummary();
   const groups = createOpenGroups(summary);
   const nonFiniteFindings = createFindingCollector<Issue>();

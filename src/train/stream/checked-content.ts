@@ -1,4 +1,3 @@
-import { createBodyInspector } from '../../fields/body-validator.ts';
 import type { JsonPath } from '../../json/json-path.ts';
 import { type BodyContent, bodyContent } from './body-content.ts';
 import { filesContent } from './files-content.ts';
@@ -23,10 +22,10 @@ export function checkedFilesContent(sources: readonly TextSource[], path: JsonPa
       sources.some(({ isSinglePass }) => isSinglePass),
     );
   const content = grouping ? groupedContent(sources, grouping) : filesContent(sources);
-  return { content, checks: createTrajectoryChecks(createBodyInspector, grouping) };
+  return { content, checks: createTrajectoryChecks(grouping) };
 }
 
 /** The groups in a whole body. */
 export function checkedBodyContent(source: TextSource): CheckedContent<BodyContent> {
-  return { content: bodyContent(source), checks: createTrajectoryChecks(createBodyInspector, undefined) };
+  return { content: bodyContent(source), checks: createTrajectoryChecks(undefined) };
 }

@@ -1,5 +1,5 @@
 import type { Issue } from '../../errors.ts';
-import type { Fields } from '../../fields/field.ts';
+import { createBodyInspector } from '../../fields/body-validator.ts';
 import { createFindingCollector, type PendingFinding, type ReportedFinding } from '../../fields/finding.ts';
 import { type JsonNode, rootOf } from '../../json/json-node.ts';
 import { formatJsonPath, type JsonPath } from '../../json/json-path.ts';
@@ -29,19 +29,13 @@ export interface TrajectoryChecks {
   readonly hint: () => string | undefined;
 }
 
-/** Creates a function that finds issues in a part of the body. */
-type ValidatorFactory = (fields: Fields) => (root: JsonNode) => PendingFinding[];
-
 // For a trajectory, or any other value, in place of a group.
 const NOT_A_GROUP_MESSAGE = 'must be a group: an object with trajectories';
 
 /** Starts the checks. With a grouping, trajectories must not be in groups. */
-export function createTrajectoryChecks(
-  createValidator: ValidatorFactory,
-  grouping: Grouping | undefined,
-): TrajectoryChecks {
-  const trajectoryValidator = createValidator(trajectoryFields);
-  const groupValidator = createValidator(trajectoryGroupFields);
+export function createTrajectoryChecks(grouping: Grouping | undefined): TrajectoryChecks {
+  const inspectTrajectory = createBodyInspector(trajectoryFields);
+  const inspectGroup = createBodyInspector(trajectoryGroupFields);
   const findings = createFindingCollector<Issue>();
   const structureErrors = createFindingCollector<Issue>();
   let groupCount = 0;
@@ -87,13 +81,13 @@ export function createTrajectoryChecks(
     else {
       trajectoryCount += 1;
       const path = ['trajectory_groups', assignment.group, 'trajectories', assignment.at];
-      addFindings(trajectoryValidator(root), path, (offset) => locationInside(bytes, location, offset), label);
+      addFindings(inspectTrajectory(root), path, (offset) => locationInside(bytes, location, offset), label);
     }
     return root;
   };
   const validateGroup = (envelope: Envelope, label: string): void =>
     addFindings(
-      groupValidator(rootOf(parseEnvelope(envelope))),
+      inspectGroup(rootOf(parseEnvelope(envelope))),
       ['trajectory_groups', groupCount - 1],
       envelope.locationAt,
       label,
