@@ -11,6 +11,9 @@ export interface MemoryBudget {
 // The memory of a string in addition to its bytes: a stream can consist of single characters or many empty parts.
 const STRING_OVERHEAD_BYTES = 64;
 
+/** Of a stream that is merged. Text and lines of JSON that are printed as they arrive have no limit. */
+export const MAX_STREAM_BYTES = 8 * 1024 * 1024;
+
 /** Creates a budget of `maxBytes` bytes. */
 export function createMemoryBudget(maxBytes: number): MemoryBudget {
   let remainingBytes = maxBytes;

@@ -4,7 +4,7 @@ import { compactJson } from '../json/format-json.ts';
 import type { JsonNode } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
 import { createChunkMerger } from './chunk-merger.ts';
-import { createMemoryBudget } from './memory-budget.ts';
+import { createMemoryBudget, MAX_STREAM_BYTES } from './memory-budget.ts';
 
 /** The response of a stream that is read to its end before it is used. */
 export interface MergedStream {
@@ -13,8 +13,6 @@ export interface MergedStream {
   /** Why that is not the complete response. */
   readonly failure: Failure | undefined;
 }
-
-const MAX_STREAM_BYTES = 8 * 1024 * 1024;
 
 /** Merges the chunks of a stream by the merge rules of `fields`. `createFailure` is for a stream of more than 8 MiB. */
 export async function mergeStream(

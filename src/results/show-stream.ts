@@ -16,12 +16,9 @@ import {
   reasoningText,
 } from './chat-text.ts';
 import { createChunkMerger } from './chunk-merger.ts';
-import { createMemoryBudget } from './memory-budget.ts';
+import { createMemoryBudget, MAX_STREAM_BYTES } from './memory-budget.ts';
 import { printFiltered } from './print-result.ts';
 import { isChatText, printDocument, type ResultView, reportChatEnd } from './show-response.ts';
-
-// Of a stream that is merged. Text and lines of JSON that are printed as they arrive have no limit.
-const MAX_STREAM_BYTES = 8 * 1024 * 1024;
 
 /** What a stream is for besides printing it. */
 export interface StreamUse {
