@@ -26,6 +26,7 @@ import type { JqFilter } from '../../results/jq-filter.ts';
 import { defaultFormat } from '../../results/output-format.ts';
 import { type ResultView, showResponse } from '../../results/show-response.ts';
 import type { StreamUse } from '../../results/show-stream.ts';
+import type { Runtime } from '../../runtime.ts';
 import type { ResponseHooks } from './response-hooks.ts';
 
 /** A request and what happens to its response. */
@@ -74,8 +75,7 @@ export async function sendAndShow(
   const view: ResultView = { operation, format, filter, sink, context, requestedChoices, textOf, onDocument };
   const target = createRequestTarget(url, sendOptions.chosen, authorization);
   const requestContext = createRequestContext(operation, draft, target);
-  const startedAt = runtime.elapsed();
-  let firstTokenMs: number | undefined;
+  const stopwatch = startStopwatch(runtime);
   let transport: Transport | undefined;
   let response: Response | undefined;
   context.onProgressFacts(() =>
@@ -92,18 +92,13 @@ export async function sendAndShow(
       maxRetries,
     });
     response = outcome.response;
-    // The end of a stream may come late, or not at all (docs/servers.md): its last chunk completes the response.
-    let totalMs = runtime.elapsed() - startedAt;
-    const onChunk = (chunk: JsonNode): void => {
-      totalMs = runtime.elapsed() - startedAt;
-      if (firstTokenMs === undefined && hasOutput(chunk)) firstTokenMs = totalMs;
-    };
+    stopwatch.onResponse();
     const save = async (doc: JsonDocument): Promise<void> => conversation?.save(rootOf(draft.doc), rootOf(doc));
     const streamUse = {
       isDocumentNeeded: (conversation ?? hooks) !== undefined,
       isReadToEnd: conversation !== undefined || hooks?.isReadToEnd === true,
     };
-    const doc = await showOutcome(outcome, view, streamUse, onChunk).catch(async (error: unknown) => {
+    const doc = await showOutcome(outcome, view, streamUse, stopwatch.onChunk).catch(async (error: unknown) => {
       // The failure to print is the one to report.
       if (received) await save(received).catch((saveError: unknown) => report.warn(toFailure(saveError).message));
       throw error;
@@ -113,7 +108,8 @@ export async function sendAndShow(
       await report.warn(warning);
     }
     await save(doc);
-    const timing = { totalMs, firstTokenMs, attempts: requestContext.progress.attempts, status: response.status };
+    const { attempts } = requestContext.progress;
+    const timing = { ...stopwatch.times(), attempts, status: response.status };
     await hooks?.onResponse(doc, timing);
     return { doc, timing };
   } catch (error) {
@@ -123,6 +119,23 @@ export async function sendAndShow(
   } finally {
     await transport?.close();
   }
+}
+
+// The end of a stream may come late, or not at all (docs/servers.md): its last chunk completes the response.
+function startStopwatch({ elapsed }: Pick<Runtime, 'elapsed'>) {
+  const startedAt = elapsed();
+  let totalMs = 0;
+  let firstTokenMs: number | undefined;
+  return {
+    onResponse: (): void => {
+      totalMs = elapsed() - startedAt;
+    },
+    onChunk: (chunk: JsonNode): void => {
+      totalMs = elapsed() - startedAt;
+      if (firstTokenMs === undefined && hasOutput(chunk)) firstTokenMs = totalMs;
+    },
+    times: () => ({ totalMs, firstTokenMs }),
+  };
 }
 
 // One line for each retry, a spinner while nothing arrives, and the trace of --verbose.
