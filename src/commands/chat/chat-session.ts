@@ -1,7 +1,4 @@
 import { resolve } from 'node:path';
-import type { Conversation } from '../../body/chat/conversation.ts';
-import type { CallSettings } from '../../client/call-settings.ts';
-import type { Invocation } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { Failure, InterruptedError, toFailure } from '../../errors.ts';
 import { pathExists } from '../../files/file-errors.ts';
@@ -9,9 +6,8 @@ import { writeFileAtomically } from '../../files/file-replacement.ts';
 import { MAX_INPUT_BYTES, readInputFile } from '../../files/read-input.ts';
 import { itemsOf, kindOf, rawText } from '../../json/json-node.ts';
 import { tryParseJson } from '../../json/parse-json.ts';
-import type { Operation } from '../../operations/operation.ts';
 import { ClosedPipeError } from '../../output/writer.ts';
-import { type ChatTurns, createChatTurns } from './chat-turns.ts';
+import { type ChatStart, type ChatTurns, createChatTurns } from './chat-turns.ts';
 import { type LineEditor, openLineEditor } from './line-editor.ts';
 
 /** What the lines that a user types act on. */
@@ -22,15 +18,9 @@ interface ChatSession {
 }
 
 /** Talks with a model until the user leaves. A request that fails is reported, and the session continues. */
-export async function runChatSession(
-  operation: Operation,
-  invocation: Invocation,
-  callSettings: CallSettings,
-  conversation: Conversation | undefined,
-  context: Context,
-): Promise<void> {
+export async function runChatSession(start: ChatStart, context: Context): Promise<void> {
   const { report, runtime, signal, stdout } = context;
-  const turns = createChatTurns(operation, invocation, callSettings, conversation, context);
+  const turns = createChatTurns(start, context);
   await report.note('/help lists the commands; Ctrl-D leaves');
   const editor = openLineEditor(runtime);
   signal.addEventListener('abort', editor.close, { once: true });

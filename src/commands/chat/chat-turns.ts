@@ -33,12 +33,18 @@ export interface ChatTurns {
   readonly facts: () => { readonly attempts: number; readonly applied: AppliedState };
 }
 
+/** What a chat at a terminal starts from. */
+export interface ChatStart {
+  readonly operation: Operation;
+  readonly invocation: Invocation;
+  readonly callSettings: CallSettings;
+  /** The conversation to continue; undefined for a new one. */
+  readonly conversation: Conversation | undefined;
+}
+
 /** The turns that continue a conversation, or a new one. Throws Failure `usage` without a base URL. */
 export function createChatTurns(
-  operation: Operation,
-  invocation: Invocation,
-  callSettings: CallSettings,
-  conversation: Conversation | undefined,
+  { operation, invocation, callSettings, conversation }: ChatStart,
   context: Context,
 ): ChatTurns {
   const { destination, options } = callSettings;

@@ -61,7 +61,7 @@ export function runOperation(operation: Operation): RunCommand {
     try {
       if (isInteractive) {
         const { runChatSession } = await import('../chat/chat-session.ts');
-        return await runChatSession(operation, invocation, callSettings, conversation, context);
+        return await runChatSession({ operation, invocation, callSettings, conversation }, context);
       }
       const bodyRequest = { operation, invocation, callSettings, deadline };
       training = await openTraining(bodyRequest, context);
