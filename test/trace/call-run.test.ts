@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { Failure } from '../../src/errors.ts';
@@ -80,6 +80,56 @@ describe('the exit code of a traced command', () => {
     }
     const { code, stderr } = await traced(exit7, [...flags, '--retries', '0'], { cwd });
     expect([code, stderr]).toEqual([7, expect.stringMatching(/^svc: warning: the call was not recorded: [^\n]*\n$/)]);
+  });
+});
+
+describe('a signal before a traced command starts', () => {
+  /** A runtime whose process receives SIGTERM while svc makes the ids of the call. */
+  const interrupted = (): Partial<Runtime> => {
+    const listeners = new Set<(signal: never) => void>();
+    return {
+      onSignal: (listener) => {
+        listeners.add(listener);
+        return () => void listeners.delete(listener);
+      },
+      randomBytes: (count) => {
+        for (const listener of count === 16 ? listeners : []) Reflect.apply(listener, undefined, ['SIGTERM']);
+        return new Uint8Array(count).fill(7);
+      },
+    };
+  };
+
+  it.each([[[]], [['--spool=only']], [['--replace']]])('ends svc, and starts nothing (%j)', async (flags) => {
+    const cwd = folder();
+    const { send, recorded } = recording(() => Promise.reject(new Error('nothing is sent')));
+    const runtime = { ...interrupted(), replaceProcess: () => writeFileSync(join(cwd, 'ran'), '') };
+    const service = ['--base-url', 'http://127.0.0.1:9'];
+    const { code, stderr } = await traced(['touch', 'ran'], [...service, ...flags], { cwd, send, runtime });
+    expect([code, stderr]).toEqual([143, 'svc: terminated; nothing was sent\n']);
+    expect(recorded).toEqual([]);
+    expect(existsSync(join(cwd, 'ran'))).toBe(false);
+    expect(existsSync(join(cwd, 'data/spool'))).toBe(false);
+  });
+
+  it.each([['--require'], ['--replace']])('ends svc also after the response (%s)', async (flag) => {
+    const cwd = folder();
+    const listeners = new Set<(signal: never) => void>();
+    const onSignal: Runtime['onSignal'] = (listener) => {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    };
+    const { send } = recording(async (request) => {
+      const body = (async function* () {
+        yield Buffer.from(JSON.stringify(JSON.parse(String(request.body)).start));
+        for (const listener of listeners) Reflect.apply(listener, undefined, ['SIGTERM']);
+      })();
+      return { status: 200, statusText: 'OK', headers: [['Content-Type', 'application/json']], body };
+    });
+    const runtime = { onSignal, replaceProcess: () => writeFileSync(join(cwd, 'ran'), '') };
+    const flags = ['--base-url', 'http://127.0.0.1:9', '--require', flag];
+    const { code, stderr } = await traced(['touch', 'ran'], flags, { cwd, send, runtime });
+    expect([code, stderr]).toEqual([143, 'svc: interrupted before the command started\n  the request was applied\n']);
+    expect(existsSync(join(cwd, 'ran'))).toBe(false);
   });
 });
 

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { setImmediate } from 'node:timers/promises';
 import type { Invocation, ProcessEnd } from '../../command.ts';
 import { parseDurationMs } from '../../config/parse-duration.ts';
 import type { Context } from '../../context.ts';
@@ -28,20 +29,29 @@ export async function runCallRun({ args, flags }: Invocation, context: Context):
   requireConsistentFlags(args, flags, runtime);
   const graceMs = parseDurationMs('--grace', getStringFlag(flags, 'grace') ?? DEFAULT_GRACE);
   const command = await prepareCommand(args, flags, context);
+  context.signal.throwIfAborted();
   const record = (signal: AbortSignal): Promise<readonly string[]> => recordCall(command, { ...context, signal });
   const isRequired = getBooleanFlag(flags, 'require');
   const confirmed = isRequired ? await record(context.signal) : undefined;
   if (getBooleanFlag(flags, 'replace')) {
     await awaitRecord(confirmed ? async () => confirmed : record, graceMs, context);
+    // A signal that the system has already delivered arrives in a turn of the event loop.
+    await setImmediate();
+    requireNoSignal(context, confirmed !== undefined);
     // svc ends here: its process is that of the command.
-    runtime.replaceProcess?.(PROCESS_LAUNCHER, ['env', '--', ...args], command.childEnv);
+    const becomeCommand = (): void =>
+      runtime.replaceProcess?.(PROCESS_LAUNCHER, ['env', '--', ...args], command.childEnv);
+    context.suspendSignals(becomeCommand);
   }
-  context.ignoreStopSignals();
+  requireNoSignal(context, confirmed !== undefined);
   const controller = new AbortController();
   const recorded = confirmed ? Promise.resolve(confirmed) : record(controller.signal);
   // It is reported after the command.
   recorded.catch(() => {});
-  const { end, startError } = await runChild(args, command.childEnv, runtime);
+  const running = runChild(args, command.childEnv, runtime);
+  // The command receives them from here on: its listeners come before these are removed, so that none is lost.
+  context.ignoreStopSignals();
+  const { end, startError } = await running;
   const endedAtMs = runtime.now();
   if (startError) await report.warn(`could not run ${command.program}: ${startError}`);
   const giveUp = (reason: string): void => controller.abort(new Failure('unknown', reason));
@@ -86,7 +96,14 @@ function requireConsistentFlags(args: readonly string[], flags: FlagValues, runt
     );
 }
 
-// Before svc becomes the command: a service that is down holds it up for `graceMs`. Throws after a signal, which ends svc.
+// After a signal the command does not start, also where the service has recorded it.
+function requireNoSignal({ signal }: Context, isConfirmed: boolean): void {
+  if (!signal.aborted) return;
+  const { code } = toFailure(signal.reason);
+  throw new Failure(code, 'interrupted before the command started', { applied: isConfirmed ? 'yes' : 'unknown' });
+}
+
+// Before svc becomes the command: a service that is down holds it up for `graceMs`. Throws a failure after a signal.
 async function awaitRecord(
   record: (signal: AbortSignal) => Promise<readonly string[]>,
   graceMs: number,
@@ -99,7 +116,7 @@ async function awaitRecord(
   );
   const failure = await reportWarnings(record(AbortSignal.any([signal, controller.signal])), context);
   cancelGrace();
-  if (signal.aborted) throw failure ?? signal.reason;
+  if (failure && signal.aborted) throw failure;
   if (failure) await reportFailure(RECORD_SUBJECT, failure, context);
 }
 
