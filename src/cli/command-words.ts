@@ -69,11 +69,10 @@ async function misplacedFlag(argv: readonly string[], at: number): Promise<Error
   for (const candidate of allCommands.filter(({ flags }) => isNamedBy(word, flags))) {
     const split = splitWords(argv, [...candidate.flags, ...sharedFlags()]);
     if (typeof split === 'number' || split.command !== candidate) continue;
-    const { formatCommandLine } = await import('./corrected-line.ts');
-    const line = formatCommandLine(candidate, split.rest);
+    const { correctedLineHint } = await import('./corrected-line.ts');
     return usageFailure(
       `${name} is a flag of svc ${candidate.name} and belongs after it`,
-      line === undefined ? `run: svc ${candidate.name} --help` : `write: ${line}`,
+      correctedLineHint(candidate, split.rest),
     );
   }
   return usageFailure(`unknown flag "${name}"`, 'run: svc --help');

@@ -1,5 +1,6 @@
 import type { Command } from '../command.ts';
 import { redactUserInfo } from '../config/base-url.ts';
+import { type Failure, usageFailure } from '../errors.ts';
 import { flagName } from '../fields/field.ts';
 import type { Flag } from '../flag.ts';
 import { REDACTED } from '../output/redact.ts';
@@ -8,12 +9,30 @@ import { createArgumentRedactor } from '../trace/argument-redactor.ts';
 import { isNamedBy, splitValueFlag } from './normalize-arguments.ts';
 
 /**
- * A command line in the syntax of a shell, for messages; secrets in it are redacted. Undefined where it has an unknown
- * flag, which may be followed by a secret.
+ * The hint of a mistake: the corrected command line in the syntax of a shell, with its secrets redacted; or the help of the
+ * command where the line has an unknown flag, which may be followed by a secret.
  */
-export function formatCommandLine(command: Command, words: readonly string[]): string | undefined {
-  const redacted = redactWords(words, command.flags);
-  return redacted && ['svc', ...command.words, ...redacted].map(shellWord).join(' ');
+export function correctedLineHint({ name, words: path, flags }: Command, words: readonly string[]): string {
+  const redacted = redactWords(words, flags);
+  return redacted ? `write: ${['svc', ...path, ...redacted].map(shellWord).join(' ')}` : `run: svc ${name} --help`;
+}
+
+/** The failure of a command line whose word at `at` is the command of another program, or the value of the flag before it. */
+export function missingSeparator(command: Command, words: readonly string[], at: number): Failure {
+  const before = words.slice(0, at);
+  const after = words.slice(at);
+  const flag = before.at(-1);
+  const isValue =
+    after.includes('--') && command.flags.some((one) => one.takes === 'optional' && flag === `--${one.name}`);
+  return isValue
+    ? usageFailure(
+        `${flag} takes a value only after =`,
+        correctedLineHint(command, [...before.slice(0, -1), `${flag}=${after[0]}`, ...after.slice(1)]),
+      )
+    : usageFailure(
+        `svc ${command.name} takes its command only after --`,
+        correctedLineHint(command, [...before, '--', ...after]),
+      );
 }
 
 function redactWords(words: readonly string[], flags: readonly Flag[]): string[] | undefined {

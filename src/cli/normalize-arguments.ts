@@ -50,6 +50,17 @@ export function isNamedBy(word: string, flags: readonly Flag[]): boolean {
   return flags.some((flag) => flagForms(flag).includes(name) || (flag.short && name === `-${flag.short}`));
 }
 
+/** The index of the first word before `--` that is neither a flag nor its value; -1 if there is none, or an unknown flag before it. */
+export function indexOfOperand(words: readonly string[], flags: readonly Flag[]): number {
+  for (let at = 0; at < words.length; at++) {
+    const word = words[at] ?? '';
+    if (!word.startsWith('-') || word === '-') return at;
+    if (!isNamedBy(word, flags)) return -1;
+    if (takesNextWord(word, flags)) at += 1;
+  }
+  return -1;
+}
+
 /** True when the next word is the value of the flag, or of the last of several joined short flags. */
 export function takesNextWord(word: string, flags: readonly Flag[]): boolean {
   const split = splitValueFlag(word, flags);

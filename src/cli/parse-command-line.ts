@@ -8,7 +8,7 @@ import { joinWithOr } from '../fields/join-with-or.ts';
 import { type Flag, type FlagValues, flagForms, getStringFlag } from '../flag.ts';
 import { allCommands, commandsIn } from './all-commands.ts';
 import { splitAtCommand } from './command-words.ts';
-import { normalizeArguments } from './normalize-arguments.ts';
+import { indexOfOperand, normalizeArguments } from './normalize-arguments.ts';
 
 /** A parsed command line: a command to run, or text to print. */
 export type ParsedCommandLine =
@@ -32,6 +32,9 @@ export async function parseCommandLine(argv: readonly string[]): Promise<ParsedC
     const isGroup = commandsIn(words).length > 0;
     return isGroup && rest.length === 0 ? { help: { words, isFull: true } } : rejectCommand(words, rest, isGroup);
   }
+  // Another command's flags would be read as those of svc.
+  const operandAt = command.argument?.usage ? indexOfOperand(rest, command.flags) : -1;
+  if (operandAt >= 0) throw (await import('./corrected-line.ts')).missingSeparator(command, rest, operandAt);
   const normalized = normalizeArguments(rest, command.flags);
   if (normalized.help) return { help: { words, isFull: normalized.help === '--help' } };
   return { invocation: parseInvocation(command, normalized.words) };

@@ -469,6 +469,24 @@ describe('the command line', () => {
     }
   });
 
+  it.each([
+    ['grep -v foo f', 'svc call run takes its command only after --', 'svc call run -- grep -v foo f'],
+    ['make --retries 3 -h', 'svc call run takes its command only after --', 'svc call run -- make --retries 3 -h'],
+    [
+      '-q --op-name x npm test -- -u',
+      'takes its command only after --',
+      'svc call run -q --op-name x -- npm test -- -u',
+    ],
+    ['--spool make', 'takes its command only after --', 'svc call run --spool -- make'],
+    ['--exit-feedback build -- make', '--exit-feedback takes a value only after =', '--exit-feedback=build -- make'],
+    ['-q --spool only -- make', '--spool takes a value only after =', 'svc call run -q --spool=only -- make'],
+  ])('svc call run %s is exit 2, with the corrected line', async (line, message, corrected) => {
+    const { code, stderr } = await svc(['call', 'run', ...line.split(' ')]);
+    expect([code, stderr]).toEqual([2, expect.stringMatching(/^svc: .*\n {2}write: .*\n$/)]);
+    expect(stderr).toContain(message);
+    expect(stderr).toContain(`${corrected}\n`);
+  });
+
   it('the corrected line redacts the command of another program, too', async () => {
     const line = ['--op-name', 'x', 'call', 'run', '--', 'curl', '--token', secret, 'a b'];
     const { stderr } = await svc(line);
