@@ -72,6 +72,7 @@ async function start() {
     randomBytes,
     keychain: [process.execPath, `${__dirname}/keychain.js`],
     onSignal,
+    stopProcess: () => process.kill(process.pid, 'SIGSTOP'),
     replaceProcess: process.execve && replaceProcess,
   });
   // All output is flushed by now. Open handles, such as a stdin that was not read to its end, must not keep the process.

@@ -52,6 +52,8 @@ export interface Runtime {
     listener: (signal: S) => void,
     signals?: readonly S[],
   ) => () => void;
+  /** Stops the process, as Ctrl-Z does; returns when it is continued. */
+  readonly stopProcess: () => void;
   /** Becomes another program, with the process id of svc; undefined where Node cannot (before 22.15, on Windows). */
   readonly replaceProcess?: ((file: string, words: readonly string[], env: Runtime['env']) => void) | undefined;
   /** Replaces the network in tests. */

@@ -4,6 +4,7 @@ import { isatty } from 'node:tty';
 import type { ProcessEnd } from '../command.ts';
 import { describeFileError, errorCode } from '../files/file-errors.ts';
 import type { Runtime } from '../runtime.ts';
+import { followStops } from './follow-stops.ts';
 
 /** How a command ended, and why it could not be started if it could not. */
 export interface ChildResult {
@@ -26,26 +27,29 @@ const TERMINAL_SIGNALS = ['SIGINT', 'SIGQUIT'] as const;
 export async function runChild(
   [program = '', ...args]: readonly string[],
   env: Runtime['env'],
-  { onSignal }: Pick<Runtime, 'onSignal'>,
+  runtime: Pick<Runtime, 'onSignal' | 'after' | 'stopProcess'>,
 ): Promise<ChildResult> {
   const isOnTerminal = hasTerminal();
   let child: ChildProcess | undefined;
   // Listening comes first: without a listener, SIGUSR1 would open Node's inspector and SIGHUP would end svc.
-  const release = onSignal(
+  const release = runtime.onSignal(
     (signal) => {
       if (!isOnTerminal || !TERMINAL_SIGNALS.some((one) => one === signal)) child?.kill(signal);
     },
     [...FORWARDED_SIGNALS, ...TERMINAL_SIGNALS],
   );
+  let endFollowing = (): void => {};
   try {
     return await new Promise<ChildResult>((resolve) => {
       child = spawn(program, args, { stdio: 'inherit', env: { ...env } });
+      if (isatty(0)) endFollowing = followStops(child, runtime);
       child.on('error', (error) => resolve(startFailure(error)));
       child.on('exit', (code, signal) => resolve({ end: signal ? { signal } : (code ?? 0) }));
     });
   } catch (error) {
     return startFailure(error);
   } finally {
+    endFollowing();
     release();
   }
 }

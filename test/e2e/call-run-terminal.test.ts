@@ -93,4 +93,20 @@ describe.skipIf(!hasTerminal)('a traced command on a terminal', () => {
     });
     expect(screen).toContain('code 9');
   });
+
+  it.each([
+    ['in the process group of svc', `sh -c 'kill -STOP $$; echo con"tin"ued; exit 9'`],
+    ['in a process group of its own', `bash --norc -ic 'suspend -f; echo con"tin"ued; exit 9'`],
+  ])('that stops only itself returns to the shell, and is continued by fg: %s', async (_, command) => {
+    const { screen } = await runLineOnTerminal('exec bash --norc --noprofile -i', {
+      columns: 400,
+      env: { PS1: 'prompt>', HISTFILE: '' },
+      typed: [
+        ['prompt>', `${[process.execPath, program, ...callRun].join(' ')} -- ${command}\r`],
+        ['Stopped', 'fg\r'],
+        ['continued', 'echo "code $?"; exit\r'],
+      ],
+    });
+    expect(screen).toContain('code 9');
+  });
 });

@@ -67,6 +67,7 @@ export async function svc(args: readonly string[], setting: Setting = {}): Promi
     randomBytes,
     keychain: [process.execPath, keychain],
     onSignal: () => () => {},
+    stopProcess: () => {},
     ...(setting.send ? { send: setting.send } : {}),
     ...setting.runtime,
   });
