@@ -175,14 +175,16 @@ describe('a service that is down', () => {
     const { url } = await countingServer(String, (_, response) => answerJson(response, { detail }, 422));
     const { code, stderr } = await callRun(['true'], ['--base-url', url], { env: login });
     expect(code).toBe(0);
-    expect(stderr).toContain('returned 422 Unprocessable Entity: --op-name: no such operation');
+    expect(stderr).toContain('returned 422 Unprocessable Entity: start.op_name: no such operation');
   });
 
   it('does not take any response for a record', async () => {
     const { url } = await countingServer(String, (_, response) => response.end('<html>log in</html>'));
     const { code, stderr } = await callRun(['true'], ['--base-url', url], { env: login });
     expect(code).toBe(0);
-    expect(stderr).toMatch(/^svc: warning: the call was not recorded: the response from \S+ is not valid JSON/);
+    expect(stderr).toMatch(
+      /^svc: warning: the call may not have been recorded: the response from \S+ is not valid JSON/,
+    );
   });
 
   it('says that the call is kept in the spool', async () => {

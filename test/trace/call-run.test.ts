@@ -7,6 +7,7 @@ import type { Runtime } from '../../src/runtime.ts';
 import { readSpool } from '../../src/trace/spool.ts';
 import { ascii, beyond, leakingFiles, leaksIn, outcomes } from '../reliability/canaries.ts';
 import { cases } from '../reliability/faults.ts';
+import { countingServer } from '../support/counting-server.ts';
 import { closedPort, faultServer } from '../support/faults.ts';
 import { bodyOf, httpAnswer, rawServer } from '../support/raw-server.ts';
 import { recording } from '../support/service.ts';
@@ -45,7 +46,7 @@ describe('the exit code of a traced command', () => {
       const { code, stdout, stderr } = await traced(exit7, ['--base-url', server.url, '--grace', '0.2']);
       expect([code, stdout]).toEqual([7, '']);
       expect(stderr).toMatch(
-        /^(svc: warning: the call was not recorded: [^\n]*\n|(svc: warning: the response has (trace_)?id [^\n]*\n){2})?$/,
+        /^(svc: warning: the call (was not|may not have been) recorded: [^\n]*\n|(svc: warning: the response has (trace_)?id [^\n]*\n){2})?$/,
       );
     },
   );
@@ -53,7 +54,7 @@ describe('the exit code of a traced command', () => {
   it('is that of the command with a service that is down, and retries', async () => {
     const { code, stderr } = await traced(exit7, ['--base-url', await closedPort(), '--grace', '0.2']);
     expect(code).toBe(7);
-    expect(stderr).toMatch(/^svc: warning: the call was not recorded: [^\n]*\n$/);
+    expect(stderr).toMatch(/^svc: warning: the call (was not|may not have been) recorded: [^\n]*\n$/);
   });
 
   it('is that of the command with a service that sends without end', async () => {
@@ -150,7 +151,7 @@ describe('the end of a traced command', () => {
     expect(stderr.trimEnd().split('\n')).toEqual([
       expect.stringMatching(/^svc: warning: the call was not recorded: .*404/),
       'svc: warning: the end of the call was not written to none/log.jsonl: no such file or directory',
-      expect.stringMatching(/^svc: warning: the feedback on the exit code was not sent: .*404/),
+      expect.stringMatching(/^svc: warning: the feedback on the exit code was not recorded: .*404/),
     ]);
     expect(server.received).toHaveLength(2);
   });
@@ -176,15 +177,33 @@ describe('the end of a traced command', () => {
   });
 
   it.each([
-    ['is down', async () => closedPort(), 'could not connect'],
-    ['is silent', async () => (await rawServer(() => {})).url, 'no response within 0.2 s'],
+    ['is down', async () => closedPort(), 'were not recorded: [^\\n]*could not connect'],
+    ['is silent', async () => (await rawServer(() => {})).url, 'may not have been recorded: no response within 0.2 s'],
   ])('is reported in one line where the service %s', async (_, urlOf, reason) => {
     const flags = ['--exit-feedback', '--retries', '0', '--grace', '0.2'];
     const { code, stderr } = await traced(exit7, ['--base-url', await urlOf(), ...flags]);
     expect(code).toBe(7);
-    expect(stderr).toMatch(
-      new RegExp(`^svc: warning: the call and its exit code were not recorded: [^\\n]*${reason}[^\\n]*\\n$`),
-    );
+    expect(stderr).toMatch(new RegExp(`^svc: warning: the call and its exit code ${reason}[^\\n]*\\n$`));
+  });
+
+  it.each([
+    [500, '{}', 'the call may not have been recorded: \\S+ returned 500 [^;]*; the request may have been applied'],
+    [200, '', 'the call may not have been recorded: the response from \\S+ is empty'],
+    [429, '', 'the call was not recorded: \\S+ returned 429 Too Many Requests'],
+    [
+      422,
+      '{"detail":[{"loc":["body","start","started_at"],"msg":"bad","type":"x"}]}',
+      'the call was not recorded: [^;]*: start.started_at: bad',
+    ],
+  ])('says what is known of a call after a %i, and nothing about running it again', async (status, text, message) => {
+    const { url } = await countingServer(String, (_, response) => {
+      response.writeHead(status, { 'Content-Type': 'application/json', 'Retry-After': '3600' }).end(text);
+    });
+    const { code, stderr } = await traced(exit7, ['--base-url', url, '--retries', '0']);
+    expect([code, stderr]).toEqual([7, expect.stringMatching(new RegExp(`^svc: warning: ${message}\n$`))]);
+    const feedback = message.replace('the call', 'the feedback on the exit code');
+    const both = await traced(exit7, ['--base-url', url, '--retries', '0', '--exit-feedback']);
+    expect(both.stderr.split('\n')[1]).toMatch(new RegExp(`^svc: warning: ${feedback}$`));
   });
 
   it('is recorded where it cannot be spooled', async () => {
@@ -236,7 +255,7 @@ describe('--replace', () => {
   it('waits for the service for --grace', async () => {
     const { command, stderr } = await replaced(['--base-url', (await silent()).url, '--grace', '0.2']);
     expect(command).toEqual(exit7);
-    expect(stderr).toMatch(/^svc: warning: the call was not recorded: [^\n]*no response within 0.2 s\n/);
+    expect(stderr).toMatch(/^svc: warning: the call may not have been recorded: [^\n]*no response within 0.2 s\n/);
   });
 
   it.each([[[]], [['--require']]])('ends with a signal during the wait, and starts nothing (%j)', async (flags) => {

@@ -4,7 +4,8 @@ import { authorizeRequest, missingBaseUrl } from '../../client/destination.ts';
 import { sendBody } from '../../client/send-body.ts';
 import { dataDirectory } from '../../config/directories.ts';
 import type { Context } from '../../context.ts';
-import { Failure, toFailure, usageFailure } from '../../errors.ts';
+import { Failure, type FailureCode, toFailure, usageFailure } from '../../errors.ts';
+import { type FlagValues, getBooleanFlag } from '../../flag.ts';
 import { writeJson } from '../../json/write-json.ts';
 import { callStartOperation } from '../../operations/call-start.ts';
 import { recordedInputs, type TracedCall } from '../../trace/call-record.ts';
@@ -44,16 +45,30 @@ export async function recordCall(command: TracedCommand, context: Context): Prom
       ? Promise.reject(authorization)
       : sendBody(callStartOperation, body, { ...settings, authorization }, context);
   const warnings = await sent.catch((error: unknown) => {
-    if (!file) throw error;
-    const { code, message, facts } = toFailure(error);
+    const failure = toRecordFailure(error, flags);
+    if (!file) throw failure;
     const hint = unspooled
       ? `it was not spooled: ${unspooled.message}`
       : 'it stays in the spool; to send it, run: svc call flush';
-    throw new Failure(code, message, { ...facts, hint });
+    throw new Failure(failure.code, failure.message, { ...failure.facts, hint });
   });
   if (unspooled) return [`the call was sent, but not spooled: ${unspooled.message}`, ...warnings];
   if (typeof file === 'string') await rm(file, { force: true });
   return warnings;
+}
+
+// Their hints are about credentials, the base URL and files; those of others, about running svc again.
+const SETUP_CODES: readonly FailureCode[] = ['usage', 'credentials', 'refused', 'unreachable', 'local', 'guard'];
+
+/**
+ * The failure of a request that svc made from a command: it names fields by their paths, because call run has no flags for
+ * them, and gives no hint to run svc again, because that would run the command again, with other ids.
+ */
+export function toRecordFailure(error: unknown, flags: FlagValues): Failure {
+  const { code, message, facts } = toFailure(error);
+  const isHintKept = SETUP_CODES.includes(code) || (code === 'limited' && getBooleanFlag(flags, 'require'));
+  const issues = facts.issues?.map((issue) => ({ ...issue, at: '' }));
+  return new Failure(code, message, { ...facts, issues, hint: isHintKept ? facts.hint : undefined });
 }
 
 function hasSecretOfProgram({ chosen: { profile } }: CallSettings): boolean {

@@ -11,6 +11,7 @@ import { getStringFlag } from '../../flag.ts';
 import { writeJson } from '../../json/write-json.ts';
 import { feedbackReplaceOperation } from '../../operations/feedback-replace.ts';
 import type { TracedCall } from '../../trace/call-record.ts';
+import { toRecordFailure } from './record-call.ts';
 import type { TracedCommand } from './traced-command.ts';
 
 /** How a traced command ended. */
@@ -75,7 +76,9 @@ export async function sendExitFeedback(
   // The call before it reported the same.
   const report = { ...context.report, note: async () => {} };
   const settings = await resolveCallSettings(feedbackReplaceOperation, flags, { ...context, report });
-  return sendBody(feedbackReplaceOperation, writeJson(body), { ...settings, options }, context);
+  return sendBody(feedbackReplaceOperation, writeJson(body), { ...settings, options }, context).catch((error) => {
+    throw toRecordFailure(error, flags);
+  });
 }
 
 function exitOf(end: ProcessEnd): { exit_code: number | null; signal: string | null } {

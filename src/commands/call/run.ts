@@ -135,7 +135,7 @@ async function recordEnd(
   }
   if (flags.has('exit-feedback') && isReachable && !(settings instanceof Failure)) {
     const sent = sendExitFeedback({ ...command, settings }, callEnd, context);
-    await reportAction('the feedback on the exit code was not sent', sent, context);
+    await reportAction('the feedback on the exit code was not recorded', sent, context);
   }
 }
 
@@ -153,8 +153,10 @@ async function reportWarnings(action: Promise<readonly string[]>, { report }: Co
 }
 
 function reportFailure(subject: string, failure: Failure, { report }: Context): Promise<void> {
-  const { hint } = failure.facts;
-  return report.warn(`${subject}: ${unsentReason(failure)}${hint ? `; ${hint}` : ''}`);
+  const { hint, applied = failure.code === 'unknown' ? 'unknown' : 'no' } = failure.facts;
+  // Neither a lost response nor an invalid one says whether the service has the record.
+  const outcome = applied === 'no' ? subject : subject.replace(/\b(was|were) not\b/, 'may not have been');
+  return report.warn(`${outcome}: ${unsentReason(failure)}${hint ? `; ${hint}` : ''}`);
 }
 
 // What the service says about a request that it rejected is what the user has to fix.
