@@ -65,7 +65,8 @@ function hasTerminal(): boolean {
 }
 
 function startFailure(error: unknown): ChildResult {
-  return errorCode(error) === 'ENOENT'
+  // An empty name is an invalid argument for Node.
+  return ['ENOENT', 'ERR_INVALID_ARG_VALUE'].includes(errorCode(error) ?? '')
     ? { end: NOT_FOUND_EXIT_CODE, startError: 'command not found' }
     : { end: CANNOT_RUN_EXIT_CODE, startError: describeFileError(error) };
 }

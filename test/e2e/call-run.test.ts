@@ -77,6 +77,8 @@ describe('the exit code of call run', () => {
       127,
       'svc: warning: could not run no-such-command-1: command not found\n',
     ]);
+    const empty = await callRun(['', 'x'], ['--local', '--spool=only'], { cwd });
+    expect([empty.code, empty.stderr]).toEqual([127, 'svc: warning: could not run "": command not found\n']);
     expect((await callRun([join(cwd, 'plain')], ['--local', '--spool=only'], { cwd })).code).toBe(126);
   });
 
@@ -386,7 +388,7 @@ describe('svc call flush', () => {
     const { code, stdout, stderr } = await flushUnder(cwd, { ...login, SVC_BASE_URL: server.url });
     expect([code, JSON.parse(stdout)]).toEqual([10, { sent: 2, remaining: 1, other_base_urls: 0 }]);
     expect(stderr).toMatch(
-      /^svc: warning: 2 of 3 responses have warnings: the response has id "i", but "[0-9a-f]{16}" was sent; .*\nsvc: 1 of 3 calls were not confirmed: .*422.*\n {2}they stay in the spool; .*\n$/,
+      /^svc: warning: 2 of 3 responses have warnings: the response has id "i", but "[0-9a-f]{16}" was sent; .*\nsvc: 1 of 3 calls was not confirmed: .*422.*\n {2}it stays in the spool; send it later .*\n$/,
     );
     expect(readdirSync(join(cwd, 'data/spool'))).toHaveLength(1);
   });
@@ -397,9 +399,7 @@ describe('svc call flush', () => {
     const env = { ...login, SVC_BASE_URL: 'http://127.0.0.1:9', SVC_SHARD: '2/2' };
     const { code, stdout, stderr } = await flushUnder(cwd, env);
     expect([code, JSON.parse(stdout)]).toEqual([10, { sent: 0, remaining: 1, other_base_urls: 0 }]);
-    expect(stderr).toMatch(
-      /^svc: 1 of 1 calls were not confirmed: could not connect for \d+ s: .*connection refused\n/,
-    );
+    expect(stderr).toMatch(/^svc: 1 of 1 call was not confirmed: could not connect for \d+ s: .*connection refused\n/);
   });
 });
 

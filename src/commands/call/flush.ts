@@ -10,6 +10,7 @@ import { Failure, toFailure } from '../../errors.ts';
 import { firstStringMember, getMember, itemsAt, stringOf } from '../../json/json-node.ts';
 import { tryParseJson } from '../../json/parse-json.ts';
 import { callStartOperation } from '../../operations/call-start.ts';
+import { pluralize } from '../../output/transfer-text.ts';
 import { openResultOutput, printResult, resultOf } from '../../results/print-result.ts';
 import { readSpool, type SpooledCall, spoolDirectory, traceTarget } from '../../trace/spool.ts';
 
@@ -33,17 +34,27 @@ export async function runCallFlush(invocation: Invocation, context: Context): Pr
   await printResult(resultOf({ sent, remaining, other_base_urls: others }), output);
   await output.writer.end();
   if (warnings.length > 0)
-    await context.report.warn(`${warnings.length} of ${calls.length} responses have warnings: ${warnings[0]}`);
+    await context.report.warn(
+      `${countOf(warnings.length, calls.length, 'response')} ${pluralize(warnings.length, 'has', 'have')} warnings: ${warnings[0]}`,
+    );
   if (others > 0)
     await context.report.note(
-      `${others} ${others === 1 ? 'call belongs' : 'calls belong'} to other base URLs and ${others === 1 ? 'stays' : 'stay'} in the spool`,
+      `${others} ${pluralize(others, 'call belongs', 'calls belong')} to other base URLs and ${pluralize(others, 'stays', 'stay')} in the spool`,
     );
   // A signal after the last call has nothing left to stop.
   if (failure && remaining > 0)
-    throw new Failure(failure.code, `${remaining} of ${calls.length} calls were not confirmed: ${failure.message}`, {
-      ...failure.facts,
-      hint: 'they stay in the spool; send them later with: svc call flush',
-    });
+    throw new Failure(
+      failure.code,
+      `${countOf(remaining, calls.length, 'call')} ${pluralize(remaining, 'was', 'were')} not confirmed: ${failure.message}`,
+      {
+        ...failure.facts,
+        hint: `${pluralize(remaining, 'it stays', 'they stay')} in the spool; send ${pluralize(remaining, 'it', 'them')} later with: svc call flush`,
+      },
+    );
+}
+
+function countOf(count: number, total: number, noun: string): string {
+  return `${count} of ${total} ${pluralize(total, noun)}`;
 }
 
 // The input of the batch is the spool, and each result of a call that the service confirmed deletes the call. Returns the

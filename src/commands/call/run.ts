@@ -53,7 +53,7 @@ export async function runCallRun({ args, flags }: Invocation, context: Context):
   context.ignoreStopSignals();
   const { end, startError } = await running;
   const endedAtMs = runtime.now();
-  if (startError) await report.warn(`could not run ${command.program}: ${startError}`);
+  if (startError) await report.warn(`could not run ${command.program || '""'}: ${startError}`);
   const giveUp = (reason: string): void => controller.abort(new Failure('unknown', reason));
   const cancelGrace = runtime.after(graceMs, () =>
     giveUp(`no response within ${graceMs / 1000} s after the command ended`),
