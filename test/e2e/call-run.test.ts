@@ -376,20 +376,45 @@ describe('svc call flush', () => {
   const flushUnder = (cwd: string, env: Record<string, string>) => run(['call', 'flush'], { cwd, env });
   const spoolCall = (cwd: string, url: string) => callRun(['true'], ['--spool=only', '--base-url', url], { cwd });
 
-  it('leaves calls that the service rejects, sends the others, and warns about responses with other ids', async () => {
+  it('names the files of calls that the service does not accept, and sends the others', async () => {
     const cwd = folder();
     const server = await countingServer(
-      (body) => JSON.parse(body).start.op_name,
-      ({ key, count }, response) =>
-        answerJson(response, { id: 'i', trace_id: 't' }, key === 'bad' ? 422 : count === 1 ? 429 : 200),
+      (body) => body,
+      ({ key, count }, response) => {
+        const { op_name, id, trace_id } = JSON.parse(key).start;
+        const detail = [{ loc: ['body', 'start', 'op_name'], msg: 'unknown', type: 'value_error' }];
+        if (op_name === 'bad') answerJson(response, { detail }, 422);
+        else if (op_name === 'other') answerJson(response, { id: 'i', trace_id: 't' });
+        else answerJson(response, { id, trace_id }, count === 1 ? 429 : 200);
+      },
     );
-    for (const name of ['bad', 'good', 'fine'])
+    const spool = join(cwd, 'data/spool');
+    const files = [];
+    for (const name of ['good', 'bad', 'fine', 'other']) {
+      const before = existsSync(spool) ? readdirSync(spool) : [];
       await callRun(['true'], ['--spool=only', '--base-url', server.url, '--op-name', name], { cwd });
+      files.push(...readdirSync(spool).filter((file) => !before.includes(file)));
+    }
+    const [, bad = '', , other = ''] = files;
     const { code, stdout, stderr } = await flushUnder(cwd, { ...login, SVC_BASE_URL: server.url });
-    expect([code, JSON.parse(stdout)]).toEqual([10, { sent: 2, remaining: 1, other_base_urls: 0 }]);
-    expect(stderr).toMatch(
-      /^svc: warning: 2 of 3 responses have warnings: the response has id "i", but "[0-9a-f]{16}" was sent; .*\nsvc: 1 of 3 calls was not confirmed: .*422.*\n {2}it stays in the spool; send it later .*\n$/,
+    expect([code, JSON.parse(stdout)]).toEqual([10, { sent: 2, remaining: 2, other_base_urls: 0 }]);
+    expect(readdirSync(spool)).toEqual([bad, other].sort());
+    const [headline, ...lines] = stderr.trimEnd().split('\n');
+    expect(headline).toBe('svc: 2 of 4 calls were not confirmed');
+    expect(lines.slice(0, -1).sort()).toEqual(
+      [
+        `  ${join(spool, bad)}: ${server.url} returned 422 Unprocessable Entity: start.op_name: unknown`,
+        `  ${join(spool, other)}: the response has id "i", but "${other.replace('.json', '')}" was sent; it may be for another request`,
+      ].sort(),
     );
+    expect(lines.at(-1)).toMatch(/^ {2}if the base URL is right, correct or remove these files; .*svc call flush$/);
+  });
+
+  it('is needed for a call whose response has other ids', async () => {
+    const cwd = folder();
+    const server = await countingServer(String, (_, response) => answerJson(response, { id: 'i', trace_id: 't' }));
+    const { stderr } = await callRun(['true'], ['--spool', '--base-url', server.url], { cwd, env: login });
+    expect(stderr).toContain('the call stays in the spool; to send it again, run: svc call flush\n');
     expect(readdirSync(join(cwd, 'data/spool'))).toHaveLength(1);
   });
 

@@ -1,12 +1,12 @@
 import { Buffer } from 'node:buffer';
 import { rm } from 'node:fs/promises';
 import { Readable } from 'node:stream';
-import { parseResultEntry } from '../../batch/result-entry.ts';
+import { parseResultEntry, type ResultEntry } from '../../batch/result-entry.ts';
 import { resolveCallSettings } from '../../client/call-settings.ts';
 import type { Invocation } from '../../command.ts';
 import { dataDirectory } from '../../config/directories.ts';
 import type { Context } from '../../context.ts';
-import { Failure, toFailure } from '../../errors.ts';
+import { exitCodes, Failure, type Issue, toFailure } from '../../errors.ts';
 import { firstStringMember, getMember, itemsAt, stringOf } from '../../json/json-node.ts';
 import { tryParseJson } from '../../json/parse-json.ts';
 import { callStartOperation } from '../../operations/call-start.ts';
@@ -16,6 +16,8 @@ import { readSpool, type SpooledCall, spoolDirectory, traceTarget } from '../../
 
 // A flush is the last step of a job: it does not wait for a service that is down as long as a batch does.
 const MAX_OUTAGE = '5s';
+
+const MAX_LISTED_FILES = 10;
 
 /**
  * Sends the spooled calls of the current trace base URL as a batch and leaves those of others. Prints the counts, and
@@ -28,59 +30,68 @@ export async function runCallFlush(invocation: Invocation, context: Context): Pr
   const target = traceTarget(settings.destination);
   const spooled = await readSpool(spoolDirectory(dataDirectory(context.runtime)));
   const calls = spooled.filter((call) => call.target === target);
-  const { sent, warnings, failure } = await sendCalls(calls, invocation, context);
+  const { sent, unaccepted, failure } = await sendCalls(calls, invocation, context);
   const remaining = calls.length - sent;
   const others = spooled.length - calls.length;
   await printResult(resultOf({ sent, remaining, other_base_urls: others }), output);
   await output.writer.end();
-  if (warnings.length > 0)
-    await context.report.warn(
-      `${countOf(warnings.length, calls.length, 'response')} ${pluralize(warnings.length, 'has', 'have')} warnings: ${warnings[0]}`,
-    );
   if (others > 0)
     await context.report.note(
       `${others} ${pluralize(others, 'call belongs', 'calls belong')} to other base URLs and ${pluralize(others, 'stays', 'stay')} in the spool`,
     );
   // A signal after the last call has nothing left to stop.
-  if (failure && remaining > 0)
-    throw new Failure(
-      failure.code,
-      `${countOf(remaining, calls.length, 'call')} ${pluralize(remaining, 'was', 'were')} not confirmed: ${failure.message}`,
-      {
-        ...failure.facts,
-        hint: `${pluralize(remaining, 'it stays', 'they stay')} in the spool; send ${pluralize(remaining, 'it', 'them')} later with: svc call flush`,
-      },
-    );
+  if (remaining > 0) throw unconfirmedFailure(remaining, calls.length, unaccepted, failure);
 }
 
-function countOf(count: number, total: number, noun: string): string {
-  return `${count} of ${total} ${pluralize(total, noun)}`;
+function unconfirmedFailure(
+  remaining: number,
+  total: number,
+  unaccepted: readonly Issue[],
+  failure: Failure | undefined,
+): Failure {
+  const { code = 'partial', message, facts = {} } = failure ?? {};
+  const subject = `${remaining} of ${total} ${pluralize(total, 'call')} ${pluralize(remaining, 'was', 'were')} not confirmed`;
+  const later = `send ${pluralize(remaining, 'it', 'them')} later with: svc call flush`;
+  return new Failure(code, unaccepted.length < remaining && message ? `${subject}: ${message}` : subject, {
+    ...facts,
+    isBatch: true,
+    issues: unaccepted.slice(0, MAX_LISTED_FILES),
+    hint:
+      unaccepted.length > 0
+        ? 'if the base URL is right, correct or remove these files; send other calls later with: svc call flush'
+        : `${pluralize(remaining, 'it stays', 'they stay')} in the spool; ${later}`,
+  });
 }
 
-// The input of the batch is the spool, and each result of a call that the service confirmed deletes the call. Returns the
-// first warning of each response that has any.
+interface SentCalls {
+  readonly sent: number;
+  /** The files of calls that the service rejects, or for which it returns other ids: sending them again changes nothing. */
+  readonly unaccepted: readonly Issue[];
+  readonly failure?: Failure;
+}
+
+// The input of the batch is the spool, and each result of a call that the service confirmed deletes the call.
 async function sendCalls(
   calls: readonly SpooledCall[],
   { command, flags }: Invocation,
   context: Context,
-): Promise<{ readonly sent: number; readonly warnings: readonly string[]; readonly failure?: Failure }> {
+): Promise<SentCalls> {
   const { runtime, report, stdout } = context;
   let sent = 0;
-  const warnings: string[] = [];
-  if (calls.length === 0) return { sent, warnings };
+  const unaccepted: Issue[] = [];
+  if (calls.length === 0) return { sent, unaccepted };
   let firstMessage: string | undefined;
   const onResults = async (results: string | Uint8Array): Promise<void> => {
     for (const result of results.toString().trimEnd().split('\n')) {
       const entry = parseResultEntry(Buffer.from(result));
       const call = calls[(entry?.line ?? 0) - 1];
       if (!entry || !call) continue;
-      const root = tryParseJson(Buffer.from(result));
-      firstMessage ??= firstStringMember(getMember(root, 'error'), 'message');
-      const [warning] = itemsAt(root, 'warnings');
-      if (warning) warnings.push(stringOf(warning));
-      if (entry.exitCode !== 0) continue;
-      await rm(call.file, { force: true });
-      sent += 1;
+      const { message, isFinal } = resultProblem(Buffer.from(result), entry);
+      if (message === undefined) {
+        await rm(call.file, { force: true });
+        sent += 1;
+      } else if (isFinal) unaccepted.push({ path: '', at: call.file, message });
+      else firstMessage ??= message;
     }
   };
   const resultFlags = ['format', 'json', 'jq', 'output'];
@@ -101,11 +112,29 @@ async function sendCalls(
   try {
     const { runBatch } = await import('../batch/batch.ts');
     await runBatch(callStartOperation, { command, args: [], flags: batchFlags }, batchContext);
-    return { sent, warnings };
+    return { sent, unaccepted };
   } catch (error) {
     const { code, message, facts } = toFailure(error);
-    return { sent, warnings, failure: new Failure(code, firstMessage ?? stopReason(message), facts) };
+    return { sent, unaccepted, failure: new Failure(code, firstMessage ?? stopReason(message), facts) };
   }
+}
+
+// Why a call is not confirmed, if it is not, and whether it would be the same again.
+function resultProblem(
+  bytes: Buffer,
+  { exitCode }: ResultEntry,
+): { readonly message?: string; readonly isFinal: boolean } {
+  const root = tryParseJson(bytes);
+  const error = getMember(root, 'error');
+  const [warning] = itemsAt(root, 'warnings');
+  if (!error) return warning ? { message: stringOf(warning), isFinal: true } : { isFinal: false };
+  const [issue] = itemsAt(error, 'issues');
+  const texts = [
+    firstStringMember(error, 'message'),
+    firstStringMember(issue, 'path'),
+    firstStringMember(issue, 'message'),
+  ];
+  return { message: texts.filter(Boolean).join(': '), isFinal: exitCode === exitCodes.refused.code };
 }
 
 // A message of the batch engine is its summary in lines, and why it stopped.

@@ -39,7 +39,6 @@ export async function recordCall(command: TracedCommand, context: Context): Prom
   }
   // A call that cannot be spooled can still be sent.
   const file = await spooled?.catch(toFailure);
-  const unspooled = file instanceof Failure ? file : undefined;
   const sent =
     authorization instanceof Failure
       ? Promise.reject(authorization)
@@ -47,13 +46,17 @@ export async function recordCall(command: TracedCommand, context: Context): Prom
   const warnings = await sent.catch((error: unknown) => {
     const failure = toRecordFailure(error, flags);
     if (!file) throw failure;
-    const hint = unspooled
-      ? `it was not spooled: ${unspooled.message}`
-      : 'it stays in the spool; to send it, run: svc call flush';
+    const hint =
+      file instanceof Failure
+        ? `it was not spooled: ${file.message}`
+        : 'it stays in the spool; to send it, run: svc call flush';
     throw new Failure(failure.code, failure.message, { ...failure.facts, hint });
   });
-  if (unspooled) return [`the call was sent, but not spooled: ${unspooled.message}`, ...warnings];
-  if (typeof file === 'string') await rm(file, { force: true });
+  if (file instanceof Failure) return [`the call was sent, but not spooled: ${file.message}`, ...warnings];
+  if (file === undefined) return warnings;
+  // A response for another request confirms nothing.
+  if (warnings.length > 0) return [...warnings, 'the call stays in the spool; to send it again, run: svc call flush'];
+  await rm(file, { force: true });
   return warnings;
 }
 
