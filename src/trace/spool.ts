@@ -1,9 +1,9 @@
 import { Buffer } from 'node:buffer';
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Failure } from '../errors.ts';
 import { isNotFoundError, withFileFailure } from '../files/file-errors.ts';
-import { openReplacement } from '../files/file-replacement.ts';
+import { writeFileAtomically } from '../files/file-replacement.ts';
 import { makeDirectory } from '../files/make-directory.ts';
 import { firstStringMember } from '../json/json-node.ts';
 import { tryParseJson } from '../json/parse-json.ts';
@@ -20,6 +20,9 @@ export interface SpooledCall {
 
 const MAX_SPOOLED_CALLS = 10_000;
 const MAX_SPOOL_BYTES = 100 * 1024 * 1024;
+
+// A call that is being written is younger.
+const MAX_WRITE_MS = 60 * 60 * 1000;
 
 /** The directory of the spool below the data directory. */
 export function spoolDirectory(dataDirectory: string): string {
@@ -43,9 +46,7 @@ export function spoolCall(directory: string, id: string, target: string, body: s
       await makeDirectory(directory, 0o700);
       await requireRoom(directory, body.length);
       const file = join(directory, `${id}.json`);
-      const replacement = await openReplacement(file, file, 0o600);
-      await replacement.write(`${writeJson({ target })}\n${body}`);
-      await replacement.commit();
+      await writeFileAtomically(file, file, `${writeJson({ target })}\n${body}`, 0o600);
       return file;
     },
     facts,
@@ -62,6 +63,15 @@ export async function readSpool(directory: string): Promise<SpooledCall[]> {
     if (body !== '' && target !== undefined) calls.push({ file, target, body });
   }
   return calls;
+}
+
+/** Removes the files that killed processes left half written. `now` is in milliseconds since 1970. */
+export async function removeStaleSpoolFiles(directory: string, now: number): Promise<void> {
+  const names = await readdir(directory).catch(() => []);
+  for (const file of names.filter((name) => /^\..*\.tmp$/.test(name)).map((name) => join(directory, name))) {
+    const found = await stat(file).catch(() => undefined);
+    if (found && now - found.mtimeMs > MAX_WRITE_MS) await rm(file, { force: true }).catch(() => {});
+  }
 }
 
 function spoolFiles(directory: string): Promise<string[]> {

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { Failure } from '../../src/errors.ts';
@@ -274,6 +274,18 @@ describe('--replace', () => {
 });
 
 describe('svc call flush', () => {
+  it('removes files that a killed process left half written an hour ago', async () => {
+    const spool = join(folder(), 'data', 'spool');
+    mkdirSync(spool, { recursive: true });
+    for (const name of ['.old.json.1.tmp', '.new.json.1.tmp']) writeFileSync(join(spool, name), '{"target":');
+    const twoHoursAgo = new Date(Date.now() - 7_200_000);
+    utimesSync(join(spool, '.old.json.1.tmp'), twoHoursAgo, twoHoursAgo);
+    const runtime = { now: Date.now };
+    const { code, stdout } = await svc(['call', 'flush', '--local'], { cwd: join(spool, '../..'), runtime });
+    expect([code, JSON.parse(stdout)]).toEqual([0, { sent: 0, remaining: 0, other_base_urls: 0 }]);
+    expect(readdirSync(spool)).toEqual(['.new.json.1.tmp']);
+  });
+
   it('is done where a signal arrives with the response to the last call', async () => {
     const cwd = folder();
     const service = ['--base-url', 'http://127.0.0.1:9'];
@@ -342,7 +354,10 @@ describe('secrets of a traced command', () => {
     ['is spooled without the secret', ['--spool=only'], 1],
   ])('that a credential command prints appear nowhere when the record %s', async (_, flags, exitCode) => {
     const cwd = folder();
-    const server = await rawServer((socket) => socket.end(httpAnswer('{"id":"x","trace_id":"t"}')));
+    const server = await rawServer((socket, request) => {
+      const { id, start = { id } } = JSON.parse(bodyOf(request).toString());
+      socket.end(httpAnswer(JSON.stringify({ id: start.id, trace_id: start.trace_id })));
+    });
     const service = ['--base-url', server.url];
     const profile = ['profile', 'set', 'p', ...service, '--username', 'bob'];
     const printer = ['sh', '-c', `cat secret-file; exit ${exitCode}`];

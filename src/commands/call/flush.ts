@@ -12,7 +12,7 @@ import { tryParseJson } from '../../json/parse-json.ts';
 import { callStartOperation } from '../../operations/call-start.ts';
 import { pluralize } from '../../output/transfer-text.ts';
 import { openResultOutput, printResult, resultOf } from '../../results/print-result.ts';
-import { readSpool, type SpooledCall, spoolDirectory, traceTarget } from '../../trace/spool.ts';
+import { readSpool, removeStaleSpoolFiles, type SpooledCall, spoolDirectory, traceTarget } from '../../trace/spool.ts';
 
 // A flush is the last step of a job: it does not wait for a service that is down as long as a batch does.
 const MAX_OUTAGE = '5s';
@@ -28,7 +28,9 @@ export async function runCallFlush(invocation: Invocation, context: Context): Pr
   const output = await openResultOutput('record', flags, context);
   const settings = await resolveCallSettings(callStartOperation, flags, context);
   const target = traceTarget(settings.destination);
-  const spooled = await readSpool(spoolDirectory(dataDirectory(context.runtime)));
+  const directory = spoolDirectory(dataDirectory(context.runtime));
+  await removeStaleSpoolFiles(directory, context.runtime.now());
+  const spooled = await readSpool(directory);
   const calls = spooled.filter((call) => call.target === target);
   const { sent, unaccepted, failure } = await sendCalls(calls, invocation, context);
   const remaining = calls.length - sent;
