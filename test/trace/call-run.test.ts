@@ -57,6 +57,12 @@ describe('the exit code of a traced command', () => {
     expect(stderr).toMatch(/^svc: warning: the call (was not|may not have been) recorded: [^\n]*\n$/);
   });
 
+  it.each(['0', '0s'])('is that of the command with a silent service and --grace %s', async (grace) => {
+    const server = await rawServer(() => {});
+    const { code, stderr } = await traced(exit7, ['--base-url', server.url, '--grace', grace]);
+    expect([code, stderr]).toEqual([7, expect.stringMatching(/recorded: no response within 0 s after the command/)]);
+  });
+
   it('is that of the command with a service that sends without end', async () => {
     const server = await rawServer((socket) => {
       socket.write('HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n"');

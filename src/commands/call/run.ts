@@ -27,7 +27,7 @@ const PROCESS_LAUNCHER = '/usr/bin/env';
 export async function runCallRun({ args, flags }: Invocation, context: Context): Promise<ProcessEnd> {
   const { runtime, report } = context;
   requireConsistentFlags(args, flags, runtime);
-  const graceMs = parseDurationMs('--grace', getStringFlag(flags, 'grace') ?? DEFAULT_GRACE);
+  const graceMs = parseGrace(getStringFlag(flags, 'grace') ?? DEFAULT_GRACE);
   const command = await prepareCommand(args, flags, context);
   context.signal.throwIfAborted();
   const record = (signal: AbortSignal): Promise<readonly string[]> => recordCall(command, { ...context, signal });
@@ -73,6 +73,10 @@ export async function runCallRun({ args, flags }: Invocation, context: Context):
     release();
   }
   return end;
+}
+
+function parseGrace(text: string): number {
+  return /^0(?:ms|s|m|h)?$/.test(text) ? 0 : parseDurationMs('--grace', text);
 }
 
 function requireConsistentFlags(args: readonly string[], flags: FlagValues, runtime: Runtime): void {
