@@ -235,6 +235,15 @@ describe('the end of a traced command', () => {
   });
 });
 
+it.each([
+  ['FOO=hunter2', 'FOO'],
+  ['', 'NAME'],
+  ['=hunter2', 'NAME'],
+])('--env=%s is exit code 2, and nothing runs', async (value, name) => {
+  const { code, stdout, stderr } = await traced(['echo', 'ran'], ['--local', `--env=${value}`]);
+  expect([code, stdout, stderr]).toEqual([2, '', `svc: --env takes the name of a variable\n  write: --env ${name}\n`]);
+});
+
 describe('--replace', () => {
   /** Runs a command with a stand-in for the end of svc's process, and returns also the command that svc became. */
   const replaced = async (flags: readonly string[], runtime: Partial<Runtime> = {}) => {

@@ -4,7 +4,7 @@ import type { Invocation, ProcessEnd } from '../../command.ts';
 import { parseDurationMs } from '../../config/parse-duration.ts';
 import type { Context } from '../../context.ts';
 import { Failure, toFailure, usageFailure } from '../../errors.ts';
-import { type FlagValues, getBooleanFlag, getStringFlag } from '../../flag.ts';
+import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag } from '../../flag.ts';
 import { issueText } from '../../output/failure-text.ts';
 import type { Runtime } from '../../runtime.ts';
 import { runChild } from '../../trace/run-child.ts';
@@ -83,6 +83,10 @@ function requireConsistentFlags(args: readonly string[], flags: FlagValues, runt
   const [program] = args;
   if (program === undefined)
     throw usageFailure('svc call run needs a command', 'write it after --: svc call run -- make test');
+  // A value is not repeated: it may be a secret.
+  const notName = getArrayFlag(flags, 'env').find((name) => !/^[^=]+$/.test(name));
+  if (notName !== undefined)
+    throw usageFailure('--env takes the name of a variable', `write: --env ${notName.split('=')[0] || 'NAME'}`);
   if (flags.get('spool') === 'only' && getBooleanFlag(flags, 'require'))
     throw usageFailure('--require waits for the service, and --spool=only never asks it', 'use one of them');
   if (flags.get('spool') === 'only' && flags.has('exit-feedback'))
