@@ -109,4 +109,11 @@ describe.skipIf(!hasTerminal)('a traced command on a terminal', () => {
     });
     expect(screen).toContain('code 9');
   });
+
+  // A shell without job control would wait for ever.
+  it('that stops only itself does not stop svc where no shell waits for stopped jobs', async () => {
+    const resume = '(while ! grep -q "State:.T" /proc/$$/status; do sleep 0.1; done; sleep 1; kill -CONT $$) &';
+    const { code } = await traced(['sh', '-c', `${resume} kill -STOP $$; exit 9`]);
+    expect(code).toBe(9);
+  });
 });
