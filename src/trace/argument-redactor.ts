@@ -13,15 +13,20 @@ export interface ArgumentRedactor {
 // `-u` of curl and `-p` of others are too ambiguous to guess.
 const SECRET_FLAG = /^--?([A-Za-z][\w-]+)$/;
 
-// What a value follows, with the name: `NAME=`, `"name":`, `name[key]=`, `name => `; and `--flag ` in a script. A match
+// What a value follows, with the name: `NAME=`, `NAME+=`, `"name":`, `name[key]=`, `name => `; and `--flag ` in a script. A match
 // does not include the value, which may itself hold an assignment: `--header=Authorization: x`, `https://host/?token=x`.
 // No pattern may start inside of a name: arguments can be long, and the time has to stay linear.
-const ASSIGNMENT = /(?<![\w.-])([\w.-]+)[\\"'\]]*\s*[=:]+>?\s*/g;
+const ASSIGNMENT = /(?<![\w.-])([\w.-]+)[\\"'\]]*\s*[+?!]?[=:]+>?\s*/g;
 const FLAG_BEFORE_VALUE = /(?<![\w.-])(--?[A-Za-z][\w-]+)\s+(?!-)/g;
 
-// A value of a script or of JSON: quoted, an array, an object, or up to a separator.
-const VALUE =
-  /\\?"(?:[^"\\]|\\.)*"?|'[^']*'?|\[[^\]]*\]?|\{[^}]*\}?|(?:(?:Basic|Bearer|Token)\s+)?[^\s"'`;&|)},#]+|/isy;
+// A value of a script or of JSON that is neither an array nor an object: quoted, or up to a separator.
+const VALUE = /\\?"(?:[^"\\]|\\.)*"?|'[^']*'?|(?:(?:Basic|Bearer|Token)\s+)?[^\s"'`;&|)},#]+|/isy;
+
+// The value of a parameter of a URL, in which most separators of scripts may stand.
+const PARAMETER_VALUE = /"[^"]*"?|'[^']*'?|[^\s"'`&#]*/y;
+
+// Brackets, and strings with their quotes, which a script may escape.
+const BRACKET_OR_STRING = /[[{]|[\]}]|\\"(?:[^"\\]|\\(?:\\\\"|[^"]))*(?:\\")?|"(?:[^"\\]|\\.)*"?|'[^']*'?/gs;
 
 /** Creates the redactor of a run. It redacts `secrets`, and the values of variables whose names mark them as secret. */
 export function createArgumentRedactor(env: Runtime['env'], secrets: readonly string[]): ArgumentRedactor {
@@ -58,7 +63,7 @@ function redactNamedValues(text: string, pattern: RegExp): string {
     if (index === 0 || index !== nextName) closing = closingQuoteFor(start, text[index - 1]);
     nextName = valueStart;
     if (index < end || !isSecretName(name)) continue;
-    const valueEnd = findValueEnd(text, valueStart, closing);
+    const valueEnd = findValueEnd(text, valueStart, index, closing);
     if (valueEnd === valueStart) continue;
     redacted += `${text.slice(end, valueStart)}${REDACTED}`;
     end = valueEnd;
@@ -73,14 +78,27 @@ function closingQuoteFor(start: string, before: string | undefined): string | un
   return /["']/.test(before) && !start.includes(before) ? before : undefined;
 }
 
-function findValueEnd(text: string, start: number, closing: string | undefined): number {
-  if (closing === undefined) {
-    VALUE.lastIndex = start;
-    VALUE.test(text);
-    return VALUE.lastIndex;
+function findValueEnd(text: string, start: number, nameStart: number, closing: string | undefined): number {
+  if (closing !== undefined) {
+    const end = closing === '' ? -1 : text.indexOf(closing, start);
+    return end < 0 ? text.length : end;
   }
-  const end = closing === '' ? -1 : text.indexOf(closing, start);
-  return end < 0 ? text.length : end;
+  if (/[[{]/.test(text[start] ?? '')) return findClosingBracket(text, start);
+  const pattern = /[?&#]/.test(text[nameStart - 1] ?? '') ? PARAMETER_VALUE : VALUE;
+  pattern.lastIndex = start;
+  pattern.test(text);
+  return pattern.lastIndex;
+}
+
+// The end of an array or object; the end of the text if it is not closed.
+function findClosingBracket(text: string, start: number): number {
+  let depth = 0;
+  for (const { 0: token, index } of text.slice(start).matchAll(BRACKET_OR_STRING)) {
+    if (/^[[{]/.test(token)) depth += 1;
+    if (/^[\]}]/.test(token)) depth -= 1;
+    if (depth === 0) return start + index + token.length;
+  }
+  return text.length;
 }
 
 // The name of a variable, flag, header or parameter that says that its value is secret. PWD is the working directory.
