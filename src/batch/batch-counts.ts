@@ -1,5 +1,3 @@
-import { formatCount, formatPercent, formatSeconds, pluralize } from '../output/transfer-text.ts';
-
 /** The outcome of a line. */
 export type LineStatus = 'done' | 'failed' | 'unknown' | 'unsent';
 
@@ -47,43 +45,4 @@ export function countLine(counts: BatchCounts, line: number, status: LineStatus)
 /** The number of counted lines. */
 export function totalLines({ byStatus }: BatchCounts): number {
   return byStatus.done + byStatus.failed + byStatus.unknown + byStatus.unsent;
-}
-
-/** The state of a running batch. */
-export interface BatchProgress {
-  readonly tally: BatchCounts;
-  /** Size of the input; unknown for a pipe. */
-  readonly totalBytes: number | undefined;
-  /** Requests that may be in flight now. */
-  readonly currentLimit: () => number;
-  /** Milliseconds since the start. */
-  readonly elapsed: () => number;
-}
-
-/** The progress line of a batch. The total and the time left are estimated until the input is read to its end. */
-export function formatBatchProgress({ tally, totalBytes, currentLimit, elapsed }: BatchProgress): string {
-  const { done, failed, unknown } = tally.byStatus;
-  const lines = totalLines(tally);
-  const linesPerSecond = lines / (Math.max(elapsed(), 1) / 1000);
-  const total = estimateTotal(tally, totalBytes);
-  const parts = [
-    total
-      ? `${formatCount(lines)} of ${total.text} ${pluralize(total.count, 'line')} (${formatPercent(lines, total.count)})`
-      : `${formatCount(lines)} ${pluralize(lines, 'line')}`,
-    ...(failed + unknown > 0 ? [`${formatCount(failed + unknown)} failed`] : []),
-    `${Math.round(linesPerSecond)}/s`,
-    ...(total && done > 0 ? [`${formatSeconds((total.count - lines) / linesPerSecond)} left`] : []),
-    `up to ${currentLimit()} in flight`,
-  ];
-  return parts.join(', ');
-}
-
-// The lines that are not read yet are about as long as the others.
-function estimateTotal(
-  { linesRead, bytesRead }: BatchCounts,
-  totalBytes: number | undefined,
-): { readonly count: number; readonly text: string } | undefined {
-  if (totalBytes === undefined || bytesRead === 0) return undefined;
-  const count = Math.max(linesRead, Math.round((linesRead * totalBytes) / bytesRead));
-  return { count, text: `${bytesRead < totalBytes ? 'about ' : ''}${formatCount(count)}` };
 }

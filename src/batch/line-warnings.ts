@@ -18,41 +18,6 @@ export function createWarningLimiter({ warn, note }: Reporter): (warning: Issue)
   };
 }
 
-/** Watches the `custom_id` of all lines; each kind of finding is reported once per batch. */
-export interface CustomIdTracker {
-  /** `id` is JSON; `isInBody`: the line is a body, and not a line of an OpenAI batch. */
-  readonly addLine: (line: number, id: string, isInBody: boolean) => Promise<void>;
-  /** Reports duplicates. */
-  readonly finish: () => Promise<void>;
-}
-
-// A file has millions of lines, and the ids of all of them would have to be held.
-const MAX_TRACKED_IDS = 100_000;
-const MAX_LISTED_LINES = 1000;
-
-/** A tracker of the lines of `label`. */
-export function createCustomIdTracker(label: string, { warn }: Pick<Reporter, 'warn'>): CustomIdTracker {
-  const lineOfId = new Map<string, number>();
-  const duplicateLines = new Set<number>();
-  let hasWarned = false;
-  return {
-    addLine: async (line, id, isInBody) => {
-      const earlierLine = lineOfId.get(id);
-      if (earlierLine !== undefined && duplicateLines.size < MAX_LISTED_LINES)
-        duplicateLines.add(earlierLine).add(line);
-      else if (lineOfId.size < MAX_TRACKED_IDS) lineOfId.set(id, line);
-      if (!isInBody || hasWarned) return;
-      hasWarned = true;
-      await warn(`${label}:${line} custom_id: svc uses it as the id of the result and does not send it`);
-    },
-    finish: async () => {
-      if (duplicateLines.size === 0) return;
-      const lines = formatLineRanges(duplicateLines);
-      await warn(`${label}: lines share a custom_id, so the id of a result names several lines: ${lines}`);
-    },
-  };
-}
-
 /** Reports the warnings about the responses of a batch. */
 export interface ResponseWarnings {
   readonly add: (line: number, warnings: readonly string[]) => Promise<void>;
@@ -62,6 +27,7 @@ export interface ResponseWarnings {
 
 // If a service mixes up one response, it can mix up all.
 const MAX_PRINTED_LINES = 5;
+const MAX_LISTED_LINES = 1000;
 
 /** Prints the warnings of the first 5 lines, and at the end the numbers of all lines with warnings. */
 export function createResponseWarnings({ warn }: Pick<Reporter, 'warn'>): ResponseWarnings {

@@ -8,9 +8,9 @@ import type { Failure, Issue } from '../errors.ts';
 import { uuidV5 } from '../fields/uuid.ts';
 import { flagTarget, type Operation } from '../operations/operation.ts';
 import type { TraceParent } from '../trace/trace-context.ts';
+import type { CustomIdTracker } from './custom-id-tracker.ts';
 import { type LineBody, readLineBody } from './line-body.ts';
 import { applyLineDefaults, type LineDefaults } from './line-defaults.ts';
-import type { CustomIdTracker } from './line-warnings.ts';
 import type { InputLine } from './split-lines.ts';
 
 /** What makes and checks the bodies of all lines. */

@@ -1,10 +1,11 @@
 import { isIdempotent } from '../client/idempotency.ts';
 import { InterruptedError, toFailure } from '../errors.ts';
 import { createHeapLimit } from '../train/stream/small-heap.ts';
-import { countLine, formatBatchProgress } from './batch-counts.ts';
+import { countLine } from './batch-counts.ts';
 import type { BatchInput } from './batch-input.ts';
 import type { BatchJob } from './batch-job.ts';
 import type { BatchOptions } from './batch-options.ts';
+import { formatBatchProgress } from './batch-progress.ts';
 import { type BatchRecord, createBatchRecord } from './batch-record.ts';
 import { batchFailure, formatBatchSummary, lostResultsFailure } from './batch-summary.ts';
 import { createConcurrencyLimit } from './concurrency-limit.ts';

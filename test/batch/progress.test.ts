@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { createBatchCounts, formatBatchProgress } from '../../src/batch/batch-counts.ts';
+import { createBatchCounts } from '../../src/batch/batch-counts.ts';
+import { formatBatchProgress } from '../../src/batch/batch-progress.ts';
 
 const counts = (done: number, failed: number, linesRead: number, bytesRead: number) => ({
   ...createBatchCounts(),
