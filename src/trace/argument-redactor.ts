@@ -1,5 +1,6 @@
 import { longestFirst, REDACTED, replaceSecrets, secretForms } from '../output/redact.ts';
 import type { Runtime } from '../runtime.ts';
+import { isSecretName } from './secret-name.ts';
 
 /** Keeps secrets out of what is recorded about a command (docs/contract.md, section 12). */
 export interface ArgumentRedactor {
@@ -9,6 +10,9 @@ export interface ArgumentRedactor {
   readonly redactArguments: (words: readonly string[]) => string[];
   readonly redactVariable: (name: string, value: string) => string;
 }
+
+// Switches and small numbers are parts of ordinary words, whatever the name of their variable.
+const ORDINARY_VALUE = /^(?:true|false|\d{1,5})$/i;
 
 // `-u` of curl and `-p` of others are too ambiguous to guess.
 const SECRET_FLAG = /^--?([A-Za-z][\w-]+)$/;
@@ -30,7 +34,9 @@ const BRACKET_OR_STRING = /[[{]|[\]}]|\\"(?:[^"\\]|\\(?:\\\\"|[^"]))*(?:\\")?|"(
 
 /** Creates the redactor of a run. It redacts `secrets`, and the values of variables whose names mark them as secret. */
 export function createArgumentRedactor(env: Runtime['env'], secrets: readonly string[]): ArgumentRedactor {
-  const named = Object.entries(env).flatMap(([name, value]) => (value && isSecretName(name) ? [value] : []));
+  const named = Object.entries(env).flatMap(([name, value]) =>
+    value && isSecretName(name) && !ORDINARY_VALUE.test(value) ? [value] : [],
+  );
   const values = longestFirst(longestFirst([...secrets, ...named]).flatMap(secretForms));
   const redactText = (text: string): string => {
     const known = replaceSecrets(text, values);
@@ -99,13 +105,4 @@ function findClosingBracket(text: string, start: number): number {
     if (depth === 0) return start + index + token.length;
   }
   return text.length;
-}
-
-// The name of a variable, flag, header or parameter that says that its value is secret. PWD is the working directory.
-function isSecretName(name: string): boolean {
-  if (name === 'PWD') return false;
-  const words = name.replace(/([a-z\d])([A-Z])/g, '$1-$2');
-  return /pass(w|phrase|code)|secret|token|bearer|credential|cookie|authorization|signature|private|(^|[-_.])(auth|pwd|pass|pat|sig|jwt|otp|psk)($|[-_.])|api[-_.]?key|access[-_.]?key|(^|[-_.])key$/i.test(
-    words,
-  );
 }

@@ -88,6 +88,9 @@ describe('the recorded arguments of a command', () => {
     'x; curl --data=password=<abcd> u; y',
     'x --message "a --password <abcd> b"',
     'TOKEN+=<abcd>',
+    '--max-tokens=1 --access-token <abcd> --new-token=<abcd>',
+    'export INPUT_TOKEN=<abcd> PUBLIC_KEY_PASSWORD=<abcd>',
+    'export MAX_TOKENS_SECRET=<abcd> tokenizer_api_key=<abcd> ssl-key=<abcd>',
     'TOKEN?=<abcd>',
     'TOKEN!=<abcd>',
     'export A=1 TOKEN+=<abcd>; make',
@@ -128,6 +131,10 @@ describe('the recorded arguments of a command', () => {
     'x --token | y',
     'WHERE a = 1 AND b = 2',
     'PWD=/home/me',
+    '--tokenizer=m --num_tokens=7 --max-new-tokens=8 --maxTokens=9 --n-tokens=1',
+    '{"prompt_tokens":3,"token_count":4,"total_tokens":7}',
+    '--pass-rate=0.9 --public-key=k --primary_key=id --sort-key=name --secretary=z',
+    'idempotency-key: k',
   ])('keep %s', (text) => {
     expect(createArgumentRedactor({}, []).redactText(text)).toBe(text);
   });
@@ -160,6 +167,17 @@ describe('the recorded arguments of a command', () => {
     const { redactText } = createArgumentRedactor({}, []);
     const text = part.repeat(100_000);
     expect(redactText(text).length).toBeGreaterThan(0);
+  });
+
+  it('keep values of variables that are switches or small numbers', () => {
+    const env = { AUTH_TOKEN: 'true', USE_COOKIES: 'FALSE', TOKEN_WINDOW: '4096', LOGIN_OTP: '123456' };
+    const { redactArguments } = createArgumentRedactor(env, []);
+    expect(redactArguments(['--shuffle=true', 'FALSE', '4096', '123456'])).toEqual([
+      '--shuffle=true',
+      'FALSE',
+      '4096',
+      '[redacted]',
+    ]);
   });
 
   it('hide the values of variables whose names say that they are secret', () => {
