@@ -261,12 +261,23 @@ describe('svc batch report', () => {
 });
 
 describe('a distribution', () => {
-  it('gives percentiles within 2 %, and bars that add up', () => {
+  it.each<[string, readonly number[], readonly number[]]>([
+    ['one value', Array(99).fill(1500), [1500, 1500, 1500, 1500, 1500]],
+    ['few values', [5, 1000, 5, 1000], [5, 5, 1000, 1000, 1000]],
+    ['10,000 values', Array.from({ length: 10_000 }, (_, at) => at + 1), [100, 5000, 9000, 9900, 10_000]],
+  ])('gives exact percentiles of %s', (_, values, percentiles) => {
     const distribution = createDistribution();
-    for (let value = 1; value <= 10_000; value += 1) distribution.add(value);
+    values.forEach(distribution.add);
+    expect([1, 50, 90, 99, 100].map(distribution.percentile)).toEqual(percentiles);
+    expect(distribution.bars(12).reduce((sum, { count }) => sum + count, 0)).toBe(values.length);
+  });
+
+  it('gives percentiles of more values within 2 %, and bars that add up', () => {
+    const distribution = createDistribution();
+    for (let value = 1; value <= 100_000; value += 1) distribution.add(value);
     for (const percent of [1, 50, 90, 99, 100])
-      expect(Math.abs(distribution.percentile(percent) / (percent * 100) - 1), `${percent}`).toBeLessThan(0.02);
-    expect(distribution.bars(12).reduce((sum, { count }) => sum + count, 0)).toBe(10_000);
+      expect(Math.abs(distribution.percentile(percent) / (percent * 1000) - 1), `${percent}`).toBeLessThan(0.02);
+    expect(distribution.bars(12).reduce((sum, { count }) => sum + count, 0)).toBe(100_000);
     expect(createDistribution().percentile(50)).toBe(0);
   });
 });
