@@ -22,15 +22,22 @@ export interface OutageMonitor {
  */
 export function createOutageMonitor(
   maxOutageMs: number,
-  { elapsed }: Pick<Runtime, 'elapsed'>,
+  { elapsed, after }: Pick<Runtime, 'elapsed' | 'after'>,
   { onStart, onGiveUp }: { readonly onStart: (failure: Failure) => void; readonly onGiveUp: () => void },
 ): OutageMonitor {
-  let startedAt: number | undefined;
+  let lastFailure: Failure | undefined;
+  let cancelTimer = (): void => {};
   let reason: string | undefined;
   let hasConnected = false;
   const giveUp = (why: string): void => {
     reason = why;
     onGiveUp();
+  };
+  // The next probe may be later than the end of the time.
+  const giveUpAt = (end: number): void => {
+    const remainingMs = end - elapsed();
+    if (remainingMs > 0) cancelTimer = after(remainingMs, () => giveUpAt(end));
+    else giveUp(`could not connect for ${maxOutageMs / 1000} s (--max-outage): ${lastFailure?.message}`);
   };
   return {
     isEnabled: maxOutageMs > 0,
@@ -38,18 +45,20 @@ export function createOutageMonitor(
     onFailedConnect: (failure) => {
       if (reason !== undefined) return;
       const { isPermanent, isTimedOut } = failure.facts;
-      if (isPermanent && !isTimedOut && !hasConnected) giveUp(failure.message);
-      else if (startedAt === undefined) {
-        startedAt = elapsed();
+      const isFirst = lastFailure === undefined;
+      lastFailure = failure;
+      if (isPermanent && !isTimedOut && !hasConnected) {
+        cancelTimer();
+        giveUp(failure.message);
+      } else if (isFirst) {
         onStart(failure);
-      } else if (elapsed() - startedAt >= maxOutageMs) {
-        const seconds = Math.round((elapsed() - startedAt) / 1000);
-        giveUp(`could not connect for ${seconds} s (--max-outage): ${failure.message}`);
+        giveUpAt(elapsed() + maxOutageMs);
       }
     },
     onConnected: () => {
       hasConnected = true;
-      startedAt = undefined;
+      lastFailure = undefined;
+      cancelTimer();
     },
     stopReason: () => reason,
   };

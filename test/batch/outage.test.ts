@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { createOutageMonitor } from '../../src/batch/outage.ts';
 import { Failure, type FailureFacts } from '../../src/errors.ts';
 import type { Send } from '../../src/http/message.ts';
+import { clock } from '../support/clock.ts';
 import { answering, serviceEnv as env } from '../support/service.ts';
 import { folder, svc } from '../support/svc.ts';
 
@@ -75,17 +76,16 @@ describe('an outage', () => {
     new Failure('unreachable', 'could not connect', { phase: 'nothing', ...facts });
   const monitor = () => {
     const events: string[] = [];
-    let now = 0;
-    const outage = createOutageMonitor(
-      1000,
-      { elapsed: () => now },
-      { onStart: () => events.push('start'), onGiveUp: () => events.push('give up') },
-    );
+    const time = clock();
+    const outage = createOutageMonitor(1000, time, {
+      onStart: () => events.push('start'),
+      onGiveUp: () => events.push('give up'),
+    });
     const failAt = (milliseconds: number, facts: FailureFacts): void => {
-      now = milliseconds;
+      time.advance(milliseconds - time.elapsed());
       outage.onFailedConnect(connectFailure(facts));
     };
-    return { outage, events, failAt };
+    return { outage, time, events, failAt };
   };
 
   it('begins where the time limit of a line ends before it is connected, which says nothing about the next line', () => {
@@ -100,10 +100,22 @@ describe('an outage', () => {
     expect(outage.canWait(connectFailure({}))).toBe(false);
   });
 
+  it('ends on time, and not at the next probe', () => {
+    const { outage, time, events, failAt } = monitor();
+    failAt(0, {});
+    failAt(900, {});
+    time.advance(99);
+    expect(events).toEqual(['start']);
+    time.advance(1);
+    expect(events).toEqual(['start', 'give up']);
+    expect(outage.canWait(connectFailure({}))).toBe(false);
+  });
+
   it('ends with a connection', () => {
-    const { outage, events, failAt } = monitor();
+    const { outage, time, events, failAt } = monitor();
     failAt(0, {});
     outage.onConnected();
+    expect(time.pending()).toBe(0);
     failAt(5000, { isPermanent: true });
     expect(events).toEqual(['start', 'start']);
     expect(outage.stopReason()).toBeUndefined();
