@@ -161,6 +161,20 @@ describe('tools', () => {
     expect(JSON.parse(lines[0] ?? '').result.structuredContent.extra).toEqual({ a: 1 });
   });
 
+  it('have the text of the response unchanged', async () => {
+    const text = '{ "id" : "c1",\n "n": 1.0, "choices":[{"message":{"content":"caf\\u00e9"}}] }\n';
+    const server = await rawServer((socket) => void socket.end(httpAnswer(text)));
+    const { stdout } = await run(['mcp', '--base-url', server.url], {
+      env: { SVC_TOKEN: 'tok-en-1' },
+      stdin: `${JSON.stringify(call('chat', chat))}\n`,
+    });
+    expect(stdout.trimEnd().split('\n')).toHaveLength(1);
+    expect(JSON.parse(stdout).result).toMatchObject({
+      content: [{ type: 'text', text }],
+      structuredContent: { id: 'c1' },
+    });
+  });
+
   it('warn about a response with other ids than were sent', async () => {
     const server = await rawServer(
       (socket) => void socket.end(httpAnswer('{"id":"other","trace_id":"4bf92f3577b34da6a3ce929d0e0e4736"}')),

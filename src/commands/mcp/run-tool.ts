@@ -12,7 +12,7 @@ import { compactJson } from '../../json/format-json.ts';
 import { RawJson } from '../../json/write-json.ts';
 import type { Operation } from '../../operations/operation.ts';
 import { failureJson } from '../../output/failure-text.ts';
-import { type MergedStream, mergeStream } from '../../results/merge-stream.ts';
+import { mergeStream } from '../../results/merge-stream.ts';
 import { createTraceContext, readTraceParent } from '../../trace/trace-context.ts';
 import { createLineObserver } from '../train/job-guard.ts';
 import type { RunTool, ToolCall } from './mcp-methods.ts';
@@ -22,14 +22,22 @@ const MAX_RESULT_BYTES = 64_000;
 
 type ToolResult = Awaited<ReturnType<RunTool>>;
 
+interface ToolResponse {
+  /** The response as the service sent it; a stream as one JSON text. */
+  readonly text: string;
+  /** Its JSON on one line. */
+  readonly json: string;
+  readonly failure: Failure | undefined;
+}
+
 /** Creates the function that runs a tool: it checks, sends and returns as the command of the operation does. */
 export function createToolRunner(flags: FlagValues, context: Context): RunTool {
   return async ({ operation }, call, signal) => {
     try {
       const bothSignals = AbortSignal.any([signal, context.signal]);
-      const { json, failure, warnings } = await runOperationTool(operation, call, flags, context, bothSignals);
-      if (!failure) return successResult(json, warnings);
-      return errorResult(failureJson(failure, context.report.redact), firstBytes(json));
+      const { text, json, failure, warnings } = await runOperationTool(operation, call, flags, context, bothSignals);
+      if (!failure) return successResult(text, json, warnings);
+      return errorResult(failureJson(failure, context.report.redact), firstBytes(text));
     } catch (error) {
       return errorResult(failureJson(toFailure(error), context.report.redact));
     }
@@ -42,7 +50,7 @@ async function runOperationTool(
   flags: FlagValues,
   context: Context,
   signal: AbortSignal,
-): Promise<MergedStream & Pick<Outcome, 'warnings'>> {
+): Promise<ToolResponse & Pick<Outcome, 'warnings'>> {
   const { runtime, report } = context;
   const settings = await resolveCallSettings(operation, flags, context);
   const autofill = await resolveAutofill(settings.options, settings.chosen, runtime);
@@ -81,20 +89,22 @@ function readerOf(bytes: Buffer): InputReader {
 }
 
 // A request that was applied is paid for: what came of an incomplete or invalid response is returned, too.
-async function readOutcome({ parsedResponse, chunks }: Outcome, { reply }: Operation): Promise<MergedStream> {
-  if (!parsedResponse)
-    return mergeStream(chunks, reply, (message) => new Failure('answer', message, { applied: 'yes' }));
-  const { doc, failure } = parsedResponse;
-  return { json: doc ? compactJson(doc) : '', failure };
+async function readOutcome({ parsedResponse, chunks }: Outcome, { reply }: Operation): Promise<ToolResponse> {
+  if (!parsedResponse) {
+    const merged = await mergeStream(chunks, reply, (message) => new Failure('answer', message, { applied: 'yes' }));
+    return { ...merged, text: merged.json };
+  }
+  const { bytes, doc, failure } = parsedResponse;
+  return doc ? { text: bytes.toString(), json: compactJson(doc), failure } : { text: '', json: '', failure };
 }
 
-function successResult(json: string, warnings: readonly string[]): ToolResult {
+function successResult(text: string, json: string, warnings: readonly string[]): ToolResult {
   const warningTexts = warnings.map((warning) => `Warning: ${warning}`);
-  const bytes = Buffer.byteLength(json);
+  const bytes = Buffer.byteLength(text);
   if (bytes <= MAX_RESULT_BYTES)
-    return { content: textContent(json, ...warningTexts), structuredContent: new RawJson(json) };
+    return { content: textContent(text, ...warningTexts), structuredContent: new RawJson(json) };
   const note = `The response has ${bytes} bytes; these are the first ${MAX_RESULT_BYTES}. The request was applied.`;
-  return errorResult(note, ...warningTexts, firstBytes(json));
+  return errorResult(note, ...warningTexts, firstBytes(text));
 }
 
 function errorResult(...texts: readonly string[]): ToolResult {
@@ -106,8 +116,8 @@ function textContent(...texts: readonly string[]): { readonly type: 'text'; read
 }
 
 // Without half a character at the end.
-function firstBytes(json: string): string {
-  return Buffer.from(json)
+function firstBytes(text: string): string {
+  return Buffer.from(text)
     .subarray(0, MAX_RESULT_BYTES)
     .toString()
     .replace(/\ufffd+$/, '');
