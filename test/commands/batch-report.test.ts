@@ -86,18 +86,10 @@ describe('a resumed batch', () => {
 });
 
 describe('the cause of failures', () => {
+  const facts = { status: 'failed', httpStatus: 400, attempts: 1, milliseconds: 1, response: undefined } as const;
   const addFailures = (messages: readonly string[]) => {
     const statistics = createBatchStatistics();
-    for (const [at, message] of messages.entries())
-      addResult(statistics, {
-        line: at + 1,
-        status: 'failed',
-        httpStatus: 400,
-        message,
-        attempts: 1,
-        milliseconds: 1,
-        response: undefined,
-      });
+    for (const [at, message] of messages.entries()) addResult(statistics, { ...facts, line: at + 1, message });
     return sortedCauses(statistics).map(({ cause, count }) => [cause, count]);
   };
   const rejected = (id: string) => `http://127.0.0.1:80/v1 returned 400 Bad Request: no "${id}"`;
@@ -107,11 +99,35 @@ describe('the cause of failures', () => {
     [
       'different ones',
       [rejected('a'), rejected('b'), rejected('a')],
-      ['HTTP 400: the service returned # Bad Request: no "…"', 3],
+      ['HTTP 400: http://127.0.0.1:80/v1 returned 400 Bad Request: no "…"', 3],
+    ],
+    [
+      'ones that differ in everything',
+      ['a', 'b'].map(
+        (id) => `http://${id}.test rejected "${id}" of ${id}1-234567 after ${id.length + id.charCodeAt(0)} s`,
+      ),
+      ['HTTP 400: the service rejected "…" of … after # s', 2],
+    ],
+    [
+      'ones with a profile',
+      [1, 2].map((id) => `rejected the token (profile "work"): 401 Unauthorized, request ${id}`),
+      ['HTTP 400: rejected the token (profile "work"): 401 Unauthorized, request #', 2],
+    ],
+    [
+      'ones whose ends differ',
+      ['1 2', '3'].map((end) => `${'x'.repeat(170)} ${end}`),
+      [`HTTP 400: ${'x'.repeat(160)}…`, 2],
     ],
     ['a long one', ['1'.repeat(200), '1'.repeat(200)], [`HTTP 400: ${'1'.repeat(160)}…`, 2]],
   ])('of %s', (_, messages, cause) => {
     expect(addFailures(messages)).toEqual([cause]);
+  });
+
+  it('names the ten smallest lines in order, in whatever order they end', () => {
+    const statistics = createBatchStatistics();
+    for (const line of [9, 30, 3, 12, 1, 7, 5, 11, 2, 20, 8, 4, 40])
+      addResult(statistics, { ...facts, line, message: 'x' });
+    expect(sortedCauses(statistics)).toMatchObject([{ count: 13, lines: [1, 2, 3, 4, 5, 7, 8, 9, 11, 12] }]);
   });
 
   it('is not named beyond fifty causes', () => {
