@@ -80,6 +80,7 @@ dl div{background:var(--panel);border-radius:.5rem;padding:.5rem .75rem}
 dt{font-size:.85rem}dd{margin:0;font-size:1.25rem;font-variant-numeric:tabular-nums}
 .scroll{overflow-x:auto}table{border-collapse:collapse;width:100%}
 th,td{text-align:left;padding:.25rem .75rem .25rem 0;vertical-align:top;overflow-wrap:anywhere}
+th{white-space:nowrap}
 figure{margin:0}svg{display:block;width:100%;height:auto;background:var(--panel);border-radius:.5rem}
 rect{fill:var(--bar)}figcaption{display:flex;justify-content:space-between;font-size:.85rem}
 `;

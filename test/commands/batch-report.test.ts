@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createBatchCounts } from '../../src/batch/batch-counts.ts';
@@ -11,6 +11,13 @@ import { answerJson, countingServer } from '../support/counting-server.ts';
 import { folder, svc } from '../support/svc.ts';
 
 const chat = (content: string) => `${JSON.stringify({ messages: [{ role: 'user', content }] })}\n`;
+
+// The lines of text in each header cell of the page.
+const HEADER_LINES = `[...document.querySelectorAll('th')].map((cell) => {
+  const range = document.createRange();
+  range.selectNodeContents(cell);
+  return range.getClientRects().length;
+})`;
 
 /** The output of 30 chats: every tenth is rejected, each with a text of its own. */
 async function finishedBatch(more: readonly string[] = []) {
@@ -253,6 +260,7 @@ describe('svc batch report', () => {
       expect(code, stderr).toBe(0);
       const html = readFileSync(join(cwd, 'report.html'), 'utf8');
       expect(html).not.toContain('<b>bad');
+      expect(statSync(join(cwd, 'report.html')).mode & 0o777).toBe(0o600);
       expect(html).not.toMatch(/(src|href)=/);
       const { chromium } = await import('playwright-core');
       const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] });
@@ -268,6 +276,7 @@ describe('svc batch report', () => {
         expect(await page.locator('svg[role=img]').count()).toBe(3);
         expect(await page.locator('dd').first().textContent()).toBe('30');
         expect(await page.locator('html').evaluate((root) => root.scrollWidth)).toBeLessThanOrEqual(360);
+        expect(await page.evaluate(HEADER_LINES)).toEqual([1, 1, 1]);
         backgrounds.add(String(await page.evaluate('getComputedStyle(document.body).backgroundColor')));
       }
       expect(backgrounds.size).toBe(2);

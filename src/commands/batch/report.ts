@@ -28,7 +28,7 @@ export async function runBatchReport({ args, flags }: Invocation, context: Conte
   const statistics = createBatchStatistics();
   for (const checkpoint of await resolveBatchOutputs(args, runtime.cwd)) await addFile(statistics, checkpoint);
   if (htmlPath !== undefined) {
-    await writeFileAtomically(resolve(runtime.cwd, htmlPath), htmlPath, reportHtml(statistics, args));
+    await writeFileAtomically(resolve(runtime.cwd, htmlPath), htmlPath, reportHtml(statistics, args), 0o600);
     await report.note(`wrote ${htmlPath}`);
   }
   const text = (): { text: string }[] => [{ text: reportText(statistics, stdout.columns) }];
