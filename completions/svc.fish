@@ -668,7 +668,7 @@ complete -c svc -n '__svc_is completion' -l error-format -x -a 'text json' -d 'F
 complete -c svc -n '__svc_is completion' -l color -x -a 'auto always never' -d 'Color: auto, always or never'
 complete -c svc -n '__svc_is completion' -s h -l help -d 'Show this help'
 complete -c svc -n '__svc_after completion' -a 'bash zsh fish powershell'
-complete -c svc -n '__svc_is help' -l json -d 'Print the whole command tree as JSON: flags, types, defaults, examples, exit codes'
+complete -c svc -n '__svc_is help' -l json -d 'Print the command tree, or the named commands, as JSON: flags, types, defaults, examples'
 complete -c svc -n '__svc_is help' -l jq -x -d 'Filter the JSON with jq'
 complete -c svc -n '__svc_is help' -l skill -d 'Print a skill file for agents'
 complete -c svc -n '__svc_is help' -l error-format -x -a 'text json' -d 'Format of messages on stderr: text or json'

@@ -37,7 +37,7 @@ export const exitCodes = {
     code: 13,
     meaning:
       'stopped by a safety check: duplicate job, insecure transport, failed expectation, or a checkpoint of another batch',
-    retry: 'no',
+    retry: 'after deciding',
   },
   hangup: { code: 129, meaning: 'the terminal was closed (SIGHUP)', retry: 'as 8 if the request was sent' },
   interrupted: { code: 130, meaning: 'interrupted (SIGINT, Ctrl-C)', retry: 'as 8 if the request was sent' },

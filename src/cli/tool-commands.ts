@@ -172,7 +172,7 @@ export const toolCommands: readonly CommandDefinition[] = [
     flags: () => [
       ...flagGroup('Output', {
         '--json': {
-          summary: 'Print the whole command tree as JSON: flags, types, defaults, examples, exit codes',
+          summary: 'Print the command tree, or the named commands, as JSON: flags, types, defaults, examples',
           conflicts: ['skill'],
         },
         '--jq <filter>': {

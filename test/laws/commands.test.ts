@@ -41,7 +41,7 @@ const contract: readonly (readonly [code: number, again: string, ...words: strin
   [10, 'yes, with --resume', 'lines of a batch failed'],
   [11, 'no', 'invalid response', 'stream was cut', 'applied'],
   [12, 'after fixing the input', 'file', 'pipe', 'disk'],
-  [13, 'no', 'safety check', 'duplicate job', 'insecure transport', 'expectation'],
+  [13, 'after deciding', 'safety check', 'duplicate job', 'insecure transport', 'expectation'],
   [129, 'as 8 if the request was sent', 'SIGHUP'],
   [130, 'as 8 if the request was sent', 'interrupted'],
   [143, 'as 8 if the request was sent', 'terminated'],
@@ -285,6 +285,46 @@ describe('help', () => {
         meaning: expect.stringMatching(new RegExp(words.map((word) => `(?=.*${word})`).join(''), 'i')),
       })),
     );
+  });
+
+  it.each([
+    [['call', 'run'], ['svc call run']],
+    [['call'], ['svc call start', 'svc call run', 'svc call flush']],
+    [[], named.map(({ name }) => `svc ${name}`)],
+  ])('as JSON of %j has its commands', async (words, commands) => {
+    const { code, stdout } = await svc(['help', ...words, '--json']);
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout).commands.map(({ command }: { command: string }) => command)).toEqual(commands);
+  });
+
+  it.each([
+    ['nope --json', 'no help on "nope"'],
+    ['nope --jq .', 'no help on "nope"'],
+    ['exit-codes --json', 'the topic exit-codes is not available as JSON'],
+    ['nope --skill', '--skill covers all commands and takes no topic'],
+  ])('of %s is exit code 2', async (words, message) => {
+    expect(await svc(['help', ...words.split(' ')])).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringContaining(message),
+    });
+  });
+
+  it('as JSON says where a value may be left out, and when to run again', async () => {
+    const { stdout } = await svc(['help', '--json']);
+    const { commands, exit_codes: exitCodes } = JSON.parse(stdout);
+    const optional = commands.flatMap(({ command, flags }: { command: string; flags: { [key: string]: unknown }[] }) =>
+      flags.filter((flag) => flag.value_optional).map(({ flag }) => `${command} ${flag}`),
+    );
+    expect(optional.sort()).toEqual(
+      named
+        .flatMap(({ name, command }) =>
+          command.listedFlags.filter(({ takes }) => takes === 'optional').map((flag) => `svc ${name} --${flag.name}`),
+        )
+        .sort(),
+    );
+    expect(optional).toContain('svc call run --spool');
+    expect(exitCodes).toContainEqual(expect.objectContaining({ code: 13, run_again: 'after deciding' }));
   });
 
   it('names every variable of the contract', async () => {

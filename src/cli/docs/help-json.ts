@@ -8,16 +8,16 @@ import { exampleLine, flagTerm, usageSection } from './help-text.ts';
 import { environmentVariables } from './help-topics.ts';
 
 /**
- * The whole command tree as data for programs and agents: flags, types, defaults, examples and exit codes. JSON leaves out
- * what is undefined.
+ * Commands as data for programs and agents: flags, types, defaults and examples; with all exit codes and variables. JSON
+ * leaves out what is undefined.
  */
-export function helpAsJson() {
+export function helpAsJson(commands: readonly Command[]) {
   return {
     schema_version: 1,
     name: 'svc',
     version,
     summary: introduction,
-    commands: allCommands.map(commandAsJson),
+    commands: commands.map(commandAsJson),
     exit_codes: Object.values(exitCodes).map(({ code, meaning, retry }) => ({ code, meaning, run_again: retry })),
     environment: environmentVariables.map(([name, summary]) => ({ name, summary })),
   };
@@ -52,6 +52,8 @@ function flagAsJson(flag: Flag) {
     negation,
     type: valueType(flag),
     value,
+    // It is given only after `=`.
+    value_optional: takes === 'optional' ? true : undefined,
     repeatable: takes === 'values' ? true : undefined,
     required: group === 'Required' ? true : undefined,
     choices,

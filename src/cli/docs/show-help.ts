@@ -1,4 +1,4 @@
-import type { RunCommand } from '../../command.ts';
+import type { Command, RunCommand } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
 import { closestMatch } from '../../fields/closest-match.ts';
@@ -20,12 +20,17 @@ const MAX_COLUMNS = 100;
 /** Shows the help of a command, of a group of commands, or of a topic. */
 export const runHelp: RunCommand = async ({ args, flags }, context) => {
   const { runtime, stdout } = context;
-  if (getBooleanFlag(flags, 'skill')) return printWhole(helpAsSkill(), stdout);
-  if (flags.has('json') || flags.has('jq')) return printJson(flags, context);
+  if (getBooleanFlag(flags, 'skill')) return printSkill(args, stdout);
   const [name = ''] = args;
   const topic = args.length === 1 ? helpTopicNames.find((one) => one === name) : undefined;
+  const commands = commandsIn(args);
+  if (commands.length === 0 && !topic) throw unknownTopic(args);
+  if (flags.has('json') || flags.has('jq')) {
+    if (commands.length === 0)
+      throw usageFailure(`the topic ${name} is not available as JSON`, `run: svc help ${name}`);
+    return printJson(commands, flags, context);
+  }
   if (topic) return showPage(renderHelp(helpTopics[topic](), helpColumns(runtime, stdout)), runtime, stdout);
-  if (commandsIn(args).length === 0) throw unknownTopic(args);
   return showHelp({ words: args, isFull: true }, runtime, stdout);
 };
 
@@ -36,9 +41,14 @@ export async function showHelp(request: HelpRequest, runtime: Runtime, stdout: W
   await writeStyled(text, stdout);
 }
 
-async function printJson(flags: FlagValues, context: Context): Promise<void> {
+async function printSkill(words: readonly string[], stdout: Writer): Promise<void> {
+  if (words.length > 0) throw usageFailure('--skill covers all commands and takes no topic', 'run: svc help --skill');
+  await printWhole(helpAsSkill(), stdout);
+}
+
+async function printJson(commands: readonly Command[], flags: FlagValues, context: Context): Promise<void> {
   const { stdout } = context;
-  const json = `${JSON.stringify(helpAsJson(), null, 2)}\n`;
+  const json = `${JSON.stringify(helpAsJson(commands), null, 2)}\n`;
   if (!flags.has('jq')) return printWhole(json, stdout);
   const { openResultFilter, printFiltered } = await import('../../results/print-result.ts');
   const filter = await openResultFilter(flags, context);
