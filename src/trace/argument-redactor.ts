@@ -1,10 +1,11 @@
 import { longestFirst, REDACTED, replaceSecrets, secretForms } from '../output/redact.ts';
 import type { Runtime } from '../runtime.ts';
 import { isSecretName } from './secret-name.ts';
+import { redactSecretShapes } from './secret-shapes.ts';
 
 /** Keeps secrets out of what is recorded about a command (docs/contract.md, section 12). */
 export interface ArgumentRedactor {
-  /** A text without secret values, values next to secret names, and the user information of URLs. */
+  /** A text without secret values, values next to secret names, and texts with the shape of a secret. */
   readonly redactText: (text: string) => string;
   /** The arguments of a command, each as a text, and without the words that follow secret flags. */
   readonly redactArguments: (words: readonly string[]) => string[];
@@ -14,7 +15,7 @@ export interface ArgumentRedactor {
 // Switches and small numbers are parts of ordinary words, whatever the name of their variable.
 const ORDINARY_VALUE = /^(?:true|false|\d{1,5})$/i;
 
-// `-u` of curl and `-p` of others are too ambiguous to guess.
+// `-p` is too ambiguous to guess.
 const SECRET_FLAG = /^--?([A-Za-z][\w-]+)$/;
 
 // What a value follows, with the name: `NAME=`, `NAME+=`, `"name":`, `name[key]=`, `name => `; and `--flag ` in a script. A match
@@ -22,6 +23,15 @@ const SECRET_FLAG = /^--?([A-Za-z][\w-]+)$/;
 // No pattern may start inside of a name: arguments can be long, and the time has to stay linear.
 const ASSIGNMENT = /(?<![\w.-])([\w.-]+)[\\"'\]]*\s*[+?!]?[=:]+>?\s*/g;
 const FLAG_BEFORE_VALUE = /(?<![\w.-])(--?[A-Za-z][\w-]+)\s+(?!-)/g;
+
+// The user name and password of curl and others. Two numbers are a user and a group; a `/` begins a path or a URL.
+const USER_AND_PASSWORD = String.raw`["']?(?!\d{1,10}:\d{1,10}(?![^\s"']))[^\s"':/]{1,128}:[^/\s"']`;
+const USER_FLAG = /^(?:-[uU]|--(?:proxy-)?user)$/;
+const USER_VALUE = new RegExp(`^${USER_AND_PASSWORD}`);
+const USER_BEFORE_VALUE = new RegExp(
+  String.raw`(?<![\w.-])(-[uU]|--(?:proxy-)?user)(?:\s+|=|(?<=-[uU]))(?=${USER_AND_PASSWORD})`,
+  'g',
+);
 
 // A value of a script or of JSON that is neither an array nor an object: quoted, or up to a separator.
 const VALUE = /\\?"(?:[^"\\]|\\.)*"?|'[^']*'?|(?:(?:Basic|Bearer|Token)\s+)?[^\s"'`;&|)},#]+|/isy;
@@ -39,22 +49,23 @@ export function createArgumentRedactor(env: Runtime['env'], secrets: readonly st
   );
   const values = longestFirst(longestFirst([...secrets, ...named]).flatMap(secretForms));
   const redactText = (text: string): string => {
-    const known = replaceSecrets(text, values);
-    const anonymous = known.replace(/:\/\/[^/?#\s]*@/g, `://${REDACTED}@`);
-    return [ASSIGNMENT, FLAG_BEFORE_VALUE].reduce(redactNamedValues, anonymous);
+    const shapeless = redactSecretShapes(replaceSecrets(text, values), REDACTED);
+    return [ASSIGNMENT, FLAG_BEFORE_VALUE, USER_BEFORE_VALUE].reduce(redactNamedValues, shapeless);
   };
   return {
     redactText,
-    redactArguments: (words) => {
-      let isSecretNext = false;
-      return words.map((word) => {
-        const isValue = isSecretNext;
-        isSecretNext = isSecretName(SECRET_FLAG.exec(word)?.[1] ?? '');
-        return isValue && !isSecretNext ? REDACTED : redactText(word);
-      });
-    },
+    redactArguments: (words) =>
+      words.map((word, at) => {
+        const flag = words[at - 1] ?? '';
+        const isSecret = isSecretFlag(flag) ? !isSecretFlag(word) : USER_FLAG.test(flag) && USER_VALUE.test(word);
+        return isSecret ? REDACTED : redactText(word);
+      }),
     redactVariable: (name, value) => (isSecretName(name) ? REDACTED : redactText(value)),
   };
+}
+
+function isSecretFlag(word: string): boolean {
+  return isSecretName(SECRET_FLAG.exec(word)?.[1] ?? '');
 }
 
 // Replaces the values after secret names.
@@ -68,7 +79,7 @@ function redactNamedValues(text: string, pattern: RegExp): string {
     // `--header=Authorization: x` ends where `--header=x` would.
     if (index === 0 || index !== nextName) closing = closingQuoteFor(start, text[index - 1]);
     nextName = valueStart;
-    if (index < end || !isSecretName(name)) continue;
+    if (index < end || (pattern !== USER_BEFORE_VALUE && !isSecretName(name))) continue;
     const valueEnd = findValueEnd(text, valueStart, index, closing);
     if (valueEnd === valueStart) continue;
     redacted += `${text.slice(end, valueStart)}${REDACTED}`;
