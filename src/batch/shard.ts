@@ -135,7 +135,14 @@ function readSlurmPosition(env: Runtime['env'], source: string): TaskPosition | 
   const step = env.SLURM_ARRAY_TASK_STEP ? readNumber(env, 'SLURM_ARRAY_TASK_STEP', source) : 1;
   if (id === undefined || min === undefined || max === undefined || count === undefined) return undefined;
   const index = (id - min) / step + 1;
-  if (count === 1 || (max - min) / step + 1 !== count || !Number.isInteger(index) || index < 1 || index > count)
+  // Slurm reports the end of the range as it was typed: 7 for 0-7:2, whose last task is 6.
+  if (
+    count === 1 ||
+    Math.floor((max - min) / step) + 1 !== count ||
+    !Number.isInteger(index) ||
+    index < 1 ||
+    index > count
+  )
     throw undetectedFailure(
       source,
       `task ${id} of a Slurm array of ${count} from ${min} to ${max} does not show its place in the whole job`,
