@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { type Answering, answerJson, countingServer } from '../support/counting-server.ts';
@@ -577,6 +577,26 @@ describe('a dry run', () => {
     expect(stderr).toContain('in.jsonl:4:1: must be an object, not an array');
     expect(stderr).toContain('in.jsonl:5:15: invalid JSON');
     expect(counts.size).toBe(0);
+  });
+
+  it('with --resume compares the checkpoint as a run would, and changes nothing', async () => {
+    const { run, counts, cwd } = await scene(many(2));
+    await run(['-o', 'out.jsonl']);
+    const content = () =>
+      readdirSync(cwd).map((name) => [name, name.includes('.jsonl') && readFileSync(join(cwd, name))]);
+    const changed = [chat('changed'), chat('p2'), chat('p3')].map((line) => `${JSON.stringify(line)}\n`).join('');
+    const dryRun = (...more: string[]) => run(['-o', 'out.jsonl', '--resume', '--dry-run', ...more]);
+    expect(await dryRun()).toMatchObject({ code: 0, stdout: expect.stringContaining('"lines":2') });
+    writeFileSync(join(cwd, 'in.jsonl'), changed);
+    const before = content();
+    expect(await dryRun()).toMatchObject({ code: 13, stdout: '', stderr: expect.stringContaining('changed lines: 1') });
+    expect(await dryRun('--accept-changes')).toMatchObject({ code: 0, stdout: expect.stringContaining('"lines":3') });
+    expect(await dryRun('--accept-changes', '--seed', '1')).toMatchObject({ code: 0 });
+    expect(await dryRun('--seed', '1')).toMatchObject({
+      code: 13,
+      stderr: expect.stringContaining('belongs to another batch'),
+    });
+    expect([content(), counts.size]).toEqual([before, 2]);
   });
 });
 

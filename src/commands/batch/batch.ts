@@ -34,7 +34,7 @@ import { flagTarget, type Operation } from '../../operations/operation.ts';
 import { chooseFormat } from '../../results/output-format.ts';
 import { openResultFilter } from '../../results/print-result.ts';
 import { readParent } from '../../trace/trace-context.ts';
-import { openResults, resolveOutput } from './open-results.ts';
+import { compareCheckpoint, openResults, resolveOutput } from './open-results.ts';
 
 /**
  * Sends each line of a file as a body of an operation. Throws usage for flags that do not fit, Failure `guard` for a
@@ -69,10 +69,9 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
     onWarning: createWarningLimiter(report),
     customIds: createCustomIdTracker(fileInput.label, report),
   };
-  if (options.previewFormat) {
-    const format = chooseFormat('record', flags, context.stdout.isTerminal);
-    return await checkBatch(fileInput, batchOptions, lineChecks, format, context);
-  }
+  const previewFormat = options.previewFormat && chooseFormat('record', flags, context.stdout.isTerminal);
+  if (previewFormat && !batchOptions.isResumed)
+    return await checkBatch(fileInput, batchOptions, lineChecks, previewFormat, context);
   const { url } = destination;
   if (!url) throw missingBaseUrl();
   await checkJunitFile(fileFlags, runtime.cwd);
@@ -84,6 +83,10 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
     batchOptions,
     authorize: () => authorizeRequest(operation, url, callSettings, context),
   };
+  if (previewFormat)
+    return await compareCheckpoint(batchOutput, { ...unopened, authorize: async () => {} }, context)
+      .then((input) => checkBatch(input, batchOptions, lineChecks, previewFormat, context))
+      .finally(fileInput.stop);
   const { input, resultStore, authorization } = await openResults(batchOutput, unopened, context).catch(
     (error: unknown) => {
       fileInput.stop();

@@ -67,29 +67,52 @@ export interface UnopenedBatch<Authorization> {
  */
 export async function openResults<Authorization>(
   { output, checkpoint, filter }: BatchOutput,
-  { fileInput, identity, newRunId, batchOptions, authorize }: UnopenedBatch<Authorization>,
+  unopened: UnopenedBatch<Authorization>,
   context: Context,
 ): Promise<{ input: BatchInput; resultStore: ResultStore; authorization: Authorization }> {
   if (!checkpoint) {
+    const { fileInput, identity, newRunId, authorize } = unopened;
     const authorization = await authorize();
     const sink = await openStreamSink(output, filter, context);
     return { input: fileInput, resultStore: createStreamStore(newRunId, identity, sink), authorization };
   }
+  const { prior, input, removedLines, authorization } = await openCompared(checkpoint, unopened, context);
+  return { input, resultStore: await openResultStore(prior, removedLines), authorization };
+}
+
+/**
+ * Compares the input of a resumed batch with the results of earlier runs as `openResults` does, and throws what that throws.
+ * Changes nothing. Returns the input to read.
+ */
+export async function compareCheckpoint<Authorization>(
+  { checkpoint }: BatchOutput,
+  unopened: UnopenedBatch<Authorization>,
+  context: Context,
+): Promise<BatchInput> {
+  if (!checkpoint) return unopened.fileInput;
+  const { prior, input } = await openCompared(checkpoint, unopened, context);
+  await prior.release();
+  return input;
+}
+
+async function openCompared<Authorization>(
+  checkpoint: CheckpointPath,
+  { fileInput, identity, newRunId, batchOptions, authorize }: UnopenedBatch<Authorization>,
+  context: Context,
+) {
   const { canAcceptChanges, isResumed, shard } = batchOptions;
   const use = { identity, newRunId, isResumed, canAcceptChanges };
   const prior = await openPriorResults(checkpoint, use, context.runtime, context.report);
-  const prepare = async () => {
+  try {
     const compared = await compareWithPrior(fileInput, shard, prior, context.signal);
     const authorization = await authorize();
     const warning = removedResultsWarning(compared.removedLines, fileInput.label, prior);
     if (warning !== undefined) await context.report.warn(warning);
-    return { ...compared, authorization };
-  };
-  const { input, removedLines, authorization } = await prepare().catch(async (error: unknown) => {
+    return { ...compared, prior, authorization };
+  } catch (error) {
     await prior.release();
     throw error;
-  });
-  return { input, resultStore: await openResultStore(prior, removedLines), authorization };
+  }
 }
 
 // Nothing is read twice where no earlier run left anything.
