@@ -11,8 +11,12 @@ type JsonSchemaObject = { readonly [key: string]: JsonValue | undefined };
  * The JSON Schema (2020-12) of an object with these fields. It and the validator agree: formats of strings are `pattern`s,
  * because validators disagree about `format`. For an OpenAPI document it has formats and examples as well.
  */
-export function objectSchema(fields: Fields, purpose: SchemaPurpose = 'validation'): JsonSchemaObject {
-  const required = Object.keys(fields).filter((name) => fields[name]?.required);
+export function objectSchema(
+  fields: Fields,
+  purpose: SchemaPurpose = 'validation',
+  isRequired: (field: Field) => boolean = (field) => field.required === true,
+): JsonSchemaObject {
+  const required = Object.entries(fields).flatMap(([name, field]) => (isRequired(field) ? [name] : []));
   const exclusions = Object.entries(fields).flatMap(([name, { excludes }]) =>
     excludes
       ? [{ not: { required: [name, excludes], properties: { [name]: trueSchema, [excludes]: trueSchema } } }]

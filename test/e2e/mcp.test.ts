@@ -80,6 +80,14 @@ describe('tools', () => {
     ]);
   });
 
+  it.each([
+    [{}, ['project_id', 'start']],
+    [{ SVC_PROJECT_ID: 'a/b' }, ['start']],
+  ])('with %j require what svc does not fill in', async (env, required) => {
+    const { stdout } = await run(['mcp', '--local'], { env, stdin: `${JSON.stringify(request('tools/list'))}\n` });
+    expect(JSON.parse(stdout).result.tools[0]).toMatchObject({ name: 'feedback_schema', inputSchema: { required } });
+  });
+
   it('that are not allowed cannot be called', async () => {
     const { error } = await ask(call('call_start', { start: {} }));
     expect(error).toMatchObject({ code: -32602, message: 'unknown tool "call_start"' });

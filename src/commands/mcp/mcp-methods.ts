@@ -1,7 +1,7 @@
 import { firstStringMember, getMember, type JsonNode, rawText } from '../../json/json-node.ts';
 import type { JsonValue } from '../../json/write-json.ts';
 import { version } from '../../version.ts';
-import { describeTool, type McpTool } from './tools.ts';
+import type { McpTool } from './tools.ts';
 
 /** Runs a tool. Never throws: a failure is a result with `isError`. */
 export type RunTool = (tool: McpTool, call: ToolCall, signal: AbortSignal) => Promise<{ [name: string]: JsonValue }>;
@@ -46,7 +46,11 @@ const INSTRUCTIONS =
   'Tools of a service for feedback, traced calls, chat completions and training jobs. A failed call returns an error object with a code, an outcome (applied: no, yes or unknown) and whether a retry is safe.';
 
 /** The methods of a server that offers `tools`, in all revisions of the protocol. */
-export function createMethodHandler(tools: readonly McpTool[], runTool: RunTool): MethodHandler {
+export function createMethodHandler(
+  tools: readonly McpTool[],
+  describeTools: () => Promise<readonly JsonValue[]>,
+  runTool: RunTool,
+): MethodHandler {
   return async (method, params, signal) => {
     const meta = getMember(params, '_meta');
     const requested = firstStringMember(meta, VERSION_KEY);
@@ -74,7 +78,7 @@ export function createMethodHandler(tools: readonly McpTool[], runTool: RunTool)
       case 'ping':
         return complete({});
       case 'tools/list':
-        return complete({ tools: tools.map(describeTool), ...cached });
+        return complete({ tools: await describeTools(), ...cached });
       case 'tools/call': {
         const name = firstStringMember(params, 'name');
         const tool = tools.find((one) => one.name === name);

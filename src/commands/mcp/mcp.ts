@@ -1,11 +1,17 @@
 import { splitLines } from '../../batch/split-lines.ts';
+import { resolveAutofill } from '../../client/call-settings.ts';
+import { readOperationOptions } from '../../client/operation-options.ts';
 import type { RunCommand } from '../../command.ts';
+import { selectProfile } from '../../config/select-profile.ts';
+import type { Context } from '../../context.ts';
 import { Failure, type InterruptedError, usageFailure } from '../../errors.ts';
-import { getArrayFlag } from '../../flag.ts';
+import { type FlagValues, getArrayFlag } from '../../flag.ts';
+import type { JsonValue } from '../../json/write-json.ts';
+import { feedbackSchemaOperation } from '../../operations/feedback-schema.ts';
 import { createMethodHandler, type RunTool } from './mcp-methods.ts';
 import { createMcpServer } from './mcp-server.ts';
 import { createToolRunner } from './run-tool.ts';
-import { isReadOnlyTool, mcpTools } from './tools.ts';
+import { describeTool, isReadOnlyTool, mcpTools } from './tools.ts';
 
 // A tool call carries a request body, of which servers take at most 32 MiB.
 const MAX_MESSAGE_BYTES = 33 * 1024 * 1024;
@@ -43,7 +49,11 @@ export const runMcp: RunCommand = async ({ flags }, context) => {
       callsInFlight -= 1;
     });
   };
-  const server = createMcpServer(createMethodHandler(tools, countAndRunTool), write);
+  const describeTools = async (): Promise<JsonValue[]> => {
+    const fillsProject = await hasProject(flags, context);
+    return tools.map((tool) => describeTool(tool, fillsProject));
+  };
+  const server = createMcpServer(createMethodHandler(tools, describeTools, countAndRunTool), write);
   await context.report.detail(`serving ${tools.map(({ name }) => name).join(', ')}`);
   signal.addEventListener('abort', () => stop(interruptionFailure(signal.reason, callsInFlight)), { once: true });
   try {
@@ -59,6 +69,17 @@ export const runMcp: RunCommand = async ({ flags }, context) => {
   await server.close();
   if (stopReason) throw stopReason;
 };
+
+async function hasProject(flags: FlagValues, context: Context): Promise<boolean> {
+  try {
+    const options = readOperationOptions(feedbackSchemaOperation, flags);
+    const selected = await selectProfile(options.connectionFlags, context);
+    return (await resolveAutofill(options, selected, context.runtime))?.project.text !== undefined;
+  } catch {
+    // A call reports what is wrong.
+    return false;
+  }
+}
 
 function interruptionFailure({ code, message }: InterruptedError, callsInFlight: number): Failure {
   if (callsInFlight === 0) return new Failure(code, message, { applied: 'no' });

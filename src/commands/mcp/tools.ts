@@ -42,8 +42,11 @@ export function isReadOnlyTool({ operation: { effect } }: McpTool): boolean {
   return effect === 'read' || effect === 'paid';
 }
 
-/** The description of a tool that `tools/list` returns; schemas and annotations follow from the operation. */
-export function describeTool(tool: McpTool): JsonValue {
+/**
+ * The description of a tool that `tools/list` returns; schemas and annotations follow from the operation. A project is
+ * required only where svc does not fill it in.
+ */
+export function describeTool(tool: McpTool, fillsProject: boolean): JsonValue {
   const { name, title, operation } = tool;
   const { summary, isPreview, body, effect } = operation;
   const about = tool.about ?? operation.about;
@@ -51,7 +54,11 @@ export function describeTool(tool: McpTool): JsonValue {
     name,
     title,
     description: [`${summary}${isPreview ? ' (preview)' : ''}.`, about].filter(Boolean).join(' '),
-    inputSchema: objectSchema(body),
+    inputSchema: objectSchema(
+      body,
+      'validation',
+      ({ required, fill }) => required === true && !(fillsProject && fill === 'project'),
+    ),
     outputSchema: outputSchema(operation),
     annotations: {
       title,
