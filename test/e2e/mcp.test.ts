@@ -328,6 +328,12 @@ describe('messages', () => {
     ['without a method', { jsonrpc: '2.0', id: 7 }, { id: 7, error: { code: -32600 } }],
     ['that are empty arrays', '[]', { id: null, error: { code: -32600 } }],
     ['that are not objects', '7', { id: null, error: { code: -32600 } }],
+    ['whose id is null', request('ping', {}, null), { id: null, error: { code: -32600 } }],
+    ['whose id is an object', request('ping', {}, { a: 1 }), { id: null, error: { code: -32600 } }],
+    ['whose id is an array', request('ping', {}, [1]), { id: null, error: { code: -32600 } }],
+    ['whose id is a boolean', request('ping', {}, true), { id: null, error: { code: -32600 } }],
+    ['of JSON-RPC 1.0', { ...request('ping'), jsonrpc: '1.0' }, { id: 1, error: { code: -32600 } }],
+    ['without a version of JSON-RPC', { id: 1, method: 'ping' }, { id: 1, error: { code: -32600 } }],
     ['with an unknown method', request('resources/list'), { id: 1, error: { code: -32601 } }],
     ['to check the connection', request('ping'), { id: 1, result: {} }],
   ])('%s are answered', async (_, message, expected) => {

@@ -68,6 +68,10 @@ export function createMcpServer(handleMethod: MethodHandler, write: (line: strin
       return isResponse ? undefined : envelope(idNode, mcpError('invalidRequest', 'the message is not a request'));
     }
     if (!idNode) return handleNotification(method, params);
+    if (!['string', 'number'].includes(kindOf(idNode)))
+      return envelope(undefined, mcpError('invalidRequest', 'the id of a request must be a string or a number'));
+    if (firstStringMember(request, 'jsonrpc') !== '2.0')
+      return envelope(idNode, mcpError('invalidRequest', 'the jsonrpc of a request must be "2.0"'));
     const id = requestKey(idNode);
     const controller = new AbortController();
     running.set(id, controller);
