@@ -30,6 +30,7 @@ export function createOutageMonitor(
   let reason: string | undefined;
   let hasConnected = false;
   const giveUp = (why: string): void => {
+    cancelTimer();
     reason = why;
     onGiveUp();
   };
@@ -47,10 +48,8 @@ export function createOutageMonitor(
       const { isPermanent, isTimedOut } = failure.facts;
       const isFirst = lastFailure === undefined;
       lastFailure = failure;
-      if (isPermanent && !isTimedOut && !hasConnected) {
-        cancelTimer();
-        giveUp(failure.message);
-      } else if (isFirst) {
+      if (isPermanent && !isTimedOut && !hasConnected) giveUp(failure.message);
+      else if (isFirst) {
         onStart(failure);
         giveUpAt(elapsed() + maxOutageMs);
       }

@@ -1,6 +1,7 @@
 import { formatCount } from '../output/transfer-text.ts';
-import { type BatchStatistics, sortedCauses } from './batch-statistics.ts';
+import type { BatchStatistics } from './batch-statistics.ts';
 import type { Distribution } from './distribution.ts';
+import { sortedCauses } from './failure-causes.ts';
 import { formatLineRanges } from './line-ranges.ts';
 import { distributions, latencyText } from './report-text.ts';
 

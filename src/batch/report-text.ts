@@ -1,7 +1,8 @@
 import type { JsonValue } from '../json/write-json.ts';
 import { formatCount, pluralize } from '../output/transfer-text.ts';
-import { type BatchStatistics, type FailureCause, sortedCauses } from './batch-statistics.ts';
+import type { BatchStatistics } from './batch-statistics.ts';
 import type { Distribution } from './distribution.ts';
+import { type FailureCause, sortedCauses } from './failure-causes.ts';
 import { formatLineRanges } from './line-ranges.ts';
 
 const MAX_SHOWN_CAUSES = 5;

@@ -10,13 +10,16 @@ type JsonSchemaObject = { readonly [key: string]: JsonValue | undefined };
 /**
  * The JSON Schema (2020-12) of an object with these fields. It and the validator agree: formats of strings are `pattern`s,
  * because validators disagree about `format`. For an OpenAPI document it has formats and examples as well.
+ * Fields that svc fills in are not required.
  */
 export function objectSchema(
   fields: Fields,
   purpose: SchemaPurpose = 'validation',
-  isRequired: (field: Field) => boolean = (field) => field.required === true,
+  isFilledIn: (field: Field) => boolean = () => false,
 ): JsonSchemaObject {
-  const required = Object.entries(fields).flatMap(([name, field]) => (isRequired(field) ? [name] : []));
+  const required = Object.entries(fields).flatMap(([name, field]) =>
+    field.required && !isFilledIn(field) ? [name] : [],
+  );
   const exclusions = Object.entries(fields).flatMap(([name, { excludes }]) =>
     excludes
       ? [{ not: { required: [name, excludes], properties: { [name]: trueSchema, [excludes]: trueSchema } } }]

@@ -1,5 +1,6 @@
 import { longestFirst, REDACTED, replaceSecrets, secretForms } from '../output/redact.ts';
 import type { Runtime } from '../runtime.ts';
+import { isSecretFlagValue, redactNamedValues } from './named-values.ts';
 import { isSecretName } from './secret-name.ts';
 import { redactSecretShapes } from './secret-shapes.ts';
 
@@ -15,105 +16,17 @@ export interface ArgumentRedactor {
 // Switches and small numbers are parts of ordinary words, whatever the name of their variable.
 const ORDINARY_VALUE = /^(?:true|false|\d{1,5})$/i;
 
-// `-p` is too ambiguous to guess.
-const SECRET_FLAG = /^--?([A-Za-z][\w-]+)$/;
-
-// What a value follows, with the name: `NAME=`, `NAME+=`, `"name":`, `name[key]=`, `name => `; and `--flag ` in a script. A match
-// does not include the value, which may itself hold an assignment: `--header=Authorization: x`, `https://host/?token=x`.
-// No pattern may start inside of a name: arguments can be long, and the time has to stay linear.
-const ASSIGNMENT = /(?<![\w.-])([\w.-]+)[\\"'\]]*\s*[+?!]?[=:]+>?\s*/g;
-const FLAG_BEFORE_VALUE = /(?<![\w.-])(--?[A-Za-z][\w-]+)\s+(?!-)/g;
-
-// The user name and password of curl and others. Two numbers are a user and a group; a `/` begins a path or a URL.
-const USER_AND_PASSWORD = String.raw`["']?(?!\d{1,10}:\d{1,10}(?![^\s"']))[^\s"':/]{1,128}:[^/\s"']`;
-const USER_FLAG = /^(?:-[uU]|--(?:proxy-)?user)$/;
-const USER_VALUE = new RegExp(`^${USER_AND_PASSWORD}`);
-const USER_BEFORE_VALUE = new RegExp(
-  String.raw`(?<![\w.-])(-[uU]|--(?:proxy-)?user)(?:\s+|=|(?<=-[uU]))(?=${USER_AND_PASSWORD})`,
-  'g',
-);
-
-// A value of a script or of JSON that is neither an array nor an object: quoted, or up to a separator.
-const VALUE = /\\?"(?:[^"\\]|\\.)*"?|'[^']*'?|(?:(?:Basic|Bearer|Token)\s+)?[^\s"'`;&|)},#]+|/isy;
-
-// The value of a parameter of a URL, in which most separators of scripts may stand.
-const PARAMETER_VALUE = /"[^"]*"?|'[^']*'?|[^\s"'`&#]*/y;
-
-// Brackets, and strings with their quotes, which a script may escape.
-const BRACKET_OR_STRING = /[[{]|[\]}]|\\"(?:[^"\\]|\\(?:\\\\"|[^"]))*(?:\\")?|"(?:[^"\\]|\\.)*"?|'[^']*'?/gs;
-
 /** Creates the redactor of a run. It redacts `secrets`, and the values of variables whose names mark them as secret. */
 export function createArgumentRedactor(env: Runtime['env'], secrets: readonly string[]): ArgumentRedactor {
   const named = Object.entries(env).flatMap(([name, value]) =>
     value && isSecretName(name) && !ORDINARY_VALUE.test(value) ? [value] : [],
   );
   const values = longestFirst(longestFirst([...secrets, ...named]).flatMap(secretForms));
-  const redactText = (text: string): string => {
-    const shapeless = redactSecretShapes(replaceSecrets(text, values), REDACTED);
-    return [ASSIGNMENT, FLAG_BEFORE_VALUE, USER_BEFORE_VALUE].reduce(redactNamedValues, shapeless);
-  };
+  const redactText = (text: string): string => redactNamedValues(redactSecretShapes(replaceSecrets(text, values)));
   return {
     redactText,
     redactArguments: (words) =>
-      words.map((word, at) => {
-        const flag = words[at - 1] ?? '';
-        const isSecret = isSecretFlag(flag) ? !isSecretFlag(word) : USER_FLAG.test(flag) && USER_VALUE.test(word);
-        return isSecret ? REDACTED : redactText(word);
-      }),
+      words.map((word, at) => (isSecretFlagValue(word, words[at - 1] ?? '') ? REDACTED : redactText(word))),
     redactVariable: (name, value) => (isSecretName(name) ? REDACTED : redactText(value)),
   };
-}
-
-function isSecretFlag(word: string): boolean {
-  return isSecretName(SECRET_FLAG.exec(word)?.[1] ?? '');
-}
-
-// Replaces the values after secret names.
-function redactNamedValues(text: string, pattern: RegExp): string {
-  let redacted = '';
-  let end = 0;
-  let nextName = 0;
-  let closing: string | undefined;
-  for (const { 0: start, 1: name = '', index } of text.matchAll(pattern)) {
-    const valueStart = index + start.length;
-    // `--header=Authorization: x` ends where `--header=x` would.
-    if (index === 0 || index !== nextName) closing = closingQuoteFor(start, text[index - 1]);
-    nextName = valueStart;
-    if (index < end || (pattern !== USER_BEFORE_VALUE && !isSecretName(name))) continue;
-    const valueEnd = findValueEnd(text, valueStart, index, closing);
-    if (valueEnd === valueStart) continue;
-    redacted += `${text.slice(end, valueStart)}${REDACTED}`;
-    end = valueEnd;
-  }
-  return redacted + text.slice(end);
-}
-
-// A text that begins with an assignment or a header ends with the text; in a script such a text is quoted. Undefined
-// elsewhere: the value ends with its own quotes, or at a separator.
-function closingQuoteFor(start: string, before: string | undefined): string | undefined {
-  if (before === undefined) return '';
-  return /["']/.test(before) && !start.includes(before) ? before : undefined;
-}
-
-function findValueEnd(text: string, start: number, nameStart: number, closing: string | undefined): number {
-  if (closing !== undefined) {
-    const end = closing === '' ? -1 : text.indexOf(closing, start);
-    return end < 0 ? text.length : end;
-  }
-  if (/[[{]/.test(text[start] ?? '')) return findClosingBracket(text, start);
-  const pattern = /[?&#]/.test(text[nameStart - 1] ?? '') ? PARAMETER_VALUE : VALUE;
-  pattern.lastIndex = start;
-  pattern.test(text);
-  return pattern.lastIndex;
-}
-
-// The end of an array or object; the end of the text if it is not closed.
-function findClosingBracket(text: string, start: number): number {
-  let depth = 0;
-  for (const { 0: token, index } of text.slice(start).matchAll(BRACKET_OR_STRING)) {
-    if (/^[[{]/.test(token)) depth += 1;
-    if (/^[\]}]/.test(token)) depth -= 1;
-    if (depth === 0) return start + index + token.length;
-  }
-  return text.length;
 }

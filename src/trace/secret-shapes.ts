@@ -1,3 +1,5 @@
+import { REDACTED } from '../output/redact.ts';
+
 // The user and password of an address, with `//` or without. A scheme is not a user, `name:tag@sha256:` is an image, and
 // the number after a `@` is a version if it is not an IP address.
 const USER_INFO = /(:\/\/|(?<![^\s"'=:])\/\/)[^/?#\s]*@/g;
@@ -12,11 +14,11 @@ const PREFIXED_KEY =
   /(?<![\w-])(?:A[KS]IA[A-Z\d]{16}|gh[a-z]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{20,}|xox[a-z]-[\w-]{10,}|sk-(?=[\w-]*\d)[\w-]{20,}|[rs]k_(?:live|test)_\w{10,}|AIza[\w-]{30,}|hf_[a-z\d]{20,}|npm_[a-z\d]{30,}|pypi-[\w-]{20,})/gi;
 
 /** A text without secrets that show by their shape: passwords in addresses, JSON Web Tokens, private keys and API keys. */
-export function redactSecretShapes(text: string, replacement: string): string {
+export function redactSecretShapes(text: string): string {
   return text
-    .replace(PRIVATE_KEY, replacement)
-    .replace(JSON_WEB_TOKEN, replacement)
-    .replace(PREFIXED_KEY, replacement)
-    .replace(USER_INFO, `$1${replacement}@`)
-    .replace(BARE_USER_INFO, `${replacement}@`);
+    .replace(PRIVATE_KEY, REDACTED)
+    .replace(JSON_WEB_TOKEN, REDACTED)
+    .replace(PREFIXED_KEY, REDACTED)
+    .replace(USER_INFO, `$1${REDACTED}@`)
+    .replace(BARE_USER_INFO, `${REDACTED}@`);
 }

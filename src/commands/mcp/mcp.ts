@@ -1,13 +1,9 @@
 import { splitLines } from '../../batch/split-lines.ts';
-import { resolveAutofill } from '../../client/call-settings.ts';
-import { readOperationOptions } from '../../client/operation-options.ts';
 import type { RunCommand } from '../../command.ts';
-import { selectProfile } from '../../config/select-profile.ts';
-import type { Context } from '../../context.ts';
 import { Failure, type InterruptedError, usageFailure } from '../../errors.ts';
-import { type FlagValues, getArrayFlag } from '../../flag.ts';
+import { getArrayFlag } from '../../flag.ts';
 import type { JsonValue } from '../../json/write-json.ts';
-import { feedbackSchemaOperation } from '../../operations/feedback-schema.ts';
+import { hasDefaultProject } from './default-project.ts';
 import { createMethodHandler, type RunTool } from './mcp-methods.ts';
 import { createMcpServer } from './mcp-server.ts';
 import { createToolRunner } from './run-tool.ts';
@@ -50,7 +46,7 @@ export const runMcp: RunCommand = async ({ flags }, context) => {
     });
   };
   const describeTools = async (): Promise<JsonValue[]> => {
-    const fillsProject = await hasProject(flags, context);
+    const fillsProject = await hasDefaultProject(flags, context);
     return tools.map((tool) => describeTool(tool, fillsProject));
   };
   const server = createMcpServer(createMethodHandler(tools, describeTools, countAndRunTool), write);
@@ -69,17 +65,6 @@ export const runMcp: RunCommand = async ({ flags }, context) => {
   await server.close();
   if (stopReason) throw stopReason;
 };
-
-async function hasProject(flags: FlagValues, context: Context): Promise<boolean> {
-  try {
-    const options = readOperationOptions(feedbackSchemaOperation, flags);
-    const selected = await selectProfile(options.connectionFlags, context);
-    return (await resolveAutofill(options, selected, context.runtime))?.project.text !== undefined;
-  } catch {
-    // A call reports what is wrong.
-    return false;
-  }
-}
 
 function interruptionFailure({ code, message }: InterruptedError, callsInFlight: number): Failure {
   if (callsInFlight === 0) return new Failure(code, message, { applied: 'no' });

@@ -54,11 +54,7 @@ export function describeTool(tool: McpTool, fillsProject: boolean): JsonValue {
     name,
     title,
     description: [`${summary}${isPreview ? ' (preview)' : ''}.`, about].filter(Boolean).join(' '),
-    inputSchema: objectSchema(
-      body,
-      'validation',
-      ({ required, fill }) => required === true && !(fillsProject && fill === 'project'),
-    ),
+    inputSchema: objectSchema(body, 'validation', ({ fill }) => fillsProject && fill === 'project'),
     outputSchema: outputSchema(operation),
     annotations: {
       title,
