@@ -27,12 +27,12 @@ export function redactUserInfo(text: string): string {
   const url = /^https?:/i.test(text) && URL.canParse(text) ? new URL(text) : undefined;
   // An @ in a path. In all other texts the password may contain a / or another @.
   if (url && !url.username && !url.password) return text;
-  return text.replace(/^(\w+:[/\\]+)?.*@/s, '$1[redacted]@');
+  return text.replace(/^(\w+:[/\\]+(?![/\\]))?.*@/s, '$1[redacted]@');
 }
 
 /** The URL of a path below a base URL. A path prefix stays; a base that ends in `/v1` does not give `/v1/v1`, and so on. */
 export function joinUrl(base: URL, path: string): string {
-  const prefix = base.pathname.replace(/\/+$/, '');
+  const prefix = base.pathname.replace(/(?<!\/)\/+$/, '');
   const shared = ['/v1/preview', '/v1'].find((end) => prefix.endsWith(end) && path.startsWith(`${end}/`)) ?? '';
   return base.origin + prefix + path.slice(shared.length);
 }

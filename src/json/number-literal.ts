@@ -26,7 +26,8 @@ function parseNumberLiteral(text: string): Decimal {
     /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(text) ?? [];
   const all = whole + fraction;
   const leading = /^0*/.exec(all)?.[0].length ?? 0;
-  const digits = all.slice(leading).replace(/0+$/, '');
+  // The lookbehind keeps this linear: each run of zeros is tried once.
+  const digits = all.slice(leading).replace(/(?<!0)0+$/, '');
   if (digits === '') return { isNegative: false, digits, exponent: 0n };
   return { isNegative: minus === '-', digits, exponent: BigInt(power) + BigInt(whole.length - leading) };
 }

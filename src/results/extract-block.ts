@@ -27,7 +27,7 @@ export function extractBlock(kind: string): (doc: JsonDocument) => string {
 }
 
 // A block that the end of the text closes was cut off there.
-const FENCED_BLOCK = /^( {0,3})(`{3,}|~{3,})[^\n]*\n([\s\S]*?)(?:^ {0,3}\2[`~]*[ \t\r]*$|$(?![\s\S]))/gm;
+const FENCED_BLOCK = /^( {0,3})(`{3,}(?!`)|~{3,}(?!~))[^\n]*\n([\s\S]*?)(?:^ {0,3}\2[`~]*[ \t\r]*$|$(?![\s\S]))/gm;
 
 function isJson(text: string): boolean {
   return text.trim() !== '' && tryParseJson(Buffer.from(text)) !== undefined;

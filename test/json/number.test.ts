@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { compareNumberLiterals, isIntegerLiteral } from '../../src/json/number-literal.ts';
+import { QUADRATIC_GROWTH, timeGrowth } from '../support/time-growth.ts';
 
 describe('isInteger', () => {
   it.each(['0', '-0', '1.0', '1e3', '1.50e1', '100e-2', '1e400', '9223372036854775807', '0.0', '0e-5'])(
@@ -44,5 +45,29 @@ describe('compareNumbers', () => {
     ['-2', '-3', 1],
   ])('%s against %s', (left, right, wanted) => {
     expect(compareNumberLiterals(left, right)).toBe(wanted);
+  });
+});
+
+describe('long numbers', () => {
+  const zeros = '0'.repeat(100_000);
+
+  it.each([
+    ['5.', '1'],
+    ['5', '1'],
+    ['5', ''],
+    ['0.', ''],
+    ['1e', '1'],
+  ])('%s0…0%s is read in linear time', async (start, end) => {
+    const growth = await timeGrowth((size) => isIntegerLiteral(start + '0'.repeat(size) + end));
+    expect(growth).toBeLessThan(QUADRATIC_GROWTH);
+  });
+
+  it('keep their last digit', () => {
+    expect([isIntegerLiteral(`5.${zeros}1`), isIntegerLiteral(`5${zeros}1`), isIntegerLiteral(`5.${zeros}`)]).toEqual([
+      false,
+      true,
+      true,
+    ]);
+    expect(compareNumberLiterals(`5.${zeros}1`, '5')).toBe(1);
   });
 });

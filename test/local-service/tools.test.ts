@@ -3,6 +3,7 @@ import { rootOf } from '../../src/json/json-node.ts';
 import { parseJson } from '../../src/json/parse-json.ts';
 import { chatCompletion, chatCompletionChunks } from '../../src/local-service/model/chat-completion.ts';
 import { readModelRequest } from '../../src/local-service/model/model-request.ts';
+import { QUADRATIC_GROWTH, timeGrowth } from '../support/time-growth.ts';
 
 const identity = { id: 'chatcmpl-1', created: 1 };
 const parameters = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] };
@@ -28,6 +29,11 @@ async function calls(body: object, content?: string): Promise<string[]> {
 const named = { type: 'function', function: { name: 'get_weather' } };
 
 describe('the built-in model', () => {
+  it('reads a user message in linear time', async () => {
+    const growth = await timeGrowth((size) => calls({ tool_choice: 'auto' }, `${'-'.repeat(size)}x`));
+    expect(growth).toBeLessThan(QUADRATIC_GROWTH);
+  });
+
   it.each<[string, object, string | undefined, readonly string[]]>([
     ['the first tool with required', { tool_choice: 'required' }, undefined, ['find_parcel{}']],
     ['the named tool', { tool_choice: named }, 'Hello', ['get_weather{"city":""}']],

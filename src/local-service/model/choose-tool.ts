@@ -56,6 +56,6 @@ function toolName(tool: JsonNode): string {
 
 // Words as written, and without trailing punctuation.
 function wordsOf(text: string): ReadonlySet<string> {
-  const words = text.split(/[^\w.-]+/).flatMap((word) => [word, word.replace(/[.-]+$/, '')]);
+  const words = text.split(/[^\w.-]+/).flatMap((word) => [word, word.replace(/(?<![.-])[.-]+$/, '')]);
   return new Set(words.filter((word) => word !== ''));
 }
