@@ -5,6 +5,7 @@ import { formatJsonPath, type JsonPath } from '../json/json-path.ts';
 import { type FlagTarget, flagTarget, type Operation } from '../operations/operation.ts';
 import { type Draft, locationInDraft, originInDraft } from './draft.ts';
 import { locationInSource } from './json-source.ts';
+import { nestingHint } from './parsed-body.ts';
 import { sortIssuesByLocation } from './sort-issues.ts';
 
 /** How strictly findings are taken. */
@@ -46,6 +47,7 @@ export async function createBodyCheck(
 ): Promise<BodyCheck> {
   const { createBodyValidator } = await import('../fields/body-validator.ts');
   const validate = createBodyValidator(operation.body);
+  const target = flagTarget(operation);
   const isError = ({ level, code }: StreamedFinding): boolean =>
     level === 'error' ? !isCheckDisabled : isStrict || (isAdviceStrict && code === 'advice');
   return (draft, inputIssues, streamedFindings = []) => {
@@ -57,9 +59,7 @@ export async function createBodyCheck(
     // Without streamed findings they are in order, with flags and files as the draft has them.
     const inOrder: typeof sortIssuesByLocation =
       streamedFindings.length > 0 ? sortIssuesByLocation : (issues) => [...issues];
-    const located = bodyFindings.map((finding) =>
-      locateFinding(draft, finding, isExact ? undefined : flagTarget(operation)),
-    );
+    const located = bodyFindings.map((finding) => locateFinding(draft, finding, target, isExact));
     const findings = inOrder([...located, ...streamedFindings]);
     const errors = inOrder([...inputIssues, ...findings.filter(isError)]);
     const more = errors.reduce((sum, finding) => sum + (finding.more ?? 0), 0);
@@ -88,12 +88,13 @@ export function invalidBodyFailure(issues: readonly Issue[], more = 0, hint?: st
   return new Failure('body', `${count}; nothing was sent`, { issues, hint, applied: 'no' });
 }
 
-// `autofillTarget` has the fields that svc would fill in.
-function locateFinding(draft: Draft, finding: Finding, autofillTarget: FlagTarget | undefined): StreamedFinding {
+function locateFinding(draft: Draft, finding: Finding, target: FlagTarget, isExact: boolean): StreamedFinding {
   const { path, code, level, more, message, flagMessage } = finding;
   const { source, label } = originInDraft(draft, path);
   const suffix =
-    code === 'missing' && level === 'error' ? fillHint(path, autofillTarget) : firstOccurrence(draft, finding);
+    code === 'missing' && level === 'error'
+      ? (isExact ? '' : fillHint(path, target)) + nestingHint(rootOf(draft.doc), path, target)
+      : firstOccurrence(draft, finding);
   return {
     level,
     code,
@@ -110,9 +111,9 @@ function jsonHint(label: string, code: Finding['code']): string {
 }
 
 // Where else svc would take a missing value from.
-function fillHint(path: JsonPath, target: FlagTarget | undefined): string {
+function fillHint(path: JsonPath, target: FlagTarget): string {
   const name = String(path.at(-1));
-  const fill = target && path.length === target.path.length + 1 ? target.fields[name]?.fill : undefined;
+  const fill = path.length === target.path.length + 1 ? target.fields[name]?.fill : undefined;
   return fill === 'project' || fill === 'model' ? `; or set SVC_${name.toUpperCase()}, or ${name} in the profile` : '';
 }
 

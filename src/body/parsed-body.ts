@@ -1,6 +1,6 @@
 import type { Issue } from '../errors.ts';
-import { kindName, kindOf, rootOf } from '../json/json-node.ts';
-import { formatJsonPath, nodeAtPath } from '../json/json-path.ts';
+import { type JsonNode, kindName, kindOf, membersOf, rootOf } from '../json/json-node.ts';
+import { formatJsonPath, type JsonPath, nodeAtPath } from '../json/json-path.ts';
 import { writeJson } from '../json/write-json.ts';
 import type { FlagTarget } from '../operations/operation.ts';
 import { type JsonSource, locationInSource } from './json-source.ts';
@@ -12,16 +12,26 @@ export interface ParsedBody {
   readonly editIssues: readonly Issue[];
 }
 
-/** A source as a whole body, or an issue if it is not an object, or if the object that flags fill is not one. */
-export function toParsedBody(source: JsonSource, { path }: FlagTarget): ParsedBody | Issue {
+/** A source as a whole body, or an issue if it is not an object. */
+export function toParsedBody(source: JsonSource, target: FlagTarget): ParsedBody | Issue {
+  const { path } = target;
   const root = rootOf(source.doc);
   const at = locationInSource(source);
   if (kindOf(root) !== 'object') return { path: '', at, message: `must be an object, not ${kindName(root)}` };
   const object = nodeAtPath(root, path);
-  if (!object) return { path: '', at, message: `all fields belong in "${path[0]}": {"${path[0]}":{...}}` };
-  if (kindOf(object) === 'object') return { source, editIssues: [] };
-  const message = `must be an object, not ${kindName(object)}`;
+  if (object && kindOf(object) === 'object') return { source, editIssues: [] };
+  const message = object
+    ? `must be an object, not ${kindName(object)}`
+    : `is required${nestingHint(root, path, target)}`;
   return { source, editIssues: [{ path: formatJsonPath(path), at: locationInSource(source, object), message }] };
+}
+
+/** Where the fields belong, if the missing value at `path` is the object that flags fill and the body has fields of it. */
+export function nestingHint(root: JsonNode, path: JsonPath, target: FlagTarget): string {
+  const [name] = target.path;
+  const isTarget = name !== undefined && formatJsonPath(path) === formatJsonPath(target.path);
+  const hasFields = isTarget && Array.from(membersOf(root)).some(({ key }) => Object.hasOwn(target.fields, key));
+  return hasFields ? `; all fields belong in it: {"${name}":{...}}` : '';
 }
 
 /** The body that has nothing but the object that flags fill. */
