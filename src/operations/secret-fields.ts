@@ -1,6 +1,6 @@
 import type { Buffer } from 'node:buffer';
-import { applySplices, splicesToSetMembers } from '../json/edit.ts';
-import { type JsonNode, kindOf, membersOf } from '../json/json-node.ts';
+import { applySplices } from '../json/edit.ts';
+import { endOffset, type JsonNode, kindOf, membersOf, startOffset } from '../json/json-node.ts';
 import type { Operation } from './operation.ts';
 
 /** The secret fields of a body that have a value; a name that is given twice has two. */
@@ -13,15 +13,16 @@ export function secretFields(
   );
 }
 
-/** A body with `placeholder(name)` in place of every secret field; the same bytes if it has none. */
+/** A body with `placeholder(name)` in place of every secret value; all other bytes stay. */
 export function redactSecretFields(
   root: JsonNode,
   operation: Operation,
   placeholder: (name: string) => string,
 ): Buffer {
-  const { bytes } = root.doc;
-  const names = new Set(secretFields(root, operation).map(({ name }) => name));
-  if (names.size === 0) return bytes;
-  const members = Array.from(names, (key) => ({ key, text: JSON.stringify(placeholder(key)) }));
-  return applySplices(bytes, splicesToSetMembers(root, members));
+  const splices = secretFields(root, operation).map(({ name, value }) => ({
+    start: startOffset(value),
+    end: endOffset(value),
+    text: JSON.stringify(placeholder(name)),
+  }));
+  return splices.length === 0 ? root.doc.bytes : applySplices(root.doc.bytes, splices);
 }

@@ -496,6 +496,14 @@ describe('other shorthands', () => {
     });
   });
 
+  it('a cache_salt that is given several times is redacted in each place, and no other byte changes', async () => {
+    const body = (salt: string): string =>
+      `{"cache_salt":${salt} , "messages":[],"cache_salt" : ${salt},"cache_\\u0073alt":${salt}, "cache_salt":null}`;
+    const shown = async (flag: string) => (await svc(['chat', flag], { stdin: body('"hidden"') })).stdout;
+    expect(await shown('--dry-run')).toBe(body('"[redacted]"'));
+    expect(await shown('--curl')).toContain(`'${body(`"'"$SVC_CACHE_SALT"'"`)}'`);
+  });
+
   it('train takes files of groups, as a list or one after the other', async () => {
     const group = '{"trajectories":[{"reward":1.0}]}';
     const cwd = files({
