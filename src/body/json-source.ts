@@ -38,7 +38,8 @@ export function decodeUtf8Text(label: string, bytes: Uint8Array): string {
     return decodeUtf8(bytes).toString();
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
-    throw new Failure('body', `${label} is not text: ${error.message} at byte ${error.offset}`);
+    const place = isInvalidUtf8(error) ? ` at byte ${error.offset}` : '';
+    throw new Failure('body', `${label} is not text: ${error.message}${place}`);
   }
 }
 
@@ -58,7 +59,12 @@ export function locationInSource({ label, doc, position }: JsonSource, node: Jso
 }
 
 function errorLocation(label: string, bytes: Uint8Array | string, error: JsonError): string {
-  if (error.message === 'invalid UTF-8') return `${label}: byte ${error.offset}`;
+  if (isInvalidUtf8(error)) return `${label}: byte ${error.offset}`;
   const all = Buffer.from(bytes);
   return formatPosition(label, positionAt(all.subarray(hasByteOrderMark(all) ? 3 : 0), error.offset));
+}
+
+// It has no lines, so its place is a byte.
+function isInvalidUtf8({ message }: JsonError): boolean {
+  return message === 'invalid UTF-8';
 }

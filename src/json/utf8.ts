@@ -3,12 +3,12 @@ import { LINE_FEED } from './json-bytes.ts';
 import { JsonError } from './json-error.ts';
 
 /**
- * The same bytes as valid UTF-8 without a byte order mark.
- * Throws JsonError with the offset of the first bad byte; UTF-16 and UTF-32 are named as what they are.
+ * The bytes of a text as valid UTF-8 without a byte order mark.
+ * Throws JsonError with the offset of the first bad byte; UTF-16 and UTF-32 with a byte order mark are named as what they are.
  */
 export function decodeUtf8(input: Uint8Array): Buffer {
   const bytes = Buffer.from(input.buffer, input.byteOffset, input.byteLength);
-  rejectUtf16(bytes);
+  if (hasWideMark(bytes)) throw utf16Error();
   if (!isUtf8(bytes)) throw new JsonError('invalid UTF-8', firstInvalidOffset(bytes));
   return hasByteOrderMark(bytes) ? bytes.subarray(3) : bytes;
 }
@@ -18,17 +18,19 @@ export function hasByteOrderMark(bytes: Uint8Array): boolean {
   return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
 }
 
-/** Throws JsonError for a text that starts like UTF-16 or UTF-32, as its first two bytes show. */
+/** Throws JsonError for JSON in UTF-16 or UTF-32, with or without a byte order mark, as its first two bytes show. */
 export function rejectUtf16(bytes: Uint8Array): void {
-  if (isUtf16(bytes)) throw new JsonError('this is UTF-16 or UTF-32; save it as UTF-8', 0);
+  // JSON starts with an ASCII character, so a zero among the first two bytes is part of a wide one.
+  const hasWideCharacter = bytes.length > 1 && (bytes[0] === 0 || bytes[1] === 0);
+  if (hasWideCharacter || hasWideMark(bytes)) throw utf16Error();
 }
 
-function isUtf16(bytes: Uint8Array): boolean {
-  const [first, second] = bytes;
-  if (first === undefined || second === undefined) return false;
-  const hasUtf16Mark = (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff);
-  // JSON starts with an ASCII character, so a zero among the first two bytes is part of a wide one.
-  return hasUtf16Mark || first === 0 || second === 0;
+function hasWideMark([first, second]: Uint8Array): boolean {
+  return (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff);
+}
+
+function utf16Error(): JsonError {
+  return new JsonError('this is UTF-16 or UTF-32; save it as UTF-8', 0);
 }
 
 // Decoding replaces the first invalid sequence, so it begins at the first byte that differs, or just before it.

@@ -64,6 +64,18 @@ describe('errors that always stop a request (row 1)', () => {
     expect({ code, sent }).toEqual({ code: 3, sent: [] });
     expect(stderr).toMatch(/UTF-16/);
   });
+
+  it('UTF-16 with a byte order mark is no prompt', async () => {
+    const { code, stderr, sent } = await run('chat', Buffer.from('\ufeffHi', 'utf16le'));
+    expect({ code, sent }).toEqual({ code: 3, sent: [] });
+    expect(stderr).toBe('svc: stdin is not text: this is UTF-16 or UTF-32; save it as UTF-8\n');
+  });
+
+  it.each(['a\0b', '\0b'])('a prompt may have a NUL: %j', async (prompt) => {
+    const { code, sent } = await run('chat', prompt);
+    expect(code).toBe(0);
+    expect(JSON.parse(sent[0] ?? '')).toMatchObject({ messages: [{ role: 'user', content: prompt }] });
+  });
 });
 
 describe('errors of the interface', () => {
