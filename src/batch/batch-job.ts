@@ -4,7 +4,6 @@ import type { ChatExpectations } from '../client/expectations/chat-expectations.
 import type { JunitReport } from '../client/expectations/junit-report.ts';
 import type { RequestTarget } from '../client/request-context.ts';
 import type { RequestObserver } from '../client/request-observer.ts';
-import type { RetryBudget } from '../client/retry-budget.ts';
 import type { Context } from '../context.ts';
 import type { ExchangeSignal, LinkedSignal } from '../http/exchange-signal.ts';
 import type { Headers, Send } from '../http/message.ts';
@@ -36,7 +35,6 @@ export interface BatchJob extends LineChecks {
   readonly signal: ExchangeSignal;
   /** Aborted to stop taking lines; requests in flight continue. */
   readonly stopSignal: LinkedSignal;
-  readonly retryBudget: RetryBudget;
   /** Maximum retries per line. */
   readonly maxRetries: number;
   /** Time limit per line in milliseconds. */

@@ -65,7 +65,6 @@ export async function sendLine(
     // The time of a line starts when it may be sent, not while it waits for others.
     startDeadline: () => createDeadline(job.timeoutMs, runtime),
     maxRetries: job.maxRetries,
-    retryBudget: job.retryBudget,
     acquirePermit: async () => {
       const permit = await job.rateLimiter.acquire().catch(() => {
         throw notSentFailure();

@@ -5,7 +5,6 @@ import type { Operation } from '../operations/operation.ts';
 import type { Runtime } from '../runtime.ts';
 import { isIdempotent } from './idempotency.ts';
 import type { RequestObserver } from './request-observer.ts';
-import type { RetryBudget } from './retry-budget.ts';
 
 /** The limits of retries. */
 export interface RetryOptions {
@@ -15,8 +14,6 @@ export interface RetryOptions {
   readonly waitSignal?: ExchangeSignal;
   /** Attempts after the first. */
   readonly maxRetries: number;
-  /** Default: as many as `maxRetries` allows. */
-  readonly retryBudget?: RetryBudget;
 }
 
 /**
@@ -29,20 +26,18 @@ export async function withRetries<T>(
   effect: Operation['effect'],
   onRetry: RequestObserver['onRetry'],
   remainingMs: () => number,
-  { maxRetries, retryBudget, runtime, signal, waitSignal = signal }: RetryOptions,
+  { maxRetries, runtime, signal, waitSignal = signal }: RetryOptions,
 ): Promise<T> {
   let worst: Failure | undefined;
   for (let attemptNumber = 1; ; attemptNumber += 1) {
     try {
-      const result = await attempt();
-      retryBudget?.refund();
-      return result;
+      return await attempt();
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
       worst = moreLikelyApplied(worst, error);
       if (attemptNumber > maxRetries || !isRetryable(effect, error)) throw combineFailures(worst, error, effect);
       const delayMs = retryDelayMs(attemptNumber, error, (runtime.randomBytes(1)[0] ?? 0) / 255);
-      if (delayMs >= remainingMs() || retryBudget?.trySpend() === false) throw combineFailures(worst, error, effect);
+      if (delayMs >= remainingMs()) throw combineFailures(worst, error, effect);
       await onRetry?.(error, attemptNumber, delayMs);
       try {
         await abortableDelay(delayMs, runtime.after, waitSignal);

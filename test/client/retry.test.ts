@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { createRetryBudget } from '../../src/client/retry-budget.ts';
 import { type RetryOptions, retryDelayMs, withRetries } from '../../src/client/with-retries.ts';
 import { Failure, type FailureFacts, InterruptedError } from '../../src/errors.ts';
 import { retryAfterMs } from '../../src/http/retry-after.ts';
@@ -39,7 +38,6 @@ function repeats({ remainingMs = () => 100_000, effect = 'keyed', ...more }: Lim
     runtime: { after: waitNot, randomBytes },
     signal: new AbortController().signal,
     maxRetries: 3,
-    retryBudget: createRetryBudget(),
     ...more,
   };
   const onRetry = async (_: Failure, __: number, milliseconds: number) => void waits.push(milliseconds);
@@ -76,7 +74,6 @@ describe('repeats', () => {
     ['of lasting failures are not begun', [failing('limited', { isPermanent: true })], {}, 1],
     ['are none with 0', [busy], { maxRetries: 0 }, 1],
     ['end with the number that was given', [busy, busy, busy, busy, busy], {}, 4],
-    ['end with the budget', Array(200).fill(busy), { maxRetries: 150 }, 101],
   ])('%s', async (_, failures: Failure[], more: Limits, made) => {
     const script = attempts(...failures);
     await expect(repeats(more).run(script.attempt)).rejects.toBeInstanceOf(Failure);
@@ -128,14 +125,6 @@ describe('repeats', () => {
       .run(attempts(busy).attempt)
       .catch((thrown) => thrown);
     expect(early).toMatchObject({ code: 'interrupted', facts: { applied: 'no', attempts: 1 } });
-  });
-
-  it('cost 5 of 500, and a success brings back 1', () => {
-    const { trySpend, refund } = createRetryBudget();
-    refund();
-    expect(Array.from({ length: 101 }, trySpend).filter(Boolean)).toHaveLength(100);
-    for (let count = 0; count < 5; count += 1) refund();
-    expect([trySpend(), trySpend()]).toEqual([true, false]);
   });
 });
 

@@ -299,6 +299,14 @@ describe('a batch', () => {
     expect(most()).toBeLessThanOrEqual(8);
   });
 
+  it('retries each line of a long batch, however many were retried before', async () => {
+    const { run } = await scene(many(200), ({ key, count }, response) =>
+      count === 1 ? answerJson(response, {}, 429) : answerJson(response, completion(key)),
+    );
+    const { stderr } = await run(['-o', 'out.jsonl', '--concurrency', '50']);
+    expect(stderr).toMatch(/200 lines: 200 done, 0 failed, 0 unknown, 0 not sent, 200 retries/);
+  });
+
   it('takes no more lines when the service asks to wait long', async () => {
     const { run, counts } = await scene(many(50), ({ key }, response) =>
       key === 'p5' ? answerJson(response, {}, 429, { 'Retry-After': '3600' }) : answerJson(response, completion(key)),

@@ -22,7 +22,6 @@ import { readChatExpectations } from '../../client/expectations/chat-expectation
 import { checkJunitFile, openJunitReport } from '../../client/expectations/junit-report.ts';
 import { openTransport } from '../../client/open-transport.ts';
 import { createRequestTarget } from '../../client/request-context.ts';
-import { createRetryBudget } from '../../client/retry-budget.ts';
 import type { Invocation } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { InterruptedError } from '../../errors.ts';
@@ -114,7 +113,6 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
       }),
       signal: linkSignal(signal).signal,
       stopSignal,
-      retryBudget: createRetryBudget(),
       maxRetries: callSettings.maxRetries,
       timeoutMs: callSettings.timeoutMs,
       resultStore,
