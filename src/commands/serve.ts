@@ -22,6 +22,7 @@ import {
   type LocalService,
   type LocalServiceOptions,
   openLocalService,
+  openServiceStore,
 } from '../local-service/open-local-service.ts';
 import { openHarRecorder } from '../local-service/record-har.ts';
 import { openHarReplay } from '../local-service/replay-har.ts';
@@ -45,6 +46,11 @@ export const runServe: RunCommand = async ({ flags }, context) => {
   if (postgres?.password) report.addSecrets([postgres.password]);
   const faultRules = getArrayFlag(flags, 'fault').map(parseFaultRule);
   const upstream = await openUpstream(flags, runtime, signal);
+  const trust = { userId: runtime.userId, warn: report.warn };
+  const source = { databaseFile: data, postgres, trust };
+  const store =
+    getStringFlag(flags, 'replay') === undefined ? await openServiceStore(source, runtime.now()) : undefined;
+  // After the data: a file that is not a database gets no credentials beside it.
   const authSetup =
     getBooleanFlag(flags, 'auth') === false
       ? undefined
@@ -53,12 +59,11 @@ export const runServe: RunCommand = async ({ flags }, context) => {
     flags,
     {
       databaseFile: data,
-      postgres,
+      store,
       credentials: authSetup?.credentials,
       upstream: upstream?.answer,
       maxBodyBytes: options.maxBodyBytes,
       faults: faultRules.length > 0 ? withFaults(faultRules, runtime) : undefined,
-      trust: { userId: runtime.userId, warn: report.warn },
       onRequestEnd:
         logFormat === 'off'
           ? undefined

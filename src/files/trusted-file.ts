@@ -14,20 +14,38 @@ export interface TrustOptions {
 }
 
 /**
- * Makes sure that a file with secrets or data can be trusted before it is opened (docs/contract.md, credentials). Throws
- * Failure `guard` for a symlink into a directory others can write, and for a file of another user than this one or
- * root. A mode wider than 0600 is narrowed with a warning. A file that does not exist passes.
+ * Makes sure that a file with secrets can be trusted before it is opened (docs/contract.md, credentials): requireOwnFile,
+ * then narrowMode.
  */
-export async function requireTrustedFile(path: string, { userId, warn }: TrustOptions): Promise<void> {
+export async function requireTrustedFile(path: string, trust: TrustOptions): Promise<void> {
+  await requireOwnFile(path, trust);
+  await narrowMode(path, trust);
+}
+
+/**
+ * Throws Failure `guard` for a symlink into a directory others can write, and for a file of another user than this one or
+ * root. A file that does not exist passes.
+ */
+export async function requireOwnFile(path: string, { userId }: TrustOptions): Promise<void> {
   if (userId === undefined) return;
   try {
     await requireSafeLink(path);
-    const found = await stat(path);
-    const { uid, mode } = found;
+    const { uid } = await stat(path);
     if (uid !== userId && uid !== ROOT_USER_ID)
       throw new Failure('guard', `${path} belongs to another user (id ${uid}), so svc does not use it`, {
         hint: `if you trust its content, take it over: sudo chown ${userId} ${path}`,
       });
+  } catch (error) {
+    if (!isNotFoundError(error)) throw error;
+  }
+}
+
+/** Narrows a mode wider than 0600 with a warning, if the file belongs to this user. */
+export async function narrowMode(path: string, { userId, warn }: TrustOptions): Promise<void> {
+  if (userId === undefined) return;
+  try {
+    const found = await stat(path);
+    const { uid, mode } = found;
     // The mode of a device belongs to the system.
     if ((mode & OTHERS_MAY_USE) === 0 || uid !== userId || !found.isFile()) return;
     await chmod(path, 0o600);

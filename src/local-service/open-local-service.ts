@@ -19,6 +19,8 @@ import { deleteAbandonedTrajectories } from './store/trajectory-rows.ts';
 /** How the local service is set up. */
 export interface LocalServiceOptions extends Pick<ServiceContext, 'upstream' | 'onRequestEnd' | 'faults'> {
   readonly databaseFile: string;
+  /** The data if it is open already; the local service closes it. */
+  readonly store?: ServiceStore | undefined;
   /** The database server to use instead; the database file then only says where large bodies are staged. */
   readonly postgres?: PostgresLogin | undefined;
   /** The credentials it accepts; without them it accepts every request. */
@@ -56,18 +58,27 @@ export async function openLocalService(
   {
     databaseFile,
     postgres,
-    credentials,
     trust,
+    credentials,
+    store: openedStore,
     maxBodyBytes = Number.POSITIVE_INFINITY,
     ...options
   }: LocalServiceOptions,
   { now, randomBytes, elapsed = now }: ServiceRuntime,
 ): Promise<LocalService> {
-  const directory = dirname(databaseFile);
-  if (postgres) await requireStagingDirectory(directory);
-  const store = postgres ? await openPostgres(postgres) : await openEmbedded(databaseFile, trust, now());
-  const context = { ...options, store, directory, maxBodyBytes, now, randomBytes, elapsed };
+  const store = openedStore ?? (await openServiceStore({ databaseFile, postgres, trust }, now()));
+  const context = { ...options, store, directory: dirname(databaseFile), maxBodyBytes, now, randomBytes, elapsed };
   return { ...createLocalService(context, credentials), close: store.close };
+}
+
+/** Opens the data of the local service. `now` is in milliseconds since 1970. */
+export async function openServiceStore(
+  { databaseFile, postgres, trust }: Pick<LocalServiceOptions, 'databaseFile' | 'postgres' | 'trust'>,
+  now: number,
+): Promise<ServiceStore> {
+  if (!postgres) return openEmbedded(databaseFile, trust, now);
+  await requireStagingDirectory(dirname(databaseFile));
+  return openPostgres(postgres);
 }
 
 // Training jobs need it, also where the database is elsewhere.

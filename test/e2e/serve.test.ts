@@ -223,6 +223,18 @@ describe('svc serve', () => {
     expect(result.stderr).toMatch(/^svc: [^\n]+\n/);
   });
 
+  it('leaves a wrong data file as it is, and makes no credentials beside it', async () => {
+    const cwd = folder();
+    writeFileSync(join(cwd, 'notes.txt'), '{"my":"config"}\n', { mode: 0o644 });
+    const { code, stderr } = await run(['serve', '--data', 'notes.txt'], { cwd });
+    expect({ code, stderr }).toEqual({
+      code: 12,
+      stderr: expect.stringContaining('notes.txt: file is not a database'),
+    });
+    expect(statSync(join(cwd, 'notes.txt')).mode & 0o777).toBe(0o644);
+    expect(readdirSync(cwd)).toEqual(['notes.txt']);
+  });
+
   it('says when the port is taken', async () => {
     const { url } = await serve();
     const { code, stderr } = await run(['serve', '--no-auth', '--port', new URL(url).port]);

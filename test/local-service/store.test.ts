@@ -17,8 +17,10 @@ function made(...statements: readonly string[]): string {
   return path;
 }
 
+const ownFiles = { userId: process.getuid?.(), warn: async () => {} };
+
 async function failureOf(path: string): Promise<Failure> {
-  const error: unknown = await openStore(path).catch((reason: unknown) => reason);
+  const error: unknown = await openStore(path, ownFiles).catch((reason: unknown) => reason);
   if (error instanceof Failure) return error;
   throw new Error('it was opened');
 }
@@ -27,10 +29,8 @@ it('a FIFO is not opened as data, and keeps its mode', async () => {
   const path = join(folder(), 'x.db');
   execFileSync('mkfifo', ['-m', '644', path]);
   const { mode } = statSync(path);
-  const error: unknown = await openStore(path, { userId: process.getuid?.(), warn: async () => {} }).catch(
-    (reason: unknown) => reason,
-  );
-  expect(error).toMatchObject({ code: 'local', message: `cannot open the data in ${path}: it is not a regular file` });
+  const message = `cannot open the data in ${path}: it is not a regular file`;
+  expect(await failureOf(path)).toMatchObject({ code: 'local', message });
   expect(statSync(path).mode).toBe(mode);
 });
 

@@ -30,8 +30,8 @@ export async function migrateSchema(store: Store, path: string, warn?: TrustOpti
 const STATE_QUERY = `select application_id, user_version, (select count(*) from sqlite_master) as tables
   from pragma_application_id, pragma_user_version`;
 
-// 0 is an empty one.
-function schemaVersion(store: Store, path: string): number {
+/** The version of the tables, 0 for an empty database. Throws Failure `local` for one that this svc does not know. */
+export function schemaVersion(store: Store, path: string): number {
   const { application_id: application, user_version: version, tables } = store.first(STATE_QUERY) ?? {};
   if (application === 0 && version === 0 && tables === 0) return version;
   const hint = 'move it away, or use other data (--data of svc serve, SVC_DATA_DIR)';

@@ -5,9 +5,9 @@ import Database from 'libsql';
 import { Failure } from '../../errors.ts';
 import { errorCode, fileFailure } from '../../files/file-errors.ts';
 import { makeDirectory } from '../../files/make-directory.ts';
-import { requireTrustedFile, type TrustOptions } from '../../files/trusted-file.ts';
+import { narrowMode, requireOwnFile, type TrustOptions } from '../../files/trusted-file.ts';
 import { serviceLimits } from '../limits.ts';
-import { migrateSchema } from './migrate.ts';
+import { migrateSchema, schemaVersion } from './migrate.ts';
 import { StoreError } from './store-error.ts';
 
 /** A value of a row. */
@@ -36,15 +36,16 @@ const CHECKPOINT_BYTES = 16 * 1024 * 1024;
 /**
  * Opens the database in a file, creating it (0600, in a 0700 directory) where it does not exist. Throws Failure `local`
  * where it cannot be opened, is corrupt or is not a database of svc; then nothing in it has changed. With `trust`,
- * throws Failure `guard` for the file of another user, and warns before a conversion that takes long.
+ * throws Failure `guard` for the file of another user, narrows a mode wider than 0600, and warns before a conversion that
+ * takes long.
  */
 export async function openStore(path: string, trust?: TrustOptions): Promise<Store> {
   try {
     await makeDirectory(dirname(path), 0o700);
-    if (trust) await requireTrustedFile(path, trust);
+    if (trust) await requireOwnFile(path, trust);
     const isChecked = (await createDatabaseFile(path)) <= serviceLimits.checkedDatabaseBytes;
     requireFileDescriptors(LIBRARY_FILE_DESCRIPTORS);
-    return await prepareStore(new Database(path, { timeout: BUSY_TIMEOUT_MS }), path, isChecked, trust?.warn);
+    return await prepareStore(new Database(path, { timeout: BUSY_TIMEOUT_MS }), path, isChecked, trust);
   } catch (error) {
     if (error instanceof Failure) throw error;
     throw fileFailure(`open the data in ${path}`, error);
@@ -79,14 +80,17 @@ async function prepareStore(
   database: Database.Database,
   path: string,
   isChecked: boolean,
-  warn: TrustOptions['warn'] | undefined,
+  trust: TrustOptions | undefined,
 ): Promise<Store> {
   const store = createStore(database, path);
   try {
     // Checkpoints are ours (docs/decisions/0032): automatic ones can lose commits of other processes in this SQLite.
     // No foreign keys: the trajectories of a job are stored before its row (trajectory-rows.ts).
     database.exec('pragma wal_autocheckpoint = 0; pragma synchronous = full; pragma foreign_keys = off');
-    await migrateSchema(store, path, warn);
+    // The mode of a file that is not ours stays as it is.
+    schemaVersion(store, path);
+    if (trust) await narrowMode(path, trust);
+    await migrateSchema(store, path, trust?.warn);
     if (isChecked) requireIntegrity(store, path);
     enableWriteAheadLog(database);
     return store;
