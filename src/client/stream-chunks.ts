@@ -62,10 +62,8 @@ export async function* readStreamChunks(
   } finally {
     cancelGracePeriod();
   }
-  if (receivedChunks === 0) {
-    const error = new Error('the stream ended before its first event');
-    throw failureFromBodyError(error, response, context, undefined);
-  }
+  // Like an empty body (docs/servers.md).
+  if (receivedChunks === 0) throw invalidResponseFailure(`${streamName(context)} is empty`, response, context);
   // A server may ignore `n`, and may end the stream without [DONE]: every choice it began has ended then.
   if (finishedIndexes.size > 0 && finishedIndexes.size === seenIndexes.size) return;
   const message = `${streamName(context)} ended without a finish reason; the text may be cut`;

@@ -603,6 +603,8 @@ describe('a streamed chat', () => {
       /stream from \S+ was cut: reset/,
     ],
     ['nothing at all', stream(), 11, '', /the response from \S+ is empty/],
+    ['a comment alone', stream(': ping\n\n'), 11, '', /the stream from \S+ is empty/],
+    ['[DONE] alone', stream(done), 11, '', /the stream from \S+ is empty/],
     ['a cut inside an event', stream(text('a'), 'data: {"cho'), 11, 'a\n', /stream from \S+ was cut inside an event/],
     ['a cut inside an event after the end', stream(text('a'), finish(), 'data: {"cho'), 0, 'a\n', /^$/],
     ['an invalid event after the end', stream(text('a'), finish(), event('{"cho'), done), 11, 'a\n', /not JSON/],
