@@ -1,5 +1,10 @@
 import { Failure, type FailureFacts, InterruptedError } from '../errors.ts';
-import { describeNetworkError, isPermanentError, networkErrorHint } from '../http/network-errors.ts';
+import {
+  describeNetworkError,
+  isInvalidResponseError,
+  isPermanentError,
+  networkErrorHint,
+} from '../http/network-errors.ts';
 import { rootCause } from '../http/root-cause.ts';
 import { TimeLimitError } from '../http/time-limits.ts';
 import { retryAdvice } from './idempotency.ts';
@@ -29,8 +34,9 @@ export function failureFromError(error: unknown, context: RequestContext): Failu
     isTimedOut: isTotalTimeLimit(error),
   };
   if (phase === 'all') {
-    const message = `the request was sent to ${service}${mayBeApplied(context)}, but no response came: ${reason}`;
-    return new Failure('unknown', message, { ...facts, summary: `no response came from ${service} (${reason})` });
+    const missing = isInvalidResponseError(error) ? 'no valid response' : 'no response';
+    const message = `the request was sent to ${service}${mayBeApplied(context)}, but ${missing} came: ${reason}`;
+    return new Failure('unknown', message, { ...facts, summary: `${missing} came from ${service} (${reason})` });
   }
   const isConnected = phase === 'part';
   const what = isConnected

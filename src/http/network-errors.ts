@@ -9,11 +9,19 @@ export function describeNetworkError(error: unknown): string {
   const code = networkErrorCode(inner);
   if (messagesByCode[code]) return messagesByCode[code];
   // The HTTP parser, at the end of a connection within a chunked body.
-  if (/Invalid EOF state/.test(inner.message)) return CLOSED_EARLY;
-  if (/^HPE_/.test(code)) return 'the server did not send a valid HTTP response';
+  if (INVALID_EOF.test(inner.message)) return CLOSED_EARLY;
+  if (isInvalidHttp(inner)) return 'the response is not valid HTTP';
   if (isHandshakeRefused(error)) return 'the server rejected the client certificate';
   if (/^(ERR_SSL_|EPROTO)/.test(code)) return 'the TLS handshake failed';
   return inner.message || code || 'the connection failed';
+}
+
+/** True if the server sent something, but no valid HTTP response. */
+export function isInvalidResponseError(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const inner = rootCause(error);
+  if (networkErrorCode(inner) === LENGTH_MISMATCH_CODE) return true;
+  return isInvalidHttp(inner) && !INVALID_EOF.test(inner.message);
 }
 
 /** The next step for a failed connection, if its cause has one of its own. */
@@ -42,6 +50,14 @@ const UNKNOWN_CA = 'the server certificate is signed by an unknown CA';
 const NOT_TLS = 'the server does not speak TLS on this port; is it http?';
 const HANDSHAKE_REFUSED = 'the server refused the TLS handshake; it may require a client certificate';
 
+const LENGTH_MISMATCH_CODE = 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH';
+
+// undici gives most errors of its parser no code, and asserts that a status is not below 100.
+function isInvalidHttp(inner: Error): boolean {
+  return inner.name === 'HTTPParserError' || networkErrorCode(inner) === 'ERR_ASSERTION';
+}
+
+const INVALID_EOF = /Invalid EOF state/;
 const CLOSED_EARLY = 'the server closed the connection';
 
 const messagesByCode: { readonly [code: string]: string } = {
@@ -54,6 +70,7 @@ const messagesByCode: { readonly [code: string]: string } = {
   EHOSTUNREACH: 'host unreachable',
   ETIMEDOUT: 'connection timed out',
   UND_ERR_SOCKET: CLOSED_EARLY,
+  [LENGTH_MISMATCH_CODE]: 'the response does not match its Content-Length',
   UND_ERR_HEADERS_OVERFLOW: 'the response headers exceed 16 KiB',
   CERT_HAS_EXPIRED: 'the server certificate has expired',
   CERT_NOT_YET_VALID: 'the server certificate is not valid yet',

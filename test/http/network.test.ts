@@ -3,7 +3,7 @@ import { connect, createServer as createTcpServer } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { collectBody } from '../../src/http/collect-body.ts';
 import { getHeader, type Request } from '../../src/http/message.ts';
-import { describeNetworkError } from '../../src/http/network-errors.ts';
+import { describeNetworkError, isInvalidResponseError } from '../../src/http/network-errors.ts';
 import { parseProxyUrl, proxyAuthorization, proxyForUrl } from '../../src/http/proxy.ts';
 import { createRequestProgress, withRequestProgress } from '../../src/http/request-progress.ts';
 import { openHttpTransport } from '../../src/http/transport.ts';
@@ -127,6 +127,27 @@ describe('overNetwork', () => {
       await line.close();
     }
     expect(counts).toEqual([1, 2, 3, 4, 5, 6, 1, 1, 1, 1, 1, 2]);
+  });
+
+  it.each([
+    ['a status below 100', 'HTTP/1.1 099 X\r\nContent-Length: 0\r\n\r\n', 'is not valid HTTP'],
+    ['another protocol', 'SSH-2.0-OpenSSH_9\r\n', 'is not valid HTTP'],
+    ['an invalid chunk', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n', 'is not valid HTTP'],
+    [
+      'two lengths',
+      'HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\n{}',
+      'does not match its Content-Length',
+    ],
+    [
+      'a cut body on a connection that is not kept',
+      'HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 20\r\n\r\n{}',
+      'does not match its Content-Length',
+    ],
+  ])('names an invalid response without words of the HTTP library: %s', async (_, answer, problem) => {
+    const server = await rawServer((socket) => socket.end(answer));
+    const { error } = await send(server.url);
+    expect(describeNetworkError(error)).toBe(`the response ${problem}`);
+    expect(isInvalidResponseError(error)).toBe(true);
   });
 
   it('tells how far a request has come', async () => {
