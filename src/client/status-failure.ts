@@ -12,6 +12,9 @@ import { responseFacts } from './read-response.ts';
 import { type RequestContext, serviceName } from './request-context.ts';
 import { MAX_ERROR_BYTES, parseServiceError, type ServiceError } from './service-error.ts';
 
+/** The next step where a rate-limited service does not say how long to wait. */
+export const RETRY_LATER_HINT = 'run the command again later';
+
 /** The failure of a response whose status is not 2xx, with what the service says about it. `now` is in milliseconds since 1970. */
 export async function failureFromStatus(response: Response, context: RequestContext, now: number): Promise<Failure> {
   const { status, statusText, headers } = response;
@@ -33,7 +36,7 @@ export async function failureFromStatus(response: Response, context: RequestCont
     issues: locateIssues(serviceError, context),
     hint: location
       ? 'if that is the service, use its URL as the base URL (--base-url)'
-      : statusHint(code, status, context, waitMs ? retryAfterHint(waitMs, now) : 'run the command again later'),
+      : statusHint(code, status, context, waitMs ? retryAfterHint(waitMs, now) : RETRY_LATER_HINT),
   });
 }
 
@@ -46,7 +49,8 @@ export function locateIssues({ issues }: ServiceError, context: RequestContext):
   }));
 }
 
-function statusSummary(
+/** What a status says about the request; `statusLine` is the status as the service sent it. */
+export function statusSummary(
   status: number,
   statusLine: string,
   location: string | undefined,
@@ -75,7 +79,8 @@ function isBodyPath(path: JsonPath, { operation, draft }: RequestContext): boole
   return Object.hasOwn(operation.body, first) || nodeAtPath(rootOf(draft.doc), path) !== undefined;
 }
 
-function statusHint(
+/** The next step after a status; `waitHint` is the one for a service that is rate limited. */
+export function statusHint(
   code: FailureCode,
   status: number,
   { operation, effect, target: { profile, url } }: RequestContext,

@@ -7,11 +7,10 @@ import { firstStringMember, getMember, itemsAt, type JsonNode, kindOf, rawText, 
 import { parseJson } from '../json/parse-json.ts';
 import type { Runtime } from '../runtime.ts';
 import { classifyStatus } from './classify-status.ts';
-import { retryAdvice } from './idempotency.ts';
 import { failureFromBodyError, invalidResponseFailure, responseFacts } from './read-response.ts';
 import { type RequestContext, serviceName } from './request-context.ts';
 import { parseServiceError } from './service-error.ts';
-import { locateIssues } from './status-failure.ts';
+import { locateIssues, RETRY_LATER_HINT, statusHint, statusSummary } from './status-failure.ts';
 
 // Some servers keep the connection open after the last finish reason (docs/servers.md); usage may still come.
 const STREAM_GRACE_MS = 2000;
@@ -114,12 +113,16 @@ function failureFromEvent(
   const reason = serviceError.message === undefined ? '' : `: ${serviceError.message}`;
   // After the first chunk the request was applied, whatever the code of the error is.
   const applied = statusClass?.code && !hasBegun ? statusClass.applied : 'yes';
-  const message = `${serviceName(context.target)} ended the stream with an error${reason}`;
-  return new Failure(statusClass?.code ?? 'answer', message, {
+  const summary =
+    status === undefined
+      ? `${serviceName(context.target)} ended the stream with an error`
+      : `${statusSummary(status, String(status), undefined, context)} in the stream`;
+  const failureCode = statusClass?.code ?? 'answer';
+  return new Failure(failureCode, `${summary}${reason}`, {
     ...responseFacts(response, context),
     status: status ?? response.status,
     applied,
     issues: locateIssues(serviceError, context),
-    hint: applied === 'unknown' ? retryAdvice(context.effect) : undefined,
+    hint: statusHint(failureCode, status ?? response.status, context, RETRY_LATER_HINT),
   });
 }

@@ -575,21 +575,21 @@ describe('a streamed chat', () => {
       stream(text('a'), event('{"error":{"message":"m","code":429}}'), done),
       9,
       'a\n',
-      /ended the stream with an error: m/,
+      /^svc: https:\/\/svc.test returned 429 in the stream: m\n {2}the request was applied\n {2}run the command again later\n/m,
     ],
     [
       'one with a status of a gateway',
       stream(event('{"error":{"message":"m","code":502}}')),
       8,
       '',
-      /ended the stream with an error: m\n {2}if you run it again, you may be charged twice/,
+      /returned 502 in the stream: m\n {2}if you run it again, you may be charged twice/,
     ],
     [
       'a flat one',
       stream(event('{"object":"error","message":"m","code":401}')),
       4,
       '',
-      /ended the stream with an error: m/,
+      /rejected the token from SVC_TOKEN \(profile "default"\): 401 in the stream: m\n.*svc auth login --profile default/,
     ],
     ['[DONE] without a finish reason', stream(text('a'), done), 11, 'a\n', /without a finish reason/],
     ['the end without a finish reason', stream(text('a')), 11, 'a\n', /without a finish reason/],
@@ -650,13 +650,13 @@ describe('a streamed chat', () => {
   });
 
   it.each([
-    ['{"error":{"message":"too hot","code":400,"param":"temperature"}}', 5],
-    ['{"detail":[{"loc":["body","temperature"],"msg":"too hot","type":"x"}]}', 11],
-  ])('that ends with an error about a field names its flag: %s', async (error, code) => {
+    ['{"error":{"message":"too hot","code":400,"param":"temperature"}}', 5, 'returned 400 in the stream'],
+    ['{"detail":[{"loc":["body","temperature"],"msg":"too hot","type":"x"}]}', 11, 'ended the stream with an error'],
+  ])('that ends with an error about a field names its flag: %s', async (error, code, summary) => {
     for (const first of [[], [text('a')]]) {
       const result = await ask(stream(...first, event(error), done), '--temperature', '1', '--no-check');
       expect(result.code).toBe(code);
-      expect(result.stderr).toMatch(/^svc: \S+ ended the stream with an error\n {2}--temperature: too hot\n/);
+      expect(result.stderr).toContain(`svc: https://svc.test ${summary}\n  --temperature: too hot\n`);
     }
   });
 
