@@ -12,9 +12,6 @@ import { responseFacts } from './read-response.ts';
 import { type RequestContext, serviceName } from './request-context.ts';
 import { MAX_ERROR_BYTES, parseServiceError, type ServiceError } from './service-error.ts';
 
-/** The next step where a rate-limited service does not say how long to wait. */
-export const RETRY_LATER_HINT = 'run the command again later';
-
 /** The failure of a response whose status is not 2xx, with what the service says about it. `now` is in milliseconds since 1970. */
 export async function failureFromStatus(response: Response, context: RequestContext, now: number): Promise<Failure> {
   const { status, statusText, headers } = response;
@@ -36,7 +33,7 @@ export async function failureFromStatus(response: Response, context: RequestCont
     issues: locateIssues(serviceError, context),
     hint: location
       ? 'if that is the service, use its URL as the base URL (--base-url)'
-      : statusHint(code, status, context, waitMs ? retryAfterHint(waitMs, now) : RETRY_LATER_HINT),
+      : statusHint(code, status, context, waitMs, now),
   });
 }
 
@@ -79,32 +76,36 @@ function isBodyPath(path: JsonPath, { operation, draft }: RequestContext): boole
   return Object.hasOwn(operation.body, first) || nodeAtPath(rootOf(draft.doc), path) !== undefined;
 }
 
-/** The next step after a status; `waitHint` is the one for a service that is rate limited. */
+/** The next step after a status. `waitMs` is what the service asks for, `now` in milliseconds since 1970. */
 export function statusHint(
   code: FailureCode,
   status: number,
   { operation, effect, target: { profile, url } }: RequestContext,
-  waitHint: string,
+  waitMs = 0,
+  now = 0,
 ): string | undefined {
   const { fields } = flagTarget(operation);
   const projectFlag = Object.hasOwn(fields, 'project_id') ? ' or --project-id' : '';
   if (status === 403) return `ask for permission on the service, or use another --profile${projectFlag}`;
   if (code === 'credentials')
     return `to store other credentials, run: svc auth login --profile ${profile}; to see which are used: svc auth status`;
-  if (code === 'limited') return waitHint;
+  if (code === 'limited')
+    return waitMs > 0 ? formatWait(waitMs, now, ': run the command again after') : 'run the command again later';
   if (status === 404) {
     const suspects = ['the base URL'];
     if (Object.hasOwn(fields, 'project_id')) suspects.push('the project');
     if (Object.hasOwn(fields, 'model')) suspects.push('the model');
     return `check ${suspects.join(' and ')}: the request went to ${url.href}`;
   }
-  return code === 'failed' || code === 'unknown' ? retryAdvice(effect) : undefined;
+  if (code !== 'failed' && code !== 'unknown') return undefined;
+  const advice = retryAdvice(effect);
+  return waitMs > 0 ? `${formatWait(waitMs, now, ', until')}; ${advice}` : advice;
 }
 
 // The latest time a Date can hold; a server may ask for any wait.
 const MAX_DATE_MS = 8.64e15;
 
-function retryAfterHint(waitMs: number, now: number): string {
-  const then = new Date(Math.min(now + waitMs, MAX_DATE_MS)).toISOString().replace(/\.\d+Z$/, 'Z');
-  return `the service asks to wait ${Math.ceil(waitMs / 1000)} s: run the command again after ${then}`;
+function formatWait(waitMs: number, now: number, beforeEnd: string): string {
+  const end = new Date(Math.min(now + waitMs, MAX_DATE_MS)).toISOString().replace(/\.\d+Z$/, 'Z');
+  return `the service asks to wait ${Math.ceil(waitMs / 1000)} s${beforeEnd} ${end}`;
 }

@@ -10,7 +10,7 @@ import { classifyStatus } from './classify-status.ts';
 import { failureFromBodyError, invalidResponseFailure, responseFacts } from './read-response.ts';
 import { type RequestContext, serviceName } from './request-context.ts';
 import { parseServiceError } from './service-error.ts';
-import { locateIssues, RETRY_LATER_HINT, statusHint, statusSummary } from './status-failure.ts';
+import { locateIssues, statusHint, statusSummary } from './status-failure.ts';
 
 // Some servers keep the connection open after the last finish reason (docs/servers.md); usage may still come.
 const STREAM_GRACE_MS = 2000;
@@ -123,6 +123,6 @@ function failureFromEvent(
     status: status ?? response.status,
     applied,
     issues: locateIssues(serviceError, context),
-    hint: statusHint(failureCode, status ?? response.status, context, RETRY_LATER_HINT),
+    hint: statusHint(failureCode, status ?? response.status, context),
   });
 }

@@ -225,6 +225,8 @@ describe('a status says whether the request was applied', () => {
     [425, [], 9, 'no', 'https://svc.test returned 425: because'],
     [429, [['Retry-After', '7']], 9, 'no', 'the service asks to wait 7 s: run the command again after '],
     [500, [], 6, 'unknown', 'https://svc.test returned 500: because; the request may have been applied'],
+    [500, [['Retry-After', '90']], 6, 'unknown', 'the service asks to wait 90 s, until 20'],
+    [502, [['Retry-After', '90']], 8, 'unknown', 'Z; it is safe to run it again with the same ids'],
     [501, [], 6, 'unknown', 'https://svc.test returned 501: because; the request may have been applied'],
     [502, [], 8, 'unknown', 'https://svc.test returned 502: because; the request may have been applied'],
     [503, [], 6, 'unknown', 'https://svc.test returned 503: because; the request may have been applied'],
