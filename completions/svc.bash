@@ -295,6 +295,7 @@ _svc_choices() {
     "train lint --fail-on") choices="any zero-variance rounded-variance single-trajectory empty-group missing-reward nan huge-reward no-logprobs token-text policy-order mixed-tools" ;;
     "train lint --annotations") choices="github" ;;
     "log show --format" | "spec --format") choices="json jsonl yaml" ;;
+    "serve --log") choices="text json off" ;;
     "batch merge --format") choices="jsonl" ;;
     "spec --skeleton") choices="all" ;;
     "mcp --allow") choices="call_start feedback_replace train" ;;

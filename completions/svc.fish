@@ -595,7 +595,7 @@ complete -c svc -n '__svc_is serve' -l credentials -r -F -d 'JSON file with user
 complete -c svc -n '__svc_is serve' -l no-auth -d 'Accept requests without credentials'
 complete -c svc -n '__svc_is serve' -l upstream -x -d 'Forward chats to this server'
 complete -c svc -n '__svc_is serve' -l max-body -x -d 'Reject bodies above this size with 413, such as 8M'
-complete -c svc -n '__svc_is serve' -l log -x -d 'Log each request on stderr: text, json or off'
+complete -c svc -n '__svc_is serve' -l log -x -a 'text json off' -d 'Log each request on stderr: text, json or off'
 complete -c svc -n '__svc_is serve' -l drain -x -d 'Time for requests in flight after SIGTERM'
 complete -c svc -n '__svc_is serve' -l open -d 'Open the page of the service in a browser'
 complete -c svc -n '__svc_is serve' -l fault -x -d 'Inject failures'

@@ -31,7 +31,12 @@ export const toolCommands: readonly CommandDefinition[] = [
         '--max-body <size>':
           'Reject bodies above this size with 413, such as 8M; the limits of the operations always apply',
       }),
-      ...flagGroup('Output', { '--log <format>': 'Log each request on stderr: text, json or off (default: off)' }),
+      ...flagGroup('Output', {
+        '--log <format>': {
+          summary: 'Log each request on stderr: text, json or off (default: off)',
+          choices: ['text', 'json', 'off'],
+        },
+      }),
       ...flagGroup('Common', {
         '--drain <duration>': 'Time for requests in flight after SIGTERM (default: 5s)',
         '--open': 'Open the page of the service in a browser',

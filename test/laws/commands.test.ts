@@ -101,6 +101,15 @@ describe('the flags of a command', () => {
     }
   });
 
+  it('that name their values in help have them as choices, for completion and programs', () => {
+    const found = allCommands.flatMap(({ words, flags }) =>
+      flags
+        .filter(({ summary, choices }) => !choices && /: [a-z]+(, [a-z]+)* or [a-z]+ \(default/.test(summary))
+        .map(({ name }) => `${words.join(' ')} --${name}`),
+    );
+    expect(found).toEqual([]);
+  });
+
   it.each(named)('svc $name: names, also of the negative forms, and letters are unique', ({ command }) => {
     const names = command.flags.flatMap(({ name, takes }) =>
       takes === 'boolean' ? [name, `no-${name}`] : takes === 'off' ? [`no-${name}`] : [name],
