@@ -38,6 +38,10 @@ describe.each(documents)('%s', (path) => {
   });
 });
 
+it('README.md has at most 130 lines', () => {
+  expect(textOf('README.md').trimEnd().split('\n').length).toBeLessThanOrEqual(130);
+});
+
 describe.each(present)('%s', (path) => {
   it('names files and scripts that exist', () => {
     const text = textOf(path);
