@@ -93,10 +93,15 @@ function rawLine(line: string): string {
   return `${line.startsWith('"') ? JSON.parse(line) : line}\n`;
 }
 
+// WebAssembly has no names of time zones (docs/contract.md, section 9).
+const TIME_ZONE_HINT = 'this jq does not support %Z: write the name of the time zone instead, such as UTC';
+
 // The exit code is that of the last input.
 function failureOf({ exitCode, stderr }: JqRun, redact: (text: string) => string): Failure | undefined {
   if (exitCode === 0 && !stderr.includes('jq: error')) return undefined;
-  return new Failure('answer', `--jq: ${redact(messageOf(stderr))}`);
+  const message = messageOf(stderr);
+  const hint = /\bstrf(local)?time\/1: unknown system failure/.test(message) ? TIME_ZONE_HINT : undefined;
+  return new Failure('answer', `--jq: ${redact(message)}`, { hint });
 }
 
 // jq's words without its name, its file and the count of errors.

@@ -211,6 +211,12 @@ describe('a filter that fails', () => {
     expect(failure).toMatchObject({ code: 'answer', message: '--jq: number (1) has no keys' });
   });
 
+  it.each(['strftime', 'strflocaltime'])('on a time zone in %s says what to write instead', async (name) => {
+    const { failure } = (await compile(`${name}("%H %Z")`)).apply('0');
+    const hint = 'this jq does not support %Z: write the name of the time zone instead, such as UTC';
+    expect(failure).toMatchObject({ code: 'answer', facts: { hint } });
+  });
+
   it('on any of several inputs is a failure, also where the last one passes', async () => {
     const { text, failure } = (await compile('.a | keys')).apply('{"a":{"b":1}}\n{"a":1}\n{"a":{"c":1}}\n');
     expect(text).toBe('["b"]\n["c"]\n');
