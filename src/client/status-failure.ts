@@ -102,10 +102,11 @@ export function statusHint(
   return waitMs > 0 ? `${formatWait(waitMs, now, ', until')}; ${advice}` : advice;
 }
 
-// The latest time a Date can hold; a server may ask for any wait.
-const MAX_DATE_MS = 8.64e15;
+// A server may ask for any wait; a date with a year of more than four digits helps nobody.
+const MAX_SHOWN_TIME_MS = Date.UTC(9999, 11, 31);
 
 function formatWait(waitMs: number, now: number, beforeEnd: string): string {
-  const end = new Date(Math.min(now + waitMs, MAX_DATE_MS)).toISOString().replace(/\.\d+Z$/, 'Z');
-  return `the service asks to wait ${Math.ceil(waitMs / 1000)} s${beforeEnd} ${end}`;
+  const wait = `the service asks to wait ${Math.ceil(waitMs / 1000)} s`;
+  if (now + waitMs > MAX_SHOWN_TIME_MS) return wait;
+  return `${wait}${beforeEnd} ${new Date(now + waitMs).toISOString().replace(/\.\d+Z$/, 'Z')}`;
 }

@@ -259,6 +259,11 @@ describe('a status says whether the request was applied', () => {
   });
 });
 
+it('a wait beyond the year 9999 is named without its end', async () => {
+  const { stderr } = await start({ status: 429, headers: [['Retry-After', '999999999999']], pieces: [] });
+  expect(stderr).toBe('svc: https://svc.test returned 429\n  the service asks to wait 999999999999 s\n');
+});
+
 describe('retryable', () => {
   const ids = ['--id', '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05', '--trace-id', '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e06'];
   const call = ['call', 'start', '--project-id', 'a/b', '--op-name', 'x'];
