@@ -34,6 +34,8 @@ export interface PrintableResult {
   readonly doc: JsonDocument;
   /** The field whose elements are the rows. An array is its own rows; any other value is one record. */
   readonly rowsField?: string | undefined;
+  /** The columns of csv and tsv where there are no rows. */
+  readonly columns?: readonly string[] | undefined;
   /** The text for people, in place of tab-separated fields. */
   readonly text?: () => string | Iterable<StyledText>;
   /** The rows of the table, headings first, in place of those of the JSON. */
@@ -158,7 +160,8 @@ function tableOf(result: PrintableResult, columns: number | undefined): Iterable
 }
 
 function* headedCells(result: PrintableResult, heading: (name: string) => string = String): Generator<string[]> {
-  const names = columnNames(recordsOf(result));
+  const found = columnNames(recordsOf(result));
+  const names = found.length > 0 || !isEmpty(result) ? found : (result.columns ?? []);
   if (names.length === 0) return;
   yield names.map(heading);
   yield* recordCells(recordsOf(result), names);

@@ -71,9 +71,14 @@ export async function printDocument(
   const emptyNote = result.as === 'rows' ? `the service returned no ${result.member}` : undefined;
   const text = textOf && (() => textOf(doc));
   await printResult(
-    { doc, rowsField, emptyNote, ...(text ? { text } : {}) },
+    { doc, rowsField, columns: rowColumns(operation), emptyNote, ...(text ? { text } : {}) },
     { format, filter, writer: sink.writer, report: context.report },
   );
+}
+
+function rowColumns({ reply, result }: Operation): string[] | undefined {
+  const rows = reply[result.member];
+  return rows?.type === 'list' && rows.of.type === 'object' ? Object.keys(rows.of.fields ?? {}) : undefined;
 }
 
 /** Reports the end of a chat on stderr. */

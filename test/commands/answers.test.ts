@@ -60,6 +60,18 @@ describe('a reply', () => {
     expect(result.stderr).toMatch(new RegExp(`the response from \\S+ has ${problem}`));
   });
 
+  it('without rows has the header of csv and tsv, and no lines in other formats', async () => {
+    const args = ['feedback', 'schema', '--project-id', 'a/b', '--since', '7d', '--format'];
+    const send = sending({ pieces: ['{"paths":[]}'] });
+    const formats = ['csv', 'tsv', 'table', 'text', 'jsonl'];
+    const results = await Promise.all(formats.map((format) => svc([...args, format], { env, send })));
+    expect(results.map(({ stdout }) => stdout)).toEqual([
+      'json_path,value_type\r\n',
+      'json_path\tvalue_type\n',
+      ...['', '', ''],
+    ]);
+  });
+
   it('is printed as it came when it is piped', async () => {
     const body = '{ "id" : "1",\n "trace_id":"2", "n":9007199254740993, "f":1.0, "f":1e400 }';
     expect(await start({ pieces: [body.slice(0, 9), body.slice(9)] })).toMatchObject({
