@@ -18,7 +18,10 @@ const layers = {
     after: ['run'],
   },
   network: { files: ['http/transport.ts'], after: ['run', 'request'] },
-  stream: { files: ['client/stream-chunks.ts', 'results/show-stream.ts'], after: ['run', 'request'] },
+  stream: {
+    files: ['client/stream-chunks.ts', 'results/show-stream.ts', 'client/status-failure.ts'],
+    after: ['run', 'request'],
+  },
   local: { files: ['local-service/open-local-service.ts'], after: ['run', 'request'] },
   postgres: { files: ['local-service/store/postgres/postgres-store.ts'], after: ['run', 'request', 'local'] },
   help: { files: ['cli/docs/show-help.ts'], after: ['run'] },

@@ -8,7 +8,6 @@ import { failureFromError } from './failure.ts';
 import { failureFromBodyError, readResponse } from './read-response.ts';
 import type { RequestContext } from './request-context.ts';
 import type { RequestObserver } from './request-observer.ts';
-import { failureFromStatus } from './status-failure.ts';
 
 /** The response to a successful attempt: complete, or a stream of events that is not read yet. */
 export interface AttemptResult {
@@ -34,7 +33,10 @@ export async function sendOnce(
     } catch (error) {
       throw failureFromError(error, context);
     }
-    if (received.status < 200 || received.status > 299) throw await failureFromStatus(received, context, now());
+    if (received.status < 200 || received.status > 299) {
+      const { failureFromStatus } = await import('./status-failure.ts');
+      throw await failureFromStatus(received, context, now());
+    }
     const early = earlyWarning(request, context);
     if (!context.operation.canStream)
       return { response: received, parsedResponse: await readResponse(received, context), early };
