@@ -101,13 +101,15 @@ function locateFinding(draft: Draft, finding: Finding, target: FlagTarget, isExa
     more,
     path: formatJsonPath(path),
     at: locationInDraft(draft, path),
-    message: (source ? message : (flagMessage ?? message)) + suffix + (source ? '' : jsonHint(label, code)),
+    message: (source ? message : (flagMessage ?? message)) + suffix + (source ? '' : jsonHint(label, finding)),
   };
 }
 
-// `--set x=1` is a string; only `:=` is JSON.
-function jsonHint(label: string, code: Finding['code']): string {
-  return code === 'invalid' && label.startsWith('--set ') ? `; to set JSON, write ${label}:=...` : '';
+// `--set x=1` is a string; only `:=` is JSON. A field that only the service sets is to be removed instead.
+function jsonHint(label: string, { code, message }: Finding): string {
+  return code === 'invalid' && !message.endsWith('; remove it') && label.startsWith('--set ')
+    ? `; to set JSON, write ${label}:=...`
+    : '';
 }
 
 // Where else svc would take a missing value from.

@@ -1,5 +1,5 @@
 import type { Issue } from '../errors.ts';
-import { type JsonNode, kindName, kindOf, membersOf, rootOf } from '../json/json-node.ts';
+import { getMember, type JsonNode, kindName, kindOf, rootOf } from '../json/json-node.ts';
 import { formatJsonPath, type JsonPath, nodeAtPath } from '../json/json-path.ts';
 import { writeJson } from '../json/write-json.ts';
 import type { FlagTarget } from '../operations/operation.ts';
@@ -28,10 +28,9 @@ export function toParsedBody(source: JsonSource, target: FlagTarget): ParsedBody
 
 /** Where the fields belong, if the missing value at `path` is the object that flags fill and the body has fields of it. */
 export function nestingHint(root: JsonNode, path: JsonPath, target: FlagTarget): string {
-  const [name] = target.path;
-  const isTarget = name !== undefined && formatJsonPath(path) === formatJsonPath(target.path);
-  const hasFields = isTarget && Array.from(membersOf(root)).some(({ key }) => Object.hasOwn(target.fields, key));
-  return hasFields ? `; all fields belong in it: {"${name}":{...}}` : '';
+  const isNested =
+    path.length === 1 && path[0] === target.path[0] && Object.keys(target.fields).some((name) => getMember(root, name));
+  return isNested ? `; all fields belong in it: {"${path[0]}":{...}}` : '';
 }
 
 /** The body that has nothing but the object that flags fill. */

@@ -6,7 +6,7 @@ import type { Flag } from '../flag.ts';
 import { REDACTED } from '../output/redact.ts';
 import { shellWord } from '../output/shell-quote.ts';
 import { createArgumentRedactor } from '../trace/argument-redactor.ts';
-import { isNamedBy, splitValueFlag } from './normalize-arguments.ts';
+import { isNamedBy, splitValueFlag, takesNextWord } from './normalize-arguments.ts';
 
 /**
  * The hint of a mistake: the corrected command line in the syntax of a shell, with its secrets redacted; or the help of the
@@ -33,6 +33,33 @@ export function missingSeparator(command: Command, words: readonly string[], at:
         `svc ${command.name} takes its command only after --`,
         correctedLineHint(command, [...before, '--', ...after]),
       );
+}
+
+/** The failure of a command line with more arguments than the command takes. */
+export function tooManyArguments(command: Command, words: readonly string[]): Failure {
+  return usageFailure(
+    `too many arguments for svc ${command.name}`,
+    correctedLineHint(command, withoutExtraArguments(words, command)),
+  );
+}
+
+// The only commands that take several arguments take any number.
+function withoutExtraArguments(words: readonly string[], { argument, flags }: Command): string[] {
+  const kept: string[] = [];
+  let remaining = argument ? 1 : 0;
+  for (let at = 0; at < words.length; at++) {
+    const word = words[at] ?? '';
+    if (word === '--') return [...kept, ...words.slice(at, at + (remaining && 2))];
+    if (!word.startsWith('-') || word === '-') {
+      if (remaining > 0) kept.push(word);
+      remaining = 0;
+      continue;
+    }
+    const next = takesNextWord(word, flags) ? 1 : 0;
+    kept.push(...words.slice(at, at + 1 + next));
+    at += next;
+  }
+  return kept;
 }
 
 function redactWords(words: readonly string[], flags: readonly Flag[]): string[] | undefined {

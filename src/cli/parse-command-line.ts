@@ -37,7 +37,7 @@ export async function parseCommandLine(argv: readonly string[]): Promise<ParsedC
   if (operandAt >= 0) throw (await import('./corrected-line.ts')).missingSeparator(command, rest, operandAt);
   const normalized = normalizeArguments(rest, command.flags);
   if (normalized.help) return { help: { words, isFull: normalized.help === '--help' } };
-  return { invocation: parseInvocation(command, normalized.words) };
+  return { invocation: await parseInvocation(command, normalized.words, rest) };
 }
 
 // `svc --help chat` means `svc chat --help`.
@@ -62,7 +62,11 @@ function rejectCommand(words: readonly string[], rest: readonly string[], isGrou
 }
 
 // The tree has every command. Only the chosen one gets flags and an action, which keeps the start fast.
-function parseInvocation(command: Command, words: readonly string[]): Invocation {
+async function parseInvocation(
+  command: Command,
+  words: readonly string[],
+  typed: readonly string[],
+): Promise<Invocation> {
   const root = createProgram('svc');
   let invocation: Invocation | undefined;
   // `lint` and `log` are commands only as the first word after `train`.
@@ -83,7 +87,9 @@ function parseInvocation(command: Command, words: readonly string[]): Invocation
   try {
     root.parse([...command.words, ...words], { from: 'user' });
   } catch (error) {
-    throw error instanceof CommanderError ? toUsageFailure(error, command) : error;
+    if (!(error instanceof CommanderError)) throw error;
+    if (error.code !== 'commander.excessArguments') throw toUsageFailure(error, command);
+    throw (await import('./corrected-line.ts')).tooManyArguments(command, typed);
   }
   if (!invocation) throw usageFailure(`cannot parse the arguments of svc ${command.name}`);
   requireChoices(command, invocation);
@@ -161,13 +167,10 @@ function toUsageFailure({ code, message }: CommanderError, command: Command): Fa
   }
   if (code === 'commander.optionMissingArgument') return usageFailure(`${flag.split(' ')[0]} needs a value`, hint);
   const { argument } = command;
-  const term = argument ? usageTerm(argument) : '';
   if (code === 'commander.missingArgument') {
+    const term = argument ? usageTerm(argument) : '';
     const choices = argument?.choices ? `; use ${joinWithOr(argument.choices)}` : '';
     return usageFailure(`${name} needs ${term}`, `write: ${name} ${term}${choices}`);
-  }
-  if (code === 'commander.excessArguments') {
-    return usageFailure(`too many arguments for ${name}`, `write: ${[name, term].join(' ').trim()}`);
   }
   return usageFailure(
     message

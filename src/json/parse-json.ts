@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import { indexValue, MAX_TAPE_VALUES, skipWhitespace } from './index-value.ts';
 import { JsonError, unexpectedByteError } from './json-error.ts';
 import { type JsonNode, rootOf } from './json-node.ts';
-import { decodeUtf8, rejectUtf16 } from './utf8.ts';
+import { decodeUtf8 } from './utf8.ts';
 
 /**
  * JSON text and its index. `tape` holds three numbers for each value and key in reading order: the offset of
@@ -20,8 +20,7 @@ export interface JsonDocument {
  * Throws JsonError for invalid UTF-8, for anything RFC 8259 does not allow, and for more than `maxValues` values and keys.
  */
 export function parseJson(input: Uint8Array | string, maxValues = MAX_TAPE_VALUES): JsonDocument {
-  if (typeof input !== 'string') rejectUtf16(input);
-  const bytes = typeof input === 'string' ? Buffer.from(input) : decodeUtf8(input);
+  const bytes = typeof input === 'string' ? Buffer.from(input) : decodeUtf8(input, true);
   const start = skipWhitespace(bytes, 0);
   if (start === bytes.length) throw new JsonError('the text is empty', 0);
   const { tape, end } = indexValue(bytes, start, Math.min(maxValues, countSeparators(bytes) + 1));

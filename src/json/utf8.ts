@@ -4,11 +4,12 @@ import { JsonError } from './json-error.ts';
 
 /**
  * The bytes of a text as valid UTF-8 without a byte order mark.
- * Throws JsonError with the offset of the first bad byte; UTF-16 and UTF-32 with a byte order mark are named as what they are.
+ * Throws JsonError with the offset of the first bad byte; UTF-16 and UTF-32 with a byte order mark are named as what they are, in JSON
+ * also without one.
  */
-export function decodeUtf8(input: Uint8Array): Buffer {
+export function decodeUtf8(input: Uint8Array, isJson = false): Buffer {
   const bytes = Buffer.from(input.buffer, input.byteOffset, input.byteLength);
-  if (hasWideMark(bytes)) throw utf16Error();
+  rejectUtf16(bytes, isJson);
   if (!isUtf8(bytes)) throw new JsonError('invalid UTF-8', firstInvalidOffset(bytes));
   return hasByteOrderMark(bytes) ? bytes.subarray(3) : bytes;
 }
@@ -18,19 +19,13 @@ export function hasByteOrderMark(bytes: Uint8Array): boolean {
   return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
 }
 
-/** Throws JsonError for JSON in UTF-16 or UTF-32, with or without a byte order mark, as its first two bytes show. */
-export function rejectUtf16(bytes: Uint8Array): void {
+/** Throws JsonError for a text in UTF-16 or UTF-32, as its first two bytes show: with a byte order mark or, in JSON, without. */
+export function rejectUtf16(bytes: Uint8Array, isJson = true): void {
+  const [first, second] = bytes;
+  const hasMark = (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff);
   // JSON starts with an ASCII character, so a zero among the first two bytes is part of a wide one.
-  const hasWideCharacter = bytes.length > 1 && (bytes[0] === 0 || bytes[1] === 0);
-  if (hasWideCharacter || hasWideMark(bytes)) throw utf16Error();
-}
-
-function hasWideMark([first, second]: Uint8Array): boolean {
-  return (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff);
-}
-
-function utf16Error(): JsonError {
-  return new JsonError('this is UTF-16 or UTF-32; save it as UTF-8', 0);
+  if (hasMark || (isJson && bytes.length > 1 && (first === 0 || second === 0)))
+    throw new JsonError('this is UTF-16 or UTF-32; save it as UTF-8', 0);
 }
 
 // Decoding replaces the first invalid sequence, so it begins at the first byte that differs, or just before it.

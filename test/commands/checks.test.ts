@@ -182,6 +182,12 @@ describe('a body of call start without "start"', () => {
   });
 });
 
+it('a field that only the service sets gets no hint to write it as JSON', async () => {
+  const { code, stderr } = await run('feedback replace', replace(''), ['-f', '-', '--set', 'svc_user_id=x']);
+  expect(code).toBe(3);
+  expect(stderr).toContain('svc_user_id: is set by the service only; remove it\n');
+});
+
 describe('a field with two mistakes is named once', () => {
   it.each<[string, string, string]>([
     ['chat', chat(',"seed":9223372036854776000.5'), 'seed'],

@@ -459,6 +459,14 @@ describe('the command line', () => {
     ['chta hi', 'unknown command "chta"', 'did you mean: svc chat'],
     ['feedback shema', 'unknown command "feedback shema"', 'did you mean: svc feedback schema'],
     ['profile list x', 'too many arguments for svc profile list', 'write: svc profile list'],
+    [
+      'call start extra --op-name o -q more --project-id a/b',
+      'too many arguments for svc call start',
+      'write: svc call start --op-name o -q --project-id a/b',
+    ],
+    ['completion bash zsh -q', 'too many arguments for svc completion', 'write: svc completion bash -q'],
+    ['completion -q -- bash zsh', 'too many arguments for svc completion', 'write: svc completion -q -- bash'],
+    ['log -q -- x', 'too many arguments for svc log', 'write: svc log -q'],
     ['profile use', 'svc profile use needs <name>', 'write: svc profile use <name>'],
     ['chat hi --model', '--model needs a value', 'run: svc chat --help'],
     [
