@@ -30,7 +30,7 @@ export function toParsedBody(source: JsonSource, target: FlagTarget): ParsedBody
 export function nestingHint(root: JsonNode, path: JsonPath, target: FlagTarget): string {
   const isNested =
     path.length === 1 && path[0] === target.path[0] && Object.keys(target.fields).some((name) => getMember(root, name));
-  return isNested ? `; all fields belong in it: {"${path[0]}":{...}}` : '';
+  return isNested ? `; write {"${path[0]}":{...}}` : '';
 }
 
 /** The body that has nothing but the object that flags fill. */

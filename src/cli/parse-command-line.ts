@@ -93,7 +93,7 @@ async function parseInvocation(
   }
   if (!invocation) throw usageFailure(`cannot parse the arguments of svc ${command.name}`);
   requireChoices(command, invocation);
-  requireFileNames(command, invocation);
+  rejectEmptyValues(command, invocation);
   rejectContradictions(command.flags, invocation.flags);
   return invocation;
 }
@@ -136,12 +136,13 @@ function requireChoices({ argument, flags }: Command, { args, flags: values }: I
   }
 }
 
-// An empty value removes a setting of a profile.
-function requireFileNames({ name: command, argument, flags }: Command, { args, flags: values }: Invocation): void {
-  const isSetting = (flag: string): boolean => settings.some(({ name }) => flagName(name) === flag);
-  for (const { name, value } of flags)
-    if (value?.startsWith('<file') && !isSetting(name) && [values.get(name)].flat().includes(''))
-      throw usageFailure(`--${name} is empty`, 'name a file');
+// Without its value, a flag such as `--base-url "$URL"` would give way to the environment. In a profile it removes the setting.
+function rejectEmptyValues({ name: command, argument, flags }: Command, { args, flags: values }: Invocation): void {
+  const isSetting = (flag: string): boolean =>
+    settings.some((one) => 'flag' in one && one.flag !== 'profiles' && flagName(one.name) === flag);
+  for (const { name, value } of command === 'profile set' ? [] : flags)
+    if ([values.get(name)].flat().includes('') && (value?.startsWith('<file') || isSetting(name)))
+      throw usageFailure(`--${name} is empty`);
   if (argument?.isFile && args.includes(''))
     throw usageFailure(`an argument of svc ${command} is empty`, 'name a file');
 }

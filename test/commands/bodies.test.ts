@@ -166,6 +166,11 @@ describe('sources of a body, later ones win', () => {
 
   it.each([
     ['-f', '', '--file is empty'],
+    ['--base-url', '', '--base-url is empty'],
+    ['--profile', '', '--profile is empty'],
+    ['--timeout', '', '--timeout is empty'],
+    ['--retries', '', '--retries is empty'],
+    ['--cacert', '', '--cacert is empty'],
     ['-o', '', '--output is empty'],
     ['--attach', '', '--attach is empty'],
     ['--tools', '@', '--tools @ has no file name'],

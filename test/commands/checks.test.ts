@@ -133,7 +133,7 @@ describe('errors of the interface', () => {
     ['train', train(',"initial_policy_version":1.5'), /initial_policy_version: must be an integer/],
     ['call start', call(',"svc_run_step":"4"'), /start\.svc_run_step: must be an integer/],
     ['call start', call(',"started_at":"yesterday"'), /start\.started_at: must be a time like/],
-    ['call start', '{"op_name":"x"}', /start: is required; all fields belong in it: \{"start":\{\.\.\.\}\}\n/],
+    ['call start', '{"op_name":"x"}', /start: is required; write \{"start":\{\.\.\.\}\}\n/],
     ['call start', '{}', /start: is required\n/],
     ['call start', '{"x":{"start":{}}}', /start: is required\n/],
     ['call start', '{"start":[]}', /start: must be an object/],
@@ -172,7 +172,7 @@ describe('a body of call start without "start"', () => {
       '--no-check',
     ]);
     expect({ code, sent }).toEqual({ code: 3, sent: [] });
-    expect(stderr).toContain('\n  stdin:1:1 start: is required; all fields belong in it: {"start":{...}}\n');
+    expect(stderr).toContain('\n  stdin:1:1 start: is required; write {"start":{...}}\n');
   });
 
   it('is named by path when stdin is empty', async () => {
