@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs';
 import { Failure } from '../errors.ts';
 import { fileFailure, isNotFoundError } from '../files/file-errors.ts';
 import type { LineIndex } from './line-index.ts';
-import { parseResultEntry, type ResultEntry } from './result-entry.ts';
+import { parseResultEntry, type ResultEntry } from './parse-result-entry.ts';
 import { CHECK_OFFSET_FROM_END, completionCheck, looksSealed, readSeal } from './seal.ts';
 import { splitLines } from './split-lines.ts';
 

@@ -1,8 +1,8 @@
 import { Buffer } from 'node:buffer';
 import type { ExpectationResult } from '../client/expectations/chat-expectations.ts';
-import type { AppliedState, Failure } from '../errors.ts';
+import type { Failure } from '../errors.ts';
 import { compactChunks } from '../json/format-json.ts';
-import { firstStringMember, getMember, type JsonNode, kindOf, rawText, rootOf } from '../json/json-node.ts';
+import { rootOf } from '../json/json-node.ts';
 import { parseJson, tryParseJson } from '../json/parse-json.ts';
 import { writeJson } from '../json/write-json.ts';
 import { failureFields } from '../output/failure-text.ts';
@@ -19,13 +19,6 @@ export interface LineAttempt {
   readonly expectations?: readonly ExpectationResult[];
   /** Signs that the response is for another request. */
   readonly warnings?: readonly string[];
-}
-
-/** The outcome of a line in a result line. */
-export interface ResultEntry {
-  readonly line: number;
-  readonly exitCode: number;
-  readonly applied: AppliedState;
 }
 
 /** The result line of a success; the response keeps every digit, on one line. */
@@ -51,17 +44,6 @@ export function formatFailureEntry(
   return Buffer.from(text);
 }
 
-/** Reads a result line; undefined for any other line. */
-export function parseResultEntry(bytes: Uint8Array): ResultEntry | undefined {
-  const root = tryParseJson(bytes);
-  const [line, exitCode] = ['line', 'exit_code'].map((name) => integerMember(root, name));
-  const applied = appliedValues.find((one) => one === firstStringMember(root, 'applied'));
-  if (!line || exitCode === undefined || applied === undefined) return undefined;
-  return { line, exitCode, applied };
-}
-
-const appliedValues: readonly AppliedState[] = ['no', 'yes', 'unknown'];
-
 function formatEntryEnd({ attempts, milliseconds, expectations = [], warnings = [] }: LineAttempt): string {
   const expected =
     expectations.length > 0 ? `,"expectations":${writeJson(expectations.map((one) => ({ ...one })))}` : '';
@@ -77,9 +59,4 @@ function toSingleLine(bytes: Buffer): Buffer {
 
 function formatResponse(bytes: Buffer): string {
   return tryParseJson(bytes) ? toSingleLine(bytes).toString() : writeJson(bytes.toString());
-}
-
-function integerMember(node: JsonNode | undefined, name: string): number | undefined {
-  const value = getMember(node, name);
-  return value && kindOf(value) === 'number' && /^\d{1,15}$/.test(rawText(value)) ? Number(rawText(value)) : undefined;
 }

@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer';
+import { LINE_FEED } from '../json/json-bytes.ts';
 
 /** A line of a text, without its line feed. */
 export interface InputLine {
@@ -13,8 +14,6 @@ export interface InputLine {
   /** The last line, without a line feed. */
   readonly isTorn: boolean;
 }
-
-const NEWLINE_BYTE = 0x0a;
 
 // An endless device has no line feed.
 const MAX_SKIPPED_LINE_BYTES = 256 * 1024 * 1024;
@@ -46,7 +45,7 @@ export async function* splitLines(chunks: AsyncIterable<Uint8Array>, maxLineByte
   };
   for await (const chunk of chunks) {
     let from = 0;
-    for (let end = chunk.indexOf(NEWLINE_BYTE); end !== -1; end = chunk.indexOf(NEWLINE_BYTE, from)) {
+    for (let end = chunk.indexOf(LINE_FEED); end !== -1; end = chunk.indexOf(LINE_FEED, from)) {
       yield finishLine(chunk.subarray(from, end), false);
       from = end + 1;
     }

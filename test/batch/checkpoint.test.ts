@@ -5,8 +5,9 @@ import { openCheckpoint } from '../../src/batch/checkpoint-file.ts';
 import { compactCheckpoint } from '../../src/batch/compact-checkpoint.ts';
 import { openInFlightLog, readInFlightLog } from '../../src/batch/in-flight-log.ts';
 import { createLineIndex } from '../../src/batch/line-index.ts';
+import { parseResultEntry } from '../../src/batch/parse-result-entry.ts';
 import { readCheckpoint } from '../../src/batch/read-checkpoint.ts';
-import { formatFailureEntry, formatSuccessEntry, parseResultEntry } from '../../src/batch/result-entry.ts';
+import { formatFailureEntry, formatSuccessEntry } from '../../src/batch/result-entry.ts';
 import { Failure } from '../../src/errors.ts';
 import { folder } from '../support/svc.ts';
 

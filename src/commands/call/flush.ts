@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { rm } from 'node:fs/promises';
 import { Readable } from 'node:stream';
-import { parseResultEntry, type ResultEntry } from '../../batch/result-entry.ts';
+import { parseResultEntry, type ResultEntry } from '../../batch/parse-result-entry.ts';
 import { resolveCallSettings } from '../../client/call-settings.ts';
 import type { Invocation } from '../../command.ts';
 import { dataDirectory } from '../../config/directories.ts';

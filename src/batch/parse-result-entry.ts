@@ -1,0 +1,26 @@
+import type { AppliedState } from '../errors.ts';
+import { firstStringMember, getMember, type JsonNode, kindOf, rawText } from '../json/json-node.ts';
+import { tryParseJson } from '../json/parse-json.ts';
+
+/** The outcome of a line in a result line. */
+export interface ResultEntry {
+  readonly line: number;
+  readonly exitCode: number;
+  readonly applied: AppliedState;
+}
+
+/** Reads a result line; undefined for any other line. */
+export function parseResultEntry(bytes: Uint8Array): ResultEntry | undefined {
+  const root = tryParseJson(bytes);
+  const [line, exitCode] = ['line', 'exit_code'].map((name) => integerMember(root, name));
+  const applied = appliedValues.find((one) => one === firstStringMember(root, 'applied'));
+  if (!line || exitCode === undefined || applied === undefined) return undefined;
+  return { line, exitCode, applied };
+}
+
+const appliedValues: readonly AppliedState[] = ['no', 'yes', 'unknown'];
+
+function integerMember(node: JsonNode | undefined, name: string): number | undefined {
+  const value = getMember(node, name);
+  return value && kindOf(value) === 'number' && /^\d{1,15}$/.test(rawText(value)) ? Number(rawText(value)) : undefined;
+}
