@@ -61,6 +61,11 @@ export async function readLineDefaults(
   };
 }
 
+/** True if the flags change a line. */
+export function hasDefaults({ fieldEdits, perLineFlags }: LineDefaults): boolean {
+  return fieldEdits.length + perLineFlags.size > 0;
+}
+
 /** The draft of a line with defaults for missing fields; existing fields stay. */
 export async function applyLineDefaults(
   draft: Draft,

@@ -10,7 +10,7 @@ import { flagTarget, type Operation } from '../operations/operation.ts';
 import type { TraceParent } from '../trace/trace-context.ts';
 import type { CustomIdTracker } from './custom-id-tracker.ts';
 import { type LineBody, readLineBody } from './line-body.ts';
-import { applyLineDefaults, type LineDefaults } from './line-defaults.ts';
+import { applyLineDefaults, hasDefaults, type LineDefaults } from './line-defaults.ts';
 import type { InputLine } from './split-lines.ts';
 
 /** What makes and checks the bodies of all lines. */
@@ -72,7 +72,8 @@ async function createLineDraft(
   const parsedBody = toParsedBody(source, target);
   if (isIssue(parsedBody)) return parsedBody;
   const [closedIssue] = parsedBody.editIssues;
-  if (closedIssue) return closedIssue;
+  // Without flags to add, the check of the body decides.
+  if (closedIssue && hasDefaults(defaults)) return closedIssue;
   const draft = await applyLineDefaults(createDraft(source, emptyBodyJson(target)), operation, defaults, tools);
   const newId = (member: string): string => uuidV5(run, `${line} ${digest} ${member}`);
   const trace = parent && { traceId: parent.traceId, parentId: parent.spanId, callId: spanIdOf(newId('span')) };

@@ -417,6 +417,28 @@ describe('a call that was applied and answered with nonsense', () => {
     expect(existsSync(join(cwd, 'out.jsonl.inflight'))).toBe(false);
   });
 
+  it('without the object of its fields is sent with --no-check, unless a flag belongs into that object', async () => {
+    const bodies: string[] = [];
+    const { url } = await countingServer(
+      () => '',
+      ({ text }, response) => {
+        bodies.push(text);
+        answerJson(response, { id: 'i', trace_id: 't' });
+      },
+    );
+    const cwd = folder();
+    writeFileSync(join(cwd, 'in.jsonl'), '{"op_name":"a"}\n');
+    const run = (...args: string[]) =>
+      svc(['call', 'start', '--batch', 'in.jsonl', ...args], { cwd, env: { ...credentials, SVC_BASE_URL: url } });
+    for (const flags of [[], ['--no-check', '--project-id', 'a/b']]) {
+      const { code, stdout } = await run(...flags);
+      expect(code).toBe(10);
+      expect(stdout).toContain('"path":"start"');
+    }
+    expect((await run('--no-check')).code).toBe(0);
+    expect(bodies).toEqual(['{"op_name":"a"}']);
+  });
+
   it('is not sent again by any --resume when nobody knows its time any more', async () => {
     const { cwd, ids, run } = await begun();
     rmSync(join(cwd, 'out.jsonl.inflight'));
