@@ -64,7 +64,7 @@ describe('descriptors that are closed', () => {
 
   it('are not a body: the missing fields are listed', async () => {
     const result = await inShell('svc call start --local <&-');
-    expect(result).toMatchObject({ code: 3, stderr: expect.stringContaining('"start"') });
+    expect(result).toMatchObject({ code: 3, stderr: expect.stringContaining('start: is required') });
   });
 });
 
