@@ -1,6 +1,6 @@
 import type { OperationOptions } from '../client/operation-options.ts';
 import type { Invocation } from '../command.ts';
-import { parseDurationMs } from '../config/parse-duration.ts';
+import { parseDurationOrZeroMs } from '../config/parse-duration.ts';
 import { usageFailure } from '../errors.ts';
 import { getBooleanFlag, getStringFlag } from '../flag.ts';
 import type { Runtime } from '../runtime.ts';
@@ -101,7 +101,7 @@ function parseMaxFailures(text: string | undefined): MaxFailures | undefined {
 
 function parseMaxOutage(text: string | undefined): number {
   if (text === undefined) return DEFAULT_MAX_OUTAGE_MS;
-  return /^0(?:ms|s|m|h)?$/.test(text) ? 0 : parseDurationMs('--max-outage', text);
+  return parseDurationOrZeroMs('--max-outage', text);
 }
 
 const secondsPerUnit: { readonly [unit: string]: number } = { s: 1, m: 60, h: 3600 };

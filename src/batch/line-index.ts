@@ -1,4 +1,5 @@
 import type { AppliedState } from '../errors.ts';
+import { appliedStates } from './parse-result-entry.ts';
 
 /** Where the result of a line is, and its outcome. */
 export interface IndexedEntry {
@@ -26,8 +27,6 @@ export interface LineIndex {
   readonly lastLine: () => number;
 }
 
-const appliedValues: readonly AppliedState[] = ['no', 'yes', 'unknown'];
-
 /** An empty index. */
 export function createLineIndex(): LineIndex {
   let offsets = new Float64Array(0);
@@ -49,7 +48,7 @@ export function createLineIndex(): LineIndex {
   const get = (line: number): IndexedEntry | undefined => {
     const length = lengths[line] ?? 0;
     const code = statusCodes[line] ?? 0;
-    const applied = appliedValues[code >> 8];
+    const applied = appliedStates[code >> 8];
     if (length === 0 || applied === undefined) return undefined;
     return {
       fileIndex: fileIndexes[line] ?? 0,
@@ -67,7 +66,7 @@ export function createLineIndex(): LineIndex {
       if (lengths[line] === 0) lineCount += 1;
       offsets[line] = offset;
       lengths[line] = length;
-      statusCodes[line] = (appliedValues.indexOf(applied) << 8) | (exitCode & 0xff);
+      statusCodes[line] = (appliedStates.indexOf(applied) << 8) | (exitCode & 0xff);
       fileIndexes[line] = fileIndex;
       digests[line] = digest === undefined ? 0n : BigInt(`0x${digest}`);
       highestLine = Math.max(highestLine, line);

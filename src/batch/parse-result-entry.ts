@@ -9,16 +9,17 @@ export interface ResultEntry {
   readonly applied: AppliedState;
 }
 
+/** What a result line can say about its request. */
+export const appliedStates: readonly AppliedState[] = ['no', 'yes', 'unknown'];
+
 /** Reads a result line; undefined for any other line. */
 export function parseResultEntry(bytes: Uint8Array): ResultEntry | undefined {
   const root = tryParseJson(bytes);
   const [line, exitCode] = ['line', 'exit_code'].map((name) => integerMember(root, name));
-  const applied = appliedValues.find((one) => one === firstStringMember(root, 'applied'));
+  const applied = appliedStates.find((one) => one === firstStringMember(root, 'applied'));
   if (!line || exitCode === undefined || applied === undefined) return undefined;
   return { line, exitCode, applied };
 }
-
-const appliedValues: readonly AppliedState[] = ['no', 'yes', 'unknown'];
 
 function integerMember(node: JsonNode | undefined, name: string): number | undefined {
   const value = getMember(node, name);

@@ -77,6 +77,7 @@ async function createLineDraft(
   const draft = await applyLineDefaults(createDraft(source, emptyBodyJson(target)), operation, defaults, tools);
   const newId = (member: string): string => uuidV5(run, `${line} ${digest} ${member}`);
   const trace = parent && { traceId: parent.traceId, parentId: parent.spanId, callId: spanIdOf(newId('span')) };
+  // The settings are written out, because a copy with one more member is slow (docs/performance.md).
   const filled = settings
     ? setDraftFields(
         draft,

@@ -70,6 +70,7 @@ export async function sendAndRecord(line: ReadyLine, output: LineOutput, job: Ba
     strayDataWatch.setRevision(reviser(recorded, strayDataFailure, output, job));
   }
   await written;
+  // Written out, because a copy with more members is slow (docs/performance.md).
   return {
     status: state.status,
     isUnresolved: state.isUnresolved,

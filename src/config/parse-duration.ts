@@ -18,3 +18,8 @@ export function parseDurationMs(sourceName: string, text: string): number {
     'write a time like 500ms, 90s, 2m or 1h, at most 596h',
   );
 }
+
+/** As parseDurationMs, and 0 for `0`, with or without a unit. */
+export function parseDurationOrZeroMs(sourceName: string, text: string): number {
+  return /^0(?:ms|s|m|h)?$/.test(text) ? 0 : parseDurationMs(sourceName, text);
+}

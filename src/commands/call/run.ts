@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 import type { Invocation, ProcessEnd } from '../../command.ts';
-import { parseDurationMs } from '../../config/parse-duration.ts';
+import { parseDurationOrZeroMs } from '../../config/parse-duration.ts';
 import type { Context } from '../../context.ts';
 import { Failure, toFailure, usageFailure } from '../../errors.ts';
 import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag } from '../../flag.ts';
@@ -27,7 +27,7 @@ const PROCESS_LAUNCHER = '/usr/bin/env';
 export async function runCallRun({ args, flags }: Invocation, context: Context): Promise<ProcessEnd> {
   const { runtime, report } = context;
   requireConsistentFlags(args, flags, runtime);
-  const graceMs = parseGrace(getStringFlag(flags, 'grace') ?? DEFAULT_GRACE);
+  const graceMs = parseDurationOrZeroMs('--grace', getStringFlag(flags, 'grace') ?? DEFAULT_GRACE);
   const command = await prepareCommand(args, flags, context);
   context.signal.throwIfAborted();
   const record = (signal: AbortSignal): Promise<readonly string[]> => recordCall(command, { ...context, signal });
@@ -73,10 +73,6 @@ export async function runCallRun({ args, flags }: Invocation, context: Context):
     release();
   }
   return end;
-}
-
-function parseGrace(text: string): number {
-  return /^0(?:ms|s|m|h)?$/.test(text) ? 0 : parseDurationMs('--grace', text);
 }
 
 function requireConsistentFlags(args: readonly string[], flags: FlagValues, runtime: Runtime): void {
