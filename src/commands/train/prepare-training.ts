@@ -7,7 +7,7 @@ import type { RequestBody } from '../../http/message.ts';
 import { parseJson } from '../../json/parse-json.ts';
 import { countTrajectories, createTrainingFacts } from '../../train/history/training-facts.ts';
 import { assembleBody, splitAtGroupArrays } from '../../train/stream/assemble-body.ts';
-import { type BodyDigest, digestBytes, digestChunks, requireSameDigest } from '../../train/stream/body-digest.ts';
+import { type CheckedDigest, digestBytes, digestChunks, requireUnchanged } from '../../train/stream/body-digest.ts';
 import type { CheckedContent } from '../../train/stream/checked-content.ts';
 import { keepHeapSmall } from '../../train/stream/small-heap.ts';
 import { showCheckProgress } from './check-progress.ts';
@@ -83,7 +83,7 @@ async function prepareTrainingBody(
   const facts = createTrainingFacts(bodyDigest, draft, checks, files);
   const chunks = async function* (): AsyncGenerator<Uint8Array> {
     for (const source of content.sources) await source.verifyUnchanged();
-    yield* requireSameDigest(readBody(), bodyDigest, content.sources.map(({ label }) => label).join(' '));
+    yield* requireUnchanged(readBody(), bodyDigest, content.sources.map(({ label }) => label).join(' '));
   };
   const observer = { onSend: () => guard.begin(facts), onOutcome: guard.end };
   if (bodyDigest.bytes > MAX_BUFFERED_BODY_BYTES)
@@ -92,7 +92,11 @@ async function prepareTrainingBody(
   return { draft: { ...draft, doc: parseJson(bytes) }, observer };
 }
 
-function readFirstPass(checked: CheckedContent, parts: readonly Uint8Array[], context: Context): Promise<BodyDigest> {
+function readFirstPass(
+  checked: CheckedContent,
+  parts: readonly Uint8Array[],
+  context: Context,
+): Promise<CheckedDigest> {
   const { content, checks } = checked;
   const { onBytes, end } = showCheckProgress(content.sources, context, checks.groupCount);
   const chunks = content.isReordered ? content.readFirst(checks) : assembleBody(parts, () => content.readFirst(checks));

@@ -7,7 +7,7 @@ import { Failure } from '../../errors.ts';
 import type { RequestBody } from '../../http/message.ts';
 import { createTrainingFacts } from '../../train/history/training-facts.ts';
 import { assembleBody, splitAtGroupArrays } from '../../train/stream/assemble-body.ts';
-import { withholdLastChunk } from '../../train/stream/body-digest.ts';
+import { createBodyHash, withholdLastChunk } from '../../train/stream/body-digest.ts';
 import type { CheckedContent } from '../../train/stream/checked-content.ts';
 import { labeledEnvelope } from './training-body.ts';
 import type { TrainingInput, TrainingRequest } from './training-input.ts';
@@ -37,16 +37,18 @@ export function singlePassBody(
   };
   return {
     length: undefined,
-    chunks: () =>
-      withholdLastChunk(pieces, async (bodyDigest) => {
+    chunks: () => {
+      const hash = createBodyHash();
+      return withholdLastChunk(pieces, hash.update, async () => {
         try {
           const checkedDraft = completeDraft();
           await enforceChecks(checkedDraft, input.operation, built.inputIssues, strictness, report, checks);
-          await guard.begin(createTrainingFacts(bodyDigest, checkedDraft, checks, files));
+          await guard.begin(createTrainingFacts(hash.digest(), checkedDraft, checks, files));
         } catch (error) {
           throw canceledUploadFailure(error);
         }
-      }),
+      });
+    },
   };
 }
 

@@ -3,7 +3,7 @@ import { type CommandInput, type LabeledBytes, labeledStdin } from '../../body/c
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
 import type { BodyContent } from '../../train/stream/body-content.ts';
-import { type BodyDigest, digestChunks } from '../../train/stream/body-digest.ts';
+import { type CheckedDigest, digestChunks } from '../../train/stream/body-digest.ts';
 import { checkedBodyContent } from '../../train/stream/checked-content.ts';
 import { parseEnvelope } from '../../train/stream/envelope.ts';
 import { InvalidTextError } from '../../train/stream/invalid-text-error.ts';
@@ -18,7 +18,7 @@ export interface TrainingBody {
   readonly content: BodyContent;
   readonly checks: TrajectoryChecks;
   /** The digest of the whole body, if it was read. */
-  readonly bodyDigest: BodyDigest | undefined;
+  readonly bodyDigest: CheckedDigest | undefined;
 }
 
 /** Reads a whole body for the first time. Throws usage if flags would change one that can be read only once. */

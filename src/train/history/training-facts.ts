@@ -14,13 +14,13 @@ export interface TrajectoryCounts {
 
 /** The facts of a body with this digest; the draft holds everything but the counted trajectories. */
 export function createTrainingFacts(
-  bodyDigest: BodyDigest,
+  { bytes, digest }: BodyDigest,
   { doc }: Draft,
   counts: TrajectoryCounts,
   files: readonly string[],
 ): TrainingFacts {
   const model = firstStringMember(rootOf(doc), 'model_id');
-  return { ...bodyDigest, model, files, groups: counts.groupCount(), trajectories: counts.trajectoryCount() };
+  return { bytes, digest, model, files, groups: counts.groupCount(), trajectories: counts.trajectoryCount() };
 }
 
 /** Counts the trajectories in a draft that holds the whole body. */
