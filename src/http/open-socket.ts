@@ -35,18 +35,21 @@ export async function openSocket(
 // after two turns of the event loop. On a closed connection, undici would reconnect in an endless loop.
 async function rejectEarlyInput(socket: Socket): Promise<void> {
   for (const _ of [1, 2]) await new Promise((resolve) => setImmediate(resolve));
-  if (socket.destroyed || socket.readableEnded)
-    throw socket.errored ?? new Error('the server closed the connection before it received a request');
+  if (socket.destroyed || socket.readableEnded) throw socket.errored ?? new Error(CLOSED_BEFORE_REQUEST);
   if (socket.readableLength === 0) return;
   socket.destroy();
   throw new Error('the server sent data before it received a request');
 }
+
+const CLOSED_BEFORE_REQUEST = 'the server closed the connection before it received a request';
 
 /** Throws Failure `guard` and closes the connection where plain http to a loopback name leads to another machine. */
 export function requireLoopbackPeer(url: URL, socket: Pick<Socket, 'remoteAddress' | 'destroy'>): void {
   const address = socket.remoteAddress?.replace(/^::ffff:/, '') ?? '';
   if (url.protocol !== 'http:' || !isLoopbackUrl(url) || address === '::1' || /^127\./.test(address)) return;
   socket.destroy();
+  // A connection that the server has reset has no address.
+  if (address === '') throw new Error(CLOSED_BEFORE_REQUEST);
   throw new Failure(
     'guard',
     `${url.origin} is plain http, and ${url.hostname} resolves to ${address}, not to loopback`,
