@@ -106,8 +106,9 @@ function failureFromEvent(
 ): Failure {
   const error = getMember(chunk, 'error');
   const code = getMember(error && kindOf(error) === 'object' ? error : chunk, 'code');
-  // Some vendors number their errors as they like: only what can be a status is one.
-  const status = code && /^[45]\d\d$/.test(rawText(code)) ? Number(rawText(code)) : undefined;
+  // Some gateways send it as a string, and some vendors number their errors as they like: only what can be a status is one.
+  const digits = code && /^("?)([45]\d\d)\1$/.exec(rawText(code))?.[2];
+  const status = digits === undefined ? undefined : Number(digits);
   const statusClass = status === undefined ? undefined : classifyStatus(status, false);
   const serviceError = parseServiceError(Buffer.from(data));
   const reason = serviceError.message === undefined ? '' : `: ${serviceError.message}`;

@@ -670,6 +670,8 @@ describe('a streamed chat', () => {
 
   it.each([
     ['{"error":{"message":"too hot","code":400,"param":"temperature"}}', 5, 'returned 400 in the stream'],
+    ['{"error":{"message":"too hot","code":"429","param":"temperature"}}', 9, 'returned 429 in the stream'],
+    ['{"error":{"message":"too hot","code":"42","param":"temperature"}}', 11, 'ended the stream with an error'],
     ['{"detail":[{"loc":["body","temperature"],"msg":"too hot","type":"x"}]}', 11, 'ended the stream with an error'],
   ])('that ends with an error about a field names its flag: %s', async (error, code, summary) => {
     for (const first of [[], [text('a')]]) {
