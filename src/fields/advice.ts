@@ -7,7 +7,10 @@ import { type Finding, type PendingFinding, pendingWarning } from './finding.ts'
 import { isInRange } from './mismatch-message.ts';
 import { hasFormat, stringFormats } from './string-formats.ts';
 
-/** Adds warnings about valid fields that are likely mistakes: deprecated ones, and values that real servers reject (docs/servers.md). */
+/**
+ * Adds the error about a field that excludes another one, and warnings about valid fields that are likely mistakes: deprecated
+ * ones, and values that real servers reject (docs/servers.md).
+ */
 export function adviseField(
   name: string,
   field: Field,
@@ -22,10 +25,15 @@ export function adviseField(
     add(pendingWarning(code, node, () => ({ path: [...parentPath, name], message, flagMessage })));
   if (deprecated)
     warn('deprecated', `is deprecated; use ${deprecated}`, `is deprecated; use --${flagName(deprecated)}`);
-  // The service takes an absent sibling as true, so leaving it out is as wrong as true; null is absent (docs/servers.md).
-  const excluded = excludes && siblings.get(excludes);
-  if (excludes && isTrue(node) && (!excluded || kindOf(excluded) === 'null'))
-    warn('advice', `needs ${excludes} to be false`);
+  if (excludes && isTrue(node)) {
+    const excluded = siblings.get(excludes);
+    const message = `cannot be true together with ${excludes}; set ${excludes} to false`;
+    const flagMessage = `requires --no-${flagName(excludes)}`;
+    const describe: PendingFinding['describe'] = () => ({ path: [...parentPath, name], message, flagMessage });
+    if (isTrue(excluded)) add({ level: 'error', code: 'excluded', offset: startOffset(node), describe });
+    // The service takes an absent sibling as true, so leaving it out is as wrong as true; null is absent (docs/servers.md).
+    else if (!excluded || kindOf(excluded) === 'null') warn('advice', `needs ${excludes} to be false`);
+  }
   if (!advice) return;
   // A number outside of the range of the interface is an error already.
   if (!('min' in field) || kindOf(node) !== 'number' || isInRange(node, field))

@@ -1,9 +1,9 @@
 import * as z from 'zod/mini';
-import { isTrue, type JsonKind, type JsonNode, kindOf, rawText, startOffset } from '../json/json-node.ts';
+import { type JsonKind, type JsonNode, kindOf, rawText, startOffset } from '../json/json-node.ts';
 import type { JsonPath } from '../json/json-path.ts';
 import { createNodeFinder, type NodeFinder } from '../json/node-finder.ts';
 import { isIntegerLiteral } from '../json/number-literal.ts';
-import { type Fields, flagName, type Shape } from './field.ts';
+import type { Fields, Shape } from './field.ts';
 import { type Finding, firstOfEachKind, type PendingFinding } from './finding.ts';
 import { isInRange, mismatchMessage, type NumberRange } from './mismatch-message.ts';
 import { stringFormats } from './string-formats.ts';
@@ -64,7 +64,7 @@ function nonNullZodSchema(shape: Shape): z.ZodMiniType {
 }
 
 function objectZodSchema(fields: Fields): z.ZodMiniType {
-  let schema: z.ZodMiniType<Record<string, unknown>> = z.object(
+  return z.object(
     Object.fromEntries(
       Object.entries(fields).map(([name, field]) => {
         const one = field.isReadOnly ? z.null() : zodSchema(field);
@@ -72,18 +72,6 @@ function objectZodSchema(fields: Fields): z.ZodMiniType {
       }),
     ),
   );
-  for (const [name, { excludes }] of Object.entries(fields)) {
-    if (!excludes) continue;
-    // `when`: reported even if there are other findings.
-    schema = schema.check(
-      z.refine((view) => !(isTrueInput(view[name]) && isTrueInput(view[excludes])), {
-        path: [name],
-        params: { excludes },
-        when: ({ value }) => typeof value === 'object' && value !== null,
-      }),
-    );
-  }
-  return schema;
 }
 
 function numberZodSchema(range: NumberRange): z.ZodMiniType<JsonNode> {
@@ -98,10 +86,6 @@ function isJsonNode(view: unknown): view is JsonNode {
   return typeof view === 'object' && view !== null && 'doc' in view;
 }
 
-function isTrueInput(view: unknown): boolean {
-  return isJsonNode(view) && isTrue(view);
-}
-
 function toPendingFinding(issue: z.core.$ZodIssue, find: NodeFinder, root: JsonNode, rootShape: Shape): PendingFinding {
   const path: JsonPath = issue.path.map((step) => (typeof step === 'symbol' ? String(step) : step));
   const nodesOnPath = find(path, root);
@@ -109,12 +93,6 @@ function toPendingFinding(issue: z.core.$ZodIssue, find: NodeFinder, root: JsonN
   const offset = startOffset(node);
   if (nodesOnPath.length <= path.length) {
     return { level: 'error', code: 'missing', offset, describe: () => ({ path, message: 'is required' }) };
-  }
-  const excludedField = issue.code === 'custom' ? issue.params?.excludes : undefined;
-  if (typeof excludedField === 'string') {
-    const message = `cannot be true together with ${excludedField}; set ${excludedField} to false`;
-    const flagMessage = `requires --no-${flagName(excludedField)}`;
-    return { level: 'error', code: 'excluded', offset, describe: () => ({ path, message, flagMessage }) };
   }
   const describe: PendingFinding['describe'] = () => ({
     path,

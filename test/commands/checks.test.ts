@@ -151,13 +151,15 @@ describe('errors of the interface', () => {
   });
 
   it('tells all of them at once, in the order they stand', async () => {
-    const { stderr, code } = await run('chat', '{\n "seed": "x",\n "n": 1.5,\n "messages": 3\n}');
+    const both = '"continue_final_message": true,\n "add_generation_prompt": true';
+    const { stderr, code } = await run('chat', `{\n "seed": "x",\n "n": 1.5,\n "messages": 3,\n ${both}\n}`);
     expect(code).toBe(3);
     expect(stderr).toBe(
-      'svc: the body is invalid in 3 places; nothing was sent\n' +
+      'svc: the body is invalid in 4 places; nothing was sent\n' +
         '  stdin:2:10 seed: must be an integer from -9223372036854776000 to 9223372036854776000 or null, not "x"\n' +
         '  stdin:3:7 n: must be an integer or null, not 1.5\n' +
-        '  stdin:4:14 messages: must be an array, not 3\n',
+        '  stdin:4:14 messages: must be an array, not 3\n' +
+        '  stdin:5:28 continue_final_message: cannot be true together with add_generation_prompt; set add_generation_prompt to false\n',
     );
   });
 });
