@@ -93,10 +93,11 @@ function addMissingFields(
   add: NonNullable<AddFinding>,
 ): void {
   for (const name in fields) {
-    if (!fields[name]?.advice?.required) continue;
+    const field = fields[name];
+    if (!field?.advice?.required) continue;
     const value = siblings.get(name);
     const message = value ? 'must not be null; most servers reject it' : 'is required by most servers';
-    if (!value || (kindOf(value) === 'null' && !fields[name]?.nullable))
+    if (!value || (kindOf(value) === 'null' && isToleratedForm(value, field)))
       add(pendingWarning(value ? 'null' : 'missing', value ?? node, () => ({ path: [...path, name], message })));
   }
 }

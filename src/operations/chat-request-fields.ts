@@ -1,15 +1,15 @@
 import type { Fields } from '../fields/field.ts';
 
-// Messages have more variants than the interface states, so only these three fields are checked.
+// Messages have more variants than the interface states, which gives their fields no type (docs/contract.md).
 const messageFields = {
   content: { type: 'json', summary: 'Text, or an array of parts', sample: 'Where is my parcel?' },
   role: {
-    type: 'string',
+    type: 'json',
     advice: { required: true },
     summary: 'Role of the author: system, developer, user, assistant or tool',
     sample: 'user',
   },
-  name: { type: 'string', summary: 'Name of the author', sample: 'ada' },
+  name: { type: 'json', summary: 'Name of the author', sample: 'ada' },
 } as const satisfies Fields;
 
 /** The fields of a function that a model can call. */
