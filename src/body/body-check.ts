@@ -90,7 +90,7 @@ export function invalidBodyFailure(issues: readonly Issue[], more = 0, hint?: st
 
 function locateFinding(draft: Draft, finding: Finding, target: FlagTarget, isExact: boolean): StreamedFinding {
   const { path, code, level, more, message, flagMessage } = finding;
-  const { source, label } = originInDraft(draft, path);
+  const { source, label, path: sourcePath = path } = originInDraft(draft, path);
   const suffix =
     code === 'missing' && level === 'error'
       ? (isExact ? '' : fillHint(path, target)) + nestingHint(rootOf(draft.doc), path, target)
@@ -99,7 +99,7 @@ function locateFinding(draft: Draft, finding: Finding, target: FlagTarget, isExa
     level,
     code,
     more,
-    path: formatJsonPath(path),
+    path: formatJsonPath(sourcePath),
     at: locationInDraft(draft, path),
     message: (source ? message : (flagMessage ?? message)) + suffix + (source ? '' : jsonHint(label, finding)),
   };

@@ -105,9 +105,9 @@ function memberRange({ keyNode, value }: JsonMember): { start: number; end: numb
 }
 
 function nestedOrigin(outer: ValueOrigin, path: JsonPath): ValueOrigin {
-  const { label, source, node } = outer;
+  const { label, source, node, path: outerPath } = outer;
   if (!source) return outer;
-  return { label, source, node: source.find(path, node).at(-1) };
+  return { label, source, node: source.find(path, node).at(-1), path: outerPath && [...outerPath, ...path] };
 }
 
 function withEdits(draft: Draft, bytes: Uint8Array, newEdits: readonly Edit[]): Draft {

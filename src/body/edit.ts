@@ -10,6 +10,8 @@ export interface ValueOrigin {
   readonly source?: JsonSource;
   /** The value within the source; all of it if absent. */
   readonly node?: JsonNode | undefined;
+  /** The path of the value in its source, if it differs from the one in the body. */
+  readonly path?: JsonPath | undefined;
   /** The argument, if its value differs from run to run: `random`, or an age. */
   readonly argument?: string;
 }

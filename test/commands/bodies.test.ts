@@ -164,6 +164,14 @@ describe('sources of a body, later ones win', () => {
     expect(stderr).toContain('  --set tools[].function.name:1:1 tools[0].function.name: must be a string');
   });
 
+  it('of a message is the one in its file, whatever messages flags add', async () => {
+    const cwd = files({ 'b.json': `{"messages":[${x},5]}`, 'c.json': '[7]' });
+    const { stderr } = await body(['chat', 'hi', '-f', 'b.json', '--conversation', 'c.json', '-s', 'x'], { cwd });
+    expect(stderr).toMatch(
+      / {2}c\.json:1:2 messages\[0\]: must .*\n {2}b\.json:1:\d+ messages\[1\]: must be an object/,
+    );
+  });
+
   it.each([
     ['-f', '', '--file is empty'],
     ['--base-url', '', '--base-url is empty'],

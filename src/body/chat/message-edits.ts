@@ -106,6 +106,7 @@ function listedMessages(
   return Array.from(list ? itemsOf(list) : [], (node, index) => ({
     text: rawText(node),
     role: firstStringMember(node, 'role'),
-    origin: originOf(node, index),
+    // Flags put other messages before it.
+    origin: { ...originOf(node, index), path: ['messages', index] },
   }));
 }
