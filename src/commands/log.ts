@@ -26,7 +26,7 @@ export const runLog: RunCommand = async ({ flags }, context) => {
   const rows = listed.map(({ number, record }): JsonValue => ({ n: number, ...recordFields(record) }));
   const table = (): string[][] => [tableHeadings, ...listed.map(({ number, record }) => tableRow(number, record))];
   const emptyNote = 'no requests are recorded; SVC_HISTORY=1 or svc profile set <name> --history on records them';
-  await printResult({ ...resultOf(rows), table, tableFit, emptyNote }, output);
+  await printResult({ ...resultOf(rows), columns, table, tableFit, emptyNote }, output);
   await context.stdout.end();
 };
 
@@ -71,6 +71,8 @@ function recordFields(record: JsonNode): { readonly [name: string]: JsonValue } 
   );
 }
 
+// The fields of every record.
+const columns = ['n', 'time', 'command', 'url', 'ms', 'status', 'exit_code', 'applied', 'ids'];
 const tableHeadings = ['N', 'TIME', 'COMMAND', 'STATUS', 'EXIT', 'TOKENS', 'MS', 'IDS'];
 const tableFit = { unbroken: ['TIME', 'COMMAND', 'IDS'], optional: ['TOKENS', 'MS', 'STATUS', 'EXIT'] };
 

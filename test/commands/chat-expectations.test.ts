@@ -481,6 +481,18 @@ describe('the history', () => {
     expect((await chat(cwd, 'on', '--continue', 'more')).code).toBe(2);
   });
 
+  it.each([
+    ['log', 'chat x'],
+    ['train log', 'train --model-id 0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05 --trajectory-groups []'],
+  ])('as csv, the header of %s without records begins the one with records', async (log, command) => {
+    const cwd = folder();
+    const header = async () => (await svc([...log.split(' '), '--format', 'csv'], { cwd })).stdout.split('\r\n')[0];
+    const columns = await header();
+    await svc([...command.split(' '), '--local', '-q'], { cwd, env: { SVC_HISTORY: '1' } });
+    expect(columns).toMatch(/,/);
+    expect((await header())?.startsWith(`${columns},`)).toBe(true);
+  });
+
   it('keeps ids in one piece on a narrow terminal, and leaves out other columns', async () => {
     const cwd = folder();
     const ids = ['0199aaaa-5f3a-7c21-9b6e-2f1d7a4c8e05', '0199bbbb-5f3a-7c21-9b6e-2f1d7a4c8e05'];

@@ -100,7 +100,7 @@ describe.each(Object.entries(runs))('svc %s', (_, args) => {
       return expect({ stdout, stderr }).toEqual({ stdout: '', stderr: expect.stringMatching(/--format/) });
     expect({ code, stderr }).toEqual({ code: 0, stderr: expect.any(String) });
     const isEmptyListing = ['train log', 'feedback schema'].some((name) => args.join(' ').startsWith(name));
-    if (!isEmptyListing || format === 'json' || format === 'yaml') expect(stdout).not.toBe('');
+    if (!isEmptyListing || ['json', 'yaml', 'csv', 'tsv'].includes(format)) expect(stdout).not.toBe('');
     if (stdout !== '') expect(parseAs(format, stdout)).toBeDefined();
   });
 

@@ -23,7 +23,7 @@ export const runTrainLog: RunCommand = async ({ flags }, context) => {
   const jobs = records.slice(-limit).map((record) => ({ record, status: jobStatus(record, runtime) }));
   const table = (): string[][] => [tableHeadings, ...jobs.map(jobToRow)];
   const emptyNote = 'no training job was sent from this machine';
-  await printResult({ ...resultOf(jobs.map(jobToJson)), table, tableFit, emptyNote }, output);
+  await printResult({ ...resultOf(jobs.map(jobToJson)), columns, table, tableFit, emptyNote }, output);
   await context.stdout.end();
 };
 
@@ -36,6 +36,19 @@ function jobToJson({ record: { start, end }, status }: ListedJob): JsonValue {
   return { ...Object.fromEntries(known), outcome: status };
 }
 
+// The first fields of every record; those of the outcome follow.
+const columns = [
+  'started_at',
+  'bytes',
+  'digest',
+  'files',
+  'groups',
+  'trajectories',
+  'target',
+  'model_id',
+  'pid',
+  'host',
+];
 const tableHeadings = ['WHEN', 'ID', 'DIGEST', 'SIZE', 'OUTCOME', 'FILES'];
 const tableFit = { unbroken: ['WHEN', 'ID', 'OUTCOME'], optional: ['DIGEST', 'SIZE'] };
 
