@@ -34,7 +34,7 @@ export const helpTopics: { readonly [name in (typeof helpTopicNames)[number]]: (
   ],
   batch: () => [
     prose(
-      '--batch sends each line of a JSONL file as one request. A line is a body, or an object with "id" and "body". Flags are defaults for fields that a line lacks. Each result is one JSON line with the status, the response or the error, and the id.',
+      '--batch sends each line of a JSONL file as one request. A line is a body, or an object with "custom_id" and "body". Flags are defaults for fields that a line lacks. Each result is one JSON line with the status, the response or the error, and the id.',
       'With -o the output is a checkpoint file. svc records each request in FILE.inflight before sending it, so a run that was killed can be continued with --resume: it skips lines that succeeded, and sends lines that failed without being applied. It sends lines with an unknown outcome only if that is safe or --retry-unknown is given.',
     ),
     examples(
