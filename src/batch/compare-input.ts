@@ -14,11 +14,11 @@ export function digestInputLine({ bytes, length }: InputLine): string {
 }
 
 /**
- * Compares an input with the one that earlier runs had, and returns the lines whose results have no input line any more.
- * Throws Failure `guard` where lines changed or were removed, unless changes are accepted; added lines are fine. Results of
- * svc 0.1 get the digests of their input lines, in the index.
+ * Compares an input with the one that earlier runs had, and returns the differences that were accepted. Throws Failure
+ * `guard` where lines changed or were removed, unless changes are accepted; added lines are fine. Results of svc 0.1 get the
+ * digests of their input lines, in the index.
  */
-export async function compareInput(input: BatchInput, shard: Shard, prior: PriorResults): Promise<ReadonlySet<number>> {
+export async function compareInput(input: BatchInput, shard: Shard, prior: PriorResults): Promise<InputDifferences> {
   const { lineIndex } = prior;
   // The input of svc 0.1 is taken as unchanged, which the user confirmed.
   const onLegacyEntry = (line: number, entry: IndexedEntry, digest: string): void =>
@@ -27,7 +27,7 @@ export async function compareInput(input: BatchInput, shard: Shard, prior: Prior
   const hint = 'restore the input, choose another file with -o, or send the changed lines with --accept-changes';
   const failure = otherInputFailure(differences, input.label, prior.displayPath, hint);
   if (failure && !prior.canAcceptChanges) throw failure;
-  return differences.removedLines;
+  return differences;
 }
 
 /** What `--accept-changes` removes from the results; undefined where it removes nothing. */
@@ -44,7 +44,7 @@ export function removedResultsWarning(
 }
 
 /** Where an input and results differ. */
-interface InputDifferences {
+export interface InputDifferences {
   readonly changedLines: readonly number[];
   /** Lines that have a result, and are empty or beyond the end of the input. */
   readonly removedLines: ReadonlySet<number>;

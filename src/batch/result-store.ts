@@ -6,6 +6,7 @@ import type { Sink } from '../output/sink.ts';
 import { type BatchIdentity, formatStamp, recordedIdentity } from './batch-identity.ts';
 import { type CheckpointFile, markCompleted, openCheckpoint, writeCheck } from './checkpoint-file.ts';
 import { compactCheckpoint, sealLegacyEntries } from './compact-checkpoint.ts';
+import type { InputDifferences } from './compare-input.ts';
 import { type InFlightLine, openInFlightLog } from './in-flight-log.ts';
 import type { IndexedEntry } from './line-index.ts';
 import { inFlightPath, legacyInFlightPath, type PriorResults } from './prior-results.ts';
@@ -65,10 +66,13 @@ export function createStreamStore(runId: string, identity: BatchIdentity, { writ
 }
 
 /**
- * Opens a checkpoint file for new results, and the `.inflight` file beside it. `removedLines` are results whose input
- * lines no longer exist. Throws Failure `local`; the lock is released by `finish`, and here where opening fails.
+ * Opens a checkpoint file for new results, and the `.inflight` file beside it. What they say about changed and removed
+ * lines no longer counts. Throws Failure `local`; the lock is released by `finish`, and here where opening fails.
  */
-export async function openResultStore(prior: PriorResults, removedLines: ReadonlySet<number>): Promise<ResultStore> {
+export async function openResultStore(
+  prior: PriorResults,
+  { changedLines, removedLines }: Pick<InputDifferences, 'changedLines' | 'removedLines'>,
+): Promise<ResultStore> {
   const { path, displayPath, runId, identity, inFlight, lineIndex } = prior;
   const stamp = formatStamp(identity, runId);
   try {
@@ -81,6 +85,7 @@ export async function openResultStore(prior: PriorResults, removedLines: Readonl
       hasLostRecords: prior.hasLostRecords,
       validBytes: isLegacyLog ? 0 : (inFlight?.validBytes ?? 0),
     });
+    if (inFlight) await Promise.all([...changedLines, ...removedLines].map(inFlightLog.clearInFlight));
     const { hasLegacyEntries } = prior.checkpoint;
     const state = hasLegacyEntries ? await sealLegacyEntries(prior, lineIndex, stamp) : prior.checkpoint;
     const isResumed = state.validBytes > 0;

@@ -27,13 +27,14 @@ interface Batch {
   readonly results: () => Map<number, string | undefined>;
 }
 
-/** A batch of prompts, of which those in `rejected` get a 400. */
+/** A batch of prompts, of which those in `rejected` get a 400, and those that begin with `lost` a 500. */
 async function batch(prompts: readonly string[], rejected: ReadonlySet<string> = new Set()): Promise<Batch> {
   const cwd = folder();
   const { url, counts } = await countingServer(
     (body) => JSON.parse(body).messages.at(-1).content,
     ({ key }, response) => {
       if (rejected.has(key)) return answerJson(response, { detail: 'no' }, 400);
+      if (key.startsWith('lost')) return answerJson(response, {}, 500);
       answerJson(response, { model: 'm', choices: [{ index: 0, message: { content: key }, finish_reason: 'stop' }] });
     },
   );
@@ -121,6 +122,22 @@ describe('a checkpoint whose input changed', () => {
       'svc: warning: --accept-changes removes 3 results from out.jsonl: lines 9-11 are no longer in in.jsonl\n',
     );
     expect(results().size).toBe(8);
+  });
+
+  it.each([
+    ['an invalid line', ['{"messages":', chat('lost2'), chat('p3')]],
+    ['a shorter file', [chat('p1'), chat('lost2')]],
+    ['an empty line', [chat('p1'), chat('lost2'), '']],
+  ])('needs --accept-changes once for %s, also while another line is unknown', async (_, lines) => {
+    const { run, cwd, counts } = await batch(['p1', 'lost2', 'p3'], new Set(['p1']));
+    await run([]);
+    for (const content of [[chat('lost1'), chat('lost2'), chat('p3')], lines]) {
+      writeFileSync(join(cwd, 'in.jsonl'), content.map((line) => `${line}\n`).join(''));
+      expect((await run()).code).toBe(13);
+      expect((await run(['--resume', '--accept-changes'])).code).toBe(10);
+      expect((await run()).code).toBe(10);
+    }
+    expect(counts.get('lost2')).toBe(1);
   });
 
   it('takes lines that were appended', async () => {

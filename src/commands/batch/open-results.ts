@@ -3,7 +3,7 @@ import type { BatchIdentity } from '../../batch/batch-identity.ts';
 import type { BatchInput } from '../../batch/batch-input.ts';
 import type { BatchOptions } from '../../batch/batch-options.ts';
 import type { CheckpointPath } from '../../batch/compact-checkpoint.ts';
-import { compareInput, removedResultsWarning } from '../../batch/compare-input.ts';
+import { compareInput, type InputDifferences, removedResultsWarning } from '../../batch/compare-input.ts';
 import { openPriorResults, type PriorResults } from '../../batch/prior-results.ts';
 import { createStreamStore, openResultStore, type ResultStore } from '../../batch/result-store.ts';
 import type { Shard } from '../../batch/shard.ts';
@@ -76,8 +76,8 @@ export async function openResults<Authorization>(
     const sink = await openStreamSink(output, filter, context);
     return { input: fileInput, resultStore: createStreamStore(newRunId, identity, sink), authorization };
   }
-  const { prior, input, removedLines, authorization } = await openCompared(checkpoint, unopened, context);
-  return { input, resultStore: await openResultStore(prior, removedLines), authorization };
+  const { prior, input, differences, authorization } = await openCompared(checkpoint, unopened, context);
+  return { input, resultStore: await openResultStore(prior, differences), authorization };
 }
 
 /**
@@ -106,7 +106,7 @@ async function openCompared<Authorization>(
   try {
     const compared = await compareWithPrior(fileInput, shard, prior, context.signal);
     const authorization = await authorize();
-    const warning = removedResultsWarning(compared.removedLines, fileInput.label, prior);
+    const warning = removedResultsWarning(compared.differences.removedLines, fileInput.label, prior);
     if (warning !== undefined) await context.report.warn(warning);
     return { ...compared, prior, authorization };
   } catch (error) {
@@ -121,11 +121,11 @@ async function compareWithPrior(
   shard: Shard,
   prior: PriorResults,
   signal: AbortSignal,
-): Promise<{ input: BatchInput; removedLines: ReadonlySet<number> }> {
+): Promise<{ input: BatchInput; differences: Pick<InputDifferences, 'changedLines' | 'removedLines'> }> {
   if (prior.lineIndex.size() === 0 && (prior.inFlight?.lines.size ?? 0) === 0)
-    return { input: fileInput, removedLines: new Set() };
+    return { input: fileInput, differences: { changedLines: [], removedLines: new Set() } };
   const [compared, input] = await fileInput.twice(dirname(prior.path), signal);
-  return { input, removedLines: await compareInput(compared, shard, prior) };
+  return { input, differences: await compareInput(compared, shard, prior) };
 }
 
 async function openStreamSink(
