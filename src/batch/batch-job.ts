@@ -17,8 +17,8 @@ import type { ResultStore } from './result-store.ts';
 /** What a line is recorded with besides its result. */
 export type LineObserver = Pick<RequestObserver, 'onSend' | 'onOutcome'>;
 
-/** Creates the observer of a line from its body; undefined where lines need none. */
-export type LineObservers = (draft: Draft) => LineObserver | undefined;
+/** Creates the observer of a line, which an earlier run may have applied; undefined where lines need none. */
+export type LineObservers = (draft: Draft, mayBeApplied: boolean) => LineObserver | undefined;
 
 /** Everything that sends the lines of a batch. */
 export interface BatchJob extends LineChecks {

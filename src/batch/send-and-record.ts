@@ -93,7 +93,7 @@ interface MarkedResult {
 
 // The line is in the `.inflight` file before its first byte leaves.
 async function sendMarked(
-  { number, digest, timestampMs, requestContext }: ReadyLine,
+  { number, digest, timestampMs, prior, requestContext }: ReadyLine,
   { onStrayData }: StrayDataWatch,
   { permitHold, progress }: LineOutput,
   job: BatchJob,
@@ -111,7 +111,7 @@ async function sendMarked(
     }
     isMarkedInFlight = true;
   };
-  const observer = job.observerFor(requestContext.draft);
+  const observer = job.observerFor(requestContext.draft, priorOutcome(prior) === 'unknown');
   const recordingObserver: LineObserver = {
     onOutcome: observer?.onOutcome,
     onSend: async () => {

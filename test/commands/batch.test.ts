@@ -391,6 +391,28 @@ it.each([
   expect([...counts.values()]).toEqual([requests]);
 });
 
+it('a training job that may have been applied is sent again with --resume --retry-unknown, one that was applied is not', async () => {
+  const cwd = folder();
+  let requests = 0;
+  const { url } = await countingServer(String, (_, response) => {
+    requests += 1;
+    answerJson(response, { id: '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e07' }, requests === 1 ? 502 : 200);
+  });
+  const env = { ...credentials, SVC_BASE_URL: url, SVC_DATA_DIR: folder() };
+  const job = { model_id: '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e08', trajectory_groups: [{ trajectories: [] }] };
+  writeFileSync(join(cwd, 'in.jsonl'), JSON.stringify(job));
+  const run = (output: string, ...flags: string[]) =>
+    svc(['train', '--batch', 'in.jsonl', '-o', output, '--resume', ...flags], { cwd, env });
+  const hint = 'lines that may have been applied: 1; --resume --retry-unknown sends them again\n';
+  for (const _ of ['first', 'second'])
+    expect(await run('out.jsonl')).toMatchObject({ code: 10, stderr: expect.stringContaining(hint) });
+  const elsewhere = await run('other.jsonl', '--retry-unknown');
+  expect(elsewhere).toMatchObject({ code: 10, stderr: expect.stringContaining('nothing was sent (line 1)') });
+  expect(await run('out.jsonl', '--retry-unknown')).toMatchObject({ code: 0 });
+  expect((await run('third.jsonl', '--retry-unknown')).code).toBe(10);
+  expect(requests).toBe(2);
+});
+
 describe('a call that was applied and answered with nonsense', () => {
   const begun = async () => {
     const cwd = folder();

@@ -69,7 +69,7 @@ async function runOperationTool(
   await enforceChecks(draft, operation, inputIssues, settings.options, { ...report, warn });
   const observer =
     typeof operation.arguments?.as === 'object'
-      ? createLineObserver(settings.destination, false, 'mcp', context)(draft)
+      ? createLineObserver(settings.destination, false, 'mcp', context)(draft, false)
       : {};
   const outcome = await sendDraft(operation, draft, settings, { ...context, signal }, observer);
   return { ...(await readOutcome(outcome, operation)), warnings: [...bodyWarnings, ...outcome.warnings] };

@@ -3,7 +3,7 @@ import type { Destination } from '../../client/destination.ts';
 import { dataDirectory } from '../../config/directories.ts';
 import type { Context } from '../../context.ts';
 import { toFailure } from '../../errors.ts';
-import { type RecordOutcome, recordJobStart } from '../../train/history/duplicate-guard.ts';
+import { type AllowedDuplicates, type RecordOutcome, recordJobStart } from '../../train/history/duplicate-guard.ts';
 import { jobHistoryFile } from '../../train/history/job-history.ts';
 import { countTrajectories, createTrainingFacts, type TrainingFacts } from '../../train/history/training-facts.ts';
 import type { JobOutcome } from '../../train/history/training-job.ts';
@@ -20,7 +20,7 @@ export interface JobGuard {
 /** The guard of one command, on the job history in the data directory. */
 export function createJobGuard(
   { url, isLocal }: Destination,
-  allowsDuplicate: boolean,
+  allowed: AllowedDuplicates,
   { runtime, report }: Context,
 ): JobGuard {
   const target = isLocal || !url ? 'local' : url.origin + url.pathname;
@@ -30,7 +30,7 @@ export function createJobGuard(
       recordOutcome = await recordJobStart(
         { ...facts, target },
         jobHistoryFile(dataDirectory(runtime)),
-        allowsDuplicate,
+        allowed,
         runtime,
       );
     },
@@ -51,8 +51,8 @@ export function createLineObserver(
   file: string,
   context: Context,
 ): LineObservers {
-  return (draft) => {
-    const { begin, end } = createJobGuard(destination, allowsDuplicate, context);
+  return (draft, mayBeApplied) => {
+    const { begin, end } = createJobGuard(destination, allowsDuplicate || (mayBeApplied && 'unknown'), context);
     return {
       onSend: () => begin(createTrainingFacts(digestBytes(draft.doc.bytes), draft, countTrajectories(draft), [file])),
       onOutcome: end,

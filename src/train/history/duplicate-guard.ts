@@ -10,24 +10,27 @@ import { formatEndLine, formatStartLine, type JobOutcome, type JobSender, type T
 /** What the guard needs of the runtime. */
 export type DuplicateGuardContext = LockRuntime & Pick<Runtime, 'now'>;
 
+/** Jobs that may be sent again: all, none, or those that may have been applied. */
+export type AllowedDuplicates = boolean | 'unknown';
+
 /** Adds the outcome of a job to the history. Throws Failure `local` if it cannot be written. */
 export type RecordOutcome = (outcome: JobOutcome) => Promise<void>;
 
 /**
  * Records a job durably before it is sent. Throws Failure `guard` if the same job was applied before, may have been, or is
- * in flight, unless duplicates are allowed; a job that was rejected or never sent does not count. Of many processes that
+ * in flight, unless that duplicate is allowed; a job that was rejected or never sent does not count. Of many processes that
  * ask at once for the same job, only one may send it.
  */
 export async function recordJobStart(
   job: TrainingJob,
   path: string,
-  allowsDuplicate: boolean,
+  allowed: AllowedDuplicates,
   context: DuplicateGuardContext,
 ): Promise<RecordOutcome> {
   const { pid, host, now, randomBytes } = context;
   const sender: JobSender = { key: Buffer.from(randomBytes(8)).toString('hex'), pid, host };
   await withJobHistory(path, context, async ({ records, appendLine }) => {
-    const failure = allowsDuplicate ? undefined : duplicateFailure(job, records, context);
+    const failure = allowed === true ? undefined : duplicateFailure(job, records, allowed, context);
     if (failure) throw failure;
     await appendLine(formatStartLine(job, sender, now()));
   });
@@ -39,9 +42,13 @@ export async function recordJobStart(
 function duplicateFailure(
   job: TrainingJob,
   records: readonly TrainingJobRecord[],
+  allowed: AllowedDuplicates,
   context: DuplicateGuardContext,
 ): Failure | undefined {
-  const earlier = records.findLast((record) => isSameJob(record, job) && jobStatus(record, context) !== 'not-applied');
+  const earlier = records.findLast((record) => {
+    const status = jobStatus(record, context);
+    return isSameJob(record, job) && status !== 'not-applied' && status !== allowed;
+  });
   if (!earlier) return undefined;
   const id = firstStringMember(earlier.end, 'id');
   const { message, hint } = describeDuplicate(earlier, jobStatus(earlier, context));
