@@ -8,12 +8,14 @@ export interface BatchCounts {
   readonly unknownLines: number[];
   /** How many of them `--resume` sends without `--retry-unknown`. */
   resendableLines: number;
+  /** Lines that failed after they were applied, and that `--resume` sends again. */
+  resendableFailures: number;
   /** Bytes of the input that were read. */
   bytesRead: number;
   /** Lines that were read and are not empty; of a shard, its own. */
   linesRead: number;
   emptyLines: number;
-  /** Lines that failed and were, or may have been, applied: only under the ids of this run is a retry the same request. */
+  /** Lines that failed and were, or may have been, applied. */
   unresolvedLines: number;
   /** Results that could not be written. */
   lostResults: number;
@@ -27,6 +29,7 @@ export function createBatchCounts(): BatchCounts {
     byStatus: { done: 0, failed: 0, unknown: 0, unsent: 0 },
     unknownLines: [],
     resendableLines: 0,
+    resendableFailures: 0,
     bytesRead: 0,
     linesRead: 0,
     emptyLines: 0,

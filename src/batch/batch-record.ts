@@ -23,7 +23,8 @@ export function createBatchRecord(junit: JunitReport | undefined): BatchRecord {
       tally.retries += Math.max(0, result.attempts - 1);
       countLine(tally, line, result.status);
       if (result.isUnresolved) tally.unresolvedLines += 1;
-      if (result.status === 'unknown' && result.isIdempotent) tally.resendableLines += 1;
+      if (result.isUnresolved && result.isIdempotent)
+        tally[result.status === 'unknown' ? 'resendableLines' : 'resendableFailures'] += 1;
       if (result.status === 'unsent') return;
       addResult(statistics, { line, ...result });
       junit?.add(`line ${line}`, result.milliseconds, result.failure);

@@ -32,8 +32,6 @@ export interface BatchEnding {
   readonly abortReason: unknown;
   /** The output is a checkpoint. */
   readonly isResumable: boolean;
-  /** Requests are idempotent: a resumed run sends lines that failed after they were applied again. */
-  readonly isIdempotent: boolean;
 }
 
 /** The failure of a batch as a whole; undefined where every line succeeded. */
@@ -79,12 +77,13 @@ function unknownLinesHint({ unknownLines }: BatchCounts): string {
   return `lines that may have been applied: ${formatLineRanges(unknownLines)}`;
 }
 
-function nextStepHint({ tally, stopReason, isResumable, isIdempotent }: BatchEnding): string {
+function nextStepHint({ tally, stopReason, isResumable }: BatchEnding): string {
   const { failed, unknown, unsent } = tally.byStatus;
+  const { resendableFailures, unresolvedLines } = tally;
   if (!isResumable) return 'write the results to a file with -o, so that the batch can be resumed';
   if (unknown > 0) return `--resume${tally.resendableLines === unknown ? '' : ' --retry-unknown'} sends them again`;
   // A batch that was stopped may not have read its whole input.
-  if (!isIdempotent && stopReason === undefined && unsent === 0 && failed === tally.unresolvedLines)
+  if (resendableFailures === 0 && stopReason === undefined && unsent === 0 && failed === unresolvedLines)
     return 'the failed lines were applied, so --resume does not send them again';
   return '--resume sends lines without a result, and failed lines that were not applied';
 }

@@ -1,4 +1,3 @@
-import { isIdempotent } from '../client/idempotency.ts';
 import { InterruptedError, toFailure } from '../errors.ts';
 import { createHeapLimit } from '../train/stream/small-heap.ts';
 import { countLine } from './batch-counts.ts';
@@ -165,9 +164,8 @@ async function reportRun(
   await job.customIds.finish();
   await job.responseWarnings.finish();
   const stopReason = run.stopPolicy.stopReason();
-  // A resumed run sends lines that were applied again only if that is safe.
-  const openLines = isIdempotent(job.operation.effect) ? tally.unresolvedLines : tally.byStatus.unknown;
-  const isComplete = stopReason === undefined && inputError === undefined && openLines + tally.byStatus.unsent === 0;
+  const openLines = tally.byStatus.unknown + tally.byStatus.unsent + tally.resendableFailures;
+  const isComplete = stopReason === undefined && inputError === undefined && openLines === 0;
   const onLostResults = (count: number): void => {
     tally.lostResults += count;
   };
@@ -187,7 +185,6 @@ async function reportRun(
     stopReason,
     abortReason: signal.reason ?? interruption,
     isResumable: job.resultStore.isResumable,
-    isIdempotent: isIdempotent(job.operation.effect),
   });
   if (failure && junitFailure) await report.warn(junitFailure.message);
   if (failure) throw failure;

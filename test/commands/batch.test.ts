@@ -413,6 +413,25 @@ it('a training job that may have been applied is sent again with --resume --retr
   expect(requests).toBe(2);
 });
 
+it('feedback without an id that got an invalid response is not said to be sent again', async () => {
+  const cwd = folder();
+  const { url } = await countingServer(String, (_, response) => answerJson(response, {}));
+  const record = {
+    project_id: 'a/b',
+    svc_ref: 'svc:///a/b/object/o:v',
+    feedback_id: 'f',
+    feedback_type: 't',
+    payload: {},
+  };
+  writeFileSync(join(cwd, 'in.jsonl'), JSON.stringify(record));
+  const { stderr } = await svc(['feedback', 'replace', '--batch', 'in.jsonl', '-o', 'out.jsonl'], {
+    cwd,
+    env: { ...credentials, SVC_BASE_URL: url },
+  });
+  expect(stderr).toContain('\n  the failed lines were applied, so --resume does not send them again\n');
+  expect(readdirSync(cwd).sort()).toEqual(['in.jsonl', 'out.jsonl']);
+});
+
 describe('a call that was applied and answered with nonsense', () => {
   const begun = async () => {
     const cwd = folder();
