@@ -8,6 +8,7 @@ import { failureMessage, keepEarlierResult, type LineOutput, type LineResult, NO
 import { canSendLine, classifyLine, priorOutcome } from './line-status.ts';
 import { prepareLine } from './prepare-line.ts';
 import { formatFailureEntry } from './result-entry.ts';
+import type { PriorLine } from './result-store.ts';
 import { sendAndRecord } from './send-and-record.ts';
 import type { InputLine } from './split-lines.ts';
 
@@ -21,6 +22,8 @@ export async function runLine(line: InputLine, output: LineOutput, job: BatchJob
   const prior = resultStore.findPrior(line.number, digest);
   output.progress.mayBeApplied = priorOutcome(prior) !== 'no';
   if (prior.entry?.exitCode === 0) return keepEarlierResult(prior.entry, output);
+  // Once the batch stops, further lines are counted.
+  if (job.stopSignal.signal.aborted) return skipLine(prior, output);
   const timestampMs = prior.inFlight?.timestampMs || context.runtime.now();
   const { draft, customId } = await prepareLine(line, { digest, timestampMs }, job);
   const recordUnsent = async (failure: Failure, id = customId): Promise<LineResult> => {
@@ -42,6 +45,14 @@ export async function runLine(line: InputLine, output: LineOutput, job: BatchJob
       ? keepEarlierResult(prior.entry, output)
       : recordUnsent(lostResponseFailure(requestContext), id);
   return sendAndRecord({ number: line.number, id, digest, timestampMs, prior, requestContext }, output, job);
+}
+
+async function skipLine(prior: PriorLine, output: LineOutput): Promise<LineResult> {
+  if (prior.entry && prior.entry.applied !== 'no') return keepEarlierResult(prior.entry, output);
+  await output.put(undefined);
+  if (priorOutcome(prior) === 'no') return { status: 'unsent', isUnresolved: false, failure: undefined, ...NOT_SENT };
+  const failure = lostResponseFailure();
+  return { status: 'unknown', isUnresolved: true, failure, ...NOT_SENT, message: failure.message };
 }
 
 function lostResponseFailure(requestContext?: RequestContext): Failure {

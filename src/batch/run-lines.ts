@@ -75,7 +75,7 @@ function stopOnSignals({ job: { context }, stopPolicy }: BatchRun): () => Interr
   return () => interruption;
 }
 
-// Once the batch stops, further lines are counted. Throws the error of reading the input when the lines before it are done.
+// Throws the error of reading the input when the lines before it are done.
 async function sendLines(input: BatchInput, options: BatchOptions, run: BatchRun): Promise<void> {
   const { tally } = run.record;
   const { rateLimits, isOrdered, shard } = options;
@@ -92,8 +92,7 @@ async function sendLines(input: BatchInput, options: BatchOptions, run: BatchRun
       }
       tally.linesRead += 1;
       if (tally.linesRead % LINES_PER_HEAP_CHECK === 0) limitHeap();
-      if (run.stopPolicy.stopReason() !== undefined) countLine(tally, line.number, 'unsent');
-      else await concurrencyLimit.start(() => processLine(line, run));
+      await concurrencyLimit.start(() => processLine(line, run));
     }
   } finally {
     await concurrencyLimit.waitForAll();

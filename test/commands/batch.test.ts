@@ -521,6 +521,16 @@ describe('what was begun', () => {
     expect(readFileSync(join(cwd, 'out.jsonl'))).toEqual(before);
   });
 
+  it('counts results of the earlier run when it stops early', async () => {
+    const { run } = await scene(many(20), ({ key }, response) =>
+      key === 'p1' ? answerJson(response, {}, 404) : answerJson(response, completion(key)),
+    );
+    await run(['-o', 'out.jsonl']);
+    const { code, stderr } = await run(['-o', 'out.jsonl', '--resume', '--fail-fast', '--concurrency', '1']);
+    expect(code).toBe(10);
+    expect(stderr).toContain('20 lines: 19 done, 1 failed, 0 unknown, 0 not sent');
+  });
+
   it('may have been applied: it is listed, and sent again only where that is wanted', async () => {
     const { run, lines, counts, env } = await scene(many(5), ({ key, count }, response) =>
       (key === 'p2' || key === 'p3') && count === 1 ? void response.destroy() : answerJson(response, completion(key)),
