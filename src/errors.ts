@@ -2,7 +2,7 @@
 export const exitCodes = {
   done: { code: 0, meaning: 'done', retry: '' },
   bug: { code: 1, meaning: 'a bug in svc', retry: '' },
-  usage: { code: 2, meaning: 'the command line or the environment is wrong', retry: 'after fixing the input' },
+  usage: { code: 2, meaning: 'the command line or environment is invalid', retry: 'after fixing the input' },
   body: { code: 3, meaning: 'the body is invalid; nothing was sent', retry: 'after fixing the input' },
   credentials: {
     code: 4,
@@ -12,7 +12,7 @@ export const exitCodes = {
   refused: { code: 5, meaning: 'the service rejected the request (other 3xx and 4xx); not applied', retry: 'no' },
   failed: {
     code: 6,
-    meaning: 'the service failed (500, 501, 503 without Retry-After, other 5xx); it may have been applied',
+    meaning: 'the service failed (500, 501, 503 without Retry-After, other 5xx); the request may have been applied',
     retry: 'only if the request is safe to retry',
   },
   unreachable: {
@@ -37,7 +37,7 @@ export const exitCodes = {
     code: 13,
     meaning:
       'stopped by a safety check: duplicate job, insecure transport, failed expectation, or a checkpoint of another batch',
-    retry: 'after deciding',
+    retry: 'after reviewing the cause',
   },
   hangup: { code: 129, meaning: 'the terminal was closed (SIGHUP)', retry: 'as 8 if the request was sent' },
   interrupted: { code: 130, meaning: 'interrupted (SIGINT, Ctrl-C)', retry: 'as 8 if the request was sent' },
@@ -159,7 +159,7 @@ export class InterruptedError extends Error {
   readonly code: (typeof stopSignals)[StopSignal];
 
   constructor(signal: StopSignal) {
-    super(signal === 'SIGHUP' ? 'hung up' : stopSignals[signal]);
+    super(signal === 'SIGHUP' ? 'the terminal was closed' : stopSignals[signal]);
     this.code = stopSignals[signal];
   }
 }

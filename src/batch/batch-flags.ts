@@ -12,7 +12,8 @@ export const batchFlags: readonly Flag[] = [
     '--accept-changes': 'With --resume, send lines that changed, and accept other flags or another base URL',
     '--max-outage <duration>': 'How long to wait while no connection can be made; 0 fails lines at once (default: 5m)',
     '--fail-fast': 'Stop reading lines after the first failure',
-    '--max-failures <n|n%>': 'Stop reading lines after more failures than n, or than n% of at least 20 lines',
+    '--max-failures <n|n%>':
+      'Stop reading lines after more than n failures, or when over n% of the lines failed (after at least 20)',
     '--ordered': 'Write the results in the order of the lines',
   }),
   settingFlag('shard'),

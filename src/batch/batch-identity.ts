@@ -93,8 +93,8 @@ export function compareStamps(stamps: Iterable<string>, current: BatchIdentity, 
   return {
     fatal: [...fatal],
     acceptable: [
-      ...(isNewBaseUrl ? [`its results came from another base URL than ${current.baseUrl}`] : []),
-      ...(isNewValues ? ['its results were requested with other flags, environment or profile values'] : []),
+      ...(isNewBaseUrl ? [`its results came from a base URL other than ${current.baseUrl}`] : []),
+      ...(isNewValues ? ['its results were made with other flags, environment variables or profile settings'] : []),
     ],
   };
 }

@@ -42,15 +42,15 @@ export function readBatchOptions(
 ): BatchOptions {
   const isFlagOn = (name: string): boolean => getBooleanFlag(flags, name) === true;
   if (flags.has('file'))
-    throw usageFailure('--file cannot be combined with --batch', 'put the body into a line of the --batch file');
+    throw usageFailure('--file cannot be combined with --batch', 'put the body on a line of the --batch file');
   if (args.length > 0)
     throw usageFailure(
-      `--batch takes bodies from its file, not from the argument ${JSON.stringify(args[0])}`,
+      `--batch takes bodies from a file, not from the argument ${JSON.stringify(args[0])}`,
       'remove the argument',
     );
   if (previewFormat === 'curl')
     throw usageFailure(
-      '--curl prints one request and cannot be combined with --batch',
+      '--curl cannot be combined with --batch: it prints one request',
       'use --dry-run to check the lines',
     );
   if (isFlagOn('resume') && (output === undefined || output === '-'))

@@ -199,7 +199,7 @@ function invalidLogFailure(displayPath: string): Failure {
 }
 
 function damagedLogFailure(displayPath: string, line: number): Failure {
-  return new Failure('guard', `${displayPath}:${line} is damaged: its bytes do not match its check`, {
+  return new Failure('guard', `${displayPath}:${line} is damaged: its checksum does not match`, {
     hint: 'restore the file from a copy, or start again with another file for -o',
     applied: 'no',
   });

@@ -46,7 +46,10 @@ export async function readLineDefaults(
     shorthands.some(([one, { kind }]) => one === name && PER_LINE_KINDS.has(kind));
   for (const [name, { kind }] of shorthands) {
     if (flags.has(name) && SINGLE_BODY_KINDS.has(kind))
-      throw usageFailure(`--${name} belongs to one body, and --batch has many`, 'put it into the lines');
+      throw usageFailure(
+        `--${name} sets up one body and cannot be combined with --batch`,
+        'put the messages into the lines',
+      );
   }
   const fieldResult = await fieldEdits(target, flags, dependencies);
   const setResult = setFlagEdits(operation, flags);

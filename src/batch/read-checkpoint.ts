@@ -164,13 +164,9 @@ function countMarkedLines(
 const MAX_MISSING_LINES = 10_000;
 
 function lineLimitFailure(displayPath: string, line: number): Failure {
-  return new Failure(
-    'local',
-    `${displayPath}:${line} is the result of a line beyond ${MAX_LINES}, which is the limit`,
-    {
-      hint: 'remove that line, or split the input',
-    },
-  );
+  return new Failure('local', `${displayPath}:${line} has a line number above ${MAX_LINES}, the limit of a batch`, {
+    hint: 'remove that line, or split the input',
+  });
 }
 
 function invalidEntryFailure(displayPath: string, line: number): Failure {
@@ -180,7 +176,7 @@ function invalidEntryFailure(displayPath: string, line: number): Failure {
 }
 
 function damagedEntryFailure(displayPath: string, line: number): Failure {
-  return new Failure('guard', `${displayPath}:${line} is damaged: its bytes do not match its check`, {
+  return new Failure('guard', `${displayPath}:${line} is damaged: its checksum does not match`, {
     hint: 'restore the file from a copy; without that line, its input line counts as unknown',
     applied: 'no',
   });

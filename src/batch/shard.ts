@@ -128,7 +128,7 @@ function readSlurmPosition(env: Runtime['env'], source: string): TaskPosition | 
     return stepTasks;
   }
   if (stepTasks?.count !== undefined && stepTasks.count > 1)
-    throw undetectedFailure(source, 'a Slurm array with several tasks in a step has two positions');
+    throw undetectedFailure(source, 'the Slurm array and its step, which has several tasks, give two positions');
   const [id, min, max, count] = ['TASK_ID', 'TASK_MIN', 'TASK_MAX', 'TASK_COUNT'].map((name) =>
     readNumber(env, `SLURM_ARRAY_${name}`, source),
   );
@@ -145,8 +145,8 @@ function readSlurmPosition(env: Runtime['env'], source: string): TaskPosition | 
   )
     throw undetectedFailure(
       source,
-      `task ${id} of a Slurm array of ${count} from ${min} to ${max} does not show its place in the whole job`,
-      'name the shard: of 8 tasks, --shard 3/8, and not auto/8',
+      `task ${id} of a Slurm array of ${count} from ${min} to ${max} does not show its position in the whole job`,
+      'name the shard, such as --shard 3/8 for the third of 8 tasks; auto/8 does not work here',
     );
   return { scheduler: 'Slurm array', index, count };
 }

@@ -26,14 +26,14 @@ export function parseYamlSource(label: string, bytes: Uint8Array): JsonSource | 
   } catch (error) {
     if (!(error instanceof YamlError)) throw error;
     const at = formatPosition(label, positionInYaml(error.offset));
-    return { path: '', at, message: `not a YAML body: ${error.message}` };
+    return { path: '', at, message: `invalid YAML body: ${error.message}` };
   }
 }
 
 function invalidTextIssue(label: string, bytes: Uint8Array): Issue | undefined {
   const probe = parseJsonSource(label, bytes);
   if (!isIssue(probe) || !/UTF-/.test(probe.message)) return undefined;
-  return { ...probe, message: probe.message.replace('invalid JSON', 'not a YAML body') };
+  return { ...probe, message: probe.message.replace('invalid JSON', 'invalid YAML body') };
 }
 
 // The parser counts UTF-16 units; positions count bytes.
@@ -85,7 +85,7 @@ function parseYaml(text: string): Document.Parsed {
   }
   const [problem] = [...doc.errors, ...doc.warnings].sort((left, right) => left.pos[0] - right.pos[0]);
   if (problem?.code === 'MULTIPLE_DOCS')
-    throw new YamlError('it has several documents; a body must be one document', problem.pos[0]);
+    throw new YamlError('several documents; a body must be one document', problem.pos[0]);
   if (problem) throw new YamlError(problem.message, problem.pos[0]);
   if (doc.directives.yaml.explicit && doc.directives.yaml.version !== '1.2')
     throw new YamlError('%YAML 1.1; only YAML 1.2 is accepted', 0);
@@ -99,8 +99,7 @@ function writeNode(converter: Converter, node: unknown, alias?: Node): void {
     writeNode(converter, target, alias ?? node);
     return;
   }
-  if (alias && converter.bytes > MAX_EXPANDED_BYTES)
-    throw new YamlError('its aliases repeat too much', offsetOf(alias));
+  if (alias && converter.bytes > MAX_EXPANDED_BYTES) throw new YamlError('the aliases expand too far', offsetOf(alias));
   rejectForeignTag(node);
   converter.offsets.set(converter.bytes, offsetOf(node));
   if (!isCollection(node)) {

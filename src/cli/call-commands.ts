@@ -18,7 +18,7 @@ export const callCommands: readonly CommandDefinition[] = [
     flags: () => [
       ...flagGroup('Common', {
         '--project-id <entity/project>': {
-          summary: 'Project of the call (default: that of the environment or profile)',
+          summary: 'Project of the call (default: from the environment or profile)',
           completes: 'projects',
         },
         '--op-name <name>': 'Name of the operation (default: the name of the command)',

@@ -142,7 +142,7 @@ function rejectEmptyValues({ name: command, argument, flags }: Command, { args, 
     settings.some((one) => 'flag' in one && one.flag !== 'profiles' && flagName(one.name) === flag);
   for (const { name, value } of command === 'profile set' ? [] : flags)
     if ([values.get(name)].flat().includes('') && (value?.startsWith('<file') || isSetting(name)))
-      throw usageFailure(`--${name} is empty`);
+      throw usageFailure(`--${name} is empty`, `give it a value, or leave out --${name}`);
   if (argument?.isFile && args.includes(''))
     throw usageFailure(`an argument of svc ${command} is empty`, 'name a file');
 }

@@ -103,7 +103,7 @@ export function operationFlags(operation: Operation): Flag[] {
   return [
     ...flagGroup('Body', {
       '-f, --file <file>': {
-        summary: 'Body to send: a JSON object, or YAML in a .yaml file; flags change it; - is stdin',
+        summary: 'Body to send: a JSON object, or YAML in a .yaml file; flags change its fields; - is stdin',
         isOnce: true,
       },
       '--set <path=value>...': 'Set a field by its path: a.b=text, or a.b:=JSON such as a.b:=null (repeatable)',

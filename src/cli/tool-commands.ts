@@ -43,10 +43,10 @@ export const toolCommands: readonly CommandDefinition[] = [
       }),
       ...flagGroup('Testing', {
         '--fault <rule>...':
-          'Inject failures; a rule joins terms with commas, such as operation=chat,status=503; the terms: operation, status, retry-after=2, delay=0.2s, cut=<bytes>, reset=before|after, rate=5/10s, every=3, first=<n>, header=<name:value>, chance=0.2, seed=1 (repeatable)',
+          'Inject failures; a rule is terms joined by commas, such as operation=chat,status=503. Terms: operation, status, retry-after=2, delay=0.2s, cut=<bytes>, reset=before|after, rate=5/10s, every=3, first=<n>, header=<name:value>, chance=0.2, seed=1 (repeatable)',
         '--record <file>': 'Record requests and responses as HAR 1.2, without credentials',
         '--replay <file>': {
-          summary: 'Answer from a HAR file; exits with 13 at the end if a request was not in it',
+          summary: 'Respond from a HAR file; exit with 13 at the end if a request was not recorded',
           conflicts: ['record', 'fault', 'upstream', 'data', 'max-body', 'open'],
         },
       }),

@@ -29,13 +29,9 @@ export interface OperationOptions {
 export function readOperationOptions({ host, result }: Operation, flags: FlagValues): OperationOptions {
   const isFlagOn = (name: string): boolean => getBooleanFlag(flags, name) === true;
   const isCheckDisabled = getBooleanFlag(flags, 'check') === false;
-  if (isFlagOn('strict') && isCheckDisabled)
-    throw usageFailure('--strict cannot be combined with --no-check', 'remove one of them');
-  if (isFlagOn('dry-run') && isFlagOn('curl'))
-    throw usageFailure('--dry-run and --curl are two ways to send nothing', 'give one of them');
   const previewFormat = isFlagOn('dry-run') ? 'dry-run' : isFlagOn('curl') ? 'curl' : undefined;
   if (previewFormat && flags.has('jq'))
-    throw usageFailure('--jq filters a result, and --dry-run and --curl send nothing', 'remove --jq');
+    throw usageFailure(`--jq cannot be combined with --${previewFormat}: there is no result to filter`, 'remove --jq');
   return {
     connectionFlags: {
       profile: getStringFlag(flags, 'profile'),

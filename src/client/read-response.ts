@@ -42,7 +42,7 @@ function resultProblem(root: JsonNode, { result: { member, as } }: Operation): s
   const result = getMember(root, member);
   if (!result || kindOf(result) === 'null') return `has no "${member}"`;
   if (as !== 'record' && kindOf(result) !== 'list') return `has a "${member}" that is not an array`;
-  return as === 'chat' && itemsOf(result).next().done ? 'has no choice' : undefined;
+  return as === 'chat' && itemsOf(result).next().done ? 'has no choices' : undefined;
 }
 
 async function collectResponse(response: Response, context: RequestContext): Promise<Buffer> {

@@ -54,7 +54,7 @@ export async function sendOnce(
 function earlyWarning({ body }: Request, { progress: { phase, sentBytes } }: RequestContext): string | undefined {
   if (phase === 'all') return undefined;
   const total = body.length === undefined ? '' : ` of ${body.length}`;
-  return `the service responded after ${sentBytes}${total} bytes of the body were sent; it may have applied only a part`;
+  return `the service responded after ${sentBytes}${total} bytes of the body were sent; it may have applied only part of it`;
 }
 
 // Shorter waits need no number that changes.

@@ -35,7 +35,10 @@ export async function readClientCertificate(
   const [certificate] = parseCertificates(text, cert);
   const keyFile = key ?? cert;
   if (!certificate?.checkPrivateKey(parsePrivateKey(keyText ?? text, keyFile)))
-    throw usageFailure(`the key in ${describeFile(keyFile)} does not match the certificate in ${describeFile(cert)}`);
+    throw usageFailure(
+      `the key in ${describeFile(keyFile)} does not match the certificate in ${describeFile(cert)}`,
+      'pass the key of that certificate with --key',
+    );
   return { cert: text, key: keyText ?? text };
 }
 

@@ -48,7 +48,7 @@ async function saveStore(next: ProfileStore, store: string): Promise<void> {
   try {
     openStoreFile(stagingPath, JSON.parse).store = { ...next };
     if ((await readFile(stagingPath, 'utf8')) !== serializeStore(next))
-      throw new Error('the disk took only a part of it');
+      throw new Error('only part of the file was written');
     await chmod(stagingPath, FILE_MODE);
     const handle = await open(stagingPath, 'r+');
     await handle.sync().finally(() => handle.close());

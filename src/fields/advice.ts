@@ -28,7 +28,7 @@ export function adviseField(
   if (excludes && isTrue(node)) {
     const excluded = siblings.get(excludes);
     const message = `cannot be true together with ${excludes}; set ${excludes} to false`;
-    const flagMessage = `requires --no-${flagName(excludes)}`;
+    const flagMessage = `needs --no-${flagName(excludes)}`;
     const describe: PendingFinding['describe'] = () => ({ path: [...parentPath, name], message, flagMessage });
     if (isTrue(excluded)) add({ level: 'error', code: 'excluded', offset: startOffset(node), describe });
     // The service takes an absent sibling as true, so leaving it out is as wrong as true; null is absent (docs/servers.md).

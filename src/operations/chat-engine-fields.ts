@@ -131,8 +131,9 @@ export const chatEngineFields = {
     type: 'boolean',
     default: false,
     excludes: 'add_generation_prompt',
-    summary: 'Continue the last message instead of answering it; needs add_generation_prompt false',
-    flagSummary: 'Continue the last message instead of answering it; needs --no-add-generation-prompt; see --prefill',
+    summary: 'Continue the last message instead of responding to it; needs add_generation_prompt false',
+    flagSummary:
+      'Continue the last message instead of responding to it; needs --no-add-generation-prompt; see --prefill',
   },
   add_special_tokens: {
     topic: 'Templates',
@@ -178,7 +179,7 @@ export const chatEngineFields = {
     topic: 'Engine',
     type: 'integer',
     default: 0,
-    summary: 'Priority, lower first; only 0 unless the server schedules by priority',
+    summary: 'Priority, lowest first; must be 0 unless the server schedules by priority',
   },
   request_id: {
     topic: 'Engine',
@@ -198,7 +199,7 @@ export const chatEngineFields = {
     topic: 'Tokens',
     type: 'boolean',
     nullable: true,
-    summary: 'Return token ids; in a stream the first chunk has those of the prompt, each chunk its own',
+    summary: 'Return token ids; in a stream, each chunk has its own, and the first one also those of the prompt',
     sample: true,
   },
   cache_salt: {

@@ -25,7 +25,7 @@ const responseMessageFields = {
   annotations: {
     type: 'object',
     join: 'append',
-    summary: 'References of the text',
+    summary: 'References in the text',
     fields: {
       type: { type: 'string', summary: 'Type of the annotation' },
       url_citation: { type: 'object', fields: urlCitationFields, summary: 'A cited page' },

@@ -197,12 +197,12 @@ describe('a checkpoint of another batch', () => {
       'it holds results of /v1/chat/completions, not /feedback/payload_schema',
     ],
     ['shard', ['chat', '--shard', '1/8'], ['chat', '--shard', '1/4'], 'it holds results of shard 1/8, not 1/4'],
-    ['model', ['chat', '-m', 'a'], ['chat', '-m', 'b'], 'other flags, environment or profile values'],
+    ['model', ['chat', '-m', 'a'], ['chat', '-m', 'b'], 'other flags, environment variables or profile settings'],
     [
       'base URL',
       ['chat'],
       ['chat', '--base-url', 'http://localhost:9'],
-      'from another base URL than http://localhost:9',
+      'from a base URL other than http://localhost:9',
     ],
   ])('by its %s is refused, also when it is complete', async (_, first, second, message) => {
     const { run, counts } = await batch(twelve);

@@ -80,7 +80,7 @@ describe('outputs that do not belong together', () => {
       expect({ code, stderr }).toMatchObject({
         code: 13,
         stderr: expect.stringContaining(
-          `svc: 1.jsonl and ${other} are not of one batch: they hold results of /v1/chat/completions in 2 shards, and of ${text}\n`,
+          `svc: 1.jsonl and ${other} do not belong to the same batch: they hold results of /v1/chat/completions in 2 shards and of ${text}\n`,
         ),
       });
     }
@@ -102,7 +102,7 @@ describe('outputs that do not belong together', () => {
     expect({ code, stderr }).toMatchObject({
       code: 13,
       stderr: expect.stringContaining(
-        'svc: 1.jsonl and 2.jsonl are not of one batch: line 4 of their inputs differs\n',
+        'svc: 1.jsonl and 2.jsonl do not belong to the same batch: line 4 of their inputs differs\n',
       ),
     });
     expect(existsSync(join(cwd, 'all.jsonl'))).toBe(false);

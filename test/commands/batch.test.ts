@@ -570,7 +570,7 @@ describe('what was begun', () => {
     for (const path of ['/two', '', '/one/more'])
       expect(await run(['-o', 'out.jsonl', '--resume'], at(path)), path).toMatchObject({
         code: 13,
-        stderr: expect.stringContaining(`another base URL than ${env.SVC_BASE_URL}${path}/\n`),
+        stderr: expect.stringContaining(`a base URL other than ${env.SVC_BASE_URL}${path}/\n`),
       });
     expect([...counts.values()]).toEqual([1, 1, 1]);
     expect((await run(['-o', 'out.jsonl', '--resume'], at('/one/'))).code).toBe(10);
@@ -694,9 +694,9 @@ describe('a command line that is wrong', () => {
   it.each<[string, RegExp, string[]]>([
     ['-f', /--file cannot be combined with --batch/, ['-f', 'x.json']],
     ['words', /not from the argument "hello"/, ['hello']],
-    ['--message', /--message belongs to one body/, ['--message', 'user:hi']],
-    ['--conversation', /--conversation belongs to one body/, ['--conversation', 'c.json']],
-    ['--curl', /--curl prints one request/, ['--curl']],
+    ['--message', /--message sets up one body/, ['--message', 'user:hi']],
+    ['--conversation', /--conversation sets up one body/, ['--conversation', 'c.json']],
+    ['--curl', /--curl cannot be combined with --batch/, ['--curl']],
     ['--format text', /\n {2}use jsonl\n$/, ['--format', 'text']],
     ['--format csv', /--format cannot be "csv"\n {2}use jsonl\n$/, ['--format', 'csv']],
     ['--format csv --dry-run', /\n {2}use json, jsonl, yaml, table or text\n$/, ['--format', 'csv', '--dry-run']],

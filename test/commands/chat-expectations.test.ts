@@ -432,7 +432,7 @@ describe('--logprobs-view', () => {
     const { code, stderr, bodies } = await ask(completion('x'), ['--logprobs-view', ...flags], cwd);
     expect({ code, stderr, bodies }).toEqual({
       code: 2,
-      stderr: `svc: --logprobs-view shows log probabilities, and the body has logprobs: ${value}\n  remove logprobs, or set it to true\n`,
+      stderr: `svc: --logprobs-view needs log probabilities, but the body has logprobs: ${value}\n  remove logprobs, or set it to true\n`,
       bodies: [],
     });
   });

@@ -165,13 +165,13 @@ describe('svc doctor', () => {
     [
       'nobody there',
       7,
-      'http://127.0.0.1:9 could not be reached: connection refused',
+      'could not connect to http://127.0.0.1:9: connection refused',
       { env: credentials, cwd: () => home(here) },
     ],
     [
       'a host of no name',
       7,
-      'https://a.invalid could not be reached: host not found',
+      'could not connect to https://a.invalid: host not found',
       { env: { ...credentials, SVC_BASE_URL: 'https://a.invalid' } },
     ],
     [
@@ -248,7 +248,7 @@ describe('svc doctor', () => {
     const { code, warnings } = await doctor([], env, home(), { runtime: { after } });
     expect({ code, warnings }).toEqual({
       code: 7,
-      warnings: [`https://127.0.0.1:${port} could not be reached: no connection within 10 s`],
+      warnings: [`could not connect to https://127.0.0.1:${port}: no connection within 10 s`],
     });
     expect(limits).toContain(10_000);
   });
@@ -283,10 +283,10 @@ describe('svc doctor', () => {
       env: credentials,
     });
     expect(code).toBe(7);
-    expect(stderr).toBe('svc: http://127.0.0.1:9 could not be reached: connection refused\n');
+    expect(stderr).toBe('svc: could not connect to http://127.0.0.1:9: connection refused\n');
     expect(stdout).toMatch(/^Settings\n {2}profile {2,}default {2,}default\n/);
     expect(stdout).toMatch(
-      /\nConnections\n {2}http:\/\/127\.0\.0\.1:9 {2}failed {2}connection refused, for trace, chat, train\n\nProblems\n {2}http:\/\/127\.0\.0\.1:9 could not be reached: .*\n$/,
+      /\nConnections\n {2}http:\/\/127\.0\.0\.1:9 {2}failed {2}connection refused, for trace, chat, train\n\nProblems\n {2}could not connect to http:\/\/127\.0\.0\.1:9: .*\n$/,
     );
   });
 
@@ -417,7 +417,9 @@ describe('svc doctor over TLS', () => {
       ]);
       const left = Date.parse(told.connections[0].certificate_expires) - Date.now();
       expect(Math.round(left / 86_400_000)).toBe(days);
-      const lines = [`127.0.0.1:${server.port}`, 'svc.test'].map((host) => `the certificate of ${host} ends in 4 days`);
+      const lines = [`127.0.0.1:${server.port}`, 'svc.test'].map(
+        (host) => `the certificate of ${host} expires in 4 days`,
+      );
       expect(warnings.sort()).toEqual(warned ? lines.sort() : []);
       expect(server.seen).toEqual([]);
     }

@@ -54,20 +54,20 @@ describe('svc auth login verifies a password', () => {
   it.each([404, 500, 503])('and stores it with a warning where the service responds with %d', async (status) => {
     const { code, stderr, isStored } = await login(status, project);
     expect({ code, isStored }).toEqual({ code: 0, isStored: true });
-    expect(stderr).toContain('the password is not verified');
+    expect(stderr).toContain('the password was not verified');
   });
 
   it.each(['<html></html>', 'null'])('and stores it with a warning where the response is %s', async (body) => {
     const { code, stderr, isStored } = await login(200, project, 'https://svc.test', body);
     expect({ code, isStored }).toEqual({ code: 0, isStored: true });
-    expect(stderr).toContain('the password is not verified');
+    expect(stderr).toContain('the password was not verified');
     expect(stderr).not.toContain('verified the password');
   });
 
   it('only if a project is known, and never over plain http', async () => {
     const unknown = await login(200);
     expect(unknown).toMatchObject({ code: 0, isStored: true, recorded: [] });
-    expect(unknown.stderr).toContain('the password is not verified: no project is known; add --project-id');
+    expect(unknown.stderr).toContain('the password was not verified: no project is known; add --project-id');
     const plain = await login(200, project, 'http://svc.test');
     expect(plain).toMatchObject({ code: 0, isStored: true, recorded: [] });
     expect(plain.stderr).toContain('http://svc.test is plain http');
@@ -77,6 +77,6 @@ describe('svc auth login verifies a password', () => {
     const cwd = folder();
     const result = await svc(['auth', 'login', '--base-url', 'https://svc.test', '--token-stdin'], { cwd, stdin: 't' });
     expect(result.code).toBe(0);
-    expect(result.stderr).toContain('the token is not verified');
+    expect(result.stderr).toContain('the token was not verified');
   });
 });

@@ -217,7 +217,7 @@ describe('what is not sent', () => {
       /^svc: the body is invalid; svc canceled the upload, and nothing was applied\n {2}stdin:1:28 .*reward: must be a number/,
       '{"trajectories":[{"reward":""}]}',
     ],
-    ['broken gzip', ['half.gz'], 12, /cannot read half\.gz: it is broken gzip/],
+    ['broken gzip', ['half.gz'], 12, /cannot read half\.gz: it is not valid gzip/],
     ['no such file', ['ok.jsonl', 'gone.jsonl'], 12, /cannot read gone\.jsonl: no such file/],
     ['an empty folder', ['none'], 12, /there is nothing to send in none/],
     ['a name that is empty', [''], 2, /an argument of svc train is empty/],

@@ -117,7 +117,7 @@ describe('auth login --keychain', () => {
       const logout = await run(['auth', 'logout'], cwd, mode);
       expect(logout).toMatchObject({
         code: 0,
-        stderr: expect.stringContaining('the keychain still has "default token'),
+        stderr: expect.stringContaining('could not remove "default token'),
       });
       expect(profileIn(cwd)).toEqual({ base_url: 'https://svc.test' });
     },

@@ -260,7 +260,7 @@ it('says why a command of the session does nothing', async () => {
 
 it('a chat without a prompt is interactive only at a terminal, without a body and with text as the result', async () => {
   const session = await svc(['chat', '--local'], { terminal: true });
-  expect(session).toMatchObject({ code: 0, stderr: 'svc: /help lists the commands; Ctrl-D leaves\n' });
+  expect(session).toMatchObject({ code: 0, stderr: 'svc: /help lists the commands; Ctrl-D ends the session\n' });
   for (const flags of ['--no-stdin', '--json', '--dry-run', '--extract code', '-o out.txt', '--junit out.xml'])
     expect((await svc(['chat', '--local', ...flags.split(' ')], { terminal: true })).code).toBe(2);
   expect((await svc(['chat', '--local'])).code).toBe(2);

@@ -115,7 +115,7 @@ describe('--jq', () => {
 
   it.each([
     ['another format', ['--format', 'yaml'], /--jq cannot be combined with --format yaml/],
-    ['--dry-run', ['--dry-run'], /--jq filters a result/],
+    ['--dry-run', ['--dry-run'], /--jq cannot be combined with --/],
     ['a checkpoint', ['--batch', 'lines.jsonl', '-o', 'out.jsonl'], /checkpoint/],
   ])('with %s is exit 2', async (_, flags, message) => {
     const cwd = folder();

@@ -41,7 +41,7 @@ const contract: readonly (readonly [code: number, again: string, ...words: strin
   [10, 'yes, with --resume', 'lines of a batch failed'],
   [11, 'no', 'invalid response', 'stream was cut', 'applied'],
   [12, 'after fixing the input', 'file', 'pipe', 'disk'],
-  [13, 'after deciding', 'safety check', 'duplicate job', 'insecure transport', 'expectation'],
+  [13, 'after reviewing the cause', 'safety check', 'duplicate job', 'insecure transport', 'expectation'],
   [129, 'as 8 if the request was sent', 'SIGHUP'],
   [130, 'as 8 if the request was sent', 'interrupted'],
   [143, 'as 8 if the request was sent', 'terminated'],
@@ -333,7 +333,7 @@ describe('help', () => {
         .sort(),
     );
     expect(optional).toContain('svc call run --spool');
-    expect(exitCodes).toContainEqual(expect.objectContaining({ code: 13, run_again: 'after deciding' }));
+    expect(exitCodes).toContainEqual(expect.objectContaining({ code: 13, run_again: 'after reviewing the cause' }));
   });
 
   it('names every variable of the contract', async () => {

@@ -123,9 +123,15 @@ describe('the database', () => {
     [
       'of a later svc',
       () => made(ours, `pragma user_version = ${schemaVersions.length + 1}`),
-      new RegExp(`version ${schemaVersions.length + 1}, and this svc knows ${schemaVersions.length}`),
+      new RegExp(
+        `version ${schemaVersions.length + 1}, but this svc supports only versions up to ${schemaVersions.length}`,
+      ),
     ],
-    ['of no version', () => made(ours), new RegExp(`version 0, and this svc knows ${schemaVersions.length}`)],
+    [
+      'of no version',
+      () => made(ours),
+      new RegExp(`version 0, but this svc supports only versions up to ${schemaVersions.length}`),
+    ],
     ['that is none', () => text('not a database, but a text of some length'.repeat(50)), /not a database/],
   ])('%s is refused and left as it is', async (_, place, message) => {
     const path = place();

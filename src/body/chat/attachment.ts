@@ -19,7 +19,7 @@ export async function attachmentPart(path: string, { inputs }: Pick<BodyDependen
   if (bytes.length === 0) throw usageFailure(`--attach: ${path} is empty`, 'attach a file with content');
   if (text.includes('\0') || !Buffer.from(text).equals(bytes))
     throw usageFailure(
-      `--attach: ${path} is not an image, audio or UTF-8 text`,
+      `--attach: ${path} is not an image, audio or UTF-8 text file`,
       'use PNG, JPEG, GIF, WebP, WAV, MP3 or text',
     );
   return writeJson({ type: 'text', text: `${basename(path)}:\n\n${text}` });

@@ -30,7 +30,7 @@ const errorRows = [
   ['`bytes_sent`', 'Bytes of its body that were sent'],
   ['`attempts`', 'Number of attempts; 0 if svc made none'],
   ['`ids`', 'Known ids of the record, by name'],
-  ['`rate_limit`', 'Headers of the response about rate limits, by name'],
+  ['`rate_limit`', 'Response headers about rate limits, by name'],
   ['`issues`', 'Findings in the body: `path` of the field, `at` (flag, or file:line:column) and `message`'],
 ];
 
@@ -42,7 +42,7 @@ const resultRows = [
   ['`exit_code`', 'Exit code of the request, see [exit codes](#exit-codes)'],
   ['`applied`', '`yes`, `no` or `unknown`'],
   ['`reply`', 'The response, with every digit; text if it is not JSON'],
-  ['`error`', 'Only of failed lines: the [error object](#error-objects)'],
+  ['`error`', 'Only for failed lines: the [error object](#error-objects)'],
   [
     '`expectations`',
     'Only with `--expect-*`: an array with `expect` (`text`, `not`, `schema`, `finish` or `max_latency`), `value`, `passed`, and `actual` if it failed',

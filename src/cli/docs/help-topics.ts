@@ -34,8 +34,8 @@ export const helpTopics: { readonly [name in (typeof helpTopicNames)[number]]: (
   ],
   batch: () => [
     prose(
-      '--batch sends each line of a JSONL file as one request. A line is a body, or an object with "custom_id" and "body". Flags are defaults for fields that a line lacks. Each result is one JSON line with the status, the response or the error, and the id.',
-      'With -o the output is a checkpoint file. svc records each request in FILE.inflight before sending it, so a run that was killed can be continued with --resume: it skips lines that succeeded, and sends lines that failed without being applied. It sends lines with an unknown outcome only if that is safe or --retry-unknown is given.',
+      '--batch sends each line of a JSONL file as one request. A line is a body, or an object with "custom_id" and "body". Flags are defaults for fields that a line lacks. Each result is one JSON line with the status, the response or error, and the id.',
+      'With -o the output is a checkpoint file. svc records each request in FILE.inflight before sending it, so --resume can continue a run that was killed: it skips lines that succeeded, and sends failed lines that were not applied. It sends lines with an unknown outcome only if that is safe or --retry-unknown is given.',
     ),
     examples(
       'svc chat --batch prompts.jsonl -o out.jsonl',
@@ -55,7 +55,7 @@ export const helpTopics: { readonly [name in (typeof helpTopicNames)[number]]: (
       })),
     },
     prose(
-      'The code covers all attempts: if one attempt has an unknown outcome, the whole run has an unknown outcome, unless a later response settles it.',
+      'The code covers all attempts: if one attempt has an unknown outcome, so has the whole run, unless a later response settles it.',
     ),
   ],
   environment: () => [
@@ -90,7 +90,7 @@ export const helpTopics: { readonly [name in (typeof helpTopicNames)[number]]: (
     {
       heading: 'Order',
       paragraphs: [
-        'Flags, environment variables, the .svc.json of the project (only project and model), profile. Within one source, the base URL of one kind of request, such as --chat-base-url, wins over --base-url.',
+        'Settings come from flags, environment variables, the .svc.json of the project (only project and model) and the profile, in this order. Within one source, the base URL for one kind of request, such as --chat-base-url, wins over --base-url.',
       ],
     },
     examples(
@@ -128,7 +128,7 @@ export const helpTopics: { readonly [name in (typeof helpTopicNames)[number]]: (
   tracing: () => [
     prose(
       'svc call start records the start of a traced call. svc fills in id, trace_id, started_at, inputs and attributes unless they are given, and prints the ids. Sending the same id again does not create a second call.',
-      'svc call run -- COMMAND runs a command as a traced call and ends with its exit code. The command finds the call in TRACEPARENT, SVC_TRACE_ID and SVC_CALL_ID, and svc call start continues the trace that it finds there. --parent-id and --trace-id name another parent. With --spool, the record is kept on disk until svc call flush or the run itself has sent it.',
+      'svc call run -- COMMAND runs a command as a traced call and exits with its exit code. The command finds the call in TRACEPARENT, SVC_TRACE_ID and SVC_CALL_ID, and svc call start continues that trace. --parent-id and --trace-id name another parent. With --spool, the record stays on disk until the run itself or svc call flush has sent it.',
       'Feedback refers to a call or object with --svc-ref.',
     ),
     examples(
@@ -139,7 +139,7 @@ export const helpTopics: { readonly [name in (typeof helpTopicNames)[number]]: (
   ],
   'local-service': () => [
     prose(
-      'svc contains a local service with all five operations on an embedded database, for development, tests and CI. --local (or the profile "local") calls it in the same process, without a port and without credentials. svc serve binds it to a port of 127.0.0.1 and shows its data on a page in the browser.',
+      'svc contains a local service: all five operations on an embedded database, for development, tests and CI. --local (or the profile "local") calls it in the same process, without a port and without credentials. svc serve binds it to a port of 127.0.0.1 and shows its data on a page in the browser.',
       'Its data is in SVC_DATA_DIR, or in PostgreSQL with --data postgres://user@host/database. The built-in model is deterministic; svc serve --upstream forwards chats to a model server instead. --fault injects failures, so that you can test how a script handles them.',
     ),
     examples(

@@ -136,7 +136,7 @@ function localServiceSection(): string {
         ['`GET /`', 'none', 'a page that shows the stored data'],
         ['`GET /page/…`', 'Basic', 'the data of that page'],
         ['`GET /healthz`', 'none', '200 while the data can be used, else 503'],
-        ['`GET /metrics`', 'Basic', 'counters and durations of requests in the text format of Prometheus'],
+        ['`GET /metrics`', 'Basic', 'counts and durations of requests, in the text format of Prometheus'],
       ],
     ),
     'It rejects requests with a `Host` that is not loopback, requests from another origin or site, and compressed bodies (415). Its limits:',

@@ -20,14 +20,14 @@ export const runAuthStatus: RunCommand = async ({ flags }, context) => {
   });
   const lines = statuses.map(
     ({ scheme, username, source, origins }) =>
-      `${scheme}${username ? ` (${username})` : ''}: from ${source}${origins ? `, for ${origins.join(', ') || 'no address'}` : ''}`,
+      `${scheme}${username ? ` (${username})` : ''}: from ${source}${origins ? `, for ${origins.join(', ') || 'no base URL'}` : ''}`,
   );
   if (isLocal) lines.push('the local service needs no credentials');
   const text = (): StyledText[] => [`profile: ${name}`, ...lines].map((line) => ({ text: `${line}\n` }));
   const printing = printResult({ ...resultOf({ profile: name, credentials: statuses }), text }, output);
   await ignoreClosedPipe(printing.then(context.stdout.end));
   if (statuses.length === 0 && !isLocal)
-    throw new Failure('credentials', `there are no credentials in the environment or the profile "${name}"`, {
-      hint: 'svc auth login',
+    throw new Failure('credentials', `no credentials in the environment or the profile "${name}"`, {
+      hint: 'run: svc auth login',
     });
 };

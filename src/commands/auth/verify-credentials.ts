@@ -24,12 +24,12 @@ export async function verifyCredentials(
   const { report } = context;
   if (entered.basic_origins) await verifyPassword(name, profile, context);
   if (entered.bearer_origins)
-    await report.note('the token is not verified: every request that uses it costs money or changes something');
+    await report.note('the token was not verified: every request that uses it costs money or changes data');
 }
 
 async function verifyPassword(name: string, profile: Profile, context: Context): Promise<void> {
   const { runtime, report } = context;
-  const skip = (reason: string): Promise<void> => report.note(`the password is not verified: ${reason}`);
+  const skip = (reason: string): Promise<void> => report.note(`the password was not verified: ${reason}`);
   const selected = { name, source: '--profile', isLocal: false, profile };
   const destination = resolveDestination(feedbackSchemaOperation, { isLocal: false }, selected, {});
   const { url } = destination;
@@ -59,6 +59,6 @@ async function verifyPassword(name: string, profile: Profile, context: Context):
             ? `ask for permission on project ${project.text}, or store the credentials anyway with --no-verify`
             : `check the user name and password for ${url.origin}, or store them anyway with --no-verify`,
       });
-    await report.warn(`the password is not verified: ${failure.message}`);
+    await report.warn(`the password was not verified: ${failure.message}`);
   }
 }

@@ -107,8 +107,7 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
       finishConnections: async () => transport.finishIdle?.(),
       rateLimiter: createRateLimiter(batchOptions.rateLimits, runtime, stopSignal.signal),
       outage: createOutageMonitor(batchOptions.maxOutageMs, runtime, {
-        onStart: ({ message }) =>
-          void report.note(`${message}; the batch waits and tries again with one line at a time`),
+        onStart: ({ message }) => void report.note(`${message}; the batch waits and retries with one line at a time`),
         onGiveUp: () => stopSignal.abort(new InterruptedError('SIGINT')),
       }),
       signal: linkSignal(signal).signal,

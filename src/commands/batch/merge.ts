@@ -79,7 +79,7 @@ async function readOutputs(
       const batch = { displayPath, ...describeStamp(stamp) };
       first ??= batch;
       if (batch.text !== first.text)
-        throw otherBatchFailure(first, batch, `they hold results of ${first.text}, and of ${batch.text}`);
+        throw otherBatchFailure(first, batch, `they hold results of ${first.text} and of ${batch.text}`);
     }
     const [line] = checkpoint.otherInputLines;
     const earlier = line === undefined ? undefined : checkpoints[lineIndex.get(line)?.fileIndex ?? 0];
@@ -137,10 +137,14 @@ function otherBatchFailure(
   other: Pick<CheckpointPath, 'displayPath'>,
   reason: string,
 ): Failure {
-  return new Failure('guard', `${first.displayPath} and ${other.displayPath} are not of one batch: ${reason}`, {
-    hint: 'merge the outputs of one batch, each shard once',
-    applied: 'no',
-  });
+  return new Failure(
+    'guard',
+    `${first.displayPath} and ${other.displayPath} do not belong to the same batch: ${reason}`,
+    {
+      hint: 'merge the outputs of one batch, each shard once',
+      applied: 'no',
+    },
+  );
 }
 
 // Returns the lines without a result.

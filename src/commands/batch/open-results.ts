@@ -44,7 +44,7 @@ export async function resolveOutput(
     throw usageFailure(`--jq would filter ${output}, the checkpoint of the batch`, 'remove --jq, or -o');
   if (!checkpoint && isResumed)
     throw usageFailure(
-      `--resume needs the output file of the earlier run, and ${output} is not a regular file`,
+      `--resume needs the output file of the earlier run, but ${output} is not a regular file`,
       'name that file with -o',
     );
   return { output, checkpoint, filter };

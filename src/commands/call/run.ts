@@ -84,9 +84,9 @@ function requireConsistentFlags(args: readonly string[], flags: FlagValues, runt
   if (notName !== undefined)
     throw usageFailure('--env takes the name of a variable', `write: --env ${notName.split('=')[0] || 'NAME'}`);
   if (flags.get('spool') === 'only' && getBooleanFlag(flags, 'require'))
-    throw usageFailure('--require waits for the service, and --spool=only never asks it', 'use one of them');
+    throw usageFailure('--require cannot be combined with --spool=only', 'remove one of them');
   if (flags.get('spool') === 'only' && flags.has('exit-feedback'))
-    throw usageFailure('--exit-feedback sends a request, and --spool=only never sends one', 'use one of them');
+    throw usageFailure('--exit-feedback cannot be combined with --spool=only', 'remove one of them');
   if (!getBooleanFlag(flags, 'replace')) return;
   if (!runtime.replaceProcess || !existsSync(PROCESS_LAUNCHER))
     throw usageFailure(

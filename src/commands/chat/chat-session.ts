@@ -21,7 +21,7 @@ interface ChatSession {
 export async function runChatSession(start: ChatStart, context: Context): Promise<void> {
   const { report, runtime, signal, stdout } = context;
   const turns = createChatTurns(start, context);
-  await report.note('/help lists the commands; Ctrl-D leaves');
+  await report.note('/help lists the commands; Ctrl-D ends the session');
   const editor = openLineEditor(runtime);
   signal.addEventListener('abort', editor.close, { once: true });
   try {
@@ -48,7 +48,7 @@ function interruptionFailure(reason: InterruptedError, turns: ChatTurns): unknow
 }
 
 const commandHelp =
-  '/system TEXT sets the system message, /save FILE saves the conversation, /clear forgets it, /retry sends the last prompt again, /stats shows figures of the last response, /exit or Ctrl-D leaves; """ begins and ends a text of several lines';
+  '/system TEXT sets the system message, /save FILE saves the conversation, /clear starts a new one, /retry sends the last prompt again, /stats shows tokens and times of the last response, /exit or Ctrl-D ends the session; """ begins and ends text of several lines';
 
 async function handleLine(line: string, session: ChatSession): Promise<void> {
   const { turns, context } = session;

@@ -86,7 +86,7 @@ export function openLineEditor({ stdin, stdout, env }: Pick<Runtime, 'stdin' | '
   editor.on('SIGINT', () => {
     if (!waiting) return onCtrlC();
     pending.discard();
-    stdout.write('^C (Ctrl-D leaves)\n');
+    stdout.write('^C (Ctrl-D ends the session)\n');
     // The whole line is discarded, wherever the cursor is.
     editor.write(null, { ctrl: true, name: 'e' });
     editor.write(null, { ctrl: true, name: 'u' });

@@ -86,7 +86,7 @@ async function testConnection(
   } catch (error) {
     if (signal.aborted) throw signal.reason;
     const reason = exchangeErrorReason(timeoutController.signal.aborted ? timeoutController.signal.reason : error);
-    findings.push({ message: `${url.origin} could not be reached: ${reason}`, code: 'unreachable' });
+    findings.push({ message: `could not connect to ${url.origin}: ${reason}`, code: 'unreachable' });
     return result(undefined, reason);
   } finally {
     cancelTimeout();
@@ -96,6 +96,6 @@ async function testConnection(
 function expiryFindings(host: string, expires: number, now: number): DoctorFinding[] {
   const days = Math.floor((expires - now) / DAY_MS);
   return days < EXPIRY_WARNING_DAYS
-    ? [{ message: `the certificate of ${host} ends in ${days} ${days === 1 ? 'day' : 'days'}` }]
+    ? [{ message: `the certificate of ${host} expires in ${days} ${days === 1 ? 'day' : 'days'}` }]
     : [];
 }

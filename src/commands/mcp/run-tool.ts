@@ -78,7 +78,7 @@ async function runOperationTool(
 // The arguments of the call are the only input; nothing else of the machine can be read through it.
 function readerOf(bytes: Buffer): InputReader {
   const refuse = async (): Promise<never> => {
-    throw new Failure('usage', 'a tool call reads no files');
+    throw new Failure('usage', 'a tool call cannot read files');
   };
   return {
     read: refuse,

@@ -222,7 +222,7 @@ function rejectDisabledLogprobs({ doc }: Draft): void {
   const logprobs = getMember(rootOf(doc), 'logprobs');
   if (logprobs && /^(?:false|null)$/.test(rawText(logprobs)))
     throw usageFailure(
-      `--logprobs-view shows log probabilities, and the body has logprobs: ${rawText(logprobs)}`,
+      `--logprobs-view needs log probabilities, but the body has logprobs: ${rawText(logprobs)}`,
       'remove logprobs, or set it to true',
     );
 }
@@ -231,7 +231,7 @@ function rejectSeveralChoices({ doc }: Draft, flags: FlagValues): void {
   if (requestedChoiceCount(rootOf(doc)) <= 1) return;
   const flag = ['conversation', 'continue'].find((name) => flags.has(name));
   const keeper = flag ? `--${flag}` : 'an interactive chat';
-  throw usageFailure(`${keeper} keeps one response, and the body asks for several`, 'remove n, or set it to 1');
+  throw usageFailure(`${keeper} keeps one response, but the body asks for several`, 'remove n, or set it to 1');
 }
 
 function chooseStreamMode(

@@ -38,7 +38,7 @@ function withHeaders(
   headers: Required<Profile>['headers'],
 ): Profile {
   if (Object.keys(headers).length === 0) return profile;
-  return { ...profile, headers, header_origins: requireOrigins(profile, 'headers belong') };
+  return { ...profile, headers, header_origins: requireOrigins(profile, 'headers need') };
 }
 
 // The command prints the password of the trace service and the token of the others, as stored credentials are bound.
@@ -46,7 +46,7 @@ function withCommand(profile: Profile, { credential_command: change }: ProfileCh
   if (change === undefined) return profile;
   const { basic_command_origins, bearer_command_origins, ...rest } = profile;
   if (change === '') return rest;
-  requireOrigins(rest, 'a credential_command belongs');
+  requireOrigins(rest, 'a credential command needs');
   return {
     ...rest,
     basic_command_origins: profileOrigins(rest, ['trace']),
@@ -57,5 +57,5 @@ function withCommand(profile: Profile, { credential_command: change }: ProfileCh
 function requireOrigins(profile: Profile, subject: string): string[] {
   const origins = profileOrigins(profile, ['trace', 'chat', 'train']);
   if (origins.length > 0) return origins;
-  throw usageFailure(`${subject} to a base URL, and the profile has none`, 'add --base-url');
+  throw usageFailure(`${subject} a base URL, but the profile has none`, 'add --base-url');
 }

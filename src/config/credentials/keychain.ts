@@ -42,7 +42,7 @@ export async function storeInKeychain(
 export async function readKeychainSecret(account: string, runtime: Runtime, signal: AbortSignal): Promise<string> {
   const output = await runKeychain({ action: 'get', account }, runtime, signal);
   if ('bytes' in output) return output.bytes.toString();
-  throw new Failure('credentials', `the keychain does not give "${account}": ${output.why}`, {
+  throw new Failure('credentials', `could not read "${account}" from the keychain: ${output.why}`, {
     hint: 'unlock it, or log in again with svc auth login',
     applied: 'no',
   });
@@ -60,7 +60,7 @@ export async function removeFromKeychain(
   for (const account of [before.password_key, before.token_key]) {
     if (account === undefined || usedAccounts.includes(account)) continue;
     const output = await runKeychain({ action: 'remove', account }, runtime, signal);
-    if ('why' in output) warnings.push(`the keychain still has "${account}" of "svc-cli": ${output.why}`);
+    if ('why' in output) warnings.push(`could not remove "${account}" of "svc-cli" from the keychain: ${output.why}`);
   }
   return warnings;
 }

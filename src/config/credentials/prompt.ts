@@ -4,14 +4,18 @@ import type { Runtime } from '../../runtime.ts';
 
 /** Asks for a line on the terminal. Throws usage without a terminal, with `flag` as the way out. */
 export async function promptLine(runtime: Runtime, question: string, flag: string): Promise<string> {
-  if (!hasTerminal(runtime)) throw usageFailure(`cannot prompt without a terminal: ${question.trim()}`, `add ${flag}`);
+  if (!hasTerminal(runtime))
+    throw usageFailure(`cannot prompt without a terminal: ${question.replace(/:? $/, '')}`, `add ${flag}`);
   return readFromTerminal(runtime, question, false);
 }
 
 /** Asks for a secret, hidden while it is typed. Throws Failure `credentials` without a terminal. */
 export async function promptSecret(runtime: Runtime, question: string, hint: string): Promise<string> {
   if (!hasTerminal(runtime))
-    throw new Failure('credentials', `cannot prompt without a terminal: ${question.trim()}`, { hint, applied: 'no' });
+    throw new Failure('credentials', `cannot prompt without a terminal: ${question.replace(/:? $/, '')}`, {
+      hint,
+      applied: 'no',
+    });
   return readFromTerminal(runtime, question, true);
 }
 

@@ -31,7 +31,7 @@ async function readLimitedRequest(body: JsonNode): Promise<ModelRequest> {
   if (Math.max(request.topLogprobs ?? 0, request.promptLogprobs ?? 0) > topLogprobs)
     throw new HttpError(400, `top_logprobs and prompt_logprobs may be at most ${topLogprobs} here`);
   if (countTokenVisits(request) > tokenVisits)
-    throw new HttpError(400, 'n, tokens, logprobs and stops together are more than the built-in model makes');
+    throw new HttpError(400, 'n, tokens, logprobs and stops together exceed the limit of the built-in model');
   return request;
 }
 

@@ -35,7 +35,7 @@ function findTool(body: JsonNode, last: ChatMessage): JsonNode | undefined {
     const name = firstStringMember(getMember(choice, 'function') ?? choice, 'name') ?? '';
     const named = tools.find((tool) => toolName(tool) === name);
     if (named) return named;
-    throw new HttpError(400, `tool_choice names the tool ${JSON.stringify(name)}, which tools does not have`);
+    throw new HttpError(400, `tool_choice names the tool ${JSON.stringify(name)}, which is not in tools`);
   }
   switch (firstStringMember(body, 'tool_choice')) {
     case 'required':

@@ -43,7 +43,10 @@ export function smallestValue(schemaText: string): string {
     return withTimeLimit(() => searchValue(schema));
   } catch (error) {
     // ajv throws for a reference without a target and for an invalid pattern, JavaScript where nesting is too deep.
-    throw new HttpError(400, `the built-in model found no value of this JSON Schema: ${errorMessage(error)}`);
+    throw new HttpError(
+      400,
+      `the built-in model found no value that conforms to this JSON Schema: ${errorMessage(error)}`,
+    );
   }
 }
 

@@ -38,8 +38,10 @@ export function schemaVersion(store: Store, path: string): number {
   if (application !== APPLICATION_ID)
     throw new Failure('local', `${path} is a database of another program, not of svc`, { hint });
   if (typeof version === 'number' && version > 0 && version <= schemaVersions.length) return version;
-  const known = `its tables have version ${version}, and this svc knows ${schemaVersions.length}`;
-  throw new Failure('local', `the data in ${path} is of another svc: ${known}`, { hint: `update svc, or ${hint}` });
+  const known = `its tables have version ${version}, but this svc supports only versions up to ${schemaVersions.length}`;
+  throw new Failure('local', `the data in ${path} was written by another version of svc: ${known}`, {
+    hint: `update svc, or ${hint}`,
+  });
 }
 
 function countRows(store: Store): number {

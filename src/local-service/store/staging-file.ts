@@ -78,7 +78,7 @@ function createByteReader(fd: number): (length: number) => Buffer {
     } else if (unread.length < length) buffer.set(unread);
     while (unread.length < length) {
       const read = readSync(fd, buffer, unread.length, buffer.length - unread.length, position);
-      if (read === 0) throw new Error('what waited on the disk has become shorter');
+      if (read === 0) throw new Error('the staging file was truncated');
       position += read;
       unread = buffer.subarray(0, unread.length + read);
     }

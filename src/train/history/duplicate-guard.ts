@@ -77,7 +77,7 @@ function describeDuplicate(
   if (status === 'applied')
     return { message: `the same job was sent at ${when} and was applied`, hint: 'svc train log lists it; ' };
   if (status === 'under-way')
-    return { message: `the same job is in flight since ${when}, in ${who}`, hint: 'wait for it; ' };
+    return { message: `the same job has been in flight since ${when}, in ${who}`, hint: 'wait for it; ' };
   return {
     message: `the same job was sent at ${when} by ${who}, and may have been applied`,
     hint: 'check the service first; ',

@@ -23,7 +23,7 @@ export async function* decompressChunks(
     yield* decompressed;
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && /^(Z_|ZSTD_|ERR_)/.test(String(error.code)))) throw error;
-    throw fileFailure(`read ${label}: it is broken ${compression}`, error, {
+    throw fileFailure(`read ${label}: it is not valid ${compression}`, error, {
       applied: 'no',
     });
   }

@@ -75,7 +75,13 @@ describe('the guard refuses the same job', () => {
       'svc train log lists it; to send it again, run svc train with --allow-duplicate',
     ],
     ['when its outcome is unknown', lost, {}, /by process 7 on here, and may have been applied/, ''],
-    ['when it is in flight', undefined, {}, /is in flight since 2026-01-31T00:00:00.000Z, in process 7 on here/, ''],
+    [
+      'when it is in flight',
+      undefined,
+      {},
+      /has been in flight since 2026-01-31T00:00:00.000Z, in process 7 on here/,
+      '',
+    ],
     ['when its process is gone', undefined, { pid: 700 }, /by process 700 on here, and may have been applied/, ''],
     ['when another machine sends it', undefined, { host: 'there' }, /by process 7 on there, and may have been/, ''],
   ])('%s', async (_, outcome, first, message, hint) => {

@@ -73,7 +73,7 @@ export async function migratePostgres(database: PostgresDatabase, label: string)
     if (version > postgresVersions.length)
       throw new Failure(
         'local',
-        `the tables in ${label} have version ${version}, and this svc knows ${postgresVersions.length}`,
+        `the tables in ${label} have version ${version}, but this svc supports only versions up to ${postgresVersions.length}`,
         {
           hint: 'update svc, or use another database',
         },
