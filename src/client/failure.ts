@@ -30,7 +30,8 @@ export function failureFromError(error: unknown, context: RequestContext): Failu
   const reason = exchangeErrorReason(error);
   const facts: FailureFacts = {
     ...factsWithoutResponse(context),
-    isPermanent: isPermanentError(error),
+    // The same error later in the exchange, such as a TLS alert, does not say that the next connection fails.
+    isPermanent: phase === 'nothing' && isPermanentError(error),
     isTimedOut: isTotalTimeLimit(error),
   };
   if (phase === 'all') {

@@ -12,7 +12,7 @@ export function describeNetworkError(error: unknown): string {
   if (INVALID_EOF.test(inner.message)) return CLOSED_EARLY;
   if (isInvalidHttp(inner)) return 'the response is not valid HTTP';
   if (isHandshakeRefused(error)) return 'the server rejected the client certificate';
-  if (/^(ERR_SSL_|EPROTO)/.test(code)) return 'the TLS handshake failed';
+  if (/^(ERR_SSL_|EPROTO)/.test(code)) return `TLS failed${'reason' in inner ? `: ${inner.reason}` : ''}`;
   return inner.message || code || 'the connection failed';
 }
 

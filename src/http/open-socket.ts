@@ -35,10 +35,14 @@ export async function openSocket(
 // after two turns of the event loop. On a closed connection, undici would reconnect in an endless loop.
 async function rejectEarlyInput(socket: Socket): Promise<void> {
   for (const _ of [1, 2]) await new Promise((resolve) => setImmediate(resolve));
-  if (socket.destroyed || socket.readableEnded) throw socket.errored ?? new Error(CLOSED_BEFORE_REQUEST);
+  rejectClosed(socket);
   if (socket.readableLength === 0) return;
   socket.destroy();
   throw new Error('the server sent data before it received a request');
+}
+
+function rejectClosed(socket: Socket): void {
+  if (socket.destroyed || socket.readableEnded) throw socket.errored ?? new Error(CLOSED_BEFORE_REQUEST);
 }
 
 const CLOSED_BEFORE_REQUEST = 'the server closed the connection before it received a request';
@@ -67,6 +71,8 @@ async function openThroughProxy(proxy: URL, url: URL, tls: TlsSettings, signal: 
 
 async function openTls(socket: Socket, url: URL, tls: TlsSettings, signal: AbortSignal): Promise<Socket> {
   const { connectTls } = await import('./tls.ts');
+  // TLS over a connection that was closed meanwhile would wait for the time limit.
+  rejectClosed(socket);
   return connectTls(socket, url, tls, signal);
 }
 

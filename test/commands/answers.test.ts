@@ -318,6 +318,25 @@ describe('retryable', () => {
   });
 });
 
+it('a TLS alert after the request was sent is a lost response, which is retried where that is safe', async () => {
+  const code = 'ERR_SSL_TLSV1_ALERT_INTERNAL_ERROR';
+  const error = Object.assign(new Error('alert'), { code, reason: 'tlsv1 alert internal error' });
+  for (const [id, attempts] of [
+    [['--id', '1', '--trace-id', '2'], 2],
+    [['--id', ''], 1],
+  ] as const) {
+    const send: Send = async (request) => {
+      request.onBodySent?.();
+      throw error;
+    };
+    const args = ['call', 'start', '--project-id', 'a/b', '--op-name', 'x', '--no-check', '--exact', ...id];
+    const result = await svc([...args, '--retries', '1', '--error-format', 'json'], { env, send });
+    const failure = JSON.parse(result.stderr.trim().split('\n').at(-1) ?? '').error;
+    expect({ code: result.code, attempts: failure.attempts }).toEqual({ code: 8, attempts });
+    expect(failure.message).toContain('no response came: TLS failed: tlsv1 alert internal error');
+  }
+});
+
 describe('errors of a service are understood in every shape', () => {
   it.each([
     ['{"detail":"text"}', 'text'],

@@ -4,10 +4,12 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { collectBody } from '../../src/http/collect-body.ts';
 import { getHeader, type Request } from '../../src/http/message.ts';
 import { describeNetworkError, isInvalidResponseError } from '../../src/http/network-errors.ts';
+import { openSocket } from '../../src/http/open-socket.ts';
 import { parseProxyUrl, proxyAuthorization, proxyForUrl } from '../../src/http/proxy.ts';
 import { createRequestProgress, withRequestProgress } from '../../src/http/request-progress.ts';
 import { openHttpTransport } from '../../src/http/transport.ts';
 import { bodyOf, httpAnswer, rawServer } from '../support/raw-server.ts';
+import { listening } from '../support/secure-servers.ts';
 
 const after = (milliseconds: number, action: () => void): (() => void) => {
   const timer = setTimeout(action, milliseconds);
@@ -148,6 +150,13 @@ describe('overNetwork', () => {
     const { error } = await send(server.url);
     expect(describeNetworkError(error)).toBe(`the response ${problem}`);
     expect(isInvalidResponseError(error)).toBe(true);
+  });
+
+  it.each(['resetAndDestroy', 'end'] as const)('fails at once where the server closes before TLS: %s', async (close) => {
+    const server = createTcpServer((socket) => socket.on('error', () => {})[close]());
+    const url = new URL(`https://127.0.0.1:${await listening(server)}`);
+    const { signal } = new AbortController();
+    await expect(openSocket(url, { tls: {} }, signal)).rejects.toThrow(/closed|reset|disconnected/i);
   });
 
   it('tells how far a request has come', async () => {
