@@ -22,7 +22,9 @@ describe('a proxy that fails is named as the cause, and nothing is sent', () => 
     ['403 Forbidden', 1, 'refused to connect to the service (403 Forbidden)'],
     ['502 Bad Gateway', 2, 'refused to connect to the service (502 Bad Gateway)'],
     ['503', 2, 'refused to connect to the service (503)'],
-    ['nonsense', 2, 'failed: '],
+    ['408 Request Timeout', 2, 'refused to connect to the service (408 Request Timeout)'],
+    ['429 Too Many Requests', 2, 'refused to connect to the service (429 Too Many Requests)'],
+    ['nonsense', 2, 'failed: the response is not valid HTTP'],
   ])('CONNECT is answered with %s', async (answer, attempts, why) => {
     const proxy = await connectProxy(answer);
     const { code, stderr } = await through(`http://user:pr0xy-pass@127.0.0.1:${proxy.port}`);
