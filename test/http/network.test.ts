@@ -152,12 +152,15 @@ describe('overNetwork', () => {
     expect(isInvalidResponseError(error)).toBe(true);
   });
 
-  it.each(['resetAndDestroy', 'end'] as const)('fails at once where the server closes before TLS: %s', async (close) => {
-    const server = createTcpServer((socket) => socket.on('error', () => {})[close]());
-    const url = new URL(`https://127.0.0.1:${await listening(server)}`);
-    const { signal } = new AbortController();
-    await expect(openSocket(url, { tls: {} }, signal)).rejects.toThrow(/closed|reset|disconnected/i);
-  });
+  it.each(['resetAndDestroy', 'end'] as const)(
+    'fails at once where the server closes before TLS: %s',
+    async (close) => {
+      const server = createTcpServer((socket) => socket.on('error', () => {})[close]());
+      const url = new URL(`https://127.0.0.1:${await listening(server)}`);
+      const { signal } = new AbortController();
+      await expect(openSocket(url, { tls: {} }, signal)).rejects.toThrow(/closed|reset|disconnected/i);
+    },
+  );
 
   it('tells how far a request has come', async () => {
     const refused = await send('http://127.0.0.1:9/');
