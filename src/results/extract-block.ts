@@ -15,7 +15,7 @@ export function extractBlock(kind: string): (doc: JsonDocument) => string {
   return (doc) => {
     const [choice] = choicesByIndex(rootOf(doc));
     const text = contentText(getMember(choice, 'message'));
-    const blocks = Array.from(text.matchAll(FENCED_BLOCK), ([, , , block = '']) => block);
+    const blocks = Array.from(text.matchAll(FENCED_BLOCK), ([, indent = '', , block = '']) => unindent(block, indent));
     const found = kind === 'json' ? [text, ...blocks].find(isJson) : blocks[0];
     if (found !== undefined) return ensureFinalNewline(kind === 'json' ? found.trim() : found);
     throw new Failure(
@@ -26,8 +26,14 @@ export function extractBlock(kind: string): (doc: JsonDocument) => string {
   };
 }
 
-// A block that the end of the text closes was cut off there.
-const FENCED_BLOCK = /^( {0,3})(`{3,}(?!`)|~{3,}(?!~))[^\n]*\n([\s\S]*?)(?:^ {0,3}\2[`~]*[ \t\r]*$|$(?![\s\S]))/gm;
+// A block in a list is indented. A block that the end of the text closes was cut off there.
+const FENCED_BLOCK =
+  /^([ \t]*)(`{3,}(?=[^`\n]*$)|~{3,}(?!~))[^\n]*\n([\s\S]*?)(?:^\1? {0,3}\2[`~]*[ \t\r]*$|$(?![\s\S]))/gm;
+
+// As in Markdown: each line loses the indentation of the fence, or what it has of it.
+function unindent(block: string, { length }: string): string {
+  return length === 0 ? block : block.replace(new RegExp(`^[ \\t]{1,${length}}`, 'gm'), '');
+}
 
 function isJson(text: string): boolean {
   return text.trim() !== '' && tryParseJson(Buffer.from(text)) !== undefined;

@@ -358,6 +358,10 @@ describe('--extract', () => {
     ['json', ' [1e400]\n', '[1e400]\n'],
     ['code', '```\ncut off', 'cut off\n'],
     ['code', '````md\n```\nx\n```\n````', '```\nx\n```\n'],
+    ['code', '1. Run:\n\n   ```py\n   if x:\n     y\n\n  z\n   ```\n   then', 'if x:\n  y\n\nz\n'],
+    ['code', '- a\n  - b\n    ```\n    x\n        ```\n    ```\n', 'x\n    ```\n'],
+    ['code', '```\ndef f():\n    ```\n    doc\n```\n', 'def f():\n    ```\n    doc\n'],
+    ['code', '```ls``` lists\n~~~\nfiles\n~~~', 'files\n'],
   ])('%s of %j', async (kind, content, expected) => {
     expect(await ask(completion(content), ['--extract', kind])).toMatchObject({ code: 0, stdout: expected });
   });
