@@ -115,8 +115,9 @@ async function sendMarked(
   const recordingObserver: LineObserver = {
     onOutcome: observer?.onOutcome,
     onSend: async () => {
-      await observer?.onSend?.();
+      // First, so that a job that only the job history has is not one of this batch.
       if (!isMarkedInFlight) await markInFlight();
+      await observer?.onSend?.();
       progress.mayBeApplied = true;
       startedAt = elapsed();
     },

@@ -1,4 +1,5 @@
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { type Answering, answerJson, countingServer } from '../support/counting-server.ts';
@@ -411,6 +412,21 @@ it('a training job that may have been applied is sent again with --resume --retr
   expect(await run('out.jsonl', '--retry-unknown')).toMatchObject({ code: 0 });
   expect((await run('third.jsonl', '--retry-unknown')).code).toBe(10);
   expect(requests).toBe(2);
+});
+
+it('a training job is in the checkpoint before it is in the job history', async () => {
+  const cwd = folder();
+  const { url } = await countingServer(String, (_, response) => answerJson(response, { id: 'x' }));
+  writeFileSync(join(cwd, 'in.jsonl'), '{"model_id":"0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e08","trajectory_groups":[]}');
+  const [inFlight, lock] = [join(cwd, 'out.jsonl.inflight'), join(cwd, 'training-jobs.jsonl.lock')];
+  writeFileSync(lock, `${process.pid} ${hostname()} a1`);
+  const running = svc(['train', '--batch', 'in.jsonl', '-o', 'out.jsonl'], {
+    cwd,
+    env: { ...credentials, SVC_BASE_URL: url, SVC_DATA_DIR: cwd },
+  });
+  await expect.poll(() => existsSync(inFlight) && readFileSync(inFlight, 'utf8')).toContain('"line":1,');
+  rmSync(lock);
+  expect((await running).code).toBe(0);
 });
 
 it('feedback without an id that got an invalid response is not said to be sent again', async () => {
