@@ -2,7 +2,7 @@ import { Failure, type Issue } from '../errors.ts';
 import type { Finding } from '../fields/finding.ts';
 import { membersOf, rootOf } from '../json/json-node.ts';
 import { formatJsonPath, type JsonPath } from '../json/json-path.ts';
-import { type FlagTarget, flagTarget, type Operation } from '../operations/operation.ts';
+import { flagTarget, type Operation } from '../operations/operation.ts';
 import { type Draft, locationInDraft, originInDraft } from './draft.ts';
 import { locationInSource } from './json-source.ts';
 import { nestingHint } from './parsed-body.ts';
@@ -47,7 +47,6 @@ export async function createBodyCheck(
 ): Promise<BodyCheck> {
   const { createBodyValidator } = await import('../fields/body-validator.ts');
   const validate = createBodyValidator(operation.body);
-  const target = flagTarget(operation);
   const isError = ({ level, code }: StreamedFinding): boolean =>
     level === 'error' ? !isCheckDisabled : isStrict || (isAdviceStrict && code === 'advice');
   return (draft, inputIssues, streamedFindings = []) => {
@@ -59,7 +58,7 @@ export async function createBodyCheck(
     // Without streamed findings they are in order, with flags and files as the draft has them.
     const inOrder: typeof sortIssuesByLocation =
       streamedFindings.length > 0 ? sortIssuesByLocation : (issues) => [...issues];
-    const located = bodyFindings.map((finding) => locateFinding(draft, finding, target, isExact));
+    const located = bodyFindings.map((finding) => locateFinding(draft, finding, operation, isExact));
     const findings = inOrder([...located, ...streamedFindings]);
     const errors = inOrder([...inputIssues, ...findings.filter(isError)]);
     const more = errors.reduce((sum, finding) => sum + (finding.more ?? 0), 0);
@@ -88,12 +87,12 @@ export function invalidBodyFailure(issues: readonly Issue[], more = 0, hint?: st
   return new Failure('body', `${count}; nothing was sent`, { issues, hint, applied: 'no' });
 }
 
-function locateFinding(draft: Draft, finding: Finding, target: FlagTarget, isExact: boolean): StreamedFinding {
+function locateFinding(draft: Draft, finding: Finding, operation: Operation, isExact: boolean): StreamedFinding {
   const { path, code, level, more, message, flagMessage } = finding;
   const { source, label, path: sourcePath = path } = originInDraft(draft, path);
   const suffix =
     code === 'missing' && level === 'error'
-      ? (isExact ? '' : fillHint(path, target)) + nestingHint(rootOf(draft.doc), path, target)
+      ? sourceHint(path, operation, isExact) + nestingHint(rootOf(draft.doc), path, flagTarget(operation))
       : firstOccurrence(draft, finding);
   return {
     level,
@@ -113,9 +112,15 @@ function jsonHint(label: string, { code, message }: Finding): string {
 }
 
 // Where else svc would take a missing value from.
-function fillHint(path: JsonPath, target: FlagTarget): string {
+function sourceHint(path: JsonPath, operation: Operation, isExact: boolean): string {
+  const { shorthands = {}, arguments: operands } = operation;
+  const target = flagTarget(operation);
   const name = String(path.at(-1));
-  const fill = path.length === target.path.length + 1 ? target.fields[name]?.fill : undefined;
+  if (path.length !== target.path.length + 1) return '';
+  for (const [flag, shorthand] of Object.entries(shorthands))
+    if (shorthand.kind === 'age' && shorthand.member === name) return `; or give --${flag}, such as --${flag} 7d`;
+  if (typeof operands?.as === 'object' && operands.as.filesOf === name) return '; or give files as arguments';
+  const fill = isExact ? undefined : target.fields[name]?.fill;
   return fill === 'project' || fill === 'model' ? `; or set SVC_${name.toUpperCase()}, or ${name} in the profile` : '';
 }
 

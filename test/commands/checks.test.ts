@@ -130,6 +130,8 @@ describe('errors of the interface', () => {
       /trajectory_groups\[0\]\.trajectories\[0\]\.reward: must be a number/,
     ],
     ['train', train('').replace('0199', 'x'), /model_id: must be a UUID/],
+    ['train', '{}', /trajectory_groups: is required; or give files as arguments\n/],
+    ['feedback schema', '{"project_id":"a/b"}', /start: is required; or give --since, such as --since 7d\n/],
     ['train', train(',"initial_policy_version":1.5'), /initial_policy_version: must be an integer/],
     ['call start', call(',"svc_run_step":"4"'), /start\.svc_run_step: must be an integer/],
     ['call start', call(',"started_at":"yesterday"'), /start\.started_at: must be a time like/],
