@@ -44,11 +44,11 @@ describe('a full disk', () => {
     };
     for (let at = 0; at < 5; at++) expect(await send()).toBe(200);
     await warned;
+    child.kill('SIGTERM');
+    expect(await output).toMatchObject({ code: 12, stderr: expect.stringContaining('the disk is full') });
     const { entries } = JSON.parse(readFileSync(har, 'utf8')).log;
     expect(entries.length).toBeGreaterThan(0);
     expect(entries.length).toBeLessThan(5);
-    child.kill('SIGTERM');
-    expect(await output).toMatchObject({ code: 12, stderr: expect.stringContaining('the disk is full') });
   });
 
   it('is exit 12 of --local and 507 of svc serve, and loses nothing that is stored', async ({ skip }) => {
