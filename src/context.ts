@@ -14,13 +14,13 @@ export interface Context {
   readonly signal: AbortSignal;
   /** Shows a spinner on a terminal until the returned function is called; a function as text is called for each frame. */
   readonly startSpinner: (text: string | (() => string)) => () => void;
-  /** Sets what is reported about the request in flight when the process ends before the command does. */
+  /** Sets the facts to report about the request in flight if the process ends before the command does. */
   readonly onProgressFacts: (facts: () => FailureFacts) => void;
-  /** From now on SIGINT, SIGTERM and SIGHUP do not end the command: it handles them itself. */
+  /** Stops SIGINT, SIGTERM and SIGHUP from ending the command, which handles them itself from now on. */
   readonly ignoreStopSignals: () => void;
   /** Sets what the first SIGINT or SIGTERM does instead of ending the command. */
   readonly onInterrupt: (stop: (reason: InterruptedError) => void) => void;
-  /** Runs what blocks the event loop; a signal ends the process at once meanwhile. */
+  /** Runs an action that blocks the event loop; meanwhile a signal ends the process at once. */
   readonly suspendSignals: <Result>(action: () => Result) => Result;
   /** Extends the time that the command has to end after a signal, in milliseconds. */
   readonly extendShutdown: (milliseconds: number) => void;

@@ -60,7 +60,7 @@ export interface FailureFacts {
   readonly url?: string | undefined;
   /** The headers of the response about rate limits. */
   readonly rateLimit?: { readonly [name: string]: string } | undefined;
-  /** The message without what the service said about itself, for a line on a retry. */
+  /** The message without the details that the service sent, for the line that announces a retry. */
   readonly summary?: string | undefined;
   readonly hint?: string | undefined;
   readonly status?: number | undefined;
@@ -82,7 +82,7 @@ export interface FailureFacts {
   readonly isPermanent?: boolean | undefined;
   /** The time limit of the exchange was reached (--timeout). */
   readonly isTimedOut?: boolean | undefined;
-  /** An answer had begun and broke off. */
+  /** A response had started and was cut. */
   readonly isTruncated?: boolean | undefined;
   readonly attempts?: number | undefined;
   readonly ids?: { readonly [name: string]: string } | undefined;
@@ -115,7 +115,7 @@ export function failureCodeOf(exitCode: number): FailureCode | undefined {
   return entry && (entry[0] as FailureCode);
 }
 
-/** A command line that is wrong (exit 2); the hint says how to write it. */
+/** An invalid command line (exit code 2); the hint says how to write it. */
 export function usageFailure(message: string, hint?: string): Failure {
   return new Failure('usage', message, { hint });
 }

@@ -22,7 +22,7 @@ export interface Flag {
   readonly default?: string;
   /** The only legal values; any other is exit 2. */
   readonly choices?: readonly string[];
-  /** The legal values beside other flags that change them. */
+  /** The legal values when certain other flags are given. */
   readonly choicesBeside?: (flags: FlagValues) => readonly string[];
   /** Values that completion offers although others are legal. */
   readonly offers?: readonly string[];

@@ -7,7 +7,7 @@ export type InputStream = Readable & { readonly isTTY?: boolean; readonly setRaw
 export type OutputStream = Writable & { readonly isTTY?: boolean; readonly columns?: number };
 
 /**
- * Everything svc takes from its surroundings, created once in bin. Nothing else touches `process`, so a test can run
+ * Everything svc takes from the process and the system, created once in bin. Nothing else touches `process`, so a test can run
  * the whole program with its own streams, clock and network.
  */
 export interface Runtime {

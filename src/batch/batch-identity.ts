@@ -3,7 +3,7 @@ import type { LineChecks } from './prepare-line.ts';
 import { digestValue } from './seal.ts';
 import type { Shard } from './shard.ts';
 
-/** What a batch is, besides its lines: a checkpoint is continued only by the batch it belongs to. */
+/** What identifies a batch besides its lines; only the same batch can resume a checkpoint. */
 export interface BatchIdentity {
   /** The path of the operation. */
   readonly operation: string;
@@ -43,7 +43,7 @@ export function createBatchIdentity(
   };
 }
 
-/** An identity as a checkpoint keeps it: values may be secret, so only their digests are kept. */
+/** An identity as a checkpoint stores it: values may be secret, so only their digests are stored. */
 export function recordedIdentity(identity: BatchIdentity, runId: string): BatchIdentity {
   const values = Object.entries(identity.values).map(([name, value]) => [name, digestValue(runId, value)]);
   return { ...identity, values: Object.fromEntries(values) };
@@ -63,7 +63,7 @@ export function stampRunId(stamp: string): string {
 
 const UUID_CHARS = 36;
 
-/** The operation and the number of shards that a stamp names, as half a sentence. */
+/** The operation and the number of shards that a stamp names, as part of a sentence. */
 export function describeStamp(stamp: string): { readonly operation: string; readonly text: string } {
   const { operation, shard } = stampParts(stamp);
   const count = shard.slice(shard.indexOf('/') + 1);
@@ -74,7 +74,7 @@ export function describeStamp(stamp: string): { readonly operation: string; read
 export interface IdentityDifferences {
   /** Another batch: its results cannot be in the same file. */
   readonly fatal: readonly string[];
-  /** The same batch with other values or at another service: its owner may want that. */
+  /** The same batch with other values or at another service, which the user may accept. */
   readonly acceptable: readonly string[];
 }
 

@@ -17,11 +17,11 @@ export interface BatchInput {
   readonly totalBytes: number | undefined;
   /** Throws Failure `local` where the input cannot be read to its end. */
   readonly lines: AsyncIterable<InputLine>;
-  /** Ends the lines early, also while more is waited for, and closes what was opened. */
+  /** Ends the lines early, even while waiting for more, and closes the input. */
   readonly stop: () => void;
   /**
-   * The same input twice, in place of this one: a pipe is copied into an unnamed file in a directory first, until the
-   * signal ends that with its reason.
+   * The same input twice, to be used instead of this one. A pipe is first copied into an unnamed file in a directory; the
+   * signal ends the copying with its reason.
    */
   readonly twice: (directory: string, signal: AbortSignal) => Promise<readonly [BatchInput, BatchInput]>;
 }
@@ -61,7 +61,7 @@ function createInput(
   let copy: FileHandle | undefined;
   let isStopped = false;
   const stopped = new AbortController();
-  // Opened when the first line is asked for: a command that fails before has nothing to close.
+  // Opened when the first line is requested: a command that fails before has nothing to close.
   const lines = async function* (): AsyncGenerator<InputLine> {
     if (isStopped) return;
     try {

@@ -14,7 +14,7 @@ import type { RateLimiter } from './rate-limiter.ts';
 import type { ResultSlotFactory } from './result-order.ts';
 import type { ResultStore } from './result-store.ts';
 
-/** What a line is recorded with besides its result. */
+/** Follows the request of a line, to record more than its result. */
 export type LineObserver = Pick<RequestObserver, 'onSend' | 'onOutcome'>;
 
 /** Creates the observer of a line, which an earlier run may have applied; undefined where lines need none. */

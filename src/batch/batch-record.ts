@@ -3,16 +3,16 @@ import { type BatchCounts, countLine, createBatchCounts } from './batch-counts.t
 import { addResult, type BatchStatistics, createBatchStatistics } from './batch-statistics.ts';
 import type { LineResult, LineRevision } from './line-result.ts';
 
-/** What a batch remembers of its results: counts, statistics, and the cases of the JUnit report. */
+/** The record of a batch's results: counts, statistics, and the cases of the JUnit report. */
 export interface BatchRecord {
   readonly tally: BatchCounts;
   readonly statistics: BatchStatistics;
   readonly add: (line: number, result: LineResult) => void;
-  /** A line that was added has an unknown outcome after all. */
+  /** Corrects a line that was added: its outcome is unknown after all. */
   readonly revise: (revision: LineRevision) => void;
 }
 
-/** A record without results. */
+/** An empty record. */
 export function createBatchRecord(junit: JunitReport | undefined): BatchRecord {
   const tally = createBatchCounts();
   const statistics = createBatchStatistics();

@@ -3,7 +3,7 @@ import type { LineStatus } from './batch-counts.ts';
 import { createDistribution, type Distribution } from './distribution.ts';
 import { addCause, type FailureCauses } from './failure-causes.ts';
 
-/** A result, as far as statistics need it. */
+/** The parts of a result that statistics need. */
 export interface ResultFacts {
   readonly line: number;
   readonly status: LineStatus;
@@ -28,7 +28,7 @@ export interface BatchStatistics {
   readonly completionTokens: Distribution;
 }
 
-/** Statistics without results. */
+/** Empty statistics. */
 export function createBatchStatistics(): BatchStatistics {
   return {
     byStatus: { done: 0, failed: 0, unknown: 0, unsent: 0 },

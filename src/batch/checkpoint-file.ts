@@ -29,7 +29,7 @@ export async function openCheckpoint(path: string, displayPath: string, validByt
         writeAllSync(handle.fd, entries);
         writtenBytes += entries.length;
       } catch (error) {
-        // A full disk may take a part of the bytes; a part of a result line is not a result.
+        // A full disk may accept only part of the bytes; a partial result line is not a result.
         await handle.truncate(writtenBytes).catch(() => {});
         throw error;
       }
@@ -89,7 +89,7 @@ export function createFailureWrapper(displayPath: string): <T>(action: () => Pro
   return (action) => withFileFailure(`write ${displayPath}`, action);
 }
 
-/** Appends bytes synchronously, which is faster than a write in the background. Throws what the system throws. */
+/** Appends bytes synchronously, which is faster than a write in the background. Throws system errors. */
 export function writeAllSync(fileDescriptor: number, bytes: Uint8Array): void {
   for (let offset = 0; offset < bytes.length; ) offset += writeSync(fileDescriptor, bytes, offset);
 }

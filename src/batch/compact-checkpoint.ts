@@ -60,7 +60,7 @@ async function replaceEntries(checkpoint: CheckpointPath, lineIndex: LineIndex, 
   }
 }
 
-/** Writes results in the order of their lines, byte for byte unless edited; the mark of a completed run is taken off. */
+/** Writes results in the order of their lines, byte for byte unless edited; the mark of a completed run is removed. */
 export async function writeEntriesInOrder(
   lineIndex: LineIndex,
   checkpoints: readonly CheckpointPath[],

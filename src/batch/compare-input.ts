@@ -8,7 +8,7 @@ import { digestLine } from './seal.ts';
 import { isInShard, type Shard } from './shard.ts';
 import { type InputLine, isEmptyLine } from './split-lines.ts';
 
-/** The digest of an input line; of one that is longer than svc reads, only its length counts. */
+/** The digest of an input line; for a line longer than svc reads, only its length counts. */
 export function digestInputLine({ bytes, length }: InputLine): string {
   return digestLine(bytes ?? new TextEncoder().encode(`a line of ${length} bytes`));
 }

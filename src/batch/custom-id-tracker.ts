@@ -9,7 +9,7 @@ export interface CustomIdTracker {
   readonly finish: () => Promise<void>;
 }
 
-// A file has millions of lines, and the ids of all of them would have to be held.
+// A file can have millions of lines, whose ids would all have to be kept in memory.
 const MAX_TRACKED_IDS = 100_000;
 const MAX_LISTED_LINES = 1000;
 

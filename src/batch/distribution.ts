@@ -10,7 +10,7 @@ export interface Distribution {
   readonly bars: (barCount: number) => readonly DistributionBar[];
 }
 
-/** The number of values from a bound, which counts, to another, which does not. */
+/** The number of values from a lower bound (inclusive) to an upper bound (exclusive). */
 export interface DistributionBar {
   readonly from: number;
   readonly to: number;
@@ -22,7 +22,7 @@ const BUCKET_RATIO = Math.log(1.02);
 
 /** An empty distribution; values are 0 or more. */
 export function createDistribution(): Distribution {
-  // The keys are values while there are few, and then numbers of buckets.
+  // The keys are values while there are few of them, and bucket numbers after that.
   let counts = new Map<number, number>();
   let isExact = true;
   let count = 0;

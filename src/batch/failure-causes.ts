@@ -9,14 +9,14 @@ export interface FailureCause {
 
 /** Failures whose messages differ only in URLs, quoted values, ids and numbers. */
 interface CauseGroup {
-  /** The message, split at what may differ; what does differ is masked. */
+  /** The message, split at its variable parts; the parts that differ are masked. */
   messageParts: readonly string[];
   readonly httpStatus: number | undefined;
   count: number;
   readonly lines: number[];
 }
 
-/** The causes of failures, by their messages without what may differ. */
+/** The causes of failures, by their messages without the variable parts. */
 export type FailureCauses = Map<string, CauseGroup>;
 
 const MAX_CAUSES = 50;

@@ -54,11 +54,11 @@ export interface InFlightState {
 export interface InFlightLog {
   /** Records that a line is about to be sent; durable when it returns. */
   readonly markInFlight: (line: number, inFlight: InFlightLine) => Promise<void>;
-  /** Takes that back: the line was not sent. */
+  /** Withdraws the record: the line was not sent. */
   readonly clearInFlight: (line: number) => Promise<void>;
   /** Removes the file of a completed run. */
   readonly removeFile: () => Promise<void>;
-  /** Keeps the file of a completed run without results: an empty output alone would be one that was emptied. */
+  /** Keeps the file of a completed run without results: an empty output alone looks like one whose results were removed. */
   readonly closeCompleted: () => Promise<void>;
   /** Keeps the file for `--resume`. */
   readonly close: () => Promise<void>;

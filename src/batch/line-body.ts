@@ -75,7 +75,7 @@ function withoutCustomId(source: JsonSource | Issue): LineBody {
   return { source, customId: undefined, isIdInBody: false };
 }
 
-// Only the name of the line, which no operation has as a field, is taken out; every other byte stays.
+// Only `custom_id`, which no operation has as a field, is removed; every other byte stays.
 function readPlainBody(doc: JsonDocument, label: string, line: number): LineBody {
   const root = rootOf(doc);
   if (!getMember(root, 'custom_id')) return withoutCustomId(createLineSource(doc, label, line, 0));

@@ -17,7 +17,7 @@ export interface IndexedEntry {
 export interface LineIndex {
   readonly get: (line: number) => IndexedEntry | undefined;
   readonly set: (line: number, found: IndexedEntry) => void;
-  /** Forgets a line. */
+  /** Removes a line. */
   readonly remove: (line: number) => void;
   /** The lines with a result, in ascending order. */
   readonly lines: () => Generator<number>;

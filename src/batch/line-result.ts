@@ -30,7 +30,7 @@ export interface LineRevision {
   readonly write: () => Promise<void>;
 }
 
-/** How far a line came, for the case that its result cannot be stored. */
+/** How far a line got, in case its result cannot be stored. */
 export interface LineProgress {
   /** This run or an earlier one may have applied it. */
   mayBeApplied: boolean;
@@ -47,7 +47,7 @@ export interface LineOutput extends ResultSlot {
   readonly permitHold: PermitHold;
 }
 
-/** What the result of a line says that was not sent in this run. */
+/** The result of a line that was not sent in this run. */
 export const NOT_SENT = {
   isIdempotent: false,
   message: undefined,

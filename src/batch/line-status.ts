@@ -17,7 +17,7 @@ export function classifyLine(exitCode: number, applied: AppliedState = 'no'): Li
   return { status: applied === 'unknown' ? 'unknown' : 'failed', isUnresolved: applied !== 'no' };
 }
 
-/** Whether earlier runs applied a line, by its result, or by its mark in the `.inflight` file. */
+/** Whether earlier runs applied a line, according to its result or its mark in the `.inflight` file. */
 export function priorOutcome({ entry, inFlight }: PriorLine): AppliedState {
   // The mark of a line that was not applied is withdrawn, so this one is of a later attempt. svc 0.1 left its marks.
   if (entry?.applied === 'no' && inFlight?.digest !== undefined) return 'unknown';

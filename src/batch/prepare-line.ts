@@ -13,7 +13,7 @@ import { type LineBody, readLineBody } from './line-body.ts';
 import { applyLineDefaults, hasDefaults, type LineDefaults } from './line-defaults.ts';
 import type { InputLine } from './split-lines.ts';
 
-/** What makes and checks the bodies of all lines. */
+/** What building and checking the bodies of all lines needs. */
 export interface LineChecks {
   readonly operation: Operation;
   readonly defaults: LineDefaults;
@@ -32,7 +32,7 @@ export interface LineChecks {
   readonly customIds: CustomIdTracker;
 }
 
-/** What makes the ids and times of a line: the same for every attempt, and others for a line that changed. */
+/** The source of the ids and times of a line: the same for every attempt, different for a changed line. */
 export interface LineKey {
   /** Digest of the line. */
   readonly digest: string;
@@ -47,7 +47,7 @@ export interface PreparedLine {
   readonly customId: string | undefined;
 }
 
-/** Makes and checks the body of a line. */
+/** Builds and checks the body of a line. */
 export async function prepareLine(line: InputLine, key: LineKey, checks: LineChecks): Promise<PreparedLine> {
   const body = readLineBody(line, checks.label, checks.operation);
   const { customId, isIdInBody } = body;

@@ -149,8 +149,8 @@ function isPartialEntry(bytes: Buffer | undefined): boolean {
 
 const ENTRY_PREFIX = '{"line":';
 
-// How many lines the file had when its run was completed; undefined where the check is damaged instead. Each number that
-// is tried could be met by a damaged check, so few are.
+// How many lines the file had when its run was completed; undefined where the check is damaged instead. A damaged
+// check could match any number that is tried, so only a few are.
 function countMarkedLines(
   { plainCheck, check }: Mismatch,
   lineCount: number,

@@ -26,11 +26,11 @@ export interface SendLineResult {
   readonly lastChunkAt?: number | undefined;
 }
 
-/** How the caller of sendLine takes part in it. */
+/** What the caller of sendLine adds to it. */
 export interface SendLineHooks {
   /** Called when a response of the line may be for another request, also after the result. */
   readonly onStrayData: () => void;
-  /** For the caller to end. */
+  /** The caller ends it. */
   readonly permitHold: PermitHold;
 }
 

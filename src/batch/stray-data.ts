@@ -5,7 +5,7 @@ import { Failure } from '../errors.ts';
 
 /** Watches for data that no request asked for, on the connections that a line used. It outlives the line, so it holds little. */
 export interface StrayDataWatch {
-  /** To be called when such data arrives. */
+  /** Call it when such data arrives. */
   readonly onStrayData: () => void;
   readonly hasStrayData: () => boolean;
   /** Calls `revise` once if such data arrives from now on. */

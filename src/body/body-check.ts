@@ -8,7 +8,7 @@ import { locationInSource } from './json-source.ts';
 import { nestingHint } from './parsed-body.ts';
 import { sortIssuesByLocation } from './sort-issues.ts';
 
-/** How strictly findings are taken. */
+/** How strictly findings are treated. */
 export interface Strictness {
   /** Warnings are errors. */
   readonly isStrict: boolean;

@@ -17,7 +17,7 @@ import type { StdinUse } from './command-input.ts';
 import type { Edit, ValueOrigin } from './edit.ts';
 import { type JsonSource, locationInSource } from './json-source.ts';
 
-/** A body in the making: its text so far, its base, and the edits made to it. */
+/** A body being built: its text so far, its base, and the edits made to it. */
 export interface Draft {
   readonly doc: JsonDocument;
   readonly base: JsonSource | undefined;

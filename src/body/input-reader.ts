@@ -109,7 +109,7 @@ function inputTimeoutFailure(displayPath: string, limitMs: number): Failure {
   });
 }
 
-/** What making a body needs from the world. */
+/** What building a body needs from the runtime. */
 export interface BodyDependencies {
   readonly inputs: InputReader;
   readonly now: () => number;

@@ -43,7 +43,7 @@ export function decodeUtf8Text(label: string, bytes: Uint8Array): string {
   }
 }
 
-/** The text less one line end at its end: what a shell's `echo` or an editor adds to every file. */
+/** The text without one final line break, as a shell's `echo` or an editor adds it. */
 export function stripFinalNewline(text: string): string {
   return text.replace(/\r?\n$/, '');
 }

@@ -51,9 +51,9 @@ interface ConvertedYaml {
   readonly offsets: ReadonlyMap<number, number>;
 }
 
-// The parser takes two seconds for each.
+// The parser takes two seconds for this many.
 const MAX_YAML_CHARS = 1024 * 1024;
-// Beyond it aliases are a bomb.
+// Beyond this size, aliases are an attack.
 const MAX_EXPANDED_BYTES = 4 * MAX_YAML_CHARS;
 const MAX_YAML_DEPTH = 500;
 const CORE_TAGS: ReadonlySet<string> = new Set(['map', 'seq', 'str', 'int', 'float', 'bool', 'null']);

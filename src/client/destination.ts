@@ -87,7 +87,7 @@ export function missingBaseUrl(): Failure {
   );
 }
 
-/** What decides over the credential of a request. */
+/** What determines the credential of a request. */
 interface AuthorizationSettings {
   readonly options: Pick<OperationOptions, 'isPlainHttpAllowed'>;
   readonly chosen: SelectedProfile;

@@ -18,7 +18,7 @@ const STREAM_GRACE_MS = 2000;
 const MAX_CHUNK_VALUES = 1_000_000;
 
 /**
- * The chunks of a streamed chat completion of so many choices. Throws a Failure if the stream carries an error, is cut, or
+ * The chunks of a streamed chat completion with this number of choices. Throws a Failure if the stream carries an error, is cut, or
  * ends before every choice that it began has its finish reason: `[DONE]` alone does not mean success.
  */
 export async function* readStreamChunks(

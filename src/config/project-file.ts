@@ -18,7 +18,7 @@ const OTHERS_MAY_WRITE = 0o002;
 
 /**
  * The nearest `.svc.json` in the working directory and those above it; undefined for none, and with SVC_NO_PROJECT_FILE.
- * It may set the project and the model and nothing else, so that a cloned repository cannot steer where secrets go
+ * It may set the project and the model and nothing else, so that a cloned repository cannot choose where secrets go
  * (docs/contract.md). Throws usage for other keys, and Failure `local` for a file that cannot be read.
  */
 export async function readProjectFile({

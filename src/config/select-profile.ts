@@ -4,7 +4,7 @@ import { parseBaseUrl } from './base-url.ts';
 import { DEFAULT_PROFILE_NAME, getProfile, LOCAL_PROFILE_NAME, type Profile, parseProfileName } from './profile.ts';
 import { type ConfigContext, readProfiles } from './read-profiles.ts';
 
-/** What the command line says about where to and as whom; absent where it says nothing. */
+/** The flags that select the destination and the credentials; undefined if not given. */
 export interface ConnectionFlags {
   readonly profile?: string | undefined;
   readonly isLocal: boolean;
@@ -18,7 +18,7 @@ export type ServiceHost = 'trace' | 'chat' | 'train';
 /** The profile that a command uses, and its name. */
 export interface SelectedProfile {
   readonly name: string;
-  /** What chose it, such as `--profile`. */
+  /** Its source, such as `--profile`. */
   readonly source: string;
   readonly isLocal: boolean;
   readonly profile: Profile;

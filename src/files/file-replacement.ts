@@ -30,7 +30,7 @@ export async function openReplacement(path: string, displayPath: string, mode = 
     const target = await resolveSymlinks(path);
     const nameOf = (count: number): string => join(dirname(target), `.${basename(target)}.${count}.tmp`);
     const { handle, path: temporary } = await openFirstFree(nameOf, 'wx', existing ? 0o600 : mode);
-    // Not at opening, where the umask has a say; where a file system knows no modes the file stays for its owner only.
+    // Not when it is opened, because the umask would apply. On a file system without modes, chmod fails and is skipped.
     if (existing) await handle.chmod(existing.mode & 0o777).catch(() => {});
     return {
       isTerminal: false,
@@ -50,7 +50,7 @@ export async function openReplacement(path: string, displayPath: string, mode = 
         return rename(temporary, kept).then(
           () => true,
           (error: unknown) => {
-            // A commit that failed last of all, at making the name last, has nothing left to keep.
+            // A commit that failed while syncing the directory has renamed the file already.
             if (isNotFoundError(error)) return false;
             throw fileFailure(`write ${kept}`, error, { hint: `the partial output is in ${temporary}` });
           },

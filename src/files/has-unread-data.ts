@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 
 /**
  * True when a file descriptor is a file that is not read to its end, or a pipe with data or at its end. Reads nothing, so
- * that a loop around svc keeps its input. Only Linux tells; elsewhere the answer is false.
+ * that a loop around svc keeps its input. Works on Linux only; returns false elsewhere.
  */
 export async function hasUnreadData(fd: number): Promise<boolean> {
   try {

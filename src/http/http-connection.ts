@@ -32,7 +32,7 @@ const MAX_RESPONSE_BYTES_CARRIED = 256 * 1024;
 
 /** A connection to the origin of a URL. `isKeepAlive`: for several exchanges in sequence. */
 export function createConnection(url: URL, route: Route, isKeepAlive: boolean): HttpConnection {
-  // undici alone ends a connection that it has taken over: one that closes unasked while it does not read breaks it.
+  // Only undici may end a connection that it has taken over: it fails if one closes by itself while it does not read.
   let connectAbort = new AbortController();
   let readControl: ReadControl = { pause: () => {}, resume: () => {}, expectResponse: () => {} };
   let traffic = createTraffic();
@@ -63,7 +63,7 @@ export function createConnection(url: URL, route: Route, isKeepAlive: boolean): 
     },
   });
   const destroy = async (reason?: unknown): Promise<void> => {
-    // A body without a length would seem to have come to its end.
+    // Otherwise, a body without a length would look complete.
     if (reason !== undefined) arrivingBody?.fail(reason);
     connectAbort.abort(reason);
     await client.destroy(reason instanceof Error ? reason : null);
@@ -130,7 +130,7 @@ function endSocket(socket: Socket, startTimer: StartTimer): Promise<void> {
   });
 }
 
-/** What went over one socket. */
+/** The traffic of one socket. */
 interface Traffic {
   isResponseExpected: boolean;
   responses: number;
@@ -143,7 +143,7 @@ function createTraffic(): Traffic {
   return { isResponseExpected: false, responses: 0, responseBytes: 0, onStrayData: [] };
 }
 
-// undici closes a connection on which a response begins that it does not expect, and keeps that to itself.
+// undici closes a connection on which an unexpected response begins, without reporting it.
 function reportStrayData(socket: Socket, traffic: Traffic): void {
   const destroy = socket.destroy.bind(socket);
   socket.destroy = (error) => {
@@ -154,7 +154,7 @@ function reportStrayData(socket: Socket, traffic: Traffic): void {
 }
 
 // A server may announce with a 408 that it closes an idle connection (RFC 9110, section 15.5.9): no response is missing.
-// What may be such a notice at the end of a packet is read by itself, when it is known whether the response before it ends.
+// A possible notice at the end of a packet is read separately, once it is known whether the response before it ends.
 function closeOnTimeoutNotice(socket: Socket, traffic: Traffic): void {
   const read = socket.read.bind(socket);
   socket.read = (size) => {
@@ -171,7 +171,7 @@ function closeOnTimeoutNotice(socket: Socket, traffic: Traffic): void {
   };
 }
 
-// With a page for people.
+// Enough for a notice with an HTML page.
 const MAX_TIMEOUT_NOTICE_BYTES = 1024;
 const TIMEOUT_NOTICE = /^HTTP\/1\.[01] 408\b.*\r\n(?:.+\r\n)*?connection:[ \t]*close\r\n/i;
 

@@ -5,7 +5,7 @@ import { deferWriteErrors } from './defer-write-errors.ts';
 import { isLoopbackUrl, portOf } from './proxy.ts';
 import type { TlsSettings } from './tls.ts';
 
-/** The way to the host of a URL. */
+/** The route to the host of a URL. */
 export interface Route {
   /** Its URL is http or https. */
   readonly proxy?: URL | undefined;

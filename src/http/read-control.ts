@@ -48,8 +48,8 @@ export function controlReading(socket: Socket): ReadControl {
 const STATUS_PREFIX_BYTES = 'HTTP/1.1 100'.length;
 const MAX_INTERIM_HEAD_BYTES = 16_384;
 
-// What the parser may read of the bytes before a response, and the start of a head of which more has to come: without each
-// `100 Continue`, which a server may send unasked (RFC 9110, section 15.2). The parser skips other interim responses itself.
+// The bytes that the parser may read before a response, and the start of an incomplete head. Leaves out each unsolicited
+// `100 Continue`, which is valid (RFC 9110, section 15.2). The parser skips other interim responses itself.
 function splitInterimHeads(bytes: Buffer): { readonly passed: Buffer[]; readonly rest?: Buffer } {
   const passed: Buffer[] = [];
   let rest = bytes;

@@ -39,7 +39,7 @@ export async function connectTls(
   return secure.on('error', (error) => secure.destroy(error));
 }
 
-/** The TLS of a connection: its version, and when the certificate of the server ends in milliseconds since 1970; undefined for none. */
+/** The TLS of a connection: its version, and when the certificate of the server expires, in milliseconds since 1970; undefined for none. */
 export function readTlsInfo(socket: Socket): { readonly version: string; readonly expiresMs: number } | undefined {
   if (!(socket instanceof tls.TLSSocket)) return undefined;
   return { version: socket.getProtocol() ?? 'TLS', expiresMs: Date.parse(socket.getPeerCertificate().valid_to) };

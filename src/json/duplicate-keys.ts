@@ -76,5 +76,5 @@ function stepTowards(container: JsonNode, offset: number): [step: string | numbe
     }
   }
   for (const { key, value } of membersOf(container)) if (endOffset(value) > offset) return [key, value];
-  throw new RangeError(`nothing stands at ${offset}`);
+  throw new RangeError(`no value at ${offset}`);
 }

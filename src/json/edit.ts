@@ -32,7 +32,7 @@ export function splicesToSetMembers(object: JsonNode, entries: readonly NewMembe
   return [...replaced, ...insertBeforeEnd(object, existing.at(-1)?.value, added)];
 }
 
-/** Thrown for a path that leads nowhere in this document: through a scalar, or past the end of a list. */
+/** Thrown for a path that does not fit this document: through a scalar, or past the end of a list. */
 export class JsonPathError extends Error {
   override readonly name = 'JsonPathError';
 }
@@ -90,7 +90,7 @@ function insertBeforeEnd(
   return splices;
 }
 
-// The text, and around it the objects and lists that the rest of the path asks for.
+// The text inside the objects and lists that the rest of the path requires.
 function wrapInPath(path: JsonPath, text: StringOrBytes): StringOrBytes[] {
   const before = path.map((step) => {
     if (typeof step === 'string') return `{${JSON.stringify(step)}:`;

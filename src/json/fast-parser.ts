@@ -5,7 +5,7 @@ import type { JsonDocument } from './parse-json.ts';
 
 /**
  * Parses the value at an offset of a text as parseJson does, whatever follows it. Undefined where no complete and valid value
- * is there, and for one that takes too much memory: parseJson tells which. The document lasts until the next call. The text
+ * is there, and for one that takes too much memory: parseJson determines which. The document lasts until the next call. The text
  * is copied once if its values are parsed in order.
  */
 export type FastParser = (text: Buffer, offset: number) => JsonDocument | undefined;
@@ -35,7 +35,7 @@ const PAGE_BYTES = 64 * 1024;
 
 const MAX_MEMORY_BYTES = 1024 * 1024 * 1024;
 
-// The memory is never given back.
+// The memory is never freed.
 const GROWTH_FACTOR = 1.25;
 
 let sharedParser: { readonly parse: FastParser | undefined } | undefined;
@@ -47,7 +47,7 @@ export const parseFast: FastParser = (text, offset) => {
 };
 
 /**
- * A parser in WebAssembly, which takes a third of the time of parseJson. It knows what is valid, but not what is wrong with the
+ * A parser in WebAssembly, which takes a third of the time of parseJson. It accepts valid text, and reports no errors for the
  * rest. Undefined where it cannot run, or where `file` is missing: the build puts it beside the bundle.
  */
 export function createFastParser(file: URL): FastParser | undefined {

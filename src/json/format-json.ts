@@ -30,7 +30,7 @@ export function indentChunks(node: JsonNode): Generator<string> {
 // Long enough that the writing of chunks costs nothing.
 const CHUNK_CHARS = 64 * 1024;
 
-// The text is known to be JSON, so the tokens alone tell where lines break, and no depth is too deep.
+// The text is known to be JSON, so tokens alone determine where lines break, at any depth.
 function* formatTokens(node: JsonNode, lineBreak: (depth: number) => string, colon: string): Generator<string> {
   const { bytes } = node.doc;
   const last = endOffset(node);

@@ -124,8 +124,8 @@ export function memberEntry(
   return found;
 }
 
-// Most names are plain, and the first byte of them tells which it is not: none of that is worth a string. A character is
-// written with six bytes at most, so a name that is far longer need not be read either.
+// Most keys have no escapes and differ from the name in their first byte, so comparing bytes avoids a string. A character is
+// written with six bytes at most, so a key that is far longer need not be read either.
 function isKeyNamed(doc: JsonDocument, keyEntry: number, key: string): boolean {
   const { bytes, tape } = doc;
   const start = (tape[keyEntry * 3] ?? 0) + 1;

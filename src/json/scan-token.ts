@@ -38,7 +38,7 @@ export function scanNumber(bytes: Buffer, from: number): number {
 
 const literals = ['true', 'false', 'null'].map((word) => Buffer.from(word));
 
-/** The offset after `true`, `false` or `null` at `from`; `from` itself where none of them stands. */
+/** The offset after `true`, `false` or `null` at `from`; `from` itself if there is none of them. */
 export function scanLiteral(bytes: Buffer, from: number): number {
   for (const literal of literals) {
     let at = 0;

@@ -6,8 +6,8 @@ export interface TextPosition {
 }
 
 /**
- * Tells line and column, both from 1 and columns in characters, of byte offsets in valid UTF-8. Asked in ascending
- * order it reads the text once, however often it is asked.
+ * Returns line and column, both from 1 and columns in characters, of byte offsets in valid UTF-8. In ascending
+ * order, any number of lookups reads the text once.
  */
 export function createPositionLookup(bytes: Buffer): (offset: number) => TextPosition {
   let at = 0;

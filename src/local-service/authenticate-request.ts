@@ -3,7 +3,7 @@ import { timingSafeEqual } from 'node:crypto';
 import { basicAuthorization } from '../config/credentials/credential.ts';
 import { HttpError } from './http-error.ts';
 
-/** Whom the local service lets in. */
+/** The credentials that the local service accepts. */
 export interface AcceptedCredentials {
   readonly username: string;
   readonly password: string;

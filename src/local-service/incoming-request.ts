@@ -26,7 +26,7 @@ export function receiveRequest(
   const length = declared === undefined ? undefined : Number(declared);
   const chunks = (): AsyncIterable<Uint8Array> => {
     if (expectsContinue(request)) response.writeContinue();
-    // From here on it is a client like others.
+    // From here on, the request is like any other.
     delete request.headers.expect;
     return unreadChunks(request);
   };

@@ -13,7 +13,7 @@ export class ConnectionResetError extends Error {
   override readonly name = 'ConnectionResetError';
 }
 
-/** What fault rules need of their surroundings. */
+/** What fault rules need from the runtime. */
 export interface FaultClock {
   readonly after: StartTimer;
   /** Milliseconds on a monotonic clock. */
@@ -52,7 +52,7 @@ interface AppliedRule {
   readonly retryAfter: string | undefined;
 }
 
-// Counts the requests that match a rule; undefined for those that it spares.
+// Counts the requests that match a rule; undefined for requests that it does not affect.
 function createRuleCounter(rule: FaultRule): (path: string, headers: Headers, now: number) => AppliedRule | undefined {
   const { every, first, chance, seed, rate, retryAfter } = rule;
   let matched = 0;
@@ -83,7 +83,7 @@ async function* cutBody(body: Response['body'], maxBytes: number): AsyncGenerato
     yield chunk.subarray(0, remaining);
     remaining -= chunk.length;
     if (remaining > 0) continue;
-    // What was written leaves before the connection ends.
+    // Flush the written bytes before the connection ends.
     await yieldToEventLoop(undefined);
     throw new Error(`cut by --fault after ${maxBytes} bytes`);
   }

@@ -37,7 +37,7 @@ export interface PostgresLogin {
   readonly password: string | undefined;
 }
 
-/** What the local service takes from its surroundings. */
+/** What the local service needs from the runtime. */
 export type ServiceRuntime = Pick<Runtime, 'now' | 'randomBytes'> & Partial<Pick<Runtime, 'elapsed'>>;
 
 const INSUFFICIENT_STORAGE_STATUS = 507;

@@ -27,7 +27,7 @@ import { redactBody } from './redact-body.ts';
 import { requestPath } from './request-path.ts';
 import { textResponse } from './responses.ts';
 
-/** Answers from a recording. */
+/** Responds from a recording. */
 export interface HarReplay {
   readonly send: Send;
   /** Throws Failure `guard` that lists requests that were not recorded. */
@@ -44,7 +44,7 @@ interface ReplayedEntry {
 const MAX_LISTED_REQUESTS = 5;
 
 /**
- * Answers requests from a HAR file: each with the next response recorded for its method, path and body, the last one
+ * Responds to requests from a HAR file: to each with the next response recorded for its method, path and body, the last one
  * again when there are no more. Ids and times may differ from the recording: the response then has those of the request.
  * Throws Failure `local` for a file that is not HAR.
  */

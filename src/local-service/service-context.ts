@@ -22,7 +22,7 @@ export interface ServiceContext {
   /** Is called with every request that has ended. */
   readonly onRequestEnd?: ((summary: RequestSummary) => void) | undefined;
   readonly faults?: Middleware | undefined;
-  /** Answers chats instead of the built-in model. */
+  /** Responds to chats instead of the built-in model. */
   readonly upstream?: Upstream | undefined;
 }
 
@@ -33,7 +33,7 @@ export interface Caller {
   readonly signal: ExchangeSignal | undefined;
 }
 
-/** What an operation does with a valid body. May throw HttpError. */
+/** Applies an operation to a valid body. May throw HttpError. */
 export type OperationHandler = (
   body: JsonNode,
   caller: Caller,
@@ -43,7 +43,7 @@ export type OperationHandler = (
 /** A body that was received completely. */
 export interface ReceivedBody {
   readonly findings: readonly Finding[];
-  /** Does what the operation does; called only where no finding is refused. May throw HttpError. */
+  /** Applies the operation; called only if no finding rejects the body. May throw HttpError. */
   readonly apply: () => Response | Promise<Response>;
   /** Frees what was kept of the body; called in every case. */
   readonly discard: () => Promise<void>;

@@ -37,7 +37,7 @@ export function longestFirst(texts: readonly string[]): string[] {
   return [...new Set(redactable)].sort((left, right) => right.length - left.length);
 }
 
-/** What stands in a text for each secret. */
+/** The placeholder for a secret in a text. */
 export const REDACTED = '[redacted]';
 
 /** A text without some secrets, in these forms alone. */

@@ -16,7 +16,7 @@ import type { MemoryBudget } from './memory-budget.ts';
 
 /** Merges the chunks of a streamed response into one object. */
 export interface ChunkMerger {
-  /** Takes a chunk, or what one has for a field; once the budget is spent, strings and arrays take nothing more. */
+  /** Adds a chunk, or its value for a field; once the budget is spent, strings and arrays stay as they are. */
   readonly addChunk: (chunk: JsonNode) => void;
   /** The JSON text of all chunks so far. Numbers are those of the chunks, digit for digit. */
   readonly toJson: () => string;
@@ -55,7 +55,7 @@ interface Merging {
   readonly onUnmerged: (description: string) => void;
 }
 
-// An alias says what the field itself says in the same piece, unless that says nothing.
+// In one chunk, an alias repeats the field, and counts only if the field has no value.
 function hasValue(chunk: JsonNode, name: string): boolean {
   const value = getMember(chunk, name);
   return value !== undefined && kindOf(value) !== 'null' && rawText(value) !== '""';
@@ -179,7 +179,7 @@ function indexedMerger(fields: Fields, { budget, onUnmerged }: Merging): ChunkMe
   };
 }
 
-// Several calls may come under one index (docs/servers.md). A name is needed: later pieces may have ids of their own.
+// Several calls may have the same index (docs/servers.md). A name is needed: later chunks may have ids of their own.
 function beginsToolCall(item: JsonNode): boolean {
   return Boolean(firstStringMember(item, 'id') && firstStringMember(getMember(item, 'function'), 'name'));
 }

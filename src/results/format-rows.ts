@@ -90,7 +90,7 @@ export function* tsvLines(rows: Iterable<readonly string[]>): Generator<string> 
     yield `${row.map((cell) => cell.replace(/[\\\t\n\r]/g, (one) => escapes[one] ?? one)).join('\t')}\n`;
 }
 
-// A line that is empty would be no row.
+// An empty line would not be a row.
 function csvCell(cell: string, cells: number): string {
   if (cell === '') return cells === 1 ? '""' : '';
   return /[",\r\n]|^\s|\s$/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell;

@@ -41,7 +41,7 @@ function* blockEntries(node: JsonNode, indentation: string): Generator<{ label: 
   for (const [key, value] of values) yield { label: keyLabel(scalarText(key), indentation), value };
 }
 
-// A longer key is none unless a question mark says so.
+// A longer key needs a question mark before it.
 const MAX_SIMPLE_KEY_CHARS = 1000;
 
 function keyLabel(key: string, indentation: string): string {

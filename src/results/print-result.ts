@@ -22,13 +22,13 @@ import { yamlChunks } from './format-yaml.ts';
 import type { JqFilter } from './jq-filter.ts';
 import { chooseFormat, type OutputFormat, type ResultKind } from './output-format.ts';
 
-/** A part of a text, with how it looks where there is color. */
+/** A part of a text, with its style if there is color. */
 export interface StyledText {
   readonly text: string;
   readonly style?: TextStyle | undefined;
 }
 
-/** A result of a command, as JSON and, where that is not good enough for people, in other words. */
+/** A result of a command: its JSON, and how people see it if the JSON alone is not readable enough. */
 export interface PrintableResult {
   /** The whole result, with every digit as received. */
   readonly doc: JsonDocument;
@@ -71,7 +71,7 @@ export async function openResultFilter(flags: FlagValues, context: Context): Pro
   return compileJqFilter(filter, context);
 }
 
-/** A result made of values of our own. */
+/** A result built from values of svc itself. */
 export function resultOf(value: JsonValue): PrintableResult {
   return { doc: parseJson(writeJson(value)) };
 }

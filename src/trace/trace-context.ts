@@ -16,7 +16,7 @@ export interface TraceContext {
   readonly flags: string;
 }
 
-/** The call in whose environment svc runs. */
+/** The parent call in the environment of svc. */
 export interface TraceParent {
   readonly traceId: string;
   readonly spanId: string;

@@ -68,7 +68,7 @@ describe('svc train log', () => {
   it.each<[string, string, string]>([
     ['whose outcome is unknown', start('0') + end('0', 'unknown'), 'unknown'],
     ['of another machine, without an outcome', start('0'), 'unknown'],
-    ['that runs', start('0').replace('elsewhere', 'here'), 'under-way'],
+    ['that runs', start('0').replace('elsewhere', 'here'), 'in-flight'],
     ['whose process is gone', start('0').replace('elsewhere', 'here').replace(`${process.pid}`, '1'), 'unknown'],
     ['of which a torn line tells', start('0') + end('0', 'yes').slice(0, 40), 'unknown'],
   ])('lists a job %s', async (_, ledger, outcome) => {

@@ -48,7 +48,7 @@ describe('a job that is in flight', () => {
     while (bodyOf(server.received[0]).length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
     const meanwhile = await run(train, { cwd, env });
     expect(meanwhile).toMatchObject({ code: 13, stderr: expect.stringContaining(`in process ${child.pid} on`) });
-    expect(await outcomes(cwd)).toEqual(['under-way']);
+    expect(await outcomes(cwd)).toEqual(['in-flight']);
     child.kill('SIGKILL');
     await once(child, 'close');
     expect(await outcomes(cwd)).toEqual(['unknown']);

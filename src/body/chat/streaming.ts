@@ -3,15 +3,15 @@ import { compareNumberLiterals } from '../../json/number-literal.ts';
 import { flagTarget, type Operation } from '../../operations/operation.ts';
 import { type Draft, orderAddedFields, setDraftFields } from '../draft.ts';
 
-/** How many replies a chat body asks for. */
+/** The number of choices that a chat body requests. */
 export function requestedChoiceCount(body: JsonNode): number {
   const n = getMember(body, 'n');
   return n && kindOf(n) === 'number' && compareNumberLiterals(rawText(n), '1') > 0 ? Number(rawText(n)) : 1;
 }
 
 /**
- * The draft with `stream: true`, when the reply is about to be shown as it comes and the body neither says anything
- * about it nor asks for what cannot be streamed. `live`: one text on a terminal; `chunks`: each chunk as it comes.
+ * The draft with `stream: true` if the response is shown as it arrives, and the body neither sets `stream` nor
+ * requests anything that cannot be streamed. `live`: one text on a terminal; `chunks`: each chunk as it arrives.
  * `needsUsage` asks for token counts, too.
  */
 export function withStreamEnabled(

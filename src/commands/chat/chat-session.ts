@@ -10,14 +10,14 @@ import { ClosedPipeError } from '../../output/writer.ts';
 import { type ChatStart, type ChatTurns, createChatTurns } from './chat-turns.ts';
 import { type LineEditor, openLineEditor } from './line-editor.ts';
 
-/** What the lines that a user types act on. */
+/** The state that the commands of a user act on. */
 interface ChatSession {
   readonly turns: ChatTurns;
   readonly editor: LineEditor;
   readonly context: Context;
 }
 
-/** Talks with a model until the user leaves. A request that fails is reported, and the session continues. */
+/** Runs an interactive chat until the user ends it. A request that fails is reported, and the session continues. */
 export async function runChatSession(start: ChatStart, context: Context): Promise<void> {
   const { report, runtime, signal, stdout } = context;
   const turns = createChatTurns(start, context);

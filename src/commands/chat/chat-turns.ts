@@ -23,7 +23,7 @@ export interface ChatTurns {
   readonly retry: (signal: AbortSignal) => Promise<void>;
   /** Sets the system message of the next turns. */
   readonly setSystem: (text: string) => void;
-  /** Forgets the conversation. */
+  /** Starts a new conversation. */
   readonly clear: () => void;
   /** The conversation, an array of messages. */
   readonly messages: () => JsonNode;

@@ -17,7 +17,7 @@ export interface Examination {
 
 // Types, not interfaces: they are printed as JSON.
 
-/** A setting as it counts, and what gives it. */
+/** A setting in effect, and its source. */
 export type DoctorSetting = {
   readonly name: string;
   readonly value: string | null;
@@ -46,7 +46,7 @@ export type ConnectionResult = {
   readonly error: string | null;
 };
 
-/** What the service answered when it was asked for the schema of feedback. */
+/** The response of the service to the probe, a request for the feedback schema. */
 export type ProbeResult = {
   readonly project_id: string;
   readonly status: number | null;
@@ -69,7 +69,7 @@ export interface DoctorFinding {
   readonly code?: FailureCode;
 }
 
-// What to fix first comes first: nothing can be reached with invalid settings.
+// In the order in which to fix them: no connection works with invalid settings.
 const codePriority: readonly FailureCode[] = [
   'local',
   'usage',

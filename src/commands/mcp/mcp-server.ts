@@ -19,7 +19,7 @@ import { type MethodHandler, mcpError, type RequestResult } from './mcp-methods.
 export interface McpServer {
   /** Handles a message; responses are written as they become available. */
   readonly receive: (message: Buffer) => void;
-  /** Answers a message that is not read because of its length. */
+  /** Responds to a message that is too long to read. */
   readonly rejectMessage: (reason: string) => void;
   /** Resolves when every request has its response; nothing is received after it. */
   readonly close: () => Promise<void>;

@@ -31,7 +31,7 @@ import type { OpenResponseHooks } from './response-hooks.ts';
 import { type SendOptions, type ShownResponse, sendAndShow } from './send-and-show.ts';
 import { showRequest } from './show-request.ts';
 
-/** Runs any of the operations: makes the body, checks it, and sends it or shows what would be sent. */
+/** Runs any operation: builds the body, checks it, and sends it or shows the request. */
 export function runOperation(operation: Operation): RunCommand {
   return async (invocation, context) => {
     const { runtime } = context;
@@ -70,7 +70,7 @@ export function runOperation(operation: Operation): RunCommand {
       const prepared = prepareRequest(operation, draft, destination, options.headers, training?.body);
       if (options.previewFormat) return await showRequest(prepared, options, chosen, context);
       if (!url) throw missingBaseUrl();
-      // What can be given away once only cannot be sent again.
+      // A body that can be read only once cannot be sent again.
       const maxRetries = training?.isSingleUse ? 0 : callSettings.maxRetries;
       const textOf = getBooleanFlag(invocation.flags, 'export')
         ? traceExports(runtime.env, recordIds(operation, rootOf(draft.doc)))

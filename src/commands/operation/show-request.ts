@@ -66,7 +66,7 @@ const MAX_ARGUMENT_BYTES = 100_000;
 
 /**
  * Prints a request as a curl command that a shell can run; secrets are variables of that shell. A body that is not in
- * hand comes from svc itself, by the words it was called with.
+ * memory comes from svc itself, called with the same arguments.
  */
 async function showCurl(
   prepared: PreparedRequest,
@@ -113,7 +113,7 @@ function shellQuoteBody({ draft, operation }: PreparedRequest): string {
   );
 }
 
-// Text that the body does not have, to mark the places where the shell shall read a variable.
+// A text that does not occur in the body, as the marker of places where the shell inserts a variable.
 function findUnusedMarker(body: Buffer): string {
   let marker = 'secret-';
   while (body.includes(marker)) marker += '-';

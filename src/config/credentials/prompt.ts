@@ -2,7 +2,7 @@ import { read } from 'read';
 import { Failure, InterruptedError, usageFailure } from '../../errors.ts';
 import type { Runtime } from '../../runtime.ts';
 
-/** Asks for a line on the terminal. Throws usage without a terminal, with `flag` as the way out. */
+/** Asks for a line on the terminal. Throws usage, which suggests `flag`, without a terminal. */
 export async function promptLine(runtime: Runtime, question: string, flag: string): Promise<string> {
   if (!hasTerminal(runtime))
     throw usageFailure(`cannot prompt without a terminal: ${question.replace(/:? $/, '')}`, `add ${flag}`);

@@ -1,4 +1,4 @@
-// AssemblyScript: TypeScript whose types are those of WebAssembly. The build compiles it; ../fast-index.ts calls it.
+// AssemblyScript: TypeScript whose types are those of WebAssembly. The build compiles it; ../fast-parser.ts calls it.
 // Offsets and entries are addresses in its memory. It reads 16 bytes at a time, also beyond the end of the text, but decides
 // nothing after the zero byte there: no token contains one.
 import {

@@ -9,7 +9,7 @@ import { tokenizeText } from '../model/tokenizer.ts';
 import { eventStreamResponse, jsonResponse } from '../responses.ts';
 import type { OperationHandler } from '../service-context.ts';
 
-/** Answers a chat with the built-in model, streamed or not. */
+/** Responds to a chat with the built-in model, streamed or not. */
 export const handleChat: OperationHandler = async (body, { signal }, { now, randomBytes }) => {
   const priority = getMember(body, 'priority');
   if (priority && kindOf(priority) === 'number' && compareNumberLiterals(rawText(priority), '0') !== 0) {

@@ -6,8 +6,8 @@ import type { Store } from './open-store.ts';
 const MAX_UNANNOUNCED_ROWS = 20_000;
 
 /**
- * Makes the tables of an empty database, or the latest ones out of those that an earlier svc made, with all that is in
- * them; `warn` announces that where it may take long. Throws Failure `local` for a database that is not ours or that a
+ * Creates the tables of an empty database, or converts those of an earlier svc with all data in
+ * them; `warn` announces a conversion that may take long. Throws Failure `local` for a database that is not ours or that a
  * later svc made, and leaves it as it is.
  */
 export async function migrateSchema(store: Store, path: string, warn?: TrustOptions['warn']): Promise<void> {
@@ -26,7 +26,7 @@ export async function migrateSchema(store: Store, path: string, warn?: TrustOpti
   });
 }
 
-// In one statement, because another process may be at it.
+// In one statement, because another process may be converting it.
 const STATE_QUERY = `select application_id, user_version, (select count(*) from sqlite_master) as tables
   from pragma_application_id, pragma_user_version`;
 
@@ -48,7 +48,7 @@ function countRows(store: Store): number {
   return Number(store.first('select (select count(*) from calls) + (select count(*) from feedback) as rows')?.rows);
 }
 
-/** What SQLite keeps in a database for telling whose it is: `svc` and a zero byte. */
+/** The application id in the header of an SQLite database: `svc` and a zero byte. */
 export const APPLICATION_ID = 0x73766300;
 
 // The tables of the local service. Bodies are kept as the text they came in, so no digit is lost.
@@ -132,5 +132,5 @@ const callsInOrder: readonly string[] = [
   'create index calls_by_trace on calls (trace_id, created_at)',
 ];
 
-/** The statements that make each version of the tables out of the one before; what has been released stays as it is. */
+/** The statements that convert the tables to each version from the one before; released versions never change. */
 export const schemaVersions: readonly (readonly string[])[] = [initialTables, sampleIndexes, pageTables, callsInOrder];

@@ -137,7 +137,7 @@ function createStore(database: Database.Database, path: string): Store {
     },
     snapshot: (action) => runTransaction(database, 'deferred', action),
     close: () => {
-      // What closes last leaves all data in the one file, so that it can be copied.
+      // The last process to close leaves all data in one file, which can then be copied.
       checkpoint(1);
       database.close();
     },
@@ -156,8 +156,8 @@ function runTransaction<T>(database: Database.Database, mode: 'immediate' | 'def
   }
 }
 
-// Copies a log of some length into the database while no process writes, which the mode `truncate` ensures. While another
-// process reads that is impossible; it is tried again when the log has grown as much again. Commits are durable without.
+// Copies the log into the database when it is long enough. No process writes meanwhile, which the mode `truncate` ensures. If
+// another process reads, it fails and is tried again when the log has grown by as much again. Commits are durable without it.
 function createCheckpoints(database: Database.Database, logPath: string): (minBytes?: number) => void {
   const logBytes = (): number => statSync(logPath, { throwIfNoEntry: false })?.size ?? 0;
   let limitBytes = CHECKPOINT_BYTES;
@@ -172,7 +172,7 @@ function createCheckpoints(database: Database.Database, logPath: string): (minBy
   };
 }
 
-// Where there is no transaction, because a full disk has ended it, nothing is left to undo.
+// If a full disk has ended the transaction, there is nothing to roll back.
 function rollBack(database: Database.Database): void {
   try {
     database.exec('rollback');

@@ -1,8 +1,8 @@
 import type { PayloadQuery, RowQuery, StoredRow } from './service-store.ts';
 
-// Rows looked at for each trigger that is wanted, before all triggers are.
+// Rows read per requested trigger before the index is walked from trigger to trigger.
 const ROWS_PER_TRIGGER = 2;
-// Always as many, so that there is one statement.
+// A fixed number, so that there is one statement.
 const PAYLOADS_PER_QUERY = 256;
 
 /** A generator of queries that receives their rows, all from one snapshot of the database, and returns a result. */

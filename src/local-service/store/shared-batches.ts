@@ -17,7 +17,7 @@ interface PendingItem<Item, Result> {
   readonly reject: (error: unknown) => void;
 }
 
-/** An endless stream of items must not delay those that have already come. */
+/** An endless stream of items must not delay those that have already arrived. */
 export const MAX_BATCH_ITEMS = 1000;
 const MAX_BATCH_CHARS = 8 * 1024 * 1024;
 

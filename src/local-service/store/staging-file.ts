@@ -12,8 +12,8 @@ export interface StagedTrajectory {
 }
 
 /**
- * Trajectories of a job that may still be refused. They wait in a file without a name beside the database, and nothing
- * of it stays, whatever ends the process.
+ * Trajectories of a job that may still be rejected. They are staged in an unnamed file beside the database, which
+ * disappears however the process ends.
  */
 export interface StagingFile {
   readonly add: (row: StagedTrajectory) => void;
@@ -27,7 +27,7 @@ export interface StagingFile {
 // Before each trajectory: its group, its place in it, and how many bytes it has.
 const HEADER_BYTES = 12;
 
-/** Opens a place to wait in, in a folder. Throws what the system throws. */
+/** Opens a staging file in a directory. Throws system errors. */
 export async function openStagingFile(directory: string): Promise<StagingFile> {
   const handle = await openAnonymousFile(directory);
   const batch = createChunkBatcher('passing');
@@ -66,7 +66,7 @@ function* readTrajectoriesFrom({ fd }: FileHandle, size: number): Generator<Stag
 
 const READ_BUFFER_BYTES = 1024 * 1024;
 
-// Gives the next bytes of a file each time; they are overwritten at the next time.
+// Returns the next bytes of a file at each call; the next call overwrites them.
 function createByteReader(fd: number): (length: number) => Buffer {
   let buffer = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);
   let unread = buffer.subarray(0, 0);

@@ -76,7 +76,7 @@ function describeDuplicate(
   const who = `process ${pid && rawText(pid)} on ${firstStringMember(start, 'host')}`;
   if (status === 'applied')
     return { message: `the same job was sent at ${when} and was applied`, hint: 'svc train log lists it; ' };
-  if (status === 'under-way')
+  if (status === 'in-flight')
     return { message: `the same job has been in flight since ${when}, in ${who}`, hint: 'wait for it; ' };
   return {
     message: `the same job was sent at ${when} by ${who}, and may have been applied`,

@@ -52,8 +52,8 @@ function invalidRecordFailure(path: string, line: number): Failure {
   });
 }
 
-/** The outcome of a job. `under-way`: none yet, and the process that sends it is running on this machine. */
-export type JobStatus = 'applied' | 'not-applied' | 'unknown' | 'under-way';
+/** The outcome of a job. `in-flight`: none yet, and the process that sends it is running on this machine. */
+export type JobStatus = 'applied' | 'not-applied' | 'unknown' | 'in-flight';
 
 /** The outcome of a job as far as this machine knows. A job without an outcome and without a process may have been applied. */
 export function jobStatus(
@@ -65,5 +65,5 @@ export function jobStatus(
   const pid = getMember(start, 'pid');
   const isRunningHere =
     pid !== undefined && firstStringMember(start, 'host') === host && isRunning(Number(rawText(pid)));
-  return isRunningHere ? 'under-way' : 'unknown';
+  return isRunningHere ? 'in-flight' : 'unknown';
 }

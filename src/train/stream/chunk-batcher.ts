@@ -6,7 +6,7 @@ import { Buffer } from 'node:buffer';
  */
 export type ChunkLifetime = 'sendable' | 'passing';
 
-// Small chunks cost more to pass on than to copy, large ones take more memory.
+// Smaller chunks cost more to pass on than to copy; larger ones take more memory.
 const BATCH_CHUNK_BYTES = 128 * 1024;
 
 // The one that is filled, the one that was yielded last and may be withheld, and 512 KiB after it.

@@ -58,7 +58,7 @@ const pageTables: readonly string[] = [
   'create index chats_by_time on svc.chats (created_at, id)',
 ];
 
-// The statements that make each version of the tables out of the one before; released versions never change.
+// The statements that convert the tables to each version from the one before; released versions never change.
 const postgresVersions: readonly (readonly string[])[] = [initialTables, pageTables];
 
 /**
