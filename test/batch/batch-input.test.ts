@@ -6,7 +6,7 @@ import { openBatchInput } from '../../src/batch/batch-input.ts';
 import type { Runtime } from '../../src/runtime.ts';
 import { folder, svc } from '../support/svc.ts';
 
-it('lines end without an error when they are stopped while the input is opened', async () => {
+it('lines end without an error if they are stopped while the input is being opened', async () => {
   const cwd = folder();
   execFileSync('mkfifo', [join(cwd, 'pipe')]);
   const runtime = { cwd, stdin: Readable.from([]), after: () => () => {}, elapsed: () => 0 };

@@ -87,7 +87,7 @@ describe('a checkpoint whose input changed', () => {
     expect(readdirSync(cwd).filter((name) => name.endsWith('.lock'))).toEqual([]);
   });
 
-  it('is compared before credentials, and also where the input comes from stdin', async () => {
+  it('is compared before credentials are read, also with an input from stdin', async () => {
     const { run, cwd, counts } = await batch(twelve);
     expect((await run([])).code).toBe(0);
     const reordered = [...twelve].reverse().map(chat).join('\n');
@@ -104,7 +104,7 @@ describe('a checkpoint whose input changed', () => {
     expect(once(counts)).toEqual([]);
   });
 
-  it('sends the changed lines with --accept-changes, and no result stays on a wrong line', async () => {
+  it('sends changed lines with --accept-changes, and leaves no result on a wrong line', async () => {
     const { run, write, counts, results } = await batch(twelve, new Set(['p5']));
     await run([]);
     const changed = twelve.filter((line) => line !== 'p5');
@@ -140,7 +140,7 @@ describe('a checkpoint whose input changed', () => {
     expect(counts.get('lost2')).toBe(1);
   });
 
-  it('takes lines that were appended', async () => {
+  it('accepts appended lines', async () => {
     const { run, write, counts, results } = await batch(twelve);
     await run([]);
     write([...twelve, 'p13', 'p14']);
@@ -154,7 +154,7 @@ describe('a checkpoint whose input changed', () => {
     ['nothing', [], []],
     ['empty lines', ['', ''], []],
     ['too few lines for its shard', ['p1', 'p2'], ['--shard', '3/3']],
-  ])('takes lines that were appended to %s', async (_, prompts, flags) => {
+  ])('accepts lines appended to %s', async (_, prompts, flags) => {
     const { run, write, counts, results, cwd } = await batch(prompts);
     for (const args of [flags, ['--resume', ...flags]]) expect(await run(args)).toMatchObject({ code: 0 });
     const merged = await svc(['batch', 'merge', 'out.jsonl'], { cwd });
@@ -172,7 +172,7 @@ describe('a checkpoint whose input changed', () => {
     expect([...counts.values()].every((count) => count === 1)).toBe(true);
   });
 
-  it('takes lines that were appended after all were removed', async () => {
+  it('accepts lines appended after all were removed', async () => {
     const { run, write, counts, results } = await batch(['p1']);
     await run([]);
     write([]);
@@ -213,7 +213,7 @@ describe('a checkpoint of another batch', () => {
     expect(counts.size).toBe(sent);
   });
 
-  it('keeps the values of flags to itself', async () => {
+  it('does not reveal the values of flags', async () => {
     const { run, cwd } = await batch(twelve, new Set(['p3']));
     await run(['--cache-salt', 'random', '--fail-fast', '--concurrency', '1', '--model', 'secret-model']);
     expect(readFileSync(join(cwd, 'out.jsonl.inflight'), 'utf8')).not.toContain('secret-model');
@@ -267,7 +267,7 @@ describe('a value that differs from run to run', () => {
     ]);
   });
 
-  it('may be a random secret, which another secret is not', async () => {
+  it('may be a random secret, but not another given secret', async () => {
     const rejected = new Set(['p3']);
     const { run, cwd, counts } = await batch(twelve, rejected);
     const random = ['--cache-salt', 'random'];
@@ -315,7 +315,7 @@ describe('a checkpoint file', () => {
     expect(counts.size).toBe(12);
   });
 
-  it('that was emptied leaves its lines unknown, and says so', async () => {
+  it('whose results were removed leaves its lines unknown, with a warning', async () => {
     const { cwd, counts, run, results } = await batch(['a', 'b']);
     expect((await run()).code).toBe(0);
     writeFileSync(join(cwd, 'out.jsonl'), '');
@@ -342,7 +342,7 @@ describe('a checkpoint file', () => {
   it.each([
     ['./../', (cwd: string) => `./../${cwd.split('/').at(-1)}/out.jsonl`],
     ['a symbolic link', (cwd: string) => linkedName(cwd)],
-  ])('is one file under its other name %s', async (_, name) => {
+  ])('is recognized under its other name %s', async (_, name) => {
     const { run, cwd, counts } = await stopped();
     const { code } = await run(['--resume', '-o', name(cwd)]);
     expect(code).toBe(0);
@@ -356,7 +356,7 @@ describe('a checkpoint file', () => {
     expect(await run()).toMatchObject({ code: 13, stderr: expect.stringContaining('out.jsonl has 2 names') });
   });
 
-  it('that another process uses is refused at once, and its owner is named; a process that ended blocks nobody', async () => {
+  it('that another process uses is rejected at once with the name of that process; an ended process blocks nobody', async () => {
     const { run, cwd } = await stopped();
     const { hostname } = await import('node:os');
     writeFileSync(join(cwd, 'out.jsonl.lock'), `${process.pid} ${hostname()} ab`);
@@ -368,13 +368,13 @@ describe('a checkpoint file', () => {
     expect(await run()).toMatchObject({ code: 0 });
   });
 
-  it('and its log are for their owner only', async () => {
+  it('and its log are readable by their owner only', async () => {
     const { cwd } = await stopped();
     for (const name of ['out.jsonl', 'out.jsonl.inflight'])
       expect(statSync(join(cwd, name)).mode & 0o777, name).toBe(0o600);
   });
 
-  it('with a check that marks the end of a run, before its last line, is refused', async () => {
+  it('with the checksum of a completed run before its last line is rejected', async () => {
     const { run, cwd, counts } = await stopped();
     const sent = counts.size;
     const path = join(cwd, 'out.jsonl');
@@ -389,7 +389,7 @@ describe('a checkpoint file', () => {
     expect(counts.size).toBe(sent);
   });
 
-  it('with a flipped bit is noticed, wherever the bit is', async () => {
+  it('with a flipped bit anywhere is detected', async () => {
     const { run, cwd, counts } = await stopped();
     const sent = counts.size;
     for (const name of ['out.jsonl', 'out.jsonl.inflight']) {

@@ -24,8 +24,8 @@ const failed = (
     bytes: Buffer.from('{"error":"x"}'),
   });
 
-describe('an entry', () => {
-  it('holds the reply to the last digit, on one line', () => {
+describe('a result line', () => {
+  it('has the response with every digit, on one line', () => {
     expect(answered(7).toString()).toBe(
       '{"line":7,"id":"a\\"7","status":200,"exit_code":0,"applied":"yes","reply":{"n":12345678901234567890,"x":1.0},"attempts":2,"ms":2}\n',
     );
@@ -48,12 +48,12 @@ describe('an entry', () => {
     ['{"line":1,"exit_code":0,"applied":"maybe"}', 'no verdict'],
     ['{"line":1.5,"exit_code":0,"applied":"no"}', 'half a line'],
     ['[1]', 'a list'],
-  ])('%s is none: %s', (text) => {
+  ])('%s is not a result line: %s', (text) => {
     expect(parseResultEntry(Buffer.from(text))).toBeUndefined();
   });
 });
 
-describe('a journal', () => {
+describe('a checkpoint file', () => {
   const entries = [
     answered(1),
     failed(3, 'no'),
@@ -63,7 +63,7 @@ describe('a journal', () => {
   ];
   const whole = Buffer.concat(entries);
 
-  it('that was cut anywhere is read up to its last whole entry', async () => {
+  it('that was cut anywhere is read up to its last complete line', async () => {
     const path = join(folder(), 'out.jsonl');
     const ends = entries.map((_, at) => Buffer.concat(entries.slice(0, at + 1)).length);
     for (let length = 0; length <= whole.length; length += 1) {
@@ -78,7 +78,7 @@ describe('a journal', () => {
     }
   });
 
-  it('says of each line what its last entry says, but never that it failed once it was answered', async () => {
+  it('has the last result of each line, but no failure after a success', async () => {
     const path = join(folder(), 'out.jsonl');
     writeFileSync(path, Buffer.concat([whole, failed(1, 'no')]));
     const table = createLineIndex();
@@ -89,7 +89,7 @@ describe('a journal', () => {
     expect(said).toEqual([[0, 'yes'], [8, 'unknown'], [0, 'yes'], undefined, [11, 'yes']]);
   });
 
-  it('is tidied: one entry a line, in order, byte for byte', async () => {
+  it('is compacted: one result per line, in order, byte for byte', async () => {
     const path = join(folder(), 'out.jsonl');
     writeFileSync(path, whole);
     await compactCheckpoint({ path, displayPath: 'out.jsonl' });
@@ -101,7 +101,7 @@ describe('a journal', () => {
     expect(readFileSync(path)).toEqual(tidy);
   });
 
-  it('that somebody reformatted is still one; another file is refused', async () => {
+  it('may be reformatted; any other file is rejected', async () => {
     const path = join(folder(), 'out.jsonl');
     writeFileSync(path, '{ "exit_code" : 0, "line": 4, "applied": "yes" }\n');
     const table = createLineIndex();
@@ -113,7 +113,7 @@ describe('a journal', () => {
     );
   });
 
-  it('is cut to its whole lines before it is continued', async () => {
+  it('is truncated to complete lines before the run continues', async () => {
     const path = join(folder(), 'out.jsonl');
     writeFileSync(path, Buffer.concat([answered(1), answered(2).subarray(0, 30)]));
     const { validBytes } = await readCheckpoint(path, 'out.jsonl', 0, createLineIndex());
@@ -127,7 +127,7 @@ describe('a journal', () => {
 const mark = (timestampMs: number) => ({ timestampMs, digest: '0123456789abcdef' });
 
 describe('the in-flight log', () => {
-  it('that were cut anywhere say what had become durable', async () => {
+  it('that was cut anywhere has the durable records', async () => {
     const path = join(folder(), 'out.jsonl.inflight');
     const intents = await openInFlightLog(path, 'x', {
       runId: 'r',
@@ -165,7 +165,7 @@ describe('the in-flight log', () => {
     ]);
   });
 
-  it('of something else are refused', async () => {
+  it('of another kind is rejected', async () => {
     const path = join(folder(), 'out.jsonl.inflight');
     writeFileSync(path, 'hello\n');
     await expect(readInFlightLog(path, 'x.inflight', () => false)).rejects.toThrow(

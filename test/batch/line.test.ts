@@ -15,7 +15,7 @@ async function linesIn(pieces: readonly string[], most = 1000): Promise<InputLin
 describe('lines', () => {
   const text = '{"a":1}\n\n  \r\n{"long":"….…"}\r\n{"last":true}';
 
-  it('are the same however the text is split', async () => {
+  it('are the same for any split of the text', async () => {
     const whole = await linesIn([text]);
     for (let at = 0; at <= text.length; at += 1) {
       for (const next of [at, Math.min(at + 3, text.length)]) {
@@ -25,7 +25,7 @@ describe('lines', () => {
     }
   });
 
-  it('say where they begin, how long they are, and whether they were ended', async () => {
+  it('have their offset, their length, and whether they have a line feed', async () => {
     const lines = await linesIn([text]);
     expect(lines.map(({ bytes }) => bytes?.toString())).toEqual([
       '{"a":1}',
@@ -43,7 +43,7 @@ describe('lines', () => {
     expect(lines.reduce((sum, { length }) => sum + length, 0)).toBe(all.length);
   });
 
-  it('that are too long are counted and not held', async () => {
+  it('that are too long are counted, not kept', async () => {
     const long = 'x'.repeat(5000);
     const lines = await linesIn([`a\n${long.slice(0, 10)}`, long.slice(10), '\nb\n'], 100);
     expect(lines.map(({ number, bytes, length }) => [number, bytes?.toString(), length])).toEqual([
@@ -55,7 +55,7 @@ describe('lines', () => {
 });
 
 describe('shards', () => {
-  it('together take every line once', () => {
+  it('together contain every line once', () => {
     const shards = [1, 2, 3].map((index) => parseShard(`${index}/3`, '--shard', {}));
     for (let line = 1; line <= 20; line += 1)
       expect(
@@ -68,12 +68,12 @@ describe('shards', () => {
     expect(isInShard(7, parseShard(undefined, '--shard', {}))).toBe(true);
   });
 
-  it.each(['0/3', '4/3', '3', '1/0', 'a/b', '1/3/5', '-1/3'])('%s names none', (text) => {
+  it.each(['0/3', '4/3', '3', '1/0', 'a/b', '1/3/5', '-1/3'])('%s is not a shard', (text) => {
     expect(() => parseShard(text, '--shard', {})).toThrow('--shard cannot be');
   });
 });
 
-it('line numbers are printed as ranges, of very many the first', () => {
+it('line numbers are printed as ranges, limited to the first ones', () => {
   expect(formatLineRanges([3, 7, 8, 9, 12])).toBe('3, 7-9, 12');
   expect(formatLineRanges([])).toBe('');
   expect(formatLineRanges(Array.from({ length: 100 }, (_, at) => at * 2))).toMatch(/^0, 2, .*38 and 80 more ranges$/);

@@ -42,7 +42,7 @@ describe('a batch that cannot connect', () => {
   it.each([
     ['ENOTFOUND', 'host not found'],
     ['CERT_HAS_EXPIRED', 'the server certificate has expired'],
-  ])('for a cause that stays (%s) stops at once, and its lines are sent later', async (code, cause) => {
+  ])('for a permanent cause (%s) stops at once, and its lines are sent later', async (code, cause) => {
     let isFixed = false;
     const { run, attempts } = batch(() => (isFixed ? undefined : code));
     const { code: exitCode, stderr } = await run();
@@ -88,7 +88,7 @@ describe('an outage', () => {
     return { outage, time, events, failAt };
   };
 
-  it('begins where the time limit of a line ends before it is connected, which says nothing about the next line', () => {
+  it('begins if the time limit of a line ends before it is connected, and does not affect the next line', () => {
     const { outage, events, failAt } = monitor();
     failAt(0, { isPermanent: true, isTimedOut: true });
     expect(events).toEqual(['start']);
@@ -100,7 +100,7 @@ describe('an outage', () => {
     expect(outage.canWait(connectFailure({}))).toBe(false);
   });
 
-  it('ends on time, and not at the next probe', () => {
+  it('ends on time, not at the next probe', () => {
     const { outage, time, events, failAt } = monitor();
     failAt(0, {});
     failAt(900, {});

@@ -17,8 +17,8 @@ function asked(pace: RateLimiter, count: number): RateLimiterPermit[] {
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const never = new AbortController().signal;
 
-describe('the pace of a batch', () => {
-  it('lets no more leave than are allowed', async () => {
+describe('the rate limiter of a batch', () => {
+  it('allows no more requests than the limit', async () => {
     const turns = asked(createRateLimiter({ concurrency: 3, rate: undefined }, clock(), never), 5);
     await settle();
     expect(turns).toHaveLength(3);
@@ -27,7 +27,7 @@ describe('the pace of a batch', () => {
     expect(turns).toHaveLength(4);
   });
 
-  it('keeps the next one waiting while a permit is held', async () => {
+  it('keeps the next request waiting while a permit is held', async () => {
     const turns = asked(createRateLimiter({ concurrency: 1, rate: undefined }, clock(), never), 2);
     const hold = createPermitHold();
     await settle();
@@ -76,7 +76,7 @@ describe('the pace of a batch', () => {
     expect(pace.currentLimit()).toBe(1);
   });
 
-  it('holds all back as long as the service asks to wait', async () => {
+  it('holds all requests as long as the service asks to wait', async () => {
     const time = clock();
     const turns = asked(createRateLimiter({ concurrency: 4, rate: undefined }, time, never), 6);
     await settle();
@@ -112,7 +112,7 @@ describe('the pace of a batch', () => {
     expect(Math.abs(turns.length - expected)).toBeLessThanOrEqual(Math.max(2, expected * 0.1));
   });
 
-  it('is never so slow that a timer could not wait for it', async () => {
+  it('never waits longer than a timer can', async () => {
     const time = clock();
     const waits: number[] = [];
     const after: typeof time.after = (milliseconds, action) => {

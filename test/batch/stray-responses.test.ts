@@ -118,7 +118,7 @@ describe('a second response on a kept connection', () => {
     expect(outcomes(entries())).toEqual([1, 2, 3, 4, 5].map((line) => [line, 0, 'yes']));
   });
 
-  it('that comes when the next request has left shifts responses: all of them are unknown once it is noticed', async () => {
+  it('that arrives after the next request was sent shifts responses: all of them become unknown', async () => {
     const url = await keepingServer(
       () => {},
       ({ body, socket, count }) => {
@@ -138,7 +138,7 @@ describe('a second response on a kept connection', () => {
     expect(entries().map(({ line }) => line)).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
   });
 
-  it('does not matter where the responses have the ids of their requests', async () => {
+  it('does not matter if the responses have the ids of their requests', async () => {
     const url = await keepingServer(
       () => {},
       ({ body, socket }) => {
@@ -201,7 +201,7 @@ describe('what a server sends in the packet of a response', () => {
     expect(connections).toBe(3);
   });
 
-  it('may be its text, which stays as it is', async () => {
+  it('may be part of its text, which stays unchanged', async () => {
     const url = await keepingServer(
       () => {},
       ({ socket }) => void socket.write(completion(notice)),
@@ -212,7 +212,7 @@ describe('what a server sends in the packet of a response', () => {
   });
 });
 
-it('data that comes before a request is no response to it', async () => {
+it('data that arrives before a request is not its response', async () => {
   let requests = 0;
   const url = await keepingServer(
     (socket) => socket.write(completion('early')),
@@ -262,7 +262,7 @@ describe('a response with other ids', () => {
     expect(entries().map(({ warnings }) => warnings)).toEqual([[warning(uuid(1))], [warning(uuid(2))]]);
   });
 
-  it('of many lines is listed by line', async () => {
+  it('for many lines is listed by line', async () => {
     const { batch } = await scene(12);
     const { stderr } = await batch();
     expect(stderr.match(/warning: line \d+: the response has id/g)).toHaveLength(5);

@@ -76,7 +76,7 @@ logit_bias: {42: -1, 1e400: 1e400}
     expect(yamlToJson(yaml).json).toBe(json);
   });
 
-  it('takes flags on top, and findings name line and column of the YAML file', async () => {
+  it('accepts flags, and findings name line and column of the YAML file', async () => {
     const yaml = 'messages:\n  - role: user\n    content: "é"\nseed: x\nn: 1.5\n';
     const { code, stderr } = await dryRun(yaml, '--temperature', '0.5');
     expect({ code, stderr }).toEqual({
@@ -139,13 +139,13 @@ logit_bias: {42: -1, 1e400: 1e400}
     ],
     ['deep nesting', '['.repeat(100_000), 'invalid YAML body: '],
     ['a large file', `a: "${'x'.repeat(1024 * 1024)}"\n`, 'larger than 1 MiB; write large bodies as JSON'],
-  ])('%s is rejected with its place', async (_, yaml, message) => {
+  ])('%s is rejected with its location', async (_, yaml, message) => {
     const { code, stderr, stdout } = await dryRun(yaml);
     expect({ code, stdout }).toEqual({ code: 3, stdout: '' });
     expect(stderr).toContain(message);
   });
 
-  it('holds the value that an independent writer wrote', () => {
+  it('has the value that an independent writer wrote', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         expect(JSON.parse(yamlToJson(stringify(value)).json)).toEqual(value);

@@ -52,8 +52,8 @@ function waitNot(_: number, action: () => void): () => void {
   return () => {};
 }
 
-describe('repeats', () => {
-  it('wait longer each time, up to 20 s, and never less than was asked for', async () => {
+describe('retries', () => {
+  it('wait longer each time, up to 20 s, and never less than the service asked for', async () => {
     const { run, waits } = repeats({ maxRetries: 9 });
     await run(attempts(...Array(9).fill(busy)).attempt);
     expect(waits).toEqual([250, 500, 1000, 2000, 4000, 8000, 16_000, 20_000, 20_000]);
@@ -92,7 +92,7 @@ describe('repeats', () => {
     expect({ code: error.code, applied: error.facts.applied }).toEqual({ code, applied });
   });
 
-  it('add what the last attempt says to an unknown outcome, once', async () => {
+  it('add the message of the last attempt to an unknown outcome, once', async () => {
     const last = failing('limited', {
       applied: 'no',
       attempts: 4,
@@ -114,7 +114,7 @@ describe('repeats', () => {
     await expect(error).rejects.toBe(rejected);
   });
 
-  it('can be interrupted while they wait, and tell what was before', async () => {
+  it('can be interrupted while they wait, and report the attempts before', async () => {
     const { after } = clock();
     const stopped = { runtime: { after, randomBytes }, waitSignal: AbortSignal.abort(new InterruptedError('SIGINT')) };
     const error = await repeats(stopped)

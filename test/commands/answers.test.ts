@@ -48,7 +48,7 @@ const finish = (reason = 'stop', index = 0): string =>
 const done = event('[DONE]');
 const stream = (...pieces: (string | Uint8Array | Error)[]): Answer => ({ headers: events, pieces });
 
-describe('a reply', () => {
+describe('a response', () => {
   it.each([
     ['{"paths":null}', 'no "paths"'],
     ['{"paths":{"a":"numeric"}}', 'a "paths" that is not an array'],
@@ -72,7 +72,7 @@ describe('a reply', () => {
     ]);
   });
 
-  it('is printed as it came when it is piped', async () => {
+  it('is printed unchanged in a pipe', async () => {
     const body = '{ "id" : "1",\n "trace_id":"2", "n":9007199254740993, "f":1.0, "f":1e400 }';
     expect(await start({ pieces: [body.slice(0, 9), body.slice(9)] })).toMatchObject({
       code: 0,
@@ -87,7 +87,7 @@ describe('a reply', () => {
     );
   });
 
-  it('of any 2xx is success', async () => {
+  it('with any 2xx status is a success', async () => {
     for (const status of [200, 201, 202, 299])
       expect((await start({ status, pieces: ['{"id":"1","trace_id":"2"}'] })).code).toBe(0);
   });
@@ -97,7 +97,7 @@ describe('a reply', () => {
     ['', /is empty/],
     ['[1]', /is not an object/],
     ['{"ID":1}', /has no "id"/],
-  ])('that is no answer (%j) is printed, exit 11, applied', async (body, message) => {
+  ])('that is invalid (%j) is printed, exit 11, applied', async (body, message) => {
     const result = await start({ pieces: [body] }, '--error-format', 'json');
     expect(result).toMatchObject({ code: 11, stdout: body === '' ? '' : `${body}\n` });
     const { error } = JSON.parse(result.stderr);
@@ -110,7 +110,7 @@ describe('a reply', () => {
     ['not json', 'the partial output is in a.json.partial'],
     ['{"ID":1}', 'the partial output is in a.json.partial'],
     ['', 'is empty'],
-  ])('that is no answer (%j) never replaces the file of -o', async (body, message) => {
+  ])('that is invalid (%j) never replaces the file of -o', async (body, message) => {
     const cwd = folder();
     const file = join(cwd, 'a.json');
     writeFileSync(file, 'old\n');
@@ -139,7 +139,7 @@ describe('a reply', () => {
     expect(strict.stderr).toContain('  the request was applied\n');
   });
 
-  it('draws a warning only where a user can act on it', async () => {
+  it('causes a warning only if a user can act on it', async () => {
     const message = '{"content":[{"type":"text","text":"a"}],"annotations":[],"tool_calls":null}';
     const odd = `{"id":"i","model":"m","usage":{},"service_tier":"standard","choices":[{"message":${message},"stop_reason":"x","finish_reason":"stop"}]}`;
     expect(await ask({ pieces: [odd] })).toMatchObject({ code: 0, stdout: 'a\n', stderr: '' });
@@ -156,7 +156,7 @@ describe('a reply', () => {
     });
   });
 
-  it('that is cut is exit 11 once some of it has come, and unknown before', async () => {
+  it('that is cut is exit 11 after its first byte, and unknown before', async () => {
     expect(await start({ pieces: ['{"id":', new Error('reset')] })).toMatchObject({
       code: 11,
       stdout: '',
@@ -271,7 +271,7 @@ describe('a status says whether the request was applied', () => {
   });
 });
 
-it('a wait beyond the year 9999 is named without its end', async () => {
+it('a wait beyond the year 9999 is reported without its end', async () => {
   const { stderr } = await start({ status: 429, headers: [['Retry-After', '999999999999']], pieces: [] });
   expect(stderr).toBe('svc: https://svc.test returned 429\n  the service asks to wait 999999999999 s\n');
 });
@@ -465,7 +465,7 @@ describe('errors of a service are understood in every shape', () => {
     expect(recorded).toHaveLength(count);
   });
 
-  it('is read no further than it is worth', async () => {
+  it('is read only up to a limit', async () => {
     let given = 0;
     const endless: Send = async () => ({
       status: 500,
@@ -482,7 +482,7 @@ describe('errors of a service are understood in every shape', () => {
 });
 
 describe('a streamed chat', () => {
-  it('is its text, however the pieces fall', async () => {
+  it('is printed as text, for any split into chunks', async () => {
     const all = Buffer.from(`: hello\n\n${text('Grüße ')}${text('👋\n')}${finish()}${done}`);
     for (const size of [1, 2, 3, 7, 1000]) {
       const pieces = Array.from({ length: Math.ceil(all.length / size) }, (_, at) =>
@@ -496,7 +496,7 @@ describe('a streamed chat', () => {
     expect((await ask(stream(text('a'), finish()))).stdout).toBe('a\n');
   });
 
-  it('is one whole object with --json, every field joined by its rule', async () => {
+  it('is one object with --json, every field merged by its rule', async () => {
     const answer = stream(
       chunk(
         '{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}',
@@ -587,7 +587,7 @@ describe('a streamed chat', () => {
     ]);
   });
 
-  it('says when it was cut short by the model, and with --verbose how it ended', async () => {
+  it('reports that the model cut it, and with --verbose how it ended', async () => {
     expect((await ask(stream(text('a'), finish('length'), done))).stderr).toContain('token limit');
     expect((await ask(stream(text('a'), finish('content_filter'), done))).stderr).toContain('content filter');
     const { stderr } = await ask(
@@ -767,7 +767,7 @@ describe('a streamed chat', () => {
     );
   });
 
-  it('prints nothing on stdout where nothing was received', async () => {
+  it('prints nothing on stdout if nothing was received', async () => {
     for (const format of ['json', 'yaml', 'jsonl', 'text'])
       expect(await ask(stream(), '--stream', '--format', format)).toMatchObject({ code: 11, stdout: '' });
     expect(await ask(stream(text('a'), new Error('reset')), '--json')).toMatchObject({
@@ -833,7 +833,7 @@ describe('a streamed chat', () => {
   });
 });
 
-describe('a chat in one piece', () => {
+describe('a chat that is not streamed', () => {
   const reply = (message: string, reason = 'stop'): Answer => ({
     pieces: [`{"model":"m","usage":{},"choices":[{"index":0,"message":${message},"finish_reason":"${reason}"}]}`],
   });
@@ -882,7 +882,7 @@ describe('a chat in one piece', () => {
     ['null', 'a choice without a message'],
     ['{}', 'a choice without a message'],
     ['{"message":"hello"}', 'a choice without a message'],
-  ])('warns of the choice %s, which has no text', async (choice, description) => {
+  ])('warns about the choice %s, which has no text', async (choice, description) => {
     const answer: Answer = { pieces: [`{"id":"c","model":"m","choices":[${choice}],"usage":{}}`] };
     const { code, stderr } = await ask(answer);
     expect(code).toBe(0);

@@ -21,7 +21,7 @@ describe('an output that is an input', () => {
     ['a shard', ['batch', 'merge', 's1', 's2', '-o', './s2'], /^svc: \.\/s2 is an input, and -o would replace it\n/],
     ['a link to a shard', ['batch', 'merge', 's1', 's2', '-o', 'link'], /^svc: link is an input/],
     ['a reported file', ['batch', 'report', 's1', '--html', 'link'], /^svc: link is an input, and --html would/],
-  ])('%s stays as it is', async (_, args, message) => {
+  ])('%s stays unchanged', async (_, args, message) => {
     const cwd = folder();
     writeFileSync(join(cwd, 'in.jsonl'), prompts(2));
     writeFileSync(join(cwd, 's1'), entry(1));
@@ -109,7 +109,7 @@ describe('outputs that do not belong together', () => {
     expect((await merge('1.jsonl', 'again.jsonl')).code).toBe(shard.length === 0 ? 0 : 10);
   });
 
-  it('are exit 10 where a shard was interrupted, whose last lines nothing else knows', async () => {
+  it('are exit 10 if a shard was interrupted, whose last lines are not known otherwise', async () => {
     const { cwd, merge } = await shards();
     const { url } = await countingServer(String, ({ text }, response) => {
       if (text.includes('p4')) return answerJson(response, { detail: 'no' }, 400);

@@ -131,14 +131,14 @@ describe('the cause of failures', () => {
     expect(addFailures(messages)).toEqual([cause]);
   });
 
-  it('names the ten smallest lines in order, in whatever order they end', () => {
+  it('names the ten smallest lines in order, whatever order they end in', () => {
     const statistics = createBatchStatistics();
     for (const line of [9, 30, 3, 12, 1, 7, 5, 11, 2, 20, 8, 4, 40])
       addResult(statistics, { ...facts, line, message: 'x' });
     expect(sortedCauses(statistics)).toMatchObject([{ count: 13, lines: [1, 2, 3, 4, 5, 7, 8, 9, 11, 12] }]);
   });
 
-  it('is not named beyond fifty causes', () => {
+  it('is not reported beyond fifty causes', () => {
     const words = Array.from({ length: 52 }, (_, at) => 'x'.repeat(at + 1));
     expect(addFailures([...words, ...words]).slice(0, 2)).toEqual([
       ['other causes', 4],
@@ -199,7 +199,7 @@ describe('--max-failures', () => {
     expect(counts.size, result.stderr).toBe(line);
   });
 
-  it('10% lets three of thirty fail, and what is not a limit is refused', async () => {
+  it('10% allows three of thirty to fail, and invalid limits are rejected', async () => {
     expect((await finishedBatch(['--max-failures', '10%'])).counts.size).toBe(30);
     for (const limit of ['x', '-1', '101%', '1.5'])
       expect((await finishedBatch(['--max-failures', limit])).result.code, limit).toBe(2);
@@ -254,7 +254,7 @@ describe('svc batch report', () => {
   });
 
   it.skipIf(!existsSync('/usr/bin/chromium'))(
-    'writes a page that is read on a phone, in light and dark, without other files',
+    'writes a page for phones and large screens, light and dark, without other files',
     async () => {
       const { cwd } = await finishedBatch();
       const { code, stderr } = await svc(['batch', 'report', 'out.jsonl', '--html', 'report.html'], { cwd });

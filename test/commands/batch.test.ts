@@ -71,7 +71,7 @@ const many = (count: number): unknown[] => Array.from({ length: count }, (_, at)
 const byLine = (left: Line, right: Line): number => left.line - right.line;
 
 describe('a batch', () => {
-  it('answers every line once, whatever the others do', async () => {
+  it('has one result per line, whatever happens to the others', async () => {
     const input = [...many(20), '', chat('p22', { n: 'x' }), '{"messages":', chat('p24')];
     const { run, lines, counts, cwd } = await scene(input, ({ key }, response) =>
       key === 'p7' ? answerJson(response, { error: { message: 'no p7' } }, 400) : answerJson(response, completion(key)),
@@ -92,7 +92,7 @@ describe('a batch', () => {
     expect(existsSync(join(cwd, 'out.jsonl.lock'))).toBe(false);
   });
 
-  it('goes to stdout as well, and takes its lines from stdin', async () => {
+  it('can write to stdout, and read its lines from stdin', async () => {
     const { run } = await scene([]);
     const { code, stdout, stderr } = await run(['--batch', '-'], {
       stdin: many(5)
@@ -108,7 +108,7 @@ describe('a batch', () => {
     expect(stderr).toContain('5 lines: 5 done');
   });
 
-  it('takes what flags say for what a line leaves out; the line wins', async () => {
+  it('takes fields that a line lacks from flags; the line wins', async () => {
     const { run, bodies } = await scene([
       chat('a'),
       chat('b', { model: 'own', seed: 7, stop: ['x'] }),
@@ -149,7 +149,7 @@ describe('a batch', () => {
     expect(bodies).toEqual([`{"seed":1, ${messages},"model":"m","temperature":1}`]);
   });
 
-  it('sends a line as it stands where nothing is added', async () => {
+  it('sends a line byte for byte if nothing is added', async () => {
     const line = '{"messages" : [{"role":"user","content":"x"}], "seed":1e3,  "top_p": 1.0}';
     const { run, bodies } = await scene([line]);
     await run(['-q']);
@@ -198,7 +198,7 @@ describe('a batch', () => {
     expect(lines()[2]?.error?.issues[0]).toMatchObject({ at: 'in.jsonl:3:99' });
   });
 
-  it('puts streams together', async () => {
+  it('merges streams', async () => {
     const { run, lines } = await scene(
       [chat('p1', { stream: true }), chat('p2', { stream: true })],
       ({ key }, response) => {
@@ -289,7 +289,7 @@ describe('a batch', () => {
     expect([...counts].filter(([, count]) => count > 1)).toEqual([['p3', 2]]);
   });
 
-  it('is held back and slower while the service is busy, and still answers all', async () => {
+  it('slows down while the service is rate limited, and completes all lines', async () => {
     const { run, most } = await scene(many(60), ({ key, count }, response) => {
       if (Number(key.slice(1)) % 7 === 0 && count === 1) answerJson(response, {}, 429, { 'Retry-After': '0' });
       else answerJson(response, completion(key));
@@ -318,14 +318,14 @@ describe('a batch', () => {
     expect(counts.size).toBeLessThan(10);
   });
 
-  it('tells the first warnings only', async () => {
+  it('prints only the first warnings', async () => {
     const { run } = await scene(Array.from({ length: 100 }, () => chat('x', { foo: 1 })));
     const { stderr } = await run(['-o', 'out.jsonl']);
     expect(stderr.match(/warning: in.jsonl:\d+:\d+ foo/g)).toHaveLength(20);
     expect(stderr).toContain('further warnings are not shown');
   });
 
-  it('hides the secrets of a line in what failed', async () => {
+  it('redacts the secrets of a line in failures', async () => {
     const { run, lines } = await scene([chat('p1', { cache_salt: 'very-secret-salt' })], ({ text }, response) =>
       answerJson(response, { error: { message: `bad: ${text}` } }, 400),
     );
@@ -337,7 +337,7 @@ describe('a batch', () => {
 });
 
 describe('calls of a batch', () => {
-  it('get ids made of the run and the line, so that a line that is sent again is the same call', async () => {
+  it('get ids derived from the run and the line, so that a retried line is the same call', async () => {
     const cwd = folder();
     const seen: { id: string; trace_id: string; started_at: string }[] = [];
     let isBroken = true;
@@ -448,7 +448,7 @@ it('feedback without an id that got an invalid response is not said to be sent a
   expect(readdirSync(cwd).sort()).toEqual(['in.jsonl', 'out.jsonl']);
 });
 
-describe('a call that was applied and answered with nonsense', () => {
+describe('a call that was applied and got an invalid response', () => {
   const begun = async () => {
     const cwd = folder();
     const ids: string[] = [];
@@ -496,7 +496,7 @@ describe('a call that was applied and answered with nonsense', () => {
     expect(bodies).toEqual(['{"op_name":"a"}']);
   });
 
-  it('is not sent again by any --resume when nobody knows its time any more', async () => {
+  it('is never sent again by --resume once its time is lost', async () => {
     const { cwd, ids, run } = await begun();
     rmSync(join(cwd, 'out.jsonl.inflight'));
     for (const _ of ['first', 'second', 'third']) expect((await run('--resume')).code).toBe(10);
@@ -504,8 +504,8 @@ describe('a call that was applied and answered with nonsense', () => {
   });
 });
 
-describe('what was begun', () => {
-  it('stays unknown where its line is wrong by now', async () => {
+describe('an interrupted batch', () => {
+  it('stays unknown if its line is no longer valid', async () => {
     const { run, lines, cwd } = await scene([chat('p1', { foo: 1 })]);
     writeFileSync(
       join(cwd, 'out.jsonl.intents'),
@@ -547,7 +547,7 @@ describe('what was begun', () => {
     expect(stderr).toContain('20 lines: 19 done, 1 failed, 0 unknown, 0 not sent');
   });
 
-  it('may have been applied: it is listed, and sent again only where that is wanted', async () => {
+  it('lists lines that may have been applied, and sends them again only with --retry-unknown', async () => {
     const { run, lines, counts, env } = await scene(many(5), ({ key, count }, response) =>
       (key === 'p2' || key === 'p3') && count === 1 ? void response.destroy() : answerJson(response, completion(key)),
     );
@@ -609,7 +609,7 @@ describe('what was begun', () => {
   });
 });
 
-describe('files that no batch has written', () => {
+describe('files that were not written by a batch', () => {
   it.each([
     ['out.jsonl', 'my only note'],
     ['out.jsonl', '{"my":"json"}'],
@@ -617,7 +617,7 @@ describe('files that no batch has written', () => {
     ['out.jsonl', '{"line":50000001,"id":null,"status":200,"exit_code":0,"applied":"yes","reply":{}}\n'],
     ['out.jsonl.inflight', '{"my":"json"}\n'],
     ['out.jsonl.inflight', 'my notes\n'],
-  ])('%s with %j stays as it is', async (name, text) => {
+  ])('%s with %j stays unchanged', async (name, text) => {
     const { run, counts, cwd } = await scene(many(2));
     writeFileSync(join(cwd, name), text);
     const { code, stderr } = await run(['-o', 'out.jsonl', '--resume']);
@@ -628,7 +628,7 @@ describe('files that no batch has written', () => {
 });
 
 describe('shards', () => {
-  it('together answer every line once, and are merged', async () => {
+  it('together process every line once, and are merged', async () => {
     const { run, lines, counts, cwd, env } = await scene(many(23));
     for (const index of [1, 2, 3])
       expect((await run(['-o', `${index}.jsonl`, '--shard', `${index}/3`, '-q'])).code).toBe(0);
@@ -706,7 +706,7 @@ it.each(['0', '0s', '0ms'])('with --max-outage %s, lines fail at once if the ser
   expect(stderr).toContain('2 lines: 0 done, 2 failed, 0 unknown, 0 not sent');
 });
 
-describe('a command line that is wrong', () => {
+describe('an invalid command line', () => {
   it.each<[string, RegExp, string[]]>([
     ['-f', /--file cannot be combined with --batch/, ['-f', 'x.json']],
     ['words', /not from the argument "hello"/, ['hello']],

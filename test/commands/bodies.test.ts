@@ -19,7 +19,7 @@ function files(contents: { readonly [name: string]: string }): string {
 const x = '{"role":"user","content":"x"}';
 
 describe('sources of a body, later ones win', () => {
-  it('a file, flags on top in place or before the end in field order, then --set', async () => {
+  it('a file, then flags, in place or appended in field order, then --set', async () => {
     const cwd = files({ 'b.json': '{ "user":"a",\n  "seed": 1.0 , "messages":[] }\n' });
     const { stdout } = await body(
       [
@@ -87,7 +87,7 @@ describe('sources of a body, later ones win', () => {
     ]);
   });
 
-  it('strings are literal; JSON may come from a file; lists are repeated and replace', async () => {
+  it('strings are literal; JSON may come from a file; flags of arrays are repeatable and replace', async () => {
     const cwd = files({ 'p.json': '\ufeff{ "a" : 1.0 }\n', 'b.json': '{"messages":[],"stop":["old"]}' });
     const replaced = await body(
       ['feedback', 'replace', '--creator', 'null', '--feedback-type', '@x', '--payload', '@p.json', '--no-check'],
@@ -231,7 +231,7 @@ describe('stdin', () => {
     );
   });
 
-  it('is left alone when one is', async () => {
+  it('is not read when one is', async () => {
     for (const flags of [
       ['--op-name', 'x'],
       ['--set', 'op_name=x'],
@@ -250,7 +250,7 @@ describe('stdin', () => {
     expect(stderr).toContain('stdin:1:1 project_id: is required');
   });
 
-  it('can be named, once', async () => {
+  it('can be named only once', async () => {
     expect((await body(['feedback', 'replace', '--no-check', '--payload', '@-'], { stdin: '{"a":1}' })).stdout).toBe(
       '{"payload":{"a":1}}',
     );
@@ -271,7 +271,7 @@ describe('stdin', () => {
     }
   });
 
-  it('at a terminal with nothing to send: usage', async () => {
+  it('at a terminal without a body: exit 2', async () => {
     for (const args of [
       ['chat'],
       ['chat', '-m', 'x', '-s', 'y'],
@@ -318,7 +318,7 @@ describe('the prompt of a chat', () => {
     expect(await messages(args, stdin === undefined ? {} : { stdin })).toBe(wanted);
   });
 
-  it('stands in the order of the contract, and a system message replaces one that leads', async () => {
+  it('has the position that the contract says, and a system message replaces a leading one', async () => {
     const cwd = files({
       'b.json': '{"messages":[{"role":"system","content":"old"}, {"role":"user","content":"f","n":1.0}]}',
       'c.json': '[{"role":"user","content":"c"}]',
@@ -359,7 +359,7 @@ describe('the prompt of a chat', () => {
     expect((await body(['chat', 'x', '--json-schema', '{}', '--response-format', '{}'])).code).toBe(2);
   });
 
-  it('a message that is no role:text, a body whose messages are no list', async () => {
+  it('a message that is not role:text, a body whose messages are not an array', async () => {
     expect((await body(['chat', '--message', 'hello'])).code).toBe(2);
     expect((await body(['chat', '--messages', '{}', 'x', '--no-check'])).code).toBe(3);
   });
@@ -390,7 +390,7 @@ describe('what svc adds, and --exact does not', () => {
     expect(parent.stderr).toContain('--parent-id: also set --trace-id; without it, the call is not part of a trace');
   });
 
-  it('nothing where all is given: the bytes stay', async () => {
+  it('nothing if all fields are given: the bytes stay', async () => {
     const whole =
       '{"start": {"op_name":"x","attributes":{},"inputs":{},"project_id":"a/b","started_at":"2026-01-01T00:00:00Z","id":"i","trace_id":"t"}}\n';
     expect((await body(['call', 'start'], { stdin: whole, env: { SVC_PROJECT_ID: 'c/d' } })).stdout).toBe(whole);
@@ -409,7 +409,7 @@ describe('what svc adds, and --exact does not', () => {
     });
   });
 
-  it('model and project of the environment, else of the profile, only where there is none', async () => {
+  it('model and project of the environment, else of the profile, only if the body has none', async () => {
     const cwd = folder();
     mkdirSync(join(cwd, 'config'));
     writeFileSync(join(cwd, 'config', 'config.json'), '{"profiles":{"default":{"model":"pm","project_id":"p/p"}}}');
@@ -517,7 +517,7 @@ describe('other shorthands', () => {
     expect(await shown('--curl')).toContain(`'${body(`"'"$SVC_CACHE_SALT"'"`)}'`);
   });
 
-  it('train takes files of groups, as a list or one after the other', async () => {
+  it('train takes files of groups, as an array or one after the other', async () => {
     const group = '{"trajectories":[{"reward":1.0}]}';
     const cwd = files({
       'a.json': `[${group}, ${group}]`,
@@ -542,7 +542,7 @@ describe('files with more groups than a call takes arguments', () => {
   const count = 200_000;
   const id = '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05';
 
-  it('become one list', async () => {
+  it('become one array', async () => {
     const group = '{"trajectories":[]}';
     const cwd = files({ 'g.jsonl': `${group}\n`.repeat(count), 'one.json': group });
     const { code, bytes } = await body(['train', 'g.jsonl', 'one.json', '--model-id', id], { cwd });
@@ -550,7 +550,7 @@ describe('files with more groups than a call takes arguments', () => {
     expect({ code, same: bytes.equals(Buffer.from(wanted)) }).toEqual({ code: 0, same: true });
   });
 
-  it('are refused with the first hundred that are none', async () => {
+  it('are rejected with the first hundred elements that are not groups', async () => {
     const cwd = files({ 't.jsonl': '{"reward":1}\n'.repeat(count) });
     const { code, stderr } = await body(['train', 't.jsonl', '--model-id', id], { cwd });
     expect(code).toBe(3);
@@ -612,7 +612,7 @@ describe('a conversation', () => {
     expect(messages.filter(({ role }) => role !== 'assistant').map(({ content }) => content)).toEqual(wanted);
   });
 
-  it('replaces what leads and is given again, and nothing else', async () => {
+  it('replaces leading messages that are given again, and nothing else', async () => {
     const turn = (...roles: string[]): string => JSON.stringify(roles.map((role) => ({ role, content: 'old' })));
     const rolesAfter = async (talk: string, ...flags: string[]): Promise<string> => {
       const cwd = files({ 'talk.json': talk });
@@ -689,7 +689,7 @@ describe('a conversation', () => {
     ]);
   });
 
-  it('puts a prefill and what continues it into one message', async () => {
+  it('merges a prefill and its continuation into one message', async () => {
     const cwd = folder();
     await svc(['chat', 'x', '--no-stdin', '--prefill', 'It is', '--conversation', 'talk.json', '--local'], { cwd });
     const [, reply] = JSON.parse(readFileSync(join(cwd, 'talk.json'), 'utf8'));

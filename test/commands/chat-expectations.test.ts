@@ -119,7 +119,7 @@ describe('expectations', () => {
     expect((await svc(['batch', 'merge', 'out.jsonl'], { cwd })).stderr).not.toContain('is not complete');
   });
 
-  it('hold per line of a batch, and JUnit is read by another parser', async () => {
+  it('apply to each line of a batch, and JUnit is read by another parser', async () => {
     const cwd = folder();
     writeFileSync(
       join(cwd, 'in.jsonl'),
@@ -366,7 +366,7 @@ describe('--extract', () => {
     expect(await ask(completion(content), ['--extract', kind])).toMatchObject({ code: 0, stdout: expected });
   });
 
-  it('exits with 13 and quotes the text where there is none', async () => {
+  it('exits with 13 and quotes the text if there is none', async () => {
     const { code, stdout, stderr } = await ask(completion('plain'), ['--extract', 'code']);
     expect({ code, stdout }).toEqual({ code: 13, stdout: '' });
     expect(stderr).toContain('the response has no code block: plain');
@@ -459,7 +459,7 @@ describe('the history', () => {
   const chat = (cwd: string, history: string, ...args: string[]) =>
     svc(['chat', '--local', '--no-stdin', '-q', ...args], { cwd, env: { SVC_HISTORY: history } });
 
-  it('is off unless asked for', async () => {
+  it('is off by default', async () => {
     const cwd = folder();
     await chat(cwd, '', 'Hi');
     expect(existsSync(join(cwd, 'data/requests.jsonl'))).toBe(false);
@@ -467,7 +467,7 @@ describe('the history', () => {
     expect((await chat(cwd, 'sometimes', 'Hi')).code).toBe(2);
   });
 
-  it('lists requests without bodies, for its owner only', async () => {
+  it('lists requests without bodies, readable by the owner only', async () => {
     const cwd = folder();
     await chat(cwd, '1', 'Secret words');
     const file = join(cwd, 'data/requests.jsonl');

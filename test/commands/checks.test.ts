@@ -59,13 +59,13 @@ describe('errors that always stop a request (row 1)', () => {
     }
   });
 
-  it('UTF-16 is named as what it is', async () => {
+  it('UTF-16 is named in the error', async () => {
     const { code, stderr, sent } = await run('call start', Buffer.from('{"start":{}}', 'utf16le'));
     expect({ code, sent }).toEqual({ code: 3, sent: [] });
     expect(stderr).toMatch(/UTF-16/);
   });
 
-  it('UTF-16 with a byte order mark is no prompt', async () => {
+  it('UTF-16 with a byte order mark is not a prompt', async () => {
     const { code, stderr, sent } = await run('chat', Buffer.from('\ufeffHi', 'utf16le'));
     expect({ code, sent }).toEqual({ code: 3, sent: [] });
     expect(stderr).toBe('svc: stdin is not text: this is UTF-16 or UTF-32; save it as UTF-8\n');
@@ -152,7 +152,7 @@ describe('errors of the interface', () => {
     expect(forced.stderr).toMatch(message);
   });
 
-  it('tells all of them at once, in the order they stand', async () => {
+  it('are reported all at once, in the order of the text', async () => {
     const both = '"continue_final_message": true,\n "add_generation_prompt": true';
     const { stderr, code } = await run('chat', `{\n "seed": "x",\n "n": 1.5,\n "messages": 3,\n ${both}\n}`);
     expect(code).toBe(3);
@@ -329,7 +329,7 @@ describe('warnings: reported and sent, errors under --strict', () => {
   });
 });
 
-describe('findings without end: the first hundred of each kind, and how many more there are', () => {
+describe('many findings: the first hundred of each kind, and the number of the others', () => {
   const count = 20_000;
   const many = (each: string): string => Array(count).fill(each).join(',\n');
   const trajectories = (each: string): string => train('').replace('{"reward":1}', many(each));
@@ -361,7 +361,7 @@ describe('findings without end: the first hundred of each kind, and how many mor
     expect(stderr).toContain('trajectories[20000]: must be an object, not 7');
   });
 
-  it('in a file that a flag names, in a list and far from its start', async () => {
+  it('in a file that a flag names, in an array and far from its start', async () => {
     const cwd = folder();
     const tools = Array(count).fill('{"type":"function","function":{"name":"f"}}');
     writeFileSync(join(cwd, 'tools.json'), `[${[...tools, ...Array(count).fill('{"type":"x"}')].join(',\n')}]`);
@@ -371,7 +371,7 @@ describe('findings without end: the first hundred of each kind, and how many mor
   });
 });
 
-describe('what passes without a word', () => {
+describe('what causes no finding', () => {
   it.each<[string, string]>([
     [
       'chat',
@@ -393,7 +393,7 @@ describe('what passes without a word', () => {
   });
 });
 
-describe('findings name the place a value came from', () => {
+describe('findings name the origin of a value', () => {
   it('a flag, a file that a flag names, a file and --set', async () => {
     const cwd = folder();
     writeFileSync(join(cwd, 'tools.json'), '[\n {"type": "x"}\n]');
@@ -482,7 +482,7 @@ describe('date-times', () => {
     '2026-01-01T00:00:00-23:59',
     '2024-02-29T00:00:00Z',
     '2000-02-29T00:00:00Z',
-  ])('%s is one', async (word) => {
+  ])('%s is valid', async (word) => {
     expect(await times(word)).toBe(0);
   });
 
@@ -498,7 +498,7 @@ describe('date-times', () => {
     '2026-01-01 00:00:00Z',
     '2026-01-01T00:00:00+1',
     '2026-01-01',
-  ])('%s is not one', async (word) => {
+  ])('%s is not valid', async (word) => {
     expect(await times(word)).toBe(3);
   });
 });
@@ -516,7 +516,7 @@ describe('flags that cannot be combined', () => {
     expect(stderr).toContain(message);
   });
 
-  it('agreeing ones pass', async () => {
+  it('flags that agree are accepted', async () => {
     const flags = ['x', '--no-stdin', '--prefill', 'y', '--no-add-generation-prompt', '--continue-final-message'];
     expect((await run('chat', '', flags)).code).toBe(0);
   });

@@ -30,7 +30,7 @@ describe('with a reader that closed the pipe', () => {
     ['a failed expectation of a live stream', `data: ${streamed}\n\n`, ['--stream', '--expect-text', 'zzz'], 13],
     ['a failed expectation of chunks', `data: ${streamed}\n\n`, ['--format', 'jsonl', '--expect-text', 'zzz'], 13],
     ['a cut stream with an expectation', `data: ${firstChunk}\n\n`, ['--stream', '--expect-text', 'No'], 11],
-  ])('%s ends as without it, and is in the history', async (_, body, flags, code) => {
+  ])('%s has the same exit code, and is in the history', async (_, body, flags, code) => {
     const cwd = folder();
     const result = await chat(body, cwd, ...flags);
     expect(result.code, result.stderr).toBe(code);
@@ -52,7 +52,7 @@ describe('with a reader that closed the pipe', () => {
     ['svc doctor', ['doctor', '--format', 'text'], { SVC_BASE_URL: '' }, 2],
     ['svc auth status', ['auth', 'status'], { SVC_TOKEN: '', SVC_USERNAME: '', SVC_PASSWORD: '' }, 4],
     ['svc train lint', ['train', 'lint', 'groups.jsonl'], {}, 3],
-  ])('%s fails as without it', async (_, args, more, code) => {
+  ])('%s fails with the same exit code', async (_, args, more, code) => {
     const cwd = folder();
     writeFileSync(join(cwd, 'd.json'), '{"paths":[{"json_path":"a","value_type":"numeric"}]}');
     writeFileSync(join(cwd, 'groups.jsonl'), '7\n');

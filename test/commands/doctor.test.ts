@@ -118,7 +118,7 @@ describe('svc doctor', () => {
         cacert: ['own.pem', '--cacert'],
       },
     ],
-  ])('says what gives each setting: %s', async (_, flags, env, store, wanted) => {
+  ])('names the source of each setting: %s', async (_, flags, env, store, wanted) => {
     const { of } = await doctor(flags, env, home(store));
     for (const [name, [value, source]] of Object.entries(wanted)) expect(of(name)).toEqual({ name, value, source });
   });
@@ -209,7 +209,7 @@ describe('svc doctor', () => {
       (cwd) => writeFileSync(join(cwd, 'config', 'config.json.lock'), ''),
       /config\.json\.lock exists: another svc/,
     ],
-  ])('only warns of %s', async (_, prepare, message) => {
+  ])('only warns about %s', async (_, prepare, message) => {
     const server = await rawServer(() => {});
     const cwd = home({ profiles: { default: { base_url: server.url } } });
     prepare(cwd);
@@ -253,7 +253,7 @@ describe('svc doctor', () => {
     expect(limits).toContain(10_000);
   });
 
-  it('of the local service looks at its folder, and makes nothing', async () => {
+  it('of the local service checks its directory, and creates nothing', async () => {
     for (const [flags, env] of [
       [['--local'], {}],
       [[], { SVC_PROFILE: 'local' }],
@@ -278,7 +278,7 @@ describe('svc doctor', () => {
     expect((await doctor(['--local', '--probe'])).told.probe).toMatchObject({ status: 200 });
   });
 
-  it('shows the same to people, the warnings last', async () => {
+  it('shows the same as text, warnings last', async () => {
     const { code, stdout, stderr } = await svc(['doctor', '--base-url', 'http://127.0.0.1:9', '--format', 'text'], {
       env: credentials,
     });
@@ -290,7 +290,7 @@ describe('svc doctor', () => {
     );
   });
 
-  it('shows no secret, however it is asked', async () => {
+  it('shows no secret in any form', async () => {
     const server = await rawServer((socket) => socket.end(httpAnswer('{"detail":"tok-en-1"}', '401 Unauthorized')));
     const store = {
       profiles: {
@@ -383,7 +383,7 @@ describe('svc doctor --probe', () => {
     expect({ code, warnings }).toEqual({ code: 8, warnings: [expect.stringMatching(/^the probe failed: .*0\.2 s/)] });
   });
 
-  it('needs credentials, and says so', async () => {
+  it('needs credentials, and reports that', async () => {
     const server = await rawServer(() => {});
     const result = await doctor(['--probe', '--base-url', server.url], { SVC_TOKEN: 'tok-en-1' });
     expect(result).toMatchObject({
@@ -397,7 +397,7 @@ describe('svc doctor over TLS', () => {
   const reason = withoutOpenssl();
   if (reason) return it.skip(reason, () => {});
 
-  it('tells the version and the end of the certificate, directly and through a proxy, and warns 14 days before', async () => {
+  it('shows the TLS version and the expiry of the certificate, directly and through a proxy, and warns 14 days before', async () => {
     const ca = authority();
     onTestFinished(() => rmSync(ca.folder, { recursive: true, force: true }));
     for (const [days, warned] of [
@@ -425,7 +425,7 @@ describe('svc doctor over TLS', () => {
     }
   });
 
-  it('tells what is wrong with a certificate', async () => {
+  it('reports what is wrong with a certificate', async () => {
     const ca = authority();
     onTestFinished(() => rmSync(ca.folder, { recursive: true, force: true }));
     const server = await secureServer(contents(ca.sign('other', 'DNS:other.test')));

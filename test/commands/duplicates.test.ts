@@ -36,7 +36,7 @@ describe('the same job in the lines of a batch', () => {
   const line = `{"model_id":"${model}","trajectory_groups":[${group}]}`;
   const batch = ['train', '--batch', 'in.jsonl', '--concurrency', '1', '--ordered'];
 
-  it('is sent once, and stands in the ledger with the others', async () => {
+  it('is sent once, and is in the job history with the others', async () => {
     const { cwd, run, jobs, recorded } = home();
     writeFileSync(join(cwd, 'in.jsonl'), `${line}\n${line}\n`);
     const { code, stdout } = await run(batch);
@@ -143,7 +143,7 @@ describe('the same job again', () => {
     },
   );
 
-  it('and errors of one that is sent as it is read are reported by the local service as by others', async () => {
+  it('and errors of one that is sent while it is read are reported by the local service like by any other', async () => {
     const { run, env } = home();
     const { code, stderr } = await run(['train', '-', '--no-spool', ...train.slice(2), '--local'], {
       env: { ...env, SVC_BASE_URL: '' },
@@ -153,8 +153,8 @@ describe('the same job again', () => {
   });
 });
 
-describe('the ledger of svc train', () => {
-  it('holds what was sent', async () => {
+describe('the job history of svc train', () => {
+  it('has the jobs that were sent', async () => {
     const { run, jobs, recorded, ledger } = home();
     expect((await run([...train, '--dry-run'])).code).toBe(0);
     expect(existsSync(ledger)).toBe(false);
@@ -174,14 +174,14 @@ describe('the ledger of svc train', () => {
     expect(readFileSync(ledger, 'utf8')).not.toContain('tok-en-1');
   });
 
-  it('has nothing of a job that did not leave', async () => {
+  it('does not have a job that was not sent', async () => {
     const { run, jobs } = home();
     await run(['train', '-', '--model-id', model], { stdin: '{"trajectories":7}' });
     await run(train, { env: { SVC_BASE_URL: 'https://svc.test' } });
     expect(await jobs()).toEqual([]);
   });
 
-  it('that cannot be kept ends it before anything leaves', async () => {
+  it('that cannot be written ends svc before anything is sent', async () => {
     const { run, recorded, ledger } = home();
     mkdirSync(ledger, { recursive: true });
     const { code, stderr } = await run(train);
@@ -194,7 +194,7 @@ describe('the ledger of svc train', () => {
     expect(recorded).toEqual([]);
   });
 
-  it('that cannot be kept afterwards is warned of; the job is what matters', async () => {
+  it('that cannot be written afterwards causes only a warning', async () => {
     const { run, ledger, env } = home();
     const { send } = recording(async () => {
       rmSync(ledger);

@@ -14,7 +14,7 @@ describe('a time limit', () => {
   });
 
   it.each(['597h', '2147484', '35792m', '1e9', '0', '-1', '0ms', '1d'])(
-    'cannot be %s, wherever it stands',
+    'cannot be %s, from any source',
     async (text) => {
       const cwd = folder();
       mkdirSync(join(cwd, 'config'));
@@ -116,19 +116,19 @@ describe('the local profile ignores a base URL of the environment', () => {
     expect(batch.stderr.split(note(variable, 'SVC_PROFILE'))).toHaveLength(2);
   });
 
-  it.each([[['--local']], [['--profile', 'local']]])('silently where the command line names it: %j', async (flags) => {
+  it.each([[['--local']], [['--profile', 'local']]])('silently if the command line names it: %j', async (flags) => {
     const { code, stderr } = await svc([...chat, ...flags], { env: { SVC_BASE_URL: 'https://svc.test' } });
     expect(code, stderr).toBe(0);
     expect(stderr).not.toContain('is ignored');
   });
 
-  it('silently where there is none, or one of other operations', async () => {
+  it('silently if there is none, or only one of other operations', async () => {
     const env = { SVC_PROFILE: 'local', SVC_TRACE_BASE_URL: 'https://svc.test' };
     expect((await svc(chat, { env })).stderr).not.toContain('is ignored');
   });
 });
 
-describe('-o has what is shown instead of being sent', () => {
+describe('-o receives the output of --dry-run and --curl', () => {
   it.each([['--dry-run'], ['--dry-run', '--json'], ['--curl']])('%s', async (...show) => {
     const cwd = folder();
     const args = ['chat', 'x', '--no-stdin', ...show];
@@ -176,7 +176,7 @@ describe('-o never replaces an input', () => {
     expect(readFileSync(join(cwd, 'in'), 'utf8')).toBe('{}');
   });
 
-  it('unless it is a device, which stays', async () => {
+  it('except a device, which is not replaced', async () => {
     expect(await svc(['chat', '--batch', '/dev/null', '-o', '/dev/null'], { env: serviceEnv })).toMatchObject({
       code: 0,
     });

@@ -42,7 +42,7 @@ describe('svc auth', () => {
     expect(stored(cwd).profiles.default).toMatchObject({ project_id: 'a/b', password: '' });
   });
 
-  it('login stores what stdin and files give, less one final newline, for the origins of now', async () => {
+  it('login stores secrets of stdin and files without one final newline, for the current origins', async () => {
     const cwd = folder();
     writeFileSync(join(cwd, 'pw'), 'pass word\n');
     const login = await svc(
@@ -76,7 +76,7 @@ describe('svc auth', () => {
     expect(login.stderr).toContain(join(cwd, 'config', 'config.json'));
   });
 
-  it('the credentials go where they belong, and nowhere else', async () => {
+  it('credentials are sent only to their origins', async () => {
     const cwd = folder();
     const addresses = [
       '--base-url',
@@ -118,7 +118,7 @@ describe('svc auth', () => {
     ).toBe('https://evil.test/v1/chat/completions Bearer env-tok');
   });
 
-  it('a profile that moves leaves its credentials behind, and says so', async () => {
+  it('a profile with a new base URL does not send its credentials there, and warns', async () => {
     const cwd = folder();
     await svc(['auth', 'login', '--base-url', 'https://old.test', '--token-stdin'], { cwd, stdin: 'tok-en-1' });
     const moved = await svc(['profile', 'set', 'default', '--base-url', 'https://new.test'], { cwd });
@@ -171,7 +171,7 @@ describe('svc auth', () => {
     expect(existsSync(join(cwd, 'config'))).toBe(false);
   });
 
-  it('status shows what there is without showing it; logout removes it', async () => {
+  it('status lists credentials without their values; logout removes them', async () => {
     const cwd = folder();
     await svc(['auth', 'login', '--base-url', 'https://svc.test', '--token-stdin'], { cwd, stdin: 'tok-en-1' });
     const status = await svc(['auth', 'status', '--json'], { cwd });
@@ -195,7 +195,7 @@ describe('svc auth', () => {
     );
   });
 
-  it('half a pair in the environment is a mistake, not a mixture', async () => {
+  it('one half of a pair in the environment is an error', async () => {
     const env = { SVC_BASE_URL: 'https://svc.test', SVC_USERNAME: 'u' };
     expect(await svc(call, { env })).toMatchObject({
       code: 4,
@@ -328,7 +328,7 @@ describe('svc profile', () => {
     expect(existsSync(join(cwd, 'config'))).toBe(false);
   });
 
-  it('use local makes the local service the one that counts, until another is named', async () => {
+  it('use local selects the local service, unless another profile is named', async () => {
     const cwd = folder();
     await svc(['profile', 'set', 'p', '--base-url', 'https://a.test'], { cwd });
     expect((await svc(['profile', 'use', 'local'], { cwd })).code).toBe(0);
@@ -384,7 +384,7 @@ describe('svc profile', () => {
     }
   });
 
-  it('constructor is a name like any other', async () => {
+  it('constructor is an ordinary name', async () => {
     const cwd = folder();
     await svc(['profile', 'set', 'constructor', '--base-url', 'https://a.test'], { cwd });
     expect((await svc(['profile', 'show', 'constructor'], { cwd })).stdout).toContain('https://a.test');
@@ -392,7 +392,7 @@ describe('svc profile', () => {
 });
 
 describe('the store', () => {
-  it('is 0600 in a 0700 folder, whatever the umask and whatever it was before', async () => {
+  it('has mode 0600 in a 0700 directory, whatever the umask and its mode before', async () => {
     const before = process.umask(0);
     try {
       const cwd = folder();
@@ -409,7 +409,7 @@ describe('the store', () => {
     }
   });
 
-  it('in a folder that holds other things leaves the folder as it is', async () => {
+  it('in a directory with other files leaves the directory unchanged', async () => {
     const cwd = folder();
     mkdirSync(join(cwd, 'config'), { mode: 0o755 });
     writeFileSync(join(cwd, 'config', 'other'), '');
@@ -452,7 +452,7 @@ describe('the store', () => {
   });
 
   it.each(['{}', '{"profiles":{}}', '{"current":"x"}', '{"format":2,"profiles":{"z":{"new":{"deep":[1]}}}}'])(
-    'that holds %s is as good as empty, and keeps what a newer svc has put there',
+    'with %s counts as empty, and keeps fields of a newer svc',
     async (content) => {
       const cwd = folder();
       mkdirSync(join(cwd, 'config'));
@@ -468,7 +468,7 @@ describe('the store', () => {
     },
   );
 
-  it('that is a link is written where the link leads, even before there is anything', async () => {
+  it('that is a link is written to its target, even if that does not exist', async () => {
     const cwd = folder();
     mkdirSync(join(cwd, 'config'));
     mkdirSync(join(cwd, 'dotfiles'));
@@ -483,7 +483,7 @@ describe('the store', () => {
   it.each([
     ['a save that was killed', ['config.json.next', 'config.json.next.tmp-12', 'config.json.tmp-34']],
     ['somebody else', ['config.json.bak', 'other.json.next']],
-  ])('and what %s left beside it', async (whose, names) => {
+  ])('and the files that %s left beside it', async (whose, names) => {
     const cwd = folder();
     await svc(['profile', 'set', 'x', '--base-url', 'https://a.test'], { cwd });
     for (const name of names) writeFileSync(join(cwd, 'config', name), 'secret');
@@ -492,7 +492,7 @@ describe('the store', () => {
     expect(readdirSync(join(cwd, 'config')).sort()).toEqual([...kept, 'config.json'].sort());
   });
 
-  it('keeps what others stored while a login was asking', async () => {
+  it('keeps changes of other processes during the prompt of a login', async () => {
     const cwd = folder();
     await svc(['auth', 'login', '--base-url', 'https://a.test', '--token-stdin'], { cwd, stdin: 'tok-en-1' });
     const stdin = Readable.from(
@@ -519,7 +519,7 @@ describe('the store', () => {
       /cannot write .*config\.json: (a file of that name|a part)/,
     ],
     ['cannot be made', (path: string) => symlinkSync('/proc/none/x', path), /cannot write .*config\.json: /],
-  ])('in a folder that %s is exit 12', async (_, make, message) => {
+  ])('in a directory that %s is exit 12', async (_, make, message) => {
     const cwd = folder();
     make(join(cwd, 'config'));
     const result = await svc(['profile', 'set', 'x', '--base-url', 'https://a.test'], { cwd });
@@ -559,7 +559,7 @@ describe('the base URL', () => {
     expect(await where([], {})).toBe('pc.test');
   });
 
-  it('plain http is refused with a credential, allowed loudly, and natural on loopback', async () => {
+  it('plain http is rejected with a credential, allowed with a warning, and accepted on loopback', async () => {
     const { send, recorded } = network();
     const refused = await svc([...chat, '--base-url', 'http://svc.test'], { env: env({}), send });
     expect(refused.code).toBe(13);
@@ -577,7 +577,7 @@ describe('the base URL', () => {
     }
   });
 
-  it('none at all: exit 2 and what to do, before stdin is read', async () => {
+  it('none: exit 2 with the next step, before stdin is read', async () => {
     const result = await svc(['call', 'start'], { stdin: 'not read' });
     expect(result).toMatchObject({
       code: 2,

@@ -47,13 +47,13 @@ describe('--view', () => {
     [{ out: { ok: 'no' } }, false],
   ];
 
-  it('json-schema is a JSON Schema that takes the payloads and rejects others', async () => {
+  it('json-schema is a JSON Schema that accepts the payloads and rejects others', async () => {
     const { stdout } = await schema(paths, ['--view', 'json-schema']);
     const validate = new Ajv2020().compile(JSON.parse(stdout));
     for (const [payload, isValid] of payloads) expect(validate(payload), JSON.stringify(payload)).toBe(isValid);
   });
 
-  it('zod is code that takes the payloads and rejects others', async () => {
+  it('zod is code that accepts the payloads and rejects others', async () => {
     const { stdout } = await schema(paths, ['--view', 'zod']);
     expect(stdout).toMatch(/^import \{ z \} from 'zod';\n/);
     const code = stdout.replace(/^import.*\n/, '').replace('export const payload =', 'return');

@@ -13,7 +13,7 @@ const names = allOperations.map((operation) => ({
 }));
 
 describe('svc spec', () => {
-  it.each(names)('$name: a schema that a validator takes, of body and reply', async ({ operation, words }) => {
+  it.each(names)('$name: a schema of body and response that a validator accepts', async ({ operation, words }) => {
     for (const [flags, fields] of [
       [[], operation.body],
       [['--response'], operation.reply],
@@ -28,7 +28,7 @@ describe('svc spec', () => {
     }
   });
 
-  it('tells 64-bit bounds digit for digit, defaults, enums, what is read-only and deprecated', async () => {
+  it('has 64-bit bounds digit for digit, defaults, enums, read-only and deprecated fields', async () => {
     const { stdout } = await svc(['spec', 'chat']);
     expect(stdout).toContain('"minimum": -9223372036854776000');
     const { properties } = JSON.parse(stdout);
@@ -65,7 +65,7 @@ describe('svc spec', () => {
     expect((await svc([...words, '-f', 'body.yaml', '--dry-run', '--exact', '-q'], { cwd })).code).toBe(0);
   });
 
-  it('chat --skeleton keeps a secret field to itself', async () => {
+  it('chat --skeleton does not show a secret field', async () => {
     const cwd = folder();
     writeFileSync(join(cwd, 'salt'), 'sEcReT-salt-of-forty-three-characters-or-more');
     const { stdout, code } = await svc(['spec', 'chat', '--skeleton', '--cache-salt', '@salt'], { cwd });

@@ -56,7 +56,7 @@ describe('svc train lint', () => {
     expect(result.stderr !== '').toBe(code !== 0);
   });
 
-  it('is one JSON object where it is piped, without a digit lost', async () => {
+  it('is one JSON object in a pipe, with every digit', async () => {
     const { stdout } = await lint(['good.jsonl', 'equal.jsonl']);
     expect(stdout).toContain('"min":0,"max":12345678901234567890,');
     expect(JSON.parse(stdout)).toMatchObject({
@@ -79,7 +79,7 @@ describe('svc train lint', () => {
     });
   });
 
-  it('is text for eyes on a terminal', async () => {
+  it('is text on a terminal', async () => {
     const { stdout } = await lint(['equal.jsonl'], { terminal: true });
     expect(stdout).toMatch(/^groups +2 \(1 without a training signal\)$/m);
     expect(stdout).toMatch(/^trajectories +4; per group 2$/m);
@@ -113,7 +113,7 @@ describe('svc train lint', () => {
     expect(stdout).toMatch(rewards);
   });
 
-  it('tells each problem with its place, and findings beside it', async () => {
+  it('reports each problem with its location, and findings as well', async () => {
     const { stdout, stderr } = await lint(['nan.jsonl', 'bad.jsonl']);
     expect(stderr).toMatch(/^svc: svc train would not send these trajectories: 2 errors$/m);
     expect(stderr).toMatch(/^ {2}nan\.jsonl:2:28: invalid JSON: NaN is not a JSON number/m);

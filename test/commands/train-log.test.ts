@@ -55,7 +55,7 @@ describe('svc train log', () => {
   it.each<[string, readonly string[], boolean]>([
     ['where it is piped', [], false],
     ['on a terminal that is asked for it', ['--json', '--color', 'never'], true],
-  ])('is JSON without a digit lost %s', async (_, args, terminal) => {
+  ])('is JSON with every digit %s', async (_, args, terminal) => {
     const { stdout } = await svc(['train', 'log', ...args], { cwd: home(text), terminal });
     expect(terminal ? compactJson(parseJson(stdout)).concat('\n') : stdout).toBe(
       `[${[
@@ -84,7 +84,7 @@ describe('svc train log', () => {
     expect(JSON.parse(stdout).map(({ digest }: { digest: string }) => digest[0])).toEqual(keys);
   });
 
-  it('of nothing is an empty list, or says so', async () => {
+  it('without jobs is an empty array, or a note', async () => {
     expect(await svc(['train', 'log'])).toMatchObject({ code: 0, stdout: '[]\n', stderr: '' });
     const shown = await svc(['train', 'log'], { terminal: true });
     expect(shown).toMatchObject({ code: 0, stdout: '', stderr: 'svc: no training job was sent from this machine\n' });
@@ -98,7 +98,7 @@ describe('svc train log', () => {
     expect({ code: rest.code, stderr }).toEqual({ code, stderr: expect.stringMatching(says) });
   });
 
-  it('says which line of the ledger is none', async () => {
+  it('names the line of the history that is not a record', async () => {
     const { code, stderr } = await svc(['train', 'log'], { cwd: home(`${text}{}\n`) });
     expect({ code, stderr }).toEqual({
       code: 12,

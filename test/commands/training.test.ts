@@ -89,7 +89,7 @@ describe('what is sent', () => {
     expect(readdirSync(join(cwd, 'data'))).toEqual(['training-jobs.jsonl']);
   });
 
-  it('a whole body byte for byte, and with flags only what they name is changed', async () => {
+  it('a whole body byte for byte, and with flags only the fields that they name change', async () => {
     const cwd = files(contents);
     const whole = contents['job.json'].slice(1);
     expect((await sent(['-f', 'job.json', '-q'], { cwd })).body).toBe(whole);
@@ -102,7 +102,7 @@ describe('what is sent', () => {
     );
   });
 
-  it.each(['', '\n \n', '[]'])('nothing to train on is an error: %j', async (text) => {
+  it.each(['', '\n \n', '[]'])('no training data is an error: %j', async (text) => {
     const result = await sent(['empty.jsonl', '--model-id', modelId], { cwd: files({ 'empty.jsonl': text }) });
     expect(result.stderr).toContain(
       'warning: trajectory_groups: contains no group, so the job contains no training signal',
@@ -110,7 +110,7 @@ describe('what is sent', () => {
     expect(result.code).toBe(0);
   });
 
-  it('--curl: of a long body svc itself is what curl reads from', async () => {
+  it('--curl: curl reads a long body from svc itself', async () => {
     const cwd = files({ "it's.jsonl": `${group}\n`.repeat(10_000) });
     const { code, stdout } = await sent(["it's.jsonl", '--model-id', modelId, '--curl'], { cwd });
     expect(code).toBe(0);
@@ -120,7 +120,7 @@ describe('what is sent', () => {
     expect(stdout).toContain('-X POST -T -\n');
   });
 
-  it('without a copy: as it comes, of unknown length', async () => {
+  it('without a copy: as it arrives, of unknown length', async () => {
     const cwd = files(contents);
     const flags = ['--no-spool', '--model-id', modelId, '-q'];
     const whole = contents['job.json'].slice(1);

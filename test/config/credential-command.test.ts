@@ -75,7 +75,7 @@ describe('a credential_command', () => {
     ],
     ['takes too long', 'printf secret-1; exec sleep 30', 'took longer than 10 s'],
     ['leaves a child that holds its stdout', 'printf secret-1; sleep 30', 'took longer than 10 s'],
-  ])('that %s is exit 4, and shows nothing of what was said', async (_, script, why) => {
+  ])('that %s is exit 4, and its output is not shown', async (_, script, why) => {
     const cwd = await home(script);
     // The limit passes as soon as the command has begun.
     const after: Setting['runtime'] = {
@@ -114,7 +114,7 @@ describe('a credential_command', () => {
     expect(inherited).not.toMatch(/pw-1|up-1/);
   });
 
-  it('that is not there is exit 4', async () => {
+  it('that does not exist is exit 4', async () => {
     const cwd = folder();
     const set = ['profile', 'set', 'default', '--base-url', 'https://svc.test', '--credential-command'];
     await svc([...set, '["no-such-program","show me"]'], { cwd });
@@ -141,7 +141,7 @@ describe('a credential_command', () => {
     expect(ran(cwd)).toBe('');
   });
 
-  it('comes after the environment and before what is stored, which login says', async () => {
+  it('comes after the environment and before stored credentials, which login reports', async () => {
     const cwd = await home('printf from-command');
     const login = await svc(['auth', 'login', '--token-stdin'], { cwd, stdin: 'from-store' });
     expect(login.stderr).toContain(
@@ -154,7 +154,7 @@ describe('a credential_command', () => {
     expect((await sent(chat, cwd)).authorization).toBe('Bearer from-store');
   });
 
-  it('gives what belongs to the addresses it was set for: a password to one service, a token to the others', async () => {
+  it('gives credentials to the origins it was set for: a password to one service, a token to the others', async () => {
     const cwd = await home('printf tok', ['--chat-base-url', 'https://chat.test']);
     expect((await sent([...chat, '--base-url', 'https://svc.test'], cwd)).code).toBe(0);
     expect((await sent([...call, '--base-url', 'https://chat.test'], cwd)).code).toBe(4);

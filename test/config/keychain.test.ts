@@ -78,7 +78,7 @@ describe('auth login --keychain', () => {
     expect(keychainIn(cwd)).toEqual([]);
   });
 
-  it('leaves nothing in the keychain where the profile cannot be saved', async () => {
+  it('leaves nothing in the keychain if the profile cannot be saved', async () => {
     const cwd = folder();
     mkdirSync(join(cwd, 'config', 'config.json.next'), { recursive: true });
     expect((await run(login, cwd)).code).toBe(12);
@@ -105,25 +105,22 @@ describe('auth login --keychain', () => {
     ['locked', 'there is no keychain, or it is locked'],
     ['silent', 'it took longer than 3 s'],
     ['works', 'there is no such entry'],
-  ])(
-    'a secret in a keychain that is %s later is exit 4; logging out goes, and says what is left',
-    async (mode, why) => {
-      const cwd = folder();
-      await run(login, cwd);
-      if (mode === 'works') rmSync(join(cwd, 'keychain'));
-      const result = await sent(cwd, mode);
-      expect(result).toMatchObject({ code: 4, authorization: undefined });
-      expect(result.stderr).toContain(`: ${why}`);
-      const logout = await run(['auth', 'logout'], cwd, mode);
-      expect(logout).toMatchObject({
-        code: 0,
-        stderr: expect.stringContaining('could not remove "default token'),
-      });
-      expect(profileIn(cwd)).toEqual({ base_url: 'https://svc.test' });
-    },
-  );
+  ])('a secret in a keychain that is %s later is exit 4; logout works, and reports what is left', async (mode, why) => {
+    const cwd = folder();
+    await run(login, cwd);
+    if (mode === 'works') rmSync(join(cwd, 'keychain'));
+    const result = await sent(cwd, mode);
+    expect(result).toMatchObject({ code: 4, authorization: undefined });
+    expect(result.stderr).toContain(`: ${why}`);
+    const logout = await run(['auth', 'logout'], cwd, mode);
+    expect(logout).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining('could not remove "default token'),
+    });
+    expect(profileIn(cwd)).toEqual({ base_url: 'https://svc.test' });
+  });
 
-  it.runIf(process.platform === 'linux')('really asks the system: without a service there it falls back', async () => {
+  it.runIf(process.platform === 'linux')('calls the system: without a keychain service it falls back', async () => {
     const cwd = folder();
     const env = { SVC_CONFIG_DIR: join(cwd, 'config'), DBUS_SESSION_BUS_ADDRESS: 'unix:path=/nowhere' };
     const result = await svc(login, { cwd, stdin: 'tok-en-1', env });
@@ -131,7 +128,7 @@ describe('auth login --keychain', () => {
     expect(profileIn(cwd)).toMatchObject({ token: 'tok-en-1' });
   });
 
-  it.runIf(process.platform === 'linux')('and does not wait for a service that hangs', async () => {
+  it.runIf(process.platform === 'linux')('does not wait for a service that hangs', async () => {
     const cwd = folder();
     const silent = createServer().listen(join(cwd, 'bus'));
     onTestFinished(() => void silent.close());

@@ -16,7 +16,7 @@ describe('a PostgreSQL URL', () => {
     ['postgres:///x?host=/run/postgresql', { host: '/run/postgresql', database: 'x', sslMode: 'disable' }],
     ['postgres://a%40b@[::1]:1/x%20y', { user: 'a@b', database: 'x y', port: 1 }],
     ['postgres://ada@[2001:db8::1]/x', { host: '2001:db8::1', label: 'postgres://ada@[2001:db8::1]:5432/x' }],
-  ])('%s is understood', (text, expected) => {
+  ])('%s is accepted', (text, expected) => {
     expect(parsePostgresUrl(text, '--data', 'me')).toMatchObject(expected);
   });
 
@@ -67,7 +67,7 @@ describe('a PostgreSQL URL', () => {
     expect(await readPostgresPassword(address, runtime, async () => {})).toBe('pass');
   });
 
-  it.skipIf(process.geteuid?.() !== 0)('by a user without a name needs one', async () => {
+  it.skipIf(process.geteuid?.() !== 0)('of a user without a name needs one', async () => {
     const url = 'postgres://localhost:1/x';
     const cwd = folder();
     chmodSync(cwd, 0o777);

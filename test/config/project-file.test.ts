@@ -20,7 +20,7 @@ async function project(cwd: string, setting: Setting = {}): Promise<unknown> {
 }
 
 describe('a .svc.json', () => {
-  it('is found in the directories above and gives project and model', async () => {
+  it('is found in parent directories and sets project and model', async () => {
     const cwd = below('{"project_id":"repo/one","model":"m-1"}');
     expect(await project(cwd)).toBe('repo/one');
     const chat = await svc(['chat', 'x', '--no-stdin', '--dry-run', '-q'], { cwd });
@@ -75,7 +75,7 @@ describe('a .svc.json', () => {
     expect((await svc(call, { cwd })).stdout).not.toContain('evil');
   });
 
-  it('is not read with --exact or for a body that comes without a project', async () => {
+  it('is not read with --exact or for a body without a project', async () => {
     const cwd = below('{');
     expect((await svc([...call, '--exact', '--no-check'], { cwd })).code).toBe(0);
   });

@@ -35,7 +35,7 @@ const noServer = noPostgres();
 if (noServer) process.stderr.write(`skipped: a backup of PostgreSQL: ${noServer}\n`);
 
 describe('a backup as the reference says', () => {
-  it.runIf(hasSqlite)('of the embedded database in use has all that was acknowledged', async () => {
+  it.runIf(hasSqlite)('of the embedded database in use has all acknowledged data', async () => {
     const cwd = folder();
     const { url } = await serve(['--no-auth', '--data', 'svc.db'], { cwd });
     const id = await storeCall(url);

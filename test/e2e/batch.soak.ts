@@ -6,7 +6,7 @@ import { attackCheckpoints } from './checkpoint-attacks.ts';
 it.each([
   ['chats', chats],
   ['calls', calls],
-])('200 kills in a batch of 10,000 %s: nothing lost, nothing twice that was not declared', async (name, kind) => {
+])('200 kills in a batch of 10,000 %s: nothing lost, nothing sent twice undeclared', async (name, kind) => {
   const outcome = await killed(kind, 10_000, 200, Math.random);
   figure(`${name}: ${JSON.stringify(outcome)}`);
   expect(outcome).toMatchObject({ lost: 0, undeclared: 0 });

@@ -48,7 +48,7 @@ describe('a batch that is killed', () => {
   it.each([
     ['chats', chats],
     ['calls', calls],
-  ])('again and again loses nothing and sends nothing twice that it has not declared: %s', async (_, kind) => {
+  ])('repeatedly loses nothing and sends nothing twice undeclared: %s', async (_, kind) => {
     const outcome = await killed(kind, 300, 12, chance(7));
     expect(outcome).toMatchObject({ lost: 0, undeclared: 0 });
     expect(outcome.kills).toBeGreaterThan(5);
@@ -255,7 +255,7 @@ async function readyFor(pid: number | undefined): Promise<void> {
   }
 }
 
-describe('a line that is poison', () => {
+describe('a line that always fails', () => {
   it('fails alone, and counts add up', async () => {
     const cwd = folder();
     const large = JSON.stringify({ messages: [{ role: 'user', content: 'x'.repeat(10_000_000) }] });
@@ -289,8 +289,8 @@ describe('a line that is poison', () => {
   });
 });
 
-describe('a server that dies', () => {
-  it('and returns: every line is answered in the end, none twice that was answered', async () => {
+describe('a server that stops', () => {
+  it('and returns: every line succeeds in the end, and none twice', async () => {
     const cwd = folder();
     input(cwd, 60, calls);
     let answered = 0;
@@ -354,7 +354,7 @@ describe('a server that dies', () => {
     },
   );
 
-  it('and does not: lines fail slowly, and what is left is sent later', async () => {
+  it('and does not return: lines fail slowly, and the rest is sent later', async () => {
     const cwd = folder();
     input(cwd, 200, chats);
     const port = await freePort();
@@ -403,7 +403,7 @@ describe.skipIf(noStrace() !== undefined)('a disk that is full', () => {
 });
 
 describe.runIf(hasTerminal)('on a terminal', () => {
-  it('shows how it goes, and what came of it', async () => {
+  it('shows progress and a summary', async () => {
     const cwd = folder();
     input(cwd, 30);
     const { url } = await countingServer(chats.keyOf, (_, response) => answerJson(response, chats.reply));

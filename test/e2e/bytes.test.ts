@@ -30,7 +30,7 @@ describe('bytes on the wire', () => {
     expect(head.match(/content-length/gi)).toHaveLength(1);
   });
 
-  it('so do odd spellings: whitespace, escapes, duplicates, big numbers, a final newline', async () => {
+  it('so do unusual spellings: whitespace, escapes, duplicates, big numbers, a final newline', async () => {
     const odd = '\n{ "messages" : [ {"role":"user","content":"\\u00e9 é 😀"} ] ,\t"seed":1e3, "x":1E400,"x":-0.0 }\r\n';
     const { body, stderr } = await sent(['chat', '--exact', '--json'], odd);
     expect(body.toString()).toBe(odd);
@@ -41,7 +41,7 @@ describe('bytes on the wire', () => {
     expect((await sent(['call', 'start'], `\ufeff${whole}`)).body.toString()).toBe(whole);
   });
 
-  it('a flag changes only the member it names', async () => {
+  it('a flag changes only the field it names', async () => {
     const { body } = await sent(['call', 'start', '-f', '-', '--op-name', 'y', '--set', 'attributes.k:=2.50'], whole);
     expect(body.toString()).toBe(
       whole.replace('"op_name":"x"', '"op_name":"y"').replace('"f":1.0', '"f":1.0,"k":2.50'),
@@ -57,7 +57,7 @@ describe('bytes on the wire', () => {
     expect(stderr).toContain('--seed: must be an integer from -9223372036854776000 to 9223372036854776000');
   });
 
-  it('Bearer for chats, headers of the user, none of ours twice', async () => {
+  it('Bearer for chats, headers of the user, no header twice', async () => {
     const { head } = await sent([
       'chat',
       'x',
@@ -82,7 +82,7 @@ describe('bytes on the wire', () => {
     'no colon',
     'bad name: x',
     'X: a\nb',
-  ])('the header %j is refused, its value untold', async (word) => {
+  ])('the header %j is rejected, and its value is not shown', async (word) => {
     const { code, body, stderr } = await sent(['chat', 'x', '-H', word]);
     expect({ code, body: body.toString() }).toEqual({ code: 2, body: '' });
     expect(stderr).not.toContain(word.split(': ')[1] ?? 'nothing');

@@ -48,7 +48,7 @@ describe.skipIf(!hasTerminal)('a traced command on a terminal', () => {
     expect([code, screen.includes('line-150')]).toEqual([0, false]);
   });
 
-  it('gets Ctrl-C once, and decides what it means', async () => {
+  it('gets Ctrl-C once, and handles it', async () => {
     const script = `trap 'echo "interrupted"' INT; echo ready; read line; echo "then $line"; exit 4`;
     const { code, screen } = await traced(['bash', '-c', script], {
       typed: [
@@ -73,7 +73,7 @@ describe.skipIf(!hasTerminal)('a traced command on a terminal', () => {
     expect(code, readFileSync(join(cwd, 'err'), 'utf8')).toBe(expected);
   });
 
-  it('ends by Ctrl-C with 130 where it has no other plan', async () => {
+  it('ends by Ctrl-C with 130 if it does not handle it', async () => {
     const { code } = await traced(['sh', '-c', 'echo ready; exec sleep 60'], { typed: [['ready', '\x03']] });
     expect(code).toBe(130);
   });

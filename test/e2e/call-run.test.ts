@@ -180,7 +180,7 @@ describe('a service that is down', () => {
     expect(stderr).toContain('returned 422 Unprocessable Entity: start.op_name: no such operation');
   });
 
-  it('does not take any response for a record', async () => {
+  it('does not accept every response as a record', async () => {
     const { url } = await countingServer(String, (_, response) => response.end('<html>log in</html>'));
     const { code, stderr } = await callRun(['true'], ['--base-url', url], { env: login });
     expect(code).toBe(0);

@@ -101,7 +101,7 @@ describe('certificates', () => {
           return { env: { SVC_CONFIG_DIR: home } };
         },
       ],
-    ])('an authority of %s is trusted', async (_, setting) => {
+    ])('a CA of %s is trusted', async (_, setting) => {
       const server = await secureServer(contents(good));
       const { flags = [], env = {} } = setting(folder());
       const result = await sent(server.port, proxied, flags, env);
@@ -109,7 +109,7 @@ describe('certificates', () => {
       expect(server.seen).toEqual(['POST /feedback/payload_schema']);
     });
 
-    describe.each(['TLSv1.2', 'TLSv1.3'] as const)('a server that wants a client certificate over %s', (version) => {
+    describe.each(['TLSv1.2', 'TLSv1.3'] as const)('a server that requires a client certificate over %s', (version) => {
       const options = () => ({
         ...contents(good),
         requestCert: true,
@@ -118,7 +118,7 @@ describe('certificates', () => {
         maxVersion: version,
       });
 
-      it('gets the one given, with its key in a file of its own or in the same', async () => {
+      it('gets the given one, with its key in a separate file or in the same', async () => {
         const server = await secureServer(options());
         const both = join(folder(), 'both.pem');
         const { cert, key } = contents(client);
@@ -216,7 +216,7 @@ describe('certificates', () => {
     expect(stdout).toContain(`--cacert 'a b.pem' \\\n  --cert 'c.pem' \\\n  --key 'k.pem' \\\n`);
   });
 
-  it('a proxy may be reached over TLS, with what is trusted otherwise', async () => {
+  it('a proxy may use TLS, with the same trusted CA certificates', async () => {
     const target = await secureServer(contents(good));
     const between = await connectProxy(target.port, contents(good));
     const proxy = `https://localhost:${between.port}`;

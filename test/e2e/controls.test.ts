@@ -241,7 +241,7 @@ describe.skipIf(!hasTerminal)('on a terminal (skipped where `script` of util-lin
     );
   });
 
-  it.each(paths)('$name: nothing drives it', async ({ args, answer = '', files = {}, env = {}, only = all }) => {
+  it.each(paths)('$name: nothing controls it', async ({ args, answer = '', files = {}, env = {}, only = all }) => {
     const server = await rawServer((socket) => drip(socket, Buffer.from(answer)));
     const cwd = folder();
     mkdirSync(join(cwd, 'config'));

@@ -22,8 +22,8 @@ async function outcomes(cwd: string): Promise<string[]> {
   return JSON.parse(stdout).map(({ outcome }: { outcome: string }) => outcome);
 }
 
-describe('of many processes with the same job', () => {
-  it.each([[train], [['train', '-', '--no-spool', ...train.slice(2)]]])('one sends it: svc %j', async (args) => {
+describe('many processes with the same job', () => {
+  it.each([[train], [['train', '-', '--no-spool', ...train.slice(2)]]])('send it once: svc %j', async (args) => {
     const data = join(folder(), 'served.db');
     const { env } = await serve(['--data', data]);
     const cwd = home();
@@ -76,7 +76,7 @@ describe('a job that is in flight', () => {
     expect((await run(train, { cwd, env })).code).toBe(13);
   });
 
-  it('is let through again where nobody was there', async () => {
+  it('can be sent again if the service was never reached', async () => {
     const cwd = home();
     const env = { SVC_BASE_URL: 'http://127.0.0.1:1', SVC_TOKEN: 'tok-en-1', SVC_RETRIES: '0' };
     expect((await run(train, { cwd, env })).code).toBe(7);
@@ -84,7 +84,7 @@ describe('a job that is in flight', () => {
     expect(await outcomes(cwd)).toEqual(['not-applied', 'not-applied']);
   });
 
-  it('that is repeated by svc itself is one job', async () => {
+  it('that svc itself retries is one job', async () => {
     let count = 0;
     const server = await rawServer((socket) => {
       count += 1;

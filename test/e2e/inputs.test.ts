@@ -143,7 +143,7 @@ it.each([['talk.json'], ['./link.json']])(
   },
 );
 
-describe('stdin that flags leave alone', () => {
+describe('stdin that is not read because of flags', () => {
   const UNREAD = 'stdin was not read because flags were given; add -f - to read it';
   const inShellOf = (line: string) => inShell(line, { cwd: folder() });
 

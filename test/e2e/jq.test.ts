@@ -125,7 +125,7 @@ describe('--jq', () => {
     expect({ code, stdout, stderr }).toEqual({ code: 2, stdout: '', stderr: expect.stringMatching(message) });
   });
 
-  it('ends at once by a signal, also while a filter runs for ever', async () => {
+  it('ends at once by a signal, also while a filter runs forever', async () => {
     const child = start(['profile', 'list', '--jq', '"begun" | debug | def f: f; f', '-v']);
     const ended = finished(child);
     const interrupt = setInterval(() => child.kill('SIGINT'), 500);

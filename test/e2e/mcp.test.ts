@@ -218,7 +218,7 @@ describe('tools', () => {
     ]);
   });
 
-  it('return what came of a response that was cut', async () => {
+  it('return the partial output of a response that was cut', async () => {
     const chunk = '{"id":"c1","choices":[{"index":0,"delta":{"role":"assistant","content":"Once upon"}}]}';
     const head = 'HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n';
     const server = await rawServer((socket) => void socket.end(`${head}data: ${chunk}\n\n`));
@@ -336,7 +336,7 @@ describe('messages', () => {
     ['without a version of JSON-RPC', { id: 1, method: 'ping' }, { id: 1, error: { code: -32600 } }],
     ['with an unknown method', request('resources/list'), { id: 1, error: { code: -32601 } }],
     ['to check the connection', request('ping'), { id: 1, result: {} }],
-  ])('%s are answered', async (_, message, expected) => {
+  ])('%s get responses', async (_, message, expected) => {
     expect(await ask(message)).toMatchObject(expected);
   });
 

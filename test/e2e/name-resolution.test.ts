@@ -30,7 +30,7 @@ until grep -q ready ready; do :; done`;
 const chat = `${process.execPath} ${program} chat hi -m m --no-stdin --retries 0`;
 
 describe('name resolution', () => {
-  it('gives what the system gives', async () => {
+  it('has the same result as the system', async () => {
     const resolve = (name: string, signal = new AbortController().signal) =>
       new Promise<unknown>((done) =>
         createLookup(signal)(name, { all: true }, (error, found) => done(error?.message ?? found)),

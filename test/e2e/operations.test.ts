@@ -104,7 +104,7 @@ describe('the built program against svc serve', () => {
     expect(JSON.parse(again.stdout)).toEqual(JSON.parse(call.stdout));
   });
 
-  it('says 4 for wrong credentials and for none, and never shows them', async () => {
+  it('exits with 4 for wrong and missing credentials, and never shows them', async () => {
     const { env } = await serve();
     const wrong = await run(['chat', 'x', '-v', '--error-format', 'json'], {
       env: { ...env, SVC_TOKEN: 'wrong-token-9' },
@@ -141,7 +141,7 @@ describe('without a network', () => {
 });
 
 describe('the local service', () => {
-  it('answers all five without a port, credentials or network', async () => {
+  it('serves all five without a port, credentials or network', async () => {
     const cwd = folder();
     const setting: ProcessSetting = { cwd };
     const results = [

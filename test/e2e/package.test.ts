@@ -81,14 +81,14 @@ describe('the package', () => {
     expect(bytes.reduce((sum, some) => sum + some, packed.unpackedSize)).toBeLessThan(3_000_000);
   });
 
-  it('holds every guide that its README names', () => {
+  it('contains every guide that its README names', () => {
     const text = readFileSync(join(installed, 'svc-cli/README.md'), 'utf8');
     const guides = [...text.matchAll(/\]\((docs\/[\w-]+\.md)\)/g)].map(([, path]) => path);
     expect(guides.length).toBeGreaterThan(10);
     expect(packed.files.map(({ path }) => path)).toEqual(expect.arrayContaining(guides));
   });
 
-  it('holds what runs and what is read, and the license of everything bundled', () => {
+  it('contains code and documents, and the license of everything bundled', () => {
     const folders = new Set(packed.files.map(({ path }) => (path.includes('/') ? path.replace(/\/.*/, '/') : path)));
     expect([...folders].sort()).toEqual([
       'CHANGELOG.md',
@@ -110,7 +110,7 @@ describe('the package', () => {
   });
 });
 
-it('a stack that is shown leads to the source', () => {
+it('a printed stack trace names source files', () => {
   const program = `
     import { main } from ${JSON.stringify(pathToFileURL(join(root, 'dist/main.js')).href)};
     const env = { get SVC_CONFIG_DIR() { throw new TypeError('unforeseen'); } };

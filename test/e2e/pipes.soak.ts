@@ -1,4 +1,4 @@
 import { it } from 'vitest';
 import { expectWholeStream } from './pipes.ts';
 
-it('100 MB of a stream come through a slow pipe', () => expectWholeStream(100));
+it('100 MB of a stream pass through a slow pipe', () => expectWholeStream(100));

@@ -76,7 +76,7 @@ describe('the process', () => {
     expect(shell(flags, env).stdout).toBe('one\ntwo\n');
   });
 
-  it('a reader that closes the pipe is no failure and no noise', () => {
+  it('a reader that closes the pipe causes neither a failure nor output', () => {
     const result = shell('set -o pipefail; svc spec --openapi | head -c 10 >/dev/null; echo "${PIPESTATUS[0]}"');
     expect(result).toMatchObject({ stdout: '0\n', stderr: '' });
   });
@@ -121,18 +121,21 @@ describe('the process', () => {
   it.each([
     ['SIGINT', 130, 'interrupted'],
     ['SIGTERM', 143, 'terminated'],
-  ] as const)('%s while waiting for an answer ends with %i and says what is known', async (signal, code, name) => {
-    const server = await rawServer(() => child.kill(signal));
-    const id = '0123456789abcdef';
-    const child = start([...call, '--id', id, '--error-format', 'json'], {
-      env: { ...credentials, SVC_BASE_URL: server.url },
-    });
-    const result = await finished(child);
-    expect(result.code).toBe(code);
-    const { error } = JSON.parse(result.stderr.trim().split('\n').at(-1) ?? '');
-    expect(error).toMatchObject({ code: name, exit_code: code, applied: 'unknown', ids: { call: id } });
-    expect(error.hint).toContain('same ids');
-  });
+  ] as const)(
+    '%s while waiting for a response ends with %i and reports the known outcome',
+    async (signal, code, name) => {
+      const server = await rawServer(() => child.kill(signal));
+      const id = '0123456789abcdef';
+      const child = start([...call, '--id', id, '--error-format', 'json'], {
+        env: { ...credentials, SVC_BASE_URL: server.url },
+      });
+      const result = await finished(child);
+      expect(result.code).toBe(code);
+      const { error } = JSON.parse(result.stderr.trim().split('\n').at(-1) ?? '');
+      expect(error).toMatchObject({ code: name, exit_code: code, applied: 'unknown', ids: { call: id } });
+      expect(error.hint).toContain('same ids');
+    },
+  );
 
   it('SIGINT while stdin is read ends at once: nothing was sent', async () => {
     const child = start(['call', 'start', '--local']);
@@ -166,7 +169,7 @@ it('a misspelled subcommand of train gets a suggestion', async () => {
 });
 
 describe('-o', () => {
-  it('replaces a file only when the result is complete, and keeps what came of a stream that was cut', async () => {
+  it('replaces a file only when the result is complete, and keeps the partial output of a cut stream', async () => {
     const cwd = folder();
     writeFileSync(join(cwd, 'out.txt'), 'old');
     chmodSync(join(cwd, 'out.txt'), 0o640);

@@ -73,7 +73,7 @@ describe('svc serve in operation', () => {
     ]);
   });
 
-  it('logs requests that --replay answers', async () => {
+  it('logs requests that --replay responds to', async () => {
     const cwd = folder();
     writeFileSync(join(cwd, 'empty.har'), '{"log":{"entries":[]}}');
     const { url, child } = await serve(['--no-auth', '--log', 'json', '--replay', join(cwd, 'empty.har')]);

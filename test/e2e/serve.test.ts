@@ -34,7 +34,7 @@ async function refusing(url: string): Promise<void> {
 }
 
 describe('svc serve', () => {
-  it('prints one line with its address and ends cleanly on SIGTERM and SIGINT', async () => {
+  it('prints one line with its URL and ends cleanly on SIGTERM and SIGINT', async () => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) {
       const child = start(['serve', '--no-auth', '--format', 'text']);
       const line = await firstLine(child);
@@ -94,7 +94,7 @@ describe('svc serve', () => {
     expect(stdout.trim().split('\n')).toHaveLength(84);
   });
 
-  it('makes credentials, keeps them in a 0600 file beside the data and finds them again', async () => {
+  it('creates credentials in a 0600 file beside the data, and reuses them', async () => {
     const cwd = folder();
     const served = async (): Promise<{ url: string; file: string }> => {
       const child = start(['serve', '--json', '--data', 'deep/er/my.db'], { cwd });
@@ -124,7 +124,7 @@ describe('svc serve', () => {
     expect(readdirSync(cwd).filter((name) => /^\.my\.db|\.lock$/.test(name))).toEqual([]);
   });
 
-  it('takes credentials of a file, and says what is wrong with one', async () => {
+  it('reads credentials from a file, and reports an invalid one', async () => {
     const cwd = folder();
     writeFileSync(join(cwd, 'c.json'), '{"username":"u","password":"p","token":"t"}');
     const { url } = await serve(['--credentials', 'c.json'], { cwd });
@@ -138,7 +138,7 @@ describe('svc serve', () => {
     expect(await run(['serve', '--credentials', 'none.json'], { cwd })).toMatchObject({ code: 12 });
   });
 
-  it('answers other paths, methods and kinds of content as servers do', async () => {
+  it('rejects other paths, methods and content types as servers do', async () => {
     const { url } = await serve(['--no-auth']);
     expect(await post(`${url}/nothing`, '{}')).toMatchObject({ status: 404, text: '{"detail":"Not Found"}' });
     const got = await fetch(`${url}/call/start`);
@@ -153,7 +153,7 @@ describe('svc serve', () => {
     expect((await fetch(`${url}/call/start`, chunked)).status).toBe(413);
   });
 
-  it('refuses what a web page could send', async () => {
+  it('rejects requests that a web page could send', async () => {
     const { url } = await serve(['--no-auth']);
     const port = Number(new URL(url).port);
     const raw = (headers: string): Promise<string> =>
@@ -179,7 +179,7 @@ describe('svc serve', () => {
     expect([preflight.status, preflight.headers.get('access-control-allow-origin')]).toEqual([405, null]);
   });
 
-  it('has chats answered by an upstream server, to which the credential of the caller never goes', async () => {
+  it('forwards chats to an upstream server, without the credentials of the caller', async () => {
     const upstream = await rawServer((socket) =>
       socket.end(
         httpAnswer('{"choices":[],"model":"up"}', '200 OK', 'Content-Type: application/json\r\nSet-Cookie: a=b\r\n'),
@@ -197,7 +197,7 @@ describe('svc serve', () => {
     expect(request.endsWith(body)).toBe(true);
   });
 
-  it('passes an upstream stream on as it comes, and 502 when there is none', async () => {
+  it('forwards an upstream stream as it arrives, and responds 502 when there is none', async () => {
     const served = await serve();
     const front = await serve(['--upstream', served.url], { env: { SVC_UPSTREAM_TOKEN: served.env.SVC_TOKEN ?? '' } });
     const direct = await run(['chat', 'x', '--format', 'text', '-q'], { env: served.env });
@@ -223,7 +223,7 @@ describe('svc serve', () => {
     expect(result.stderr).toMatch(/^svc: [^\n]+\n/);
   });
 
-  it('leaves a wrong data file as it is, and makes no credentials beside it', async () => {
+  it('leaves a wrong data file unchanged, and creates no credentials beside it', async () => {
     const cwd = folder();
     writeFileSync(join(cwd, 'notes.txt'), '{"my":"config"}\n', { mode: 0o644 });
     const { code, stderr } = await run(['serve', '--data', 'notes.txt'], { cwd });
@@ -236,7 +236,7 @@ describe('svc serve', () => {
     expect(readdirSync(cwd).filter((name) => name !== '.cache')).toEqual(['notes.txt']);
   });
 
-  it('says when the port is taken', async () => {
+  it('reports that the port is in use', async () => {
     const { url } = await serve();
     const { code, stderr } = await run(['serve', '--no-auth', '--port', new URL(url).port]);
     expect({ code, stderr }).toMatchObject({ code: 12, stderr: expect.stringContaining('it is in use') });

@@ -18,7 +18,7 @@ function lastError(stderr: string): object {
 }
 
 describe.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('%s', (signal) => {
-  it('while a regular expression takes for ever', async () => {
+  it('while a regular expression takes forever', async () => {
     const child = start(['chat', `${'a'.repeat(40)}b`, '--local', '--no-stdin', '--expect-text', '(a+)+$', '-q']);
     // The response is printed before it is checked, so a signal may also come too early.
     child.stdout?.once('data', () => {
@@ -28,7 +28,7 @@ describe.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('%s', (signal) => {
     expect(await finished(child)).toMatchObject({ code: codes[signal] });
   });
 
-  it('while a request leaves: it did not leave completely, nothing was applied', async () => {
+  it('while a request is sent: it was not sent completely, nothing was applied', async () => {
     const cwd = folder();
     const text = 'x'.repeat(30_000_000);
     writeFileSync(join(cwd, 'body.json'), `{"messages":[{"role":"user","content":"${text}"}]}`);
@@ -39,7 +39,7 @@ describe.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('%s', (signal) => {
     expect(lastError(stderr)).toMatchObject({ applied: 'no', phase: 'part', exit_code: codes[signal] });
   });
 
-  it('while an answer comes: it was applied, and what came of it is kept', async () => {
+  it('while a response is received: it was applied, and the partial output is kept', async () => {
     const server = await rawServer((socket) => {
       socket.write(head + delta);
     });
@@ -52,7 +52,7 @@ describe.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('%s', (signal) => {
     expect(lastError(stderr)).toMatchObject({ applied: 'yes', exit_code: codes[signal] });
   });
 
-  it('while it waits to repeat: says what the attempts before did', async () => {
+  it('while it waits for a retry: reports the outcome of earlier attempts', async () => {
     const server = await rawServer((socket) => socket.end(httpAnswer('{}', '429 No', 'Retry-After: 30\r\n')));
     const child = start(['chat', 'x', '--no-stdin', ...json], { env: { ...env, SVC_BASE_URL: server.url } });
     child.stderr?.once('data', () => child.kill(signal));
@@ -91,7 +91,7 @@ describe('a stream that is stopped by its user', () => {
     expect(closed).toHaveLength(1);
   });
 
-  it('by closing the pipe too, at the next piece', async () => {
+  it('by closing the pipe too, at the next chunk', async () => {
     const closed: Promise<unknown>[] = [];
     const server = await rawServer((socket: Socket) => {
       const timer = setInterval(() => socket.write(delta), 20);

@@ -11,7 +11,7 @@ const end = `${event('{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]
 const head = 'HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n';
 
 describe.skipIf(!hasTerminal)('on a terminal (skipped where `script` of util-linux is missing)', () => {
-  it('a chat is streamed: text as it comes, reasoning dimmed on stderr', async () => {
+  it('a chat is streamed: text as it arrives, reasoning dimmed on stderr', async () => {
     const bodies: string[] = [];
     const server = await rawServer((socket, request) => {
       bodies.push(request.toString());
@@ -41,7 +41,7 @@ describe.skipIf(!hasTerminal)('on a terminal (skipped where `script` of util-lin
     expect(bodies[0]).toContain('"stream":true');
   });
 
-  it('results are tables for eyes, help and errors fit, NO_COLOR is obeyed', async () => {
+  it('results are tables, help and errors fit, NO_COLOR is honored', async () => {
     const cwd = folder();
     const call = await runOnTerminal(
       [
@@ -88,7 +88,7 @@ describe.skipIf(!hasTerminal)('on a terminal (skipped where `script` of util-lin
     expect(redirected).toMatch(/^\[\{"name":"local",/);
   });
 
-  it('at a terminal with nothing to send: usage, exit 2', async () => {
+  it('at a terminal without a body: exit 2', async () => {
     for (const args of [
       ['call', 'start', '--local'],
       ['train', '--local'],
@@ -100,7 +100,7 @@ describe.skipIf(!hasTerminal)('on a terminal (skipped where `script` of util-lin
     }
   });
 
-  it('asks for credentials and does not show what is typed', async () => {
+  it('prompts for credentials and does not echo the input', async () => {
     const cwd = folder();
     const { code, screen } = await runOnTerminal(['auth', 'login', '--profile', 'work'], {
       cwd,
@@ -137,7 +137,7 @@ describe.skipIf(!hasTerminal)('on a terminal (skipped where `script` of util-lin
     expect(() => readFileSync(join(cwd, 'config', 'config.json'))).toThrow();
   });
 
-  it('what a server says cannot drive the terminal', async () => {
+  it('text of a server cannot control the terminal', async () => {
     const evil = '\\u001b]0;title\\u0007\\u001b[31mred\\u202e\\u200b\\u009b';
     const server = await rawServer((socket) =>
       socket.end(head + delta(`{"content":"a${evil}b\\rc\\nd 👨‍👩‍👧"}`) + end),

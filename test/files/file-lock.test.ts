@@ -20,7 +20,7 @@ const world = (more: Partial<LockRuntime> = {}): LockRuntime => ({
 });
 
 describe('a lock', () => {
-  it('is held by one at a time, and those who wait take turns', async () => {
+  it('is held by one process at a time, and waiting ones take turns', async () => {
     const path = join(folder(), 'f');
     let inside = 0;
     const turn = async (): Promise<number> => {
@@ -39,7 +39,7 @@ describe('a lock', () => {
     ['a process that runs', '8 here ab', 'f is in use by process 8'],
     ['a process of another machine', '800 there ab', 'f is in use by process 800 on there'],
     ['nobody knows whom', '', 'f is in use by another process'],
-  ])('of %s is respected, and says whose it is', async (_, text, message) => {
+  ])('of %s is respected, and its holder is named', async (_, text, message) => {
     const path = join(folder(), 'f');
     writeFileSync(`${path}.lock`, text);
     await expect(acquireLock(path, 'f', world())).rejects.toMatchObject({
@@ -49,7 +49,7 @@ describe('a lock', () => {
     expect(readFileSync(`${path}.lock`, 'utf8')).toBe(text);
   });
 
-  it('of a process that is gone is taken over, by one of many', async () => {
+  it('of a process that ended is taken over by one of many', async () => {
     const path = join(folder(), 'f');
     writeFileSync(`${path}.lock`, '800 here ab');
     const taken = await Promise.allSettled(Array.from({ length: 20 }, () => acquireLock(path, 'f', world())));
@@ -57,7 +57,7 @@ describe('a lock', () => {
     expect(readFileSync(`${path}.lock`, 'utf8')).toMatch(/^7 here /);
   });
 
-  it('that is let go of in the very moment somebody asks for it is taken, not said to be of nobody', async () => {
+  it('that is released while another process asks for it is taken, not reported as held by nobody', async () => {
     const cwd = folder();
     const path = join(cwd, 'f');
     const refusals = new Set<string>();
@@ -73,7 +73,7 @@ describe('a lock', () => {
     expect(readdirSync(cwd)).toEqual([]);
   });
 
-  it('in a folder that is not there says so', async () => {
+  it('in a directory that does not exist is an error', async () => {
     const path = join(folder(), 'none', 'f');
     await expect(acquireLock(path, 'f', world())).rejects.toMatchObject({
       code: 'local',
@@ -81,7 +81,7 @@ describe('a lock', () => {
     });
   });
 
-  it('can be let go of when its file is gone', async () => {
+  it('can be released when its file was removed', async () => {
     const path = join(folder(), 'f');
     const unlock = await acquireLock(path, 'f', world());
     await rm(`${path}.lock`);

@@ -69,7 +69,7 @@ describe('a replaced file', () => {
     await expect(written(path, 'new')).rejects.toThrow(message);
   });
 
-  it('that cannot be put in its place leaves nothing behind, or what there is of it', async () => {
+  it('that cannot be renamed leaves nothing behind, or its partial output', async () => {
     const cwd = folder();
     const path = join(cwd, 'f');
     const begun = async (): Promise<Awaited<ReturnType<typeof openReplacement>>> => {

@@ -4,22 +4,22 @@ import { describe, expect, it } from 'vitest';
 import { makeDirectory } from '../../src/files/make-directory.ts';
 import { folder, svc } from '../support/svc.ts';
 
-describe('a folder', () => {
-  it('is made with those around it, by several at once, and only once', async () => {
+describe('a directory', () => {
+  it('is created with its parents, by several processes at once, and only once', async () => {
     const path = join(folder(), 'a', 'b', 'c');
     await Promise.all(Array.from({ length: 5 }, () => makeDirectory(path, 0o700)));
     expect(statSync(path).mode & 0o777).toBe(0o700);
     expect(await makeDirectory(path, 0o700)).toBe(false);
   });
 
-  it('is not made in a file', async () => {
+  it('is not created in a file', async () => {
     const file = join(folder(), 'file');
     writeFileSync(file, '');
     await expect(makeDirectory(file, 0o700)).rejects.toThrow('EEXIST');
     await expect(makeDirectory(join(file, 'a'), 0o700)).rejects.toThrow('ENOTDIR');
   });
 
-  it.runIf(existsSync('/proc/self'))('that the system does not make is a failure of the disk, soon', async () => {
+  it.runIf(existsSync('/proc/self'))('that the system does not create is an error, without a long wait', async () => {
     const call = ['call', 'start', '--local', '--project-id', 'a/b', '--op-name', 'x'];
     const data = await svc(call, { env: { SVC_DATA_DIR: '/proc/none' } });
     expect(data).toMatchObject({ code: 12, stderr: expect.stringContaining('/proc/none') });

@@ -57,7 +57,7 @@ async function read(reply: Promise<Response>): Promise<void> {
 }
 
 describe('limits of an exchange', () => {
-  it('10 s to connect, but not once the body leaves', async () => {
+  it('10 s to connect, but not once the body is being sent', async () => {
     const slow = setup();
     const limit = limitOf(slow.send(request));
     slow.time.advance(9_999);
@@ -72,7 +72,7 @@ describe('limits of an exchange', () => {
     expect(await outcome).toBe('firstByte 600000');
   });
 
-  it('an upload that continues is not a silence', async () => {
+  it('an upload that makes progress is not silent', async () => {
     const { time, wire, send, progress } = setup();
     const pieces = piecesOnDemand();
     const outcome = limitOf(send({ ...request, body: { length: 3, chunks: pieces.all } }));
@@ -88,7 +88,7 @@ describe('limits of an exchange', () => {
     expect(await outcome).toBe('firstByte 600000');
   });
 
-  it('a deadline over attempts, waits and the reading of the answer', async () => {
+  it('a deadline over attempts, waits and reading the response', async () => {
     const time = clock();
     const deadline = createDeadline(5000, time);
     time.advance(3000);
@@ -104,7 +104,7 @@ describe('limits of an exchange', () => {
     expect(time.pending()).toBe(0);
   });
 
-  it('2 min between pieces of the answer', async () => {
+  it('2 min between chunks of the response', async () => {
     const { time, wire, send, progress } = setup();
     const reply = send(request);
     progress.phase = 'all';
@@ -122,7 +122,7 @@ describe('limits of an exchange', () => {
     expect(await outcome).toBe('idle 120000');
   });
 
-  it('the end of the exchange ends the clocks', async () => {
+  it('the end of the exchange stops the timers', async () => {
     const { time, wire, send } = setup();
     const reply = send(request);
     wire.answer(

@@ -32,8 +32,8 @@ async function send(url: string, body?: Request['body'], env: Readonly<Record<st
   }
 }
 
-describe('overNetwork', () => {
-  it('does not follow redirects, and gives all headers as they came', async () => {
+describe('the HTTP transport', () => {
+  it('does not follow redirects, and returns all headers unchanged', async () => {
     const server = await rawServer((socket) =>
       socket.end(
         'HTTP/1.1 307 Temporary Redirect\r\nLocation: http://127.0.0.1:1/\r\nX-A: 1\r\nx-a: 2\r\nContent-Length: 0\r\n\r\n',
@@ -80,14 +80,14 @@ describe('overNetwork', () => {
     }
   });
 
-  it('does not decode what it gets', async () => {
+  it('does not decode the response', async () => {
     const server = await rawServer((socket) =>
       socket.end(httpAnswer('not gzip', '200 OK', 'Content-Encoding: gzip\r\n')),
     );
     expect((await send(server.url)).text).toBe('not gzip');
   });
 
-  it('sends pieces of a known length with that length, of an unknown one in chunks', async () => {
+  it('sends a body of known length with that length, and any other in chunks', async () => {
     const server = await rawServer((socket) => socket.end(httpAnswer('{}')));
     const chunks = async function* () {
       yield Buffer.from('{"a":');
@@ -100,7 +100,7 @@ describe('overNetwork', () => {
     expect(server.received[1]?.toString()).toMatch(/transfer-encoding: chunked/i);
   });
 
-  it('keeps a connection for the next exchange where that is wanted, and never one that was not read to its end', async () => {
+  it('keeps a connection alive if asked to, and never one whose response was not read to its end', async () => {
     const sockets = new Set<unknown>();
     const server = createServer((asked, response) => {
       sockets.add(asked.socket);
@@ -162,7 +162,7 @@ describe('overNetwork', () => {
     },
   );
 
-  it('tells how far a request has come', async () => {
+  it('reports how far a request has come', async () => {
     const refused = await send('http://127.0.0.1:9/');
     expect(refused.progress).toEqual({ phase: 'nothing', sentBytes: 0, attempts: 1 });
     expect(describeNetworkError(refused.error)).toContain('connection refused');
@@ -253,7 +253,7 @@ describe('proxies', () => {
     expect(proxy && proxyAuthorization(proxy)).toBe(authorization);
   });
 
-  it('are asked as curl asks them: the whole address for http, a tunnel for https, nothing for NO_PROXY', async () => {
+  it('are used as curl uses them: the whole URL for http, a tunnel for https, nothing for NO_PROXY', async () => {
     const seen: string[] = [];
     const proxy = createServer((incoming, response) => {
       seen.push(`${incoming.method} ${incoming.url} ${incoming.headers.host}`);

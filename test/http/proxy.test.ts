@@ -25,7 +25,7 @@ describe('a proxy that fails is named as the cause, and nothing is sent', () => 
     ['408 Request Timeout', 2, 'refused to connect to the service (408 Request Timeout)'],
     ['429 Too Many Requests', 2, 'refused to connect to the service (429 Too Many Requests)'],
     ['nonsense', 2, 'failed: the response is not valid HTTP'],
-  ])('CONNECT is answered with %s', async (answer, attempts, why) => {
+  ])('the response to CONNECT is %s', async (answer, attempts, why) => {
     const proxy = await connectProxy(answer);
     const { code, stderr } = await through(`http://user:pr0xy-pass@127.0.0.1:${proxy.port}`);
     const last = stderr
@@ -53,7 +53,7 @@ describe('a proxy that fails is named as the cause, and nothing is sent', () => 
     expect({ code, stderr }).toEqual({ code: 7, stderr: expect.stringContaining(why) });
   });
 
-  it('an address that is none is a wrong environment, and not repeated', async () => {
+  it('an invalid URL is a usage error, and not repeated', async () => {
     for (const proxy of ['socks5://user:pr0xy-pass@p:1', 'http://user:pr0xy-pass@:1']) {
       const { code, stderr } = await through(proxy);
       expect({ code, stderr }).toEqual({

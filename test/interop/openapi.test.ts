@@ -25,7 +25,7 @@ describe.runIf(isInstalled)('the OpenAPI document', () => {
     return file;
   };
 
-  it('holds no words about the command line', async () => {
+  it('does not mention the command line', async () => {
     const { stdout } = await run(['spec', '--openapi']);
     expect(stdout).not.toMatch(/\bsvc (?!ref)|--[a-z]|repeatable|stdin|@file|an age|default: generated[^ ]/);
   });

@@ -59,7 +59,7 @@ describe('the files of the page', () => {
     expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(60_000);
   });
 
-  it('need no credentials, and what is stored needs Basic', async () => {
+  it('need no credentials, and stored data needs Basic', async () => {
     const { url, env } = await serve();
     for (const path of ['/', '/page.js', '/page.css']) {
       const { status, headers } = await fetch(`${url}${path}`);
@@ -230,7 +230,7 @@ describe.skipIf(!executablePath)('the page in a browser', { timeout: 120_000 }, 
     expect(await chat.locator('article.assistant').innerText()).toContain('"name":"find_parcel"');
   });
 
-  it('answers from a recording that another tool imports', async () => {
+  it('responds from a recording that another tool imports', async () => {
     const har = join(folder(), 'models.har');
     const { url, env } = await serve(['--record', har]);
     const response = await fetch(`${url}/v1/models`, { headers: { Authorization: `Bearer ${env.SVC_TOKEN}` } });

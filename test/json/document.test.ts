@@ -38,7 +38,7 @@ function errorOf(text: string | Uint8Array): JsonError {
 }
 
 describe('parseJson', () => {
-  it('reads what JSON.parse reads, and gives back the same bytes', () => {
+  it('reads what JSON.parse reads, and keeps the bytes', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.constantFrom(undefined, 1, 4), (value, indent) => {
         const text = JSON.stringify(value, null, indent);
@@ -53,7 +53,7 @@ describe('parseJson', () => {
     );
   });
 
-  it('accepts and refuses exactly what JSON.parse does, whatever is changed in a text', () => {
+  it('accepts and rejects exactly what JSON.parse does, for any change of a text', () => {
     const broken = fc
       .tuple(fc.json(), fc.nat(), fc.constantFrom('', ',', '}', '"', '\\', '0', '-', 'e', '\u0001', ' ', '[', ':'))
       .map(
@@ -89,7 +89,7 @@ describe('parseJson', () => {
     expect(compactJson(parseJson(text))).toBe(text);
   });
 
-  it('takes __proto__ for a name like any other', () => {
+  it('treats __proto__ as an ordinary name', () => {
     const root = rootOf(parseJson('{"__proto__":{"a":1}}'));
     expect(rawText(getMember(root, '__proto__') ?? root)).toBe('{"a":1}');
   });
@@ -118,7 +118,7 @@ describe('parseJson', () => {
     expect(error.offset).toBe(offset);
   });
 
-  it('refuses bytes that are not UTF-8, with the offset of the first bad one', () => {
+  it('rejects bytes that are not UTF-8, with the offset of the first bad one', () => {
     expect(errorOf(Buffer.from([0x22, 0x61, 0xff, 0x22]))).toMatchObject({ message: 'invalid UTF-8', offset: 2 });
     expect(errorOf(Buffer.from([0x22, 0xed, 0xa0, 0x80, 0x22])).offset).toBe(1);
     expect(errorOf(Buffer.from([0x22, 0xc3, 0xa9, 0xf0, 0x9f])).offset).toBe(3);
@@ -126,7 +126,7 @@ describe('parseJson', () => {
     expect(errorOf(Buffer.from([0xff, 0xfe, 0x7b, 0])).message).toMatch(/UTF-16/);
   });
 
-  it('finds the first bad byte wherever it stands', () => {
+  it('finds the first bad byte anywhere', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: 'binary' }),

@@ -85,7 +85,7 @@ describe('setPath', () => {
     ['{"a":{}}', 'a[0]', /an object has no element/],
     ['{"a":[1]}', 'a[3]', /1 element;/],
     ['{}', 'a[2]', /no array yet/],
-  ])('%s at %s leads nowhere', (text, path, message) => {
+  ])('%s at %s does not fit the document', (text, path, message) => {
     expect(() => withPath(text, path, '9')).toThrow(JsonPathError);
     expect(() => withPath(text, path, '9')).toThrow(message);
   });
@@ -101,7 +101,7 @@ describe('parsePath and formatPath', () => {
     );
   });
 
-  it.each(['', '.a', 'a.', 'a..b', 'a[', 'a[x]', '[0]', 'a]', 'a[-1]'])('%j is no path', (text) => {
+  it.each(['', '.a', 'a.', 'a..b', 'a[', 'a[x]', '[0]', 'a]', 'a[-1]'])('%j is not a path', (text) => {
     expect(parseJsonPath(text)).toBeUndefined();
   });
 });

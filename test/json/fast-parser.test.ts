@@ -42,7 +42,7 @@ describe('the fast parser', () => {
   const fromHex = ([, text]: readonly [string, string]): Buffer => Buffer.from(text.replace(/[‸ ]/g, ''), 'hex');
   const fromText = ([, text]: readonly [string, string]): Buffer => Buffer.from(text.replace('‸', ''));
 
-  it('agrees with the other one on all vectors', () => {
+  it('agrees with parseJson on all vectors', () => {
     const vectors = [...[...accepted, ...refused].map(fromText), ...[...acceptedBytes, ...refusedBytes].map(fromHex)];
     let count = 0;
     for (const vector of vectors) {
@@ -78,7 +78,7 @@ describe('the fast parser', () => {
     expect(invalid).toBeGreaterThan(1000);
   });
 
-  it('knows no value that is not complete', () => {
+  it('does not accept an incomplete value', () => {
     const text = '{"a":[1,true,"x\\u00e9",{"b":-1.5e3}],"c":null}';
     for (let length = 1; length < text.length; length += 1)
       expect(parseInside(Buffer.from(text.slice(0, length)), ''), text.slice(0, length)).toBeUndefined();
@@ -136,7 +136,7 @@ describe('the fast parser', () => {
     }
   });
 
-  it('is absent where its file is', () => {
+  it('is undefined if its file is missing', () => {
     expect(createFastParser(new URL('../../dist/none.wasm', import.meta.url))).toBeUndefined();
   });
 });

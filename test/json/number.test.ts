@@ -5,13 +5,13 @@ import { LONG_RUN } from '../support/long-run.ts';
 
 describe('isInteger', () => {
   it.each(['0', '-0', '1.0', '1e3', '1.50e1', '100e-2', '1e400', '9223372036854775807', '0.0', '0e-5'])(
-    '%s is one',
+    '%s is an integer',
     (text) => {
       expect(isIntegerLiteral(text)).toBe(true);
     },
   );
 
-  it.each(['0.5', '1e-1', '15e-1', '9007199254740993.5', '1e-400'])('%s is none', (text) => {
+  it.each(['0.5', '1e-1', '15e-1', '9007199254740993.5', '1e-400'])('%s is not an integer', (text) => {
     expect(isIntegerLiteral(text)).toBe(false);
   });
 });

@@ -93,7 +93,7 @@ describe('duplicateKeys', () => {
 });
 
 describe('finderIn', () => {
-  it('finds what nodeAt finds, in whatever order it is asked, and says how far a path leads', () => {
+  it('finds what nodeAt finds, in any order of lookups, and reports how far a path exists', () => {
     const text = '{"a":1,"l":[0,{"x":[2,3]},{"x":null}],"a":{"b":4,"c":{}},"__proto__":5}';
     const root = rootOf(parseJson(text));
     const find = createNodeFinder(root.doc);

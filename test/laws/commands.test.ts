@@ -136,7 +136,7 @@ describe('the flags of a command', () => {
     });
   });
 
-  it.each(named)('svc $name takes those about reporting', ({ command }) => {
+  it.each(named)('svc $name accepts those about reporting', ({ command }) => {
     expect(command.flags.map(({ name }) => name)).toEqual(expect.arrayContaining(reportFlags.map(({ name }) => name)));
   });
 });

@@ -45,7 +45,7 @@ describe('JSON Schema and the validator give the same verdicts', () => {
   });
 });
 
-describe('they also do where a value just is or just is not right', () => {
+describe('also for values that are only just valid or invalid', () => {
   it.each(Object.keys(stringFormats).filter(isFormat))('%s: the sample with a character changed', (format) => {
     const { bySchema, byJudge } = verdictsOf({ x: { type: 'string', format, summary: '' } });
     const verdicts = changesOf(stringFormats[format].sample).map((changed) => {
@@ -58,11 +58,11 @@ describe('they also do where a value just is or just is not right', () => {
     if (format !== 'op-name') expect(verdicts).toContain(false);
   });
 
-  it('these numbers have bounds that a double holds', () => {
+  it('these numbers have bounds that a double can represent', () => {
     expect(bounded.map(({ name }) => name)).toEqual(['feedback schema sample_limit', 'chat truncate_prompt_tokens']);
   });
 
-  it.each(bounded)('$name: the bounds, and what is beside them', ({ shape }) => {
+  it.each(bounded)('$name: the bounds, and their neighbors', ({ shape }) => {
     const { bySchema, byJudge } = verdictsOf({ x: { ...shape, summary: '' } });
     const verdicts = besideBounds(shape).map((value) => {
       const text = writeJson({ x: value });

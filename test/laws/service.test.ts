@@ -55,7 +55,7 @@ function hidden(sent: string, body: JsonValue, operation: Operation): string {
 }
 
 describe('the local service', () => {
-  it.each(cases)('answers every sample of $name with a valid reply', async ({ operation }) => {
+  it.each(cases)('responds to every sample of $name with a valid response', async ({ operation }) => {
     const { send } = await localService({ credentials });
     const validate = createSchemaValidator(operation.reply);
     for (const { name, body } of sampleBodies(operation)) {
@@ -68,7 +68,7 @@ describe('the local service', () => {
     }
   });
 
-  it.each(cases)('refuses wrong credentials for $name', async ({ operation }) => {
+  it.each(cases)('rejects wrong credentials for $name', async ({ operation }) => {
     const { send } = await localService({ credentials });
     const [{ body } = { body: {} }] = sampleBodies(operation);
     for (const authorization of [
@@ -84,7 +84,7 @@ describe('the local service', () => {
     }
   });
 
-  it.each(cases)('refuses broken bodies for $name', async ({ operation }) => {
+  it.each(cases)('rejects invalid bodies for $name', async ({ operation }) => {
     const { send } = await localService({ credentials });
     const status = operation.errors === 'error' ? 400 : 422;
     const required = Object.keys(operation.body).find((name) => operation.body[name]?.required) ?? '';

@@ -61,7 +61,7 @@ describe('imports', () => {
     }
   });
 
-  it('of heavy libraries stand in one file each', () => {
+  it('of heavy libraries are in one file each', () => {
     const found = files.flatMap(({ name, text }) =>
       [...text.matchAll(/^import (?!type ).*from '([^.'][^']*)'/gm)].flatMap(([, library = '']) =>
         library.startsWith('node:') ? [] : [`${library} in ${name}`],

@@ -45,7 +45,7 @@ describe('a request in process that is aborted', () => {
     expect(count).toBeLessThan(100);
   });
 
-  it('ends an upload at once, though it comes from memory', async () => {
+  it('ends an upload from memory at once', async () => {
     const { post, stop } = await local();
     let count = 0;
     async function* chunks(): AsyncGenerator<Uint8Array> {
@@ -73,7 +73,7 @@ describe('--local', () => {
   it.each<[string, object, readonly string[], NodeJS.Signals | undefined, number]>([
     ['Ctrl-C', { ...long, n: 1 }, [], 'SIGINT', 130],
     ['a deadline', long, ['--timeout', '10'], undefined, 11],
-  ])('%s ends a long answer soon', async (_, body, args, signal, code) => {
+  ])('%s ends a long response quickly', async (_, body, args, signal, code) => {
     const child = start(['chat', '--local', '-q', '-f', '-', '--format', 'text', ...args]);
     const end = finished(child);
     child.stdin?.end(JSON.stringify(body));

@@ -70,7 +70,7 @@ describe('feedback replace', () => {
     expect(await paths()).toEqual(['b:numeric']);
   });
 
-  it('a refused replacement leaves the old row', async () => {
+  it('a rejected replacement leaves the old row', async () => {
     const { replace, paths } = await ticking();
     await replace({ id: 'mine', payload: { a: 1 } });
     expect((await replace({ feedback_id: 'mine', unknown: 1 })).status).toBe(422);
@@ -81,7 +81,7 @@ describe('feedback replace', () => {
     expect(await paths()).toEqual(['a:numeric']);
   });
 
-  it('gives the payload back digit for digit', async () => {
+  it('returns the payload digit for digit', async () => {
     const { send } = await ticking();
     const body = JSON.stringify(record()).replace('{"score":1}', '{"n":9007199254740993,"f":1.0,"e":1e400}');
     expect((await post(send, '/feedback/replace', body)).text).toContain(
@@ -106,7 +106,7 @@ describe('feedback schema', () => {
     expect(await paths({ project_id: 'c/d' })).toEqual([]);
   });
 
-  it('takes the start in and leaves the end out, in any zone and fraction', async () => {
+  it('includes the start and excludes the end, in any zone and fraction', async () => {
     let now = Date.UTC(2026, 0, 31, 12, 0, 0, 500);
     const { send } = await localService({ now: () => now });
     await post(send, '/feedback/replace', record());
@@ -213,7 +213,7 @@ describe('call start', () => {
     });
   });
 
-  it('takes unknown members and orphans, and refuses ids that are none', async () => {
+  it('accepts unknown fields and orphans, and rejects invalid ids', async () => {
     const { send } = await localService();
     expect((await post(send, '/call/start', start({ more: 1, parent_id: '0123456789abcdef' }))).status).toBe(200);
     expect((await post(send, '/call/start', start({ id: 'x' }))).status).toBe(422);
@@ -230,7 +230,7 @@ describe('training jobs', () => {
   });
 });
 
-describe('requests that no operation takes', () => {
+describe('requests without an operation', () => {
   it('lists the built-in model', async () => {
     const { send } = await localService();
     const response = await send({

@@ -45,7 +45,7 @@ function commitsOf(path: string): number {
   return count;
 }
 
-describe('commits that are asked for at once', () => {
+describe('commits that are requested at once', () => {
   it('share a transaction, and each is durable when it is acknowledged', async () => {
     const { counted, add, stored, transactions } = await database();
     const commit = createGroupCommit(counted);
@@ -61,7 +61,7 @@ describe('commits that are asked for at once', () => {
     expect(transactions()).toBe(1);
   });
 
-  it('are not put off by an endless stream of others', async () => {
+  it('are not delayed by an endless stream of others', async () => {
     const { store, add, stored } = await database();
     const commit = createGroupCommit(store);
     let isOver = false;
@@ -80,7 +80,7 @@ describe('commits that are asked for at once', () => {
     expect(stored()).toEqual(['a']);
   });
 
-  it('fail one by one: what throws is undone, all else is done', async () => {
+  it('fail individually: an action that throws is rolled back, all others are committed', async () => {
     const { counted, add, stored } = await database();
     const commit = createGroupCommit(counted);
     const outcomes = await Promise.allSettled([
@@ -104,7 +104,7 @@ describe('commits that are asked for at once', () => {
     expect(stored()).toEqual(['a', 'b']);
   });
 
-  it('leave out what was aborted while it waited', async () => {
+  it('leave out actions that were aborted while they waited', async () => {
     const { counted, add, stored } = await database();
     const commit = createGroupCommit(counted);
     const controller = new AbortController();
@@ -140,7 +140,7 @@ describe.each([
   ['/call/start', call, 'calls'],
   ['/feedback/replace', feedback, 'feedback'],
 ] as const)('%s', (path, body, table) => {
-  it('commits what comes together in one', async () => {
+  it('commits concurrent requests together', async () => {
     const data = join(folder(), 'svc.db');
     const { send } = await localService({ databaseFile: data });
     const before = commitsOf(data);
@@ -158,7 +158,7 @@ describe.each([
     expect(commitsOf(data) - before).toBe(1);
   });
 
-  it('has stored whatever it has answered when it is killed', async () => {
+  it('has stored every acknowledged request when it is killed', async () => {
     const cwd = folder();
     const { url, child } = await serve(['--no-auth'], { cwd });
     const answered: string[] = [];

@@ -153,7 +153,7 @@ describe('over the wire', () => {
   });
 });
 
-describe('clients that take their time', () => {
+describe('slow clients', () => {
   it.each<[string, Partial<typeof patience>, Uint8Array, RegExp]>([
     ['in a head', { headMs: 50 }, Buffer.from('POST /call/start HTTP/1.1\r\nHost: x'), /^HTTP\/1.1 408 /],
     ['in a body', { bodyMs: 50 }, request(question).subarray(0, -1), /^$/],
@@ -164,12 +164,12 @@ describe('clients that take their time', () => {
       request(question, { line: 'POST /nothing' }).subarray(0, -1),
       /^HTTP\/1.1 404 /,
     ],
-  ])('%s are left', async (_, more, bytes, wanted) => {
+  ])('%s are disconnected', async (_, more, bytes, wanted) => {
     const { port } = await listening(more);
     expect(await (await rawClient(port, bytes)).closed).toMatch(wanted);
   });
 
-  it('by trickling a body are left, though each byte comes in time', async () => {
+  it('that trickle a body are disconnected, although each byte arrives in time', async () => {
     const { port } = await listening({ bodyMs: 200 });
     const client = await rawClient(port, request('', { headers: `${host}Content-Length: 100000\r\n`, length: false }));
     const trickle = setInterval(() => client.socket.writable && client.socket.write(' '), 20);
@@ -177,7 +177,7 @@ describe('clients that take their time', () => {
     expect(await client.closed).toBe('');
   });
 
-  it('in reading the answer are waited for, and so is the answer', async () => {
+  it('may read their response slowly, and a response may take long', async () => {
     const answer = withheld();
     const { port } = await listening({ bodyMs: 20, headMs: 20 }, answer.send);
     const client = await rawClient(port, request(question, { headers: closing }));
@@ -191,7 +191,7 @@ describe('clients that take their time', () => {
 describe('bodies', () => {
   const large = `${host}Content-Length: ${33 * 1024 * 1024}\r\n`;
 
-  it('are asked for when they are wanted', async () => {
+  it('get 100 Continue when they are read', async () => {
     const { port } = await listening();
     const [head = '', body = ''] = [request(question, { headers: `${closing}Expect: 100-continue\r\n` })]
       .map(String)
@@ -202,7 +202,7 @@ describe('bodies', () => {
     expect(await client.closed).toMatch(/100 Continue\r\n\r\nHTTP\/1.1 200 OK/);
   });
 
-  it('that would be too large are not asked for', async () => {
+  it('that are too large get no 100 Continue', async () => {
     const { port } = await listening();
     const client = await rawClient(port, request('', { headers: `${large}Expect: 100-continue\r\n`, length: false }));
     expect(await client.closed).toMatch(/^HTTP\/1.1 413 /);
@@ -215,7 +215,7 @@ describe('bodies', () => {
       Buffer.alloc(65_536),
     ],
     ['chunks', request('', { headers: chunked, length: false }), Buffer.from(`10000\r\n${' '.repeat(65_536)}\r\n`)],
-  ])('without an end, with %s, are refused, and left after a while', async (_, head, piece) => {
+  ])('without an end, with %s, are rejected, and disconnected after a while', async (_, head, piece) => {
     const { port } = await listening();
     const client = await rawClient(port, head);
     let sent = 0;
@@ -230,7 +230,7 @@ describe('bodies', () => {
 });
 
 describe('many requests', () => {
-  it('one behind the other are answered in order', async () => {
+  it('in a pipeline get responses in order', async () => {
     const { port } = await listening();
     const bodies = ['r-1', 'r-2', 'r-3'].map((id) => `{"request_id":"${id}",${question.slice(1)}`);
     const requests = bodies.map((body, at) => request(body, { headers: at === 2 ? closing : host }));
@@ -238,7 +238,7 @@ describe('many requests', () => {
     expect((await client.closed).match(/chatcmpl-r-\d/g)).toEqual(['chatcmpl-r-1', 'chatcmpl-r-2', 'chatcmpl-r-3']);
   });
 
-  it('at once, on hundreds of connections, are all answered', async () => {
+  it('at once, on hundreds of connections, all get responses', async () => {
     const { port } = await listening();
     const clients = await Promise.all(
       Array.from({ length: 400 }, () => rawClient(port, request(question, { headers: closing }))),
@@ -248,8 +248,8 @@ describe('many requests', () => {
   });
 });
 
-describe('a client that goes away', () => {
-  it('while it waits is no longer worked for', async () => {
+describe('a client that disconnects', () => {
+  it('while it waits ends the work', async () => {
     const answer = withheld();
     const { port } = await listening({}, answer.send);
     const client = await rawClient(port, request(question));
@@ -258,7 +258,7 @@ describe('a client that goes away', () => {
     await aborted(signal);
   });
 
-  it('while it reads is no longer worked for', async () => {
+  it('while it reads ends the work', async () => {
     const answer = withheld();
     const { port } = await listening({}, answer.send);
     const client = await rawClient(port, request(question));
@@ -269,7 +269,7 @@ describe('a client that goes away', () => {
     await aborted(signal);
   });
 
-  it('after its answer is not', async () => {
+  it('after its response does not end anything', async () => {
     const answer = withheld();
     const { port } = await listening({}, answer.send);
     const client = await rawClient(port, request(question, { headers: closing }));
@@ -281,7 +281,7 @@ describe('a client that goes away', () => {
 });
 
 describe('closing', () => {
-  it('lets a response in flight finish, and takes no other request', async () => {
+  it('lets a response in flight finish, and accepts no other request', async () => {
     const answer = withheld();
     const { port, close } = await listening({ drainMs: 10_000 }, answer.send);
     const client = await rawClient(port, request(question, { headers: closing }));
@@ -366,7 +366,7 @@ describe('closing', () => {
     );
   });
 
-  it('ends an answer that does not', async () => {
+  it('ends a response that does not finish', async () => {
     const answer = withheld();
     const { port, close } = await listening({ drainMs: 20 }, answer.send);
     const client = await rawClient(port, request(question));

@@ -52,7 +52,7 @@ async function complete(body: object = {}) {
 }
 
 describe('the built-in model', () => {
-  it('is marked as what it is, and says the same to the same seed and messages', async () => {
+  it('is marked as a test model, and gives the same response to the same seed and messages', async () => {
     const first = await complete({ seed: 1, request_id: 'r-1' });
     expect(first).toMatchObject({ id: 'chatcmpl-r-1', model: 'svc-local', system_fingerprint: expect.any(String) });
     expect((await complete({ seed: 1 })).content).toBe(first.content);
@@ -91,7 +91,7 @@ describe('the built-in model', () => {
     );
   });
 
-  it('gives details of tokens', async () => {
+  it('returns details of tokens', async () => {
     const { choice, content, prompt_token_ids, prompt_logprobs } = await complete({
       logprobs: true,
       top_logprobs: 3,
@@ -155,7 +155,7 @@ describe('the built-in model', () => {
     expect((await complete({ structured_outputs: { json_object: true } })).content).toBe('{}');
   });
 
-  it('streams the same as it says at once, with usage where it is asked for', async () => {
+  it('streams the same text, with usage on request', async () => {
     const body = { n: 2, logprobs: true, return_token_ids: true, seed: 5 };
     const whole = await complete(body);
     const { text } = await send({ ...body, stream: true, stream_options: { include_usage: true } });
@@ -212,7 +212,7 @@ describe('the built-in model', () => {
     [{ continue_final_message: true }, 'continue_final_message'],
     [{ continue_final_message: true, add_generation_prompt: null }, 'continue_final_message'],
     [{ tool_choice: 'any' }, 'tool_choice'],
-  ])('refuses %j with 400', async (body, name) => {
+  ])('rejects %j with 400', async (body, name) => {
     const { status, text } = await send(body);
     expect(status).toBe(400);
     expect(JSON.parse(text).error).toMatchObject({
@@ -226,11 +226,11 @@ describe('the built-in model', () => {
     [{ top_logprobs: 1 }, 'top_logprobs needs logprobs'],
     [{ n: 0 }, 'n should be at least 1'],
     [{ messages: [{ content: 'x' }] }, 'messages[0].role is required'],
-  ])('tells a client what is wrong with %j without advice for the command line', async (body, message) => {
+  ])('reports what is wrong with %j without advice for the command line', async (body, message) => {
     expect(JSON.parse((await send(body)).text).error.message).toBe(message);
   });
 
-  it('ignores members nobody knows', async () => {
+  it('ignores unknown fields', async () => {
     expect((await complete({ unknown: 1, max_tokens: null })).choice.finish_reason).toBe('stop');
   });
 });
@@ -331,7 +331,7 @@ describe('smallestValue', () => {
     ['parts of parts', { allOf: [new RawJson(`${'{"allOf":['.repeat(100_000)}{}${']}'.repeat(100_000)}`)] }],
     ['names', { required: Array.from({ length: 100_000 }, (_, at) => `n${at}`) }],
     ['names in many parts', { allOf: Array.from({ length: 10_000 }, (_, at) => ({ required: [`n${at}`] })) }],
-  ])('is refused where %s make it too large', (_, schema) => {
+  ])('is rejected if %s make it too large', (_, schema) => {
     expect(() => smallestValue(writeJson(schema))).toThrow(expect.objectContaining({ name: 'HttpError', status: 400 }));
   });
 
@@ -378,13 +378,13 @@ describe('smallestValue', () => {
     ['malformed', { $ref: '#/$defs/%' }],
     ['https://svc.test/schema', { $ref: 'https://svc.test/schema' }],
     ['$ref', { type: 'object', properties: { a: { $ref: '#' } }, required: ['a'] }],
-  ])('is refused where it cannot keep to %s of %j', (keyword, schema) => {
+  ])('is rejected if it cannot satisfy %s of %j', (keyword, schema) => {
     expect(() => smallestValue(writeJson(schema))).toThrow(
       expect.objectContaining({ status: 400, message: expect.stringContaining(keyword) }),
     );
   });
 
-  it('is valid or refused whatever the schema', () => {
+  it('is valid or rejected for any schema', () => {
     let given = 0;
     fc.assert(
       fc.property(schemas, (schema) => {

@@ -29,7 +29,7 @@ async function replay(path: string, request: string, response = '{"recorded":tru
 const basic = [['authorization', `Basic ${btoa('u:p')}`]] as const;
 const bearer = [['authorization', 'Bearer t']] as const;
 
-it('answers a request with another trace id, with that id', async () => {
+it('responds to a request with another trace id, with that id', async () => {
   const { post } = await replay('/call/start', `{"trace_id":"${traceId}"}`, `{"trace_id":"${traceId}"}`);
   const other = `{"trace_id":"${traceId.replaceAll('0', '1')}"}`;
   expect(await post('/call/start', other, basic)).toEqual([200, other]);
@@ -38,7 +38,7 @@ it('answers a request with another trace id, with that id', async () => {
 it.each([
   ['seed of 16 digits', '{"seed":1111111111111111}', '{"seed":2222222222222222}'],
   ['text with 16 digits', '{"a":"call 1111111111111111"}', '{"a":"call 2222222222222222"}'],
-])('does not answer a request with another %s', async (_, recorded, sent) => {
+])('does not respond to a request with another %s', async (_, recorded, sent) => {
   const { post, requireAllRecorded } = await replay('/v1/chat/completions', recorded);
   expect((await post('/v1/chat/completions', recorded, bearer))[0]).toBe(200);
   expect(requireAllRecorded).not.toThrow();

@@ -67,7 +67,7 @@ describe('the database', () => {
       'in a database without tables',
       () => made('pragma journal_mode = wal', 'create table t (a)', 'drop table t', 'vacuum'),
     ],
-  ])('is made %s, and opened again', async (_, place) => {
+  ])('is created %s, and opened again', async (_, place) => {
     const path = place();
     const first = await openStore(path);
     first.run("insert into jobs values ('a', 'b', null, 1)");
@@ -84,7 +84,7 @@ describe('the database', () => {
   });
 
   it.each(schemaVersions.map((_, at) => at + 1))(
-    'of version %i is brought to what a new one is, with all that is in it',
+    'of version %i is converted to the current version with all data',
     async (version) => {
       const path = made(
         ...schemaVersions.slice(0, version).flat(),
@@ -133,7 +133,7 @@ describe('the database', () => {
       new RegExp(`version 0, but this svc supports only versions up to ${schemaVersions.length}`),
     ],
     ['that is none', () => text('not a database, but a text of some length'.repeat(50)), /not a database/],
-  ])('%s is refused and left as it is', async (_, place, message) => {
+  ])('%s is rejected and left unchanged', async (_, place, message) => {
     const path = place();
     const before = { bytes: readFileSync(path), mode: statSync(path).mode };
     const failure = await failureOf(path);

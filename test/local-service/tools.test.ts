@@ -72,7 +72,7 @@ describe('the built-in model', () => {
   it.each([
     [{ tool_choice: { type: 'function', function: { name: 'nope' } } }, '"nope"'],
     [{ tool_choice: 'required', tools: [] }, 'required'],
-  ])('refuses %j', async (body, name) => {
+  ])('rejects %j', async (body, name) => {
     await expect(request(body)).rejects.toThrow(
       expect.objectContaining({ status: 400, message: expect.stringContaining(name) }),
     );

@@ -52,7 +52,7 @@ async function service() {
   return { post, stored };
 }
 
-describe('a job that comes piece by piece', () => {
+describe('a job that arrives in pieces', () => {
   const text = `\ufeff{"experimental_config" : {"epsilon":0.10},"trajectory_groups": [ {"trajectories":[{"reward":1.0}, { "reward" : 9007199254740993,"logs":["é\\n"]}],"note":1},\n{"trajectories":[]},{}, {"trajectories":[{}]}] ,${model} }\n`;
 
   it.each([1, 2, 3, 64, 1 << 20])('of %i bytes is stored byte for byte', async (size) => {
@@ -89,7 +89,7 @@ describe('a job that comes piece by piece', () => {
   });
 });
 
-describe('a job that is wrong', () => {
+describe('an invalid job', () => {
   const bodies: readonly (readonly [string, string])[] = [
     ['no model', '{"trajectory_groups":[]}'],
     ['no groups', `{${model}}`],
@@ -106,7 +106,7 @@ describe('a job that is wrong', () => {
     ['more than is listed', job(`[{"trajectories":[${Array.from({ length: 250 }, () => '{"reward":"1"}')}]}]`)],
   ];
 
-  it.each(bodies)('with %s is refused as a whole one is, in the same words', async (_, body) => {
+  it.each(bodies)('with %s is rejected like a whole one, with the same message', async (_, body) => {
     const findings = createBodyValidator(trainOperation.body)(rootOf(parseJson(body))).filter(
       ({ level }) => level === 'error',
     );
@@ -133,7 +133,7 @@ describe('a job that is wrong', () => {
     ['no object', '[]', ['body'], /^must be an object/],
     ['nothing in it', ' ', ['body', 1], /^JSON decode error: /],
     ['more than one value', `${job('[]')}x`, ['body', 77], /^JSON decode error: /],
-  ])('with %s is refused with the place', async (_, body, loc, message) => {
+  ])('with %s is rejected with the location', async (_, body, loc, message) => {
     const { post, stored } = await service();
     expect(await post(inPieces(body, 7))).toEqual({
       status: 422,
@@ -146,7 +146,7 @@ describe('a job that is wrong', () => {
     expect(await stored()).toEqual({ jobs: [], rows: [], files: [] });
   });
 
-  it('because it breaks off leaves nothing behind', async () => {
+  it('that is cut leaves nothing behind', async () => {
     const { post, stored } = await service();
     const body: RequestBody = {
       length: undefined,

@@ -46,7 +46,7 @@ describe('svc serve --upstream', () => {
   it.each([
     ['before the answer', '', /^$/],
     ['in the answer', started, /data: 1/],
-  ])('gives up its own request when the client leaves %s', async (_, first, wanted) => {
+  ])('cancels its own request when the client disconnects %s', async (_, first, wanted) => {
     const server = await silent(first);
     const { url } = await serve(['--no-auth', '--upstream', server.url]);
     const head = `POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${question.length}\r\n\r\n`;
@@ -71,19 +71,22 @@ describe('an upstream server', () => {
     expect([reply.headers, pieces.join('')]).toEqual([[], '{"choices":[]}']);
   });
 
-  it.each(['POST /v1/chat/completions', 'GET /v1/models'])('gets %s as it came, and judges it alone', async (line) => {
-    const server = await rawServer((socket) => socket.end('HTTP/1.1 418 Teapot\r\nContent-Length: 2\r\n\r\nno'));
-    const { url } = await serve(['--no-auth', '--upstream', server.url]);
-    const [method = '', path = ''] = line.split(' ');
-    const odd = Buffer.from('[1,{"tool_choice":"auto","n":0,"stop":"x"},\xff', 'latin1');
-    const headers = { 'Content-Type': 'application/json', 'Content-Encoding': 'gzip', Cookie: 'a=b' };
-    const response = await fetch(url + path, { method, headers, ...(method === 'POST' && { body: odd }) });
-    expect([response.status, await response.text()]).toEqual([418, 'no']);
-    const received = server.received[0]?.toString('latin1') ?? '';
-    expect(received.startsWith(`${line} HTTP`)).toBe(true);
-    expect(received).not.toContain('a=b');
-    if (method === 'POST') expect(received).toMatch(/Content-Encoding: gzip.*\xff$/is);
-  });
+  it.each(['POST /v1/chat/completions', 'GET /v1/models'])(
+    'gets %s unchanged, and alone validates it',
+    async (line) => {
+      const server = await rawServer((socket) => socket.end('HTTP/1.1 418 Teapot\r\nContent-Length: 2\r\n\r\nno'));
+      const { url } = await serve(['--no-auth', '--upstream', server.url]);
+      const [method = '', path = ''] = line.split(' ');
+      const odd = Buffer.from('[1,{"tool_choice":"auto","n":0,"stop":"x"},\xff', 'latin1');
+      const headers = { 'Content-Type': 'application/json', 'Content-Encoding': 'gzip', Cookie: 'a=b' };
+      const response = await fetch(url + path, { method, headers, ...(method === 'POST' && { body: odd }) });
+      expect([response.status, await response.text()]).toEqual([418, 'no']);
+      const received = server.received[0]?.toString('latin1') ?? '';
+      expect(received.startsWith(`${line} HTTP`)).toBe(true);
+      expect(received).not.toContain('a=b');
+      if (method === 'POST') expect(received).toMatch(/Content-Encoding: gzip.*\xff$/is);
+    },
+  );
 
   it('that repeats the token does not reveal it, even between two chunks', async () => {
     const token = 'up-stream-token';
@@ -106,7 +109,7 @@ describe('an upstream server', () => {
   it.each([
     ['says nothing', '', 'the server closed the connection'],
     ['sends no HTTP', 'hello\n', 'HTTP'],
-  ])('that %s and closes the connection was reached all the same', async (_, said, reason) => {
+  ])('that %s and closes the connection counts as reached', async (_, said, reason) => {
     const server = await rawServer((socket) => socket.end(said));
     const { url } = await serve(['--no-auth', '--upstream', server.url]);
     const headers = { 'Content-Type': 'application/json' };
@@ -117,7 +120,7 @@ describe('an upstream server', () => {
     expect(text).toContain(reason);
   });
 
-  it.each(['x', 'none', 'EMPTY'])('keeps its bodies as they are with the token %s', async (token) => {
+  it.each(['x', 'none', 'EMPTY'])('leaves bodies unchanged with the token %s', async (token) => {
     const text = '{"x":"none of it is EMPTY"}';
     const server = await rawServer((socket) => socket.end(`HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n${text}`));
     const { url } = await serve(['--no-auth', '--upstream', server.url], { env: { SVC_UPSTREAM_TOKEN: token } });
@@ -126,7 +129,7 @@ describe('an upstream server', () => {
     expect(await response.text()).toBe(text);
   });
 
-  it('that does not answer for 600 s is given up', async () => {
+  it('that does not respond for 600 s is given up', async () => {
     const time = clock();
     const server = await silent('');
     const outcome = upstream(server.url, time)(path, asked).catch((error: unknown) => error);
@@ -137,7 +140,7 @@ describe('an upstream server', () => {
     await once(socket, 'close');
   });
 
-  it('that falls silent for 120 s in its answer cuts it', async () => {
+  it('that is silent for 120 s during its response causes a cut response', async () => {
     const time = clock();
     const server = await silent(started);
     const reply = await upstream(server.url, time)(path, asked);

@@ -5,8 +5,8 @@ import { createEscapeFilter, escapeControlCharacters } from '../../src/output/es
 // What may pass: everything that shows, line feed, tab, and what the contract excepts.
 const forbidden = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
 
-describe('visible', () => {
-  it('shows every control character but line feed and tab, also at the end', () => {
+describe('escapeControlCharacters', () => {
+  it('escapes every control character but line feed and tab, also at the end', () => {
     const controls = [...Array.from({ length: 32 }, (_, at) => at), ...Array.from({ length: 33 }, (_, at) => 127 + at)];
     expect(controls).toHaveLength(65);
     for (const code of controls) {
@@ -17,7 +17,7 @@ describe('visible', () => {
     }
   });
 
-  it('shows formatting characters: bidirectional, zero-width, separators, tags', () => {
+  it('escapes formatting characters: bidirectional, zero-width, separators, tags', () => {
     const codes = [
       0xad, 0x61c, 0x180e, 0x200b, 0x200e, 0x200f, 0x2028, 0x2029, 0x202a, 0x202b, 0x202c, 0x202d, 0x202e, 0x2060,
       0x2061, 0x2062, 0x2063, 0x2064, 0x2066, 0x2067, 0x2068, 0x2069, 0x206a, 0x206f, 0xfeff, 0xfff9, 0xfffa, 0xfffb,
@@ -28,19 +28,19 @@ describe('visible', () => {
       expect(escapeControlCharacters(`a${String.fromCodePoint(code)}b`)).toMatch(/^a\\(x|u|u\{)[0-9a-f]+\}?b$/);
   });
 
-  it('lets carriage returns before line feeds pass, and joiners between letters or emoji', () => {
+  it('keeps carriage returns before line feeds, and joiners between letters or emoji', () => {
     expect(escapeControlCharacters('a\r\nb\rc\r')).toBe('a\r\nb\\x0dc\\x0d');
     expect(escapeControlCharacters('👩‍💻 می‌خواهم क्‍ष')).toBe('👩‍💻 می‌خواهم क्‍ष');
     expect(escapeControlCharacters('\u200da \u200d b\u200d')).toBe('\\u200da \\u200d b\\u200d');
   });
 
-  it('shows lone surrogates, and keeps pairs that come in two pieces', () => {
+  it('escapes lone surrogates, and keeps pairs that arrive in two chunks', () => {
     expect(escapeControlCharacters('a\ud83d b\udc4b')).toBe('a\\ud83d b\\udc4b');
     const filter = createEscapeFilter();
     expect(filter.push('x\ud83d') + filter.push('\udc4by') + filter.flush()).toBe('x👋y');
   });
 
-  it('gives the same however the text is split, and nothing forbidden', () => {
+  it('gives the same result for any split of the text, without forbidden characters', () => {
     const unit = fc.oneof(
       fc.string({ unit: 'grapheme', maxLength: 3 }),
       fc.constantFrom('\r', '\n', '\r\n', '\u200d', '\u200c', '\u001b[31m', '\u202e', '👩', '\ud83d', 'é', '\u0007'),

@@ -21,11 +21,11 @@ describe('secrets', () => {
     ['as a step of a path', 'a.b=c', 'body.a\\.b\\=c', 'body.[redacted]'],
     ['that are cut at the end', 'pass-word', 'x pass-w', 'x [redacted]'],
     ['of three characters are left', 'abc', 'abc', 'abc'],
-  ])('%s are hidden', (_, secret, text, shown) => {
+  ])('%s are redacted', (_, secret, text, shown) => {
     expect(createRedactor([secret]).redact(text)).toBe(shown);
   });
 
-  it('that hold each other are hidden whole, whatever their order', () => {
+  it('that contain each other are redacted completely, in any order', () => {
     const { addSecrets, redact } = createRedactor(['pass-word']);
     addSecrets(['pass-word-1']);
     expect(redact('pass-word-1 pass-word')).toBe('[redacted] [redacted]');

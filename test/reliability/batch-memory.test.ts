@@ -11,7 +11,7 @@ import { folder } from '../support/svc.ts';
 
 const MAX_BYTES = 150 * 1024 * 1024;
 
-it('a batch takes bounded memory, whatever the length of the file', async () => {
+it('a batch uses bounded memory for a file of any length', async () => {
   const cwd = folder();
   const path = join(cwd, 'in.jsonl');
   const file = createWriteStream(path);

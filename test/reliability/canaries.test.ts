@@ -158,7 +158,7 @@ describe('the search for secrets', () => {
 });
 
 describe.each(sources)('a secret from $name', (source) => {
-  it.each(outcomes)('is not told after $name', async ({ answer, isData }) => {
+  it.each(outcomes)('is not printed after $name', async ({ answer, isData }) => {
     let seen = false;
     const server = await rawServer((socket, request) => {
       seen = leaksIn(request.toString('latin1')).length > 0;
@@ -174,7 +174,7 @@ describe.each(sources)('a secret from $name', (source) => {
     }
   });
 
-  it('is not told when nothing is sent, nobody listens, or svc breaks', async () => {
+  it('is not printed if nothing is sent, the connection is refused, or svc fails', async () => {
     const server = await rawServer((socket) =>
       socket.end(httpAnswer('{"id":"i","trace_id":"t","choices":[{"message":{"content":"a"}}]}')),
     );
@@ -194,7 +194,7 @@ describe.each(sources)('a secret from $name', (source) => {
     }
   });
 
-  it('is not told by what shows settings', async () => {
+  it('is not printed by commands that show settings', async () => {
     const echo = await rawServer((socket, request) => socket.end(httpAnswer(`${request}`, '400 No')));
     const run = await prepared({ ...source, args: [] }, echo.url);
     for (const args of settings)
@@ -214,7 +214,7 @@ describe('the password of a proxy', () => {
     ['nothing', () => ''],
   ];
 
-  it.each(answers)('is not told after %s', async (_, answer) => {
+  it.each(answers)('is not printed after %s', async (_, answer) => {
     const proxy = await rawServer((socket, request) => socket.end(answer(request)));
     for (const password of [ascii, beyond]) {
       const address = `http://user:${encodeURIComponent(password)}@127.0.0.1:${proxy.port}`;
@@ -232,7 +232,7 @@ describe('the password of a proxy', () => {
   });
 });
 
-describe('a secret where none may be', () => {
+describe('a secret in a wrong place', () => {
   it.each([
     ['--token', ascii],
     [`--token=${ascii}`],
@@ -245,7 +245,7 @@ describe('a secret where none may be', () => {
     ['-H', `X-Api-Key: ${ascii}\n`],
     ['-H', `Authorization: Bearer ${ascii}`],
     ['--base-url', `https://u:${encodeURIComponent(ascii)}@svc.test`],
-  ])('as in %j %j is refused and not repeated', async (...words) => {
+  ])('as in %j %j is rejected and not repeated', async (...words) => {
     for (const flags of loud) {
       const cwd = folder();
       const result = await svc([...chat, '--base-url', 'https://svc.test', ...words, ...flags], { cwd, env: token });
@@ -254,15 +254,18 @@ describe('a secret where none may be', () => {
     }
   });
 
-  it.each(['', '}', '{', '"', '\\', ',', '\u0001'])('as in a store that is broken by %j is not told', async (fault) => {
-    const whole = JSON.stringify({ current: 'p', profiles: { p: { base_url: 'https://svc.test', token: ascii } } });
-    for (const at of [whole.indexOf(ascii.slice(0, 6)) - 3, whole.lastIndexOf('canary'), whole.length - 3]) {
-      const cwd = folder();
-      mkdirSync(join(cwd, 'config'));
-      writeFileSync(join(cwd, 'config', 'config.json'), whole.slice(0, at) + fault + whole.slice(at + 1));
-      for (const args of [['profile', 'show'], chat]) expectNone(await svc(args, { cwd }), cwd);
-    }
-  });
+  it.each(['', '}', '{', '"', '\\', ',', '\u0001'])(
+    'as in a store that is invalid because of %j is not printed',
+    async (fault) => {
+      const whole = JSON.stringify({ current: 'p', profiles: { p: { base_url: 'https://svc.test', token: ascii } } });
+      for (const at of [whole.indexOf(ascii.slice(0, 6)) - 3, whole.lastIndexOf('canary'), whole.length - 3]) {
+        const cwd = folder();
+        mkdirSync(join(cwd, 'config'));
+        writeFileSync(join(cwd, 'config', 'config.json'), whole.slice(0, at) + fault + whole.slice(at + 1));
+        for (const args of [['profile', 'show'], chat]) expectNone(await svc(args, { cwd }), cwd);
+      }
+    },
+  );
 });
 
 // The user and password that a proxy was given, in base64.

@@ -36,13 +36,13 @@ const bodies: readonly (readonly [
 ];
 
 describe.each(kinds)('%s 100 000 deep', (_, deep) => {
-  it.each(bodies)('in %s pass or are refused', async (_name, args, body, code) => {
+  it.each(bodies)('in %s are accepted or rejected', async (_name, args, body, code) => {
     const result = await svc(args, { stdin: body(deep), env: args.includes('--local') ? {} : env });
     expect(result.code, result.stderr.slice(0, 900)).toBe(code);
     if (args.includes('--dry-run') && code === 0) expect(result.stdout).toBe(body(deep));
   });
 
-  it.each(['json', 'jsonl', 'text', 'table'])('in a reply are shown as %s', async (format) => {
+  it.each(['json', 'jsonl', 'text', 'table'])('in a response are printed as %s', async (format) => {
     for (const terminal of [true, false]) {
       const { send } = answering(`{"id":"i","trace_id":${deep},"paths":[{"path":${deep}}]}`);
       for (const args of [

@@ -90,8 +90,8 @@ describe('a disk that is full', () => {
   );
 });
 
-describe('a reader that goes away', () => {
-  it.each(lines)('is no failure of %s', async (line) => {
+describe('a reader that closes the pipe', () => {
+  it.each(lines)('does not make %s fail', async (line) => {
     const { env } = await service();
     const usual = await inShell(line, { env });
     const { stdout, stderr } = await inShell(`{ ${line}; echo "$?" >code; } | head -c 1 >/dev/null; cat code`, { env });
@@ -136,32 +136,35 @@ describe('few file descriptors', () => {
 // Elsewhere a home would be that of whoever runs the tests.
 const canBeNobody = process.getuid?.() === 0 && spawnSync('setpriv', ['--version']).status === 0;
 
-describe.skipIf(!canBeNobody)('a home (skipped where the tests are not run by root, or without setpriv)', () => {
-  const some = ['svc chat hi --no-stdin', 'svc chat hi --dry-run', 'svc profile list', 'svc --help'];
-  const storing = ['svc profile set p --base-url https://svc.test', 'svc chat hi --local --no-stdin'];
+describe.skipIf(!canBeNobody)(
+  'a home directory (skipped where the tests are not run by root, or without setpriv)',
+  () => {
+    const some = ['svc chat hi --no-stdin', 'svc chat hi --dry-run', 'svc profile list', 'svc --help'];
+    const storing = ['svc profile set p --base-url https://svc.test', 'svc chat hi --local --no-stdin'];
 
-  it.each(['unset HOME', 'export HOME=', 'export HOME=.', 'export HOME=/'])(
-    'that is missing or not ours (%s) matters to what is stored only',
-    async (line) => {
-      const { env } = await service();
-      const cwd = folder();
-      chmodSync(cwd, 0o777);
-      for (const one of [...some, ...storing]) {
-        const isStoring = storing.includes(one);
-        const result = await inShell(`${line}; ${one.replace('svc', 'asNobody')}`, {
-          cwd,
-          env: { ...env, SVC_CONFIG_DIR: '', SVC_DATA_DIR: '', ...(isStoring ? { SVC_BASE_URL: '' } : {}) },
-        });
-        expectCalm(result, one);
-        expect(result.code, `${one}\n${result.stderr}`).toBe(isStoring ? 12 : 0);
-      }
-      expect(readdirSync(cwd)).toEqual([]);
-    },
-  );
-});
+    it.each(['unset HOME', 'export HOME=', 'export HOME=.', 'export HOME=/'])(
+      'that is missing or of another user (%s) affects only stored data',
+      async (line) => {
+        const { env } = await service();
+        const cwd = folder();
+        chmodSync(cwd, 0o777);
+        for (const one of [...some, ...storing]) {
+          const isStoring = storing.includes(one);
+          const result = await inShell(`${line}; ${one.replace('svc', 'asNobody')}`, {
+            cwd,
+            env: { ...env, SVC_CONFIG_DIR: '', SVC_DATA_DIR: '', ...(isStoring ? { SVC_BASE_URL: '' } : {}) },
+          });
+          expectCalm(result, one);
+          expect(result.code, `${one}\n${result.stderr}`).toBe(isStoring ? 12 : 0);
+        }
+        expect(readdirSync(cwd)).toEqual([]);
+      },
+    );
+  },
+);
 
-describe('a working folder that is gone', () => {
-  it('is no folder: names of files are not found, the rest works', async () => {
+describe('a working directory that was removed', () => {
+  it('has no files; the rest works', async () => {
     const { env } = await service();
     const cwd = folder();
     mkdirSync(join(cwd, 'gone'));
@@ -184,7 +187,7 @@ describe('a working folder that is gone', () => {
 // Since Node 24, WebAssembly reserves addresses only as it uses them.
 const reservesAddresses = process.platform === 'linux' && Number(process.versions.node.split('.')[0]) < 24;
 
-it.skipIf(!reservesAddresses)('too little virtual memory is named', async () => {
+it.skipIf(!reservesAddresses)('too little virtual memory is reported', async () => {
   const { url } = await countingServer(String, (_, response) => answerJson(response, { paths: [] }));
   const call = `svc feedback schema --project-id a/b --since 1h --base-url ${url}`;
   const { code, stderr } = await inShell(`ulimit -v 4000000; ${call}`, {

@@ -19,7 +19,7 @@ const ends: { readonly [name: string]: (socket: Socket, answer: string) => void 
   'stops reading': (socket, answer) => void socket.pause().write(answer),
 };
 
-describe('a refusal in the middle of an upload stops it and is shown', () => {
+describe('a rejection in the middle of an upload stops it and is reported', () => {
   it.each(
     Object.keys(ends).flatMap((name) => answers.map(([status, text, code]) => [name, status, text, code] as const)),
   )('where the server %s after %s', async (name, status, text, code) => {

@@ -28,7 +28,7 @@ describe.each(tried)('$operation.name with --retries $retries', ({ operation, re
     judge(once, server.applied, operation.effect);
   });
 
-  it('nothing listens', async () => {
+  it('connection refused', async () => {
     const refused = await run(operation, await closedPort(), retries, success);
     expect(refused).toMatchObject({ code: 7, applied: 'no', attempts: 1 + retries });
   });

@@ -47,7 +47,7 @@ async function redirected(redirection: string, args: readonly string[], url: str
   return finished(child);
 }
 
-describe('before a connection is there', () => {
+describe('before the connection is made', () => {
   it.each([
     ['TLS that is never answered', {}],
     ['a proxy that never answers', { proxied: true }],
@@ -65,13 +65,13 @@ describe('before a connection is there', () => {
   });
 });
 
-describe('being asked to end', () => {
+describe('a signal', () => {
   it.each([
     ['SIGINT', ['chat', 'hi', '-m', 'm'], 'may be charged twice'],
     ['SIGTERM', ['chat', 'hi', '-m', 'm'], 'may be charged twice'],
     ['SIGINT', [...call, '--retries', '3'], 'with the same ids'],
     ['SIGTERM', [...call, '--retries', '3'], 'with the same ids'],
-  ] as const)('%s while it waits for an answer, with a file as stdin: %s', async (signal, args, advice) => {
+  ] as const)('%s while svc waits for a response, with a file as stdin: %s', async (signal, args, advice) => {
     let arrived = (): void => {};
     const when = new Promise<void>((resolve) => {
       arrived = resolve;
@@ -85,8 +85,8 @@ describe('being asked to end', () => {
   });
 });
 
-describe('what was applied is never said not to be', () => {
-  it('a disk that is full after the answer', async () => {
+describe('an applied request is never reported as not applied', () => {
+  it('a disk that is full after the response', async () => {
     const { url } = await rawServer((socket) => socket.end(reply));
     const result = await redirected('>/dev/full', [...call, '--error-format', 'json'], url);
     expect(result.code).toBe(12);

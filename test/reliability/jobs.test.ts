@@ -15,7 +15,7 @@ const MAX_PEAK_MEBIBYTES = 128;
 const TOKENS = 240;
 
 describe('a group that is larger than memory', () => {
-  it('is taken by the local service', async () => {
+  it('is accepted by the local service', async () => {
     const { url, child, env } = await serve();
     const headers = { 'Content-Type': 'application/json', Authorization: `Bearer ${env.SVC_TOKEN}` };
     const upload = request(`${url}/v1/preview/training-jobs`, { method: 'POST', headers });
@@ -27,7 +27,7 @@ describe('a group that is larger than memory', () => {
     expect(peak ?? 0).toBeLessThan(MAX_PEAK_MEBIBYTES);
   });
 
-  it('is looked at by svc train lint', async () => {
+  it('is checked by svc train lint', async () => {
     const child = start(['train', 'lint', '-f', '-']);
     let peak = 0;
     const end = finished(child);

@@ -86,7 +86,7 @@ function plainly(
 }
 
 describe('a sample of payloads', () => {
-  it('is what a plain reading of the rules gives', async () => {
+  it('follows the rules, applied literally', async () => {
     const store = await storeIn();
     const seen = { few: 0, some: 0 };
     fc.assert(

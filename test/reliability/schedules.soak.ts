@@ -1,4 +1,5 @@
 import { it } from 'vitest';
 import { expectNoneMisjudged } from './schedules.ts';
 
-it('judges 10 000 random fault schedules as the server knows them', () => expectNoneMisjudged(10_000, 2));
+it('reports the outcome of 10,000 random fault schedules as the server recorded it', () =>
+  expectNoneMisjudged(10_000, 2));

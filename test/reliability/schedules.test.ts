@@ -1,4 +1,4 @@
 import { it } from 'vitest';
 import { expectNoneMisjudged } from './schedules.ts';
 
-it('judges 200 random fault schedules as the server knows them', () => expectNoneMisjudged(200, 1));
+it('reports the outcome of 200 random fault schedules as the server recorded it', () => expectNoneMisjudged(200, 1));

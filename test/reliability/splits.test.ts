@@ -46,7 +46,7 @@ let tried = 0;
 
 // What a character looks like whole decides: a cut must not change it.
 describe.each(ways)('$name, cut before, in and after each character', (way) => {
-  it('says the same and drives nothing', async () => {
+  it('prints the same and controls nothing', async () => {
     for (const character of all) {
       const bytes = Buffer.from(way.answer(JSON.stringify(`a${character}`)));
       const at = bytes.lastIndexOf(JSON.stringify(character).slice(1, -1));

@@ -114,7 +114,7 @@ describe('YAML', () => {
     );
   });
 
-  it('takes a document of any depth', () => {
+  it('accepts a document of any depth', () => {
     expect(toYaml(`${'['.repeat(50_000)}${']'.repeat(50_000)}`)).toContain('[[[[');
   });
 });

@@ -145,7 +145,7 @@ const filters = [
 const hasJq = spawnSync('jq', ['--version']).status === 0;
 
 describe.skipIf(!hasJq)('a filter (skipped where jq is not installed)', () => {
-  it.each(filters)('%s gives what jq gives', async (filter) => {
+  it.each(filters)('%s has the same result as jq', async (filter) => {
     const { stdout, status } = spawnSync('jq', ['-r', '-c', ` ${filter}`], { input, encoding: 'utf8' });
     if (status !== 0)
       return expect(compile(filter).then((compiled) => compiled.apply(input).failure)).rejects.toThrow();

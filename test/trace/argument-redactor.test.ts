@@ -41,7 +41,7 @@ describe('the recorded arguments of a command', () => {
     ['names that are longer words', ['x', 'monkey=1', 'compass=2', '--author', 'me'], undefined],
     ['a value of the environment', ['x', `--data={"p":"${secret}"}`], ['x', '--data={"p":"[redacted]"}']],
     ['short values, which stay', ['x', 'abc'], ['x', 'abc']],
-  ])('hide %s', (_, words, recorded = words) => {
+  ])('are redacted: %s', (_, words, recorded = words) => {
     expect(createArgumentRedactor({}, [secret, 'abc']).redactArguments(words)).toEqual(recorded);
   });
 
@@ -165,11 +165,11 @@ describe('the recorded arguments of a command', () => {
     '{"prompt_tokens":3,"token_count":4,"total_tokens":7}',
     '--pass-rate=0.9 --public-key=k --primary_key=id --sort-key=name --secretary=z',
     'idempotency-key: k',
-  ])('keep %s', (text) => {
+  ])('are kept: %s', (text) => {
     expect(createArgumentRedactor({}, []).redactText(text)).toBe(text);
   });
 
-  it('hide the longer of two secrets first', () => {
+  it('are redacted longest secret first', () => {
     const { redactArguments } = createArgumentRedactor({}, ['abcd', 'abcdef']);
     expect(redactArguments(['x', 'abcdef'])).toEqual(['x', '[redacted]']);
   });
@@ -208,7 +208,7 @@ describe('the recorded arguments of a command', () => {
     expect(redactText(text).length).toBeGreaterThan(0);
   });
 
-  it('keep values of variables that are switches or small numbers', () => {
+  it('have values of variables that are switches or small numbers', () => {
     const env = { AUTH_TOKEN: 'true', USE_COOKIES: 'FALSE', TOKEN_WINDOW: '4096', LOGIN_OTP: '123456' };
     const { redactArguments } = createArgumentRedactor(env, []);
     expect(redactArguments(['--shuffle=true', 'FALSE', '4096', '123456'])).toEqual([
@@ -219,7 +219,7 @@ describe('the recorded arguments of a command', () => {
     ]);
   });
 
-  it('hide the values of variables whose names say that they are secret', () => {
+  it('have no values of variables whose names mark them as secret', () => {
     const env = {
       GITHUB_TOKEN: 'value-a',
       MY_SECRET: 'value-b',

@@ -104,7 +104,7 @@ describe('the guard refuses the same job', () => {
   });
 });
 
-describe('the guard lets through', () => {
+describe('the guard allows', () => {
   it.each<[string, JobOutcome | undefined, Partial<TrainingJob>]>([
     ['one that was refused before', refused, {}],
     ['another body', applied, { digest: 'cd'.repeat(32) }],
@@ -114,7 +114,7 @@ describe('the guard lets through', () => {
     expect(await second(outcome, { ...job, ...other }, {})).toBe(undefined);
   });
 
-  it('one of many who ask at the same moment', async () => {
+  it('one of many processes that ask at the same moment', async () => {
     const path = newLedger();
     const answers = await Promise.all(Array.from({ length: 40 }, (_, at) => begin(job, path, false, { pid: at + 1 })));
     expect(answers.filter((failure) => !failure)).toHaveLength(1);
@@ -123,8 +123,8 @@ describe('the guard lets through', () => {
   });
 });
 
-describe('the ledger', () => {
-  it('holds what was sent, for its owner only', async () => {
+describe('the job history', () => {
+  it('has the jobs that were sent, readable by the owner only', async () => {
     const path = newLedger();
     await (await recordJobStart(job, path, false, world({ randomBytes: (count) => new Uint8Array(count) })))(applied);
     expect([statSync(path).mode & 0o777, statSync(dirname(path)).mode & 0o777]).toEqual([0o600, 0o700]);
@@ -176,7 +176,7 @@ describe('the ledger', () => {
     ['something else', '{"a":1}\n'],
     ['no object', '7\n'],
     ['an end of nothing', '{"entry":"9","ended_at":"x","applied":"yes"}\n'],
-  ])('with %s in it is refused, and left as it is', async (_, text) => {
+  ])('with %s in it is rejected, and left unchanged', async (_, text) => {
     const path = newLedger();
     mkdirSync(dirname(path));
     writeFileSync(path, `${line}\n${text}${line}\n`);
@@ -187,7 +187,7 @@ describe('the ledger', () => {
     expect(readFileSync(path, 'utf8')).toBe(`${line}\n${text}${line}\n`);
   });
 
-  it('takes members and words of a later svc', async () => {
+  it('accepts fields and values of a later svc', async () => {
     const path = newLedger();
     await recordJobStart(job, path, false, world({ pid: 700 }));
     const { entry } = JSON.parse(readFileSync(path, 'utf8'));
@@ -196,7 +196,7 @@ describe('the ledger', () => {
     expect(only && jobStatus(only, world())).toBe('unknown');
   });
 
-  it('that cannot be kept says so, and nothing may leave', async () => {
+  it('that cannot be written is an error, and nothing is sent', async () => {
     const home = folder();
     writeFileSync(join(home, 'file'), '');
     expect(await begin(job, jobHistoryFile(join(home, 'file')))).toMatchObject({

@@ -141,7 +141,7 @@ describe('lint finds', () => {
     ['NaN', 'NaN', '.reward'],
     ['Infinity', ' Infinity ', '.reward'],
     ['-Infinity', '-Infinity', '.reward'],
-  ])('%s as a reward, with its place, and goes on', async (word, written, path) => {
+  ])('%s as a reward, with its location, and continues', async (word, written, path) => {
     const { summary, structureErrors } = await linted(
       `${beside(run('0'))}\n${group(run(written), run('1'), run('2'))}`,
     );
@@ -192,7 +192,7 @@ describe('what is wrong', () => {
     expect(findingsIn(summary)).toEqual([]);
   });
 
-  it('ends the reading of its text, not of others; what was read of its group says nothing', async () => {
+  it('ends the reading of its text, not of others; its partial group is not reported', async () => {
     const lint = createLinter(undefined);
     await lint.read('bad', piecesOf(`${beside(run('0'))}${group(run('1'), '{"reward":x}', 'y')}`, 99), 'groups');
     await lint.read('good', piecesOf(group(run('0'), run('0')), 99), 'groups');
@@ -203,7 +203,7 @@ describe('what is wrong', () => {
     ]);
   });
 
-  it('is judged as it is when it is sent', async () => {
+  it('is checked as when it is sent', async () => {
     const { contractFindings } = await linted(beside(run('"1"', ',"rewrd":2')));
     expect(contractFindings.map(({ level, at, path }) => `${level} ${at} ${path}`)).toEqual([
       'error f:1:28 trajectory_groups[0].trajectories[0].reward',
@@ -212,10 +212,10 @@ describe('what is wrong', () => {
   });
 });
 
-describe('trajectories that are alone', () => {
+describe('single trajectories', () => {
   const alone = (task: string, reward: string): string => run(reward, `,"metadata":{"task":${task}}`);
 
-  it('are put into groups by what they have in common, wherever they stand', async () => {
+  it('are grouped by a common value, in any order', async () => {
     const lines = [alone('"a"', '1'), alone('7', '1'), alone('"\\u0061"', '2'), alone('"7"', '3'), alone('7', '1')];
     const { summary, structureErrors } = await linted(lines.join('\n'), 'metadata.task');
     expect(structureErrors).toEqual([]);
@@ -226,14 +226,14 @@ describe('trajectories that are alone', () => {
     ]);
   });
 
-  it('that lack it are counted', async () => {
+  it('that lack the value are counted', async () => {
     const { structureErrors } = await linted(`${alone('1', '1')}\n${run('1')}`, 'metadata.task');
     expect(structureErrors).toMatchObject([{ at: 'f:2:1', message: expect.stringContaining('has no metadata.task') }]);
   });
 });
 
 describe('the summary', () => {
-  it('is the same however the bytes come', async () => {
+  it('is the same for any split of the bytes', async () => {
     const text = `${beside(run('0.5'))}\n[${group(run('1'), run('1'), run('NaN'))},${group(run('é"'.slice(0, 0) || '2'))}]`;
     const whole = await linted(text);
     for (const size of [1, 2, 7, 64]) {
@@ -247,7 +247,7 @@ describe('the summary', () => {
     }
   });
 
-  it('knows sizes, rewards and the largest', async () => {
+  it('has sizes, rewards and the largest trajectories', async () => {
     const text = `${group(run('1'), run('3'))}\n${group(run('-2.5e0'), run('2', ',"logs":["long"]'), run('2'))}\n`;
     const { summary } = await linted(text);
     const { bytes, groups, trajectories, minPerGroup, maxPerGroup, untrainableGroups, rewards, largest } = summary;

@@ -24,7 +24,7 @@ describe('rewards', () => {
     [['9007199254740993', '9007199254740992'], '9007199254740992', '9007199254740993', 9007199254740992, 0],
     // Close together and far from zero: the difference of squares would lose it.
     [['1000000000.1', '1000000000.2', '1000000000.3'], '1000000000.1', '1000000000.3', 1000000000.2, 0.0816496],
-  ])('%j have extremes as written, mean and spread', (texts, least, greatest, mean, spread) => {
+  ])('%j have extremes as written, mean and standard deviation', (texts, least, greatest, mean, spread) => {
     const rewards = rewardsOf(texts);
     expect([rewards.min, rewards.max]).toEqual([least, greatest]);
     expect(rewards.mean).toBeCloseTo(mean, 6);
@@ -72,7 +72,7 @@ describe('a histogram', () => {
     else expect(shown).toEqual(bars);
   });
 
-  it('counts every value once, in a bar that holds it, in any order', () => {
+  it('counts every value once, in the right bin, in any order', () => {
     fc.assert(
       fc.property(fc.array(fc.double({ noNaN: true, noDefaultInfinity: true }), { minLength: 1 }), (values) => {
         const bars = barsOf(values);

@@ -140,7 +140,7 @@ const wrong: readonly { name: string; form?: TextForm; text: string; says: strin
 ];
 
 describe('readTrajectories', () => {
-  it.each(cases)('reads $name, in whatever pieces it comes', async ({ text, form = 'groups', events }) => {
+  it.each(cases)('reads $name, for any split into chunks', async ({ text, form = 'groups', events }) => {
     const bytes = Buffer.from(text);
     expect(await eventsIn([bytes], form)).toEqual(events);
     for (let at = 0; at <= bytes.length; at += 1)
@@ -154,7 +154,7 @@ describe('readTrajectories', () => {
   });
 
   it.each(wrong)(
-    'tells where $name is wrong, in whatever pieces it comes',
+    'reports where $name is invalid, for any split into chunks',
     async ({ name, text, form = 'groups', says }) => {
       const bytes = Buffer.from(text, name === 'UTF-16' ? 'utf16le' : 'utf8');
       const [last = ''] = (await eventsIn([bytes], form)).slice(-1);
@@ -164,7 +164,7 @@ describe('readTrajectories', () => {
     },
   );
 
-  it('passes elements as they come, in whatever pieces', async () => {
+  it('passes elements unchanged, for any split into chunks', async () => {
     const values = ['{"trajectories":[{"a":"\\\\\\"]"}]}', '"\\""', '17', '[{}, [ ]]', 'true'];
     for (const text of [`[ ${values.join(' ,\n')} ]`, `\ufeff${values.join('\n')}`]) {
       const bytes = Buffer.from(text);
@@ -180,7 +180,7 @@ describe('readTrajectories', () => {
     );
   });
 
-  it('finds what JSON.parse finds in bodies of all kinds, and gives back the same bytes', async () => {
+  it('finds what JSON.parse finds in bodies of all kinds, and keeps the bytes', async () => {
     const value = fc.jsonValue({ maxDepth: 2 });
     const trajectory = fc.dictionary(fc.string(), value).map(({ trajectories, trajectory_groups, ...rest }) => rest);
     const group = fc.record({ name: value, trajectories: fc.array(fc.oneof(trajectory, value)) });
