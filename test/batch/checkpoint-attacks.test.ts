@@ -23,7 +23,7 @@ interface Batch {
   readonly counts: ReadonlyMap<string, number>;
   readonly write: (prompts: readonly string[]) => void;
   readonly run: (args?: readonly string[], command?: readonly string[], stdin?: string) => Promise<Result>;
-  /** The answered prompt of each line. */
+  /** The prompt in the response of each line. */
   readonly results: () => Map<number, string | undefined>;
 }
 

@@ -13,9 +13,9 @@ import { folder } from '../support/svc.ts';
 
 const outcome = (line: number) => ({ line, id: `"a\\"${line}"`, attempts: 2, milliseconds: 1.6 });
 const clean = (text: string): string => text;
-const answered = (line: number, reply = '{"n":12345678901234567890,"x":1.0}'): Buffer =>
+const successEntry = (line: number, reply = '{"n":12345678901234567890,"x":1.0}'): Buffer =>
   formatSuccessEntry(outcome(line), 200, { bytes: Buffer.from(reply) });
-const failed = (
+const failureEntry = (
   line: number,
   applied: 'no' | 'yes' | 'unknown',
   code: 'refused' | 'unknown' | 'answer' = 'refused',
@@ -26,10 +26,10 @@ const failed = (
 
 describe('a result line', () => {
   it('has the response with every digit, on one line', () => {
-    expect(answered(7).toString()).toBe(
+    expect(successEntry(7).toString()).toBe(
       '{"line":7,"id":"a\\"7","status":200,"exit_code":0,"applied":"yes","reply":{"n":12345678901234567890,"x":1.0},"attempts":2,"ms":2}\n',
     );
-    const lines = answered(7, '{\n  "a": "b c",\r\n  "n": 1e400\n}\n').toString();
+    const lines = successEntry(7, '{\n  "a": "b c",\r\n  "n": 1e400\n}\n').toString();
     expect(lines).toContain('"reply":{"a":"b c","n":1e400},');
     expect(lines.indexOf('\n')).toBe(lines.length - 1);
   });
@@ -55,11 +55,11 @@ describe('a result line', () => {
 
 describe('a checkpoint file', () => {
   const entries = [
-    answered(1),
-    failed(3, 'no'),
-    failed(2, 'unknown', 'unknown'),
-    answered(3),
-    failed(5, 'yes', 'answer'),
+    successEntry(1),
+    failureEntry(3, 'no'),
+    failureEntry(2, 'unknown', 'unknown'),
+    successEntry(3),
+    failureEntry(5, 'yes', 'answer'),
   ];
   const whole = Buffer.concat(entries);
 
@@ -80,7 +80,7 @@ describe('a checkpoint file', () => {
 
   it('has the last result of each line, but no failure after a success', async () => {
     const path = join(folder(), 'out.jsonl');
-    writeFileSync(path, Buffer.concat([whole, failed(1, 'no')]));
+    writeFileSync(path, Buffer.concat([whole, failureEntry(1, 'no')]));
     const table = createLineIndex();
     await readCheckpoint(path, 'out.jsonl', 0, table);
     const said = [1, 2, 3, 4, 5]
@@ -94,7 +94,12 @@ describe('a checkpoint file', () => {
     writeFileSync(path, whole);
     await compactCheckpoint({ path, displayPath: 'out.jsonl' });
     expect(readFileSync(path)).toEqual(
-      Buffer.concat([answered(1), failed(2, 'unknown', 'unknown'), answered(3), failed(5, 'yes', 'answer')]),
+      Buffer.concat([
+        successEntry(1),
+        failureEntry(2, 'unknown', 'unknown'),
+        successEntry(3),
+        failureEntry(5, 'yes', 'answer'),
+      ]),
     );
     const tidy = readFileSync(path);
     await compactCheckpoint({ path, displayPath: 'out.jsonl' });
@@ -115,12 +120,12 @@ describe('a checkpoint file', () => {
 
   it('is truncated to complete lines before the run continues', async () => {
     const path = join(folder(), 'out.jsonl');
-    writeFileSync(path, Buffer.concat([answered(1), answered(2).subarray(0, 30)]));
+    writeFileSync(path, Buffer.concat([successEntry(1), successEntry(2).subarray(0, 30)]));
     const { validBytes } = await readCheckpoint(path, 'out.jsonl', 0, createLineIndex());
-    const journal = await openCheckpoint(path, 'out.jsonl', validBytes);
-    await Promise.all([journal.append(answered(3)), journal.append(answered(4))]);
-    await journal.close();
-    expect(readFileSync(path)).toEqual(Buffer.concat([answered(1), answered(3), answered(4)]));
+    const checkpoint = await openCheckpoint(path, 'out.jsonl', validBytes);
+    await Promise.all([checkpoint.append(successEntry(3)), checkpoint.append(successEntry(4))]);
+    await checkpoint.close();
+    expect(readFileSync(path)).toEqual(Buffer.concat([successEntry(1), successEntry(3), successEntry(4)]));
   });
 });
 

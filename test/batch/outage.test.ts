@@ -10,7 +10,7 @@ import { folder, svc } from '../support/svc.ts';
 
 const { send: answer } = answering('{"choices":[{"index":0,"message":{"content":"x"},"finish_reason":"stop"}]}');
 
-/** A batch of 40 chats; each attempt, by its number from 1, meets an error of the network or is answered. */
+/** A batch of 40 chats; each attempt, by its number from 1, gets a network error or a response. */
 function batch(errorOf: (attempt: number) => string | undefined) {
   const cwd = folder();
   writeFileSync(join(cwd, 'in.jsonl'), '{"messages":[{"role":"user","content":"hi"}]}\n'.repeat(40));

@@ -7,7 +7,7 @@ import {
 } from '../../src/batch/rate-limiter.ts';
 import { clock } from '../support/clock.ts';
 
-/** Turns that were granted, in the order they were. */
+/** The granted permits, in order. */
 function asked(pace: RateLimiter, count: number): RateLimiterPermit[] {
   const turns: RateLimiterPermit[] = [];
   for (let at = 0; at < count; at += 1) void pace.acquire().then((turn) => turns.push(turn));

@@ -13,7 +13,7 @@ interface KeptRequest {
   readonly count: number;
 }
 
-/** A server that keeps its connections, and says itself what goes over them. Returns its URL. */
+/** A server that keeps its connections, and determines what it sends over them. Returns its URL. */
 async function keepingServer(onConnection: (socket: Socket) => void, onRequest: (request: KeptRequest) => void) {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {

@@ -1,12 +1,12 @@
-import { batchContests } from './batch-contests.ts';
-import { type Contest, compared } from './comparison.ts';
-import { contests } from './contests.ts';
+import { batchBenchmarks } from './batch-benchmarks.ts';
+import { createBenchContext } from './bench-context.ts';
+import { benchmarks } from './benchmarks.ts';
+import { type Benchmark, comparePeers } from './comparison.ts';
 import { benchServer } from './server.ts';
-import { type Prepared, serviceContests } from './service-contests.ts';
+import { type Prepared, serviceBenchmarks } from './service-benchmarks.ts';
 import { sizes } from './sizes.ts';
-import { stageOf } from './stage.ts';
 import { comparisonText, sizesText } from './table.ts';
-import { trainContests } from './train-contests.ts';
+import { trainBenchmarks } from './train-benchmarks.ts';
 
 // npm run bench -- [--json] [--rounds=20] [part of a name]
 const words = process.argv.slice(2);
@@ -15,11 +15,11 @@ const rounds = Number(words.find((word) => word.startsWith('--rounds='))?.split(
 const part = words.find((word) => !word.startsWith('--')) ?? '';
 const root = process.cwd();
 const server = await benchServer();
-const stage = stageOf(root, server.url);
+const context = createBenchContext(root, server.url);
 const comparisons = [];
-for (const { open } of contestsOf().filter(({ name }) => name.includes(part))) {
-  const { contest, close } = await open();
-  const comparison = await compared(contest, Math.min(rounds, contest.rounds ?? rounds));
+for (const { open } of selectBenchmarks().filter(({ name }) => name.includes(part))) {
+  const { benchmark, close } = await open();
+  const comparison = await comparePeers(benchmark, Math.min(rounds, benchmark.rounds ?? rounds));
   await close();
   comparisons.push(comparison);
   if (!isJson) process.stdout.write(`${comparisonText(comparison)}\n`);
@@ -32,14 +32,14 @@ if (isJson)
   );
 else if (bytes) process.stdout.write(`${sizesText(bytes)}\n`);
 
-function contestsOf(): readonly Prepared[] {
-  const one = contests(stage).map(plain);
-  // Their files are written when they are asked for.
-  const many = part === '' || part.startsWith('batch') ? batchContests(stage).map(plain) : [];
-  const large = part === '' || part.startsWith('upload') ? trainContests(stage).map(plain) : [];
-  return [...one, ...many, ...large, ...serviceContests(root, server.url)];
+function selectBenchmarks(): readonly Prepared[] {
+  const one = benchmarks(context).map(plain);
+  // Their files are written only if they are selected.
+  const many = part === '' || part.startsWith('batch') ? batchBenchmarks(context).map(plain) : [];
+  const large = part === '' || part.startsWith('upload') ? trainBenchmarks(context).map(plain) : [];
+  return [...one, ...many, ...large, ...serviceBenchmarks(root, server.url)];
 }
 
-function plain(contest: Contest): Prepared {
-  return { name: contest.name, open: async () => ({ contest, close: async () => {} }) };
+function plain(benchmark: Benchmark): Prepared {
+  return { name: benchmark.name, open: async () => ({ benchmark, close: async () => {} }) };
 }

@@ -1,48 +1,48 @@
 import { type Peer, peakOf, timeOf } from './peer.ts';
 
-/** Peers that do the same, and what is wanted of them. */
-export interface Contest {
+/** Peers that do the same, and the goals for them. */
+export interface Benchmark {
   readonly name: string;
-  /** The first one is what the others are compared with. */
+  /** The others are compared with the first one. */
   readonly peers: readonly [Peer, ...Peer[]];
   readonly aims: readonly Aim[];
-  /** The most rounds, where each takes long. */
+  /** The maximum number of rounds, if each takes long. */
   readonly rounds?: number;
 }
 
-/** The most one peer may take of what another takes. */
+/** The maximum ratio of the time of one peer to that of another. */
 export interface Aim {
   readonly peer: string;
   readonly to: string;
   readonly most: number;
 }
 
-/** What came of one peer. */
+/** The result of one peer. */
 export interface Row {
   readonly name: string;
   /** Milliseconds. */
   readonly median: number;
-  /** The quartiles, between which half of the runs are. */
+  /** The lower and upper quartile. */
   readonly spread: readonly [low: number, high: number];
-  /** The median of what it took to what the first one took in the same round. */
+  /** The median of its time relative to that of the first one in the same round. */
   readonly ratio: number;
-  /** The most memory of a run of its own, in MiB. */
+  /** The peak memory of a separate run, in MiB. */
   readonly peak: number;
 }
 
-/** What came of a contest. */
+/** The result of a benchmark. */
 export interface Comparison {
   readonly name: string;
   readonly rows: readonly Row[];
-  /** What came of the aims. */
+  /** The aims with their results. */
   readonly aims: readonly (Aim & { readonly ratio: number })[];
 }
 
 /**
- * Has the peers of a contest run side by side: in each round every one once, another one first each time, so that what
- * else goes on in the machine disturbs them alike. One round before is not counted.
+ * Runs the peers of a benchmark in alternation: each once per round, starting with another one each time, so that other
+ * load on the machine affects them equally. One round before is not counted.
  */
-export async function compared({ name, peers, aims }: Contest, rounds: number): Promise<Comparison> {
+export async function comparePeers({ name, peers, aims }: Benchmark, rounds: number): Promise<Comparison> {
   const times = new Map<string, number[]>(peers.map((peer) => [peer.name, []]));
   for (let round = 0; round <= rounds; round++) {
     for (const at of peers.keys()) {

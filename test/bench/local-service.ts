@@ -16,7 +16,7 @@ export interface LocalService {
   readonly close: () => Promise<void>;
 }
 
-/** Starts it with so many feedback records of 3,000 triggers and 3 types. It takes some seconds for a million. */
+/** Starts it with a number of feedback records, of 3,000 triggers and 3 types. A million takes some seconds. */
 export async function localService(root: string, records: number): Promise<LocalService> {
   const folder = mkdtempSync(join(tmpdir(), 'svc-bench-data-'));
   const data = join(folder, 'svc.db');

@@ -4,13 +4,13 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { memoryOf } from '../support/memory.ts';
 
-/** A program that does what others do as well. */
+/** A program to measure. */
 export interface Peer {
   readonly name: string;
-  /** The program, by a name that is looked up or a path, and its arguments. */
+  /** The program, by name or path, and its arguments. */
   readonly command: readonly [program: string, ...args: string[]];
   readonly env: Readonly<Record<string, string>>;
-  /** When its time is up: at its end, or with the first byte it prints. */
+  /** When its time ends: at its end, or with the first byte it prints. */
   readonly until: 'end' | 'output';
 }
 
@@ -26,7 +26,7 @@ export async function timeOf(peer: Peer): Promise<number> {
   return ((peer.until === 'output' ? first : undefined) ?? performance.now()) - begin;
 }
 
-/** The most memory a peer has in MiB, looked up every millisecond; 0 where the system does not tell. */
+/** The peak memory of a peer in MiB, sampled every millisecond; 0 if the system does not report it. */
 export async function peakOf(peer: Peer): Promise<number> {
   const child = started(peer);
   child.stdout?.resume();

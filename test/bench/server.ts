@@ -3,10 +3,10 @@ import { createServer, type ServerResponse } from 'node:http';
 /** Chunks of a stream that is read for its rate. */
 export const CHUNKS = 50_000;
 
-// Milliseconds until an answer that is asked for as slow.
+// Milliseconds until a slow response.
 const SLOW = 20;
 
-/** A service that answers at once; a chat asks for what it wants by the name of the model. */
+/** A service that responds at once; the model of a chat selects the kind of response. */
 export interface BenchServer {
   readonly url: string;
   readonly close: () => void;

@@ -3,10 +3,10 @@ import { lstatSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Bytes of what is shipped and of what an installation takes. */
+/** The sizes of the package and of an installation in bytes. */
 export type Sizes = { readonly [what: string]: number };
 
-/** Packs svc and installs it into an empty folder, without scripts. Throws where that fails. */
+/** Packs svc and installs it into an empty directory, without scripts. Throws if that fails. */
 export function sizes(root: string): Sizes {
   const folder = mkdtempSync(join(tmpdir(), 'svc-bench-'));
   try {

@@ -37,7 +37,7 @@ interface Line {
   readonly attempts: number;
 }
 
-/** A folder with `in.jsonl`, and a server that answers chats; requests differ by their prompts. */
+/** A directory with `in.jsonl`, and a server that responds to chats; requests differ by their prompts. */
 async function scene(input: readonly unknown[], answer: Answering = echo): Promise<Scene> {
   const cwd = folder();
   const bodies: string[] = [];
@@ -265,7 +265,7 @@ describe('a batch', () => {
   it('keeps the order of the lines with --ordered', async () => {
     const waiting: (() => void)[] = [];
     const { run, lines } = await scene(many(40), ({ key }, response) => {
-      // The first of each eight is answered last.
+      // The first of each eight gets its response last.
       waiting.push(() => answerJson(response, completion(key)));
       if (waiting.length === 8) for (const answer of waiting.splice(0).reverse()) answer();
     });

@@ -142,7 +142,7 @@ describe('expectations', () => {
     expect(code).toBe(10);
     const failed = 'HTTP 200: expectation failed: --expect-text ^Yes: no match in';
     expect(stderr).toContain(`${failed} "No <b>&\\"\\u0007\\u001b[31m]]>" (line 2)`);
-    // The summary counts lines; a sentence about one request would be about none of them.
+    // The summary counts lines; a sentence about one request would not apply to any of them.
     expect(stderr).not.toContain('the request was applied');
     const lines = stdout
       .trim()

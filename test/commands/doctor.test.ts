@@ -11,7 +11,7 @@ type Env = Readonly<Record<string, string>>;
 
 const credentials = { SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1', SVC_TOKEN: 'tok-en-1' };
 
-/** A home with a store in it, whose folder and file have modes. */
+/** A home with a profile store, whose directory and file have these modes. */
 function home(store?: unknown, modes: { folder?: number; file?: number } = {}): string {
   const cwd = folder();
   if (store === undefined) return cwd;
@@ -236,7 +236,7 @@ describe('svc doctor', () => {
   });
 
   it('waits 10 s for a connection, and no longer', async () => {
-    // It accepts, and never says a word of TLS.
+    // It accepts the connection, and never starts TLS.
     const port = await listening(createServer());
     const limits: number[] = [];
     const after = (milliseconds: number, action: () => void): (() => void) => {
@@ -358,7 +358,7 @@ describe('svc doctor --probe', () => {
       status: Number(status.slice(0, 3)),
       project_id: env.SVC_PROJECT_ID ?? 'svc/doctor',
     });
-    // The connection that sends nothing, and the one that asks.
+    // The connection that sends nothing, and the one of the probe.
     const [request = '', ...others] = server.received.map(String).filter((text) => text !== '');
     expect(others).toEqual([]);
     expect(request).toMatch(/^POST \/feedback\/payload_schema HTTP\/1\.1\r\n/);

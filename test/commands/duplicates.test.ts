@@ -10,11 +10,11 @@ const id = '0199aaaa-5f3a-7c21-9b6e-2f1d7a4c8e05';
 const group = '{"trajectories":[{"reward":1},{"reward":0}]}';
 const train = ['train', 'g.jsonl', '--model-id', model];
 
-/** A home with a file of groups, a service that answers so, and the program run there. */
+/** A home with a file of groups, a service with these responses, and the program run there. */
 function home(answer: { readonly status?: number; readonly body?: string; readonly error?: Error } = {}) {
   const cwd = folder();
   writeFileSync(join(cwd, 'g.jsonl'), `${group}\n`);
-  const ledger = join(cwd, 'data', 'training-jobs.jsonl');
+  const history = join(cwd, 'data', 'training-jobs.jsonl');
   const { send, recorded } = recording(async () => {
     if (answer.error) throw answer.error;
     return {
@@ -29,7 +29,7 @@ function home(answer: { readonly status?: number; readonly body?: string; readon
   const env = { SVC_BASE_URL: 'https://svc.test', SVC_TOKEN: 'tok-en-1', SVC_RETRIES: '0' };
   const run = (args: readonly string[], setting: Setting = {}) => svc(args, { cwd, env, send, ...setting });
   const jobs = async () => JSON.parse((await run(['train', 'log'])).stdout);
-  return { cwd, ledger, run, jobs, recorded, env };
+  return { cwd, history, run, jobs, recorded, env };
 }
 
 describe('the same job in the lines of a batch', () => {
@@ -115,7 +115,7 @@ describe('the same job again', () => {
     await run(args, setting);
     const [body] = recorded.map((one) => one.body);
     expect((await run(args, setting)).code).toBe(13);
-    // What is refused before its end was given away did not arrive.
+    // A request that was rejected before its end was sent has not arrived.
     expect(recorded.map((one) => one.body)).toEqual([body]);
   });
 
@@ -155,9 +155,9 @@ describe('the same job again', () => {
 
 describe('the job history of svc train', () => {
   it('has the jobs that were sent', async () => {
-    const { run, jobs, recorded, ledger } = home();
+    const { run, jobs, recorded, history } = home();
     expect((await run([...train, '--dry-run'])).code).toBe(0);
-    expect(existsSync(ledger)).toBe(false);
+    expect(existsSync(history)).toBe(false);
     await run(train);
     const body = recorded[0]?.body ?? '';
     expect(await jobs()).toMatchObject([
@@ -171,7 +171,7 @@ describe('the job history of svc train', () => {
         trajectories: 2,
       },
     ]);
-    expect(readFileSync(ledger, 'utf8')).not.toContain('tok-en-1');
+    expect(readFileSync(history, 'utf8')).not.toContain('tok-en-1');
   });
 
   it('does not have a job that was not sent', async () => {
@@ -182,8 +182,8 @@ describe('the job history of svc train', () => {
   });
 
   it('that cannot be written ends svc before anything is sent', async () => {
-    const { run, recorded, ledger } = home();
-    mkdirSync(ledger, { recursive: true });
+    const { run, recorded, history } = home();
+    mkdirSync(history, { recursive: true });
     const { code, stderr } = await run(train);
     expect({ code, stderr }).toEqual({
       code: 12,
@@ -195,10 +195,10 @@ describe('the job history of svc train', () => {
   });
 
   it('that cannot be written afterwards causes only a warning', async () => {
-    const { run, ledger, env } = home();
+    const { run, history, env } = home();
     const { send } = recording(async () => {
-      rmSync(ledger);
-      mkdirSync(ledger);
+      rmSync(history);
+      mkdirSync(history);
       return {
         status: 200,
         statusText: '',

@@ -502,7 +502,7 @@ describe('the store', () => {
       })(),
     );
     const login = await svc(['auth', 'login', '--token-stdin'], { cwd, stdin });
-    // The token was given for the address of before, and stays there.
+    // The token was stored for the earlier origin, and stays bound to it.
     expect(login.stderr).toContain('the token of profile "default" belongs to another base URL');
     expect(stored(cwd).profiles.default).toEqual({
       base_url: 'https://b.test',

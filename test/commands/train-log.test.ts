@@ -16,11 +16,11 @@ const text = [
   end('1', 'no'),
 ].join('');
 
-/** A home whose ledger has this text. */
-function home(ledger: string): string {
+/** A home whose history has this text. */
+function home(history: string): string {
   const cwd = folder();
   mkdirSync(join(cwd, 'data'));
-  writeFileSync(join(cwd, 'data', 'training-jobs.jsonl'), ledger);
+  writeFileSync(join(cwd, 'data', 'training-jobs.jsonl'), history);
   return cwd;
 }
 
@@ -71,8 +71,8 @@ describe('svc train log', () => {
     ['that runs', start('0').replace('elsewhere', 'here'), 'in-flight'],
     ['whose process is gone', start('0').replace('elsewhere', 'here').replace(`${process.pid}`, '1'), 'unknown'],
     ['of which a torn line tells', start('0') + end('0', 'yes').slice(0, 40), 'unknown'],
-  ])('lists a job %s', async (_, ledger, outcome) => {
-    const { stdout } = await svc(['train', 'log'], { cwd: home(ledger), runtime: { host: 'here' } });
+  ])('lists a job %s', async (_, history, outcome) => {
+    const { stdout } = await svc(['train', 'log'], { cwd: home(history), runtime: { host: 'here' } });
     expect(JSON.parse(stdout)).toMatchObject([{ outcome }]);
   });
 

@@ -21,7 +21,7 @@ function files(contents: { readonly [name: string]: string | Uint8Array }): stri
   return cwd;
 }
 
-/** Runs a command line against a service that keeps what it gets, also where that is what it got before. */
+/** Runs a command line against a service that records every request, repeated ones included. */
 async function sent(
   args: readonly string[],
   setting: Setting = {},
@@ -85,7 +85,7 @@ describe('what is sent', () => {
     expect({ code, stderr, body, length }).toEqual({ code: 0, stderr: '', body: wanted, length: wanted.length });
     const shown = await sent([...args, '--model-id', modelId, '-q', '--dry-run'], setting);
     expect(shown).toMatchObject({ code: 0, body: '', stdout: wanted });
-    // Nothing of a copy stays.
+    // No copy is left behind.
     expect(readdirSync(join(cwd, 'data'))).toEqual(['training-jobs.jsonl']);
   });
 

@@ -7,7 +7,7 @@ import { folder, type Result, type Setting, svc } from '../support/svc.ts';
 const chat = ['chat', 'x', '--no-stdin'];
 const call = ['call', 'start', '--project-id', 'a/b', '--op-name', 'x'];
 
-/** A home with a profile that has the program of a script, which says in `ran` that it ran. */
+/** A home with a profile whose credential command is a script, which records its runs in `ran`. */
 async function home(script: string, more: readonly string[] = []): Promise<string> {
   const cwd = folder();
   writeFileSync(join(cwd, 'give'), `#!/bin/sh\necho "$SVC_CREDENTIAL" >>${cwd}/ran\n${script}\n`);

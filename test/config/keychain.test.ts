@@ -16,7 +16,7 @@ const read = (...path: readonly string[]) => JSON.parse(readFileSync(join(...pat
 const profileIn = (cwd: string) => read(cwd, 'config', 'config.json').profiles.default;
 const keychainIn = (cwd: string): string[] => Object.values(read(cwd, 'keychain'));
 
-/** A world whose keychain is a file; one that is silent is given up at once. */
+/** A runtime whose keychain is a file; the time limit of a silent one ends at once. */
 function world(cwd: string, mode: Mode): Partial<Runtime> {
   const after: Runtime['after'] = (milliseconds, action) => {
     const timer = setTimeout(action, mode === 'silent' && milliseconds === 3000 ? 50 : milliseconds);

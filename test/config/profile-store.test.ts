@@ -15,14 +15,14 @@ describe('the store', () => {
     expect(readdirSync(join(home, 'config'))).toEqual(['config.json']);
   });
 
-  // Every system call of a save has its turn in test/soak; these are those that matter most.
+  // test/soak covers every system call of a save; these matter most.
   it.skipIf(noTracing)(`is the old or the new one after a fault${noTracing ? ` (${noTracing})` : ''}`, async () => {
     const { home, calls } = await savedHome();
     const faults: readonly (readonly [Fault, string])[] = [
       ['signal=KILL', 'fsync'],
       ['signal=KILL', 'rename'],
       ['error=ENOSPC', 'pwrite64'],
-      // A disk that takes 5 bytes of it, and an atomic rename that is none.
+      // A disk that accepts only 5 bytes, and a rename that is not atomic.
       ['retval=5', 'pwrite64'],
       ['error=EXDEV', 'rename'],
     ];

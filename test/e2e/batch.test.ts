@@ -35,7 +35,7 @@ function input(cwd: string, count: number, kind = chats, more: readonly string[]
   writeFileSync(join(cwd, 'in.jsonl'), `${[...lines, ...more].join('\n')}\n`);
 }
 
-// The same in every run, so that a failure can be looked at again.
+// The same in every run, so that a failure can be reproduced.
 function chance(seed: number): () => number {
   let state = seed;
   return () => {
@@ -148,7 +148,7 @@ it('checkpoints that are attacked send nothing twice and keep results on their l
 });
 
 describe('a batch that is asked to end', () => {
-  /** A server that answers the first twenty and then nothing until the test says so. */
+  /** A server that responds to the first twenty requests, and to others only when the test allows it. */
   async function halting() {
     const waiting: (() => void)[] = [];
     let isOpen = false;
@@ -187,7 +187,7 @@ describe('a batch that is asked to end', () => {
     release();
     const { code, stderr } = await result;
     expect(code, stderr).toBe(exit);
-    // Some answers may be there before the signal is taken, and make room for others.
+    // Some responses may arrive before the signal is handled, so that further lines are sent.
     const [, done, unsent] = /50 lines: (\d+) done, 0 failed, 0 unknown, (\d+) not sent/.exec(stderr) ?? [];
     expect(Number(done) + Number(unsent)).toBe(50);
     expect(Number(done)).toBeGreaterThanOrEqual(24);
@@ -212,7 +212,7 @@ describe('a batch that is asked to end', () => {
     await halts;
     for (const [at, signal] of signals.entries()) {
       child.kill(signal);
-      // Two of a kind that come together are one. The last one ends the process.
+      // Two equal signals may be merged. The last one ends the process.
       if (at < signals.length - 1) await readyFor(child.pid);
     }
     const { code, stderr } = await result;
@@ -246,7 +246,7 @@ it('a batch that is asked to end before its pipe does is continued with --resume
   expect(stderr).toContain('\n  --resume sends lines without a result');
 });
 
-// A signal has been taken when it is no longer pending.
+// A signal has been delivered when it is no longer pending.
 async function readyFor(pid: number | undefined): Promise<void> {
   for (;;) {
     const status = readFileSync(`/proc/${pid}/status`, 'utf8');
@@ -296,7 +296,7 @@ describe('a server that stops', () => {
     let answered = 0;
     const { url, counts } = await countingServer(calls.keyOf, (_, response, request) => {
       answered += 1;
-      // It breaks every connection for a while, and takes them again.
+      // It resets every connection for a while, and then accepts them again.
       if (answered > 20 && answered < 30) request.socket.destroy();
       else answerJson(response, calls.reply);
     });

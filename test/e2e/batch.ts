@@ -9,7 +9,7 @@ import { folder } from '../support/svc.ts';
 const credentials = { SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1', SVC_TOKEN: 'tok-en-1' };
 const completion = { model: 'm', choices: [{ index: 0, message: { content: 'x' }, finish_reason: 'stop' }], usage: {} };
 
-/** An operation whose batches are killed: how its lines look, and how requests differ. */
+/** An operation whose batches are killed: its lines, and how to distinguish its requests. */
 export interface Kind {
   readonly command: readonly string[];
   readonly line: (number: number) => unknown;
@@ -40,20 +40,20 @@ export const calls: Kind = {
   isHarmless: true,
 };
 
-/** What came of a batch that was killed again and again. */
+/** The result of a batch that was killed repeatedly. */
 export interface Outcome {
   readonly kills: number;
   /** Lines without a result. */
   readonly lost: number;
-  /** Requests that came more often than the program has said they might. */
+  /** Requests that arrived more often than the program declared. */
   readonly undeclared: number;
-  /** Lines of which it said that they may have been applied. */
+  /** Lines that it reported as possibly applied. */
   readonly unknown: number;
 }
 
 /**
- * Runs a batch of so many lines, kills it with SIGKILL so many times, each time when a random number of further requests
- * has come, and resumes it; `random` is from 0 to 1. At the end it is left to finish.
+ * Runs a batch of `lines` lines, and kills it with SIGKILL `kills` times, each time when a random number of further requests
+ * has arrived, and resumes it; `random` is from 0 to 1. The last run completes.
  */
 export async function killed(kind: Kind, lines: number, kills: number, random: () => number): Promise<Outcome> {
   const cwd = folder();

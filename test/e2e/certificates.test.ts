@@ -232,7 +232,7 @@ describe('certificates', () => {
   });
 });
 
-// The same file with its middle spoilt.
+// The same file with its middle corrupted.
 function broken(path: string): string {
   const lines = readFileSync(path, 'utf8').split('\n');
   const spoilt = join(folder(), 'broken.pem');

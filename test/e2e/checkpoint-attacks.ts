@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { answerJson, countingServer } from '../support/counting-server.ts';
 import { svc } from '../support/svc.ts';
 
-/** What came of checkpoints that were attacked and then resumed. */
+/** The results of checkpoints that were attacked and then resumed. */
 export interface AttackOutcome {
   readonly cases: number;
   /** Resumed runs that ended with exit code 12 or 13. */
@@ -14,7 +14,7 @@ export interface AttackOutcome {
   sentTwice: number;
   /** Results beside an input line that they do not belong to. */
   onWrongLine: number;
-  /** Exit codes that are none of 0, 10, 12 and 13. */
+  /** Exit codes other than 0, 10, 12 and 13. */
   unexpected: number;
 }
 
@@ -55,7 +55,7 @@ const attacks: readonly ((scene: Scene) => void)[] = [
   ({ cwd }) => editOutput(cwd, (results) => [...results].reverse()),
 ];
 
-/** Attacks so many checkpoints, one to three times each, and resumes them; `random` is from 0 to 1. */
+/** Attacks a number of checkpoints, one to three times each, and resumes them; `random` is from 0 to 1. */
 export async function attackCheckpoints(cases: number, random: () => number): Promise<AttackOutcome> {
   const outcome: AttackOutcome = { cases, refused: 0, sentTwice: 0, onWrongLine: 0, unexpected: 0 };
   const applied = new Map<string, number>();

@@ -15,11 +15,11 @@ const usual = {
   NO_COLOR: '1',
   SVC_RETRIES: '0',
 };
-// Each with a full stop after it, which no joiner joins with.
+// Each is followed by a period, which joiners do not join with.
 const all = [...controls, ...formatting];
 const text = all.map((character) => `${character}.`).join('');
 const quoted = JSON.stringify(text);
-// JSON escapes C0 only; here everything that can stands as its bytes.
+// JSON requires escapes for C0 only; here all other characters are written as bytes.
 const whole = (body: string, status = '200 OK', headers = 'Content-Type: application/json\r\n'): string =>
   `HTTP/1.1 ${status}\r\n${headers}Connection: close\r\n\r\n${body}`;
 const event = (json: string): string => `data: ${json}\n\n`;
@@ -38,7 +38,7 @@ interface Path {
   readonly answer?: string;
   readonly files?: Readonly<Record<string, string>>;
   readonly env?: Readonly<Record<string, string>>;
-  /** The characters that come this way, all of them without it. */
+  /** The characters that can take this path; all if undefined. */
   readonly only?: readonly string[];
 }
 
@@ -145,7 +145,7 @@ const paths: readonly Path[] = [
     args: [...chat, '--error-format', 'json'],
     answer: whole(`{"error":{"message":${quoted}}}`, '400 Bad Request'),
   },
-  // Of words that come in pieces undici keeps some.
+  // undici keeps some header values that arrive in pieces.
   { name: 'the words of a status', args: chat, answer: whole('', `400 ${header}`), only: [] },
   {
     name: 'headers under -v',
@@ -223,7 +223,7 @@ const paths: readonly Path[] = [
   },
 ];
 
-// So that characters come apart wherever they can: each byte that is not plain text by itself.
+// Splits characters wherever possible: each byte that is not plain text is sent separately.
 async function drip(socket: Socket, bytes: Buffer): Promise<void> {
   socket.setNoDelay(true);
   for (const [piece] of bytes.toString('latin1').matchAll(/[ -~]+|[^ -~]/g)) {

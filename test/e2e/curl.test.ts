@@ -10,7 +10,7 @@ const secrets = { SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1', SVC_TOKEN: '
 const shells = ['sh', 'bash', 'zsh'].filter((shell) => !spawnSync(shell, ['-c', ':']).error);
 const hasCurl = !spawnSync('curl', ['--version']).error;
 
-/** What arrives when a shell runs the command that --curl prints. */
+/** The request that arrives when a shell runs the command that --curl prints. */
 async function arrived(shell: string, args: readonly string[], stdin = ''): Promise<{ head: string; body: string }> {
   const server = await rawServer((socket) => socket.end(httpAnswer('{}')));
   const printed = await run([...args, '--curl', '--no-check', '-q'], { stdin, env: { SVC_BASE_URL: server.url } });

@@ -10,7 +10,7 @@ const pages = ['README.md', ...readdirSync(join(root, 'docs')).map((name) => `do
   name.endsWith('.md'),
 );
 
-// What the pages call the service; the tests put a real one in its place.
+// The URL of the service in the documents; the tests replace it by a real one.
 const EXAMPLE_URL = 'https://api.example.com';
 
 const jq = spawnSync('sh', ['-c', 'command -v jq'], { encoding: 'utf8' }).stdout.trim();
@@ -90,7 +90,7 @@ function stepsOf(text: string): Step[] {
   return steps;
 }
 
-/** Runs bash in a pseudo-terminal, where people read the output; the service stands for the example's. */
+/** Runs bash in a pseudo-terminal; a test service replaces the one of the examples. */
 async function runIn(
   { url, cwd, env }: { url: string; cwd: string; env: Readonly<Record<string, string>> },
   text: string,

@@ -36,7 +36,7 @@ interface Load {
   readonly packages: readonly string[];
 }
 
-// The files of the bundle among them, what they weigh, and the packages that stand in them or were loaded besides.
+// The files of the bundle among them, their size, and the packages in them or loaded besides.
 function loadOf(urls: readonly string[]): Load {
   const files = urls.filter((url) => url.startsWith(dist.href)).map((url) => fileURLToPath(url));
   const inputs = files.flatMap((file) => Object.keys(outputs[`dist/${basename(file)}`]?.inputs ?? {}));
@@ -47,7 +47,7 @@ function loadOf(urls: readonly string[]): Load {
 
 const request = ['commander', 'zod'];
 
-// The most each may load of the bundle, in files and kB; and exactly these packages.
+// The maximum that each may load of the bundle, in files and kB, and exactly these packages.
 const budgets: readonly (readonly [args: readonly string[], files: number, kB: number, packages: readonly string[]])[] =
   [
     [['--version'], 1, 4, []],

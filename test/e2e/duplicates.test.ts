@@ -16,7 +16,7 @@ function home(): string {
   return cwd;
 }
 
-/** What the ledger in a home says became of each job. */
+/** The outcome of each job in the job history of a home. */
 async function outcomes(cwd: string): Promise<string[]> {
   const { stdout } = await run(['train', 'log'], { cwd });
   return JSON.parse(stdout).map(({ outcome }: { outcome: string }) => outcome);
@@ -71,7 +71,7 @@ describe('a job that is in flight', () => {
     while (bodyOf(server.received[0]).length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
     child.kill(signal);
     expect((await end).code).toBe(code);
-    // Whether or not it still found the time to say so.
+    // Whether or not it still recorded that.
     expect(await outcomes(cwd)).toEqual(['unknown']);
     expect((await run(train, { cwd, env })).code).toBe(13);
   });

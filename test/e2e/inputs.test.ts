@@ -21,7 +21,7 @@ function fifoFolder(): string {
 describe('a FIFO without a writer', () => {
   it.each(FIFO_COMMANDS)('as %s: a signal ends svc', async (_, args) => {
     const child = start(args, { cwd: fifoFolder() });
-    // Whatever svc does at that time, the signal ends it.
+    // The signal ends svc whatever it does at that time.
     const ending = finished(child);
     const interrupt = setInterval(() => child.kill('SIGINT'), 300);
     const { code, signal, stderr } = await ending.finally(() => clearInterval(interrupt));

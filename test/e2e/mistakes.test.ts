@@ -9,11 +9,11 @@ import { folder } from '../support/svc.ts';
 
 const page = new URL('./mistakes.md', import.meta.url);
 
-// What runs at the same time; each is a process.
+// Processes that run at the same time.
 const CONCURRENCY = 8;
 
 // Every block of the page is run, and the page is rendered again with what svc printed. `vitest --update` rewrites it:
-// read the difference aloud before it is committed.
+// read the diff before it is committed.
 it('each mistake prints what happened, why, and the next step', { timeout: 240_000 }, async () => {
   const text = readFileSync(page, 'utf8');
   const blocks = [...text.matchAll(/^```console\n[\s\S]*?^```$/gm)].map(([block]) => block);

@@ -11,7 +11,7 @@ const MEGABYTE = 1_000_000;
 const MAX_MEMORY_BYTES = 160 * 1024 * 1024;
 const env = { SVC_TOKEN: 'tok-en-1' };
 
-/** Streams so many megabytes of chunks through a slow reader and expects every byte, and memory that stays bounded. */
+/** Streams megabytes of chunks through a slow reader, and expects every byte and bounded memory. */
 export async function expectWholeStream(megabytes: number): Promise<void> {
   const line = (at: number): string =>
     `{"choices":[{"index":0,"delta":{"content":"${String(at).padStart(1000, '.')}"},"finish_reason":null}]}`;
@@ -32,7 +32,7 @@ export async function expectWholeStream(megabytes: number): Promise<void> {
   expect(peak).toBeLessThan(MAX_MEMORY_BYTES);
 }
 
-/** The same with an answer in one piece. */
+/** The same with a response that is not streamed. */
 export async function expectWholeAnswer(megabytes: number): Promise<void> {
   const body = `{"choices":[{"index":0,"message":{"role":"assistant","content":"x"}}],"text":"${'x'.repeat(megabytes * MEGABYTE)}"}`;
   const server = await rawServer((socket) =>

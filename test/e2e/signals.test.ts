@@ -70,7 +70,7 @@ it('a second signal ends at once, also while nothing can be written', async () =
   // Nobody reads more than what a pipe holds.
   const [first] = await once(child.stdout ?? child, 'readable').then(() => [child.stdout?.read(1)]);
   expect(first).toBeTruthy();
-  // Two of a kind may arrive as one.
+  // Two equal signals may be merged.
   child.kill('SIGINT');
   child.kill('SIGTERM');
   const [, signal] = await once(child, 'exit');
@@ -111,7 +111,7 @@ function closing(socket: Socket): Promise<void> {
   return new Promise((resolve) => void socket.once('close', () => resolve()));
 }
 
-// A server that reads what comes first and then no more, so that the rest stays with who sends it.
+// A server that reads only the start of a request, so that the sender cannot finish.
 async function deafServer(heard: () => void): Promise<string> {
   const sockets: Socket[] = [];
   const server = createServer((socket) => {

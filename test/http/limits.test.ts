@@ -8,7 +8,7 @@ import { clock } from '../support/clock.ts';
 
 const request: Request = { method: 'POST', url: 'https://svc.test/', headers: [], body: new Uint8Array() };
 
-/** A send that waits for the test to say what happens, and ends when its signal aborts. */
+/** A Send that the test controls, and that ends when its signal is aborted. */
 function pending(): {
   send: Send;
   answer: (body: AsyncIterable<Uint8Array>) => void;
@@ -143,7 +143,7 @@ describe('limits of an exchange', () => {
   });
 });
 
-/** A body whose pieces come when they are given. */
+/** A body whose chunks the test provides. */
 function piecesOnDemand(): { all: () => AsyncGenerator<Uint8Array>; give: () => void } {
   let give = (): void => {};
   let given = new Promise<void>((resolve) => {

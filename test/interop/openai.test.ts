@@ -2,7 +2,7 @@ import OpenAI from 'openai';
 import { describe, expect, it } from 'vitest';
 import { serve } from '../support/process.ts';
 
-// The official client is the judge of whether the local service speaks its language.
+// The official client shows whether the local service is compatible.
 describe('the official client against svc serve', () => {
   async function client(key?: string): Promise<OpenAI> {
     const { url, env } = await serve();

@@ -20,7 +20,7 @@ const call = fc.tuple(blank, object, object, blank).map(([a, attributes, inputs,
   body: `${a}{"start":${b}{"project_id":"a/b","op_name":"x","attributes":${attributes},${a}"inputs":${inputs}}}${b}`,
 }));
 
-/** Sends so many random documents of a seed from files and from stdin, and expects the same bytes at the server. */
+/** Sends a number of random documents of a seed from files and stdin, and expects the same bytes at the server. */
 export async function expectUnchanged(count: number, seed: number): Promise<void> {
   const documents = fc.sample(fc.oneof(chat, call), { numRuns: count, seed });
   const queue = documents.entries();

@@ -13,7 +13,7 @@ import { accepted, acceptedBytes, refused, refusedBytes } from './vectors.ts';
 const parse = createFastParser(new URL('../../dist/fast-parser.wasm', import.meta.url));
 if (!parse) throw new Error('no fast parser: run npm run build');
 
-// What stands around a value must not matter.
+// The text around a value must not matter.
 const BEFORE = '{"trajectories":[';
 
 function parseInside(text: Buffer, after: string): JsonDocument | undefined {

@@ -64,12 +64,12 @@ function textOf(path: string): string {
   return readFileSync(join(root, path), 'utf8');
 }
 
-// What the first group that took part in each match holds.
+// The text of the first group that matched, for each match.
 function matches(text: string, pattern: RegExp): string[] {
   return Array.from(text.matchAll(pattern), ([, ...groups]) => groups.find((group) => group !== undefined) ?? '');
 }
 
-// As GitHub makes them of headings.
+// Anchors as GitHub derives them from headings.
 function anchorsOf(path: string): string[] {
   return matches(textOf(path).replace(/^```[\s\S]*?^```$/gm, ''), /^#+ (.*)$/gm).map((heading) =>
     heading

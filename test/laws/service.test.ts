@@ -35,7 +35,7 @@ async function post(
   return { reply, text: (await collectBody(reply.body, 1e8)).toString() };
 }
 
-/** The reply that the events of a stream make together. */
+/** The response that the events of a stream form. */
 function joined(text: string, { reply }: Operation): string {
   const events = text.split('\n\n').slice(0, -1);
   expect(events.pop()).toBe('data: [DONE]');
@@ -44,7 +44,7 @@ function joined(text: string, { reply }: Operation): string {
   return whole.toJson();
 }
 
-/** What was sent with the values of its secret members hidden, and nothing else changed. */
+/** The body that was sent with its secret fields redacted, otherwise unchanged. */
 function hidden(sent: string, body: JsonValue, operation: Operation): string {
   const secrets = Object.entries(Object(body)).filter(([name]) => operation.body[name]?.isSecret);
   return secrets.reduce((text, [name, value]) => {

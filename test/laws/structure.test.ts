@@ -31,7 +31,7 @@ const directories = [
 ];
 const shared = ['command', 'context', 'flag', 'runtime', 'errors', 'version'];
 
-// The libraries that are heavy, each behind one door.
+// The heavy libraries; each is imported in one file.
 const doors: { readonly [library: string]: string } = {
   'zod/mini': 'fields/schema-validator.ts',
   yaml: 'body/yaml-source.ts',

@@ -6,7 +6,7 @@ import { avoidedPhrases } from './avoided-phrases.ts';
 
 const root = new URL('../../', import.meta.url).pathname;
 
-// The foreign programs of test/peers have words of their own.
+// The programs of others in test/peers use other words.
 const ownTestDirectories = readdirSync(join(root, 'test'), { withFileTypes: true })
   .filter((entry) => entry.isDirectory() && entry.name !== 'peers')
   .map(({ name }) => join('test', name));

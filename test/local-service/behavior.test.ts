@@ -31,7 +31,7 @@ const record = (more: object = {}) => ({
 });
 const monitor = (name: string): string => `svc:///a/b/object/${name}`;
 
-/** A service whose clock goes on by a second with every look. */
+/** A service whose clock advances by a second with each reading. */
 async function ticking() {
   let now = Date.UTC(2026, 0, 1);
   const service = await localService({ now: () => (now += 1000) });

@@ -125,7 +125,7 @@ describe('commits that are requested at once', () => {
       ...counted,
       transaction: (action) =>
         counted.transaction(() => {
-          // With the lock held here, another connection is refused as this one would be after its patience.
+          // With the lock held here, another connection fails as this one would after its timeout.
           impatient.exec('begin immediate');
           return action();
         }),

@@ -26,7 +26,7 @@ function inPieces(text: string, size: number): RequestBody {
   };
 }
 
-/** A service on a database of its own, what it answers to a job, and what is stored then. */
+/** A service on its own database, its response to a job, and the stored rows. */
 async function service() {
   const data = join(folder(), 'svc.db');
   const { send, close } = await openLocalService({ databaseFile: data }, { now: () => 7, randomBytes });

@@ -23,7 +23,7 @@ const asked = {
   headers: [],
 } as const;
 
-/** An upstream server that says something and falls silent; `asked` is its connection once it has a request. */
+/** An upstream server that sends something and then nothing; `asked` is its connection once it has a request. */
 async function silent(first: string): Promise<{ url: string; asked: Promise<Socket> }> {
   let ask = (_socket: Socket): void => {};
   const asked = new Promise<Socket>((resolve) => {

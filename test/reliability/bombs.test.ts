@@ -196,7 +196,7 @@ const bombs: readonly Bomb[] = [
   },
 ];
 
-/** A server that answers with a bomb. */
+/** A server that responds with a bomb. */
 async function bomber({ head, again }: Bomb): Promise<string> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {

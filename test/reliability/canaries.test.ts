@@ -15,7 +15,7 @@ interface Source {
   readonly args: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly stdin?: string;
-  /** Files of the folder it runs in, given the address of the service. */
+  /** Files of the directory it runs in, given the URL of the service. */
   readonly files?: (url: string) => Readonly<Record<string, string>>;
   /** A command that stores it first. */
   readonly login?: { readonly args: readonly string[]; readonly stdin?: string };

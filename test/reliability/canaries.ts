@@ -10,7 +10,7 @@ export const ascii = `${marks[0]}"'\\/.*+?^$&{}()|[]%41${marks[1]}"\\`;
 /** One with characters beyond ASCII as well. */
 export const beyond = `${marks[0]}"'\\/.*$&é€😀\u00ff${marks[1]}ß"\\`;
 
-/** Which marks stand in a text: as they are, percent-encoded, or in base64, even twice. */
+/** The marks that a text contains: as they are, percent-encoded, or in base64, even twice. */
 export function leaksIn(text: string, depth = 2): string[] {
   const found = marks.filter((mark) => text.includes(mark));
   if (found.length > 0 || depth === 0) return found;
@@ -20,7 +20,7 @@ export function leaksIn(text: string, depth = 2): string[] {
   return [...new Set(inner)];
 }
 
-/** The files under a folder, but those named, in which a mark stands. */
+/** The files under a directory, except those named, that contain a mark. */
 export function leakingFiles(folder: string, but: readonly string[]): string[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && !but.includes(entry.name))
@@ -31,9 +31,9 @@ export function leakingFiles(folder: string, but: readonly string[]): string[] {
 /** What a server does with a request that carries a secret. */
 export interface Outcome {
   readonly name: string;
-  /** The bytes of the answer, given the request. */
+  /** The bytes of the response, given the request. */
   readonly answer: (request: Buffer) => string | Buffer;
-  /** The answer is a success whose body is the server's own data: stdout is as the server wrote it. */
+  /** The response is a success whose body is the server's own data: stdout has it unchanged. */
   readonly isData?: true;
 }
 
@@ -50,10 +50,10 @@ const reply = (more: string): string =>
   httpAnswer(`{"id":"i","trace_id":"t","paths":[],"choices":[{"index":0}]${more}}`);
 const events = (...data: string[]): string =>
   `HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n${data.map((one) => `data: ${one}\n\n`).join('')}`;
-// Everything that was sent, as text that holds each value as it was meant and as it came.
+// The whole request as text, with each value as it was meant and as it arrived.
 const all = (request: Buffer): string => `${request}\n${request.toString('latin1')}`;
 
-/** Answers that give back what they were sent, in every form known of servers. */
+/** Responses that echo the request, in every form that servers use. */
 export const outcomes: readonly Outcome[] = [
   { name: 'success', answer: () => reply('') },
   {
@@ -89,7 +89,7 @@ export const outcomes: readonly Outcome[] = [
   {
     name: 'an error in a stream',
     answer: (request) => events(`{"error":{"message":${JSON.stringify(all(request))}}}`),
-    // Where no stream is expected it is an answer that breaks the interface, and printed as it came.
+    // If no stream is expected, it is an invalid response, which is printed unchanged.
     isData: true,
   },
   {

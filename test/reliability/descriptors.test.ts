@@ -12,7 +12,7 @@ const reply = '{"id":"i","trace_id":"t","choices":[{"message":{"content":"hi"}}]
 const event = (json: string): string => `data: ${json}\n\n`;
 const streamed = `HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n${event('{"choices":[{"index":0,"delta":{"content":"hi"},"finish_reason":"stop"}]}')}data: [DONE]\n\n`;
 
-/** A line of each kind, and whether a request leaves. */
+/** A command line of each kind, and whether it sends a request. */
 const lines: readonly (readonly [line: string, sends: boolean])[] = [
   ['svc --version', false],
   ['svc spec chat', false],

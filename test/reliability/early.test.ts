@@ -10,7 +10,7 @@ const answers: readonly [status: string, text: string, code: number][] = [
   ['413 Payload Too Large', '{"detail":"too much of it"}', 5],
 ];
 
-// What servers do with a connection on which they have answered before the body had come.
+// What servers do with a connection on which they responded before the body had arrived.
 const ends: { readonly [name: string]: (socket: Socket, answer: string) => void } = {
   'reads on': (socket, answer) => void socket.write(answer),
   'closes its side': (socket, answer) => void socket.end(answer),

@@ -1,15 +1,15 @@
 import type { Fault } from '../support/faults.ts';
 
-/** A fault, and what the program says of it when it is not repeated. */
+/** A fault, and what the program reports about it without a retry. */
 export interface Case extends Fault {
   readonly code: number;
-  /** May be repeated by operations of these effects. */
+  /** May be retried by operations with these effects. */
   readonly repeats: readonly Effect[];
 }
 
 export type Effect = 'read' | 'keyed' | 'paid' | 'once';
 
-/** An answer that every operation takes for its own. */
+/** A response that every operation accepts. */
 const reply =
   '{"id":"i","trace_id":"t","created_at":"2026-01-01T00:00:00Z","paths":[],"object":"chat.completion","created":1,"model":"m",' +
   '"choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}]}';
@@ -50,7 +50,7 @@ const status = (text: string, code: number, repeats: readonly Effect[], headers 
   repeats,
 });
 
-/** Every way in which one exchange can go wrong, on the wire. */
+/** Every way in which one exchange can fail on the wire. */
 export const cases: readonly Case[] = [
   ...lost('closed as soon as connected', { at: 'connect', ends: 'fin' }),
   ...lost('reset with the first byte', { at: 'first byte', ends: 'reset' }),
@@ -75,7 +75,7 @@ export const cases: readonly Case[] = [
   cut('half the length promised, reset', `HTTP/1.1 200 OK\r\n${json}Content-Length: 999\r\n\r\n${reply}`, 'reset'),
   cut('no last chunk', `HTTP/1.1 200 OK\r\n${json}Transfer-Encoding: chunked\r\n\r\n5\r\n{"id"\r\n`, 'fin'),
   cut('silence in the body', `HTTP/1.1 200 OK\r\n${json}Content-Length: 999\r\n\r\n${reply}`, 'never'),
-  // Without a length only its sense tells that an answer is cut, so it is shown and not repeated.
+  // Without a length, only its content shows that a response was cut, so it is printed and not retried.
   { ...cut('no length, reset', `HTTP/1.1 200 OK\r\n${json}\r\n{"id":`, 'reset'), repeats: [] },
   { ...cut('not JSON', whole('200 OK', '', 'hello'), 'fin'), repeats: [] },
   { ...cut('no object', whole('200 OK', '', '[]'), 'fin'), repeats: [] },

@@ -13,7 +13,7 @@ const call = ['call', 'start', '--project-id', 'a/b', '--op-name', 'x'];
 const SLOW = 600;
 const reply = httpAnswer('{"id":"i","trace_id":"t"}');
 
-/** The address of a server that takes connections and never says a word. */
+/** The URL of a server that accepts connections and never sends anything. */
 async function silentServer(): Promise<string> {
   const server = createServer((socket) => void socket.on('error', () => {}));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -22,7 +22,7 @@ async function silentServer(): Promise<string> {
   return `127.0.0.1:${typeof address === 'object' && address ? address.port : 0}`;
 }
 
-/** Starts the program with the null device as stdin, and asks it to end when the server says so. */
+/** Starts the program with the null device as stdin, and sends it a signal when the server allows it. */
 async function interrupted(args: readonly string[], url: string, signal: 'SIGINT' | 'SIGTERM', when: Promise<unknown>) {
   const cwd = folder();
   const child = spawn(process.execPath, [program, ...args], {

@@ -7,7 +7,7 @@ import { bodyPieces } from '../support/trajectories.ts';
 import { peakOf } from './peak.ts';
 
 const MEBIBYTE = 1024 * 1024;
-// More than either program may take.
+// More memory than either program may use.
 const BODY_BYTES = 144 * MEBIBYTE;
 const MAX_PEAK_MEBIBYTES = 128;
 

@@ -14,7 +14,7 @@ import { peakOf } from './peak.ts';
 export interface Uploaded {
   readonly code: number | null;
   readonly stderr: string;
-  /** The SHA-256 of what was given and of what arrived, and their bytes. */
+  /** The SHA-256 of the input and of the received body, and their sizes in bytes. */
   readonly given: Sum;
   readonly arrived: Sum;
   /** MiB. */

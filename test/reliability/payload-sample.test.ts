@@ -66,7 +66,7 @@ function fill(store: Store, rows: readonly Stored[]): void {
     if (isDeleted) store.run('delete from feedback where id = ?', String(at));
 }
 
-// What SERVERS.md says, in the plainest way.
+// The rules of docs/servers.md, implemented literally.
 function plainly(
   rows: readonly Stored[],
   { project, window: [start, end], type, trigger, limit }: PayloadQuery,
@@ -107,7 +107,7 @@ describe('a sample of payloads', () => {
     expect(seen.some).toBeGreaterThan(100);
   });
 
-  // The bytes that are read stand for the cost, because they are the same in every run.
+  // The cost is measured by the bytes that are read, because they are the same in every run.
   it.skipIf(!existsSync('/proc/self/io')).each<[string, string, Partial<PayloadQuery>]>([
     ['where each payload has a trigger of its own', 'i', {}],
     ['of the older type', 'i', { type: 't1' }],
@@ -130,7 +130,7 @@ describe('a sample of payloads', () => {
         size,
       );
       const opened = await storeIn(path);
-      // The check at opening has read all of a small database.
+      // The integrity check has read all of a small database.
       opened.all('pragma shrink_memory');
       const before = bytesRead();
       const query = { project: 'a/b', type: undefined, trigger: undefined, limit: 100, ...more };

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** The most memory a process has used so far, in MiB; undefined where the system does not say or it is gone. */
+/** The peak memory of a process so far, in MiB; undefined if the system does not report it or the process ended. */
 export function peakOf(pid: number | undefined): number | undefined {
   try {
     const peak = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];

@@ -5,16 +5,16 @@ import type { Fault } from '../support/faults.ts';
 import { svc } from '../support/svc.ts';
 import type { Effect } from './faults.ts';
 
-/** An operation as it is called, and what repeating it would do. */
+/** An operation as it is called, and the effect of a retry. */
 export interface Called {
   readonly name: string;
   readonly args: readonly string[];
   readonly effect: Effect;
-  /** Its body leaves piece by piece: a connection that ends early may take only a part of it. */
+  /** Its body is sent in chunks: a connection that ends early may receive only part of it. */
   readonly isStreamed?: true;
 }
 
-/** What the program said became of a request. */
+/** The outcome of a request as the program reported it. */
 export interface Verdict {
   readonly code: number;
   readonly applied: 'no' | 'yes' | 'unknown';
@@ -51,8 +51,8 @@ export const operations: readonly Called[] = [
 ];
 
 /**
- * Runs an operation against a server and reads the verdict from stderr. Waits before repeats are short, and silence is
- * over soon where the fault is silence; where it is not, a busy machine may take its time.
+ * Runs an operation against a server and reads the reported outcome from stderr. Retry delays are short, and so are time
+ * limits if the fault is silence; otherwise, a busy machine may take its time.
  */
 export async function run({ args }: Called, url: string, retries: number, { ends }: Fault): Promise<Verdict> {
   const flags = ['--retries', String(retries), '--timeout', '1h', '--error-format', 'json'];
@@ -66,7 +66,7 @@ export async function run({ args }: Called, url: string, retries: number, { ends
   return { code, applied: error.applied, attempts: error.attempts, stderr };
 }
 
-/** Holds a verdict against what the server really applied. */
+/** Compares a reported outcome with what the server applied. */
 export function judge({ applied: said, stderr }: Verdict, applied: readonly string[], effect: Effect): void {
   if (said === 'no') expect(applied, stderr).toEqual([]);
   if (said === 'yes') expect(applied.length, stderr).toBeGreaterThan(0);
@@ -75,7 +75,7 @@ export function judge({ applied: said, stderr }: Verdict, applied: readonly stri
   expect(new Set(applied).size, stderr).toBeLessThanOrEqual(1);
 }
 
-// An hour and the 10 s to connect are long, for the machine may be busy; what else is no limit for silence is a wait.
+// Timers of an hour, and of 10 s to connect, stay long, because the machine may be busy. Other timers are limits of silence, or waits.
 function hurried(silence: number): Runtime['after'] {
   return (milliseconds, action) => {
     const isSilence = milliseconds === timeLimits.firstByte || milliseconds === timeLimits.idle;

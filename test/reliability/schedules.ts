@@ -5,14 +5,14 @@ import { figure } from '../support/figure.ts';
 import { cases, success } from './faults.ts';
 import { type Called, judge, operations, run } from './run.ts';
 
-/** An operation, and what its attempts meet: each the next fault, and the last of them all others. */
+/** An operation, and the faults of its attempts: each attempt gets the next one, and all others the last. */
 interface Schedule {
   readonly operation: Called;
   readonly retries: number;
   readonly faults: readonly Fault[];
 }
 
-// Programs that run beside each other: more would make what is silent indistinguishable from what is slow.
+// Concurrent programs: with more of them, silence and slowness would look alike.
 const BESIDE = 12;
 
 const anyFault = fc.oneof({ weight: 5, arbitrary: fc.constantFrom(...cases) }, fc.constant(success));
@@ -22,7 +22,7 @@ const anySchedule: fc.Arbitrary<Schedule> = fc.record({
   faults: fc.array(anyFault, { minLength: 1, maxLength: 5 }),
 });
 
-/** Runs so many random schedules of a seed and expects that none is misjudged: what was said is what the server did. */
+/** Runs a number of random schedules of a seed, and expects each reported outcome to be what the server did. */
 export async function expectNoneMisjudged(count: number, seed: number): Promise<void> {
   const schedules = fc.sample(anySchedule, { numRuns: count, seed });
   const queue = schedules.entries();

@@ -29,7 +29,7 @@ const ways: readonly Way[] = [
   { name: 'an error in plain text', status: 400, type: 'text/plain', answer: (json) => `no ${JSON.parse(json)}` },
 ];
 
-// The answer cut in two at a place.
+// The response, cut in two at an offset.
 function cut({ status = 200, type = 'application/json' }: Way, bytes: Buffer, at: number): Send {
   return async () => ({
     status,
@@ -44,7 +44,7 @@ function cut({ status = 200, type = 'application/json' }: Way, bytes: Buffer, at
 
 let tried = 0;
 
-// What a character looks like whole decides: a cut must not change it.
+// A cut must not change how a character is printed.
 describe.each(ways)('$name, cut before, in and after each character', (way) => {
   it('prints the same and controls nothing', async () => {
     for (const character of all) {

@@ -29,7 +29,7 @@ export interface Workplace {
   readonly processes: () => number[];
 }
 
-/** Prepares a batch of so many prompts, each of which takes the service `delayMs`. */
+/** Prepares a batch of prompts, each of which takes the service `delayMs`. */
 export async function prepareWorkplace(lines: number, delayMs: number): Promise<Workplace> {
   const cwd = folder();
   const server = await countingServer(

@@ -9,7 +9,7 @@ export interface SampleBody {
   readonly body: JsonValue;
 }
 
-/** The least a body must have, and the same with each other member by itself and what that member needs. */
+/** The smallest body, and the same with each other field and the fields that it needs. */
 export function sampleBodies(operation: Operation): SampleBody[] {
   const { path, fields } = flagTarget(operation);
   const least = members(fields, (field) => field.required === true || field.advice?.required === true);
@@ -25,7 +25,7 @@ export function sampleBodies(operation: Operation): SampleBody[] {
   ];
 }
 
-/** A body with every member a client may set. */
+/** A body with every field that a client may set. */
 export function fullBody(operation: Operation): JsonValue {
   return bodySkeleton(operation.body);
 }
@@ -36,7 +36,7 @@ function members(fields: Fields, wanted: (field: Field) => boolean): { [name: st
   );
 }
 
-// Of alternatives that exclude each other a sample shows one.
+// Of fields that exclude each other, a sample has one.
 function settled(field: Shape): JsonValue {
   const sample = sampleValue(field);
   if (field.type !== 'object' || !field.fields || typeof sample !== 'object' || sample === null) return sample;

@@ -9,7 +9,7 @@ export interface Pair {
   readonly key: string;
 }
 
-/** Why certificates cannot be made here; undefined where they can. */
+/** Why certificates cannot be created here; undefined if they can. */
 export function withoutOpenssl(): string | undefined {
   try {
     execFileSync('openssl', ['version'], { stdio: 'pipe' });
@@ -19,15 +19,15 @@ export function withoutOpenssl(): string | undefined {
   }
 }
 
-/** An authority of its own in a new folder, and what it signs. */
+/** A CA of its own in a new directory, and the certificates it signs. */
 export interface Authority {
   readonly folder: string;
   readonly cert: string;
-  /** A certificate for names like `DNS:svc.test` or `IP:127.0.0.1`, valid for so many days from now. */
+  /** A certificate for names like `DNS:svc.test` or `IP:127.0.0.1`, valid for `days` days from now. */
   readonly sign: (name: string, subjects: string, days?: number) => Pair;
 }
 
-/** Makes an authority that nobody knows. */
+/** Creates a CA that no client knows. */
 export function authority(): Authority {
   const folder = mkdtempSync(join(tmpdir(), 'svc-certificates-'));
   const ca = selfSigned(folder, 'authority', 'DNS:authority.test');
@@ -43,7 +43,7 @@ export function authority(): Authority {
   return { folder, cert: ca.cert, sign };
 }
 
-/** A certificate that is signed by itself, for names. */
+/** A self-signed certificate for names. */
 export function selfSigned(folder: string, name: string, subjects: string): Pair {
   const { cert, key } = pairOf(folder, name);
   const names = ['-subj', `/CN=${name}`, '-addext', `subjectAltName=${subjects}`];

@@ -1,9 +1,9 @@
-/** A clock that moves only when the test moves it. */
+/** A clock that only the test advances. */
 export interface Clock {
   readonly after: (milliseconds: number, action: () => void) => () => void;
   readonly elapsed: () => number;
   readonly advance: (milliseconds: number) => void;
-  /** How many orders are still to come. */
+  /** The number of pending timers. */
   readonly pending: () => number;
   /** Lets pending work continue until a condition holds. */
   readonly settled: (condition: () => boolean) => Promise<void>;

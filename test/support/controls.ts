@@ -3,13 +3,13 @@ const range = (from: number, to: number): number[] => Array.from({ length: to - 
 /** The 65 control characters: C0, DEL and C1. Line feed and tab may pass, carriage return before a line feed. */
 export const controls = [...range(0, 0x1f), ...range(0x7f, 0x9f)].map((code) => String.fromCodePoint(code));
 
-/** 30 characters that change how text is laid out without being seen: bidirectional, zero-width, separators, marks, tags. */
+/** 30 invisible characters that change how text is displayed: bidirectional, zero-width, separators, marks, tags. */
 export const formatting = [
   ...[0xad, 0x61c, 0x180e, 0x2028, 0x2029, 0xfeff, 0xfff9, 0xfffa, 0xfffb, 0xe0001, 0xe0041, 0xe007f],
   ...[...range(0x200b, 0x200f), ...range(0x202a, 0x202e), ...range(0x2060, 0x2062), ...range(0x2066, 0x206a)],
 ].map((code) => String.fromCodePoint(code));
 
-/** What must not be on a terminal: all of them but those that may pass. Joiners stand where the contract excepts them. */
+/** The characters that must not reach a terminal: all but those that may pass. The contract allows joiners in some places. */
 export function forbiddenIn(screen: string): string[] {
   const rest = screen
     .replace(/\r+\n|[\n\t]/g, '')

@@ -1,23 +1,23 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { onTestFinished } from 'vitest';
 
-/** A server that counts what it was asked. */
+/** A server that counts its requests. */
 export interface CountingServer {
   readonly url: string;
-  /** How often each key came. */
+  /** How often each key was requested. */
   readonly counts: ReadonlyMap<string, number>;
   /** The highest number of requests in flight at the same time. */
   readonly most: () => number;
 }
 
-/** What a server does with a request: its body, its key, how often the key has come, and the answer to give. */
+/** Handles a request: its body, its key, how often the key was requested, and the response to write. */
 export type Answering = (
   body: { readonly text: string; readonly key: string; readonly count: number },
   response: ServerResponse,
   request: IncomingMessage,
 ) => void;
 
-/** Starts a server on loopback that ends with the test; `keyOf` says what tells one request from another. */
+/** Starts a server on loopback that ends with the test; `keyOf` returns what distinguishes one request from another. */
 export async function countingServer(keyOf: (body: string) => string, answer: Answering): Promise<CountingServer> {
   const counts = new Map<string, number>();
   let underway = 0;
@@ -49,7 +49,7 @@ export async function countingServer(keyOf: (body: string) => string, answer: An
   return { url: `http://127.0.0.1:${port}`, counts, most: () => most };
 }
 
-/** Answers with JSON. */
+/** Responds with JSON. */
 export function answerJson(response: ServerResponse, value: unknown, status = 200, headers = {}): void {
   const body = JSON.stringify(value);
   response.writeHead(status, {

@@ -4,7 +4,7 @@ import { onTestFinished } from 'vitest';
 /** What a server does with one connection. */
 export interface Fault {
   readonly name: string;
-  /** When it acts: as soon as somebody connects, with the first byte, or when the whole request is there. */
+  /** When it acts: on connection, with the first byte, or when the whole request has arrived. */
   readonly at: 'connect' | 'first byte' | 'request';
   /** The request takes effect before the server acts. */
   readonly applies?: boolean;
@@ -14,7 +14,7 @@ export interface Fault {
   readonly ends: 'fin' | 'reset' | 'never';
 }
 
-/** A server that follows a script, one fault for each connection, and keeps account of what it really applied. */
+/** A server that follows a script, one fault for each connection, and records what it applied. */
 export interface FaultServer {
   readonly url: string;
   /** How many connections there were. */
@@ -53,7 +53,7 @@ export async function faultServer(): Promise<FaultServer> {
     follow: (next) => {
       script = next;
       connections = 0;
-      // A connection of the script before may still write, to the account it began with.
+      // A connection of the earlier script may still write, to the record it began with.
       applied = [];
     },
   };

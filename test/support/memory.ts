@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 
-/** The most a running process has had of the machine's memory, in bytes; 0 where the system does not tell. */
+/** The peak resident memory of a running process in bytes; 0 if the system does not report it. */
 export function memoryOf(pid: number | undefined): number {
   const file = `/proc/${pid}/status`;
   const text = existsSync(file) ? readFileSync(file, 'utf8') : '';

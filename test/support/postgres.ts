@@ -10,7 +10,7 @@ export interface PostgresServer {
   readonly newDatabase: () => string;
   /** The rows of a query in the database of a URL, as text. */
   readonly query: (url: string, sql: string) => string;
-  /** Ends the server without any notice, as a crash does: by an immediate shutdown, or by SIGKILL. */
+  /** Ends the server without notice, like a crash: by an immediate shutdown, or by SIGKILL. */
   readonly kill: (signal?: 'SIGQUIT' | 'SIGKILL') => Promise<void>;
   readonly start: () => Promise<void>;
   readonly remove: () => Promise<void>;
@@ -28,7 +28,7 @@ export function noPostgres(): string | undefined {
   return undefined;
 }
 
-/** Makes a cluster of databases and starts its server. */
+/** Creates a database cluster and starts its server. */
 export async function postgresServer(): Promise<PostgresServer> {
   const binaries = binaryDirectory() ?? '';
   const root = mkdtempSync(join(tmpdir(), 'svc-postgres-'));

@@ -22,7 +22,7 @@ export interface ProcessSetting {
   readonly cwd?: string;
 }
 
-/** Starts the built program in an empty home, or in the one of the setting. It is ended with the test. */
+/** Starts the built program in an empty home, or in the given one. It ends with the test. */
 export function start(args: readonly string[], { env = {}, cwd = folder() }: ProcessSetting = {}): ChildProcess {
   const child = spawn(process.execPath, [program, ...args], { cwd, env: cleanEnv(cwd, env) });
   onTestFinished(() => void child.kill('SIGKILL'));
@@ -33,12 +33,12 @@ export function start(args: readonly string[], { env = {}, cwd = folder() }: Pro
 export async function run(args: readonly string[], setting: ProcessSetting = {}): Promise<Finished> {
   const child = start(args, setting);
   const result = finished(child);
-  // A program that does not read its input may be gone before it is written.
+  // A program that does not read its input may end before the input is written.
   child.stdin?.on('error', () => {}).end(setting.stdin ?? '');
   return result;
 }
 
-/** Runs a line of bash, in which `svc` is the built program, and `asNobody` the same, by root, as a user who is in no list. */
+/** Runs a line of bash, in which `svc` is the built program, and `asNobody` the same, by root, as a user that does not exist. */
 export async function inShell(
   line: string,
   { env = {}, cwd = folder(), stdin = '' }: ProcessSetting = {},
@@ -52,7 +52,7 @@ export async function inShell(
   return result;
 }
 
-/** Waits for a process to end and gathers what it prints. */
+/** Waits for a process to end and collects its output. */
 export async function finished(child: ChildProcess): Promise<Finished> {
   const [stdout, stderr] = [child.stdout, child.stderr].map((stream) => {
     const pieces: Buffer[] = [];

@@ -5,7 +5,7 @@ import { cleanEnv, type Finished, finished } from './process.ts';
 
 const script = new URL('./profile-writer.js', import.meta.url).pathname;
 
-/** Lets many processes write profiles at once; how many writes are not in the store afterwards, and what was said. */
+/** Lets many processes write profiles at once; returns the number of lost writes, and the output. */
 export async function lostWrites(
   home: string,
   processes: number,

@@ -2,13 +2,13 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 
-/** A TCP connection that keeps what it gets. */
+/** A TCP connection that records the received bytes. */
 export interface RawClient {
   readonly socket: Socket;
   readonly text: () => string;
-  /** Waits until what has come matches, and gives it back. Throws where the connection ends before. */
+  /** Waits until the received text matches, and returns it. Throws if the connection ends before. */
   readonly until: (pattern: RegExp) => Promise<string>;
-  /** Waits until the server closes, and gives back all that came. */
+  /** Waits until the server closes the connection, and returns the received text. */
   readonly closed: Promise<string>;
 }
 

@@ -5,16 +5,16 @@ import { onTestFinished } from 'vitest';
 export interface RawServer {
   readonly url: string;
   readonly port: number;
-  /** What each connection sent, in the order they came. */
+  /** The bytes of each connection, in the order of the connections. */
   readonly received: Buffer[];
 }
 
-/** An HTTP answer as it goes over the wire. */
+/** The bytes of an HTTP response. */
 export function httpAnswer(body: string, status = '200 OK', headers = 'Content-Type: application/json\r\n'): string {
   return `HTTP/1.1 ${status}\r\n${headers}Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`;
 }
 
-/** Starts a raw server; `answer` is called once for each request that has come completely. */
+/** Starts a raw server; `answer` is called once for each request that has arrived completely. */
 export async function rawServer(answer: (socket: Socket, request: Buffer) => void): Promise<RawServer> {
   const received: Buffer[] = [];
   const sockets = new Set<Socket>();

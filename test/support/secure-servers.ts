@@ -5,13 +5,13 @@ import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
 import { onTestFinished } from 'vitest';
 import type { Pair } from './certificates.ts';
 
-/** A server that keeps what reached it. */
+/** A server that records its requests. */
 export interface Listening {
   readonly port: number;
   readonly seen: string[];
 }
 
-/** An https server that answers every request like a call that was started. */
+/** An https server that responds to every request like `call start`. */
 export async function secureServer(options: TlsOptions): Promise<Listening> {
   const seen: string[] = [];
   const server = createServer(options, (incoming, response) => {
@@ -22,7 +22,7 @@ export async function secureServer(options: TlsOptions): Promise<Listening> {
   return { port: await listening(server), seen };
 }
 
-/** OpenSSL's own server, which tells by an alert that it does not take a client certificate; Node's only hangs up. Its port. */
+/** OpenSSL's own server, which rejects a client certificate with an alert; Node's only closes the connection. Returns its port. */
 export async function demandingServer({ cert, key }: Pair, authority: string, version: string): Promise<number> {
   const demands = [
     '-Verify',
@@ -43,7 +43,7 @@ export async function demandingServer({ cert, key }: Pair, authority: string, ve
   throw new Error(`openssl s_server ended: ${text}`);
 }
 
-/** A proxy that takes CONNECT and connects to a port whatever was asked for, or answers with a status line of its own. */
+/** A proxy that accepts CONNECT and always connects to one port, or responds with its own status line. */
 export async function connectProxy(target: number | string, tls?: TlsOptions): Promise<Listening> {
   const seen: string[] = [];
   const serve = (socket: Socket): void => {

@@ -6,7 +6,7 @@ import { bodyChunks } from '../../src/http/request-progress.ts';
 import { type LocalServiceOptions, openLocalService } from '../../src/local-service/open-local-service.ts';
 import { folder } from './svc.ts';
 
-/** The environment of a program in this process whose service answers a request at its first attempt, or not. */
+/** The environment of a program in this process whose service responds to the first attempt of a request, or does not. */
 export const serviceEnv = {
   SVC_BASE_URL: 'https://svc.test',
   SVC_TOKEN: 'tok-en-1',
@@ -15,14 +15,14 @@ export const serviceEnv = {
   SVC_RETRIES: '0',
 };
 
-/** A request as a service got it, its body as text. */
+/** A request as a service received it, its body as text. */
 export interface Recorded {
   readonly url: string;
   readonly headers: Request['headers'];
   readonly body: string;
 }
 
-/** The local service on a database of its own, ended with the test; `recorded` fills with what it was sent. */
+/** The local service on a database of its own, ended with the test; `recorded` receives its requests. */
 export async function localService(
   options: Partial<LocalServiceOptions> & { now?: () => number } = {},
 ): Promise<{ send: Send; recorded: Recorded[] }> {
@@ -32,7 +32,7 @@ export async function localService(
   return recording(service.send);
 }
 
-/** A send that keeps what passes through it. */
+/** A Send that records its requests. */
 export function recording(send: Send): { send: Send; recorded: Recorded[] } {
   const recorded: Recorded[] = [];
   return {
@@ -48,7 +48,7 @@ export function recording(send: Send): { send: Send; recorded: Recorded[] } {
   };
 }
 
-/** A send that answers every request with the same JSON. */
+/** A Send that responds to every request with the same JSON. */
 export function answering(
   body: string,
   status = 200,

@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process';
 
-/** What a shell answered, by the line it was asked. */
+/** The completions of a shell, by the typed line. */
 export interface Answers {
-  /** The words a line may end with, sorted; without the flag before `=`, a final `=` and the slash of a folder. */
+  /** The words a line may end with, sorted; without the flag before `=`, a final `=` and the slash of a directory. */
   readonly offers: ReadonlyMap<string, readonly string[]>;
   /** The line as TAB leaves it, where a shell can be asked for it. */
   readonly finished: ReadonlyMap<string, string>;
@@ -15,9 +15,9 @@ export interface Shell {
   readonly name: string;
   /** Why it cannot be asked on this machine. */
   readonly missing: string | undefined;
-  /** Where TAB is known to end a line as a user wants it: old bash has a blank after folders. */
+  /** The cases in which TAB completes a line correctly: old bash adds a space after directories. */
   readonly finishes: 'nothing' | 'words' | 'words and folders';
-  /** Asks in one session of bounded time. Throws where the shell does not answer every line. */
+  /** Asks in one session of bounded time. Throws if the shell does not respond to every line. */
   readonly ask: (lines: readonly string[], cwd: string, env: Readonly<Record<string, string>>) => Answers;
 }
 
@@ -69,7 +69,7 @@ function zshSession(lines: readonly string[], loaded: string): Session {
   return { args: ['-f', '-c', hostOfZsh], env };
 }
 
-// A shell on which keys are pressed: first the one that puts all offers into the line, then TAB.
+// A shell that receives keys: first the one that inserts all completions into the line, then TAB.
 function typing(name: string, command: string, able: string, session: (lines: readonly string[]) => Session): Shell {
   return {
     name,
@@ -88,7 +88,7 @@ function typing(name: string, command: string, able: string, session: (lines: re
   };
 }
 
-// A shell that lists what it would offer.
+// A shell that lists its completions.
 function listing(name: string, command: string, session: (lines: readonly string[]) => Session): Shell {
   return {
     name,
@@ -109,7 +109,7 @@ function missing(command: string, able: string): string | undefined {
   return status === 0 ? undefined : `this ${command} cannot: ${able}`;
 }
 
-// Answers come through file 3, each ended by an empty word; errors through file 4.
+// Completions arrive through file descriptor 3, each list ended by an empty word; errors through file descriptor 4.
 function run(
   command: string,
   { args, env, input = '' }: Session,

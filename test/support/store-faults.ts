@@ -6,7 +6,7 @@ import { folder } from './svc.ts';
 
 const login = ['auth', 'login', '--base-url', 'https://svc.test', '--token-stdin', '-q'];
 
-// Those of others have chance in them.
+// Those of other files vary at random.
 const names = ['config.json', 'config.json.next', 'config.json.lock'];
 
 /** A home with a store, and the calls on files that a save in it makes. */
@@ -17,7 +17,7 @@ export async function savedHome(): Promise<{ home: string; calls: Call[] }> {
 }
 
 /**
- * Saves another secret with a fault on the way, and runs the next command. What is wrong then: a store that is neither
+ * Saves another secret with a fault, and runs the next command. Returns what is wrong then: a store that is neither
  * the old nor the new one, a success that did not save, a next command that fails, a secret left anywhere else.
  */
 export async function wrongAfter(fault: Fault, call: Call, home: string): Promise<string[]> {
@@ -31,7 +31,7 @@ export async function wrongAfter(fault: Fault, call: Call, home: string): Promis
   return [
     ...(after === before || isNew ? [] : [`the store holds ${after}`]),
     ...(status === 0 && !isNew ? ['it said that it was saved'] : []),
-    // A fault may hit Node or a library before svc has begun; that is no bug of svc.
+    // A fault may hit Node or a library before svc has begun; that is not a bug in svc.
     ...(stderr.includes('a bug in svc') && !stderr.includes('node_modules') ? [stderr] : []),
     ...(next.code === 0 && next.stdout.includes('https://svc.test') ? [] : [`the next command says ${next.stderr}`]),
     ...others.filter((name) => readFileSync(join(home, 'config', name), 'utf8').includes('secret')),

@@ -3,14 +3,14 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cleanEnv, program } from './process.ts';
 
-/** A system call of a run: the how manieth of its name in its thread, on one of these paths if there are any, else at all. */
+/** A system call of a run: its name, and its number among the calls of this name in its thread (on `paths`, if any). */
 export interface Call {
   readonly name: string;
   readonly count: number;
   readonly paths: readonly string[];
 }
 
-/** What is to happen at a system call instead of the call: the process is killed, or the call fails. */
+/** What happens instead of a system call: the process is killed, or the call fails. */
 export type Fault = 'signal=KILL' | `error=${string}` | `retval=${number}`;
 
 export interface Traced {
@@ -35,7 +35,7 @@ export function noStrace(): string | undefined {
 }
 
 /**
- * Runs the program and gives its calls on files in `folder`, or on the folder. Only those on the names that are known
+ * Runs the program and returns its calls on `folder` or the files in it. Only calls on names that are known
  * beforehand can be counted without the many calls of a start.
  */
 export function callsOf(

@@ -8,7 +8,7 @@ import type { Send } from '../../src/http/message.ts';
 import { main } from '../../src/main.ts';
 import type { Runtime } from '../../src/runtime.ts';
 
-/** What a run of the program printed, and its exit code. */
+/** The output of a run of the program, and its exit code. */
 export interface Result {
   readonly code: number;
   readonly stdout: string;
@@ -31,7 +31,7 @@ export interface Setting {
 
 const keychain = new URL('../../bin/keychain.js', import.meta.url).pathname;
 
-/** A folder that goes with the test. */
+/** A directory that is removed after the test. */
 export function folder(): string {
   const path = mkdtempSync(join(tmpdir(), 'svc-test-'));
   onTestFinished(() => rmSync(path, { recursive: true, force: true }));

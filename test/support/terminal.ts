@@ -4,23 +4,23 @@ import { join } from 'node:path';
 import { cleanEnv, finished, program } from './process.ts';
 import { folder } from './svc.ts';
 
-/** Whether a pseudo-terminal can be had on this machine: `script` of util-linux makes one. */
+/** True if this machine can create a pseudo-terminal, with `script` of util-linux. */
 export const hasTerminal = spawnSync('script', ['--version']).status === 0;
 
 export interface OnTerminal {
   readonly code: number | null;
-  /** What appeared on the terminal. */
+  /** The output on the terminal. */
   readonly screen: string;
-  /** What went to the stream that was redirected away from it. */
+  /** The output of the redirected stream. */
   readonly redirected: string;
 }
 
 export interface TerminalSetting {
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
-  /** Characters in a line; 80 if not said. */
+  /** The width in characters (default: 80). */
   readonly columns?: number;
-  /** The stream that goes to a file instead. */
+  /** The stream that is redirected to a file. */
   readonly redirect?: 'stdout' | 'stderr';
   /** What to type, or the columns to resize to, each when its text has appeared after that of the one before. */
   readonly typed?: readonly (readonly [after: string, keys: string | number])[];

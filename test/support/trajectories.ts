@@ -3,7 +3,7 @@ import { closeSync, openSync, writeSync } from 'node:fs';
 /** A model to train. */
 export const modelId = '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05';
 
-/** A trajectory of about 85 bytes a token, as engines write them. */
+/** A trajectory with about 85 bytes per token, as engines write them. */
 export function trajectoryText(tokens: number, task = 'a'): string {
   const content = Array.from({ length: tokens }, (_, at) => ({
     token: `token_id:${at * 7}`,
@@ -17,7 +17,7 @@ export function trajectoryText(tokens: number, task = 'a'): string {
   return JSON.stringify({ messages_and_choices: [question, choice], reward: 0.5, metadata: { task } });
 }
 
-/** A whole body with one group, piece by piece: at least so many bytes. */
+/** A whole body with one group, in pieces, of at least `bytes` bytes. */
 export function* bodyPieces(bytes: number, tokens: number): Generator<string> {
   const one = `${trajectoryText(tokens)},`;
   const some = one.repeat(Math.ceil(500_000 / one.length));

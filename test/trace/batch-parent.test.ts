@@ -16,7 +16,7 @@ interface Call {
   readonly parent_id?: string;
 }
 
-/** Sends lines as calls, to a service that answers the first request of each with the given status. */
+/** Sends lines as calls, to a service that responds to the first request of each with the given status. */
 async function batchOfCalls(lines: readonly object[], firstStatus = 200) {
   const cwd = folder();
   const calls: Call[] = [];

@@ -37,7 +37,7 @@ const refused: JobOutcome = { applied: 'no', exitCode: 5, id: undefined };
 const lost: JobOutcome = { applied: 'unknown', exitCode: 8, id: undefined };
 const newLedger = (): string => jobHistoryFile(join(folder(), 'data'));
 
-/** What the guard says when a job is begun after another one. */
+/** The message of the guard when a job is started after another one. */
 async function second(
   outcome: JobOutcome | undefined,
   next: TrainingJob,

@@ -23,7 +23,7 @@ const run = (reward: string | undefined, more = ''): string =>
   `{${reward === undefined ? '' : `"reward":${reward},`}${choices}${more}}`;
 const group = (...runs: readonly string[]): string => `{"trajectories":[${runs.join(',')}]}`;
 
-/** A pair of trajectories that can be learned from, the first of them as given. */
+/** A pair of trajectories with a training signal, the first of them as given. */
 const beside = (first: string): string => group(first, run('1'));
 const withChoices = (list: string): string => `{"reward":0,"messages_and_choices":${list}}`;
 
@@ -130,7 +130,7 @@ describe('lint finds', () => {
   ])('%s', async (_, text, findings) => {
     const { summary, structureErrors } = await linted(text);
     expect(structureErrors).toEqual([]);
-    // Where a column is said to be N it is looked at elsewhere.
+    // A column N is checked in another test.
     const shown = findingsIn(summary).map(({ kind, at, path, message }) => `${kind} ${at} ${path}: ${message}`);
     expect(shown.map((line, at) => (findings[at]?.includes(':N ') ? line.replace(/:\d+ /, ':N ') : line))).toEqual(
       findings,

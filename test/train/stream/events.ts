@@ -3,7 +3,7 @@ import { readTrajectories } from '../../../src/train/stream/read-trajectories.ts
 import type { TextLocation } from '../../../src/train/stream/text-location.ts';
 import type { TextForm, TrajectoryEvent } from '../../../src/train/stream/trajectory-event.ts';
 
-/** What passed, in words: `group 1:2`, `trajectory 1:17 {...}`; texts in pieces are put together. */
+/** The events as text: `group 1:2`, `trajectory 1:17 {...}`; texts in pieces are joined. */
 export async function eventsIn(pieces: readonly Uint8Array[], form: TextForm): Promise<string[]> {
   const events: string[] = [];
   let last: TrajectoryEvent['kind'] | undefined;
@@ -23,7 +23,7 @@ export async function eventsIn(pieces: readonly Uint8Array[], form: TextForm): P
   return events;
 }
 
-/** All bytes of what passed: of a whole body the body, of files the groups one after the other. */
+/** The bytes of all events: the body of a whole body, or the groups of files one after the other. */
 export async function bytesIn(pieces: readonly Uint8Array[], form: TextForm): Promise<Buffer> {
   const all: Buffer[] = [];
   for await (const some of readTrajectories(inTurn(pieces), form)) {

@@ -1,13 +1,13 @@
 import { join } from 'node:path';
 import { noPostgres } from '../support/postgres.ts';
-import type { Contest } from './comparison.ts';
+import type { Benchmark } from './comparison.ts';
 import { type LocalService, localService, postgresService } from './local-service.ts';
 import type { Peer } from './peer.ts';
 
-/** A contest that needs more than its peers, and whatever must be ended after it. */
+/** A benchmark that starts a service, and ends it afterwards. */
 export interface Prepared {
   readonly name: string;
-  readonly open: () => Promise<{ readonly contest: Contest; readonly close: () => Promise<void> }>;
+  readonly open: () => Promise<{ readonly benchmark: Benchmark; readonly close: () => Promise<void> }>;
 }
 
 // Enough that the start of the client, which counts, does not matter.
@@ -17,8 +17,8 @@ const ROUNDS = 3;
 const RUNS = ROUNDS + 2;
 const SAMPLES = 20;
 
-/** What `svc serve` is measured in; `url` is the address of a service that answers at once and stores nothing. */
-export function serviceContests(root: string, url: string): Prepared[] {
+/** The benchmarks of `svc serve`; `url` is that of a service that responds at once and stores nothing. */
+export function serviceBenchmarks(root: string, url: string): Prepared[] {
   const stores: Stores = { embedded: () => localService(root, 0) };
   if (!noPostgres()) stores.PostgreSQL = () => postgresService(root);
   const rates = Object.entries(stores).flatMap(([store, open]) =>
@@ -51,7 +51,7 @@ function rate(
       process.stdout.write(`processor time of svc serve: ${perRequest.toFixed(3)} ms per request\n`);
       await service.close();
     };
-    return { contest: { name, rounds: ROUNDS, peers, aims: [] }, close };
+    return { benchmark: { name, rounds: ROUNDS, peers, aims: [] }, close };
   };
   return { name, open };
 }
@@ -66,7 +66,7 @@ function samples(root: string): Prepared {
     );
     if (!first || !second) throw new Error('there are two');
     return {
-      contest: {
+      benchmark: {
         name,
         rounds: 5,
         peers: [first, second] as const,

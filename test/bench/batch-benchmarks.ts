@@ -1,16 +1,24 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Contest } from './comparison.ts';
-import type { Stage } from './stage.ts';
+import type { BenchContext } from './bench-context.ts';
+import type { Benchmark } from './comparison.ts';
 
 const CONCURRENCY = 8;
 
-/** Many requests from a file of lines: svc, which checks them and keeps a journal, beside what keeps answers only. */
-export function batchContests(stage: Stage): Contest[] {
+/** Many requests from a file of lines: svc, which checks them and writes a checkpoint, and programs that only store responses. */
+export function batchBenchmarks(context: BenchContext): Benchmark[] {
   return [
-    batch(stage, 'batch of 20,000 calls, answered at once', { lines: 20_000, name: 'x', with: ['curl --parallel'] }),
-    batch(stage, 'batch of 2,000 calls, answered at once', { lines: 2000, name: 'x', with: ['xargs -P curl'] }),
-    batch(stage, 'batch of 2,000 calls, answered after 20 ms', {
+    batch(context, 'batch of 20,000 calls with immediate responses', {
+      lines: 20_000,
+      name: 'x',
+      with: ['curl --parallel'],
+    }),
+    batch(context, 'batch of 2,000 calls with immediate responses', {
+      lines: 2000,
+      name: 'x',
+      with: ['xargs -P curl'],
+    }),
+    batch(context, 'batch of 2,000 calls with responses after 20 ms', {
       lines: 2000,
       name: 'slow',
       with: ['curl --parallel'],
@@ -20,13 +28,13 @@ export function batchContests(stage: Stage): Contest[] {
 
 interface Lines {
   readonly lines: number;
-  /** The name of the operation that is traced, which tells the service how to answer. */
+  /** The name of the traced operation, which determines how the service responds. */
   readonly name: string;
   readonly with: readonly ('curl --parallel' | 'xargs -P curl')[];
 }
 
-function batch(stage: Stage, name: string, { lines, name: operation, with: others }: Lines): Contest {
-  const { url, home, node, shell, script, installed } = stage;
+function batch(context: BenchContext, name: string, { lines, name: operation, with: others }: Lines): Benchmark {
+  const { url, home, node, shell, script, installed } = context;
   const call = `${url}/call/start`;
   const prefix = `${operation}-${lines}`;
   const input = join(home, `${prefix}.jsonl`);

@@ -3,33 +3,33 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isInstalled, type Peer } from './peer.ts';
 
-/** What contests are made with. */
-export interface Stage {
-  /** The folder of the package. */
+/** What benchmarks need. */
+export interface BenchContext {
+  /** The directory of the package. */
   readonly root: string;
-  /** The address of the service. */
+  /** The URL of the service. */
   readonly url: string;
-  /** An empty folder, which is also the home of all peers. */
+  /** An empty directory, which is also the home of all peers. */
   readonly home: string;
   readonly peer: (name: string, ...command: Peer['command']) => Peer;
   readonly node: (name: string, ...args: string[]) => Peer;
   /** The built program. */
   readonly svc: (...args: string[]) => Peer;
-  /** A line of a shell, in which `svc` is the built program; it works in the empty folder. */
+  /** A line of a shell, in which `svc` is the built program; it runs in the empty directory. */
   readonly shell: (name: string, line: string) => Peer;
   /** The path of a script that is a peer. */
   readonly script: (name: string) => string;
-  /** Peers that need a program, if it is there. */
+  /** Peers that need a program, if it is installed. */
   readonly installed: (program: string, ...peers: Peer[]) => Peer[];
 }
 
-/** The stage for a package in a folder and a service at an address. */
-export function stageOf(root: string, url: string): Stage {
+/** The context for a package in a directory and a service at a URL. */
+export function createBenchContext(root: string, url: string): BenchContext {
   const home = mkdtempSync(join(tmpdir(), 'svc-bench-home-'));
   const account = { SVC_BASE_URL: url, SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1', SVC_TOKEN: 'tok-en-1' };
   const env = { PATH: process.env.PATH ?? '', HOME: home, ...account };
-  const peer: Stage['peer'] = (name, ...command) => ({ name, command, env, until: 'end' });
-  const node: Stage['node'] = (name, ...args) => peer(name, process.execPath, ...args);
+  const peer: BenchContext['peer'] = (name, ...command) => ({ name, command, env, until: 'end' });
+  const node: BenchContext['node'] = (name, ...args) => peer(name, process.execPath, ...args);
   const program = join(root, 'bin/svc.js');
   return {
     root,

@@ -1,11 +1,11 @@
-import type { Contest } from './comparison.ts';
+import type { BenchContext } from './bench-context.ts';
+import type { Benchmark } from './comparison.ts';
 import type { Peer } from './peer.ts';
-import type { Stage } from './stage.ts';
 
 const ON_NODE_20 = process.versions.node.startsWith('20.');
 
-/** What svc is compared with others in when it does one thing. */
-export function contests({ root, url, peer, node, svc, script, installed }: Stage): Contest[] {
+/** The benchmarks of single commands. */
+export function benchmarks({ root, url, peer, node, svc, script, installed }: BenchContext): Benchmark[] {
   const bare = node('node -e 0', '-e', '0');
   const untilOutput = (one: Peer): Peer => ({ ...one, until: 'output' });
   const call = `${url}/call/start`;

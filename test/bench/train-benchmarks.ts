@@ -1,15 +1,15 @@
 import { join } from 'node:path';
 import { bodyPieces, writePieces } from '../support/trajectories.ts';
-import type { Contest } from './comparison.ts';
-import type { Stage } from './stage.ts';
+import type { BenchContext } from './bench-context.ts';
+import type { Benchmark } from './comparison.ts';
 
 const MEGABYTES = 100;
 
 // As engines write them: some 100 kB each.
 const TOKENS = 1200;
 
-/** The body of a training job: svc, which checks all of it before it sends it, beside what only sends it. */
-export function trainContests({ url, home, shell, installed }: Stage): Contest[] {
+/** The body of a training job: svc, which checks all of it before sending, and programs that only send it. */
+export function trainBenchmarks({ url, home, shell, installed }: BenchContext): Benchmark[] {
   const file = join(home, 'job.json');
   writePieces(file, bodyPieces(MEGABYTES * 1_000_000, TOKENS));
   const job = `${url}/v1/preview/training-jobs`;
