@@ -1,4 +1,4 @@
-// Makes dist/: what bin/svc.js loads, the libraries included, in few files. docs/decisions/0018 says why it is as it is.
+// Builds dist/: the code that bin/svc.js loads, libraries included, in few files (docs/decisions/0018).
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { brotliCompressSync, constants } from 'node:zlib';
 import asc from 'assemblyscript/asc';
@@ -30,7 +30,7 @@ const { metafile } = await build({
   legalComments: 'none',
   logLevel: 'warning',
 });
-// Before the loader of ES modules is there.
+// Runs before the loader of ES modules starts.
 await build({
   entryPoints: ['src/cli/docs/root-help.ts'],
   outfile: `${dist}/root.cjs`,
@@ -51,7 +51,7 @@ await compileAssemblyScript(['build-tape.ts', 'distinct-keys.ts'], `${dist}/fast
 writeFileSync(`${dist}/llhttp.wasm`, parser);
 writeFileSync(`${dist}/llhttp_simd.wasm`, parserWithSimd);
 trimSourceMaps(dist);
-// What the local service serves to browsers.
+// The files that the local service serves to browsers.
 await build({
   entryPoints: ['page.html', 'page.css', 'page.js'].map((name) => `src/local-service/page/${name}`),
   outdir: `${dist}/page`,

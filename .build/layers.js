@@ -3,8 +3,8 @@ import { fileURLToPath } from 'node:url';
 
 const src = fileURLToPath(new URL('../src', import.meta.url));
 
-// What is loaded by import() is loaded together with what is needed at the same time. Each layer is there before those
-// after it are loaded, so what these share with it is one file, and not one for each pair of them.
+// Modules loaded by import() are grouped with modules needed at the same time. Each layer is loaded before those
+// after it, so code that these share with it is one file, and not one for each pair of them.
 const layers = {
   run: { files: ['main.ts'], after: [] },
   request: {
@@ -28,7 +28,7 @@ const layers = {
   completion: { files: ['cli/docs/show-completion.ts'], after: ['run'] },
 };
 
-/** Groups what is loaded by import() in the source, so that a command loads few files. What is in no layer is loaded alone, after `request`. */
+/** Groups the modules that the source loads by import(), so that a command loads few files. Other modules are loaded alone, after `request`. */
 export const layered = {
   name: 'layers',
   setup({ onResolve, onLoad }) {

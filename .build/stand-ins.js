@@ -1,20 +1,20 @@
 import { readFileSync } from 'node:fs';
 import { builtinModules, createRequire } from 'node:module';
 
-// What libraries import and never use as svc uses them.
+// Modules that libraries import but that svc never uses.
 const unused = [
   // Schemas, migrations and watching of a store; ours has none.
   { path: /^(ajv(-formats)?|semver|debounce-fn|env-paths|node:crypto)(\/|$)/, importer: /\/conf\// },
-  // Commands that are programs of their own.
+  // Commands that are separate programs.
   { path: /^node:child_process$/, importer: /\/commander\// },
-  // HTTP/2, bodies that are forms, and Node's client, of which undici wants a default and a class to compare with.
+  // HTTP/2, form bodies, and Node's HTTP client, of which undici needs a default export and a class to compare with.
   { path: /\/client-h2\.js$|\/fetch\/body\.js$|^node:http$/, importer: /\/undici\// },
 ];
 
-// The HTTP parser in WebAssembly, in two builds of which a process needs one. As text in a program they would be parsed each time.
+// The HTTP parser in WebAssembly, in two builds of which a process needs one. As text in the bundle they would be parsed each time.
 const httpParser = /\/undici\/lib\/llhttp\/(llhttp.*)-wasm\.js$/;
 
-// jq invents an environment, and prints that it ran out of memory, which svc reports itself.
+// jq-wasm sets up an environment of its own, and prints that it ran out of memory, which svc reports itself.
 const jq = /\/jq-wasm\/dist\/index\.mjs$/;
 const jqEdits = [
   [/var env = \{ USER: "web_user"[^}]*\};/, 'var env = {};'],
@@ -23,7 +23,7 @@ const jqEdits = [
 
 const names = new RegExp(`^(node:.*|${builtinModules.join('|')})$`);
 
-// Assertions that hold need no library.
+// A minimal assert in place of the library.
 const assertion = `
 const library = () => process.getBuiltinModule('node:assert');
 module.exports = (value, ...message) => value || library()(value, ...message);

@@ -1,15 +1,15 @@
-// Talks to the keychain of the operating system, in a process of its own: where the system's service hangs, the library
-// blocks the thread that asks, and even the end of its process. Whoever started this one can end it.
+// Calls the keychain of the operating system, in a process of its own: if the system's service hangs, the library
+// blocks the calling thread, and even the exit of the process. The parent process can end this one.
 //
-// stdin: {"action":"set"|"get"|"remove","account":"...","secret":"..."}; stdout, for get: the secret. Exit 1 says that it
-// failed, 3 that there is no such entry.
+// stdin: {"action":"set"|"get"|"remove","account":"...","secret":"..."}; stdout, for get: the secret. Exit code 1 means
+// a failure, 3 that there is no such entry.
 process.exitCode = 1;
 answer().catch(() => {});
 
 async function answer() {
   const [{ text }, { Entry }] = await Promise.all([import('node:stream/consumers'), import('@napi-rs/keyring')]);
   const { action, account, secret } = JSON.parse(await text(process.stdin));
-  // Not the kernel's keyring, which the library would take instead: it forgets everything at the next start.
+  // Not the kernel's keyring, which the library falls back to: it is lost at the next start.
   const entry = new Entry('svc-cli', account, { linux: { store: 'secret-service' } });
   if (action === 'set') entry.setPassword(secret);
   if (action === 'remove') entry.deletePassword();

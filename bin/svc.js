@@ -179,7 +179,7 @@ function isRunning(pid) {
   }
 }
 
-// Field 22 of /proc/<pid>/stat, in ticks since the system started. The name of a program, in parentheses, may hold spaces.
+// Field 22 of /proc/<pid>/stat, in ticks since the system started. The program name, in parentheses, may contain spaces.
 function processStart(pid) {
   try {
     const fields = builtin('fs')
