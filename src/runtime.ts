@@ -13,11 +13,11 @@ export type OutputStream = Writable & { readonly isTTY?: boolean; readonly colum
 export interface Runtime {
   /** The arguments after the program's name. */
   readonly argv: readonly string[];
-  /** The bytes of the command line, each argument ended by a zero byte; undefined where the system does not show them. */
+  /** The bytes of the command line, each argument ended by a zero byte; undefined if the system does not provide them. */
   readonly readCommandLine?: () => Uint8Array | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly stdin: InputStream;
-  /** The file descriptor of stdin; absent where it has none. */
+  /** The file descriptor of stdin; absent if it has none. */
   readonly stdinFd?: number;
   readonly stdout: OutputStream;
   readonly stderr: OutputStream;
@@ -26,7 +26,7 @@ export interface Runtime {
   readonly home: string;
   readonly platform: NodeJS.Platform;
   readonly pid: number;
-  /** The effective user; undefined where the system has no user ids. */
+  /** The effective user; undefined if the system has no user ids. */
   readonly userId?: number | undefined;
   /** The name of this machine. */
   readonly host: string;
@@ -34,9 +34,9 @@ export interface Runtime {
   readonly node: string;
   /** True while a process of that id exists. */
   readonly isRunning: (pid: number) => boolean;
-  /** True where svc was started with stdout closed, or with one that its parent discards. */
+  /** True if svc was started with stdout closed, or with one that its parent discards. */
   readonly isStdoutClosed: () => boolean;
-  /** When a process started, in the system's own form; undefined where the system does not say. */
+  /** When a process started, in the system's own form; undefined if the system does not report it. */
   readonly processStart: (pid: number) => string | undefined;
   /** Milliseconds since 1970. */
   readonly now: () => number;
@@ -54,7 +54,7 @@ export interface Runtime {
   ) => () => void;
   /** Stops the process, as Ctrl-Z does; returns when it is continued. */
   readonly stopProcess: () => void;
-  /** Becomes another program, with the process id of svc; undefined where Node cannot (before 22.15, on Windows). */
+  /** Becomes another program, with the process id of svc; undefined if Node cannot (before 22.15, on Windows). */
   readonly replaceProcess?: ((file: string, words: readonly string[], env: Runtime['env']) => void) | undefined;
   /** Replaces the network in tests. */
   readonly send?: Send;

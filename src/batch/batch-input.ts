@@ -15,7 +15,7 @@ export interface BatchInput {
   readonly label: string;
   /** The size of a file; unknown for pipes. */
   readonly totalBytes: number | undefined;
-  /** Throws Failure `local` where the input cannot be read to its end. */
+  /** Throws Failure `local` if the input cannot be read to its end. */
   readonly lines: AsyncIterable<InputLine>;
   /** Ends the lines early, even while waiting for more, and closes the input. */
   readonly stop: () => void;
@@ -30,7 +30,7 @@ type OpenStream = (signal: AbortSignal) => Promise<Readable>;
 
 /**
  * Opens a file of lines, or stdin where the path is `-`. The time limit is for the first bytes of a FIFO. Throws Failure
- * `local` where it cannot be read.
+ * `local` if it cannot be read.
  */
 export async function openBatchInput(
   displayPath: string,

@@ -17,7 +17,7 @@ import type { ResultStore } from './result-store.ts';
 /** Follows the request of a line, to record more than its result. */
 export type LineObserver = Pick<RequestObserver, 'onSend' | 'onOutcome'>;
 
-/** Creates the observer of a line, which an earlier run may have applied; undefined where lines need none. */
+/** Creates the observer of a line, which an earlier run may have applied; undefined if lines need none. */
 export type LineObservers = (draft: Draft, mayBeApplied: boolean) => LineObserver | undefined;
 
 /** Everything that sends the lines of a batch. */

@@ -26,7 +26,7 @@ export interface BatchOptions {
   /** How many lines may fail: a number, or a percentage of the lines so far. */
   readonly maxFailures: MaxFailures | undefined;
   readonly isOrdered: boolean;
-  /** How long lines wait for a service that cannot be connected to; 0 where they fail at once. */
+  /** How long lines wait for a service that cannot be connected to; 0 if they fail at once. */
   readonly maxOutageMs: number;
 }
 

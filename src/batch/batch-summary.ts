@@ -34,7 +34,7 @@ export interface BatchEnding {
   readonly isResumable: boolean;
 }
 
-/** The failure of a batch as a whole; undefined where every line succeeded. */
+/** The failure of a batch as a whole; undefined if every line succeeded. */
 export function batchFailure(ending: BatchEnding): Failure | undefined {
   const { tally, summary, stopReason, abortReason } = ending;
   const { done, failed, unknown, unsent } = tally.byStatus;

@@ -13,7 +13,7 @@ export interface CheckpointFile {
   /** Makes the appended lines survive a power failure. */
   readonly sync: () => Promise<void>;
   readonly close: () => Promise<void>;
-  /** False where the path names another file by now, or none. */
+  /** False if the path names another file by now, or none. */
   readonly isAtPath: () => Promise<boolean>;
 }
 

@@ -15,7 +15,7 @@ export function digestInputLine({ bytes, length }: InputLine): string {
 
 /**
  * Compares an input with the one that earlier runs had, and returns the differences that were accepted. Throws Failure
- * `guard` where lines changed or were removed, unless changes are accepted; added lines are fine. Results of svc 0.1 get the
+ * `guard` if lines changed or were removed, unless changes are accepted; added lines are fine. Results of svc 0.1 get the
  * digests of their input lines, in the index.
  */
 export async function compareInput(input: BatchInput, shard: Shard, prior: PriorResults): Promise<InputDifferences> {
@@ -30,7 +30,7 @@ export async function compareInput(input: BatchInput, shard: Shard, prior: Prior
   return differences;
 }
 
-/** What `--accept-changes` removes from the results; undefined where it removes nothing. */
+/** What `--accept-changes` removes from the results; undefined if it removes nothing. */
 export function removedResultsWarning(
   removedLines: ReadonlySet<number>,
   label: string,

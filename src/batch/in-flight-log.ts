@@ -123,7 +123,7 @@ function formatMark(line: number, { timestampMs, digest = '' }: InFlightLine): s
 }
 
 /**
- * Reads the log of an earlier run; undefined where there is none. `isSettled` is true for a line whose result is in the
+ * Reads the log of an earlier run; undefined if there is none. `isSettled` is true for a line whose result is in the
  * checkpoint already. Throws Failure `local` for a file that is not such a log, and `guard` for a damaged one.
  */
 export async function readInFlightLog(

@@ -3,7 +3,7 @@ import type { Runtime } from '../runtime.ts';
 
 /** Watches whether the service can be connected to at all. */
 export interface OutageMonitor {
-  /** False where lines fail at once while the service is down. */
+  /** False if lines fail at once while the service is down. */
   readonly isEnabled: boolean;
   /** True for a line that waits for the service; false for a failure of its own, and once the outage is too long. */
   readonly canWait: (failure: Failure) => boolean;
@@ -63,7 +63,7 @@ export function createOutageMonitor(
   };
 }
 
-/** True where no connection was made. */
+/** True if no connection was made. */
 export function isConnectFailure({ code, facts }: Failure): boolean {
   return code === 'unreachable' && facts.phase === 'nothing';
 }

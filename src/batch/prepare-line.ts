@@ -40,7 +40,7 @@ export interface LineKey {
   readonly timestampMs: number;
 }
 
-/** The body of a line, or the Failure `body` where it may not be sent. */
+/** The body of a line, or the Failure `body` if it may not be sent. */
 export interface PreparedLine {
   readonly draft: Draft | Failure;
   /** JSON. */

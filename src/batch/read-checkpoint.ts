@@ -4,7 +4,7 @@ import { Failure } from '../errors.ts';
 import { fileFailure, isNotFoundError } from '../files/file-errors.ts';
 import type { LineIndex } from './line-index.ts';
 import { parseResultEntry, type ResultEntry } from './parse-result-entry.ts';
-import { CHECK_OFFSET_FROM_END, completionCheck, looksSealed, readSeal } from './seal.ts';
+import { CHECK_OFFSET_FROM_END, completionCheck, isSealedLine, readSeal } from './seal.ts';
 import { splitLines } from './split-lines.ts';
 
 /** The state of a checkpoint file. */
@@ -80,7 +80,7 @@ export async function readCheckpoint(
       if (!bytes || !entry) throw invalidEntryFailure(displayPath, number);
       if (entry.line > MAX_LINES) throw lineLimitFailure(displayPath, number);
       const seal = readSeal(bytes);
-      if (!seal && looksSealed(bytes)) throw damagedEntryFailure(displayPath, number);
+      if (!seal && isSealedLine(bytes)) throw damagedEntryFailure(displayPath, number);
       if (!seal) hasLegacyEntries = true;
       else if (seal.check !== seal.expectedCheck) {
         const position = offset + bytes.length - CHECK_OFFSET_FROM_END;
@@ -149,7 +149,7 @@ function isPartialEntry(bytes: Buffer | undefined): boolean {
 
 const ENTRY_PREFIX = '{"line":';
 
-// How many lines the file had when its run was completed; undefined where the check is damaged instead. A damaged
+// How many lines the file had when its run was completed; undefined if the check is damaged instead. A damaged
 // check could match any number that is tried, so only a few are.
 function countMarkedLines(
   { plainCheck, check }: Mismatch,

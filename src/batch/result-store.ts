@@ -67,7 +67,7 @@ export function createStreamStore(runId: string, identity: BatchIdentity, { writ
 
 /**
  * Opens a checkpoint file for new results, and the `.inflight` file beside it. What they say about changed and removed
- * lines no longer counts. Throws Failure `local`; the lock is released by `finish`, and here where opening fails.
+ * lines no longer counts. Throws Failure `local`; the lock is released by `finish`, and here if opening fails.
  */
 export async function openResultStore(
   prior: PriorResults,

@@ -40,8 +40,8 @@ export function readSeal(line: Buffer): EntrySeal | undefined {
   return { digest, stamp, expectedCheck: crc32(line.subarray(0, sealedBytes)), check: Number.parseInt(check, 16) };
 }
 
-/** True for the end of a result line that was sealed once, whatever happened to it since. */
-export function looksSealed(line: Buffer): boolean {
+/** True for the end of a result line that was sealed, even if the line was changed since. */
+export function isSealedLine(line: Buffer): boolean {
   return line.toString('latin1', Math.max(0, line.length - MAX_SEAL_BYTES)).includes('"checkpoint":');
 }
 

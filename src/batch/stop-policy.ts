@@ -8,7 +8,7 @@ export interface StopPolicy {
   readonly stop: (reason: string) => void;
   /** Why no more lines are taken; undefined while they are. */
   readonly stopReason: () => string | undefined;
-  /** Counts the outcome of a line, and stops the batch where the flags or the service ask for that. */
+  /** Counts the outcome of a line, and stops the batch if the flags or the service require that. */
   readonly addOutcome: (outcome: LineOutcome) => void;
   /** As addOutcome, for a line whose outcome was counted before. */
   readonly reviseOutcome: (outcome: LineOutcome) => void;

@@ -3,7 +3,7 @@ import { retryAdvice } from '../client/idempotency.ts';
 import { type RequestContext, serviceName } from '../client/request-context.ts';
 import { Failure } from '../errors.ts';
 
-/** Watches for data that no request asked for, on the connections that a line used. It outlives the line, so it holds little. */
+/** Watches for data that no request asked for, on the connections that a line used. It outlives the line, so it references little. */
 export interface StrayDataWatch {
   /** Call it when such data arrives. */
   readonly onStrayData: () => void;

@@ -14,8 +14,8 @@ import { decodeUtf8Text, stripFinalNewline } from './json-source.ts';
 import { stdinClaim } from './named-inputs.ts';
 
 /**
- * Reads what the body starts from (docs/contract.md): the file of `-f`; else stdin, when no flag gives a part of the body
- * and it is not a terminal. Text piped into a chat joins its prompt. Throws usage where nothing gives a body.
+ * Reads what the body starts from (docs/contract.md): the file of `-f`; else stdin, when no flag sets a part of the body
+ * and it is not a terminal. Text piped into a chat joins its prompt. Throws usage if nothing provides a body.
  */
 export async function readBodyBase(input: CommandInput, dependencies: BodyDependencies): Promise<BodyBase> {
   const { operation, args, flags } = input;
@@ -32,7 +32,7 @@ export async function readBodyBase(input: CommandInput, dependencies: BodyDepend
   return baseOfWhole(await dependencies.inputs.whole());
 }
 
-/** Throws usage where nothing gives a body, and where two flags read stdin. */
+/** Throws usage if nothing provides a body, or if two flags read stdin. */
 export function requireBodySource({ operation, args, flags, isStdinTerminal }: CommandInput): void {
   const claim = stdinClaim(operation, args, flags);
   if (flags.has('file') || args.length > 0) return;
@@ -46,7 +46,7 @@ function baseOfWhole(whole: LabeledBytes): BodyBase {
   return { whole, stdinUse: whole.isEmptyStdin ? 'empty' : undefined };
 }
 
-/** True where flags give a part of the body. */
+/** True if flags set a part of the body. */
 export function hasBodyFlags({ shorthands = {}, ...operation }: Operation, flags: FlagValues): boolean {
   const names = [...Object.keys(flagTarget(operation).fields).map(flagName), ...Object.keys(shorthands), 'set'];
   return names.some((name) => flags.has(name));

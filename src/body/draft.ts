@@ -39,7 +39,7 @@ export function setDraftFields(draft: Draft, target: JsonPath, edits: readonly E
   return withEdits(draft, applySplices(draft.doc.bytes, splicesToSetMembers(object, members)), edits);
 }
 
-/** The draft with the value at one path set. Throws JsonPathError where the path does not fit the document. */
+/** The draft with the value at one path set. Throws JsonPathError if the path does not fit the document. */
 export function setDraftPath(draft: Draft, edit: Edit): Draft {
   const root = rootOf(draft.doc);
   const bytes = applySplices(draft.doc.bytes, splicesToSetPath(root, edit.path, edit.text));

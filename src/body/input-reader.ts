@@ -8,7 +8,7 @@ import { type LabeledBytes, labeledStdin } from './command-input.ts';
 
 /** Reads the inputs that a command line names. */
 export interface InputReader {
-  /** The bytes of a file, or of stdin where the path is `-`. Throws Failure `local` where it cannot be read. */
+  /** The bytes of a file, or of stdin where the path is `-`. Throws Failure `local` if it cannot be read. */
   readonly read: (path: string) => Promise<Uint8Array>;
   /** All of stdin, although nothing named it; a notice on stderr says so when it stays silent. */
   readonly readStdin: () => Promise<Uint8Array>;
@@ -87,7 +87,7 @@ export async function* readStdinChunksWithNotice(
   }
 }
 
-/** Stdin in chunks, until the signal ends it. Throws Failure `local` where it cannot be read. */
+/** Stdin in chunks, until the signal ends it. Throws Failure `local` if it cannot be read. */
 export async function* readStdinChunks({ stdin }: Runtime, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   const stop = (): void => void stdin.destroy(signal.reason);
   signal.addEventListener('abort', stop, { once: true });

@@ -32,7 +32,7 @@ export function parseJsonSource(label: string, bytes: Uint8Array | string): Json
   }
 }
 
-/** The text of some bytes. Throws Failure `body` where they are not UTF-8. */
+/** The text of some bytes. Throws Failure `body` if they are not UTF-8. */
 export function decodeUtf8Text(label: string, bytes: Uint8Array): string {
   try {
     return decodeUtf8(bytes).toString();

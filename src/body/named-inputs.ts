@@ -6,7 +6,7 @@ import { type FlagValues, getArrayFlag, getStringFlag } from '../flag.ts';
 import { flagTarget, type Operation } from '../operations/operation.ts';
 import { fileReference } from './file-reference.ts';
 
-/** Throws usage where `-o` or `--junit` would replace one of the inputs, and for `@` without a name. */
+/** Throws usage if `-o` or `--junit` would replace one of the inputs, and for `@` without a name. */
 export async function rejectReplacedInputs(
   operation: Operation,
   args: readonly string[],
@@ -18,7 +18,7 @@ export async function rejectReplacedInputs(
   await rejectReplacedInput('--junit', getStringFlag(flags, 'junit'), inputs, cwd);
 }
 
-/** What asks for stdin by name: `-f -`, `--tools @-`, `--attach -`, `-` as a file or as the whole prompt. Throws usage for two. */
+/** The flag or argument that names stdin: `-f -`, `--tools @-`, `--attach -`, `-` as a file or as the whole prompt. Throws usage for two. */
 export function stdinClaim(operation: Operation, args: readonly string[], flags: FlagValues): string | undefined {
   const claims = namedInputs(operation, args, flags).flatMap(({ path, label }) => (path === '-' ? [label] : []));
   if (claims.length > 1)

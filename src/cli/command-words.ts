@@ -10,9 +10,9 @@ export interface CommandWords {
   /** The words that name a command or a group of commands; empty when there are none. */
   readonly words: readonly string[];
   readonly command: Command | undefined;
-  /** Everything else: the shared flags before the command, then what comes after it. */
+  /** Everything else: the shared flags before the command, then the words after it. */
   readonly rest: readonly string[];
-  /** A flag before the command that asks for text. */
+  /** A flag before the command that requests text. */
   readonly asksFor?: '-h' | '--help' | '--version';
 }
 

@@ -1,7 +1,7 @@
 import { usageFailure } from '../errors.ts';
 import { type Flag, flagForms } from '../flag.ts';
 
-/** Arguments in the form that commander reads, and the flag that asked for help, if any. */
+/** Arguments in the form that commander reads, and the flag that requested help, if any. */
 export interface NormalizedArguments {
   readonly words: readonly string[];
   readonly help?: '-h' | '--help';
@@ -72,7 +72,7 @@ export interface ValueFlag {
   readonly flag: Flag;
   /** The word up to the value: `--model=`, `-m`, or `-qm` where other short flags are before it. */
   readonly start: string;
-  /** Undefined where the next word is the value. */
+  /** Undefined if the next word is the value. */
   readonly value?: string;
 }
 

@@ -25,7 +25,7 @@ export interface OperationOptions {
   readonly output: string | undefined;
 }
 
-/** Reads the shared flags. Throws usage where two of them contradict each other. */
+/** Reads the shared flags. Throws usage if two of them contradict each other. */
 export function readOperationOptions({ host, result }: Operation, flags: FlagValues): OperationOptions {
   const isFlagOn = (name: string): boolean => getBooleanFlag(flags, name) === true;
   const isCheckDisabled = getBooleanFlag(flags, 'check') === false;

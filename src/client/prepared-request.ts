@@ -32,7 +32,7 @@ export function prepareRequest(
   return { operation, url, headers, draft, body, isLocal };
 }
 
-/** True when the body asks for a streamed response. */
+/** True when the body requests a streamed response. */
 export function isStreamRequested({ doc }: Draft): boolean {
   return isTrue(getMember(rootOf(doc), 'stream'));
 }

@@ -102,7 +102,7 @@ export function statusHint(
   return waitMs > 0 ? `${formatWait(waitMs, now, ', until')}; ${advice}` : advice;
 }
 
-// A server may ask for any wait; a date with a year of more than four digits helps nobody.
+// A server may ask for any wait; a date with a year of more than four digits is useless.
 const MAX_SHOWN_TIME_MS = Date.UTC(9999, 11, 31);
 
 function formatWait(waitMs: number, now: number, beforeEnd: string): string {

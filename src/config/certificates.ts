@@ -11,7 +11,7 @@ import type { NamedFile, RouteContext } from './route.ts';
 const PEM_TIMEOUT_MS = 10_000;
 const MAX_PEM_BYTES = 16 * 1024 * 1024;
 
-/** The texts of files with CA certificates. Throws Failure `local` where one cannot be read, and usage where it holds no certificate. */
+/** The texts of files with CA certificates. Throws Failure `local` if one cannot be read, and usage if it holds no certificate. */
 export async function readCaCertificates(files: readonly NamedFile[], context: RouteContext): Promise<string[]> {
   return Promise.all(
     files.map(async (file) => {
@@ -23,8 +23,8 @@ export async function readCaCertificates(files: readonly NamedFile[], context: R
 }
 
 /**
- * A client certificate and its key, which may be in one file. Throws Failure `local` where a file cannot be read, and
- * usage where it is not PEM, the key needs a passphrase, or the key does not match the certificate.
+ * A client certificate and its key, which may be in one file. Throws Failure `local` if a file cannot be read, and
+ * usage if it is not PEM, the key needs a passphrase, or the key does not match the certificate.
  */
 export async function readClientCertificate(
   cert: NamedFile,

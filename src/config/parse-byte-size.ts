@@ -2,7 +2,7 @@ import { usageFailure } from '../errors.ts';
 
 const BYTES_PER_UNIT: Readonly<Record<string, number>> = { '': 1, K: 1024, M: 1024 ** 2, G: 1024 ** 3 };
 
-/** The bytes of a size that `sourceName`, such as a flag, gives: `4096`, `64K`, `32M`, `2G`. Throws Failure `usage`. */
+/** Parses a size in bytes: `4096`, `64K`, `32M`, `2G`. Throws Failure `usage`, naming `sourceName`, such as a flag. */
 export function parseByteSize(sourceName: string, text: string): number {
   const [, digits = '', unit = ''] = /^(\d{1,12})([KMG]?)$/i.exec(text) ?? [];
   const bytes = Number(digits) * (BYTES_PER_UNIT[unit.toUpperCase()] ?? 1);

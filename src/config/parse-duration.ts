@@ -6,7 +6,7 @@ const MS_PER_UNIT: { readonly [unit: string]: number } = { ms: 1, s: 1000, m: 60
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /**
- * The milliseconds of a duration that `sourceName` gives, such as a flag: `500ms`, `90s`, `2m`, `1h`, or a number of
+ * Parses a duration from `sourceName`, such as a flag, to milliseconds: `500ms`, `90s`, `2m`, `1h`, or a number of
  * seconds. Throws usage for anything else, for 0, and from 597h on, which is longer than a timer can wait.
  */
 export function parseDurationMs(sourceName: string, text: string): number {

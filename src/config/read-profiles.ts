@@ -26,7 +26,7 @@ export function profileStorePath(directory: string): string {
 export type ConfigContext = Pick<Context, 'runtime'> & { readonly report: Pick<Reporter, 'warn'> };
 
 /**
- * The stored profiles; none where there is no store. Throws Failure `local`, with the path, for an invalid store, and
+ * The stored profiles; none if there is no store. Throws Failure `local`, with the path, for an invalid store, and
  * `guard` for a store that cannot be trusted (trusted-file.ts).
  */
 export async function readProfiles({ runtime, report }: ConfigContext): Promise<ProfileStore> {

@@ -12,7 +12,7 @@ export interface SettingSources {
   readonly selected: { readonly name: string; readonly profile: Profile };
 }
 
-/** The text of a setting, unchecked, and what gives it. */
+/** The text of a setting, unchecked, and its source. */
 export interface ResolvedSetting {
   readonly text: string;
   /** `--timeout`, `SVC_TIMEOUT`, `/repo/.svc.json`, or `profile "work"`. */
@@ -21,7 +21,7 @@ export interface ResolvedSetting {
   readonly label: string;
 }
 
-/** What flag, environment, project file and profile give for a setting, in this order; undefined for nothing. Empty is unset. */
+/** The value of a setting from flag, environment, project file or profile, in this order; undefined if unset or empty. */
 export function resolveSetting(
   name: SettingName,
   { flags = new Map(), env, project, selected }: SettingSources,
@@ -42,7 +42,7 @@ export function resolveSetting(
   return undefined;
 }
 
-/** What the environment alone gives for a setting; undefined for nothing. Empty is unset. */
+/** The value of a setting from the environment alone; undefined if unset or empty. */
 export function environmentSetting(name: SettingName, env: Runtime['env']): string | undefined {
   return env[findSetting(name).variable ?? ''] || undefined;
 }

@@ -27,7 +27,7 @@ export interface CertificateFiles {
 
 /**
  * How the host of a URL is reached: the proxy, the trusted CA certificates and the client certificate. Throws usage for
- * an invalid proxy or file, `local` for a file that cannot be read, and `guard` where NODE_TLS_REJECT_UNAUTHORIZED
+ * an invalid proxy or file, `local` for a file that cannot be read, and `guard` if NODE_TLS_REJECT_UNAUTHORIZED
  * disables verification. Nothing of TLS is read or loaded for plain http.
  */
 export async function routeTo(
@@ -58,7 +58,7 @@ export function caCertificateFiles(cacert: string | undefined, profile: Profile,
   return files.flatMap(({ source, path }) => (path ? [{ source, path }] : []));
 }
 
-/** Throws Failure `guard` where the environment disables the verification of certificates. */
+/** Throws Failure `guard` if the environment disables the verification of certificates. */
 function requireTlsVerification({ NODE_TLS_REJECT_UNAUTHORIZED: rejectUnauthorized }: Runtime['env']): void {
   if (rejectUnauthorized !== '0') return;
   throw new Failure(

@@ -56,7 +56,7 @@ export async function selectProfile(flags: ConnectionFlags, context: ConfigConte
 }
 
 /**
- * The base URL of a host, checked; undefined where none is set. Source before specificity (docs/contract.md): flags,
+ * The base URL of a host, checked; undefined if none is set. Source before specificity (docs/contract.md): flags,
  * environment, profile; in each the base URL of the host before the general one.
  */
 export function resolveBaseUrl(

@@ -32,7 +32,7 @@ export interface Setting {
   /** The flag, where it is not the name in kebab-case. */
   readonly flagName?: string;
   readonly short?: string;
-  /** The placeholder in help, where the kind does not give it. */
+  /** The placeholder in help, if it is not that of the kind. */
   readonly value?: string;
   readonly variable?: string;
   /** Profiles can hold it. */

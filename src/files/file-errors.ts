@@ -8,7 +8,7 @@ export function fileFailure(action: string, error: unknown, facts: FailureFacts 
   return new Failure('local', `cannot ${action}: ${describeFileError(error)}`, { ...limitFacts, ...facts });
 }
 
-/** Runs an action on a file; throws fileFailure where it throws. */
+/** Runs an action on a file; throws fileFailure if it throws. */
 export async function withFileFailure<T>(action: string, run: () => Promise<T>, facts: FailureFacts = {}): Promise<T> {
   try {
     return await run();

@@ -18,7 +18,7 @@ interface LockHolder {
   readonly pid: number;
   readonly host: string;
   readonly nonce: string;
-  /** When the process started; undefined where the system does not say. */
+  /** When the process started; undefined if the system does not report it. */
   readonly start: string | undefined;
 }
 

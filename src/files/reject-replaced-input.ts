@@ -4,7 +4,7 @@ import { isReplaceable } from './file-replacement.ts';
 import { nameSameFile } from './is-same-file.ts';
 
 /**
- * Throws usage where the file that `flag` names is one of the inputs of the command, which it would replace. Devices and
+ * Throws usage if the file that `flag` names is one of the inputs of the command, which it would replace. Devices and
  * pipes are not replaced.
  */
 export async function rejectReplacedInput(

@@ -50,7 +50,7 @@ export type Send = (request: Request) => Promise<Response>;
 /** Wraps every exchange. */
 export type Middleware = (next: Send) => Send;
 
-/** The value of a header whatever its case; of several the first. */
+/** The value of a header, ignoring case; of several, the first. */
 export function getHeader(headers: Headers, name: string): string | undefined {
   const lowerCaseName = name.toLowerCase();
   for (const [candidate, value] of headers)

@@ -24,7 +24,7 @@ export function isInvalidResponseError(error: unknown): boolean {
   return isInvalidHttp(inner) && !INVALID_EOF.test(inner.message);
 }
 
-/** The next step for a failed connection, if its cause has one of its own. */
+/** The next step for a failed connection, if its cause has a specific one. */
 export function networkErrorHint(error: unknown): string | undefined {
   const reason = describeNetworkError(error);
   if (/client certificate/.test(reason))

@@ -47,7 +47,7 @@ function rejectClosed(socket: Socket): void {
 
 const CLOSED_BEFORE_REQUEST = 'the server closed the connection before it received a request';
 
-/** Throws Failure `guard` and closes the connection where plain http to a loopback name leads to another machine. */
+/** Throws Failure `guard` and closes the connection if plain http to a loopback name leads to another machine. */
 export function requireLoopbackPeer(url: URL, socket: Pick<Socket, 'remoteAddress' | 'destroy'>): void {
   const address = socket.remoteAddress?.replace(/^::ffff:/, '') ?? '';
   if (url.protocol !== 'http:' || !isLoopbackUrl(url) || address === '::1' || /^127\./.test(address)) return;

@@ -9,7 +9,7 @@ const MAX_LEADING_SPACE_BYTES = 64 * 1024 * 1024;
 
 /**
  * Waits for the first byte of a body that is not whitespace and returns it, with a response whose body still has it.
- * Throws what the connection throws, and UnusableBodyError where more than 64 MiB of whitespace comes first.
+ * Throws what the connection throws, and UnusableBodyError if more than 64 MiB of whitespace comes first.
  */
 export async function peekBody(response: Response): Promise<{ firstByte: number | undefined; response: Response }> {
   if (response.completeBody) return { firstByte: firstNonSpaceByte(response.completeBody), response };

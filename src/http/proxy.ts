@@ -11,7 +11,7 @@ export interface ProxyVariable {
 
 /**
  * The proxy of the environment (`HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`, lower case first, as curl reads them) for
- * a request to `url`; undefined where none applies. Loopback never goes through a proxy.
+ * a request to `url`; undefined if none applies. Loopback never goes through a proxy.
  */
 export function proxyForUrl(url: URL, env: Env): ProxyVariable | undefined {
   if (isLoopbackUrl(url) || isExcludedHost(url, readProxyVariable(env, 'NO_PROXY')?.text ?? '')) return undefined;

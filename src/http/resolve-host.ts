@@ -31,7 +31,7 @@ function isLocalName(hostname: string): boolean {
   return hostname === 'localhost' || hostname.endsWith('.localhost') || hostname.startsWith('-');
 }
 
-// The addresses that `getent` finds; none where it fails or does not exist.
+// The addresses that `getent` finds; none if it fails or does not exist.
 async function runGetent(hostname: string, signal: AbortSignal): Promise<LookupAddress[]> {
   const { execFile } = await import('node:child_process');
   const output = await new Promise<string>((resolve) => {

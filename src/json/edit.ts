@@ -39,7 +39,7 @@ export class JsonPathError extends Error {
 
 /**
  * The splices that set the value at a path below `root`. Objects on the way that are missing are created, and a list
- * may grow by one at its end. Throws JsonPathError where the path goes through another kind of value.
+ * may grow by one at its end. Throws JsonPathError if the path goes through another kind of value.
  */
 export function splicesToSetPath(root: JsonNode, path: JsonPath, text: StringOrBytes): Splice[] {
   const [step, ...rest] = path;
@@ -104,7 +104,7 @@ function wrapInPath(path: JsonPath, text: StringOrBytes): StringOrBytes[] {
 /** JSON text: bytes if it is too large for a string or is part of a parsed document. */
 export type StringOrBytes = string | Uint8Array;
 
-/** A change of a text: the bytes from `start` to `end` give way to `text`. */
+/** A change of a text: `text` replaces the bytes from `start` to `end`. */
 export interface Splice {
   readonly start: number;
   readonly end: number;
@@ -113,7 +113,7 @@ export interface Splice {
 
 /** The bytes with all splices made; every byte outside of them stays. Splices may touch but not overlap. */
 export function applySplices(bytes: Buffer, splices: readonly Splice[]): Buffer {
-  // A stable sort: insertions at one offset keep the order in which they were asked for.
+  // A stable sort: insertions at one offset keep the order of the requests.
   const ordered = [...splices].sort((left, right) => left.start - right.start);
   const parts: StringOrBytes[] = [];
   let at = 0;

@@ -4,7 +4,7 @@ import { endianness } from 'node:os';
 import type { JsonDocument } from './parse-json.ts';
 
 /**
- * Parses the value at an offset of a text as parseJson does, whatever follows it. Undefined where no complete and valid value
+ * Parses the value at an offset of a text as parseJson does, whatever follows it. Undefined if no complete and valid value
  * is there, and for one that takes too much memory: parseJson determines which. The document lasts until the next call. The text
  * is copied once if its values are parsed in order.
  */
@@ -28,7 +28,7 @@ declare const WebAssembly: {
 const MALFORMED_VALUE = 0;
 const TAPE_FULL = -1;
 
-// No text is at the address that stands for a malformed value.
+// No text is at the address that marks a malformed value.
 const TEXT_ADDRESS = 16;
 
 const PAGE_BYTES = 64 * 1024;
@@ -40,7 +40,7 @@ const GROWTH_FACTOR = 1.25;
 
 let sharedParser: { readonly parse: FastParser | undefined } | undefined;
 
-/** The parser of this process, loaded when it is first needed. Undefined where it cannot run, too. */
+/** The parser of this process, loaded when it is first needed. Undefined if it cannot run. */
 export const parseFast: FastParser = (text, offset) => {
   sharedParser ??= { parse: createFastParser(new URL('./fast-parser.wasm', import.meta.url)) };
   return sharedParser.parse?.(text, offset);
@@ -48,7 +48,7 @@ export const parseFast: FastParser = (text, offset) => {
 
 /**
  * A parser in WebAssembly, which takes a third of the time of parseJson. It accepts valid text, and reports no errors for the
- * rest. Undefined where it cannot run, or where `file` is missing: the build puts it beside the bundle.
+ * rest. Undefined if it cannot run, or if `file` is missing: the build puts it beside the bundle.
  */
 export function createFastParser(file: URL): FastParser | undefined {
   // Its memory is little-endian, whereas an Int32Array has the order of the machine.

@@ -25,7 +25,7 @@ export interface IndexedValue {
 export const MAX_TAPE_VALUES = Math.floor((2 ** 31 - 1) / 3);
 
 /**
- * Indexes the value at `from`, whatever follows it. Throws JsonError where the value is malformed, and where it has more than
+ * Indexes the value at `from`, whatever follows it. Throws JsonError if the value is malformed, and if it has more than
  * `maxValues` values and keys, for which memory is allocated.
  */
 export function indexValue(bytes: Buffer, from: number, maxValues: number): IndexedValue {

@@ -98,7 +98,7 @@ export function* itemsOf(node: JsonNode): Generator<JsonNode> {
   }
 }
 
-/** The value of a member, of duplicates the last, as every common reader takes it. */
+/** The value of a member; of duplicates the last, as in other JSON parsers. */
 export function getMember(node: JsonNode | undefined, key: string): JsonNode | undefined {
   const at = node ? memberEntry(node.doc, node.at, key) : undefined;
   return node && at !== undefined ? { doc: node.doc, at } : undefined;
@@ -148,7 +148,7 @@ export function stringOf(node: JsonNode): string {
   return inner.includes('\\') ? (JSON.parse(`"${inner}"`) as string) : inner;
 }
 
-/** The text of the first of these members that is a string; undefined where none is, because it is absent, null or else. */
+/** The text of the first of these members that is a string; undefined if there is none. */
 export function firstStringMember(node: JsonNode | undefined, ...names: readonly string[]): string | undefined {
   for (const name of names) {
     const value = getMember(node, name);
@@ -157,13 +157,13 @@ export function firstStringMember(node: JsonNode | undefined, ...names: readonly
   return undefined;
 }
 
-/** The elements of a member that is an array; none where it is absent or anything else. */
+/** The elements of a member that is an array; none for anything else. */
 export function itemsAt(node: JsonNode | undefined, name: string): JsonNode[] {
   const list = getMember(node, name);
   return list ? Array.from(itemsOf(list)) : [];
 }
 
-/** The value of a member that is a number, as a double; undefined where it is absent or anything else. */
+/** The value of a member that is a number, as a double; undefined for anything else. */
 export function numberMember(node: JsonNode | undefined, name: string): number | undefined {
   const value = getMember(node, name);
   return value && kindOf(value) === 'number' ? Number(rawText(value)) : undefined;

@@ -16,7 +16,7 @@ export function formatJsonPath(path: JsonPath): string {
     .join('');
 }
 
-/** Reads what formatJsonPath writes; undefined where it is malformed. */
+/** Reads what formatJsonPath writes; undefined if it is malformed. */
 export function parseJsonPath(text: string): JsonPath | undefined {
   const path: (string | number)[] = [];
   let rest = text;

@@ -29,7 +29,7 @@ export function parseJson(input: Uint8Array | string, maxValues = MAX_TAPE_VALUE
   return { bytes, tape };
 }
 
-/** The outermost value of some bytes, as parseJson reads them; undefined where they are not JSON. */
+/** The outermost value of some bytes, as parseJson reads them; undefined if they are not JSON. */
 export function tryParseJson(bytes: Uint8Array): JsonNode | undefined {
   try {
     return rootOf(parseJson(bytes));

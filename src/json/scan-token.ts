@@ -10,7 +10,7 @@ export function isPlainByte(byte: number): boolean {
   return byte >= SPACE && byte !== QUOTE && byte !== BACKSLASH;
 }
 
-/** The offset after the string that starts at `from` with a double quote. Throws JsonError where it is malformed. */
+/** The offset after the string that starts at `from` with a double quote. Throws JsonError if it is malformed. */
 export function scanString(bytes: Buffer, from: number): number {
   for (let at = from + 1; ; ) {
     while (isPlainByte(bytes[at] ?? 0)) at += 1;

@@ -26,7 +26,7 @@ const MIN_LAST_WRITES_MS = 250;
 /**
  * Binds a service to a port of 127.0.0.1; 0 takes a free one. Requests for another host or from another origin are
  * refused, because any web page can send to loopback; the service only observes them. `timeouts` are those
- * of serviceLimits. Throws Failure `local` where the port is taken.
+ * of serviceLimits. Throws Failure `local` if the port is taken.
  */
 export async function listenOnLoopback(
   service: ObservedService,

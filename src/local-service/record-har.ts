@@ -12,7 +12,7 @@ import { harEntry } from './har-entry.ts';
 import { bodySecretForms } from './redact-chunks.ts';
 import { requestPath } from './request-path.ts';
 
-/** Records exchanges to a file; `close` throws Failure `local` where something could not be written. */
+/** Records exchanges to a file; `close` throws Failure `local` if something could not be written. */
 export interface HarRecorder {
   readonly record: Middleware;
   readonly close: () => Promise<void>;
@@ -24,7 +24,7 @@ const FILE_END = '\n]}}\n';
 
 /**
  * Records every exchange that passes through as an entry of a new HAR 1.2 file (0600), which is complete after each one.
- * An exchange that cannot be written is left out; the first one is a warning at once. Throws Failure `local` where the file exists or cannot be created.
+ * An exchange that cannot be written is left out; the first one is a warning at once. Throws Failure `local` if the file exists or cannot be created.
  */
 export async function openHarRecorder(
   path: string,
@@ -45,7 +45,7 @@ export async function openHarRecorder(
     try {
       await writeAt(file, `${text}${FILE_END}`, end);
     } catch (error) {
-      // The end of the last entry was overwritten; its bytes are there, also on a full disk.
+      // The end of the last entry was overwritten; its bytes are allocated, also on a full disk.
       await file.truncate(end + FILE_END.length);
       await writeAt(file, FILE_END, end);
       throw error;

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { replaceSecrets, secretForms, trailingPrefixLength } from '../output/redact.ts';
 
-/** Servers that ask for no token are given a word such as `none` or `EMPTY`, which bodies contain for other reasons. */
+/** Users pass a word such as `none` or `EMPTY` to servers that need no token; bodies contain such words for other reasons. */
 export const MIN_BODY_SECRET_CHARS = 8;
 
 /** The forms of secrets that are redacted in bodies; a secret of fewer than eight characters stays. */

@@ -8,7 +8,7 @@ import { parseJson } from '../json/parse-json.ts';
 import { withPeriodicYields } from './event-loop.ts';
 import { HttpError } from './http-error.ts';
 
-/** How many bytes a body has, as far as its request says; 0 where it does not. */
+/** How many bytes a body has, as far as its request says; 0 if it does not. */
 export function declaredBodyBytes({ headers, body }: Request): number {
   return body.length ?? Number(getHeader(headers, 'content-length') ?? 0);
 }
@@ -25,7 +25,7 @@ export class IncompleteBodyError extends Error {
 }
 
 /**
- * The chunks of a body. Throws HttpError 413 beyond `maxBytes`, before they are read where the length is known, and
+ * The chunks of a body. Throws HttpError 413 beyond `maxBytes`, before they are read if the length is known, and
  * IncompleteBodyError where the chunks throw.
  */
 export async function* limitedChunks(request: Request, maxBytes: number): AsyncGenerator<Uint8Array> {

@@ -7,7 +7,7 @@ import { requestPath } from './request-path.ts';
 export interface RequestSummary {
   readonly method: string;
   readonly path: string;
-  /** 0 where the caller disconnected before there was a response. */
+  /** 0 if the caller disconnected before there was a response. */
   readonly status: number;
   /** Until the last byte of the response was handed over; a response of at most 16 KiB is handed over at once. */
   readonly durationMs: number;

@@ -11,9 +11,9 @@ export interface Reporter extends Redactor {
   readonly note: (message: string) => Promise<void>;
   /** A likely mistake; silent under `--quiet`. */
   readonly warn: (message: string) => Promise<void>;
-  /** A line that a flag asked for; silent under `--quiet`. */
+  /** A line that a flag requested; silent under `--quiet`. */
   readonly line: (text: string) => Promise<void>;
-  /** Figures that a flag asked for: a line of text, or of JSON with these fields; silent under `--quiet`. */
+  /** Figures that a flag requested: a line of text, or of JSON with these fields; silent under `--quiet`. */
   readonly stats: (text: string, members: { readonly [name: string]: JsonValue }) => Promise<void>;
   /** A detail; only under `--verbose`. */
   readonly detail: (message: string) => Promise<void>;

@@ -16,7 +16,7 @@ export function completionChoices(completion: JsonNode): JsonNode[] {
   return itemsAt(completion, 'choices');
 }
 
-/** The index of a choice; 0 where it has none. */
+/** The index of a choice; 0 if it has none. */
 export function choiceIndex(choice: JsonNode): number {
   return numberMember(choice, 'index') ?? 0;
 }

@@ -9,7 +9,7 @@ const MAX_QUOTED_CHARS = 4000;
 
 /**
  * The first fenced code block of a chat completion, or the first one that is JSON; a text that is JSON as a whole counts.
- * Throws Failure `guard`, which quotes the text, where there is none.
+ * Throws Failure `guard`, which quotes the text, if there is none.
  */
 export function extractBlock(kind: string): (doc: JsonDocument) => string {
   return (doc) => {

@@ -8,7 +8,7 @@ import { createMemoryBudget, MAX_STREAM_BYTES } from './memory-budget.ts';
 
 /** The response of a stream that is read to its end before it is used. */
 export interface MergedStream {
-  /** The chunks that came, as one JSON text on one line. */
+  /** The received chunks, merged into one JSON text on one line. */
   readonly json: string;
   /** Why that is not the complete response. */
   readonly failure: Failure | undefined;

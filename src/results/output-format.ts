@@ -37,20 +37,20 @@ export function requestResultKind(own: ResultKind, flags: FlagValues): ResultKin
 }
 
 /**
- * The format of a result: `--format`, `--json`, JSON for `--jq`, else that of its kind. Throws usage where flags
+ * The format of a result: `--format`, `--json`, JSON for `--jq`, else that of its kind. Throws usage if flags
  * contradict each other or the kind does not have the format.
  */
 export function chooseFormat(kind: ResultKind, flags: FlagValues, isTerminal: boolean): OutputFormat {
   return requestedFormat(kind, flags) ?? defaultFormat(kind, isTerminal);
 }
 
-/** The format of a result for which no flag asks. */
+/** The format of a result without flags that select one. */
 export function defaultFormat(kind: ResultKind, isTerminal: boolean): OutputFormat {
   const { onTerminal, piped } = resultKinds[kind];
   return isTerminal ? onTerminal : piped;
 }
 
-/** The format that flags ask for, if any. Throws usage as `chooseFormat` does. */
+/** The format that flags request, if any. Throws usage as `chooseFormat` does. */
 export function requestedFormat(kind: ResultKind, flags: FlagValues): OutputFormat | undefined {
   const { formats }: ResultFormats = resultKinds[kind];
   const requested = readFormatFlags(flags) ?? (flags.has('jq') ? formats.find(isJsonFormat) : undefined);

@@ -127,7 +127,7 @@ function formatResult(
   }
 }
 
-// Elsewhere JSON is exact, whatever asks for color: programs read it.
+// Elsewhere JSON has no color, even if requested: programs read it.
 function* colorOnTerminal(
   chunks: Iterable<string | Uint8Array>,
   { isTerminal }: Writer,

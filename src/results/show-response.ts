@@ -26,7 +26,7 @@ export interface ResultView {
   readonly filter: JqFilter | undefined;
   readonly sink: Sink;
   readonly context: Context;
-  /** The number of choices that the body asks for. */
+  /** The number of choices that the body requests. */
   readonly requestedChoices: number;
   /** The text of the result, in place of that of its kind. */
   readonly textOf?: ((doc: JsonDocument) => string | readonly StyledText[]) | undefined;
@@ -56,7 +56,7 @@ export async function showResponse({ bytes, doc, failure }: ParsedResponse, view
   return doc;
 }
 
-/** True where only the whole text of a chat is printed. */
+/** True if only the whole text of a chat is printed. */
 export function isChatText({ operation, format, textOf }: ResultView): boolean {
   return operation.result.as === 'chat' && format === 'text' && !textOf;
 }

@@ -28,7 +28,7 @@ const ciVariables: readonly (readonly [attribute: string, variables: readonly st
  * What is recorded about where a command runs: its working directory, the commit, the CI job, and the environment
  * variables in `names`, all without secrets.
  */
-export async function describeSurroundings(
+export async function collectCallAttributes(
   { env, cwd }: Pick<Runtime, 'env' | 'cwd'>,
   names: readonly string[],
   { redactText, redactVariable }: ArgumentRedactor,

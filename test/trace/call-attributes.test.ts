@@ -3,10 +3,10 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createArgumentRedactor } from '../../src/trace/argument-redactor.ts';
-import { describeSurroundings } from '../../src/trace/call-attributes.ts';
+import { collectCallAttributes } from '../../src/trace/call-attributes.ts';
 import { folder } from '../support/svc.ts';
 
-const describeIn = (cwd: string, env = {}) => describeSurroundings({ env, cwd }, [], createArgumentRedactor(env, []));
+const describeIn = (cwd: string, env = {}) => collectCallAttributes({ env, cwd }, [], createArgumentRedactor(env, []));
 
 describe('the attributes of a traced command', () => {
   const repository = (): { git: (...words: string[]) => string; path: string } => {

@@ -31,7 +31,7 @@ export interface Conversation {
 
 /**
  * Opens a conversation; a missing file is an empty one. `outputPath` is where the result goes, as typed. Throws usage
- * where both are one file, Failure `local` while another process uses it, and `body` where it is not an array.
+ * if both are one file, Failure `local` while another process uses it, and `body` if it is not an array.
  */
 export async function openConversation(
   displayPath: string,

@@ -12,7 +12,7 @@ export function requestedChoiceCount(body: JsonNode): number {
 /**
  * The draft with `stream: true` if the response is shown as it arrives, and the body neither sets `stream` nor
  * requests anything that cannot be streamed. `live`: one text on a terminal; `chunks`: each chunk as it arrives.
- * `needsUsage` asks for token counts, too.
+ * `needsUsage` requests token counts, too.
  */
 export function withStreamEnabled(
   draft: Draft,

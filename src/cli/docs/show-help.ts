@@ -34,7 +34,7 @@ export const runHelp: RunCommand = async ({ args, flags }, context) => {
   return showHelp({ words: args, isFull: true }, runtime, stdout);
 };
 
-/** Prints the help that a command line asked for; long help on a terminal through `PAGER`, if that is set. */
+/** Prints the help that a command line requested; long help on a terminal through `PAGER`, if that is set. */
 export async function showHelp(request: HelpRequest, runtime: Runtime, stdout: Writer): Promise<void> {
   const text = helpText(request, helpColumns(runtime, stdout));
   if (request.isFull) return showPage(text, runtime, stdout);

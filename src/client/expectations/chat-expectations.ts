@@ -46,7 +46,7 @@ export async function readChatExpectations(
     });
 }
 
-/** The Failure `guard` of expectations that a response does not meet; undefined where it meets all. */
+/** The Failure `guard` of expectations that a response does not meet; undefined if it meets all. */
 export function expectationFailure(results: readonly ExpectationResult[], facts: FailureFacts): Failure | undefined {
   const failed = results.filter(({ passed }) => !passed);
   if (failed.length === 0) return undefined;
@@ -58,7 +58,7 @@ export function expectationFailure(results: readonly ExpectationResult[], facts:
 }
 
 interface ExpectationCheck extends Pick<ExpectationResult, 'expect' | 'value'> {
-  /** What the response has instead; undefined where it is as expected. */
+  /** What the response has instead; undefined if it is as expected. */
   readonly problemOf: (response: JsonNode, milliseconds: number) => string | undefined;
 }
 

@@ -14,7 +14,7 @@ export interface JunitReport {
   readonly save: () => Promise<void>;
 }
 
-/** Throws usage where the report of `--junit` is not a file, or the file of the result or the conversation. */
+/** Throws usage if the report of `--junit` is not a file, or the file of the result or the conversation. */
 export async function checkJunitFile(flags: FlagValues, cwd: string): Promise<void> {
   const file = getStringFlag(flags, 'junit');
   if (file === '-') throw usageFailure('--junit writes a file, not stdout', 'name a file, such as junit.xml');
@@ -23,7 +23,7 @@ export async function checkJunitFile(flags: FlagValues, cwd: string): Promise<vo
       throw usageFailure(`--junit and --${name} name the same file, ${file}`, 'choose another file with --junit');
 }
 
-/** The report of `--junit`, if there is one; see checkJunitFile. Throws Failure `local` where the file cannot be written. */
+/** The report of `--junit`, if there is one; see checkJunitFile. Throws Failure `local` if the file cannot be written. */
 export async function openJunitReport(
   flags: FlagValues,
   { runtime, report }: Pick<Context, 'runtime' | 'report'>,

@@ -80,7 +80,7 @@ export async function clearRequestHistory(path: string): Promise<void> {
   await withFileFailure(`remove ${path}`, () => rm(path, { force: true }));
 }
 
-/** The conversation that the last chat in the history ended. Throws usage where the history has none with bodies. */
+/** The conversation that the last chat in the history ended. Throws usage if the history has none with bodies. */
 export async function openLastConversation({ runtime, report }: Context): Promise<Conversation> {
   const records = await readRequestHistory(requestHistoryFile(runtime), report);
   for (const record of records.reverse()) {

@@ -13,7 +13,7 @@ import { feedbackSchemaOperation } from '../../operations/feedback-schema.ts';
 
 /**
  * Verifies the credentials of a login with a harmless request and reports what it verified and what not (docs/contract.md,
- * credentials). `profile` is the profile with them. Throws Failure `credentials` where the service rejects them.
+ * credentials). `profile` is the profile with them. Throws Failure `credentials` if the service rejects them.
  */
 export async function verifyCredentials(
   name: string,

@@ -28,7 +28,7 @@ import type { Runtime } from '../../runtime.ts';
 
 /**
  * Combines the results of sharded batches in the order of their lines, and reports missing lines. Throws Failure
- * `guard` for outputs that are not of one batch, and `partial` where lines are missing or have no success, after writing
+ * `guard` for outputs that are not of one batch, and `partial` if lines are missing or have no success, after writing
  * all results. Without the input, an incomplete run counts as one whose last lines are missing.
  */
 export async function runBatchMerge({ args, flags }: Invocation, context: Context): Promise<void> {
@@ -60,7 +60,7 @@ export async function runBatchMerge({ args, flags }: Invocation, context: Contex
 
 /** What the outputs say about their batch. */
 interface MergedBatch {
-  /** The path of the operation; undefined where every result is of svc 0.1. */
+  /** The path of the operation; undefined if every result is of svc 0.1. */
   readonly operation: string | undefined;
   /** A run was not completed, or results were removed since. */
   readonly isIncomplete: boolean;

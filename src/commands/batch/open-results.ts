@@ -17,14 +17,14 @@ import { filteredSink, type JqFilter } from '../../results/jq-filter.ts';
 export interface BatchOutput {
   /** The value of `-o`. */
   readonly output: string | undefined;
-  /** The file that is a checkpoint; undefined where the results go to a stream. */
+  /** The file that is a checkpoint; undefined if the results go to a stream. */
   readonly checkpoint: CheckpointPath | undefined;
   readonly filter: JqFilter | undefined;
 }
 
 /**
  * Decides where results go: a regular file is a checkpoint, a pipe or a device takes the results and cannot be resumed.
- * Throws usage for flags that do not fit it, and Failure `local` where nobody could read the results.
+ * Throws usage for flags that do not fit it, and Failure `local` if stdout is closed or discarded.
  */
 export async function resolveOutput(
   output: string | undefined,

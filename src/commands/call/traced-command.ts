@@ -6,7 +6,7 @@ import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag } from '..
 import { callStartOperation } from '../../operations/call-start.ts';
 import type { Runtime } from '../../runtime.ts';
 import { createArgumentRedactor } from '../../trace/argument-redactor.ts';
-import { describeSurroundings } from '../../trace/call-attributes.ts';
+import { collectCallAttributes } from '../../trace/call-attributes.ts';
 import { operationName, recordedInputs, type TracedCall } from '../../trace/call-record.ts';
 import { createTraceContext, readParent, traceEnvironment } from '../../trace/trace-context.ts';
 
@@ -45,7 +45,7 @@ export async function prepareCommand(
     op_name: operationName(getStringFlag(flags, 'op-name'), program),
     started_at: new Date(runtime.now()).toISOString(),
     inputs: recordedInputs(getStringFlag(flags, 'inputs'), redactedWords),
-    attributes: isExact ? {} : await describeSurroundings(runtime, getArrayFlag(flags, 'env'), redactor),
+    attributes: isExact ? {} : await collectCallAttributes(runtime, getArrayFlag(flags, 'env'), redactor),
   };
   const childEnv = { ...runtime.env, ...traceEnvironment(trace, projectId) };
   return { program, record, settings, childEnv, flags };

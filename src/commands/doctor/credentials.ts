@@ -5,7 +5,7 @@ import type { Runtime } from '../../runtime.ts';
 import type { HostBaseUrl } from './connections.ts';
 import { captureFinding, type DoctorFinding, type DoctorSetting, type Examination } from './doctor-report.ts';
 
-/** Where a credential comes from and where it would go, without it being read, so no command is run for it. */
+/** The source and the destination of a credential, without reading it, so no command is run for it. */
 export async function credentialRow(
   scheme: AuthScheme,
   { selected, sources: { env }, findings }: Examination,

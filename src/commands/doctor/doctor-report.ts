@@ -83,7 +83,7 @@ const codePriority: readonly FailureCode[] = [
   'unreachable',
 ];
 
-/** The finding that decides how the examination ends; undefined where all are warnings. */
+/** The finding that decides how the examination ends; undefined if all are warnings. */
 export function worstFinding(findings: readonly DoctorFinding[]): DoctorFinding | undefined {
   return codePriority.flatMap((code) => findings.filter((finding) => finding.code === code))[0];
 }

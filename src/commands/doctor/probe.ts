@@ -54,7 +54,7 @@ export async function probeService(
   }
 }
 
-// The service does not know the placeholder project, but it is there and accepts the credentials.
+// The service does not know the placeholder project, but it responds and accepts the credentials.
 function isExpectedRefusal({ code, facts: { status = 0 } }: Failure, isConfiguredProject: boolean): boolean {
   return code === 'refused' && !isConfiguredProject && status >= 400;
 }

@@ -5,7 +5,7 @@ import type { Context } from '../../context.ts';
 import type { FlagValues } from '../../flag.ts';
 import { feedbackSchemaOperation } from '../../operations/feedback-schema.ts';
 
-/** True where the environment, `.svc.json` or the profile names a project, which svc adds to arguments without one. */
+/** True if the environment, `.svc.json` or the profile names a project, which svc adds to arguments without one. */
 export async function hasDefaultProject(flags: FlagValues, context: Context): Promise<boolean> {
   try {
     const options = readOperationOptions(feedbackSchemaOperation, flags);

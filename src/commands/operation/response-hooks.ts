@@ -28,7 +28,7 @@ export interface ResponseHooks {
   readonly textOf: ResultView['textOf'];
   /** Called with a complete response before it is printed. */
   readonly onDocument: (doc: JsonDocument) => void;
-  /** Called after the response was printed. Throws Failure `guard` where it is not as expected. */
+  /** Called after the response was printed. Throws Failure `guard` if it is not as expected. */
   readonly onResponse: (doc: JsonDocument, timing: ExchangeTiming) => Promise<void>;
   /** The response is checked or reported, so that a stream is read to its end. */
   readonly isReadToEnd: boolean;

@@ -14,7 +14,7 @@ import { payloadTypes } from '../../results/schema-view.ts';
 
 /**
  * What `--expect` does with a feedback schema: it throws Failure `guard` on drift, or with `--update` writes the file.
- * Throws before anything is sent where the file cannot be read.
+ * Throws before anything is sent if the file cannot be read.
  */
 export async function openSchemaExpectation(
   flags: FlagValues,

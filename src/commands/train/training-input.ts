@@ -92,7 +92,7 @@ export function readTrainingFlags({ operation, args, flags }: CommandInput) {
   return { files, groupByPath, isSpooled: getBooleanFlag(flags, 'spool') !== false, isInline };
 }
 
-/** The path of `--group-by`. Throws usage where it is not valid. */
+/** The path of `--group-by`. Throws usage if it is not valid. */
 export function parseGroupByPath(flags: FlagValues): JsonPath | undefined {
   const text = getStringFlag(flags, 'group-by');
   if (text === undefined) return undefined;

@@ -13,7 +13,7 @@ export interface CredentialSource {
   readonly username: string | undefined;
   /** The origins it belongs to; undefined for any. */
   readonly origins: readonly string[] | undefined;
-  /** Throws Failure `credentials` where it cannot be read within `limitMs` or cannot be sent. */
+  /** Throws Failure `credentials` if it cannot be read within `limitMs` or cannot be sent. */
   readonly read: ReadFromSource<Credential>;
 }
 
@@ -21,7 +21,7 @@ type ReadFromSource<T> = (runtime: Runtime, signal: AbortSignal, limitMs?: numbe
 
 /**
  * The source of the credential for a scheme: the environment, else the profile's credential_command, else the stored
- * credential; undefined for none. Throws Failure `credentials` where only one of SVC_USERNAME and SVC_PASSWORD is set.
+ * credential; undefined for none. Throws Failure `credentials` if only one of SVC_USERNAME and SVC_PASSWORD is set.
  */
 export function findCredentialSource(
   scheme: AuthScheme,
@@ -31,7 +31,7 @@ export function findCredentialSource(
   return environmentSource(scheme, env) ?? commandSource(scheme, selected) ?? profileSource(scheme, selected);
 }
 
-/** The source of the credential for an origin. Throws Failure `credentials` where none is configured for this origin. */
+/** The source of the credential for an origin. Throws Failure `credentials` if none is configured for this origin. */
 export function requireCredentialSource(
   scheme: AuthScheme,
   origin: string,

@@ -38,7 +38,7 @@ export async function storeInKeychain(
   return { credentials, why };
 }
 
-/** The secret of an entry of the keychain. Throws Failure `credentials` where it is not there, or not within 3 s. */
+/** The secret of an entry of the keychain. Throws Failure `credentials` if it is not there, or not within 3 s. */
 export async function readKeychainSecret(account: string, runtime: Runtime, signal: AbortSignal): Promise<string> {
   const output = await runKeychain({ action: 'get', account }, runtime, signal);
   if ('bytes' in output) return output.bytes.toString();

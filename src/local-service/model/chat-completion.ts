@@ -37,7 +37,7 @@ export function chatCompletion(request: ModelRequest, identity: CompletionIdenti
   };
 }
 
-/** The chunks of the same completion, those of all choices in turn, and the usage where it is requested. */
+/** The chunks of the same completion, those of all choices in turn, and the usage if it is requested. */
 export function* chatCompletionChunks(request: ModelRequest, identity: CompletionIdentity): Generator<JsonValue> {
   const prompt = tokenizeText(request.prompt);
   const header = completionHeader(identity, 'chat.completion.chunk');

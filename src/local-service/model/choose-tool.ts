@@ -15,7 +15,7 @@ export interface ChosenTool {
 
 /**
  * The tool that a chat body calls for (docs/servers.md): the named one, any with `required`, and with `auto` one that the
- * last message besides instructions names, if it is the user's. Throws HttpError 400 where there is no such tool.
+ * last message besides instructions names, if it is the user's. Throws HttpError 400 if there is no such tool.
  */
 export async function chooseTool(body: JsonNode, last: ChatMessage): Promise<ChosenTool | undefined> {
   const tool = findTool(body, last);

@@ -107,7 +107,7 @@ function changeValue({ data }: ErrorObject, names: readonly string[]): unknown[]
   return JSON.stringify(data).length > MAX_CHANGED_CHARS ? others : [...others, ...variantsOf(data, 1, names)];
 }
 
-// Values of the same type; another distance gives other ones.
+// Values of the same type; another distance yields other ones.
 function variantsOf(value: unknown, distance: number, names: readonly string[]): unknown[] {
   if (typeof value === 'boolean') return [!value];
   if (typeof value === 'number') return [value + distance, value - distance, value + distance / 2];

@@ -42,7 +42,7 @@ export function smallestValue(schemaText: string): string {
     if (!dialect.validateSchema(schema)) throw new Error(dialect.errorsText(dialect.errors, { dataVar: 'schema' }));
     return withTimeLimit(() => searchValue(schema));
   } catch (error) {
-    // ajv throws for a reference without a target and for an invalid pattern, JavaScript where nesting is too deep.
+    // ajv throws for a reference without a target and for an invalid pattern, JavaScript if nesting is too deep.
     throw new HttpError(
       400,
       `the built-in model found no value that conforms to this JSON Schema: ${errorMessage(error)}`,
@@ -90,7 +90,7 @@ function requireExactNumbers(text: string): void {
 // earlier error is tried, the smallest value first.
 function searchValue(schema: Schema): string {
   const validate = new Ajv2020(SEARCH_OPTIONS).compile(schema);
-  // It would reject a promise that nobody awaits.
+  // It would reject a promise that is never awaited.
   if ('$async' in validate) throw new Error('$async is not supported');
   const names = [...new Set(propertyNames(schema))].slice(0, MAX_PROPERTY_NAMES);
   const untried = [JSON.stringify(initialValue(schema))];

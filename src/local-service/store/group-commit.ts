@@ -12,7 +12,7 @@ export type GroupCommit = <T>(action: () => T, signal: ExchangeSignal | undefine
 
 /**
  * Commits actions that are requested at about the same time together. While the disk is written nothing else runs, so
- * all requests that came meanwhile share the next commit: the more are waiting, the more share one.
+ * all requests that arrive meanwhile share the next commit.
  */
 export function createGroupCommit(store: Store): GroupCommit {
   const commit = createSharedBatches<() => void, true>({

@@ -113,7 +113,7 @@ const pageTables: readonly string[] = [
   'create index chats_by_time on chats (created_at, id)',
 ];
 
-// Rows in the order they come: random ids change one page of a small index each, not several pages of the table.
+// Rows in order of arrival: random ids change one page of a small index each, not several pages of the table.
 const callsInOrder: readonly string[] = [
   'alter table calls rename to calls_by_id',
   `create table calls (

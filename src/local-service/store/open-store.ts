@@ -14,7 +14,7 @@ import { StoreError } from './store-error.ts';
 export type SqlValue = string | number | bigint | Uint8Array | null;
 export type SqlRow = { readonly [column: string]: SqlValue };
 
-/** An embedded database. Several processes may have it open. Throws StoreError where it is locked or the disk is full. */
+/** An embedded database. Several processes may have it open. Throws StoreError if it is locked or the disk is full. */
 export interface Store {
   readonly all: (sql: string, ...values: SqlValue[]) => SqlRow[];
   readonly first: (sql: string, ...values: SqlValue[]) => SqlRow | undefined;

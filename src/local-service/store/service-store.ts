@@ -58,7 +58,7 @@ export type StoredRow = { readonly [column: string]: unknown };
 /**
  * The storage of the local service. Several services can share one. A write is durable when its promise
  * resolves, is stored completely or not at all, and is not stored once its signal is aborted: then it throws the
- * signal's reason. Throws StoreError where the store cannot be used right now.
+ * signal's reason. Throws StoreError if the store cannot be used right now.
  */
 export interface ServiceStore {
   /** Stores a call, or sets the members it names on the stored call with its id; returns the trace id. */

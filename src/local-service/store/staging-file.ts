@@ -4,7 +4,7 @@ import type { FileHandle } from 'node:fs/promises';
 import { openAnonymousFile } from '../../files/anonymous-file.ts';
 import { createChunkBatcher } from '../../train/stream/chunk-batcher.ts';
 
-/** A trajectory and its place in a job. The bytes are its own only until the next one is asked for. */
+/** A trajectory and its place in a job. The bytes are valid until the next one is requested. */
 export interface StagedTrajectory {
   readonly group: number;
   readonly index: number;

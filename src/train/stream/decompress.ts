@@ -11,7 +11,7 @@ export function detectCompression(start: Uint8Array): Compression | undefined {
   return first === 0x28 && second === 0xb5 && third === 0x2f && fourth === 0xfd ? 'zstd' : undefined;
 }
 
-/** The text that compressed bytes are. Throws Failure `local` where they are broken, or this Node cannot read them. */
+/** The text that compressed bytes are. Throws Failure `local` if they are broken, or this Node cannot read them. */
 export async function* decompressChunks(
   chunks: AsyncIterable<Uint8Array>,
   compression: Compression,

@@ -81,7 +81,7 @@ function* readGroup(cursor: Cursor): EventGenerator {
   yield { kind: 'end' };
 }
 
-// The field `trajectories` tells a group from a trajectory; until then nothing is emitted.
+// The field `trajectories` distinguishes a group from a trajectory; until then nothing is emitted.
 function* readGroupOrTrajectory(cursor: Cursor, container: TrajectoryContainer): EventGenerator {
   const location = cursorLocation(cursor);
   const pendingText = { location };
@@ -107,7 +107,7 @@ function isTrajectoryArray(name: string, first: number): boolean {
 function readTrajectoryArray(cursor: Cursor, pendingText: PendingText): EventGenerator {
   return readArray(cursor, pendingText, function* () {
     const location = cursorLocation(cursor);
-    // The next chunk completes most trajectories; to skip the part that is there would take longer than to parse all of it.
+    // The next chunk completes most trajectories; skipping the available part would take longer than parsing all of it.
     if (isProbablyPartial(cursor) && !cursor.isEnded) yield undefined;
     const document = parseCompleteTrajectory(cursor);
     if (!document) yield* advancePastValue(cursor);

@@ -74,7 +74,7 @@ function singlePassSource(
   };
 }
 
-// The first bytes tell whether the input is compressed.
+// The first bytes show whether the input is compressed.
 async function* decompressIfNeeded(chunks: AsyncIterable<Uint8Array>, label: string): AsyncGenerator<Uint8Array> {
   const rest = chunks[Symbol.asyncIterator]();
   let start = Buffer.alloc(0);

@@ -8,7 +8,7 @@ import { invalidJsonError } from './invalid-text-error.ts';
 import { locationInside, type TextLocation } from './text-location.ts';
 import type { TrajectoryEvent } from './trajectory-event.ts';
 
-/** Yields events, or undefined where it needs the next chunk; returns a byte or END_OF_TEXT. */
+/** Yields events, or undefined if it needs the next chunk; returns a byte or END_OF_TEXT. */
 export type EventGenerator<T = void> = Generator<TrajectoryEvent | undefined, T, void>;
 
 /** How whitespace and commas are treated: emitted between elements, dropped, or kept with the pending text. */

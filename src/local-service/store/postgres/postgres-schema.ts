@@ -88,7 +88,7 @@ export async function migratePostgres(database: PostgresDatabase, label: string)
   });
 }
 
-// 0 where there are no tables.
+// 0 if there are no tables.
 async function readVersion(client: PostgresClient): Promise<number> {
   const tables = await client`select 1 from information_schema.tables
     where table_schema = 'svc' and table_name = 'schema_version'`;

@@ -10,7 +10,7 @@ import { replaceFeedbackRecords } from './replace-feedback.ts';
 import { saveCalls } from './save-calls.ts';
 import { savePostgresJob } from './save-job.ts';
 
-/** Opens the store of the local service in a PostgreSQL database. Throws Failure `local` where it cannot be used. */
+/** Opens the store of the local service in a PostgreSQL database. Throws Failure `local` if it cannot be used. */
 export async function openPostgresStore(address: PostgresAddress, password: string | undefined): Promise<ServiceStore> {
   const database = openPostgresDatabase(address, password);
   try {
