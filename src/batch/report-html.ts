@@ -3,7 +3,7 @@ import type { BatchStatistics } from './batch-statistics.ts';
 import type { Distribution } from './distribution.ts';
 import { sortedCauses } from './failure-causes.ts';
 import { formatLineRanges } from './line-ranges.ts';
-import { distributions, latencyText } from './report-text.ts';
+import { barLabel, distributions, latencyText } from './report-text.ts';
 
 const BAR_COUNT = 30;
 const CHART_WIDTH = 600;
@@ -55,10 +55,10 @@ function chart(title: string, unit: string, distribution: Distribution): string 
   const bars = distribution.bars(BAR_COUNT);
   const highest = Math.max(...bars.map(({ count }) => count));
   const width = CHART_WIDTH / bars.length;
-  const rectangles = bars.map(({ from, to, count }, at) => {
-    const height = (count / highest) * CHART_HEIGHT;
+  const rectangles = bars.map((bar, at) => {
+    const height = (bar.count / highest) * CHART_HEIGHT;
     const place = `x="${(at * width).toFixed(1)}" y="${(CHART_HEIGHT - height).toFixed(1)}"`;
-    return `<rect ${place} width="${Math.max(1, width - 2).toFixed(1)}" height="${height.toFixed(1)}"><title>${from} to ${to - 1} ${unit}: ${count}</title></rect>`;
+    return `<rect ${place} width="${Math.max(1, width - 2).toFixed(1)}" height="${height.toFixed(1)}"><title>${barLabel(bar, unit)}: ${bar.count}</title></rect>`;
   });
   const end = `${(bars.at(-1)?.to ?? 1) - 1} ${unit}`.trim();
   return `<figure><svg viewBox="0 0 ${CHART_WIDTH} ${CHART_HEIGHT}" role="img" aria-label="Histogram: ${title}">${rectangles.join('')}</svg><figcaption><span>0</span><span>${end}</span></figcaption></figure>`;

@@ -1,7 +1,7 @@
 import type { JsonValue } from '../json/write-json.ts';
 import { formatCount, pluralize } from '../output/transfer-text.ts';
 import type { BatchStatistics } from './batch-statistics.ts';
-import type { Distribution } from './distribution.ts';
+import type { Distribution, DistributionBar } from './distribution.ts';
 import { type FailureCause, sortedCauses } from './failure-causes.ts';
 import { formatLineRanges } from './line-ranges.ts';
 
@@ -83,10 +83,15 @@ function causeLine({ cause, count, lines }: FailureCause): string {
   return `${formatCount(count)} × ${cause} (${pluralize(lines.length, 'line')} ${formatLineRanges(lines)}${more})`;
 }
 
+/** The values that a bar counts: `10-19 ms`, or `11 ms` for a single value. */
+export function barLabel({ from, to }: DistributionBar, unit: string): string {
+  return `${from}${to - from > 1 ? `-${to - 1}` : ''}${unit && ` ${unit}`}`;
+}
+
 function histogramLines(distribution: Distribution, unit: string, columns: number): string[] {
   const bars = distribution.bars(BAR_COUNT);
   const highest = Math.max(...bars.map(({ count }) => count));
-  const labels = bars.map(({ from, to }) => `${from}-${to - 1}${unit && ` ${unit}`}`);
+  const labels = bars.map((bar) => barLabel(bar, unit));
   const labelWidth = Math.max(...labels.map((label) => label.length));
   const countWidth = formatCount(highest).length;
   const barWidth = Math.max(8, Math.min(60, columns - labelWidth - countWidth - 6));
