@@ -164,10 +164,11 @@ describe('svc train lint', () => {
     expect(Object.keys(JSON.parse(result.stdout))).toContain('findings');
   });
 
-  it.each([[['--annotations', 'gitlab']], [['--annotations', 'github', '--error-format', 'json']]])(
-    '%j is a wrong command line',
-    async (flags) => {
-      expect(await lint(['good.jsonl', ...flags])).toMatchObject({ code: 2, stdout: '' });
-    },
-  );
+  it.each([
+    [['--annotations', 'gitlab']],
+    [['--annotations', 'github', '--error-format', 'json']],
+    [['--fail-on', 'any,none']],
+  ])('%j is a wrong command line', async (flags) => {
+    expect(await lint(['good.jsonl', ...flags])).toMatchObject({ code: 2, stdout: '' });
+  });
 });

@@ -68,15 +68,15 @@ async function lintFiles(
 
 function parseFailOn(flagValues: readonly string[]): readonly LintKind[] {
   const names = flagValues.flatMap((list) => list.split(',')).map((name) => name.trim());
-  if (names.includes('any')) return lintKindNames;
-  return names.map((name) => {
-    const kind = findLintKind(name);
+  const kinds = names.flatMap((name) => {
+    const kind = name === 'any' ? lintKindNames : findLintKind(name);
     if (kind) return kind;
     throw usageFailure(
       `--fail-on: ${JSON.stringify(name)} is not a kind of finding`,
       `use any, or one or more of ${lintKindNames.join(', ')}`,
     );
   });
+  return [...new Set(kinds)];
 }
 
 function* annotationLines(
