@@ -23,7 +23,7 @@ export function stdinClaim(operation: Operation, args: readonly string[], flags:
   const claims = namedInputs(operation, args, flags).flatMap(({ path, label }) => (path === '-' ? [label] : []));
   if (claims.length > 1)
     throw usageFailure(
-      `stdin can be read only once, but ${claims.join(' and ')} both name it`,
+      `stdin can be read only once, but ${new Set(claims).size === 1 ? `${claims[0]} is given ${claims.length} times` : `${claims.join(' and ')} both name it`}`,
       'use a file for one of them',
     );
   return claims[0];

@@ -117,5 +117,5 @@ function parseHeader(text: string | undefined): FaultRule['header'] {
 }
 
 function faultFailure(part: string, hint: string): Error {
-  return usageFailure(`--fault cannot contain ${JSON.stringify(part)}`, hint);
+  return usageFailure(`--fault: ${JSON.stringify(part)} is not a valid rule`, hint);
 }

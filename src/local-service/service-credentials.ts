@@ -60,7 +60,7 @@ async function readCredentials(file: string): Promise<AcceptedCredentials> {
     const textOf = (name: keyof AcceptedCredentials): string => {
       const text = firstStringMember(root, name);
       if (text) return text;
-      const hint = '{"username":"...","password":"...","token":"..."}';
+      const hint = 'write {"username":"...","password":"...","token":"..."}';
       throw usageFailure(`the credentials in ${file} lack "${name}"`, hint);
     };
     return { username: textOf('username'), password: textOf('password'), token: textOf('token') };

@@ -124,7 +124,7 @@ describe('outputs that do not belong together', () => {
     writeFileSync(join(cwd, 'out.jsonl'), results.filter((line) => !line.startsWith('{"line":4,')).join('\n'));
     for (const [more, message] of [
       [[], '3 lines: 3 done, 0 failed, 0 unknown; 0 missing; lines at the end may be missing\n'],
-      [['--input', 'in.jsonl'], '3 lines: 3 done, 0 failed, 0 unknown; 6 missing: 4-9\n'],
+      [['--input', 'in.jsonl'], '3 lines: 3 done, 0 failed, 0 unknown; 6 missing: lines 4-9\n'],
     ] as const) {
       const { code, stderr } = await merge('out.jsonl', ...more);
       expect({ code, stderr }).toMatchObject({ code: 10, stderr: expect.stringContaining(message) });
@@ -137,7 +137,7 @@ describe('outputs that do not belong together', () => {
     ['changed', prompts(6).replace('p2', 'x').replace('p5', 'y'), 13, 'changed lines: 2, 5'],
     ['shorter', prompts(4), 13, 'removed lines: 5-6'],
     ['empty in a line', prompts(6).replace(chat('p3'), '\n'), 13, 'removed lines: 3'],
-    ['longer', `${prompts(7)}\n${chat('p9')}`, 10, '2 missing: 7, 9'],
+    ['longer', `${prompts(7)}\n${chat('p9')}`, 10, '2 missing: lines 7, 9'],
     ['the same', prompts(6).replaceAll('\n', '\r\n'), 0, '0 missing'],
   ])('are compared with --input: one that is %s', async (_, input, exitCode, message) => {
     const { cwd, send, merge } = await shards();

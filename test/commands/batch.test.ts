@@ -654,8 +654,8 @@ describe('shards', () => {
     const part = await merge('3.jsonl', '1.jsonl', '-o', 'all.jsonl', '--input', 'in.jsonl');
     expect(part.code).toBe(10);
     expect(part.stderr).toContain(
-      '16 lines: 16 done, 0 failed, 0 unknown; 7 missing: 2, 5, 8, 11, 14, 17, 20, 23'
-        .replace('7 missing: 2, 5, 8, 11, 14, 17, 20, 23', '8 missing: 2, 5, 8, 11, 14, 17, 20, 23')
+      '16 lines: 16 done, 0 failed, 0 unknown; 7 missing: lines 2, 5, 8, 11, 14, 17, 20, 23'
+        .replace('7 missing: lines 2, 5, 8, 11, 14, 17, 20, 23', '8 missing: lines 2, 5, 8, 11, 14, 17, 20, 23')
         .replace('16 lines: 16', '15 lines: 15'),
     );
     expect((await merge('none.jsonl')).code).toBe(12);

@@ -79,7 +79,7 @@ describe('fault rules', () => {
     ),
   )('with %s name it, and what to use', (part) => {
     const failure = expect.objectContaining({
-      message: `--fault cannot contain "${part}"`,
+      message: `--fault: "${part}" is not a valid rule`,
       facts: expect.objectContaining({ hint: expect.stringMatching(/^use /) }),
     });
     expect(() => parseFaultRule(`status=503, ${part}`.replace(/^status=503, (?=status)/, ''))).toThrow(failure);

@@ -181,7 +181,7 @@ function summarizeMerge(lineIndex: LineIndex, missing: readonly number[]): { sum
     counts[exitCode === 0 ? 'done' : applied === 'unknown' ? 'unknown' : 'failed'] += 1;
   }
   const { done, failed, unknown } = counts;
-  const gaps = missing.length === 0 ? '' : `: ${formatLineRanges(missing)}`;
+  const gaps = missing.length === 0 ? '' : `: ${pluralize(missing.length, 'line')} ${formatLineRanges(missing)}`;
   const lines = done + failed + unknown;
   return {
     summary: `${lines} ${pluralize(lines, 'line')}: ${done} done, ${failed} failed, ${unknown} unknown; ${missing.length} missing${gaps}`,

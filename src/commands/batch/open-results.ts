@@ -41,7 +41,7 @@ export async function resolveOutput(
   const path = isStdout ? undefined : resolve(runtime.cwd, output);
   const checkpoint = path && (await isReplaceable(path)) ? { path, displayPath: output ?? '-' } : undefined;
   if (checkpoint && filter)
-    throw usageFailure(`--jq would filter ${output}, the checkpoint of the batch`, 'remove --jq, or -o');
+    throw usageFailure(`--jq cannot filter ${output}, the checkpoint of the batch`, 'remove --jq or -o');
   if (!checkpoint && isResumed)
     throw usageFailure(
       `--resume needs the output file of the earlier run, but ${output} is not a regular file`,
