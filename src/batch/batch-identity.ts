@@ -113,7 +113,7 @@ export function compareIdentities(recorded: BatchIdentity, current: BatchIdentit
     acceptable: [
       ...(acceptedBaseUrls(current).includes(recorded.baseUrl)
         ? []
-        : [`its results came from ${recorded.baseUrl}, and the base URL is now ${current.baseUrl}`]),
+        : [`its results came from ${recorded.baseUrl}, but the base URL is now ${current.baseUrl}`]),
       ...(changed.length === 0 ? [] : [`it was started with other values for ${changed.join(', ')}`]),
     ],
   };

@@ -91,6 +91,8 @@ export function statusHint(
     return `to store other credentials, run: svc auth login --profile ${profile}; to see which are used: svc auth status`;
   if (code === 'limited')
     return waitMs > 0 ? formatWait(waitMs, now, ': run the command again after') : 'run the command again later';
+  if (status === 402) return 'check the quota and the billing of the account';
+  if (status === 413) return 'send a smaller body';
   if (status === 404) {
     const suspects = ['the base URL'];
     if (Object.hasOwn(fields, 'project_id')) suspects.push('the project');

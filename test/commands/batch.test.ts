@@ -562,7 +562,7 @@ describe('an interrupted batch', () => {
     const elsewhere = ['-o', 'out.jsonl', '--resume', '--retry-unknown', '--max-outage', '0', '--retries', '0'];
     expect(await run(elsewhere, { env: unreachable })).toMatchObject({
       code: 13,
-      stderr: expect.stringContaining('and the base URL is now http://127.0.0.1:9'),
+      stderr: expect.stringContaining('but the base URL is now http://127.0.0.1:9'),
     });
     const lost = await run([...elsewhere, '--accept-changes'], { env: unreachable });
     expect(lost.stderr).toContain('5 lines: 3 done, 0 failed, 2 unknown, 0 not sent');
