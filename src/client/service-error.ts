@@ -9,6 +9,7 @@ import {
   stringOf,
 } from '../json/json-node.ts';
 import type { JsonPath } from '../json/json-path.ts';
+import { parseCutJson } from '../json/parse-cut-json.ts';
 import { tryParseJson } from '../json/parse-json.ts';
 
 /** The message of a service about a failure, and the fields of the body that it names. */
@@ -24,7 +25,7 @@ export const MAX_ERROR_BYTES = 64 * 1024;
 
 /** Reads an error body in any of the shapes of docs/servers.md; any other text is the message. */
 export function parseServiceError(bytes: Uint8Array): ServiceError {
-  const root = tryParseJson(bytes);
+  const root = tryParseJson(bytes) ?? (bytes.length < MAX_ERROR_BYTES ? undefined : parseCutJson(bytes));
   const issues = itemsAt(root, 'detail').flatMap(parseIssue);
   const message = issues.length > 0 ? undefined : root ? (findMessage(root) ?? rawText(root)) : nonJsonMessage(bytes);
   const isQuotaError = /quota/i.test(message ?? '') || hasQuotaText(root);

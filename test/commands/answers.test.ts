@@ -358,6 +358,19 @@ describe('errors of a service are understood in every shape', () => {
     expect((await start({ status: 400, pieces: [] })).stderr).toBe('svc: https://svc.test returned 400\n');
   });
 
+  it.each([
+    [
+      '{"detail":[{"type":"x","loc":["body","start","op_name"],"msg":"too short","input":"ECHO"}]}',
+      '\n  --op-name: too short',
+    ],
+    ['{"error":{"message":"too short","code":400},"request":["ECHO","ECHO"]}', ': too short'],
+    ['{"detail":"too short: ECHO"}', ': too short: yyyy'],
+  ])('one that is cut because it repeats the request: %s', async (body, wanted) => {
+    const { stderr } = await start({ status: 400, pieces: [body.replace('ECHO', 'y'.repeat(200_000))] });
+    expect(stderr.startsWith(`svc: https://svc.test returned 400${wanted}`)).toBe(true);
+    expect(stderr.length).toBeLessThan(1000);
+  });
+
   it('a list of details is mapped back to where the values came from', async () => {
     const detail =
       '{"detail":[{"loc":["body","start","op_name"],"msg":"too short","type":"x"},{"loc":["body","start","inputs","q",0],"msg":"bad","type":"y"}]}';
