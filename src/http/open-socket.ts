@@ -76,6 +76,9 @@ async function openTls(socket: Socket, url: URL, tls: TlsSettings, signal: Abort
   return connectTls(socket, url, tls, signal);
 }
 
+// Node gives each address of a name but the last 250 ms, which is too short for distant hosts and for a lost packet.
+const ADDRESS_TIMEOUT_MS = 2000;
+
 async function openDirectly(url: URL, signal: AbortSignal): Promise<Socket> {
   signal.throwIfAborted();
   const host = url.hostname.replace(/^\[|\]$/g, '');
@@ -83,6 +86,7 @@ async function openDirectly(url: URL, signal: AbortSignal): Promise<Socket> {
   const socket = connect({
     host,
     port: portOf(url),
+    autoSelectFamilyAttemptTimeout: ADDRESS_TIMEOUT_MS,
     ...(createLookup ? { lookup: createLookup(signal) } : {}),
   }).setNoDelay(true);
   signal.addEventListener('abort', () => socket.destroy(), { once: true });

@@ -56,6 +56,26 @@ describe('name resolution', () => {
   });
 });
 
+// Its queue of connections is full until a further one is attempted, which succeeds after a second.
+const busyServer = `const { createServer } = require('http'); const { readFileSync, writeFileSync } = require('fs');
+const body = '{"id":"c","model":"m","usage":{},"choices":[{"index":0,"message":{"role":"assistant","content":"hello"},"finish_reason":"stop"}]}';
+createServer((incoming, response) => incoming.resume() && response.end(body)).listen({ port: 8080, host: '127.0.0.2', backlog: 1 }, () => {
+  writeFileSync('ready', '');
+  while (!/ 0200007F:1F90 02 /.test(readFileSync('/proc/net/tcp', 'latin1')));
+});`;
+
+describe('a name with several addresses', () => {
+  it.skipIf(!isIsolated)('is reached at the first one, also if that takes a second to accept', () => {
+    const files = { hosts: '127.0.0.2 far.test\n127.0.0.3 far.test\n', 'nsswitch.conf': 'hosts: files\n' };
+    const script = `cd "$HOME"; ip link set lo up
+      cat > server.cjs <<'END'\n${busyServer}\nEND
+      ${process.execPath} server.cjs & server=$!; until [ -e ready ]; do :; done
+      exec 3<>/dev/tcp/127.0.0.2/8080 4<>/dev/tcp/127.0.0.2/8080
+      ${chat} --allow-http --base-url http://far.test:8080; echo "code $?"; kill $server`;
+    expect(inNamespace('-rmn', files, script).stdout).toBe('hello\ncode 0\n');
+  });
+});
+
 describe('plain http with credentials', () => {
   it.each([
     ['http://localhost', '127.0.0.1', false],
