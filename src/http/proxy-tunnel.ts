@@ -30,7 +30,8 @@ async function openTunnel(socket: Socket, proxy: URL, url: URL, signal: AbortSig
     headers: { Host: target, ...(authorization ? { 'Proxy-Authorization': authorization } : {}) },
   });
   const connected = once(connectRequest, 'connect', { signal });
-  connectRequest.end();
+  // The signal ends the wait before the socket: the error of the request has no other listener then.
+  connectRequest.on('error', () => {}).end();
   const [response]: IncomingMessage[] = await connected;
   const { statusCode: status = 0, statusMessage = '' } = response ?? {};
   if (status >= 200 && status < 300) return socket;

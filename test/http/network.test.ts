@@ -253,6 +253,25 @@ describe('proxies', () => {
     expect(proxy && proxyAuthorization(proxy)).toBe(authorization);
   });
 
+  it('that do not respond are given up without an error that nobody handles', async () => {
+    const controller = new AbortController();
+    let onClose = (): void => {};
+    const closed = new Promise<void>((resolve) => {
+      onClose = resolve;
+    });
+    const server = createTcpServer((socket) => {
+      socket.once('data', () => controller.abort(new Error('enough'))).on('close', onClose);
+    });
+    const unhandled: unknown[] = [];
+    const onUnhandled = (error: unknown): void => void unhandled.push(error);
+    process.on('uncaughtException', onUnhandled);
+    onTestFinished(() => void process.off('uncaughtException', onUnhandled));
+    const proxy = new URL(`http://127.0.0.1:${await listening(server)}`);
+    await expect(openSocket(new URL('https://svc.test'), { proxy, tls: {} }, controller.signal)).rejects.toThrow();
+    await closed;
+    expect(unhandled).toEqual([]);
+  });
+
   it('are used as curl uses them: the whole URL for http, a tunnel for https, nothing for NO_PROXY', async () => {
     const seen: string[] = [];
     const proxy = createServer((incoming, response) => {
