@@ -35,7 +35,7 @@ export async function checkBatch(
     counts.lines += 1;
     if (draft instanceof Failure) {
       counts.bad += 1;
-      for (const issue of draft.facts.issues ?? []) await report.line(issueText(issue));
+      for (const issue of draft.facts.issues ?? []) await report.error(issueText(issue));
     } else {
       counts.good += 1;
       counts.bytes += draft.doc.bytes.length;

@@ -11,6 +11,8 @@ export interface Reporter extends Redactor {
   readonly note: (message: string) => Promise<void>;
   /** A likely mistake; silent under `--quiet`. */
   readonly warn: (message: string) => Promise<void>;
+  /** A detail of the failure that is reported last, such as an invalid line; also under `--quiet`. */
+  readonly error: (text: string) => Promise<void>;
   /** A line that a flag requested; silent under `--quiet`. */
   readonly line: (text: string) => Promise<void>;
   /** Figures that a flag requested: a line of text, or of JSON with these fields; silent under `--quiet`. */
@@ -48,6 +50,7 @@ export function createReporter(stderr: Writer, { isJson, isQuiet, isVerbose, sec
     warn: async (message) => {
       if (!isQuiet) await writeMessage('warning', isJson ? message : `svc: warning: ${message}`, 'yellow');
     },
+    error: (text) => writeMessage('error', text),
     line: async (text) => {
       if (!isQuiet) await writeMessage('line', text);
     },

@@ -666,7 +666,7 @@ describe('shards', () => {
 describe('a dry run', () => {
   it('checks every line with its column, counts, and sends nothing', async () => {
     const { run, counts } = await scene([chat('p1'), chat('p2', { n: 'x' }), '', '[]', '{"messages":[]'], echo);
-    const { code, stdout, stderr } = await run(['--dry-run', '--concurrency', '2'], { env: {} });
+    const { code, stdout, stderr } = await run(['--dry-run', '--concurrency', '2', '-q'], { env: {} });
     expect(code).toBe(3);
     expect(JSON.parse(stdout)).toEqual({ lines: 4, good: 1, bad: 3, bytes: 45 });
     expect(stderr).toContain('3 of 4 lines are invalid; nothing was sent');

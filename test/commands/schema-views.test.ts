@@ -92,7 +92,7 @@ describe('--expect', () => {
     expect(JSON.parse(readFileSync(join(cwd, 'schema.json'), 'utf8')).paths).toHaveLength(paths.length);
     expect(await schema([...paths].reverse(), ['--expect', 'schema.json'], cwd)).toMatchObject({ code: 0, stderr: '' });
     const changed: Paths = [['n', 'categorical'], ...paths.slice(2), ['new', 'boolean']];
-    const { code, stdout, stderr } = await schema(changed, ['--expect', 'schema.json'], cwd);
+    const { code, stdout, stderr } = await schema(changed, ['--expect', 'schema.json', '-q'], cwd);
     expect(code).toBe(13);
     expect(JSON.parse(stdout).paths).toHaveLength(5);
     // Nothing about an outcome: the request only reads.

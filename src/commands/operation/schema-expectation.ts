@@ -54,7 +54,7 @@ export async function openSchemaExpectation(
   return async (doc) => {
     const drift = schemaDrift(payloadTypes(root.doc), payloadTypes(doc));
     if (drift.length === 0) return;
-    for (const line of drift) await report.line(line);
+    for (const line of drift) await report.error(line);
     const counts = `${drift.length} ${drift.length === 1 ? 'path differs' : 'paths differ'} from ${file}`;
     const message = `the feedback schema changed: ${counts}`;
     const isGithub =
