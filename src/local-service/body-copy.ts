@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import type { Request, Response, Send } from '../http/message.ts';
+import { getHeader, type Request, type Response, type Send } from '../http/message.ts';
 import { bodyChunks } from '../http/request-progress.ts';
 import { redactBody, redactResponseBody } from './redact-body.ts';
 import { requestPath } from './request-path.ts';
@@ -21,8 +21,8 @@ export function createBodyCopy(maxBytes: number): {
 }
 
 /**
- * Sends a request and copies its body and that of its response, each up to a limit and without the secret fields of the
- * request. `onEnd` is awaited before the end of the response, also where it is cut or abandoned, and without a response
+ * Sends a request and copies its body, also one that is refused unread, and that of its response, each up to a limit and
+ * without the secret fields of the request. `onEnd` is awaited before the end of the response, also where it is cut or abandoned, and without a response
  * where `send` throws.
  */
 export async function sendWithCopies(
@@ -33,8 +33,16 @@ export async function sendWithCopies(
 ): Promise<Response> {
   const [sent, received] = [createBodyCopy(maxBytes), createBodyCopy(maxBytes)];
   const { body } = request;
-  const copied = { length: body.length, chunks: () => tapChunks(bodyChunks(body), sent.add, async () => {}) };
-  const end = (response: Response | undefined): Promise<void> => {
+  let isRead = false;
+  const chunks = (): AsyncIterable<Uint8Array> => {
+    isRead = true;
+    return tapChunks(bodyChunks(body), sent.add, async () => {});
+  };
+  const copied = { length: body.length, chunks };
+  const end = async (response: Response | undefined): Promise<void> => {
+    // A client that got no 100 Continue sends no body.
+    if (!isRead && getHeader(request.headers, 'expect') === undefined)
+      await readUpTo(maxBytes, chunks()).catch(() => {});
     const { body: redactedBody, secrets } = redactBody(requestPath(request), sent.bytes());
     return onEnd(redactedBody, response, redactResponseBody(received.bytes(), secrets));
   };
@@ -44,6 +52,14 @@ export async function sendWithCopies(
   } catch (error) {
     await end(undefined);
     throw error;
+  }
+}
+
+async function readUpTo(maxBytes: number, chunks: AsyncIterable<Uint8Array>): Promise<void> {
+  let length = 0;
+  for await (const chunk of chunks) {
+    length += chunk.length;
+    if (length >= maxBytes) return;
   }
 }
 

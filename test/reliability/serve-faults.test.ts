@@ -165,6 +165,24 @@ describe('a recorded session', () => {
     expect(stderr).toContain('POST /v1/chat/completions (1)');
   });
 
+  it('of injected errors and wrong credentials is replayed in the same order', async () => {
+    const cwd = folder();
+    const har = join(cwd, 'errors.har');
+    const faults = ['operation=chat,every=2,status=503,retry-after=0', 'operation=call-start,reset=before'];
+    const recorded = await serve(['--record', har, ...faults.flatMap((rule) => ['--fault', rule])], { cwd });
+    const session = async (env: typeof recorded.env): Promise<readonly unknown[]> => {
+      const chat = ['chat', 'one', '--retries', '0', '--no-stdin'];
+      const call = ['call', 'start', '--project-id', 'a/b', '--op-name', 'x', '--retries', '0'];
+      const ends = [];
+      for (const [args, more] of [[chat, { SVC_TOKEN: 'wrong' }], [chat], [chat], [call]] as const)
+        ends.push((await run(args, { env: { ...env, ...more } })).code);
+      return ends;
+    };
+    expect(await session(recorded.env)).toEqual([4, 9, 0, 8]);
+    const { env } = await serve(['--replay', har], { cwd });
+    expect(await session(env)).toEqual([4, 9, 0, 8]);
+  });
+
   it('rejects a file that is not HAR', async () => {
     const file = new URL('../demo/chat.json', import.meta.url).pathname;
     expect(await run(['serve', '--replay', file])).toMatchObject({
