@@ -159,6 +159,14 @@ describe.skipIf(!executablePath)('the page in a browser', { timeout: 120_000 }, 
     },
   );
 
+  it('shows a trace of 40 levels within the width of a phone', async () => {
+    const page = await openPage('#calls', { width: 360 });
+    for (let at = 4; at <= 40; at += 1) await post(served, '/call/start', call(at, at - 1, `level ${at}`));
+    await page.locator('#list summary').first().click();
+    await page.getByText('level 40', { exact: true }).click();
+    expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true);
+  });
+
   it('is used by keyboard, searches, shows new records as they arrive, and exports', async () => {
     const page = await openPage('#calls');
     await page.keyboard.press('Tab');
