@@ -18,6 +18,11 @@ describe('the recorded arguments of a command', () => {
       undefined,
     ],
     ['two flags in a row', ['x', '--token', '--password', secret], ['x', '--token', '--password', '[redacted]']],
+    [
+      'passwords of a Java key store',
+      ['-storepass', secret, '-keypass', secret],
+      ['-storepass', '[redacted]', '-keypass', '[redacted]'],
+    ],
     ['an assignment', ['env', `DB_PASSWORD=${secret}`, 'run'], ['env', 'DB_PASSWORD=[redacted]', 'run']],
     ['a header', ['curl', '-H', 'Authorization: Bearer abc'], ['curl', '-H', 'Authorization: [redacted]']],
     ['a URL', ['git', 'clone', 'https://me:pw@h.test/x'], ['git', 'clone', 'https://[redacted]@h.test/x']],
