@@ -1,4 +1,4 @@
-import { type FileHandle, stat } from 'node:fs/promises';
+import { access, constants, type FileHandle, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { addAbortSignal, type Readable } from 'node:stream';
 import { limitInputTime } from '../body/input-reader.ts';
@@ -114,8 +114,10 @@ async function copyStream(
 
 async function readFileSize(path: string, displayPath: string): Promise<number | undefined> {
   try {
-    const { size } = await stat(path).then((found) => (found.isFile() ? found : { size: undefined }));
-    return size;
+    const found = await stat(path);
+    if (found.isDirectory()) throw Object.assign(new Error('directory'), { code: 'EISDIR' });
+    await access(path, constants.R_OK);
+    return found.isFile() ? found.size : undefined;
   } catch (error) {
     throw fileFailure(`read ${displayPath}`, error);
   }

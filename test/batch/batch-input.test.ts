@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { expect, it } from 'vitest';
@@ -42,3 +43,13 @@ it.each([['--resume', '-o', 'out.jsonl'], ['--dry-run']])(
     expect(await svc([...words, ...flags], { cwd, stdin, runtime })).toMatchObject({ code: 143 });
   },
 );
+
+it('a directory as input is an error before the credentials are checked, and leaves no checkpoint', async () => {
+  const cwd = folder();
+  const env = { SVC_BASE_URL: 'http://127.0.0.1:9' };
+  expect(await svc(['chat', '--batch', '.', '-o', 'out.jsonl'], { cwd, env })).toMatchObject({
+    code: 12,
+    stderr: 'svc: cannot read .: it is a directory\n',
+  });
+  expect(readdirSync(cwd)).toEqual([]);
+});
