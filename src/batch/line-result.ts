@@ -11,7 +11,7 @@ import type { PriorEntry } from './result-store.ts';
 /** The result of a line. */
 export interface LineResult extends LineState {
   readonly failure: Failure | undefined;
-  /** The line was sent, and is safe to send again. */
+  /** The line was sent, by this run or an earlier one, and is safe to send again. */
   readonly isIdempotent: boolean;
   /** The message of the failure, with its first issue and without secrets. */
   readonly message: string | undefined;

@@ -8,7 +8,6 @@ import { failureMessage, keepEarlierResult, type LineOutput, type LineResult, NO
 import { canSendLine, classifyLine, priorOutcome } from './line-status.ts';
 import { prepareLine } from './prepare-line.ts';
 import { formatFailureEntry } from './result-entry.ts';
-import type { PriorLine } from './result-store.ts';
 import { sendAndRecord } from './send-and-record.ts';
 import type { InputLine } from './split-lines.ts';
 
@@ -22,8 +21,11 @@ export async function runLine(line: InputLine, output: LineOutput, job: BatchJob
   const prior = resultStore.findPrior(line.number, digest);
   output.progress.mayBeApplied = priorOutcome(prior) !== 'no';
   if (prior.entry?.exitCode === 0) return keepEarlierResult(prior.entry, output);
-  // Once the batch stops, further lines are counted.
-  if (job.stopSignal.signal.aborted) return skipLine(prior, output);
+  const isStopped = job.stopSignal.signal.aborted;
+  if (isStopped && priorOutcome(prior) === 'no') {
+    await output.put(undefined);
+    return { status: 'unsent', isUnresolved: false, failure: undefined, ...NOT_SENT };
+  }
   const timestampMs = prior.inFlight?.timestampMs || context.runtime.now();
   const { draft, customId } = await prepareLine(line, { digest, timestampMs }, job);
   const recordUnsent = async (failure: Failure, id = customId): Promise<LineResult> => {
@@ -40,19 +42,14 @@ export async function runLine(line: InputLine, output: LineOutput, job: BatchJob
   const requestContext = createRequestContext(job.operation, draft, job.target);
   const [requestId] = Object.values(requestContext.ids);
   const id = customId ?? (requestId === undefined ? undefined : writeJson(requestId));
-  if (!canSendLine(prior, requestContext.effect, job.canRetryUnknown))
-    return prior.entry && prior.entry.applied !== 'no'
+  const { effect } = requestContext;
+  if (isStopped || !canSendLine(prior, effect, job.canRetryUnknown)) {
+    const kept = await (prior.entry && prior.entry.applied !== 'no'
       ? keepEarlierResult(prior.entry, output)
-      : recordUnsent(lostResponseFailure(requestContext), id);
+      : recordUnsent(lostResponseFailure(requestContext), id));
+    return { ...kept, isIdempotent: canSendLine(prior, effect, false) };
+  }
   return sendAndRecord({ number: line.number, id, digest, timestampMs, prior, requestContext }, output, job);
-}
-
-async function skipLine(prior: PriorLine, output: LineOutput): Promise<LineResult> {
-  if (prior.entry && prior.entry.applied !== 'no') return keepEarlierResult(prior.entry, output);
-  await output.put(undefined);
-  if (priorOutcome(prior) === 'no') return { status: 'unsent', isUnresolved: false, failure: undefined, ...NOT_SENT };
-  const failure = lostResponseFailure();
-  return { status: 'unknown', isUnresolved: true, failure, ...NOT_SENT, message: failure.message };
 }
 
 function lostResponseFailure(requestContext?: RequestContext): Failure {

@@ -9,7 +9,7 @@ import { rootOf } from '../json/json-node.ts';
 import { createRedactor } from '../output/redact.ts';
 import type { BatchJob, LineObserver } from './batch-job.ts';
 import { failureMessage, keepEarlierResult, type LineOutput, type LineResult, NOT_SENT } from './line-result.ts';
-import { classifyLine, type LineState, priorOutcome } from './line-status.ts';
+import { canSendLine, classifyLine, type LineState, priorOutcome } from './line-status.ts';
 import { formatFailureEntry, formatSuccessEntry, type LineAttempt } from './result-entry.ts';
 import type { PriorLine } from './result-store.ts';
 import { type SendLineResult, sendLine } from './send-line.ts';
@@ -48,7 +48,10 @@ export async function sendAndRecord(line: ReadyLine, output: LineOutput, job: Ba
       : (strictWarningFailure(sendResult, job) ?? expectationFailure(expectations, sentFacts)));
   if (!doubt && failure && isInterruption(sendResult.failure ?? failure)) {
     if (isMarkedInFlight && prior.inFlight === undefined) await resultStore.clearInFlight(number);
-    if (prior.entry && prior.entry.applied !== 'no') return keepEarlierResult(prior.entry, output);
+    if (prior.entry && prior.entry.applied !== 'no') {
+      const kept = await keepEarlierResult(prior.entry, output);
+      return { ...kept, isIdempotent: canSendLine(prior, requestContext.effect, false) };
+    }
     await output.put(undefined);
     return { status: 'unsent', isUnresolved: false, failure, ...NOT_SENT, attempts };
   }

@@ -547,6 +547,24 @@ describe('an interrupted batch', () => {
     expect(stderr).toContain('20 lines: 19 done, 1 failed, 0 unknown, 0 not sent');
   });
 
+  it('names --resume for calls of the earlier run that it did not come to', async () => {
+    const cwd = folder();
+    const { url } = await countingServer(String, ({ text }, response) => {
+      const { op_name, id, trace_id } = JSON.parse(text).start;
+      if (op_name === 'c15') response.destroy();
+      else answerJson(response, { id, trace_id }, op_name === 'c1' ? 404 : 200);
+    });
+    const input = Array.from({ length: 20 }, (_, at) => `{"start":{"project_id":"a/b","op_name":"c${at + 1}"}}\n`);
+    writeFileSync(join(cwd, 'in.jsonl'), input.join(''));
+    const args = ['call', 'start', '--batch', 'in.jsonl', '-o', 'out.jsonl', '--retries', '0', '--concurrency', '1'];
+    const env = { ...credentials, SVC_BASE_URL: url };
+    for (const flags of [[], ['--resume', '--fail-fast']]) {
+      const { stderr } = await svc([...args, ...flags], { cwd, env });
+      expect(stderr).toContain('20 lines: 18 done, 1 failed, 1 unknown, 0 not sent');
+      expect(stderr).toContain('lines that may have been applied: 15; --resume sends them again\n');
+    }
+  });
+
   it('lists lines that may have been applied, and sends them again only with --retry-unknown', async () => {
     const { run, lines, counts, env } = await scene(many(5), ({ key, count }, response) =>
       (key === 'p2' || key === 'p3') && count === 1 ? void response.destroy() : answerJson(response, completion(key)),
