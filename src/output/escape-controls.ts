@@ -70,8 +70,8 @@ function isJoinable(character: string): boolean {
   return /[\p{L}\p{M}\p{Extended_Pictographic}\p{Emoji_Modifier}]/u.test(character);
 }
 
+// All but the characters that JSON always escapes are written as JSON does: lines of JSON stay valid.
 function escapeSequence(character: string): string {
-  const code = character.codePointAt(0) ?? 0;
-  if (code < 0x100) return `\\x${code.toString(16).padStart(2, '0')}`;
-  return code > 0xffff ? `\\u{${code.toString(16)}}` : `\\u${code.toString(16).padStart(4, '0')}`;
+  if (character < ' ') return `\\x${character.charCodeAt(0).toString(16).padStart(2, '0')}`;
+  return character.replace(/./gs, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }

@@ -371,6 +371,20 @@ describe('errors of a service are understood in every shape', () => {
     expect(stderr.length).toBeLessThan(1000);
   });
 
+  it('as JSON that stays valid with control characters in messages and headers', async () => {
+    const message = 'a\u0085\u009b\u00ad\u202e\u{e0001}\u001b\u007f';
+    const headers: Headers = [['X-Request-Id', message]];
+    const answer = { status: 400, headers, pieces: [JSON.stringify({ detail: message })] };
+    const { stderr } = await start(answer, '--error-format', 'json', '-v');
+    const lines = stderr
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(lines.at(-1)).toMatchObject({
+      error: { message: `https://svc.test returned 400: ${message}`, request_id: message },
+    });
+  });
+
   it('a list of details is mapped back to where the values came from', async () => {
     const detail =
       '{"detail":[{"loc":["body","start","op_name"],"msg":"too short","type":"x"},{"loc":["body","start","inputs","q",0],"msg":"bad","type":"y"}]}';

@@ -145,6 +145,6 @@ describe.skipIf(!hasTerminal)('on a terminal (skipped where `script` of util-lin
     const { screen } = await runOnTerminal(['chat', 'Hi'], {
       env: { SVC_BASE_URL: server.url, SVC_TOKEN: 'tok-en-1' },
     });
-    expect(screen).toBe('a\\x1b]0;title\\x07\\x1b[31mred\\u202e\\u200b\\x9bb\\x0dc\r\nd 👨‍👩‍👧\r\n');
+    expect(screen).toBe('a\\x1b]0;title\\x07\\x1b[31mred\\u202e\\u200b\\u009bb\\x0dc\r\nd 👨‍👩‍👧\r\n');
   });
 });

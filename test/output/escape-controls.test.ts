@@ -11,9 +11,9 @@ describe('escapeControlCharacters', () => {
     expect(controls).toHaveLength(65);
     for (const code of controls) {
       const shown = escapeControlCharacters(`a${String.fromCharCode(code)}`);
-      expect(shown).toBe(
-        code === 9 || code === 10 ? `a${String.fromCharCode(code)}` : `a\\x${code.toString(16).padStart(2, '0')}`,
-      );
+      const digits = code.toString(16);
+      const escaped = code < 32 ? `\\x${digits.padStart(2, '0')}` : `\\u${digits.padStart(4, '0')}`;
+      expect(shown).toBe(`a${code === 9 || code === 10 ? String.fromCharCode(code) : escaped}`);
     }
   });
 
@@ -25,7 +25,14 @@ describe('escapeControlCharacters', () => {
     ];
     expect(codes).toHaveLength(30);
     for (const code of codes)
-      expect(escapeControlCharacters(`a${String.fromCodePoint(code)}b`)).toMatch(/^a\\(x|u|u\{)[0-9a-f]+\}?b$/);
+      expect(escapeControlCharacters(`a${String.fromCodePoint(code)}b`)).toMatch(/^a(\\u[0-9a-f]{4}){1,2}b$/);
+  });
+
+  it('keeps JSON valid, and its value', () => {
+    for (let code = 0; code < 0x110000; code += code < 0x3000 ? 1 : 0x11) {
+      const value = `a${String.fromCodePoint(code)}b`;
+      expect(JSON.parse(escapeControlCharacters(JSON.stringify(value)))).toBe(value);
+    }
   });
 
   it('keeps carriage returns before line feeds, and joiners between letters or emoji', () => {

@@ -22,8 +22,7 @@ export function forbiddenIn(screen: string): string[] {
 
 /** How svc shows a character that it does not print. */
 export function shown(character: string): string {
-  const code = character.codePointAt(0) ?? 0;
-  const digits = code.toString(16);
-  if (code < 0x100) return `\\x${digits.padStart(2, '0')}`;
-  return code > 0xffff ? `\\u{${digits}}` : `\\u${digits.padStart(4, '0')}`;
+  const digits = Array.from({ length: character.length }, (_, at) => character.charCodeAt(at).toString(16));
+  if (character < ' ') return `\\x${digits.join('').padStart(2, '0')}`;
+  return digits.map((unit) => `\\u${unit.padStart(4, '0')}`).join('');
 }
