@@ -13,7 +13,7 @@ export interface Command {
   readonly flags: readonly Flag[];
   readonly listedFlags: readonly Flag[];
   readonly examples: readonly Example[];
-  /** What it sends, if it is the command of an operation. */
+  /** The operation that it sends, if any. */
   readonly operation?: Operation;
   readonly load: () => Promise<RunCommand>;
 }
@@ -27,7 +27,7 @@ export interface CommandDefinition extends Omit<Command, 'name' | 'flags' | 'lis
 export interface Argument {
   readonly name: string;
   readonly summary: string;
-  /** How usage lines show it, where it is not written like other arguments. */
+  /** Its form in usage lines, if it differs from that of other arguments. */
   readonly usage?: string;
   readonly isRepeatable?: true;
   readonly isRequired?: true;
@@ -47,7 +47,7 @@ export interface Invocation {
   readonly flags: FlagValues;
 }
 
-/** How the process ends: an exit code, or a signal that `bin` raises so that callers see it. */
+/** The end of the process: an exit code, or a signal that `bin` raises so that callers see it. */
 export type ProcessEnd = number | { readonly signal: NodeJS.Signals };
 
 /** Runs a command. Resolves to nothing on success, or to how the process ends; throws Failure otherwise. */

@@ -55,7 +55,7 @@ export interface Issue {
   readonly message: string;
 }
 
-/** What is known about a failure beyond its message; the members of the JSON error of the same names. */
+/** The facts about a failure besides its message; the fields of the same names in the JSON error. */
 export interface FailureFacts {
   readonly url?: string | undefined;
   /** The headers of the response about rate limits. */
@@ -72,7 +72,7 @@ export interface FailureFacts {
   readonly isRead?: boolean | undefined;
   /** Running the same command again has the effect of running it once: the request reads, or has ids that the user gave. */
   readonly isRerunSafe?: boolean | undefined;
-  /** How far the request of the last attempt had come. */
+  /** How much of the request of the last attempt was sent. */
   readonly phase?: 'nothing' | 'part' | 'all' | undefined;
   /** Bytes of its body that were handed over. */
   readonly bytesSent?: number | undefined;

@@ -38,7 +38,7 @@ export interface Flag {
   readonly conflicts?: readonly string[];
 }
 
-/** What a flag has besides its form and its group. */
+/** The properties of a flag besides its form and its group. */
 type FlagDetails = Omit<Partial<Flag>, 'name' | 'short' | 'takes' | 'value' | 'group'> & Pick<Flag, 'summary'>;
 
 /**

@@ -20,7 +20,7 @@ import { ClosedPipeError, createStreamWriter, type Writer } from './output/write
 import type { Runtime } from './runtime.ts';
 import { version } from './version.ts';
 
-// How long a command may take to report its state after a signal.
+// The time that a command has to report its state after a signal.
 const SHUTDOWN_TIMEOUT_MS = 2000;
 
 /**

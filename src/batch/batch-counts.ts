@@ -6,7 +6,7 @@ export interface BatchCounts {
   readonly byStatus: Record<LineStatus, number>;
   /** Lines with unknown outcome. */
   readonly unknownLines: number[];
-  /** How many of them `--resume` sends without `--retry-unknown`. */
+  /** The number of them that `--resume` sends without `--retry-unknown`. */
   resendableLines: number;
   /** Lines that failed after they were applied, and that `--resume` sends again. */
   resendableFailures: number;

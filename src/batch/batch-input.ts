@@ -11,7 +11,7 @@ import { type InputLine, splitLines } from './split-lines.ts';
 
 /** The lines of a batch. */
 export interface BatchInput {
-  /** What to call the input in messages. */
+  /** The name of the input in messages. */
   readonly label: string;
   /** The size of a file; unknown for pipes. */
   readonly totalBytes: number | undefined;

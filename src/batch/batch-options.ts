@@ -23,10 +23,10 @@ export interface BatchOptions {
   readonly canRetryUnknown: boolean;
   readonly canAcceptChanges: boolean;
   readonly isFailFast: boolean;
-  /** How many lines may fail: a number, or a percentage of the lines so far. */
+  /** The number of lines that may fail, or a percentage of the lines so far. */
   readonly maxFailures: MaxFailures | undefined;
   readonly isOrdered: boolean;
-  /** How long lines wait for a service that cannot be connected to; 0 if they fail at once. */
+  /** Milliseconds that lines wait while no connection can be made; 0 if they fail at once. */
   readonly maxOutageMs: number;
 }
 

@@ -26,7 +26,7 @@ export function formatBatchSummary(tally: BatchCounts, durationMs: number): stri
 export interface BatchEnding {
   readonly tally: BatchCounts;
   readonly summary: string;
-  /** Why svc stopped taking lines. */
+  /** The reason why svc stopped taking lines. */
   readonly stopReason: string | undefined;
   /** The signal that stopped the batch. */
   readonly abortReason: unknown;

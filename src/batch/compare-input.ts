@@ -30,7 +30,7 @@ export async function compareInput(input: BatchInput, shard: Shard, prior: Prior
   return differences;
 }
 
-/** What `--accept-changes` removes from the results; undefined if it removes nothing. */
+/** The warning about results that `--accept-changes` removes; undefined if it removes none. */
 export function removedResultsWarning(
   removedLines: ReadonlySet<number>,
   label: string,

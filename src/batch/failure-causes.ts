@@ -1,6 +1,6 @@
 /** Failures with the same cause. */
 export interface FailureCause {
-  /** What their messages have in common. */
+  /** The common part of their messages. */
   readonly cause: string;
   readonly count: number;
   /** The first lines, in order. */

@@ -33,7 +33,7 @@ export interface InFlightLine {
   readonly digest: string | undefined;
 }
 
-/** What a `.inflight` file says about the run before its lines were sent. */
+/** The facts about a run in its `.inflight` file, apart from its lines. */
 export interface InFlightState {
   /** The id of the run, a UUID. */
   readonly runId: string;

@@ -11,7 +11,7 @@ export interface OutageMonitor {
   readonly onFailedConnect: (failure: Failure) => void;
   /** Ends an outage: a connection was made. */
   readonly onConnected: () => void;
-  /** Why the batch gave up waiting. */
+  /** The reason why the batch gave up waiting. */
   readonly stopReason: () => string | undefined;
 }
 

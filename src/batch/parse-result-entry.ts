@@ -9,7 +9,7 @@ export interface ResultEntry {
   readonly applied: AppliedState;
 }
 
-/** What a result line can say about its request. */
+/** The outcomes that a result line can have. */
 export const appliedStates: readonly AppliedState[] = ['no', 'yes', 'unknown'];
 
 /** Reads a result line; undefined for any other line. */

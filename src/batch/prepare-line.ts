@@ -13,7 +13,7 @@ import { type LineBody, readLineBody } from './line-body.ts';
 import { applyLineDefaults, hasDefaults, type LineDefaults } from './line-defaults.ts';
 import type { InputLine } from './split-lines.ts';
 
-/** What building and checking the bodies of all lines needs. */
+/** The dependencies of building and checking the bodies of all lines. */
 export interface LineChecks {
   readonly operation: Operation;
   readonly defaults: LineDefaults;
@@ -25,7 +25,7 @@ export interface LineChecks {
   /** The id of the run, a UUID. */
   readonly run: string;
   readonly tools: BodyDependencies;
-  /** What to call the input in messages. */
+  /** The name of the input in messages. */
   readonly label: string;
   readonly check: BodyCheck;
   readonly onWarning: (warning: Issue) => Promise<void>;

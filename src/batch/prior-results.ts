@@ -17,7 +17,7 @@ import { type InFlightLine, type InFlightState, readInFlightLog } from './in-fli
 import { createLineIndex, type LineIndex } from './line-index.ts';
 import { type CheckpointState, readCheckpoint } from './read-checkpoint.ts';
 
-/** What earlier runs left in a checkpoint file, while no other process can use it. */
+/** The results of earlier runs in a checkpoint file, which is locked against other processes. */
 export interface PriorResults extends CheckpointPath {
   /** The id of the run, a UUID; the same when a run is resumed. */
   readonly runId: string;
@@ -35,7 +35,7 @@ export interface PriorResults extends CheckpointPath {
   readonly release: Unlock;
 }
 
-/** How a checkpoint file may be used. */
+/** The permitted use of a checkpoint file. */
 export interface CheckpointUse {
   readonly identity: BatchIdentity;
   /** The id of the run, if it is a new one. */

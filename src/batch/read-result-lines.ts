@@ -5,7 +5,7 @@ import { parseJson } from '../json/parse-json.ts';
 import { messageWithIssue, type ResultFacts } from './batch-statistics.ts';
 import { splitLines } from './split-lines.ts';
 
-/** What a result line says besides the outcome. */
+/** The facts of a result line besides the outcome. */
 export type ResultLineFacts = Omit<ResultFacts, 'status'>;
 
 /** A result line, and where it begins in its file. */

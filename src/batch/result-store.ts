@@ -18,7 +18,7 @@ export interface PriorEntry extends IndexedEntry {
   readonly read: () => Promise<Buffer>;
 }
 
-/** What is known about a line before it is sent. */
+/** The known facts about a line before it is sent. */
 export interface PriorLine {
   readonly entry: PriorEntry | undefined;
   /** The request that may have been sent, without a result. */

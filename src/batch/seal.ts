@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import { hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
-/** What the end of a result line says: the input line it belongs to, the run that wrote it, and its check. */
+/** The end of a result line: the input line it belongs to, the run that wrote it, and its check. */
 export interface EntrySeal {
   /** Digest of the input line, 16 hex digits. */
   readonly digest: string;
@@ -67,7 +67,7 @@ export function sealRecord(record: string): string {
   return `${open}${CHECK_PREFIX}${formatCheck(crc32(open))}"}`;
 }
 
-/** Whether a record is as it was written; undefined for one without a check, as svc 0.1 wrote them. */
+/** True if a record matches its check; undefined for one without a check, as svc 0.1 wrote them. */
 export function isRecordIntact(record: Buffer): boolean | undefined {
   const text = record.toString('latin1');
   const [, open = '', check] = RECORD_SEAL.exec(text) ?? [];

@@ -26,7 +26,7 @@ export interface SendLineResult {
   readonly lastChunkAt?: number | undefined;
 }
 
-/** What the caller of sendLine adds to it. */
+/** The hooks of the caller of sendLine. */
 export interface SendLineHooks {
   /** Called when a response of the line may be for another request, also after the result. */
   readonly onStrayData: () => void;

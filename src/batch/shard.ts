@@ -46,7 +46,7 @@ export function fillShard(path: string, { index, count }: Shard): string {
   return path.replaceAll('{shard}', `${index}-of-${count}`);
 }
 
-/** What a scheduler says about this task: its number from 1, and the number of tasks where it says so. */
+/** The position of this task according to a scheduler: its number from 1, and the number of tasks if it is known. */
 interface TaskPosition {
   readonly scheduler: string;
   readonly index: number;

@@ -6,7 +6,7 @@ import type { LineResult } from './line-result.ts';
 export interface StopPolicy {
   /** Takes no more lines; the first reason is kept. */
   readonly stop: (reason: string) => void;
-  /** Why no more lines are taken; undefined while they are. */
+  /** The reason why no more lines are taken; undefined while they are. */
   readonly stopReason: () => string | undefined;
   /** Counts the outcome of a line, and stops the batch if the flags or the service require that. */
   readonly addOutcome: (outcome: LineOutcome) => void;

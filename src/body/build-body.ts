@@ -15,7 +15,7 @@ import { emptyBodyJson, type ParsedBody, toParsedBody } from './parsed-body.ts';
 import { setFlagEdits } from './set-flags.ts';
 
 export interface BuildOptions {
-  /** What to add to fields that are absent; undefined for `--exact`. */
+  /** The values for absent fields; undefined for `--exact`. */
   readonly settings: AutofillSettings | undefined;
   /** The messages of `--conversation`. */
   readonly conversation: JsonSource | undefined;

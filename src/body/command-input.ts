@@ -4,14 +4,14 @@ import type { FlagValues } from '../flag.ts';
 import type { TextPosition } from '../json/text-position.ts';
 import type { Operation } from '../operations/operation.ts';
 
-/** What a body starts from: a whole body as JSON text, the prompt of a chat, both or neither. */
+/** The base of a body: a whole body as JSON text, the prompt of a chat, both or neither. */
 export interface BodyBase {
   readonly whole?: LabeledBytes;
   readonly prompt?: string | undefined;
   readonly stdinUse?: StdinUse | undefined;
 }
 
-/** Why stdin gave no body: it was empty, or flags were given and it was left alone. */
+/** The reason why stdin provided no body: it was empty, or not read because flags were given. */
 export type StdinUse = 'empty' | 'unread';
 
 /** Bytes and what to call them in messages. */
@@ -22,7 +22,7 @@ export interface LabeledBytes {
   readonly isEmptyStdin?: boolean;
   /** The position of an offset in the file, if the bytes are a part of it. */
   readonly position?: (offset: number) => TextPosition;
-  /** Why the file could not be read to its end. */
+  /** The reason why the file could not be read to its end. */
   readonly issue?: Issue | undefined;
 }
 

@@ -22,7 +22,7 @@ export interface Draft {
   readonly doc: JsonDocument;
   readonly base: JsonSource | undefined;
   readonly edits: readonly Edit[];
-  /** Why stdin contributed nothing. */
+  /** The reason why stdin contributed nothing. */
   readonly stdinUse?: StdinUse | undefined;
 }
 

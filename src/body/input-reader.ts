@@ -109,14 +109,14 @@ function inputTimeoutFailure(displayPath: string, limitMs: number): Failure {
   });
 }
 
-/** What building a body needs from the runtime. */
+/** The dependencies of building a body. */
 export interface BodyDependencies {
   readonly inputs: InputReader;
   readonly now: () => number;
   readonly randomBytes: (count: number) => Uint8Array;
 }
 
-/** What a command needs to build a body: input files (createInputReader), the clock and random bytes. */
+/** The dependencies of building a body in a command: input files (createInputReader), the clock and random bytes. */
 export function createBodyDependencies(context: Context, deadline?: Deadline): BodyDependencies {
   const { now, randomBytes } = context.runtime;
   return { inputs: createInputReader(context, deadline), now, randomBytes };

@@ -8,7 +8,7 @@ import { type JsonSource, locationInSource } from './json-source.ts';
 /** A whole body as the base of a draft. */
 export interface ParsedBody {
   readonly source: JsonSource | undefined;
-  /** Why flags cannot be added to it. */
+  /** The reason why flags cannot be added to it. */
   readonly editIssues: readonly Issue[];
 }
 

@@ -30,7 +30,7 @@ function shorthandFlag(name: string, shorthand: Shorthand): Flag {
   };
 }
 
-// What the flag of each kind takes, and the placeholder in help.
+// The type and the placeholder in help of each kind of flag.
 const shorthandValues: { readonly [kind in Shorthand['kind']]: Pick<Flag, 'takes' | 'value'> } = {
   message: { takes: 'value', value: '<text>' },
   'role-message': { takes: 'values', value: '<role:text>' },

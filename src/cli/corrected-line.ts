@@ -66,7 +66,7 @@ function redactWords(words: readonly string[], flags: readonly Flag[]): string[]
   const redacted: string[] = [];
   for (let at = 0; at < words.length; at++) {
     const word = words[at] ?? '';
-    // What follows is the command line of another program.
+    // The rest is the command line of another program.
     if (word === '--') return [...redacted, ...createArgumentRedactor({}, []).redactArguments(words.slice(at))];
     if (word.startsWith('-') && word !== '-' && !isNamedBy(word, flags)) return undefined;
     const { flag, start, value } = splitValueFlag(word, flags) ?? {};

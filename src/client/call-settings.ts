@@ -22,7 +22,7 @@ export interface CallSettings {
   readonly options: OperationOptions;
   readonly chosen: SelectedProfile;
   readonly destination: Destination;
-  /** How the service is reached; undefined for the local service and for a dry run. */
+  /** The route to the service; undefined for the local service and for a dry run. */
   readonly route: Route | undefined;
   /** Milliseconds for attempts, waits and response together. */
   readonly timeoutMs: number | undefined;

@@ -1,6 +1,6 @@
 import type { AppliedState, FailureCode } from '../errors.ts';
 
-/** What a status says about a request: the failure it is (none for 2xx), and whether it was applied (docs/contract.md, section 6). */
+/** Classifies a status: its failure code (none for 2xx), and whether the request was applied (docs/contract.md, section 6). */
 export function classifyStatus(
   status: number,
   hasRetryAfter: boolean,

@@ -87,7 +87,7 @@ export function missingBaseUrl(): Failure {
   );
 }
 
-/** What determines the credential of a request. */
+/** The facts that determine the credential of a request. */
 interface AuthorizationSettings {
   readonly options: Pick<OperationOptions, 'isPlainHttpAllowed'>;
   readonly chosen: SelectedProfile;

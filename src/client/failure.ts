@@ -53,7 +53,7 @@ function isMemoryFailure(error: unknown): boolean {
   return error instanceof Error && /WebAssembly/.test(rootCause(error).message);
 }
 
-/** What is known of a request without a response. */
+/** The facts about a request without a response. */
 export function factsWithoutResponse(context: RequestContext): FailureFacts {
   const isSent = context.progress.phase === 'all';
   return {

@@ -25,7 +25,7 @@ export function isIdempotent(effect: Operation['effect']): boolean {
   return effect === 'read' || effect === 'keyed';
 }
 
-/** What running the same command again would do, in plain words. */
+/** The effect of running the same command again, for messages. */
 export function retryAdvice(effect: Operation['effect']): string {
   return retryAdviceByEffect[effect];
 }

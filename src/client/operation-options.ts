@@ -11,7 +11,7 @@ import type { Operation } from '../operations/operation.ts';
 import { type OutputFormat, requestedFormat, requestResultKind } from '../results/output-format.ts';
 import { parseHeaderFlags } from './request-headers.ts';
 
-/** What the shared flags of an operation say. */
+/** The values of the shared flags of an operation. */
 export interface OperationOptions {
   readonly connectionFlags: ConnectionFlags;
   readonly certificateFiles: CertificateFiles;
@@ -65,7 +65,7 @@ export function resolveTimeoutMs(sources: SettingSources, { limit }: Operation):
   return limit === undefined ? undefined : limit * 1000;
 }
 
-/** How often a failed request may be retried: flag, environment, profile, else the default. Throws usage for anything but 0 to 99. */
+/** The maximum number of retries: flag, environment, profile, else the default. Throws usage for anything but 0 to 99. */
 export function resolveMaxRetries(sources: SettingSources): number {
   const retries = resolveSetting('retries', sources);
   return retries ? parseCount(retries.label, retries.text) : Number(findSetting('retries').default);

@@ -95,7 +95,7 @@ export function failureFromBodyError(
   return invalidResponseFailure(`${cutMessage}: ${exchangeErrorReason(error)}`, response, context, true);
 }
 
-/** What is known of a request with a response; by default that of a 2xx status: it was applied. */
+/** The facts about a request with a response; by default those of a 2xx status: it was applied. */
 export function responseFacts(
   { status, headers }: Response,
   context: RequestContext,

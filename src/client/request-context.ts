@@ -17,7 +17,7 @@ export interface RequestTarget {
   readonly authorization: Authorization | undefined;
 }
 
-/** What messages and retries need to know about a request. */
+/** The facts about a request that messages and retries need. */
 export interface RequestContext {
   readonly operation: Operation;
   readonly draft: Draft;

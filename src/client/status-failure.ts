@@ -46,7 +46,7 @@ export function locateIssues({ issues }: ServiceError, context: RequestContext):
   }));
 }
 
-/** What a status says about the request; `statusLine` is the status as the service sent it. */
+/** The message for a status; `statusLine` is the status as the service sent it. */
 export function statusSummary(
   status: number,
   statusLine: string,

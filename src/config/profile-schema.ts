@@ -15,7 +15,7 @@ const bindingTypes: { readonly [key in Exclude<keyof Required<Profile>, keyof St
   bearer_command_origins: 'an array of strings',
 };
 
-/** Why a value is not a store as svc writes it: names the key and never shows its value. Unknown keys may be a newer svc's. */
+/** The reason why a value is not a valid store: names the key and never shows its value. Unknown keys may be of a newer svc. */
 export function profileStoreError({ current, profiles }: Record<string, unknown>): string | undefined {
   if (current !== undefined && typeof current !== 'string') return 'current must be a string';
   if (!isRecord(profiles)) return 'profiles must be an object';

@@ -6,7 +6,7 @@ import { isRecord } from '../json/is-record.ts';
 import type { Runtime } from '../runtime.ts';
 import { settings } from './settings.ts';
 
-/** What the `.svc.json` of a project sets. */
+/** The settings of the `.svc.json` of a project. */
 export interface ProjectSettings {
   readonly path: string;
   readonly values: ReadonlyMap<string, string>;

@@ -22,7 +22,7 @@ export function profileStorePath(directory: string): string {
   return join(directory, 'config.json');
 }
 
-/** What reading the configuration takes; a store whose mode was too wide is a warning. */
+/** The context for reading the configuration; a store whose mode was too wide is a warning. */
 export type ConfigContext = Pick<Context, 'runtime'> & { readonly report: Pick<Reporter, 'warn'> };
 
 /**

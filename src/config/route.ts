@@ -11,7 +11,7 @@ export interface NamedFile {
   readonly path: string;
 }
 
-/** What finding a route takes; the signal and the time limit end the reading of certificate files. */
+/** The context for finding a route; the signal and the time limit end the reading of certificate files. */
 export interface RouteContext {
   readonly runtime: Pick<Runtime, 'env' | 'cwd' | 'after' | 'elapsed'>;
   readonly signal: AbortSignal;
@@ -26,7 +26,7 @@ export interface CertificateFiles {
 }
 
 /**
- * How the host of a URL is reached: the proxy, the trusted CA certificates and the client certificate. Throws usage for
+ * The route to the host of a URL: the proxy, the trusted CA certificates and the client certificate. Throws usage for
  * an invalid proxy or file, `local` for a file that cannot be read, and `guard` if NODE_TLS_REJECT_UNAUTHORIZED
  * disables verification. Nothing of TLS is read or loaded for plain http.
  */

@@ -18,7 +18,7 @@ const placeholders = {
   proxy: '<url>',
 } as const;
 
-/** What a value must be (setting-kinds.ts). The JSON type in a profile and the placeholder in help follow from it. */
+/** The kind of a value (setting-kinds.ts), which determines the JSON type in a profile and the placeholder in help. */
 export type SettingKind = keyof typeof placeholders;
 
 /** A setting: everything that flags, environment, profiles, `svc doctor` and the docs know about it. */

@@ -64,7 +64,7 @@ export function unknownFieldFinding(key: string, value: JsonNode, fields: Fields
 /** The fields of an object by name; of duplicates, the last one. */
 export type SiblingValues = ReadonlyMap<string, JsonNode>;
 
-/** Why servers reject a value that the interface allows, given its siblings. */
+/** The reasons why servers reject a value that the interface allows, given its siblings. */
 function rejectionWarnings(node: JsonNode, advice: Advice, siblings: SiblingValues): string[] {
   const warnings: string[] = [];
   const kind = kindOf(node);

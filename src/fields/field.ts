@@ -22,7 +22,7 @@ export type Shape = { readonly nullable?: true } & (
 );
 
 /**
- * What real servers reject although the interface allows it (docs/servers.md): the client warns and sends, the local
+ * Values that real servers reject although the interface allows them (docs/servers.md): the client warns and sends, the local
  * service rejects. Values that violate `wants` or `keeps` are accepted by all servers, but the record loses value.
  */
 export interface Advice {
@@ -47,7 +47,7 @@ export interface Advice {
   readonly atMost?: readonly string[];
 }
 
-/** What svc adds to a field that the user left out; never under `--exact`. */
+/** The value that svc adds for a field that the user left out; never under `--exact`. */
 export type AutofillKind = 'call-id' | 'trace-id' | 'parent-id' | 'now' | 'empty' | 'project' | 'model';
 
 /**

@@ -13,7 +13,7 @@ export function describeShape(shape: Shape, isFlag = false): string {
   return joinWithOr(acceptedForms([shape], shape.nullable === true && !isFlag));
 }
 
-/** Why the value at a path does not match the shape of the whole: `must be an array, not "x"`; secrets are not shown. */
+/** The message for a value that does not match its shape: `must be an array, not "x"`; secrets are not shown. */
 export function mismatchMessage(rootShape: Shape, path: JsonPath, node: JsonNode, isFlag = false): string {
   const shape: Shape & Pick<Field, 'isReadOnly' | 'isSecret' | 'wider'> = shapeAtPath(rootShape, path);
   if (shape.isReadOnly) return 'is set by the service only; remove it';

@@ -17,7 +17,7 @@ export async function withFileFailure<T>(action: string, run: () => Promise<T>, 
   }
 }
 
-/** Why a file could not be used, as half a sentence. */
+/** The reason why a file could not be used, as part of a sentence. */
 export function describeFileError(error: unknown): string {
   const code = errorCode(error);
   return (code && messagesByCode[code]) ?? errorMessage(error);

@@ -7,7 +7,7 @@ import { errorCode, isNotFoundError, withFileFailure } from './file-errors.ts';
 /** Releases a lock. */
 export type Unlock = () => Promise<void>;
 
-/** What a lock needs from the runtime. */
+/** The part of the runtime that a lock needs. */
 export type LockRuntime = Pick<
   Runtime,
   'pid' | 'host' | 'isRunning' | 'processStart' | 'after' | 'elapsed' | 'randomBytes'
@@ -109,7 +109,7 @@ function readHolder(text: string): LockHolder | undefined {
   return host && nonce ? { pid: Number(pid), host, nonce, start } : undefined;
 }
 
-// Whether the process of another machine runs, in a shared directory, cannot be known here. A process that started at
+// In a shared directory, svc cannot check processes of other machines. A process that started at
 // another time than the holder has only the same id.
 function isStale(holder: LockHolder | undefined, { host, isRunning, processStart }: LockRuntime): holder is LockHolder {
   if (holder?.host !== host) return false;

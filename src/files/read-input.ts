@@ -11,7 +11,7 @@ export interface OpenInput {
   readonly size: number | undefined;
 }
 
-/** What bounds the reading of an input. */
+/** The limits of reading an input. */
 export interface InputLimits {
   /** Ends the reading with the signal's reason. */
   readonly signal: AbortSignal;

@@ -10,7 +10,7 @@ import type { JsonDocument } from './parse-json.ts';
  */
 export type FastParser = (text: Buffer, offset: number) => JsonDocument | undefined;
 
-// What the modules in webassembly/ export.
+// The exports of the modules in webassembly/.
 interface Parser {
   readonly memory: { readonly buffer: ArrayBuffer; readonly grow: (pages: number) => void };
   readonly buildTape: (start: number, tape: number, tapeEnd: number) => number;
@@ -24,7 +24,7 @@ declare const WebAssembly: {
   readonly Instance: new (module: object) => { readonly exports: Parser };
 };
 
-// What buildTape returns in place of a length.
+// The results of buildTape that are not lengths.
 const MALFORMED_VALUE = 0;
 const TAPE_FULL = -1;
 

@@ -21,7 +21,7 @@ export interface IndexedValue {
   readonly end: number;
 }
 
-/** What the index can hold: offsets are 32-bit integers, and an array has as many elements. */
+/** The limit of the index: offsets are 32-bit integers, and an array has no more elements. */
 export const MAX_TAPE_VALUES = Math.floor((2 ** 31 - 1) / 3);
 
 /**

@@ -14,7 +14,7 @@ export class JsonError extends Error {
   }
 }
 
-/** What a text lacks that ends within a value. */
+/** The message for a text that ends within a value. */
 export const UNEXPECTED_END = 'unexpected end of input';
 
 /** The error of an unexpected byte; after the last one, that of an unexpected end. */

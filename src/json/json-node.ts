@@ -40,7 +40,7 @@ export function kindOf(node: JsonNode): JsonKind {
   }
 }
 
-/** What kind of value this is, for a sentence: `an object`, `null`. */
+/** The kind of a value, for a sentence: `an object`, `null`. */
 export function kindName(node: JsonNode): string {
   const kind = kindOf(node);
   if (kind === 'null') return 'null';

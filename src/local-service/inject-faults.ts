@@ -13,7 +13,7 @@ export class ConnectionResetError extends Error {
   override readonly name = 'ConnectionResetError';
 }
 
-/** What fault rules need from the runtime. */
+/** The part of the runtime that fault rules need. */
 export interface FaultClock {
   readonly after: StartTimer;
   /** Milliseconds on a monotonic clock. */

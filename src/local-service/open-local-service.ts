@@ -16,7 +16,7 @@ import { openStore } from './store/open-store.ts';
 import type { ServiceStore } from './store/service-store.ts';
 import { deleteAbandonedTrajectories } from './store/trajectory-rows.ts';
 
-/** How the local service is set up. */
+/** The configuration of the local service. */
 export interface LocalServiceOptions extends Pick<ServiceContext, 'upstream' | 'onRequestEnd' | 'faults'> {
   readonly databaseFile: string;
   /** The data if it is open already; the local service closes it. */
@@ -37,7 +37,7 @@ export interface PostgresLogin {
   readonly password: string | undefined;
 }
 
-/** What the local service needs from the runtime. */
+/** The part of the runtime that the local service needs. */
 export type ServiceRuntime = Pick<Runtime, 'now' | 'randomBytes'> & Partial<Pick<Runtime, 'elapsed'>>;
 
 const INSUFFICIENT_STORAGE_STATUS = 507;

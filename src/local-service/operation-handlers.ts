@@ -12,7 +12,7 @@ import { invalidBodyResponse } from './http-error.ts';
 import { parseRequestBody } from './request-body.ts';
 import type { BodyReceiver, OperationHandler } from './service-context.ts';
 
-/** What the local service does for each operation, by its path; an operation without a handler is a type error. */
+/** The handlers of the local service by operation path; an operation without a handler is a type error. */
 export const operationHandlers: {
   readonly [path in (typeof typedOperations)[number]['path']]: (operation: Operation) => BodyReceiver;
 } = {

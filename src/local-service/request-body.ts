@@ -8,7 +8,7 @@ import { parseJson } from '../json/parse-json.ts';
 import { withPeriodicYields } from './event-loop.ts';
 import { HttpError } from './http-error.ts';
 
-/** How many bytes a body has, as far as its request says; 0 if it does not. */
+/** The size of a body in bytes that its request declares; 0 if it declares none. */
 export function declaredBodyBytes({ headers, body }: Request): number {
   return body.length ?? Number(getHeader(headers, 'content-length') ?? 0);
 }

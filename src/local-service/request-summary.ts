@@ -3,7 +3,7 @@ import { notifyBodyEnd } from '../http/notify-body-end.ts';
 import { writeJson } from '../json/write-json.ts';
 import { requestPath } from './request-path.ts';
 
-/** How a request ended. */
+/** The end of a request. */
 export interface RequestSummary {
   readonly method: string;
   readonly path: string;
@@ -37,7 +37,7 @@ export function withRequestSummaries(onRequest: OnRequest, elapsed: () => number
   };
 }
 
-/** How requests are logged. */
+/** The format of the request log. */
 export type RequestLogFormat = 'text' | 'json' | 'off';
 
 /** One line of the request log: time, method, path, status, duration and request id; no bodies and no credentials. */

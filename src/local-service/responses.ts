@@ -4,7 +4,7 @@ import type { Headers, Response } from '../http/message.ts';
 import { type JsonValue, writeJson } from '../json/write-json.ts';
 import { withPeriodicYields } from './event-loop.ts';
 
-// What is written and ended in one step must be small: at shutdown Node closes a connection whose response has ended, although
+// A response that is written and ended in one step must be small: at shutdown Node closes a connection whose response has ended, although
 // the client has not read all of it.
 const MAX_COMPLETE_BYTES = 16 * 1024;
 

@@ -7,7 +7,7 @@ import type { RequestSummary } from './request-summary.ts';
 import type { ServiceStore } from './store/service-store.ts';
 import type { Upstream } from './upstream.ts';
 
-/** What the local service works with. */
+/** The context of the local service. */
 export interface ServiceContext {
   readonly store: ServiceStore;
   /** Where bodies too large for memory are staged. */

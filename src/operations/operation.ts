@@ -38,7 +38,7 @@ export interface Operation {
   /** The default time limit of the whole exchange, in seconds; none if absent. */
   readonly limit?: number;
   readonly isPreview?: true;
-  /** What the arguments of the command are: words of a prompt, or files with the elements of a field. */
+  /** The meaning of the command's arguments: words of a prompt, or files with the elements of a field. */
   readonly arguments?: {
     readonly name: string;
     readonly summary: string;
@@ -51,7 +51,7 @@ export interface Operation {
 /** The unit of `largestBody`. */
 export const BYTES_PER_MEBIBYTE = 1024 * 1024;
 
-/** What all operations on feedback and calls share. */
+/** The properties that all operations on feedback and calls share. */
 export const traceService = {
   auth: 'basic',
   host: 'trace',

@@ -62,7 +62,7 @@ export function failureFields(
 function isRetryableCommand({ code, facts: { applied, status, isRerunSafe } }: Failure): boolean {
   if (applied === 'yes') return false;
   const { retry } = exitCodes[code];
-  // What a service has not implemented fails again.
+  // An operation that a service has not implemented fails again.
   if (retry === 'only if the request is safe to retry') return isRerunSafe === true && status !== 501;
   return retry === 'yes' || retry === 'later';
 }

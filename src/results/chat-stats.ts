@@ -1,7 +1,7 @@
 import { getMember, type JsonNode, kindOf, rawText } from '../json/json-node.ts';
 import { RawJson } from '../json/write-json.ts';
 
-/** How long an exchange took. */
+/** The duration of an exchange. */
 export interface ExchangeTiming {
   /** Milliseconds from the start of the first attempt to the end of the response, or to the last chunk of a stream. */
   readonly totalMs: number;

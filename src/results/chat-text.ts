@@ -38,7 +38,7 @@ export function choiceHeading(number: number): string {
   return `--- ${number}\n`;
 }
 
-/** What a message says, or, where it says nothing and calls tools, one line of JSON for each call. */
+/** The text of a message or, if it has none and calls tools, one line of JSON for each call. */
 export function choiceText(message: JsonNode | undefined): string {
   return (
     contentText(message) ||
@@ -68,7 +68,7 @@ export function joinTextParts(parts: Iterable<JsonNode>): string {
   return Array.from(parts, (part) => firstStringMember(part, 'text') ?? '').join('');
 }
 
-/** What the text of a choice leaves out, each once: content that is neither text nor reasoning, or a missing message. */
+/** The parts of a choice that its text leaves out, each once: content that is neither text nor reasoning, or a missing message. */
 export function omittedContent(choice: JsonNode): string[] {
   const message = getMember(choice, 'message');
   if (!message || kindOf(message) !== 'object') return ['a choice without a message'];

@@ -4,7 +4,7 @@ import { getMember, rootOf } from '../json/json-node.ts';
 import { type JsonDocument, tryParseJson } from '../json/parse-json.ts';
 import { choicesByIndex, contentText, ensureFinalNewline } from './chat-text.ts';
 
-// What a failure quotes of a response, so that it is not lost.
+// The part of a response that a failure quotes, so that it is not lost.
 const MAX_QUOTED_CHARS = 4000;
 
 /**

@@ -19,7 +19,7 @@ export function* recordCells(records: Iterable<JsonNode>, columns: readonly stri
     });
 }
 
-/** How a table fits a narrow terminal, by the headings of its columns. */
+/** The rules for fitting a table to a narrow terminal, by the headings of its columns. */
 export interface TableFit {
   /** Columns whose cells break only between words, such as ids, which people copy. */
   readonly unbroken: readonly string[];

@@ -10,7 +10,7 @@ import { createMemoryBudget, MAX_STREAM_BYTES } from './memory-budget.ts';
 export interface MergedStream {
   /** The received chunks, merged into one JSON text on one line. */
   readonly json: string;
-  /** Why that is not the complete response. */
+  /** The reason why that is not the complete response. */
   readonly failure: Failure | undefined;
 }
 

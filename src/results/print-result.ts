@@ -40,15 +40,15 @@ export interface PrintableResult {
   readonly text?: () => string | Iterable<StyledText>;
   /** The rows of the table, headings first, in place of those of the JSON. */
   readonly table?: () => Iterable<readonly string[]>;
-  /** How that table fits a narrow terminal. */
+  /** The rules for fitting that table to a narrow terminal. */
   readonly tableFit?: TableFit;
   /** Its JSON is indented also where it is piped, because it is kept in a file. */
   readonly isIndented?: boolean;
-  /** What to say on stderr where a listing is empty and a person reads it. */
+  /** The note on stderr for an empty listing on a terminal. */
   readonly emptyNote?: string | undefined;
 }
 
-/** How and where a result is printed; known before anything is sent. */
+/** The format and the destination of a result, known before anything is sent. */
 export interface ResultOutput {
   readonly format: OutputFormat;
   readonly filter: JqFilter | undefined;

@@ -20,7 +20,7 @@ import { createMemoryBudget, MAX_STREAM_BYTES } from './memory-budget.ts';
 import { printFiltered } from './print-result.ts';
 import { isChatText, printDocument, type ResultView, reportChatEnd } from './show-response.ts';
 
-/** What a stream is for besides printing it. */
+/** The uses of a stream besides printing it. */
 export interface StreamUse {
   /** The returned response is used, so that it must be complete. */
   readonly isDocumentNeeded: boolean;
@@ -82,7 +82,7 @@ export async function showStream(
   return doc;
 }
 
-// What `textOf` looks for may be in the part that did not arrive: the whole text is printed then.
+// `textOf` may look for a part that did not arrive: the whole text is printed then.
 function partialView(view: ResultView): ResultView {
   const { textOf } = view;
   if (!textOf) return view;

@@ -25,7 +25,7 @@ const ciVariables: readonly (readonly [attribute: string, variables: readonly st
 ];
 
 /**
- * What is recorded about where a command runs: its working directory, the commit, the CI job, and the environment
+ * The attributes of a command: its working directory, the commit, the CI job, and the environment
  * variables in `names`, all without secrets.
  */
 export async function collectCallAttributes(

@@ -4,7 +4,7 @@ import { isSecretName } from './secret-name.ts';
 // `-p` is too ambiguous to guess.
 const SECRET_FLAG = /^--?([A-Za-z][\w-]+)$/;
 
-// What a value follows, with the name: `NAME=`, `NAME+=`, `"name":`, `name[key]=`, `name => `; and `--flag ` in a script.
+// A name with its separator, before a value: `NAME=`, `NAME+=`, `"name":`, `name[key]=`, `name => `; and `--flag ` in a script.
 // A match does not include the value, which may itself hold an assignment: `--header=Authorization: x`,
 // `https://host/?token=x`. No pattern may start inside of a name: arguments can be long, and the time has to stay linear.
 const ASSIGNMENT = /(?<![\w.-])([\w.-]+)[\\"'\]]*\s*[+?!]?[=:]+>?\s*/g;

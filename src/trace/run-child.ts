@@ -6,13 +6,13 @@ import { describeFileError, errorCode } from '../files/file-errors.ts';
 import type { Runtime } from '../runtime.ts';
 import { followStops } from './follow-stops.ts';
 
-/** How a command ended, and why it could not be started if it could not. */
+/** The end of a command, and the reason if it could not be started. */
 export interface ChildResult {
   readonly end: ProcessEnd;
   readonly startError?: string;
 }
 
-// What a shell exits with for a command that it cannot run or find.
+// The exit codes of a shell for a command that it cannot run or find.
 const CANNOT_RUN_EXIT_CODE = 126;
 const NOT_FOUND_EXIT_CODE = 127;
 

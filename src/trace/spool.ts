@@ -29,7 +29,7 @@ export function spoolDirectory(dataDirectory: string): string {
   return join(dataDirectory, 'spool');
 }
 
-/** What a spooled call belongs to: origin and path of the trace base URL, or `local`. */
+/** The destination of a spooled call: origin and path of the trace base URL, or `local`. */
 export function traceTarget({ url, isLocal }: { readonly url: URL | undefined; readonly isLocal: boolean }): string {
   return isLocal ? 'local' : (url?.href ?? '').replace(/\/call\/start$/, '');
 }

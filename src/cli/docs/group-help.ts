@@ -25,7 +25,7 @@ export function rootHelpModule(): string {
   ].join('\n');
 }
 
-/** What svc is, in two sentences. */
+/** The description of svc in two sentences. */
 export const introduction =
   'Send feedback, chats, training jobs and traced calls to a service. Request bodies come from flags, files and stdin.';
 

@@ -26,7 +26,7 @@ export function fullHelp(command: Command, columns: number): string {
   );
 }
 
-/** What help lists for a command: its subcommands, arguments and flags, and the fields that accept null. */
+/** The sections of a command's help: its subcommands, arguments and flags, and the fields that accept null. */
 export function commandSections(command: Command): HelpSection[] {
   const { argument } = command;
   const inner = commandsIn(command.words).filter((one) => one !== command);

@@ -52,7 +52,7 @@ function fieldNotes(field: Field): string {
     .join(' ');
 }
 
-// What svc fills in is a note of its own.
+// Values that svc fills in have a separate note.
 function summaryText({ summary, fill }: Field): string {
   return fill ? summary.replace(/ \(default: [^)]*\)/, '') : summary;
 }

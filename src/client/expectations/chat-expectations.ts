@@ -13,7 +13,7 @@ export type ExpectationResult = {
   readonly expect: 'text' | 'not' | 'schema' | 'finish' | 'max_latency';
   readonly value: string;
   readonly passed: boolean;
-  /** What the response has instead. */
+  /** The actual value, if it differs. */
   readonly actual?: string;
 };
 
@@ -58,7 +58,7 @@ export function expectationFailure(results: readonly ExpectationResult[], facts:
 }
 
 interface ExpectationCheck extends Pick<ExpectationResult, 'expect' | 'value'> {
-  /** What the response has instead; undefined if it is as expected. */
+  /** The actual value; undefined if it is as expected. */
   readonly problemOf: (response: JsonNode, milliseconds: number) => string | undefined;
 }
 

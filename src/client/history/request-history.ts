@@ -17,7 +17,7 @@ import type { Runtime } from '../../runtime.ts';
 
 export type HistoryMode = 'off' | 'on' | 'bodies';
 
-/** Whether requests are recorded: SVC_HISTORY or the profile; `1` is `on`. Throws usage for any other value. */
+/** The mode of the history: SVC_HISTORY or the profile; `1` is `on`. Throws usage for any other value. */
 export function resolveHistoryMode(sources: SettingSources): HistoryMode {
   const setting = resolveSetting('history', sources);
   const text = setting?.text === '1' ? 'on' : setting?.text === '0' ? 'off' : (setting?.text ?? 'off');

@@ -58,7 +58,7 @@ export async function runBatchMerge({ args, flags }: Invocation, context: Contex
   });
 }
 
-/** What the outputs say about their batch. */
+/** The facts about a batch in its outputs. */
 interface MergedBatch {
   /** The path of the operation; undefined if every result is of svc 0.1. */
   readonly operation: string | undefined;

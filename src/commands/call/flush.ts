@@ -121,7 +121,7 @@ async function sendCalls(
   }
 }
 
-// Why a call is not confirmed, if it is not, and whether it would be the same again.
+// The reason why a call is not confirmed, if any, and whether it is permanent.
 function resultProblem(
   bytes: Buffer,
   { exitCode }: ResultEntry,

@@ -14,7 +14,7 @@ import type { TracedCall } from '../../trace/call-record.ts';
 import { toRecordFailure } from './record-call.ts';
 import type { TracedCommand } from './traced-command.ts';
 
-/** How a traced command ended. */
+/** The end of a traced command. */
 export interface CallEnd {
   readonly end: ProcessEnd;
   /** Milliseconds since 1970. */

@@ -163,7 +163,7 @@ function reportFailure(subject: string, failure: Failure, { report }: Context): 
   return report.warn(`${outcome}: ${unsentReason(failure)}${hint ? `; ${hint}` : ''}`);
 }
 
-// What the service says about a request that it rejected is what the user has to fix.
+// The service's message about a rejected request names what the user has to fix.
 function unsentReason({ message, facts: { status, summary, issues = [] } }: Failure): string {
   if (status === undefined) return summary ?? message;
   const [issue] = issues;

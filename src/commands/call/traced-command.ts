@@ -15,7 +15,7 @@ export interface TracedCommand {
   /** The program without secrets. */
   readonly program: string;
   readonly record: TracedCall;
-  /** How the service is reached, or why it cannot be. */
+  /** The route to the service, or the reason why there is none. */
   readonly settings: CallSettings | Failure;
   readonly childEnv: Runtime['env'];
   readonly flags: FlagValues;

@@ -68,7 +68,7 @@ async function handleLine(line: string, session: ChatSession): Promise<void> {
   }
 }
 
-// Why a line with a command does nothing but show the help; undefined for `/help`.
+// The reason why a command line only shows the help; undefined for `/help`.
 function commandProblem(command: string): string | undefined {
   if (command === 'help') return undefined;
   if (command === 'system') return '/system needs a text';

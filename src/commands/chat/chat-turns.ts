@@ -33,7 +33,7 @@ export interface ChatTurns {
   readonly facts: () => { readonly attempts: number; readonly applied: AppliedState };
 }
 
-/** What a chat at a terminal starts from. */
+/** The start of a chat at a terminal. */
 export interface ChatStart {
   readonly operation: Operation;
   readonly invocation: Invocation;

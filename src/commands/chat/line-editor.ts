@@ -22,7 +22,7 @@ const QUOTES = '"""';
 export function openLineEditor({ stdin, stdout, env }: Pick<Runtime, 'stdin' | 'stdout' | 'env'>): LineEditor {
   const submitted: string[] = [];
   const pending = createPendingText();
-  // What the arrow keys recall, newest first. Readline adds each line to `history`; a text is recalled as a whole.
+  // The texts that the arrow keys recall, newest first. Readline adds each line to `history`; a text is recalled as a whole.
   const texts: string[] = [];
   const history: string[] = [];
   let waiting: ((text: string | undefined) => void) | undefined;

@@ -37,7 +37,7 @@ const mcpErrorCodes = {
   unsupportedVersion: -32022,
 } as const;
 
-// How long a client may keep a list of tools: they do not change while the server runs.
+// The time that a client may cache the list of tools: they do not change while the server runs.
 const LIST_TTL_MS = 3_600_000;
 
 const VERSION_KEY = 'io.modelcontextprotocol/protocolVersion';

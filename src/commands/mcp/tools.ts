@@ -13,7 +13,7 @@ export interface McpTool {
   readonly name: string;
   readonly title: string;
   readonly operation: Operation;
-  /** What the tool does, where the operation describes the command line. */
+  /** The description of the tool, if that of the operation is about the command line. */
   readonly about?: string;
 }
 

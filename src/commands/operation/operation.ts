@@ -165,7 +165,7 @@ function toCommandInput(operation: Operation, { args, flags }: Invocation, { run
   return { operation, args, flags, isStdinTerminal: runtime.stdin.isTTY === true };
 }
 
-/** What the body of a request is built from. */
+/** The inputs from which the body of a request is built. */
 export interface BodyRequest {
   readonly operation: Operation;
   readonly invocation: Invocation;

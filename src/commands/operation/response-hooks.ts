@@ -22,7 +22,7 @@ import type { ResultView } from '../../results/show-response.ts';
 import { openSchemaExpectation } from './schema-expectation.ts';
 import type { SendOptions } from './send-and-show.ts';
 
-/** What flags and history do with a response besides printing it. */
+/** The actions of flags and history on a response, besides printing it. */
 export interface ResponseHooks {
   /** Prints this text instead of the response. */
   readonly textOf: ResultView['textOf'];

@@ -13,7 +13,7 @@ import { formatGithubAnnotation } from '../../output/github-annotation.ts';
 import { payloadTypes } from '../../results/schema-view.ts';
 
 /**
- * What `--expect` does with a feedback schema: it throws Failure `guard` on drift, or with `--update` writes the file.
+ * The hook of `--expect` for a feedback schema: throws Failure `guard` on drift, or with `--update` writes the file.
  * Throws before anything is sent if the file cannot be read.
  */
 export async function openSchemaExpectation(

@@ -83,7 +83,7 @@ async function runKeychain(
   return 'why' in output ? { why: exitCodeReasons[output.why] ?? `it ${output.why}` } : output;
 }
 
-// What the exit codes of bin/keychain.js mean.
+// The meanings of the exit codes of bin/keychain.js.
 const exitCodeReasons: { readonly [why: string]: string } = {
   'ended with exit code 1': 'there is no keychain, or it is locked',
   'ended with exit code 3': 'there is no such entry',

@@ -17,13 +17,13 @@ export interface ProgramOptions {
   readonly signal: AbortSignal;
 }
 
-/** What a program printed, or why its output does not count. */
+/** The output of a program, or the reason why there is none. */
 export type ProgramOutput = { readonly bytes: Buffer } | { readonly why: string };
 
 const MAX_OUTPUT_BYTES = 64 * 1024;
 
 /**
- * What a program prints on stdout, up to 64 KiB; its stderr is dropped, because it may hold secrets. Returns within the
+ * Runs a program and returns its stdout, up to 64 KiB; its stderr is dropped, because it may hold secrets. Returns within the
  * time limit even when a background process keeps stdout open.
  */
 export async function runProgram({ timeoutMs, after, signal, ...options }: ProgramOptions): Promise<ProgramOutput> {

@@ -38,7 +38,7 @@ export async function readModelRequest(body: JsonNode) {
     seed: seed && kindOf(seed) === 'number' ? rawText(seed) : '0',
     choiceCount: numberMember(body, 'n') ?? 1,
     isContinuation: isSet('continue_final_message'),
-    /** What precedes the generated text. */
+    /** The text before the generated text. */
     echoedText: isSet('echo') && last.role === 'assistant' ? last.text : '',
     hasReasoning: !reasoning || rawText(reasoning) !== 'false',
     maxTokens: Math.min(...maxTokens),

@@ -1,7 +1,7 @@
 import type { ErrorObject } from 'ajv';
 import { isRecord } from '../../json/is-record.ts';
 
-/** What the data of an error of ajv could be instead. `names` are property names of the schema. */
+/** The possible repairs of the data of an ajv error. `names` are property names of the schema. */
 type Repair = (error: ErrorObject, names: readonly string[]) => readonly unknown[];
 
 // Readers that check formats would refuse an empty string.

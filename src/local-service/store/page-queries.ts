@@ -15,13 +15,13 @@ type Key = readonly (string | number)[];
 type Condition = readonly [sql: string, values: Key];
 
 interface TableColumns {
-  /** What the newest rows are ordered by; together unique. */
+  /** The columns that order the newest rows; together unique. */
   readonly key: readonly string[];
   readonly columns: string;
   readonly searched: string;
 }
 
-/** What the page shows of each table, and what its search looks at. */
+/** The columns of each table that the page shows and searches. */
 export const pageTables: { readonly [table in PageTable]: TableColumns } = {
   calls: {
     key: ['created_at', 'id', 'project_id'],

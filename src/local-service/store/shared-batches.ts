@@ -1,7 +1,7 @@
 import type { ExchangeSignal } from '../../http/exchange-signal.ts';
 import { StoreError } from './store-error.ts';
 
-/** How writes are combined into batches. */
+/** The rules for combining writes into batches. */
 export interface BatchRules<Item, Result> {
   /** Writes a batch completely or not at all; the results are in the order of the items. */
   readonly write: (items: readonly Item[]) => Promise<readonly Result[]>;

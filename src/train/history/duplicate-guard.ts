@@ -7,7 +7,7 @@ import { withJobHistory } from './job-history.ts';
 import { type JobStatus, jobStatus, type TrainingJobRecord } from './job-records.ts';
 import { formatEndLine, formatStartLine, type JobOutcome, type JobSender, type TrainingJob } from './training-job.ts';
 
-/** What the guard needs of the runtime. */
+/** The part of the runtime that the guard needs. */
 export type DuplicateGuardContext = LockRuntime & Pick<Runtime, 'now'>;
 
 /** Jobs that may be sent again: all, none, or those that may have been applied. */

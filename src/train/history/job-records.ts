@@ -30,7 +30,7 @@ export function parseJobRecords(bytes: Buffer, path: string): TrainingJobRecord[
   return [...records.values()];
 }
 
-/** How many bytes of a job history are complete lines; a last line without a line feed counts if it is JSON. */
+/** The length of the complete lines of a job history in bytes; a last line without a line feed counts if it is JSON. */
 export function completeLength(bytes: Buffer): number {
   const end = bytes.lastIndexOf(LINE_END) + 1;
   return tryParseJson(bytes.subarray(end)) ? bytes.length : end;

@@ -3,10 +3,10 @@ import { firstStringMember, itemsAt, rootOf } from '../../json/json-node.ts';
 import type { BodyDigest } from '../stream/body-digest.ts';
 import type { TrainingJob } from './training-job.ts';
 
-/** What identifies a training job, before it is sent. */
+/** The facts that identify a training job before it is sent. */
 export type TrainingFacts = Omit<TrainingJob, 'target'>;
 
-/** How many groups and trajectories there are. */
+/** The number of groups and of trajectories. */
 export interface TrajectoryCounts {
   readonly groupCount: () => number;
   readonly trajectoryCount: () => number;

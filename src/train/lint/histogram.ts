@@ -1,4 +1,4 @@
-/** How many values are at least `from` and less than `to`. */
+/** The number of values that are at least `from` and less than `to`. */
 export interface HistogramBin {
   readonly from: number;
   readonly to: number;

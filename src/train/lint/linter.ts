@@ -26,7 +26,7 @@ export interface Linter {
 /** The findings of some texts, and the findings of the checks that `svc train` makes. */
 export interface LintResult {
   readonly summary: LintSummary;
-  /** Why the texts cannot be sent, even with --no-check. */
+  /** The reasons why the texts cannot be sent, even with --no-check. */
   readonly structureErrors: readonly ReportedFinding<Issue>[];
   /** Errors and warnings of the interface. */
   readonly contractFindings: readonly ReportedFinding<Issue>[];

@@ -20,7 +20,7 @@ export function createChunkBatcher(lifetime: ChunkLifetime): ChunkBatcher {
   const buffers: Buffer[] = [];
   const bufferCount = lifetime === 'sendable' ? SENDABLE_BUFFERS : 1;
   let current = 0;
-  // How much of the current buffer was yielded, and how much is filled.
+  // The offsets in the current buffer up to which it was yielded, and filled.
   let flushedBytes = 0;
   let filledBytes = 0;
   const currentBuffer = (): Buffer => (buffers[current] ??= Buffer.allocUnsafeSlow(BATCH_CHUNK_BYTES));

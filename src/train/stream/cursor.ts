@@ -10,7 +10,7 @@ export interface Cursor extends SkipState {
   bytes: Buffer;
   /** The first byte that is still needed. */
   keepFrom: number;
-  /** How many bytes of the text came before `bytes`. */
+  /** The number of bytes of the text before `bytes`. */
   baseOffset: number;
   /** UTF-8 continuation bytes of this line before `at`. */
   continuationBytes: number;

@@ -8,7 +8,7 @@ import { locationInside, type TextLocation } from './text-location.ts';
 export class InvalidTextError extends Error {
   override readonly name = 'InvalidTextError';
   readonly location: TextLocation;
-  /** Why it is not valid JSON; undefined for valid JSON of another structure. */
+  /** The reason why it is not valid JSON; undefined for valid JSON of another structure. */
   readonly syntaxProblem: string | undefined;
 
   constructor(message: string, location: TextLocation, syntaxProblem?: string) {

@@ -8,7 +8,7 @@ import { decompressChunks, detectCompression } from './decompress.ts';
 import type { Spool } from './spool.ts';
 import { createFileSource, type TextSource, unreadableFileFailure } from './text-source.ts';
 
-/** What opening a source needs. */
+/** The dependencies of opening a source. */
 export interface TextSourceOptions {
   readonly cwd: string;
   /** All of stdin, once. */
