@@ -855,8 +855,15 @@ describe('a streamed chat', () => {
     expect(await ask(stream(text('a'), finish(), done), '--no-stream')).toMatchObject({ code: 0, stdout: 'a\n' });
     // Each may also be named as the other.
     expect(await ask({ ...plain, headers: events }, '--stream')).toMatchObject({ code: 0, stdout: 'all\n' });
-    const unnamed = { headers: [['Content-Type', 'text/plain']] as Headers, pieces: ['\n', text('a'), finish(), done] };
-    expect(await ask(unnamed, '--stream')).toMatchObject({ code: 0, stdout: 'a\n' });
+    const marked = { headers: events, pieces: ['\ufeff', ...plain.pieces] };
+    expect(await ask(marked, '--stream')).toMatchObject({ code: 0, stdout: 'all\n' });
+    for (const start of ['\n', '\ufeff']) {
+      const unnamed = {
+        headers: [['Content-Type', 'text/plain']] as Headers,
+        pieces: [start, text('a'), finish(), done],
+      };
+      expect(await ask(unnamed, '--stream')).toMatchObject({ code: 0, stdout: 'a\n' });
+    }
   });
 });
 
