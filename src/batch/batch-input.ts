@@ -29,7 +29,7 @@ export interface BatchInput {
 type OpenStream = (signal: AbortSignal) => Promise<Readable>;
 
 /**
- * Opens a file of lines, or stdin where the path is `-`. The time limit is for the first bytes of a FIFO. Throws Failure
+ * Opens a file of lines, or stdin if the path is `-`. The time limit is for the first bytes of a FIFO. Throws Failure
  * `local` if it cannot be read.
  */
 export async function openBatchInput(

@@ -13,7 +13,7 @@ import { isEmptyLine } from './split-lines.ts';
 
 /**
  * Checks every line of a batch and sends nothing: counts are printed on stdout, errors on stderr. Throws Failure `body`
- * where lines are invalid.
+ * if lines are invalid.
  */
 export async function checkBatch(
   input: BatchInput,

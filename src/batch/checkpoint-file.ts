@@ -17,7 +17,7 @@ export interface CheckpointFile {
   readonly isAtPath: () => Promise<boolean>;
 }
 
-/** Opens a checkpoint file, creating it (0600) where it does not exist; its first `validBytes` bytes stay. */
+/** Opens a checkpoint file, creating it (0600) if it does not exist; its first `validBytes` bytes stay. */
 export async function openCheckpoint(path: string, displayPath: string, validBytes: number): Promise<CheckpointFile> {
   const wrapFailures = createFailureWrapper(displayPath);
   const handle = await wrapFailures(() => open(path, 'a+', 0o600));

@@ -43,7 +43,7 @@ export function removedResultsWarning(
   return `--accept-changes removes ${results}: ${pluralize(count, 'line')} ${formatLineRanges(lines)} ${pluralize(count, 'is', 'are')} no longer in ${label}`;
 }
 
-/** Where an input and results differ. */
+/** The differences between an input and results. */
 export interface InputDifferences {
   readonly changedLines: readonly number[];
   /** Lines that have a result, and are empty or beyond the end of the input. */

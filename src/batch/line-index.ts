@@ -1,7 +1,7 @@
 import type { AppliedState } from '../errors.ts';
 import { appliedStates } from './parse-result-entry.ts';
 
-/** Where the result of a line is, and its outcome. */
+/** The location of the result of a line, and its outcome. */
 export interface IndexedEntry {
   /** Index of the checkpoint file, from 0. */
   readonly fileIndex: number;

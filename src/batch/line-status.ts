@@ -24,7 +24,7 @@ export function priorOutcome({ entry, inFlight }: PriorLine): AppliedState {
   return entry?.applied ?? (inFlight === undefined ? 'no' : 'unknown');
 }
 
-/** True for a line that may be sent: one that was or may have been applied only where that is safe or wanted. */
+/** True for a line that may be sent: one that was or may have been applied only if that is safe or wanted. */
 export function canSendLine(prior: PriorLine, effect: Operation['effect'], canRetryUnknown: boolean): boolean {
   const applied = priorOutcome(prior);
   if (applied === 'no' || (applied === 'unknown' && canRetryUnknown)) return true;

@@ -21,7 +21,7 @@ export function createWarningLimiter({ warn, note }: Reporter): (warning: Issue)
 /** Reports the warnings about the responses of a batch. */
 export interface ResponseWarnings {
   readonly add: (line: number, warnings: readonly string[]) => Promise<void>;
-  /** Lists the lines with warnings, where not all were printed. */
+  /** Lists the lines with warnings, if not all were printed. */
   readonly finish: () => Promise<void>;
 }
 

@@ -8,7 +8,7 @@ import { splitLines } from './split-lines.ts';
 /** The facts of a result line besides the outcome. */
 export type ResultLineFacts = Omit<ResultFacts, 'status'>;
 
-/** A result line, and where it begins in its file. */
+/** A result line, and its offset in its file. */
 export interface ResultLine extends ResultLineFacts {
   readonly offset: number;
 }
@@ -18,7 +18,7 @@ const MAX_RESULT_BYTES = 256 * 1024 * 1024;
 
 /**
  * The result lines in the first `validBytes` bytes of a checkpoint file, which readCheckpoint counts. Throws Failure `local`
- * where it cannot be read.
+ * if it cannot be read.
  */
 export async function* readResultLines(
   path: string,

@@ -25,7 +25,7 @@ export interface PriorLine {
   readonly inFlight: InFlightLine | undefined;
 }
 
-/** Where the results of a batch are stored, with the results of earlier runs. */
+/** The store of the results of a batch, with the results of earlier runs. */
 export interface ResultStore {
   /** The id of the run, a UUID; the same when a run is resumed. */
   readonly runId: string;
@@ -41,7 +41,7 @@ export interface ResultStore {
   /** Writes a result in place of an earlier one of this run. */
   readonly reviseEntry: (entry: Uint8Array) => Promise<void>;
   /**
-   * Ends the run; `isComplete`: every line has a known outcome. Where the results are no longer at their path it counts
+   * Ends the run; `isComplete`: every line has a known outcome. If the results are no longer at their path, it counts
    * them with `onLostResults`, and throws Failure `local`.
    */
   readonly finish: (isComplete: boolean, onLostResults: (count: number) => void) => Promise<void>;

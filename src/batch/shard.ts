@@ -60,7 +60,7 @@ interface TaskVariables {
   readonly count?: string;
   /** The number of the first task. */
   readonly first: 0 | 1;
-  /** The variables count only where this one is set. */
+  /** The variables count only if this one is set. */
   readonly marker?: string;
 }
 
@@ -82,7 +82,7 @@ function detectShard(env: Runtime['env'], source: string, expectedCount: number 
     readSlurmPosition(env, source),
     ...taskVariables.map((variables) => readPosition(env, variables, source)),
   ].filter((position) => position !== undefined);
-  // The one task of a CI job, which always says so, does not split the lines where another scheduler does.
+  // The one task of a CI job, which always says so, does not split the lines if another scheduler does.
   const split = found.filter(({ count }) => count !== 1);
   const positions = split.length > 0 ? split : found;
   const [first] = positions;

@@ -20,7 +20,7 @@ export interface AutofillSettings {
     | undefined;
 }
 
-/** Where new ids and the time come from. */
+/** The sources of new ids and of the time. */
 export interface AutofillGenerators {
   /** Milliseconds since 1970. */
   readonly now: () => number;

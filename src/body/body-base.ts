@@ -54,7 +54,7 @@ export function hasBodyFlags({ shorthands = {}, ...operation }: Operation, flags
 
 /**
  * The prompt of a chat: its words and the piped text. Without words, piped text is the prompt, and JSON that starts with
- * `{` the body. Stdin is not read where the messages come from elsewhere, or a flag reads it.
+ * `{` the body. Stdin is not read if the messages come from elsewhere, or if a flag reads it.
  */
 async function readChatBase(
   input: CommandInput,

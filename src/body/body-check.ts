@@ -111,7 +111,7 @@ function jsonHint(label: string, { code, message }: Finding): string {
     : '';
 }
 
-// Where else svc would take a missing value from.
+// The other sources of a missing value.
 function sourceHint(path: JsonPath, operation: Operation, isExact: boolean): string {
   const { shorthands = {}, arguments: operands } = operation;
   const target = flagTarget(operation);

@@ -77,7 +77,7 @@ export function orderAddedFields(draft: Draft, { path, fields }: FlagTarget): Dr
   return { ...draft, doc: parseJson(applySplices(bytes, splices)) };
 }
 
-/** Where the value at a path was given: `--seed`, `body.json:12:7`; for a missing value, its object or its flag. */
+/** The location of the value at a path: `--seed`, `body.json:12:7`; for a missing value, its object or its flag. */
 export function locationInDraft(draft: Draft, path: JsonPath): string {
   const { label, source, node } = originInDraft(draft, path);
   return source ? locationInSource(source, node) : label;

@@ -8,13 +8,13 @@ import { type LabeledBytes, labeledStdin } from './command-input.ts';
 
 /** Reads the inputs that a command line names. */
 export interface InputReader {
-  /** The bytes of a file, or of stdin where the path is `-`. Throws Failure `local` if it cannot be read. */
+  /** The bytes of a file, or of stdin if the path is `-`. Throws Failure `local` if it cannot be read. */
   readonly read: (path: string) => Promise<Uint8Array>;
   /** All of stdin, although nothing named it; a notice on stderr says so when it stays silent. */
   readonly readStdin: () => Promise<Uint8Array>;
   /** True when stdin has data, which nothing reads; never true for a terminal. */
   readonly hasUnreadStdin: () => Promise<boolean>;
-  /** The body that a request starts from: a file, or stdin where no path is given. */
+  /** The body that a request starts from: a file, or stdin if no path is given. */
   readonly whole: (path?: string) => Promise<LabeledBytes>;
 }
 

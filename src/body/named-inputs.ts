@@ -29,7 +29,7 @@ export function stdinClaim(operation: Operation, args: readonly string[], flags:
   return claims[0];
 }
 
-// An input that a command line names: a file, or stdin where the path is `-`; and what names it, for messages.
+// An input that a command line names: a file, or stdin if the path is `-`; and what names it, for messages.
 interface NamedInput {
   readonly path: string;
   readonly label: string;

@@ -10,7 +10,7 @@ import { isNamedBy, splitValueFlag, takesNextWord } from './normalize-arguments.
 
 /**
  * The hint of a mistake: the corrected command line in the syntax of a shell, with its secrets redacted; or the help of the
- * command where the line has an unknown flag, which may be followed by a secret.
+ * command if the line has an unknown flag, which may be followed by a secret.
  */
 export function correctedLineHint({ name, words: path, flags }: Command, words: readonly string[]): string {
   const redacted = redactWords(words, flags);

@@ -70,7 +70,7 @@ export function takesNextWord(word: string, flags: readonly Flag[]): boolean {
 /** A word that names a flag with a value. */
 export interface ValueFlag {
   readonly flag: Flag;
-  /** The word up to the value: `--model=`, `-m`, or `-qm` where other short flags are before it. */
+  /** The word up to the value: `--model=`, `-m`, or `-qm` if other short flags are before it. */
   readonly start: string;
   /** Undefined if the next word is the value. */
   readonly value?: string;

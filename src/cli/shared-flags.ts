@@ -80,7 +80,7 @@ const sendingFlags: readonly Flag[] = flagGroup('Output', {
   '--curl': { summary: 'Print the request as a curl command and send nothing', conflicts: ['dry-run'] },
 });
 
-/** Where to send a request, and as whom. */
+/** The destination and the credentials of a request. */
 export function serviceFlags(...hosts: readonly Operation['host'][]): Flag[] {
   return [
     profileFlag,

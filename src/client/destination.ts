@@ -32,7 +32,7 @@ export interface Authorization {
 // The local service has no URL; svc never connects to this one.
 const LOCAL_ORIGIN = 'http://localhost';
 
-/** Where the request of an operation goes, by flags, environment and profile. Throws usage for invalid URLs. */
+/** The destination of an operation's request, by flags, environment and profile. Throws usage for invalid URLs. */
 export function resolveDestination(
   { host, path }: Operation,
   connection: ConnectionFlags,

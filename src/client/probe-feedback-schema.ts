@@ -15,7 +15,7 @@ const PROBE_WINDOW_MS = 60_000;
 /**
  * Requests the schema of one feedback payload of the last minute, which changes nothing and costs nothing, and returns
  * the status of the response. Throws the Failure of anything but a valid response, without retries and within 30 s, or
- * within `timeoutMs` where that is less.
+ * within `timeoutMs` if that is less.
  */
 export async function probeFeedbackSchema(
   projectId: string,

@@ -71,7 +71,7 @@ function progressDescriber({ body }: Request, { progress }: RequestContext, elap
 }
 
 // A server may stream unasked, send plain JSON in spite of `stream: true` (docs/servers.md), or label either as the
-// other. The first byte decides where it is clear: `{` of JSON, `data:` or `:` of an event. An empty body is not a stream.
+// other. The first byte decides if it is clear: `{` of JSON, `data:` or `:` of an event. An empty body is not a stream.
 function isEventStream({ headers }: Response, firstByte: number | undefined): boolean {
   if (firstByte === undefined || firstByte === 0x7b) return false;
   if (firstByte === 0x64 || firstByte === 0x3a) return true;

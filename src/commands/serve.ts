@@ -137,7 +137,7 @@ function readServeOptions(flags: FlagValues, runtime: Runtime) {
   const drain = getStringFlag(flags, 'drain');
   return {
     port: parsePort(getStringFlag(flags, 'port') ?? '0'),
-    // With a database server, where the file would be: the credentials are kept beside it.
+    // With a database server, the path that the file would have: the credentials are kept beside it.
     data: data === undefined || isUrl ? databaseFileIn(dataDirectory(runtime)) : resolve(runtime.cwd, data),
     postgresAddress: isUrl ? parsePostgresUrl(data, '--data', runtime.env.PGUSER || systemUserName()) : undefined,
     maxBodyBytes: maxBody === undefined ? undefined : parseByteSize('--max-body', maxBody),

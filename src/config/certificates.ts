@@ -7,7 +7,7 @@ import { createDeadline } from '../http/deadline.ts';
 import type { TlsSettings } from '../http/tls.ts';
 import type { NamedFile, RouteContext } from './route.ts';
 
-// Of a FIFO, also where the command has more time.
+// For a FIFO, even if the command has more time.
 const PEM_TIMEOUT_MS = 10_000;
 const MAX_PEM_BYTES = 16 * 1024 * 1024;
 

@@ -2,7 +2,7 @@ import { type Failure, usageFailure } from '../errors.ts';
 import { joinWithOr } from '../fields/join-with-or.ts';
 import { isLoopbackUrl } from '../http/proxy.ts';
 
-/** Where a PostgreSQL database is, and who connects to it. */
+/** The address of a PostgreSQL database, and the user. */
 export interface PostgresAddress {
   /** A host name, or the directory of a Unix socket. */
   readonly host: string;

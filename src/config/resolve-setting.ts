@@ -17,7 +17,7 @@ export interface ResolvedSetting {
   readonly text: string;
   /** `--timeout`, `SVC_TIMEOUT`, `/repo/.svc.json`, or `profile "work"`. */
   readonly source: string;
-  /** The setting for messages: as `source`, with the key where the source holds several. */
+  /** The setting for messages: as `source`, with the key if the source holds several. */
   readonly label: string;
 }
 

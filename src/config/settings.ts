@@ -29,7 +29,7 @@ export interface Setting {
   readonly summary: string;
   /** The commands with the flag: all requests, all commands, batches, or only those that change profiles. */
   readonly flag?: 'requests' | 'all' | 'batches' | 'profiles';
-  /** The flag, where it is not the name in kebab-case. */
+  /** The flag, if it is not the name in kebab-case. */
   readonly flagName?: string;
   readonly short?: string;
   /** The placeholder in help, if it is not that of the kind. */

@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import { acquireLock, type LockRuntime } from '../files/file-lock.ts';
 import { resolveSymlinks } from '../files/rename-durably.ts';
 
-/** Where the next version of a store is written before it takes the place of the store. */
+/** The path of the next version of a store, before it replaces the store. */
 export function profileStagingPath(store: string): string {
   return `${store}.next`;
 }

@@ -101,7 +101,7 @@ export type Field = Shape & {
   /** A realistic value; otherwise one is generated from the shape. */
   readonly sample?: JsonValue;
   readonly join?: MergeRule;
-  /** Other names on some servers; where both exist they hold the same value. */
+  /** Other names on some servers; if both exist, they hold the same value. */
   readonly aliases?: readonly string[];
   /** Its name in the chunks of a streamed response. */
   readonly streamedAs?: string;

@@ -33,7 +33,7 @@ type LockAttempt = 'taken' | 'free' | { readonly holder: LockHolder | undefined 
 
 /**
  * Locks a path against other processes by a file beside it that names the process, waiting up to `timeoutMs`. The lock of
- * a process that ended is taken over, also where another process has its id now. Throws a Failure with `code` when the
+ * a process that ended is taken over, even if another process has its id now. Throws a Failure with `code` when the
  * lock stays held.
  */
 export async function acquireLock(

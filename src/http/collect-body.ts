@@ -10,7 +10,7 @@ const INITIAL_BUFFER_BYTES = 32 * 1024 * 1024;
 
 /**
  * All bytes of a body. With its length in `expectedBytes` they are held only once. Throws UnusableBodyError beyond
- * `maxBytes`, and what the connection throws where it is cut.
+ * `maxBytes`, and what the connection throws if it is cut.
  */
 export async function collectBody(
   body: AsyncIterable<Uint8Array>,

@@ -7,7 +7,7 @@ export type Headers = readonly (readonly [name: string, value: string])[];
 /** A body: bytes, or a stream of them. */
 export type RequestBody = Uint8Array | StreamedBody;
 
-/** Chunks of a body with their total length where it is known. It can be read once. */
+/** Chunks of a body with their total length, if it is known. It can be read once. */
 export interface StreamedBody {
   readonly length: number | undefined;
   readonly chunks: () => AsyncIterable<Uint8Array>;

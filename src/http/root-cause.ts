@@ -1,4 +1,4 @@
-/** The innermost cause of an error; where several addresses failed, that of the last one. */
+/** The innermost cause of an error; if several addresses failed, that of the last one. */
 export function rootCause(error: Error): Error {
   const inner = error instanceof AggregateError ? error.errors.at(-1) : error.cause;
   return inner instanceof Error ? rootCause(inner) : error;

@@ -2,7 +2,7 @@ import type { Buffer } from 'node:buffer';
 
 /**
  * Text that is not JSON: `offset` is the byte where reading stopped. It is counted after a byte order mark, for text
- * is shown without one; where the bytes are no text, from the first of them.
+ * is shown without one; if the bytes are not text, from the first byte.
  */
 export class JsonError extends Error {
   override readonly name = 'JsonError';

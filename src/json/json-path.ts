@@ -1,6 +1,6 @@
 import { getMember, itemsOf, type JsonNode } from './json-node.ts';
 
-/** Where a value is in a document: member names and list indexes from the outside in. */
+/** The path of a value in a document: member names and list indexes from the outside in. */
 export type JsonPath = readonly (string | number)[];
 
 /** In the path of an edit: the place after a list's last element. */

@@ -16,7 +16,7 @@ import { jsonResponse, textResponse } from './responses.ts';
 import { readRoute, type ServiceContext, type ServiceRoute } from './service-context.ts';
 import { withStoredChats } from './stored-chats.ts';
 
-/** The user of requests where the service asks for no credentials. */
+/** The user of requests if the service requires no credentials. */
 const anonymousUser = 'local';
 
 /** A service, and what counts and logs its requests; `observe` does so for requests that `send` does not get. */

@@ -4,7 +4,7 @@ import { getHeader, type Headers, type Request, type Response } from '../http/me
 import type { JsonValue } from '../json/write-json.ts';
 import { requestPath } from './request-path.ts';
 
-/** A request and its response, with their bodies; without a response where the connection ended before. */
+/** A request and its response, with their bodies; without a response if the connection ended before. */
 export interface RecordedExchange {
   readonly startedAt: number;
   readonly durationMs: number;

@@ -20,7 +20,7 @@ export interface ServiceListener {
   readonly close: () => Promise<void>;
 }
 
-// For the error events of streams that are still open after the limit, where that is shorter.
+// For the error events of streams that are still open after the limit, if that is shorter.
 const MIN_LAST_WRITES_MS = 250;
 
 /**

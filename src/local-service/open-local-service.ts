@@ -81,7 +81,7 @@ export async function openServiceStore(
   return openPostgres(postgres);
 }
 
-// Training jobs need it, also where the database is elsewhere.
+// Training jobs need it, even if the database is elsewhere.
 async function requireStagingDirectory(directory: string): Promise<void> {
   const hint = 'set SVC_DATA_DIR to a directory that svc can write';
   const file = await withFileFailure(`write to ${directory}`, () => openAnonymousFile(directory), { hint });

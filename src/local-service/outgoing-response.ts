@@ -9,7 +9,7 @@ const SHUTDOWN_EVENT = `data: ${JSON.stringify({
 })}\n\n`;
 
 /**
- * Sends a response as fast as the client reads it. Throws where its body throws. At shutdown an event stream that is
+ * Sends a response as fast as the client reads it. Throws if its body throws. At shutdown an event stream that is
  * still open ends with an error event, and any other response is cut.
  */
 export async function writeResponse(

@@ -10,7 +10,7 @@ export function bodySecretForms(secrets: readonly (string | undefined)[]): strin
 }
 
 /**
- * The bytes of a body without some secrets, even where one is split between two chunks. Bytes that may begin a secret
+ * The bytes of a body without some secrets, even if one is split between two chunks. Bytes that may begin a secret
  * are held back until the next chunk; all others pass at once.
  */
 export async function* redactChunks(

@@ -26,7 +26,7 @@ export class IncompleteBodyError extends Error {
 
 /**
  * The chunks of a body. Throws HttpError 413 beyond `maxBytes`, before they are read if the length is known, and
- * IncompleteBodyError where the chunks throw.
+ * IncompleteBodyError if the chunks throw.
  */
 export async function* limitedChunks(request: Request, maxBytes: number): AsyncGenerator<Uint8Array> {
   const tooLarge = (): HttpError => new HttpError(413, `the body may have at most ${maxBytes} bytes`);

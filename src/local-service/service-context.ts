@@ -10,7 +10,7 @@ import type { Upstream } from './upstream.ts';
 /** The context of the local service. */
 export interface ServiceContext {
   readonly store: ServiceStore;
-  /** Where bodies too large for memory are staged. */
+  /** The directory for staging bodies that are too large for memory. */
   readonly directory: string;
   /** The largest body it accepts, in bytes, below the limits of the operations. */
   readonly maxBodyBytes: number;

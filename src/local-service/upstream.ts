@@ -24,7 +24,7 @@ const RESPONSE_HEADERS = ['content-type', 'retry-after', 'x-request-id'];
 
 /**
  * An upstream server at a base URL, reached by `send` within the usual limits. The body is forwarded byte for byte; the
- * caller's credentials never are: `token` is sent instead, and redacted where the server repeats it. Throws HttpError
+ * caller's credentials never are: `token` is sent instead, and redacted if the server repeats it. Throws HttpError
  * 502 if the server cannot be reached or sends no response, 504 if it is silent for too long; a response that falls silent is cut.
  */
 export function createUpstream(baseUrl: URL, token: string | undefined, send: Send, after: StartTimer): Upstream {

@@ -14,7 +14,7 @@ export const typedOperations = [
   callStartOperation,
 ] as const;
 
-/** The same, where one is like another. */
+/** The same, without their specific types. */
 export const allOperations: readonly Operation[] = typedOperations;
 
 /** The operation with a path; undefined for other paths. */

@@ -50,7 +50,7 @@ export function formatChatStats(stats: ChatStats): string {
   ].join(', ');
 }
 
-/** A count of the usage, with every digit; null where the response has none. */
+/** A count of the usage, with every digit; null if the response has none. */
 export function tokenCount(response: JsonNode | undefined, name: string): RawJson | null {
   const count = getMember(getMember(response, 'usage'), name);
   return count && kindOf(count) === 'number' ? new RawJson(rawText(count)) : null;

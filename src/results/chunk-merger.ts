@@ -121,7 +121,7 @@ function stringMerger({ budget, onUnmerged }: Merging, emptyJson: string): Chunk
   };
 }
 
-// A value that is not an array is kept as it is, where no array comes.
+// A value that is not an array is kept as it is, if no array follows.
 function arrayMerger({ budget, onUnmerged }: Merging): ChunkMerger {
   let items: string[] | undefined;
   const single = singleValueMerger({ budget, onUnmerged });

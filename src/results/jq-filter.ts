@@ -38,7 +38,7 @@ export async function compileJqFilter(
     const run = suspendSignals(() => runOrAbort(engine, withoutLoneSurrogates(input), filter));
     return { text: run.lines.map(rawLine).join(''), failure: failureOf(run, report.redact) };
   };
-  // A run costs a hundred times its input, so lines share one where no line can affect another.
+  // A run costs a hundred times its input, so lines share one if no line can affect another.
   const applyToLines = (lines: readonly string[]): FilterResult => {
     const input = lines.join('');
     const isShared = lines.length > 1 && input.length <= MAX_FILTER_INPUT_CHARS && !AFFECTS_OTHER_INPUTS.test(filter);

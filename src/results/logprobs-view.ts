@@ -5,7 +5,7 @@ import type { StyledText } from './print-result.ts';
 
 /**
  * The tokens of each choice of a chat completion, colored by probability, then one line per token with its alternatives.
- * Only the text where a choice has no log probabilities.
+ * Only the text if a choice has no log probabilities.
  */
 export function logprobsView(doc: JsonDocument): StyledText[] {
   const choices = choicesByIndex(rootOf(doc));

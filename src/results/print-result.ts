@@ -34,7 +34,7 @@ export interface PrintableResult {
   readonly doc: JsonDocument;
   /** The field whose elements are the rows. An array is its own rows; any other value is one record. */
   readonly rowsField?: string | undefined;
-  /** The columns of csv and tsv where there are no rows. */
+  /** The columns of csv and tsv if there are no rows. */
   readonly columns?: readonly string[] | undefined;
   /** The text for people, in place of tab-separated fields. */
   readonly text?: () => string | Iterable<StyledText>;
@@ -42,7 +42,7 @@ export interface PrintableResult {
   readonly table?: () => Iterable<readonly string[]>;
   /** The rules for fitting that table to a narrow terminal. */
   readonly tableFit?: TableFit;
-  /** Its JSON is indented also where it is piped, because it is kept in a file. */
+  /** Its JSON is indented even in a pipe, because it is kept in a file. */
   readonly isIndented?: boolean;
   /** The note on stderr for an empty listing on a terminal. */
   readonly emptyNote?: string | undefined;

@@ -19,7 +19,7 @@ import type { JqFilter } from './jq-filter.ts';
 import type { OutputFormat } from './output-format.ts';
 import { printResult, type StyledText } from './print-result.ts';
 
-/** Where and how a response is printed. */
+/** The destination and the format of a response. */
 export interface ResultView {
   readonly operation: Operation;
   readonly format: OutputFormat;
@@ -41,7 +41,7 @@ export interface ResultView {
 export async function showResponse({ bytes, doc, failure }: ParsedResponse, view: ResultView): Promise<JsonDocument> {
   const { operation, sink, context } = view;
   if (failure || !doc) {
-    // The invalid response is the failure to report, also where it cannot be written.
+    // The invalid response is the failure to report, even if it cannot be written.
     await writeInvalidResponse(bytes, sink).catch(() => {});
     throw failure;
   }

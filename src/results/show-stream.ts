@@ -30,7 +30,7 @@ export interface StreamUse {
 
 /**
  * Prints a streamed chat: its text as it arrives, each chunk, or at the end the whole response as one object, which is
- * returned. Where the stream breaks off, what has arrived is printed, and the failure of the stream is thrown.
+ * returned. If the stream is cut, the partial output is printed, and the failure of the stream is thrown.
  */
 export async function showStream(
   chunks: AsyncIterable<JsonNode>,
@@ -63,7 +63,7 @@ export async function showStream(
       await (isReadToEnd ? ignoreClosedPipe(printing) : printing);
     }
   } catch (error) {
-    // The failure of the stream is the one to report, also where the rest of it cannot be written.
+    // The failure of the stream is the one to report, even if the rest of it cannot be written.
     if (hasChunk) await showRemainder(parseJson(merged.toJson()), livePrinter, partialView(view)).catch(() => {});
     throw error;
   }

@@ -24,7 +24,7 @@ interface Message {
 
 /**
  * The messages that a chat's shorthands make, in the order system, developer, conversation, body, `--message`, prompt,
- * prefill; `--system` and `--developer` replace a leading message of their role. No edit where none of them is given.
+ * prefill; `--system` and `--developer` replace a leading message of their role. No edit if none of them is given.
  */
 export function messageEdits(
   draft: Draft,

@@ -12,7 +12,7 @@ import {
   topLevelFlagNames,
 } from './completion-words.ts';
 
-/** The completion script for PowerShell 5 and later. Where it offers nothing, PowerShell offers files. */
+/** The completion script for PowerShell 5 and later. If it offers nothing, PowerShell offers files. */
 export function powershellCompletion(): string {
   const groups = groupWords();
   const leading = leadingFlags();

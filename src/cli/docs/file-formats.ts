@@ -77,7 +77,7 @@ function profileRows(): string[][] {
 
 const storedTypes: { readonly [kind in SettingKind]?: string } = { command: 'array of string', headers: 'object' };
 
-// Where the summary is about the flag.
+// Used if the summary is about the flag.
 const storedSummaries: { readonly [name: string]: string } = {
   credential_command: 'Program that prints the password or token, and its arguments',
   headers: 'Headers to send with every request, by name',

@@ -35,7 +35,7 @@ const startExamples: readonly (readonly [command: string, why: string])[] = [
   ['svc doctor', 'show the settings and test the connection'],
 ];
 
-// Comments are beside the commands where there is room for them.
+// Comments are beside the commands if there is room for them.
 function startSection(examples: typeof startExamples, columns: number): HelpSection {
   const width = Math.max(...examples.map(([command]) => command.length));
   const lines = examples.map(([command, why]) => `${command.padEnd(width)}  # ${why}`);

@@ -14,7 +14,7 @@ const MAX_SECRET_BYTES = 64 * 1024;
 
 /**
  * The credentials of a login, from stdin, files or hidden prompts, bound to the current origins of the profile. Throws
- * Failure where there are none, or where they cannot be sent.
+ * Failure if there are none, or if they cannot be sent.
  */
 export async function readLoginCredentials(profile: Profile, flags: FlagValues, context: Context): Promise<Profile> {
   rejectSecondSource(flags);

@@ -22,7 +22,7 @@ import { readLoginCredentials } from './login-credentials.ts';
 import { verifyCredentials } from './verify-credentials.ts';
 
 /**
- * Verifies credentials where a harmless request can, and stores them in a profile, bound to its current origins. Secrets
+ * Verifies credentials if a harmless request can, and stores them in a profile, bound to its current origins. Secrets
  * come from stdin, a file or a hidden prompt. Throws Failure `credentials` for what the service rejects.
  */
 export const runAuthLogin: RunCommand = async ({ flags }, context) => {

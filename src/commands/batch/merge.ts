@@ -92,7 +92,7 @@ async function readOutputs(
   return { operation: first?.operation, isIncomplete };
 }
 
-// A completed run leaves its log only where it has no results.
+// A completed run leaves its log only if it has no results.
 async function isCompleted({ path, displayPath }: CheckpointPath, validBytes: number): Promise<boolean> {
   if (!(await pathExists(inFlightPath(path)))) return true;
   if (validBytes > 0) return false;

@@ -13,7 +13,7 @@ import { isReplaceable } from '../../files/file-replacement.ts';
 import { openSink, type Sink } from '../../output/sink.ts';
 import { filteredSink, type JqFilter } from '../../results/jq-filter.ts';
 
-/** Where the results of a batch go. */
+/** The output of a batch. */
 export interface BatchOutput {
   /** The value of `-o`. */
   readonly output: string | undefined;
@@ -23,7 +23,7 @@ export interface BatchOutput {
 }
 
 /**
- * Decides where results go: a regular file is a checkpoint, a pipe or a device takes the results and cannot be resumed.
+ * Decides about the output: a regular file is a checkpoint, a pipe or a device takes the results and cannot be resumed.
  * Throws usage for flags that do not fit it, and Failure `local` if stdout is closed or discarded.
  */
 export async function resolveOutput(
@@ -57,7 +57,7 @@ export interface UnopenedBatch<Authorization> {
   /** The id of the run, if it is a new one. */
   readonly newRunId: string;
   readonly batchOptions: BatchOptions;
-  /** Throws where the batch may not be sent; nothing is written before it has returned. */
+  /** Throws if the batch may not be sent; nothing is written before it has returned. */
   readonly authorize: () => Promise<Authorization>;
 }
 
@@ -115,7 +115,7 @@ async function openCompared<Authorization>(
   }
 }
 
-// Nothing is read twice where no earlier run left anything.
+// Nothing is read twice if no earlier run left anything.
 async function compareWithPrior(
   fileInput: BatchInput,
   shard: Shard,

@@ -100,7 +100,7 @@ function requireConsistentFlags(args: readonly string[], flags: FlagValues, runt
     );
 }
 
-// After a signal the command does not start, also where the service has recorded it.
+// After a signal the command does not start, even if the service has recorded the call.
 function requireNoSignal({ signal }: Context, isConfirmed: boolean): void {
   if (!signal.aborted) return;
   const { code } = toFailure(signal.reason);
@@ -124,7 +124,7 @@ async function awaitRecord(
   if (failure) await reportFailure(RECORD_SUBJECT, failure, context);
 }
 
-// Each step is reported by itself: the call is recorded even where its end is not.
+// Each step is reported by itself: the call is recorded even if its end is not.
 async function recordEnd(
   command: TracedCommand,
   callEnd: CallEnd,

@@ -44,7 +44,7 @@ export function isReadOnlyTool({ operation: { effect } }: McpTool): boolean {
 
 /**
  * The description of a tool that `tools/list` returns; schemas and annotations follow from the operation. A project is
- * required only where svc does not fill it in.
+ * required only if svc does not fill it in.
  */
 export function describeTool(tool: McpTool, fillsProject: boolean): JsonValue {
   const { name, title, operation } = tool;

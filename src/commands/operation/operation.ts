@@ -137,7 +137,7 @@ export async function sendWithHooks(
   return response;
 }
 
-/** The hooks that flags and history need; nothing is loaded where they need none. Throws as readResponseHooks does. */
+/** The hooks that flags and history need; nothing is loaded if they need none. Throws as readResponseHooks does. */
 export async function readHooks(
   flags: FlagValues,
   selected: SelectedProfile,

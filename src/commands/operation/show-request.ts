@@ -13,7 +13,7 @@ import { shellQuote, shellWord } from '../../output/shell-quote.ts';
 import { openSink } from '../../output/sink.ts';
 import type { Writer } from '../../output/writer.ts';
 
-/** Shows a request instead of sending it, where a result would go: on stdout, or in the file of `-o`. */
+/** Shows a request instead of sending it, in the place of a result: on stdout, or in the file of `-o`. */
 export async function showRequest(
   prepared: PreparedRequest,
   { previewFormat, format, output, certificateFiles }: OperationOptions,

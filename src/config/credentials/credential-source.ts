@@ -5,7 +5,7 @@ import { type AuthScheme, basicCredential, bearerCredential, type Credential } f
 import { readCommandSecret } from './credential-command.ts';
 import { readKeychainSecret } from './keychain.ts';
 
-/** Where a credential comes from. Nothing is run or opened before `read`. */
+/** The source of a credential. Nothing is run or opened before `read`. */
 export interface CredentialSource {
   /** For messages, such as `profile "work"`. */
   readonly description: string;

@@ -1,13 +1,13 @@
 /** The size of an entry of the tape: three numbers. */
 export const ENTRY_BYTES: i32 = 12;
 
-/** Where an entry has the offset of its first byte. */
+/** The field of an entry with the offset of its first byte. */
 export const START: i32 = 0;
 
-/** Where it has the offset after its last byte. */
+/** The field with the offset after its last byte. */
 export const END: i32 = 4;
 
-/** Where it has the number of the entry that follows it and all it contains; of a key, its signature. */
+/** The field with the number of the entry that follows it and all it contains; of a key, its signature. */
 export const NEXT: i32 = 8;
 
 /** In place of the signature of a key whose text has to be compared: it has escapes. */

@@ -48,7 +48,7 @@ export async function readModelRequest(body: JsonNode) {
     isStopKept: isSet('include_stop_str_in_output'),
     /** The tool that is called instead of a text. */
     toolName: tool?.name,
-    /** The complete text, or the arguments of the tool, where the body determines them. */
+    /** The complete text, or the arguments of the tool, if the body determines them. */
     fixedText: tool?.arguments ?? (await readFixedText(body)),
     /** Alternatives per token; undefined without log probabilities. */
     topLogprobs: isSet('logprobs') ? (numberFrom(0, body, 'top_logprobs') ?? 0) : undefined,

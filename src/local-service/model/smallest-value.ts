@@ -32,7 +32,7 @@ type Schema = boolean | AnySchemaObject;
 
 /**
  * The JSON text of a small value that a JSON Schema (2020-12) allows; formats are not checked. Throws HttpError 400 where
- * it finds none, naming a keyword in the way, or where the search exceeds its limits.
+ * it finds none, naming a keyword in the way, or if the search exceeds its limits.
  */
 export function smallestValue(schemaText: string): string {
   try {
@@ -86,7 +86,7 @@ function requireExactNumbers(text: string): void {
   }
 }
 
-// Repairs a first value, one error after the other, until none is left. Where that leads nowhere another repair of an
+// Repairs a first value, one error after the other, until none is left. If that fails, another repair of an
 // earlier error is tried, the smallest value first.
 function searchValue(schema: Schema): string {
   const validate = new Ajv2020(SEARCH_OPTIONS).compile(schema);

@@ -235,7 +235,7 @@ function messageArticle(message) {
   return el('article', { className }, el('h3', {}, role), ...reasoning, contentText(message?.content) + calls.join(''));
 }
 
-// The messages of a response, joined from its events where it was streamed.
+// The messages of a response, joined from its events if it was streamed.
 function responseMessages(response) {
   if (/^\s*\{/.test(response) || !/^data:/m.test(response)) {
     const { choices, error } = parse(response) ?? {};

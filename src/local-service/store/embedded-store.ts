@@ -72,7 +72,7 @@ async function saveJob(
     const insert = 'insert into jobs (id, model_id, experimental_config, created_at) values (?, ?, ?, ?)';
     database.transaction(() => database.run(insert, id, modelId, config, createdAt));
   } catch (error) {
-    // Where even that fails the next start of the service removes them.
+    // If even that fails, the next start of the service removes them.
     await deleteTrajectories(id, database).catch(() => {});
     throw error;
   }

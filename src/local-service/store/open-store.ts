@@ -34,8 +34,8 @@ const BUSY_TIMEOUT_MS = 10_000;
 const CHECKPOINT_BYTES = 16 * 1024 * 1024;
 
 /**
- * Opens the database in a file, creating it (0600, in a 0700 directory) where it does not exist. Throws Failure `local`
- * where it cannot be opened, is corrupt or is not a database of svc; then nothing in it has changed. With `trust`,
+ * Opens the database in a file, creating it (0600, in a 0700 directory) if it does not exist. Throws Failure `local`
+ * if it cannot be opened, is corrupt or is not a database of svc; then nothing in it has changed. With `trust`,
  * throws Failure `guard` for the file of another user, narrows a mode wider than 0600, and warns before a conversion that
  * takes long.
  */

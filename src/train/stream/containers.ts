@@ -7,7 +7,7 @@ import { invalidJsonError, parseTextAt } from './invalid-text-error.ts';
 import type { TextLocation } from './text-location.ts';
 import { advancePastValue, type EventGenerator, emitConsumed, nextToken, throwUnexpected } from './tokens.ts';
 
-/** Where the text of a group or body starts that was not emitted yet. */
+/** The start of the text of a group or body that was not emitted yet. */
 export interface PendingText {
   location: TextLocation;
 }

@@ -1,7 +1,7 @@
 import type { Buffer } from 'node:buffer';
 import { positionAt, type TextPosition } from '../../json/text-position.ts';
 
-/** Where something begins in its text: line and column from 1, which do not count a byte order mark, and the offset in bytes, which does. */
+/** The start of something in its text: line and column from 1, which do not count a byte order mark, and the offset in bytes, which does. */
 export interface TextLocation extends TextPosition {
   readonly offset: number;
 }
