@@ -1,3 +1,4 @@
+import { Failure, InterruptedError } from '../errors.ts';
 import { decompressResponse } from '../http/decompress.ts';
 import { getHeader, type Request, type Response, type Send } from '../http/message.ts';
 import { peekBody } from '../http/peek-body.ts';
@@ -35,7 +36,8 @@ export async function sendOnce(
     }
     if (received.status < 200 || received.status > 299) {
       const { failureFromStatus } = await import('./status-failure.ts');
-      throw await failureFromStatus(received, context, now());
+      const failure = await failureFromStatus(received, context, now());
+      throw request.signal?.aborted ? withInterruption(failure, request.signal.reason) : failure;
     }
     const early = earlyWarning(request, context);
     if (!context.operation.canStream)
@@ -48,6 +50,12 @@ export async function sendOnce(
   } finally {
     onEnd?.();
   }
+}
+
+// Reading what an error status says ends without an error: the status is known.
+function withInterruption(failure: Failure, reason: unknown): Failure {
+  if (!(reason instanceof InterruptedError)) return failure;
+  return new Failure(reason.code, `${reason.message}; ${failure.message}`, { ...failure.facts, isPermanent: true });
 }
 
 // A success status in the middle of an upload can apply to only a part of the body.

@@ -52,6 +52,17 @@ describe.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('%s', (signal) => {
     expect(lastError(stderr)).toMatchObject({ applied: 'yes', exit_code: codes[signal] });
   });
 
+  it('while the body of an error is received: the outcome is that of its status', async () => {
+    const server = await rawServer((socket) => {
+      socket.write('HTTP/1.1 500 Internal Server Error\r\nContent-Length: 9\r\n\r\n{');
+    });
+    const child = start(['chat', 'x', '--no-stdin', '-v', ...json], { env: { ...env, SVC_BASE_URL: server.url } });
+    child.stderr?.on('data', (text) => String(text).includes('< 500') && child.kill(signal));
+    const end = await finished(child);
+    expect(end, end.stderr).toMatchObject({ code: codes[signal], signal });
+    expect(lastError(end.stderr)).toMatchObject({ applied: 'unknown', status: 500, exit_code: codes[signal] });
+  });
+
   it('while it waits for a retry: reports the outcome of earlier attempts', async () => {
     const server = await rawServer((socket) => socket.end(httpAnswer('{}', '429 No', 'Retry-After: 30\r\n')));
     const child = start(['chat', 'x', '--no-stdin', ...json], { env: { ...env, SVC_BASE_URL: server.url } });
