@@ -42,9 +42,10 @@ export async function withRetries<T>(
       try {
         await abortableDelay(delayMs, runtime.after, waitSignal);
       } catch (reason) {
-        throw reason instanceof InterruptedError
-          ? combineFailures(worst, interruptionFailure(reason, attemptNumber), effect)
-          : reason;
+        if (!(reason instanceof InterruptedError)) throw reason;
+        // A batch that stops sends no signal to the process: the failure of the attempts is the outcome.
+        const isOutcome = !signal.aborted && effect !== 'read' && appliedRankOf(worst) > 0;
+        throw combineFailures(worst, isOutcome ? error : interruptionFailure(reason, attemptNumber), effect);
       }
     }
   }

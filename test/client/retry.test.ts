@@ -116,11 +116,18 @@ describe('retries', () => {
 
   it('can be interrupted while they wait, and report the attempts before', async () => {
     const { after } = clock();
-    const stopped = { runtime: { after, randomBytes }, waitSignal: AbortSignal.abort(new InterruptedError('SIGINT')) };
-    const error = await repeats(stopped)
+    const signal = AbortSignal.abort(new InterruptedError('SIGINT'));
+    const interrupted = { runtime: { after, randomBytes }, signal };
+    const stopped = { runtime: { after, randomBytes }, waitSignal: signal };
+    const error = await repeats(interrupted)
       .run(attempts(lost).attempt)
       .catch((thrown) => thrown);
     expect(error).toMatchObject({ code: 'interrupted', facts: { applied: 'unknown' } });
+    // A batch that stops sends no signal to the process.
+    const outcome = await repeats(stopped)
+      .run(attempts(lost).attempt)
+      .catch((thrown) => thrown);
+    expect(outcome).toBe(lost);
     const early = await repeats(stopped)
       .run(attempts(busy).attempt)
       .catch((thrown) => thrown);

@@ -547,6 +547,28 @@ describe('an interrupted batch', () => {
     expect(stderr).toContain('20 lines: 19 done, 1 failed, 0 unknown, 0 not sent');
   });
 
+  it('records the failure of a line that waits for a retry when it stops', async () => {
+    const cwd = folder();
+    const { url } = await countingServer(String, ({ text }, response) => {
+      const isFirst = JSON.parse(text).start.op_name === 'c1';
+      if (isFirst) response.setHeader('Retry-After', '30');
+      answerJson(response, {}, isFirst ? 500 : 404);
+    });
+    const input = [1, 2].map((at) => `{"start":{"project_id":"a/b","op_name":"c${at}"}}\n`);
+    writeFileSync(join(cwd, 'in.jsonl'), input.join(''));
+    const args = ['call', 'start', '--batch', 'in.jsonl', '-o', 'out.jsonl', '--max-failures', '0', '--rate', '2'];
+    const { code } = await svc(args, { cwd, env: { ...credentials, SVC_BASE_URL: url } });
+    expect(code).toBe(10);
+    const entries = readFileSync(join(cwd, 'out.jsonl'), 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(entries.find(({ line }) => line === 1)).toMatchObject({
+      status: 500,
+      error: { exit_code: 6, applied: 'unknown', message: expect.not.stringContaining('interrupted') },
+    });
+  });
+
   it('names --resume for calls of the earlier run that it did not come to', async () => {
     const cwd = folder();
     const { url } = await countingServer(String, ({ text }, response) => {
