@@ -14,7 +14,7 @@ export function digestBytes(bytes: Uint8Array): BodyDigest {
   return { bytes: bytes.length, digest: createHash('sha256').update(bytes).digest('hex') };
 }
 
-/** A digest, and the CRC-32 by which a second reading is compared: a tenth of the time of another digest. */
+/** A digest, and the CRC-32 by which a second reading is compared: a third of the time of another digest. */
 export interface CheckedDigest extends BodyDigest {
   readonly checksum: number;
 }
