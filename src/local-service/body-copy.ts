@@ -22,8 +22,8 @@ export function createBodyCopy(maxBytes: number): {
 
 /**
  * Sends a request and copies its body, also one that is refused unread, and that of its response, each up to a limit and
- * without the secret fields of the request. `onEnd` is awaited before the end of the response, also if it is cut or abandoned, and without a response
- * if `send` throws.
+ * without the secret fields of the request. `onEnd` is awaited before the end of the response, also if it is cut or
+ * abandoned, and without a response if `send` throws.
  */
 export async function sendWithCopies(
   request: Request,
