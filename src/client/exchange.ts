@@ -1,9 +1,7 @@
-import { requestedChoiceCount } from '../body/chat/streaming.ts';
 import { Failure, toFailure } from '../errors.ts';
 import type { Deadline } from '../http/deadline.ts';
-import type { Request, Response, Send } from '../http/message.ts';
-import { firstStringMember, type JsonNode, rootOf } from '../json/json-node.ts';
-import type { ParsedResponse } from '../results/show-response.ts';
+import type { Request, Send } from '../http/message.ts';
+import { firstStringMember, rootOf } from '../json/json-node.ts';
 import type { Runtime } from '../runtime.ts';
 import type { JobOutcome } from '../train/history/training-job.ts';
 import { factsWithoutResponse } from './failure.ts';
@@ -15,15 +13,11 @@ import { suspectResponseWarnings } from './response-warnings.ts';
 import { type AttemptResult, sendOnce } from './send-once.ts';
 import { type RetryOptions, withRetries } from './with-retries.ts';
 
-/** A successful exchange: a complete response, or the chunks of a stream, which can be read once. */
-export type Outcome = {
-  readonly response: Response;
+/** A successful exchange: a complete response, or a stream of which the first chunk has arrived. */
+export type Outcome = AttemptResult & {
   /** Signs that the response is for another request, or for a part of this one. */
   readonly warnings: readonly string[];
-} & (
-  | { readonly parsedResponse: ParsedResponse; readonly chunks: undefined }
-  | { readonly parsedResponse: undefined; readonly chunks: AsyncIterable<JsonNode> }
-);
+};
 
 /** The limits of an exchange, and what it is sent over. `signal` ends everything, with its reason as the error. */
 export interface ExchangeOptions extends RetryOptions {
@@ -87,13 +81,7 @@ export async function exchange(
     throw error;
   }
   await observer.onOutcome?.(outcomeOfResponse(attemptResult, requestContext));
-  const { response, parsedResponse } = attemptResult;
-  const warnings = suspectResponseWarnings(attemptResult, requestContext);
-  if (parsedResponse) return { response, warnings, parsedResponse, chunks: undefined };
-  const { readStreamChunks } = await import('./stream-chunks.ts');
-  const choices = requestedChoiceCount(rootOf(requestContext.draft.doc));
-  const chunks = readStreamChunks(response, requestContext, choices, runtime);
-  return { response, warnings, parsedResponse: undefined, chunks };
+  return { ...attemptResult, warnings: suspectResponseWarnings(attemptResult, requestContext) };
 }
 
 // It was applied, even if the response breaks the interface.

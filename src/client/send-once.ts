@@ -2,6 +2,7 @@ import { Failure, InterruptedError } from '../errors.ts';
 import { decompressResponse } from '../http/decompress.ts';
 import { getHeader, type Request, type Response, type Send } from '../http/message.ts';
 import { peekBody } from '../http/peek-body.ts';
+import type { JsonNode } from '../json/json-node.ts';
 import { formatSeconds, formatTransfer } from '../output/transfer-text.ts';
 import type { ParsedResponse } from '../results/show-response.ts';
 import type { Runtime } from '../runtime.ts';
@@ -10,23 +11,28 @@ import { failureFromBodyError, readResponse } from './read-response.ts';
 import type { RequestContext } from './request-context.ts';
 import type { RequestObserver } from './request-observer.ts';
 
-/** The response to a successful attempt: complete, or a stream of events that is not read yet. */
-export interface AttemptResult {
+/** The response to a successful attempt: complete, or the chunks of a stream, which can be read once. */
+export type AttemptResult = {
   readonly response: Response;
-  readonly parsedResponse: ParsedResponse | undefined;
   /** A warning that the response came before the whole body was sent. */
   readonly early: string | undefined;
-}
+} & (
+  | { readonly parsedResponse: ParsedResponse; readonly chunks: undefined }
+  | { readonly parsedResponse: undefined; readonly chunks: AsyncIterable<JsonNode> }
+);
 
-/** Sends a request once and reads the response, unless it is a stream. Throws the Failure of the attempt. */
+/**
+ * Sends a request once and reads the response, or the first chunk of a stream. Throws the Failure of the attempt; an
+ * error in place of the first chunk is one.
+ */
 export async function sendOnce(
   send: Send,
   request: Request,
   context: RequestContext,
   observer: RequestObserver,
-  { now, elapsed }: Pick<Runtime, 'now' | 'elapsed'>,
+  runtime: Pick<Runtime, 'now' | 'elapsed' | 'after'>,
 ): Promise<AttemptResult> {
-  const onEnd = observer.onAttempt?.(progressDescriber(request, context, elapsed));
+  const onEnd = observer.onAttempt?.(progressDescriber(request, context, runtime.elapsed));
   try {
     let received: Response;
     try {
@@ -36,17 +42,20 @@ export async function sendOnce(
     }
     if (received.status < 200 || received.status > 299) {
       const { failureFromStatus } = await import('./status-failure.ts');
-      const failure = await failureFromStatus(received, context, now());
+      const failure = await failureFromStatus(received, context, runtime.now());
       throw request.signal?.aborted ? withInterruption(failure, request.signal.reason) : failure;
     }
     const early = earlyWarning(request, context);
-    if (!context.operation.canStream)
-      return { response: received, parsedResponse: await readResponse(received, context), early };
-    const { firstByte, response } = await peekBody(received).catch((error: unknown) => {
-      throw failureFromBodyError(error, received, context, undefined);
-    });
-    const parsedResponse = isEventStream(response, firstByte) ? undefined : await readResponse(response, context);
-    return { response, parsedResponse, early };
+    const { firstByte, response } = context.operation.canStream
+      ? await peekBody(received).catch((error: unknown) => {
+          throw failureFromBodyError(error, received, context, undefined);
+        })
+      : { response: received };
+    if (!isEventStream(response, firstByte))
+      return { response, parsedResponse: await readResponse(response, context), chunks: undefined, early };
+    const { openStream } = await import('./stream-chunks.ts');
+    const chunks = await openStream(response, context, runtime);
+    return { response, parsedResponse: undefined, chunks, early };
   } finally {
     onEnd?.();
   }

@@ -1,7 +1,9 @@
 import { Buffer } from 'node:buffer';
+import { requestedChoiceCount } from '../body/chat/streaming.ts';
 import { Failure } from '../errors.ts';
 import { readEventStream, type ServerEvent } from '../http/event-stream.ts';
 import type { Response } from '../http/message.ts';
+import { prependChunk } from '../http/peek-body.ts';
 import { JsonError } from '../json/json-error.ts';
 import { firstStringMember, getMember, itemsAt, type JsonNode, kindOf, rawText, rootOf } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
@@ -18,15 +20,26 @@ const STREAM_GRACE_MS = 2000;
 const MAX_CHUNK_VALUES = 1_000_000;
 
 /**
- * The chunks of a streamed chat completion with this number of choices. Throws a Failure if the stream carries an error, is cut, or
- * ends before every choice that it began has its finish reason: `[DONE]` alone does not mean success.
+ * Waits for the first chunk of a streamed chat completion and returns all of them. Throws a Failure, now or while the
+ * chunks are read, if the stream carries an error, is cut, or ends before every choice that it began has its finish
+ * reason: `[DONE]` alone does not mean success.
  */
-export async function* readStreamChunks(
+export async function openStream(
   response: Response,
   context: RequestContext,
-  choices: number,
+  runtime: Pick<Runtime, 'after'>,
+): Promise<AsyncIterable<JsonNode>> {
+  const chunks = readStreamChunks(response, context, runtime);
+  const first = await chunks.next();
+  return first.done ? chunks : prependChunk(first.value, chunks);
+}
+
+async function* readStreamChunks(
+  response: Response,
+  context: RequestContext,
   { after }: Pick<Runtime, 'after'>,
 ): AsyncGenerator<JsonNode> {
+  const choices = requestedChoiceCount(rootOf(context.draft.doc));
   const finishedIndexes = new Set<string>();
   const seenIndexes = new Set<string>();
   let receivedChunks = 0;
@@ -121,9 +134,11 @@ function failureFromEvent(
   const failureCode = statusClass?.code ?? 'answer';
   return new Failure(failureCode, `${summary}${reason}`, {
     ...responseFacts(response, context),
+    summary,
     status: status ?? response.status,
     applied,
     issues: locateIssues(serviceError, context),
+    isPermanent: failureCode === 'limited' && serviceError.isQuotaError,
     hint: statusHint(failureCode, status ?? response.status, context),
   });
 }

@@ -30,7 +30,12 @@ function firstNonSpaceByte(chunk: Uint8Array): number | undefined {
   return chunk.find((byte) => !WHITESPACE_BYTES.includes(byte));
 }
 
-async function* prependChunk(chunk: Uint8Array, rest: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
-  yield chunk;
-  yield* { [Symbol.asyncIterator]: () => rest };
+/** What `rest` yields, after a chunk that was taken from it; `rest` is closed also if only that chunk is read. */
+export async function* prependChunk<T>(chunk: T, rest: AsyncIterator<T>): AsyncGenerator<T> {
+  try {
+    yield chunk;
+    yield* { [Symbol.asyncIterator]: () => rest };
+  } finally {
+    await rest.return?.();
+  }
 }

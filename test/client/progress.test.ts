@@ -4,6 +4,7 @@ import { createRequestContext } from '../../src/client/request-context.ts';
 import { sendOnce } from '../../src/client/send-once.ts';
 import type { Request } from '../../src/http/message.ts';
 import { feedbackSchemaOperation } from '../../src/operations/feedback-schema.ts';
+import { clock } from '../support/clock.ts';
 
 it('the wait for a response shows its duration after 5 s', async () => {
   const url = new URL('http://127.0.0.1:1/feedback/payload_schema');
@@ -25,9 +26,8 @@ it('the wait for a response shows its duration after 5 s', async () => {
   const send = async (): Promise<never> => {
     throw new Error('not sent');
   };
-  await expect(
-    sendOnce(send, request, context, { onAttempt }, { now: Date.now, elapsed: () => elapsedMs }),
-  ).rejects.toThrow();
+  const runtime = { now: Date.now, elapsed: () => elapsedMs, after: clock().after };
+  await expect(sendOnce(send, request, context, { onAttempt }, runtime)).rejects.toThrow();
   expect(texts).toEqual([
     'waiting for the response',
     'waiting for the response',

@@ -743,6 +743,24 @@ describe('a streamed chat', () => {
     }
   });
 
+  it.each<[string, readonly string[], number, string]>([
+    ['a rate limit', [event('{"error":{"message":"m","code":429}}')], 0, 'b\n'],
+    ['an exhausted quota', [event('{"error":{"message":"quota","code":429}}')], 9, ''],
+    ['a failure', [event('{"error":{"message":"m","code":500}}')], 6, ''],
+    ['text before a rate limit', [text('a'), event('{"error":{"message":"m","code":429}}')], 9, 'a\n'],
+  ])(
+    'that begins with %s is retried only if the service refused it before any output',
+    async (_, first, code, stdout) => {
+      const answers = [stream(': ping\n\n', ...first, done), stream(text('b'), finish(), done)];
+      const send: Send = (request) => sending(answers.shift() ?? stream())(request);
+      const result = await svc(['chat', 'x', '--no-stdin', '--stream'], { env: { ...env, SVC_RETRIES: '1' }, send });
+      const retries = code === 0 ? 1 : 0;
+      expect(result).toMatchObject({ code, stdout });
+      expect(answers).toHaveLength(1 - retries);
+      expect(result.stderr.split('https://svc.test returned 429 in the stream; retrying')).toHaveLength(1 + retries);
+    },
+  );
+
   it.each([
     ['before its first event', stream(': ping\n\n', new Error('reset')), 8],
     ['inside its first event', stream('data: {"cho', new Error('reset')), 11],
