@@ -8,14 +8,19 @@ import { formatLineRanges } from './line-ranges.ts';
 const MAX_SHOWN_CAUSES = 5;
 const BAR_COUNT = 12;
 
-/** Failures by cause, token sums and latency of a batch: the lines after its counts. */
-export function statisticsLines(statistics: BatchStatistics): string[] {
-  const { latency, promptTokens, completionTokens } = statistics;
+/** Failures of a batch by cause, one per line. */
+export function causeLines(statistics: BatchStatistics): string[] {
   const causes = sortedCauses(statistics);
   const moreCauses = causes.length - MAX_SHOWN_CAUSES;
   return [
     ...causes.slice(0, MAX_SHOWN_CAUSES).map(causeLine),
     ...(moreCauses > 0 ? [`and ${moreCauses} more ${pluralize(moreCauses, 'cause')}`] : []),
+  ];
+}
+
+/** Token sums and latency of a batch, one per line. */
+export function statisticsLines({ latency, promptTokens, completionTokens }: BatchStatistics): string[] {
+  return [
     ...(promptTokens.count() + completionTokens.count() > 0
       ? [`tokens: ${formatCount(promptTokens.sum())} in, ${formatCount(completionTokens.sum())} out`]
       : []),
@@ -35,7 +40,8 @@ export function reportText(statistics: BatchStatistics, columns: number): string
   const histograms = distributions(statistics).flatMap(({ title, unit, distribution }) =>
     distribution.count() === 0 ? [] : ['', title, ...histogramLines(distribution, unit, columns)],
   );
-  return `${[countsLine(statistics), ...statisticsLines(statistics).map((line) => `  ${line}`), ...histograms].join('\n')}\n`;
+  const lines = [...causeLines(statistics), ...statisticsLines(statistics)].map((line) => `  ${line}`);
+  return `${[countsLine(statistics), ...lines, ...histograms].join('\n')}\n`;
 }
 
 /** The report as JSON. */

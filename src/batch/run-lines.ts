@@ -10,7 +10,7 @@ import { batchFailure, formatBatchSummary, lostResultsFailure } from './batch-su
 import { createConcurrencyLimit } from './concurrency-limit.ts';
 import type { LineOutput, LineProgress, LineRevision } from './line-result.ts';
 import { createPermitHold } from './rate-limiter.ts';
-import { statisticsLines } from './report-text.ts';
+import { causeLines, statisticsLines } from './report-text.ts';
 import type { ResultSlot } from './result-order.ts';
 import { runLine } from './run-line.ts';
 import { isInShard } from './shard.ts';
@@ -173,6 +173,7 @@ async function reportRun(
   });
   const summary = formatBatchSummary(tally, elapsed());
   const junitFailure = await job.junit?.save().then(() => undefined, toFailure);
+  for (const text of causeLines(statistics)) await report.error(text);
   for (const text of statisticsLines(statistics)) await report.note(text);
   if (run.storeError ?? inputError) {
     await report.note(summary);

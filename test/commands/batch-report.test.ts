@@ -6,7 +6,7 @@ import { addResult, createBatchStatistics } from '../../src/batch/batch-statisti
 import { formatBatchSummary, lostResultsFailure } from '../../src/batch/batch-summary.ts';
 import { createDistribution } from '../../src/batch/distribution.ts';
 import { sortedCauses } from '../../src/batch/failure-causes.ts';
-import { reportText, statisticsLines } from '../../src/batch/report-text.ts';
+import { causeLines, reportText } from '../../src/batch/report-text.ts';
 import { Failure } from '../../src/errors.ts';
 import { answerJson, countingServer } from '../support/counting-server.ts';
 import { folder, svc } from '../support/svc.ts';
@@ -173,7 +173,7 @@ it.each([
   const causes = createBatchStatistics();
   for (let line = 0; line < 5 + count; line += 1)
     addResult(causes, { ...facts, line, message: 'x'.repeat(line + 1), attempts: 1 });
-  expect(statisticsLines(causes)).toContain(`and ${count} more ${count === 1 ? 'cause' : 'causes'}`);
+  expect(causeLines(causes)).toContain(`and ${count} more ${count === 1 ? 'cause' : 'causes'}`);
 });
 
 describe('--max-failures', () => {

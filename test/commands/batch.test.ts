@@ -325,12 +325,12 @@ describe('a batch', () => {
     expect(stderr).toContain('further warnings are not shown');
   });
 
-  it('redacts the secrets of a line in failures', async () => {
+  it('redacts the secrets of a line in failures, which -q does not silence', async () => {
     const { run, lines } = await scene([chat('p1', { cache_salt: 'very-secret-salt' })], ({ text }, response) =>
       answerJson(response, { error: { message: `bad: ${text}` } }, 400),
     );
-    const { stderr } = await run(['-o', 'out.jsonl']);
-    expect(stderr).toMatch(/1 × HTTP 400: .*bad: .*\[redacted\]/);
+    const { stderr } = await run(['-o', 'out.jsonl', '-q']);
+    expect(stderr).toMatch(/^1 × HTTP 400: .*bad: .*\[redacted\].* \(line 1\)\nsvc: 1 line: 0 done, 1 failed/);
     expect(JSON.stringify(lines()) + stderr).not.toContain('very-secret-salt');
     expect(lines()[0]?.error?.message).toContain('[redacted]');
   });
