@@ -11,7 +11,7 @@ export interface Reporter extends Redactor {
   readonly note: (message: string) => Promise<void>;
   /** A likely mistake; silent under `--quiet`. */
   readonly warn: (message: string) => Promise<void>;
-  /** A detail of the failure that is reported last, such as an invalid line; also under `--quiet`. */
+  /** A detail of the failure that is reported last, such as an invalid line, or an annotation; also under `--quiet`. */
   readonly error: (text: string) => Promise<void>;
   /** A line that a flag requested; silent under `--quiet`. */
   readonly line: (text: string) => Promise<void>;

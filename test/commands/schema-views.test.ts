@@ -105,7 +105,7 @@ describe('--expect', () => {
     const cwd = folder();
     writeFileSync(join(cwd, 'schema.json'), '{"paths":[]}');
     const github = { CI: 'true', GITHUB_ACTIONS: 'true' };
-    const annotated = await schema([['a', 'numeric']], ['--expect', 'schema.json'], cwd, github);
+    const annotated = await schema([['a', 'numeric']], ['--expect', 'schema.json', '-q'], cwd, github);
     expect(annotated.stderr).toContain('::error file=schema.json,title=');
     expect(annotated.stderr).toContain('::+ a: numeric (added)\n');
     const plain = await schema([['a', 'numeric']], ['--expect', 'schema.json'], cwd, { CI: 'true' });

@@ -154,7 +154,13 @@ describe('svc train lint', () => {
     ],
     ['nothing for clean files', ['good.jsonl'], {}, 0, []],
     ['JSON errors', ['bad.jsonl'], {}, 3, [expect.stringMatching(/^::error file=bad\.jsonl,line=2,col=28,title=/)]],
-    ['stdin without a file', ['-'], { stdin: group('1', '1') }, 0, [expect.stringMatching(/^::warning line=1,col=1,/)]],
+    [
+      'stdin without a file, also under --quiet',
+      ['-', '-q'],
+      { stdin: group('1', '1') },
+      0,
+      [expect.stringMatching(/^::warning line=1,col=1,/)],
+    ],
   ])('--annotations github prints %s', async (_, args, setting, code, lines) => {
     const result = await lint([...args, '--annotations', 'github'], setting);
     expect({ code: result.code, lines: result.stderr.split('\n').filter((line) => line.startsWith('::')) }).toEqual({

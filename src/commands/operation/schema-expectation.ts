@@ -60,7 +60,7 @@ export async function openSchemaExpectation(
     const isGithub =
       Boolean(runtime.env.CI && runtime.env.GITHUB_ACTIONS) && getStringFlag(flags, 'error-format') !== 'json';
     if (isGithub)
-      await report.line(
+      await report.error(
         formatGithubAnnotation({ level: 'error', title: message, message: drift.join('\n'), at: file }),
       );
     throw new Failure('guard', message, { hint: `if this is intended: --expect ${file} --update`, applied: 'yes' });

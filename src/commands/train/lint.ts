@@ -30,7 +30,7 @@ export const runTrainLint: RunCommand = async ({ args, flags }, context) => {
   const result = await lintFiles(args, getStringFlag(flags, 'file'), path, context);
   const printing = printResult({ ...resultOf(lintJson(result)), text: () => lintText(result) }, output);
   await ignoreClosedPipe(printing.then(stdout.end));
-  if (isAnnotated) for (const line of annotationLines(result, fatal)) await report.line(line);
+  if (isAnnotated) for (const line of annotationLines(result, fatal)) await report.error(line);
   else
     for (const { at, path, message } of result.contractFindings.filter(({ level }) => level === 'warning'))
       await report.warn(`${at} ${path}: ${message}`);
