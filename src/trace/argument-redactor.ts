@@ -1,6 +1,6 @@
 import { longestFirst, REDACTED, replaceSecrets, secretForms } from '../output/redact.ts';
 import type { Runtime } from '../runtime.ts';
-import { isSecretFlagValue, redactNamedValues } from './named-values.ts';
+import { redactNamedValues, secretArgumentIndexes } from './named-values.ts';
 import { isSecretName } from './secret-name.ts';
 import { redactSecretShapes } from './secret-shapes.ts';
 
@@ -25,8 +25,10 @@ export function createArgumentRedactor(env: Runtime['env'], secrets: readonly st
   const redactText = (text: string): string => redactNamedValues(redactSecretShapes(replaceSecrets(text, values)));
   return {
     redactText,
-    redactArguments: (words) =>
-      words.map((word, at) => (isSecretFlagValue(word, words[at - 1] ?? '') ? REDACTED : redactText(word))),
+    redactArguments: (words) => {
+      const secretIndexes = secretArgumentIndexes(words);
+      return words.map((word, at) => (secretIndexes.has(at) ? REDACTED : redactText(word)));
+    },
     redactVariable: (name, value) => (isSecretName(name) ? REDACTED : redactText(value)),
   };
 }

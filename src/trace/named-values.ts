@@ -1,23 +1,35 @@
 import { REDACTED } from '../output/redact.ts';
 import { isSecretName } from './secret-name.ts';
 
-// `-p` is too ambiguous to guess.
 const SECRET_FLAG = /^--?([A-Za-z][\w-]+)$/;
 
-// A name with its separator, before a value: `NAME=`, `NAME+=`, `"name":`, `name[key]=`, `name => `; and `--flag ` in a script.
+// A name with its separator, before a value: `NAME=`, `NAME+=`, `"name":`, `name[key]=`, `name => `; and `--flag ` or
+// `--arg name ` (of jq) in a script.
 // A match does not include the value, which may itself hold an assignment: `--header=Authorization: x`,
 // `https://host/?token=x`. No pattern may start inside of a name: arguments can be long, and the time has to stay linear.
 const ASSIGNMENT = /(?<![\w.-])([\w.-]+)[\\"'\]]*\s*[+?!]?[=:]+>?\s*/g;
-const FLAG_BEFORE_VALUE = /(?<![\w.-])(--?[A-Za-z][\w-]+)\s+(?!-)/g;
+const FLAG_BEFORE_VALUE = /(?<![\w.-])((?:--arg(?:json)?\s+|--?)[A-Za-z][\w-]+)\s+(?!-)/g;
+const NAME_FLAG = /^--arg(?:json)?$/;
 
 // The user name and password of curl and others. Two numbers are a user and a group; a `/` begins a path or a URL.
 const USER_AND_PASSWORD = String.raw`["']?(?!\d{1,10}:\d{1,10}(?![^\s"']))[^\s"':/]{1,128}:[^/\s"']`;
 const USER_FLAG = /^(?:-[uU]|--(?:proxy-)?user)$/;
 const USER_VALUE = new RegExp(`^${USER_AND_PASSWORD}`);
 const USER_BEFORE_VALUE = new RegExp(
-  String.raw`(?<![\w.-])(-[uU]|--(?:proxy-)?user)(?:\s+|=|(?<=-[uU]))(?=${USER_AND_PASSWORD})`,
+  String.raw`(?<![\w.-])(?:-[uU]|--(?:proxy-)?user)(?:\s+|=|(?<=-[uU]))(?=${USER_AND_PASSWORD})`,
   'g',
 );
+
+// `-p` is a password for sshpass, and for the programs of MySQL and MariaDB, which take it without a space. For others it
+// is a port, a path or a switch.
+const SSHPASS = /(?:^|\/)sshpass$/;
+const DATABASE_PROGRAM = /(?:^|\/)(?:mysql|mariadb)[\w-]*$/;
+const PASSWORD_VALUE = String.raw`(?!(?:[\d.]+:)*\d{1,5}(?!\w))(?=\S)`;
+const DATABASE_PASSWORD_FLAG = new RegExp(`^-p${PASSWORD_VALUE}`);
+// Each `-p` looks back at a limited number of characters.
+const AFTER_SSHPASS = String.raw`(?<=(?<![\w.-])sshpass\s{1,9}-p)\s*`;
+const AFTER_DATABASE_PROGRAM = String.raw`(?<=(?<![\w.-])(?:mysql|mariadb)[\w-]{0,19}\s{1,9}(?:[^\s;|&]{1,99}\s{1,9}){0,16}-p)`;
+const PASSWORD_FLAG_BEFORE_VALUE = new RegExp(`-p(?:${AFTER_SSHPASS}|${AFTER_DATABASE_PROGRAM}${PASSWORD_VALUE})`, 'g');
 
 // A value of a script or of JSON that is neither an array nor an object: quoted, or up to a separator.
 const VALUE = /\\?"(?:[^"\\]|\\.)*"?|'[^']*'?|(?:(?:Basic|Bearer|Token)\s+)?[^\s"'`;&|)},#]+|/isy;
@@ -30,12 +42,22 @@ const BRACKET_OR_STRING = /[[{]|[\]}]|\\"(?:[^"\\]|\\(?:\\\\"|[^"]))*(?:\\")?|"(
 
 /** A text without the values after secret names, in scripts, headers, URLs and JSON. */
 export function redactNamedValues(text: string): string {
-  return [ASSIGNMENT, FLAG_BEFORE_VALUE, USER_BEFORE_VALUE].reduce(redactMatches, text);
+  return [ASSIGNMENT, FLAG_BEFORE_VALUE, USER_BEFORE_VALUE, PASSWORD_FLAG_BEFORE_VALUE].reduce(redactMatches, text);
 }
 
-/** True for an argument that is the secret value of the flag before it. */
-export function isSecretFlagValue(word: string, flag: string): boolean {
-  return isSecretFlag(flag) ? !isSecretFlag(word) : USER_FLAG.test(flag) && USER_VALUE.test(word);
+/** The indexes of arguments that are secret because of the arguments before them. */
+export function secretArgumentIndexes(words: readonly string[]): Set<number> {
+  const databaseAt = words.findIndex((word) => DATABASE_PROGRAM.test(word));
+  const isSecret = (word: string, at: number): boolean => {
+    const [first = '', flag = ''] = [words[at - 2], words[at - 1]];
+    if (isSecretFlag(flag)) return !isSecretFlag(word);
+    if (NAME_FLAG.test(first)) return isSecretName(flag);
+    if (SSHPASS.test(flag)) return /^-p./.test(word);
+    if (SSHPASS.test(first)) return flag === '-p';
+    if (USER_FLAG.test(flag)) return USER_VALUE.test(word);
+    return databaseAt >= 0 && databaseAt < at && DATABASE_PASSWORD_FLAG.test(word);
+  };
+  return new Set(words.flatMap((word, at) => (isSecret(word, at) ? [at] : [])));
 }
 
 function isSecretFlag(word: string): boolean {
@@ -47,12 +69,12 @@ function redactMatches(text: string, pattern: RegExp): string {
   let end = 0;
   let nextName = 0;
   let closing: string | undefined;
-  for (const { 0: start, 1: name = '', index } of text.matchAll(pattern)) {
+  for (const { 0: start, 1: name, index } of text.matchAll(pattern)) {
     const valueStart = index + start.length;
     // `--header=Authorization: x` ends where `--header=x` would.
     if (index === 0 || index !== nextName) closing = closingQuoteFor(start, text[index - 1]);
     nextName = valueStart;
-    if (index < end || (pattern !== USER_BEFORE_VALUE && !isSecretName(name))) continue;
+    if (index < end || (name !== undefined && !isSecretName(name))) continue;
     const valueEnd = findValueEnd(text, valueStart, index, closing);
     if (valueEnd === valueStart) continue;
     redacted += `${text.slice(end, valueStart)}${REDACTED}`;
