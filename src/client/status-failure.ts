@@ -92,11 +92,12 @@ export function statusHint(
   if (code === 'limited')
     return waitMs > 0 ? formatWait(waitMs, now, ': run the command again after') : 'run the command again later';
   if (status === 402) return 'check the quota and the billing of the account';
+  if (status === 409) return 'check the ids and digests in the body: the service rejects the same body again';
   if (status === 413) return 'send a smaller body';
-  if (status === 404) {
+  if ([404, 405, 410, 415].includes(status)) {
     const suspects = ['the base URL'];
-    if (Object.hasOwn(fields, 'project_id')) suspects.push('the project');
-    if (Object.hasOwn(fields, 'model')) suspects.push('the model');
+    if (status === 404 && Object.hasOwn(fields, 'project_id')) suspects.push('the project');
+    if (status === 404 && Object.hasOwn(fields, 'model')) suspects.push('the model');
     return `check ${suspects.join(' and ')}: the request went to ${url.href}`;
   }
   if (code !== 'failed' && code !== 'unknown') return undefined;
