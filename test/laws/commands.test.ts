@@ -308,6 +308,10 @@ describe('help', () => {
 
   it.each([
     ['nope --json', 'no help on "nope"'],
+    ['cal', 'did you mean: svc help call\n'],
+    ['call strt', 'did you mean: svc help call start\n'],
+    ['call xyz', 'did you mean: svc help call start, call run or call flush\n'],
+    ['chat xyz', 'did you mean: svc help chat\n'],
     ['nope --jq .', 'no help on "nope"'],
     ['exit-codes --json', 'the topic exit-codes is not available as JSON'],
     ['nope --skill', '--skill covers all commands and takes no topic'],

@@ -2,11 +2,12 @@ import type { Command, RunCommand } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
 import { closestMatch } from '../../fields/closest-match.ts';
+import { joinWithOr } from '../../fields/join-with-or.ts';
 import { type FlagValues, getBooleanFlag } from '../../flag.ts';
 import { pageText } from '../../output/pager.ts';
 import type { Writer } from '../../output/writer.ts';
 import type { Runtime } from '../../runtime.ts';
-import { allCommands, commandsIn } from '../all-commands.ts';
+import { allCommands, commandGroups, commandsIn } from '../all-commands.ts';
 import { helpTopicNames } from '../help-topic-names.ts';
 import type { HelpRequest } from '../parse-command-line.ts';
 import { helpText } from './group-help.ts';
@@ -87,8 +88,9 @@ async function writeStyled(text: string, stdout: Writer): Promise<void> {
 
 function unknownTopic(args: readonly string[]): Error {
   const name = args.join(' ');
-  const names = [...helpTopicNames, ...allCommands.map((command) => command.name)];
-  const suggestion = closestMatch(name, names);
+  const commands = args.length > 1 ? commandsIn(args.slice(0, -1)) : [];
+  const names = [...helpTopicNames, ...Object.keys(commandGroups), ...allCommands.map((command) => command.name)];
+  const suggestion = closestMatch(name, names) ?? joinWithOr(commands.map((command) => command.name));
   return usageFailure(
     `no help on ${JSON.stringify(name)}`,
     suggestion ? `did you mean: svc help ${suggestion}` : `run svc --help; the topics are ${helpTopicNames.join(', ')}`,
