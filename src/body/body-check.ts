@@ -3,6 +3,7 @@ import type { Finding } from '../fields/finding.ts';
 import { membersOf, rootOf } from '../json/json-node.ts';
 import { formatJsonPath, type JsonPath } from '../json/json-path.ts';
 import { flagTarget, type Operation } from '../operations/operation.ts';
+import type { StdinUse } from './command-input.ts';
 import { type Draft, locationInDraft, originInDraft } from './draft.ts';
 import { locationInSource } from './json-source.ts';
 import { nestingHint } from './parsed-body.ts';
@@ -68,17 +69,22 @@ export async function createBodyCheck(
       warnings: findings.filter((finding) => !isError(finding)),
       failure:
         errors.length > 0
-          ? invalidBodyFailure(errors, more, isMissing && draft.stdinUse ? stdinMessages[draft.stdinUse] : undefined)
+          ? invalidBodyFailure(
+              errors,
+              more,
+              isMissing && draft.stdinUse ? stdinMessage(draft.stdinUse, operation) : undefined,
+            )
           : undefined,
     };
   };
 }
 
-/** Messages about stdin without a body. */
-export const stdinMessages = {
-  empty: 'stdin was empty; give flags, pipe a JSON object into svc, or use -f body.json',
-  unread: 'stdin was not read because flags were given; add -f - to read it',
-} as const;
+/** The next step where stdin brought no body. */
+export function stdinMessage(use: StdinUse, operation: Pick<Operation, 'arguments'>): string {
+  if (use === 'unread') return 'stdin was not read because flags were given; add -f - to read it';
+  const [given, piped] = operation.arguments?.as === 'prompt' ? ['a prompt', 'text or '] : ['flags', ''];
+  return `stdin was empty; give ${given}, pipe ${piped}a JSON object into svc, or use -f body.json`;
+}
 
 /** The failure of a body with these issues, and more that are only counted. */
 export function invalidBodyFailure(issues: readonly Issue[], more = 0, hint?: string): Failure {

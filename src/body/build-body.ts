@@ -4,7 +4,7 @@ import { type FlagTarget, flagTarget } from '../operations/operation.ts';
 import { applyFlags } from './apply-flags.ts';
 import { type AutofillSettings, createAutofill } from './autofill.ts';
 import { readBodyBase } from './body-base.ts';
-import { invalidBodyFailure, stdinMessages } from './body-check.ts';
+import { invalidBodyFailure, stdinMessage } from './body-check.ts';
 import type { BodyBase, CommandInput, LabeledBytes } from './command-input.ts';
 import { createDraft, type Draft, orderAddedFields, setDraftFields } from './draft.ts';
 import { fieldEdits } from './field-edits.ts';
@@ -50,7 +50,7 @@ export async function buildBody(
     ...sets.issues,
   ];
   if (isIssue(source))
-    throw invalidBodyFailure(earlyIssues, 0, base.stdinUse === 'empty' ? stdinMessages.empty : undefined);
+    throw invalidBodyFailure(earlyIssues, 0, base.stdinUse && stdinMessage(base.stdinUse, operation));
 
   const parsed = createDraft(source.source, emptyBodyJson(target), base.stdinUse);
   const withFields = setDraftFields(parsed, target.path, [...fields.edits, ...files.edits]);

@@ -1,4 +1,4 @@
-import { createBodyCheck, type StreamedFinding, type Strictness, stdinMessages } from '../body/body-check.ts';
+import { createBodyCheck, type StreamedFinding, type Strictness, stdinMessage } from '../body/body-check.ts';
 import type { Draft } from '../body/draft.ts';
 import { Failure, type Issue } from '../errors.ts';
 import { kindOf, rootOf } from '../json/json-node.ts';
@@ -30,7 +30,7 @@ export async function enforceChecks(
       ...failure.facts,
       hint: trajectoryChecks?.hint() ?? failure.facts.hint,
     });
-  if (draft.stdinUse === 'unread') await report.note(stdinMessages.unread);
+  if (draft.stdinUse === 'unread') await report.note(stdinMessage('unread', operation));
 }
 
 // Services accept jobs that contain no training signal (docs/servers.md).

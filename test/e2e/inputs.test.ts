@@ -176,7 +176,7 @@ describe('stdin that is not read because of flags', () => {
     expect({ code, stderr }).toEqual({
       code: 3,
       stderr:
-        'svc: the body is invalid; nothing was sent\n  stdin:1:1 messages: is required\n  stdin was empty; give flags, pipe a JSON object into svc, or use -f body.json\n',
+        'svc: the body is invalid; nothing was sent\n  stdin:1:1 messages: is required\n  stdin was empty; give a prompt, pipe text or a JSON object into svc, or use -f body.json\n',
     });
   });
 
