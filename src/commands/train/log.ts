@@ -37,7 +37,18 @@ function jobToJson({ record: { start, end }, status }: ListedJob): JsonValue {
 }
 
 // The first fields of every record; those of the outcome follow.
-const columns = 'started_at bytes digest files groups trajectories target model_id pid host'.split(' ');
+const columns = [
+  'started_at',
+  'bytes',
+  'digest',
+  'files',
+  'groups',
+  'trajectories',
+  'target',
+  'model_id',
+  'pid',
+  'host',
+];
 const tableHeadings = ['WHEN', 'ID', 'DIGEST', 'SIZE', 'OUTCOME', 'FILES'];
 const tableFit = { unbroken: ['WHEN', 'ID', 'OUTCOME'], optional: ['DIGEST', 'SIZE'] };
 
