@@ -76,8 +76,8 @@ body{margin:0;background:var(--page);color:var(--text);font:16px/1.5 system-ui,s
 main{max-width:46rem;margin:0 auto;padding:1rem}
 h1{font-size:1.5rem;margin:0}h2{font-size:1.1rem;margin:1.5rem 0 .5rem}
 .files,figcaption,dt,th{color:var(--muted)}.files{margin:.25rem 0 1rem;overflow-wrap:anywhere}
-dl{display:grid;grid-template-columns:repeat(auto-fit,minmax(8rem,1fr));gap:.5rem;margin:0}
-dl div{background:var(--panel);border-radius:.5rem;padding:.5rem .75rem}
+dl{display:flex;flex-wrap:wrap;gap:.5rem;margin:0}
+dl div{flex:1 0 8rem;background:var(--panel);border-radius:.5rem;padding:.5rem .75rem}
 dt{font-size:.85rem}dd{margin:0;font-size:1.25rem;font-variant-numeric:tabular-nums}
 .scroll{overflow-x:auto}table{border-collapse:collapse;width:100%}
 th,td{text-align:left;padding:.25rem .75rem .25rem 0;vertical-align:top;overflow-wrap:anywhere}

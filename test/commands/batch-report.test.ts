@@ -279,6 +279,11 @@ describe('svc batch report', () => {
         expect(await page.locator('dd').first().textContent()).toBe('30');
         expect(await page.locator('html').evaluate((root) => root.scrollWidth)).toBeLessThanOrEqual(360);
         expect(await page.evaluate(HEADER_LINES)).toEqual([1, 1, 1]);
+        await page.setViewportSize({ width: 320, height: 740 });
+        await page.evaluate(
+          "for (const figure of document.querySelectorAll('dd')) figure.textContent = '999,999,999,999'",
+        );
+        expect(await page.locator('html').evaluate((root) => root.scrollWidth)).toBeLessThanOrEqual(320);
         backgrounds.add(String(await page.evaluate('getComputedStyle(document.body).backgroundColor')));
       }
       expect(backgrounds.size).toBe(2);
