@@ -88,10 +88,16 @@ export async function readPage(
 
 // Both databases fold the case of ASCII letters only. In JSON, a text may be escaped, and other characters, too.
 function searchPatterns(search: string): string[] {
-  const lower = search.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
-  const escaped = JSON.stringify(lower).slice(1, -1);
-  const ascii = escaped.replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
-  return [...new Set([lower, escaped, ascii])].map((text) => `%${text.replace(/[\\%_]/g, '\\$&')}%`);
+  const patterns = [search, search.toLowerCase(), search.toUpperCase()].flatMap((text) => {
+    const folded = text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
+    const escaped = JSON.stringify(folded).slice(1, -1);
+    const ascii = escaped.replace(
+      /[\u0080-\uffff]/g,
+      (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+    );
+    return [folded, escaped, ascii];
+  });
+  return [...new Set(patterns)].map((pattern) => `%${pattern.replace(/[\\%_]/g, '\\$&')}%`);
 }
 
 /** The calls of a trace, the oldest first, at most 1000, and the number of all. */
