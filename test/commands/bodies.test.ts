@@ -522,14 +522,17 @@ describe('other shorthands', () => {
     const cwd = files({
       'a.json': `[${group}, ${group}]`,
       'b.jsonl': `${group}\n\n${group}\n`,
+      'l.json': `[5, ${group}, {"trajectories":[6]}]`,
       't.jsonl': '{"reward":1}\n',
       'w.json': '{"model_id":"x","trajectory_groups":[]}',
     });
     const id = '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05';
     const { stdout } = await body(['train', 'a.json', 'b.jsonl', '--model-id', id], { cwd });
     expect(stdout).toBe(`{"model_id":"${id}","trajectory_groups":[${[group, group, group, group].join(',')}]}`);
-    const bad = await svc(['train', 'a.json', 't.jsonl', 'w.json', '--model-id', id, '--dry-run'], { cwd });
+    const bad = await svc(['train', 'a.json', 'l.json', 't.jsonl', 'w.json', '--model-id', id, '--dry-run'], { cwd });
     expect(bad.code).toBe(3);
+    expect(bad.stderr).toContain('l.json:1:2 trajectory_groups[2]: must be a group: an object with trajectories');
+    expect(bad.stderr).toContain('l.json:1:57 trajectory_groups[4].trajectories[0]: must be an object, not 6');
     expect(bad.stderr).toContain('t.jsonl:1:1: must be a group: an object with trajectories');
     expect(bad.stderr).toContain('w.json:1:1: is a whole body, not a group; give the file with -f');
     expect((await body(['train', 'a.json', '--trajectory-groups', '@b.jsonl', '--model-id', id], { cwd })).code).toBe(

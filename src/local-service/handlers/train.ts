@@ -55,7 +55,7 @@ async function receiveJob(
       collectText(event);
       if (event.kind === 'group') index = 0;
       else if (event.kind === 'trajectory')
-        staging.add({ group: checks.groupCount() - 1, index: index++, bytes: event.bytes });
+        staging.add({ group: checks.lastGroup(), index: index++, bytes: event.bytes });
     }
     await staging.flush();
   }

@@ -52,7 +52,7 @@ export function createLinter(path: JsonPath | undefined, onBytes: (bytes: number
         at: syntaxError.locationIn(label),
         message: syntaxError.message,
       }));
-    const index = container === 'in a group' ? checks.groupCount() - 1 : grouping?.lastGroup();
+    const index = container === 'in a group' ? checks.lastGroup() : grouping?.lastGroup();
     if (index === undefined) return;
     const group = groups.getOrOpen(index, label, location);
     const at = group.count;
@@ -87,7 +87,7 @@ export function createLinter(path: JsonPath | undefined, onBytes: (bytes: number
         if (event.kind === 'trajectory') lintEvent(event, label);
         else checks.checkEvent(event, label);
         collectText(event);
-        if (event.kind === 'group') groups.getOrOpen(checks.groupCount() - 1, label, event.location);
+        if (event.kind === 'group') groups.getOrOpen(checks.lastGroup(), label, event.location);
         if (event.kind === 'end' && !grouping) groups.closeAll();
       }
     }

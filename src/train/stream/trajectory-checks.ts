@@ -20,6 +20,8 @@ export interface TrajectoryChecks {
   /** Records why the text of a body field could not be read to its end. */
   readonly addReadError: (error: InvalidTextError, label: string, field: string) => void;
   readonly groupCount: () => number;
+  /** The index of the current group; values that are not groups count, too. */
+  readonly lastGroup: () => number;
   readonly trajectoryCount: () => number;
   /** Errors and warnings of the contract. */
   readonly findings: () => ReportedFinding<Issue>[];
@@ -39,6 +41,7 @@ export function createTrajectoryChecks(grouping: Grouping | undefined): Trajecto
   const findings = createFindingCollector<Issue>();
   const structureErrors = createFindingCollector<Issue>();
   let groupCount = 0;
+  let lastGroup = -1;
   let trajectoryCount = 0;
   let indexInGroup = 0;
   let ungroupedCount = 0;
@@ -62,9 +65,9 @@ export function createTrajectoryChecks(grouping: Grouping | undefined): Trajecto
       });
     }
   };
-  const addStructureError = (message: string, location: TextLocation, label: string): void => {
+  const addStructureError = (message: string, location: TextLocation, label: string, path: JsonPath = []): void => {
     structureErrors.add({ level: 'error', code: 'invalid' }, () => ({
-      path: '',
+      path: formatJsonPath(path),
       at: formatPosition(label, location),
       message,
     }));
@@ -73,11 +76,15 @@ export function createTrajectoryChecks(grouping: Grouping | undefined): Trajecto
     const { bytes, location, container, document } = event;
     const root = rootOf(document ?? parseTextAt(bytes, location));
     const assignment =
-      container === 'in a group' ? { group: groupCount - 1, at: indexInGroup } : grouping?.assignGroup(root);
+      container === 'in a group' ? { group: lastGroup, at: indexInGroup } : grouping?.assignGroup(root);
     if (container === 'in a group') indexInGroup += 1;
     if (container === 'alone') ungroupedCount += 1;
-    if (!assignment) addStructureError(NOT_A_GROUP_MESSAGE, location, label);
-    else if (typeof assignment === 'string') addStructureError(assignment, location, label);
+    if (!assignment) {
+      lastGroup += 1;
+      // A value on its own has no index in its file.
+      const path = container === 'in a list' ? ['trajectory_groups', lastGroup] : [];
+      addStructureError(NOT_A_GROUP_MESSAGE, location, label, path);
+    } else if (typeof assignment === 'string') addStructureError(assignment, location, label);
     else {
       trajectoryCount += 1;
       const path = ['trajectory_groups', assignment.group, 'trajectories', assignment.at];
@@ -88,7 +95,7 @@ export function createTrajectoryChecks(grouping: Grouping | undefined): Trajecto
   const validateGroup = (envelope: Envelope, label: string): void =>
     addFindings(
       inspectGroup(rootOf(parseEnvelope(envelope))),
-      ['trajectory_groups', groupCount - 1],
+      ['trajectory_groups', lastGroup],
       envelope.locationAt,
       label,
     );
@@ -100,6 +107,7 @@ export function createTrajectoryChecks(grouping: Grouping | undefined): Trajecto
         case 'group':
           if (grouping) addStructureError('is already a group; leave out --group-by', event.location, label);
           groupCount += 1;
+          lastGroup += 1;
           indexInGroup = 0;
           groupParts = [];
           break;
@@ -124,6 +132,7 @@ export function createTrajectoryChecks(grouping: Grouping | undefined): Trajecto
       }));
     },
     groupCount: () => grouping?.groupCount() ?? groupCount,
+    lastGroup: () => lastGroup,
     trajectoryCount: () => trajectoryCount,
     findings: findings.findings,
     structureErrors: structureErrors.findings,
