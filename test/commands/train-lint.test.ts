@@ -131,7 +131,7 @@ describe('svc train lint', () => {
 
   it('prints errors in the order of the text', async () => {
     const text = `{"trajectories":[{"reward":1,"start_time":"x"}],"logs":[],"logs":2}\n{"trajectories":[{"reward":"a"},{"reward":"b","metrics":1}]}\n`;
-    const { stdout, stderr } = await lint(['-'], { stdin: `${group('0', '1')}${text}` });
+    const { stdout, stderr } = await lint(['-'], { stdin: `${group('0', '1')}${text}[5]\n` });
     const places = [...stderr.matchAll(/stdin:(\d+):(\d+)/g)].map(([, line, column]) => [Number(line), Number(column)]);
     expect(places).toHaveLength(JSON.parse(stdout).problems.length);
     expect(places.slice(2)).toEqual(places.slice(2).sort(([a = 0, b = 0], [c = 0, d = 0]) => a - c || b - d));

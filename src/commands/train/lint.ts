@@ -1,3 +1,4 @@
+import { sortIssuesByLocation } from '../../body/sort-issues.ts';
 import type { RunCommand } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { Failure, usageFailure } from '../../errors.ts';
@@ -99,7 +100,10 @@ function lintFailure(
   { summary, structureErrors, contractFindings, hint }: LintResult,
   fatal: readonly LintKind[],
 ): Failure | undefined {
-  const errors = [...structureErrors, ...contractFindings.filter(({ level }) => level === 'error')];
+  const errors = sortIssuesByLocation([
+    ...structureErrors,
+    ...contractFindings.filter(({ level }) => level === 'error'),
+  ]);
   if (errors.length > 0) {
     const count = errors.reduce((sum, { more = 0 }) => sum + 1 + more, 0);
     const places = count === 1 ? '1 error' : `${count} errors`;
