@@ -90,29 +90,29 @@ describe('svc auth', () => {
     writeFileSync(join(cwd, 'pw'), 'päss:word');
     await svc(['auth', 'login', '--username', 'api', '--password-file', 'pw'], { cwd });
     const { send, recorded } = network();
-    const sent = async (args: readonly string[], more: Setting = {}): Promise<string | number> => {
+    const sendRequest = async (args: readonly string[], more: Setting = {}): Promise<string | number> => {
       recorded.length = 0;
       const { code } = await svc(args, { cwd, send, ...more });
       const authorization = recorded[0]?.headers.find(([name]) => name === 'Authorization')?.[1];
       return code === 0 ? `${recorded[0]?.url} ${authorization}` : code;
     };
-    expect(await sent(chat)).toBe('https://chat.test:8443/v1/chat/completions Bearer tok-en-1');
-    expect(await sent(call)).toBe(
+    expect(await sendRequest(chat)).toBe('https://chat.test:8443/v1/chat/completions Bearer tok-en-1');
+    expect(await sendRequest(call)).toBe(
       `https://svc.test/call/start Basic ${Buffer.from('api:päss:word').toString('base64')}`,
     );
-    expect(await sent([...call, '--base-url', 'https://svc.test/other'])).toContain(
+    expect(await sendRequest([...call, '--base-url', 'https://svc.test/other'])).toContain(
       'https://svc.test/other/call/start Basic',
     );
     for (const elsewhere of ['https://evil.test', 'http://svc.test', 'https://svc.test:444']) {
-      expect(await sent([...call, '--base-url', elsewhere])).toBe(4);
-      expect(await sent([...chat, '--chat-base-url', elsewhere])).toBe(4);
+      expect(await sendRequest([...call, '--base-url', elsewhere])).toBe(4);
+      expect(await sendRequest([...chat, '--chat-base-url', elsewhere])).toBe(4);
     }
-    expect(await sent(call, { env: { SVC_CONFIG_DIR: join(cwd, 'config'), SVC_BASE_URL: 'https://evil.test' } })).toBe(
-      4,
-    );
+    expect(
+      await sendRequest(call, { env: { SVC_CONFIG_DIR: join(cwd, 'config'), SVC_BASE_URL: 'https://evil.test' } }),
+    ).toBe(4);
     expect(recorded).toEqual([]);
     expect(
-      await sent([...chat, '--base-url', 'https://evil.test'], {
+      await sendRequest([...chat, '--base-url', 'https://evil.test'], {
         env: { SVC_CONFIG_DIR: join(cwd, 'config'), SVC_TOKEN: 'env-tok' },
       }),
     ).toBe('https://evil.test/v1/chat/completions Bearer env-tok');

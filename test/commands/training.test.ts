@@ -22,7 +22,7 @@ function files(contents: { readonly [name: string]: string | Uint8Array }): stri
 }
 
 /** Runs a command line against a service that records every request, repeated ones included. */
-async function sent(
+async function sendRequest(
   args: readonly string[],
   setting: Setting = {},
 ): Promise<Result & { body: string; length: unknown }> {
@@ -81,9 +81,9 @@ describe('what is sent', () => {
     const cwd = files({ ...contents, 'empty.jsonl': '' });
     const stdin = piped === 'gzip' ? zlib.gzipSync(group) : piped;
     const setting = { cwd, ...(stdin === undefined ? {} : { stdin }) };
-    const { code, stderr, body, length } = await sent([...args, '--model-id', modelId, '-q'], setting);
+    const { code, stderr, body, length } = await sendRequest([...args, '--model-id', modelId, '-q'], setting);
     expect({ code, stderr, body, length }).toEqual({ code: 0, stderr: '', body: wanted, length: wanted.length });
-    const shown = await sent([...args, '--model-id', modelId, '-q', '--dry-run'], setting);
+    const shown = await sendRequest([...args, '--model-id', modelId, '-q', '--dry-run'], setting);
     expect(shown).toMatchObject({ code: 0, body: '', stdout: wanted });
     // No copy is left behind.
     expect(readdirSync(join(cwd, 'data'))).toEqual(['training-jobs.jsonl']);
@@ -92,18 +92,19 @@ describe('what is sent', () => {
   it('a whole body byte for byte, and with flags only the fields that they name change', async () => {
     const cwd = files(contents);
     const whole = contents['job.json'].slice(1);
-    expect((await sent(['-f', 'job.json', '-q'], { cwd })).body).toBe(whole);
-    expect((await sent(['-q'], { cwd, stdin: contents['job.json'] })).body).toBe(whole);
+    expect((await sendRequest(['-f', 'job.json', '-q'], { cwd })).body).toBe(whole);
+    expect((await sendRequest(['-q'], { cwd, stdin: contents['job.json'] })).body).toBe(whole);
     expect(
-      (await sent(['-f', 'job.json', '--set', 'x:=2', '--experimental-config', '{"ppo":true}', '-q'], { cwd })).body,
+      (await sendRequest(['-f', 'job.json', '--set', 'x:=2', '--experimental-config', '{"ppo":true}', '-q'], { cwd }))
+        .body,
     ).toBe(whole.replace('1e400}', '2,"experimental_config":{"ppo":true}}'));
-    expect((await sent(['-f', 'job.json', 'a.json', '-q'], { cwd })).body).toBe(
+    expect((await sendRequest(['-f', 'job.json', 'a.json', '-q'], { cwd })).body).toBe(
       whole.replace(`[ ${group} ]`, `[${group},${group}]`),
     );
   });
 
   it.each(['', '\n \n', '[]'])('no training data is an error: %j', async (text) => {
-    const result = await sent(['empty.jsonl', '--model-id', modelId], { cwd: files({ 'empty.jsonl': text }) });
+    const result = await sendRequest(['empty.jsonl', '--model-id', modelId], { cwd: files({ 'empty.jsonl': text }) });
     expect(result.stderr).toContain(
       'warning: trajectory_groups: contains no group, so the job contains no training signal',
     );
@@ -112,7 +113,7 @@ describe('what is sent', () => {
 
   it('--curl: curl reads a long body from svc itself', async () => {
     const cwd = files({ "it's.jsonl": `${group}\n`.repeat(10_000) });
-    const { code, stdout } = await sent(["it's.jsonl", '--model-id', modelId, '--curl'], { cwd });
+    const { code, stdout } = await sendRequest(["it's.jsonl", '--model-id', modelId, '--curl'], { cwd });
     expect(code).toBe(0);
     expect(stdout).toContain(
       `svc train 'it'\\''s.jsonl' --model-id ${modelId} --allow-duplicate --dry-run --quiet --output - |\ncurl -sS`,
@@ -124,22 +125,25 @@ describe('what is sent', () => {
     const cwd = files(contents);
     const flags = ['--no-spool', '--model-id', modelId, '-q'];
     const whole = contents['job.json'].slice(1);
-    expect(await sent(['-', ...flags], { cwd, stdin: group })).toMatchObject({
+    expect(await sendRequest(['-', ...flags], { cwd, stdin: group })).toMatchObject({
       code: 0,
       body: list(group),
       length: undefined,
     });
-    expect(await sent(['packed.gz', 'a.json', ...flags], { cwd })).toMatchObject({
+    expect(await sendRequest(['packed.gz', 'a.json', ...flags], { cwd })).toMatchObject({
       code: 0,
       body: list([group, group, group, group].join(',')),
     });
-    expect(await sent(['--no-spool', '-q'], { cwd, stdin: whole })).toMatchObject({
+    expect(await sendRequest(['--no-spool', '-q'], { cwd, stdin: whole })).toMatchObject({
       code: 0,
       body: whole,
       length: undefined,
     });
     const sorted = [...lines].sort((left, right) => (left.slice(12) < right.slice(12) ? -1 : 1));
-    const neighbours = await sent(['-', '--group-by', 'metadata.task', ...flags], { cwd, stdin: sorted.join('\n') });
+    const neighbours = await sendRequest(['-', '--group-by', 'metadata.task', ...flags], {
+      cwd,
+      stdin: sorted.join('\n'),
+    });
     expect(neighbours.code).toBe(0);
     expect(
       JSON.parse(neighbours.body).trajectory_groups.map((one: { trajectories: [] }) => one.trajectories.length),
@@ -251,7 +255,7 @@ describe('what is not sent', () => {
     ],
   ])('%s', async (_, args, code, says, stdin) => {
     const cwd = files(contents);
-    const result = await sent(
+    const result = await sendRequest(
       [...args, '--model-id', modelId].slice(0, args.includes('-f') ? args.length : undefined),
       {
         cwd,
@@ -263,7 +267,7 @@ describe('what is not sent', () => {
   });
 
   it.skipIf('createZstdDecompress' in zlib)('zstd where this Node cannot read it', async () => {
-    const { code, stderr } = await sent(['some.zst', '--model-id', modelId], { cwd: files(contents) });
+    const { code, stderr } = await sendRequest(['some.zst', '--model-id', modelId], { cwd: files(contents) });
     expect(code).toBe(12);
     expect(stderr).toMatch(/this Node cannot read zstd[\s\S]*zstd -dc some\.zst \| svc train -/);
   });

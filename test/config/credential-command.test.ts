@@ -19,7 +19,7 @@ async function home(script: string, more: readonly string[] = []): Promise<strin
 
 const ran = (cwd: string): string => (existsSync(join(cwd, 'ran')) ? readFileSync(join(cwd, 'ran'), 'utf8') : '');
 
-async function sent(
+async function sendRequest(
   args: readonly string[],
   cwd: string,
   more: Setting = {},
@@ -40,8 +40,8 @@ describe('a credential_command', () => {
   it('prints the token or the password, gets the kind that is wanted, its arguments, an empty stdin and the directory of the profiles', async () => {
     const cwd = await home('cat; echo "$SVC_CREDENTIAL-$1-$2-$(basename "$PWD")"');
     const basic = Buffer.from('ada:basic-one-two-config').toString('base64');
-    expect(await sent(call, cwd)).toMatchObject({ code: 0, authorization: `Basic ${basic}` });
-    expect(await sent(chat, cwd)).toMatchObject({ code: 0, authorization: 'Bearer bearer-one-two-config' });
+    expect(await sendRequest(call, cwd)).toMatchObject({ code: 0, authorization: `Basic ${basic}` });
+    expect(await sendRequest(chat, cwd)).toMatchObject({ code: 0, authorization: 'Bearer bearer-one-two-config' });
     expect((await svc(['auth', 'status', '--format', 'text'], { cwd })).stdout).toBe(
       [
         'profile: default',
@@ -59,7 +59,7 @@ describe('a credential_command', () => {
     ['no line end', 'printf tok', 'Bearer tok'],
     ['64 KiB', 'head -c 65536 /dev/zero | tr "\\0" x', `Bearer ${'x'.repeat(65536)}`],
   ])('prints a token with %s', async (_, script, authorization) => {
-    expect(await sent(chat, await home(script))).toMatchObject({ code: 0, authorization });
+    expect(await sendRequest(chat, await home(script))).toMatchObject({ code: 0, authorization });
   });
 
   it.each([
@@ -84,7 +84,7 @@ describe('a credential_command', () => {
         return () => clearTimeout(timer);
       },
     };
-    const result = await sent(chat, cwd, { runtime: after });
+    const result = await sendRequest(chat, cwd, { runtime: after });
     expect(result).toMatchObject({ code: 4, stdout: '', authorization: undefined });
     expect(result.stderr).toContain(why);
     expect(result.stderr).toContain(why.startsWith('is empty') ? 'the credential_command of' : join(cwd, 'give'));
@@ -93,7 +93,7 @@ describe('a credential_command', () => {
 
   it('whose background process keeps stdout open ends with --timeout', async () => {
     const cwd = await home(`printf secret-1; sleep 60 &\necho $! >${'$'}{0%give}pid`);
-    const result = await sent([...chat, '--timeout', '1s'], cwd);
+    const result = await sendRequest([...chat, '--timeout', '1s'], cwd);
     process.kill(Number(readFileSync(join(cwd, 'pid'), 'utf8')));
     expect(result).toMatchObject({ code: 4, stdout: '', authorization: undefined });
     expect(result.stderr).toContain('a background process kept its stdout open for longer than 1 s');
@@ -108,7 +108,7 @@ describe('a credential_command', () => {
       SVC_USERNAME: 'ada',
       PATH: process.env.PATH,
     };
-    expect((await sent(chat, cwd, { env: { ...env, SVC_UPSTREAM_TOKEN: 'up-1' } })).code).toBe(0);
+    expect((await sendRequest(chat, cwd, { env: { ...env, SVC_UPSTREAM_TOKEN: 'up-1' } })).code).toBe(0);
     const inherited = readFileSync(join(cwd, 'env'), 'utf8');
     expect(inherited).toContain('SVC_CREDENTIAL=bearer');
     expect(inherited).not.toMatch(/pw-1|up-1/);
@@ -118,7 +118,7 @@ describe('a credential_command', () => {
     const cwd = folder();
     const set = ['profile', 'set', 'default', '--base-url', 'https://svc.test', '--credential-command'];
     await svc([...set, '["no-such-program","show me"]'], { cwd });
-    expect(await sent(chat, cwd)).toMatchObject({
+    expect(await sendRequest(chat, cwd)).toMatchObject({
       code: 4,
       stderr: expect.stringContaining('the credential_command no-such-program was not found'),
     });
@@ -137,7 +137,7 @@ describe('a credential_command', () => {
     const cwd = await home('printf tok');
     const plain = ['profile', 'set', 'plain', '--base-url', 'http://svc.test', '--credential-command', './give'];
     await svc(plain, { cwd });
-    expect((await sent(args, cwd)).code).toBe(code);
+    expect((await sendRequest(args, cwd)).code).toBe(code);
     expect(ran(cwd)).toBe('');
   });
 
@@ -147,27 +147,27 @@ describe('a credential_command', () => {
     expect(login.stderr).toContain(
       'credential_command of profile "default" takes precedence over the stored credentials',
     );
-    expect((await sent(chat, cwd)).authorization).toBe('Bearer from-command');
+    expect((await sendRequest(chat, cwd)).authorization).toBe('Bearer from-command');
     const env = { SVC_CONFIG_DIR: join(cwd, 'config'), SVC_TOKEN: 'from-env' };
-    expect((await sent(chat, cwd, { env })).authorization).toBe('Bearer from-env');
+    expect((await sendRequest(chat, cwd, { env })).authorization).toBe('Bearer from-env');
     await svc(['profile', 'set', 'default', '--credential-command='], { cwd });
-    expect((await sent(chat, cwd)).authorization).toBe('Bearer from-store');
+    expect((await sendRequest(chat, cwd)).authorization).toBe('Bearer from-store');
   });
 
   it('gives credentials to the origins it was set for: a password to one service, a token to the others', async () => {
     const cwd = await home('printf tok', ['--chat-base-url', 'https://chat.test']);
-    expect((await sent([...chat, '--base-url', 'https://svc.test'], cwd)).code).toBe(0);
-    expect((await sent([...call, '--base-url', 'https://chat.test'], cwd)).code).toBe(4);
+    expect((await sendRequest([...chat, '--base-url', 'https://svc.test'], cwd)).code).toBe(0);
+    expect((await sendRequest([...call, '--base-url', 'https://chat.test'], cwd)).code).toBe(4);
     const moved = await svc(['profile', 'set', 'default', '--chat-base-url', 'https://new.test'], { cwd });
     expect(moved.stderr).toContain('credential_command of profile "default" belongs to another base URL');
-    expect((await sent(chat, cwd)).code).toBe(4);
-    expect((await sent(call, cwd)).code).toBe(0);
+    expect((await sendRequest(chat, cwd)).code).toBe(4);
+    expect((await sendRequest(call, cwd)).code).toBe(0);
   });
 
   it('without a user gives tokens only', async () => {
     const cwd = await home('printf tok', ['--username=']);
-    expect((await sent(chat, cwd)).code).toBe(0);
-    expect(await sent(call, cwd)).toMatchObject({
+    expect((await sendRequest(chat, cwd)).code).toBe(0);
+    expect(await sendRequest(call, cwd)).toMatchObject({
       code: 4,
       stderr: expect.stringContaining('profile set default --username'),
     });

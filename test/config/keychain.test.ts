@@ -29,7 +29,7 @@ async function run(args: readonly string[], cwd: string, mode: Mode = 'works', s
   return svc(args, { cwd, stdin, runtime: world(cwd, mode) });
 }
 
-async function sent(cwd: string, mode: Mode = 'works'): Promise<Result & { authorization: unknown }> {
+async function sendRequest(cwd: string, mode: Mode = 'works'): Promise<Result & { authorization: unknown }> {
   const { send, recorded } = recording(async () => ({
     status: 200,
     statusText: '',
@@ -55,7 +55,7 @@ describe('auth login --keychain', () => {
       bearer_origins: ['https://svc.test'],
     });
     expect(keychainIn(cwd).sort()).toEqual(['pass-word-1', 'tok-en-1']);
-    expect((await sent(cwd)).authorization).toBe('Bearer tok-en-1');
+    expect((await sendRequest(cwd)).authorization).toBe('Bearer tok-en-1');
     const status = await run(['auth', 'status', '--format', 'text'], cwd);
     expect(status.stdout).toContain('bearer: from profile "default" in the keychain, for https://svc.test');
   });
@@ -98,7 +98,7 @@ describe('auth login --keychain', () => {
       `svc: warning: the secret is stored in the profile file (mode 0600), not in the keychain: ${why}`,
     ]);
     expect(profileIn(cwd)).toMatchObject({ password: 'pass-word-1', token: 'tok-en-1' });
-    expect((await sent(cwd, mode)).authorization).toBe('Bearer tok-en-1');
+    expect((await sendRequest(cwd, mode)).authorization).toBe('Bearer tok-en-1');
   });
 
   it.each<[Mode, string]>([
@@ -109,7 +109,7 @@ describe('auth login --keychain', () => {
     const cwd = folder();
     await run(login, cwd);
     if (mode === 'works') rmSync(join(cwd, 'keychain'));
-    const result = await sent(cwd, mode);
+    const result = await sendRequest(cwd, mode);
     expect(result).toMatchObject({ code: 4, authorization: undefined });
     expect(result.stderr).toContain(`: ${why}`);
     const logout = await run(['auth', 'logout'], cwd, mode);

@@ -9,7 +9,7 @@ import { cleanEnv, finished, program, run, start } from '../support/process.ts';
 import { noStrace, withFault } from '../support/strace.ts';
 import { folder } from '../support/svc.ts';
 import { hasTerminal, runOnTerminal } from '../support/terminal.ts';
-import { calls, chats, killed } from './batch.ts';
+import { calls, chats, runKilledBatch } from './batch.ts';
 import { attackCheckpoints } from './checkpoint-attacks.ts';
 
 const credentials = { SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1', SVC_TOKEN: 'tok-en-1' };
@@ -49,7 +49,7 @@ describe('a batch that is killed', () => {
     ['chats', chats],
     ['calls', calls],
   ])('repeatedly loses nothing and sends nothing twice undeclared: %s', async (_, kind) => {
-    const outcome = await killed(kind, 300, 12, chance(7));
+    const outcome = await runKilledBatch(kind, 300, 12, chance(7));
     expect(outcome).toMatchObject({ lost: 0, undeclared: 0 });
     expect(outcome.kills).toBeGreaterThan(5);
   });

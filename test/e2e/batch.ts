@@ -55,7 +55,7 @@ export interface Outcome {
  * Runs a batch of `lines` lines, and kills it with SIGKILL `kills` times, each time when a random number of further requests
  * has arrived, and resumes it; `random` is from 0 to 1. The last run completes.
  */
-export async function killed(kind: Kind, lines: number, kills: number, random: () => number): Promise<Outcome> {
+export async function runKilledBatch(kind: Kind, lines: number, kills: number, random: () => number): Promise<Outcome> {
   const cwd = folder();
   const file = Array.from({ length: lines }, (_, at) => `${JSON.stringify(kind.line(at + 1))}\n`).join('');
   writeFileSync(join(cwd, 'in.jsonl'), file);

@@ -4,7 +4,7 @@ import { bodyOf, httpAnswer, rawServer } from '../support/raw-server.ts';
 
 const credentials = { SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1', SVC_TOKEN: 'tok-en-1' };
 
-async function sent(
+async function sendRequest(
   args: readonly string[],
   stdin = '',
 ): Promise<{ head: string; body: Buffer; code: number | null; stderr: string }> {
@@ -21,7 +21,7 @@ describe('bytes on the wire', () => {
     '{"start":{"project_id":"a/b","op_name":"x","attributes":{"n":9007199254740993,"f":1.0},"inputs":{},"started_at":"2026-01-01T00:00:00Z","id":"0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05","trace_id":"0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e06"}}';
 
   it('a body given whole arrives byte for byte', async () => {
-    const { body, code, head } = await sent(['call', 'start'], whole);
+    const { body, code, head } = await sendRequest(['call', 'start'], whole);
     expect(code).toBe(0);
     expect(body.toString()).toBe(whole);
     expect(head.split('\r\n')[0]).toBe('POST /call/start HTTP/1.1');
@@ -32,33 +32,36 @@ describe('bytes on the wire', () => {
 
   it('so do unusual spellings: whitespace, escapes, duplicates, big numbers, a final newline', async () => {
     const odd = '\n{ "messages" : [ {"role":"user","content":"\\u00e9 é 😀"} ] ,\t"seed":1e3, "x":1E400,"x":-0.0 }\r\n';
-    const { body, stderr } = await sent(['chat', '--exact', '--json'], odd);
+    const { body, stderr } = await sendRequest(['chat', '--exact', '--json'], odd);
     expect(body.toString()).toBe(odd);
     expect(stderr).toContain('x: is given more than once');
   });
 
   it('only a byte order mark is dropped', async () => {
-    expect((await sent(['call', 'start'], `\ufeff${whole}`)).body.toString()).toBe(whole);
+    expect((await sendRequest(['call', 'start'], `\ufeff${whole}`)).body.toString()).toBe(whole);
   });
 
   it('a flag changes only the field it names', async () => {
-    const { body } = await sent(['call', 'start', '-f', '-', '--op-name', 'y', '--set', 'attributes.k:=2.50'], whole);
+    const { body } = await sendRequest(
+      ['call', 'start', '-f', '-', '--op-name', 'y', '--set', 'attributes.k:=2.50'],
+      whole,
+    );
     expect(body.toString()).toBe(
       whole.replace('"op_name":"x"', '"op_name":"y"').replace('"f":1.0', '"f":1.0,"k":2.50'),
     );
   });
 
   it('64-bit integers arrive as their digits, and those beyond are refused', async () => {
-    expect((await sent(['chat', 'x', '--seed', '9223372036854775807'])).body.toString()).toContain(
+    expect((await sendRequest(['chat', 'x', '--seed', '9223372036854775807'])).body.toString()).toContain(
       '"seed":9223372036854775807',
     );
-    const { code, body, stderr } = await sent(['chat', 'x', '--seed', '9223372036854776001']);
+    const { code, body, stderr } = await sendRequest(['chat', 'x', '--seed', '9223372036854776001']);
     expect({ code, body: body.toString() }).toEqual({ code: 3, body: '' });
     expect(stderr).toContain('--seed: must be an integer from -9223372036854776000 to 9223372036854776000');
   });
 
   it('Bearer for chats, headers of the user, no header twice', async () => {
-    const { head } = await sent([
+    const { head } = await sendRequest([
       'chat',
       'x',
       '-H',
@@ -83,7 +86,7 @@ describe('bytes on the wire', () => {
     'bad name: x',
     'X: a\nb',
   ])('the header %j is rejected, and its value is not shown', async (word) => {
-    const { code, body, stderr } = await sent(['chat', 'x', '-H', word]);
+    const { code, body, stderr } = await sendRequest(['chat', 'x', '-H', word]);
     expect({ code, body: body.toString() }).toEqual({ code: 2, body: '' });
     expect(stderr).not.toContain(word.split(': ')[1] ?? 'nothing');
   });

@@ -24,7 +24,12 @@ describe('certificates', () => {
   const stranger = selfSigned(ca.folder, 'stranger', 'DNS:stranger.test');
 
   // Loopback never goes through a proxy, so what does has another name, which only the proxy knows.
-  async function sent(port: number, proxied: boolean, flags: readonly string[] = [], env: Record<string, string> = {}) {
+  async function sendRequest(
+    port: number,
+    proxied: boolean,
+    flags: readonly string[] = [],
+    env: Record<string, string> = {},
+  ) {
     const proxy = proxied ? await connectProxy(port) : undefined;
     const where = proxy
       ? { SVC_BASE_URL: 'https://svc.test', HTTPS_PROXY: `http://127.0.0.1:${proxy.port}` }
@@ -68,7 +73,7 @@ describe('certificates', () => {
       ['of another authority than the one given', () => contents(good), ['--cacert', own.cert], UNKNOWN],
     ])('a certificate that is %s is refused in one attempt, and nothing is sent', async (_, options, flags, why) => {
       const server = await secureServer(options());
-      const result = await sent(server.port, proxied, flags);
+      const result = await sendRequest(server.port, proxied, flags);
       expect(failure(result)).toMatchObject({
         code: 'unreachable',
         message: expect.stringMatching(`^could not connect to https://[^ ]+: ${why}$`),
@@ -104,7 +109,7 @@ describe('certificates', () => {
     ])('a CA of %s is trusted', async (_, setting) => {
       const server = await secureServer(contents(good));
       const { flags = [], env = {} } = setting(folder());
-      const result = await sent(server.port, proxied, flags, env);
+      const result = await sendRequest(server.port, proxied, flags, env);
       expect(result).toMatchObject({ code: 0, stderr: '' });
       expect(server.seen).toEqual(['POST /feedback/payload_schema']);
     });
@@ -127,7 +132,7 @@ describe('certificates', () => {
           ['--cert', client.cert, '--key', client.key],
           ['--cert', both],
         ]) {
-          const result = await sent(server.port, proxied, ['--cacert', ca.cert, ...files]);
+          const result = await sendRequest(server.port, proxied, ['--cacert', ca.cert, ...files]);
           expect(result).toMatchObject({ code: 0, stderr: '' });
         }
         expect(server.seen).toHaveLength(2);
@@ -142,7 +147,7 @@ describe('certificates', () => {
         ['one of a stranger', () => ['--cert', stranger.cert, '--key', stranger.key], 'rejected the client cert'],
       ])('refuses %s, and nothing is applied', async (_, files, why) => {
         const port = await demandingServer(good, ca.cert, version);
-        const result = await sent(port, proxied, ['--cacert', ca.cert, ...files()]);
+        const result = await sendRequest(port, proxied, ['--cacert', ca.cert, ...files()]);
         const { message, ...facts } = failure(result);
         expect(message).toContain(why);
         expect(facts).toMatchObject({ exit_code: 7, applied: 'no', phase: 'nothing', bytes_sent: 0, attempts: 1 });
@@ -172,7 +177,7 @@ describe('certificates', () => {
     ['a --key that is broken', () => ['--cert', client.cert, '--key', broken(client.key)], 2, /^the private key in /],
   ])('%s is reported before anything is sent', async (_, flags, code, message) => {
     const server = await secureServer(contents(good));
-    const result = await sent(server.port, false, flags());
+    const result = await sendRequest(server.port, false, flags());
     expect({ code: result.code, applied: failure(result).applied }).toEqual({ code, applied: 'no' });
     expect(failure(result).message).toMatch(message);
     expect(server.seen).toEqual([]);
@@ -185,7 +190,7 @@ describe('certificates', () => {
   ])('a NODE_EXTRA_CA_CERTS that is %s is reported, not ignored', async (_, path, code) => {
     const file = path();
     const server = await secureServer(contents(good));
-    const result = await sent(server.port, false, ['--cacert', ca.cert], { NODE_EXTRA_CA_CERTS: file });
+    const result = await sendRequest(server.port, false, ['--cacert', ca.cert], { NODE_EXTRA_CA_CERTS: file });
     expect(result.code).toBe(code);
     expect(result.stderr).toContain(`${file} (NODE_EXTRA_CA_CERTS)`);
     expect(server.seen).toEqual([]);
@@ -194,7 +199,7 @@ describe('certificates', () => {
   it('NODE_TLS_REJECT_UNAUTHORIZED=0 is refused for https, and does not matter elsewhere', async () => {
     const env = { NODE_TLS_REJECT_UNAUTHORIZED: '0' };
     const server = await secureServer(contents(own));
-    const refused = await sent(server.port, false, [], env);
+    const refused = await sendRequest(server.port, false, [], env);
     expect(failure(refused)).toMatchObject({
       code: 'guard',
       exit_code: 13,
@@ -212,7 +217,7 @@ describe('certificates', () => {
 
   it('--curl names the files as curl does', async () => {
     const flags = ['--cacert', 'a b.pem', '--cert', 'c.pem', '--key', 'k.pem', '--curl'];
-    const { stdout } = await sent(1, false, flags);
+    const { stdout } = await sendRequest(1, false, flags);
     expect(stdout).toContain(`--cacert 'a b.pem' \\\n  --cert 'c.pem' \\\n  --key 'k.pem' \\\n`);
   });
 
@@ -221,10 +226,10 @@ describe('certificates', () => {
     const between = await connectProxy(target.port, contents(good));
     const proxy = `https://localhost:${between.port}`;
     const flags = ['--base-url', 'https://svc.test'];
-    const trusted = await sent(0, false, [...flags, '--cacert', ca.cert], { HTTPS_PROXY: proxy });
+    const trusted = await sendRequest(0, false, [...flags, '--cacert', ca.cert], { HTTPS_PROXY: proxy });
     expect(trusted).toMatchObject({ code: 0, stderr: '' });
     expect(target.seen).toEqual(['POST /feedback/payload_schema']);
-    const unknown = await sent(0, false, flags, { HTTPS_PROXY: proxy });
+    const unknown = await sendRequest(0, false, flags, { HTTPS_PROXY: proxy });
     expect(failure(unknown)).toMatchObject({
       message: expect.stringContaining(`: the proxy ${proxy.slice(8)} failed: ${UNKNOWN}`),
       attempts: 1,

@@ -22,7 +22,7 @@ export async function expectWholeStream(megabytes: number): Promise<void> {
   wanted.update(`${last}\n`);
   const server = await rawServer(async (socket) => {
     socket.write('HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n');
-    for (let at = 0; at < count; at++) await sent(socket, `data: ${line(at)}\n\n`);
+    for (let at = 0; at < count; at++) await writeText(socket, `data: ${line(at)}\n\n`);
     socket.end(`data: ${last}\n\ndata: [DONE]\n\n`);
   });
   const args = ['chat', 'x', '--format', 'jsonl', '--no-stdin'];
@@ -44,7 +44,7 @@ export async function expectWholeAnswer(megabytes: number): Promise<void> {
   expect(peak).toBeLessThan(MAX_MEMORY_BYTES);
 }
 
-async function sent(socket: Socket, text: string): Promise<void> {
+async function writeText(socket: Socket, text: string): Promise<void> {
   if (!socket.write(text)) await once(socket, 'drain');
 }
 

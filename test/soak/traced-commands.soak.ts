@@ -59,7 +59,7 @@ it('200 kills of records and flushes: no call is lost, and a call that is sent t
     await run(args, { cwd, env });
     return performance.now() - startedAt;
   };
-  const killed = async (args: readonly string[], afterMs: number): Promise<boolean> => {
+  const runAndKill = async (args: readonly string[], afterMs: number): Promise<boolean> => {
     const child = start(args, { cwd, env });
     const end = finished(child);
     await Promise.race([delay(afterMs), end]);
@@ -72,14 +72,17 @@ it('200 kills of records and flushes: no call is lost, and a call that is sent t
   const recorded = ['first'];
   for (let at = 0; at < 100; at += 1) {
     const name = `killed-${at}`;
-    const isWhole = await killed(recordArgs(name, at % 2 ? '--spool' : '--spool=only'), (recordMs * 1.2 * at) / 100);
+    const isWhole = await runAndKill(
+      recordArgs(name, at % 2 ? '--spool' : '--spool=only'),
+      (recordMs * 1.2 * at) / 100,
+    );
     if (isWhole) recorded.push(name);
     for (const part of ['a', 'b']) {
       const { code, stderr } = await run(recordArgs(`${name}-${part}`, '--spool=only'), { cwd, env });
       expect([code, stderr]).toEqual([0, '']);
       recorded.push(`${name}-${part}`);
     }
-    await killed(['call', 'flush'], (flushMs * 1.2 * ((at * 37) % 100)) / 100);
+    await runAndKill(['call', 'flush'], (flushMs * 1.2 * ((at * 37) % 100)) / 100);
   }
   const files = readdirSync(join(cwd, 'data/spool'));
   const last = await run(['call', 'flush'], { cwd, env });
