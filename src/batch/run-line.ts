@@ -43,13 +43,18 @@ export async function runLine(line: InputLine, output: LineOutput, job: BatchJob
   const [requestId] = Object.values(requestContext.ids);
   const id = customId ?? (requestId === undefined ? undefined : writeJson(requestId));
   const { effect } = requestContext;
-  if (isStopped || !canSendLine(prior, effect, job.canRetryUnknown)) {
+  const keepPriorOutcome = async (): Promise<LineResult> => {
     const kept = await (prior.entry && prior.entry.applied !== 'no'
       ? keepEarlierResult(prior.entry, output)
       : recordUnsent(lostResponseFailure(requestContext), id));
     return { ...kept, isIdempotent: canSendLine(prior, effect, false) };
-  }
-  return sendAndRecord({ number: line.number, id, digest, timestampMs, prior, requestContext }, output, job);
+  };
+  if (isStopped || !canSendLine(prior, effect, job.canRetryUnknown)) return keepPriorOutcome();
+  return sendAndRecord(
+    { number: line.number, id, digest, timestampMs, prior, keepPriorOutcome, requestContext },
+    output,
+    job,
+  );
 }
 
 function lostResponseFailure(requestContext?: RequestContext): Failure {

@@ -8,8 +8,8 @@ import { type AppliedState, Failure, signalOfFailure, toFailure } from '../error
 import { rootOf } from '../json/json-node.ts';
 import { createRedactor } from '../output/redact.ts';
 import type { BatchJob, LineObserver } from './batch-job.ts';
-import { failureMessage, keepEarlierResult, type LineOutput, type LineResult, NOT_SENT } from './line-result.ts';
-import { canSendLine, classifyLine, type LineState, priorOutcome } from './line-status.ts';
+import { failureMessage, type LineOutput, type LineResult, NOT_SENT } from './line-result.ts';
+import { classifyLine, type LineState, priorOutcome } from './line-status.ts';
 import { formatFailureEntry, formatSuccessEntry, type LineAttempt } from './result-entry.ts';
 import type { PriorLine } from './result-store.ts';
 import { type SendLineResult, sendLine } from './send-line.ts';
@@ -24,6 +24,8 @@ export interface ReadyLine {
   /** The time of its ids: milliseconds since 1970. */
   readonly timestampMs: number;
   readonly prior: PriorLine;
+  /** Stores what earlier runs know about a line that they may have sent, in place of a result of this run. */
+  readonly keepPriorOutcome: () => Promise<LineResult>;
   readonly requestContext: RequestContext;
 }
 
@@ -48,10 +50,7 @@ export async function sendAndRecord(line: ReadyLine, output: LineOutput, job: Ba
       : (strictWarningFailure(sendResult, job) ?? expectationFailure(expectations, sentFacts)));
   if (!doubt && failure && isInterruption(sendResult.failure ?? failure)) {
     if (isMarkedInFlight && prior.inFlight === undefined) await resultStore.clearInFlight(number);
-    if (prior.entry && prior.entry.applied !== 'no') {
-      const kept = await keepEarlierResult(prior.entry, output);
-      return { ...kept, isIdempotent: canSendLine(prior, requestContext.effect, false) };
-    }
+    if (priorOutcome(prior) !== 'no') return line.keepPriorOutcome();
     await output.put(undefined);
     return { status: 'unsent', isUnresolved: false, failure, ...NOT_SENT, attempts };
   }

@@ -587,6 +587,24 @@ describe('an interrupted batch', () => {
     }
   });
 
+  it('counts lines that an earlier run may have sent as unknown when it stops before them', async () => {
+    const cwd = folder();
+    const { url, counts } = await countingServer(String, ({ count }, response) =>
+      count === 1 ? void response.destroy() : answerJson(response, {}, 404),
+    );
+    const input = [1, 2, 3, 4].map((at) => `{"start":{"project_id":"a/b","op_name":"c${at}"}}\n`);
+    writeFileSync(join(cwd, 'in.jsonl'), input.join(''));
+    const args = ['call', 'start', '--batch', 'in.jsonl', '-o', 'out.jsonl', '--retries', '0', '--concurrency', '1'];
+    const env = { ...credentials, SVC_BASE_URL: url };
+    await svc(args, { cwd, env });
+    // Only the log has the lines now, as after a kill.
+    rmSync(join(cwd, 'out.jsonl'));
+    const { stderr } = await svc([...args, '--resume', '--fail-fast'], { cwd, env });
+    expect([...counts.values()]).toEqual([2, 1, 1, 1]);
+    expect(stderr).toContain('4 lines: 0 done, 0 failed, 4 unknown, 0 not sent');
+    expect(stderr).toContain('lines that may have been applied: 1-4; --resume sends them again\n');
+  });
+
   it('lists lines that may have been applied, and sends them again only with --retry-unknown', async () => {
     const { run, lines, counts, env } = await scene(many(5), ({ key, count }, response) =>
       (key === 'p2' || key === 'p3') && count === 1 ? void response.destroy() : answerJson(response, completion(key)),
