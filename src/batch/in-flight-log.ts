@@ -44,6 +44,8 @@ export interface InFlightState {
   readonly lines: ReadonlyMap<number, InFlightLine>;
   /** Earlier records or results were lost: lines without a result may have been sent. */
   readonly hasLostRecords: boolean;
+  /** The number of lines that must have a successful result, unless results were removed. */
+  readonly successCount: number;
   /** The run was completed without results. */
   readonly isCompleted: boolean;
   /** Bytes of complete records. */
@@ -64,7 +66,10 @@ export interface InFlightLog {
   readonly close: () => Promise<void>;
 }
 
-/** Opens the log of a run, whose first `validBytes` bytes stay, and records what the run is. */
+/**
+ * Opens the log of a run, whose first `validBytes` bytes stay, and records what the run is, and the number of successful
+ * results that it begins with: an earlier log may have been removed with the records of their lines.
+ */
 export async function openInFlightLog(
   path: string,
   displayPath: string,
@@ -73,6 +78,7 @@ export async function openInFlightLog(
     identity,
     lines,
     hasLostRecords,
+    successCount,
     validBytes,
   }: Omit<InFlightState, 'isCompleted'> & { readonly identity: BatchIdentity },
 ): Promise<InFlightLog> {
@@ -96,8 +102,8 @@ export async function openInFlightLog(
   const appendRecords = (records: readonly string[]): Promise<void> =>
     append(Buffer.from(records.map((record) => `${sealRecord(record)}\n`).join('')));
   const { operation, shard, baseUrl, values } = identity;
-  const lost = hasLostRecords ? { lost_records: true } : {};
-  const header = writeJson({ run: runId, operation, shard, origin: baseUrl, values, ...lost });
+  const earlier = { done: successCount || undefined, lost_records: hasLostRecords || undefined };
+  const header = writeJson({ run: runId, operation, shard, origin: baseUrl, values, ...earlier });
   // A log that is taken over from svc 0.1 begins with its lines.
   const earlierLines = validBytes === 0 ? Array.from(lines, ([line, inFlight]) => formatMark(line, inFlight)) : [];
   await appendRecords([header, ...earlierLines]);
@@ -134,6 +140,7 @@ export async function readInFlightLog(
   const lines = new Map<number, InFlightLine>();
   let header: LogHeader | undefined;
   let isCompleted = false;
+  let successCount = 0;
   let validBytes = 0;
   try {
     for await (const { number, bytes, length: lineBytes, isTorn } of splitLines(
@@ -146,7 +153,9 @@ export async function readInFlightLog(
       if (isTorn) break;
       if (bytes && isRecordIntact(bytes) === false) throw damagedLogFailure(displayPath, number);
       const record = bytes && rootOf(parseJson(bytes));
-      header = parseHeader(record) ?? header;
+      const newHeader = parseHeader(record);
+      successCount = newHeader?.successCount ?? successCount;
+      header = newHeader ?? header;
       if (!bytes || !header) throw invalidLogFailure(displayPath);
       if (header.identity && isRecordIntact(bytes) !== true) throw damagedLogFailure(displayPath, number);
       validBytes += lineBytes;
@@ -155,7 +164,11 @@ export async function readInFlightLog(
       const line = numberMember(record, 'line');
       const digest = firstStringMember(record, 'input') || undefined;
       if (line === undefined) continue;
-      if (isTrue(getMember(record, 'withdrawn')) || isSettled(line, digest)) lines.delete(line);
+      const isWithdrawn = isTrue(getMember(record, 'withdrawn'));
+      const isSuccess = !isWithdrawn && isSettled(line, digest);
+      // A run records a line once, and no line that had a successful result before.
+      if (isSuccess) successCount += 1;
+      if (isWithdrawn || isSuccess) lines.delete(line);
       else lines.set(line, { timestampMs: numberMember(record, 'at') ?? 0, digest });
     }
   } catch (error) {
@@ -164,27 +177,31 @@ export async function readInFlightLog(
     if (error instanceof Failure) throw error;
     throw fileFailure(`read ${displayPath}`, error);
   }
-  return header && { ...header, hasLostRecords: header.hasLostRecords && !isCompleted, lines, isCompleted, validBytes };
+  const hasLostRecords = header?.hasLostRecords === true && !isCompleted;
+  return header && { ...header, hasLostRecords, successCount, lines, isCompleted, validBytes };
 }
 
 // A header names every flag of the batch.
 const MAX_RECORD_BYTES = 64 * 1024;
 
-type LogHeader = Pick<InFlightState, 'runId' | 'operation' | 'identity' | 'hasLostRecords'>;
+type LogHeader = Pick<InFlightState, 'runId' | 'operation' | 'identity' | 'hasLostRecords' | 'successCount'>;
 
 function parseHeader(record: JsonNode | undefined): LogHeader | undefined {
   const [runId, operation, shard, baseUrl] = ['run', 'operation', 'shard', 'origin'].map((name) =>
     firstStringMember(record, name),
   );
   if (runId === undefined || operation === undefined) return undefined;
-  const hasLostRecords = isTrue(getMember(record, 'lost_records'));
-  if (shard === undefined || baseUrl === undefined) return { runId, operation, identity: undefined, hasLostRecords };
+  const facts = {
+    runId,
+    operation,
+    hasLostRecords: isTrue(getMember(record, 'lost_records')),
+    successCount: numberMember(record, 'done') ?? 0,
+  };
+  if (shard === undefined || baseUrl === undefined) return { ...facts, identity: undefined };
   const values = getMember(record, 'values');
   const digests = values && kindOf(values) === 'object' ? Array.from(membersOf(values)) : [];
   return {
-    runId,
-    operation,
-    hasLostRecords,
+    ...facts,
     identity: {
       operation,
       shard,

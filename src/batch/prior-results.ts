@@ -27,6 +27,8 @@ export interface PriorResults extends CheckpointPath {
   /** The checkpoint file exists, without any result or log. */
   readonly isEmptied: boolean;
   readonly inFlight: InFlightState | undefined;
+  /** Results of earlier runs are no longer in the checkpoint file. */
+  readonly hasRemovedResults: boolean;
   /** Records or results of earlier runs were lost: lines without a result may have been sent. */
   readonly hasLostRecords: boolean;
   /** The request of a line that has no result, if it may have been sent. */
@@ -63,7 +65,7 @@ export async function openPriorResults(
     const { checkpoint, inFlight } = prior;
     if (prior.isEmptied)
       await warn(`${prior.displayPath} is empty; its lines may have been applied (to start over, delete the file)`);
-    else if (checkpoint.hasMissingEntries)
+    else if (prior.hasRemovedResults)
       await warn(`results were removed from ${prior.displayPath}; lines without a result may have been applied`);
     else if (isInFlightLogMissing(prior.lineIndex, checkpoint, inFlight))
       await warn(
@@ -115,11 +117,10 @@ async function readPriorResults(
   if (isLegacy && !canAcceptChanges) throw legacyFailure(displayPath);
   // A run creates its log before its output, so an output without results and log lost them.
   const isEmptied = checkpoint.validBytes === 0 && !inFlight && (await pathExists(path));
+  const hasRemovedResults =
+    checkpoint.hasMissingEntries || (inFlight !== undefined && inFlight.successCount > countSuccesses(lineIndex));
   const hasLostRecords =
-    inFlight?.hasLostRecords ||
-    isEmptied ||
-    checkpoint.hasMissingEntries ||
-    isInFlightLogMissing(lineIndex, checkpoint, inFlight);
+    inFlight?.hasLostRecords || isEmptied || hasRemovedResults || isInFlightLogMissing(lineIndex, checkpoint, inFlight);
   return {
     path,
     displayPath,
@@ -129,12 +130,20 @@ async function readPriorResults(
     checkpoint,
     isEmptied,
     inFlight,
+    hasRemovedResults,
     hasLostRecords,
     inFlightLine: (line) =>
       inFlight?.lines.get(line) ?? (hasLostRecords && !lineIndex.get(line) ? LOST_LINE : undefined),
     canAcceptChanges,
     release,
   };
+}
+
+/** The number of successful results, apart from those of `otherLines`. */
+export function countSuccesses(lineIndex: LineIndex, otherLines: ReadonlySet<number> = new Set()): number {
+  let count = 0;
+  for (const line of lineIndex.lines()) if (lineIndex.get(line)?.exitCode === 0 && !otherLines.has(line)) count += 1;
+  return count;
 }
 
 // Nobody knows when, or whether, it was sent.

@@ -9,7 +9,7 @@ import { compactCheckpoint, sealLegacyEntries } from './compact-checkpoint.ts';
 import type { InputDifferences } from './compare-input.ts';
 import { type InFlightLine, openInFlightLog } from './in-flight-log.ts';
 import type { IndexedEntry } from './line-index.ts';
-import { inFlightPath, legacyInFlightPath, type PriorResults } from './prior-results.ts';
+import { countSuccesses, inFlightPath, legacyInFlightPath, type PriorResults } from './prior-results.ts';
 import { sealEntry } from './seal.ts';
 
 /** The result of a line in the checkpoint. */
@@ -83,6 +83,7 @@ export async function openResultStore(
       identity: recordedIdentity(identity, runId),
       lines: inFlight?.lines ?? new Map(),
       hasLostRecords: prior.hasLostRecords,
+      successCount: countSuccesses(lineIndex, new Set([...changedLines, ...removedLines])),
       validBytes: isLegacyLog ? 0 : (inFlight?.validBytes ?? 0),
     });
     if (inFlight) await Promise.all([...changedLines, ...removedLines].map(inFlightLog.clearInFlight));

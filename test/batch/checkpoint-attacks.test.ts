@@ -418,6 +418,27 @@ describe('a checkpoint file', () => {
     expect(once(counts)).toEqual([]);
   });
 
+  it.each<[string, (lines: string[]) => string[] | undefined]>([
+    ['all results', () => undefined],
+    ['one result', (lines) => lines.filter((_, at) => at !== 3)],
+  ])('that lost %s of an earlier, complete run does not send those lines again', async (_, keep) => {
+    const { run, cwd, counts, write } = await batch(twelve);
+    await run([]);
+    write([...twelve, 'p13', 'lost', 'p15']);
+    for (const _ of ['added', 'again']) {
+      const { stderr } = await run(['--resume', '--retries', '0']);
+      expect(stderr).toContain('15 lines: 14 done, 0 failed, 1 unknown');
+      expect(stderr).not.toContain('removed');
+    }
+    const path = join(cwd, 'out.jsonl');
+    const kept = keep(readFileSync(path, 'utf8').split('\n'));
+    rmSync(path);
+    if (kept) writeFileSync(path, kept.join('\n'));
+    const { code, stderr } = await run();
+    expect({ code, stderr }).toMatchObject({ code: 10, stderr: expect.stringContaining('results were removed') });
+    expect(once(counts)).toEqual([]);
+  });
+
   it.each([
     ['complete', new Set<string>()],
     ['stopped', new Set(['p5'])],

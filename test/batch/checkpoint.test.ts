@@ -140,6 +140,7 @@ describe('the in-flight log', () => {
       identity: { operation: '/x', shard: '1/1', baseUrl: 'o', values: { model: 'd' } },
       lines: new Map(),
       hasLostRecords: false,
+      successCount: 0,
       validBytes: 0,
     });
     await Promise.all([intents.markInFlight(1, mark(10)), intents.markInFlight(2, mark(20))]);
