@@ -9,19 +9,20 @@ export function keepHeapSmall(): void {
   setFlagsFromString('--semi-space-growth-factor=1');
 }
 
-// Four times what Node starts with: it has two halves of 4 MiB, of which one is in use.
-const MAX_YOUNG_BYTES = 8 * 1024 * 1024;
+// Its capacity is one of its two halves, and grows by factors of two: 1, 2 and 4 MiB, less the headers of pages.
+const MIN_GROWN_BYTES = 3 * 1024 * 1024;
 
 /**
- * Returns a function to be called regularly, which limits the young generation once it has grown to 8 MiB. For many short
- * tasks, a smaller limit would cause too many garbage collections.
+ * Returns a function to be called regularly, which limits the young generation once it has grown to 2 halves of 4 MiB.
+ * For many short tasks, a smaller limit would cause too many garbage collections.
  */
 export function createHeapLimit(): () => void {
   let isReached = false;
   return () => {
     if (isReached) return;
     const young = getHeapSpaceStatistics().find(({ space_name: name }) => name === 'new_space');
-    isReached = (young?.space_size ?? 0) >= MAX_YOUNG_BYTES;
+    // Not `space_size`: from Node 26 on, it has no more of the second half than was used so far.
+    isReached = young !== undefined && young.space_used_size + young.space_available_size >= MIN_GROWN_BYTES;
     if (isReached) keepHeapSmall();
   };
 }
