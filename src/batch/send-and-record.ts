@@ -172,11 +172,11 @@ function strictWarningFailure({ warnings, status }: SendLineResult, { isStrict }
   return isStrict && warning !== undefined ? new Failure('answer', warning, { applied: 'yes', status }) : undefined;
 }
 
-// An earlier run may have applied the line, whatever this one did.
+// An earlier run applied the line, or may have, whatever this one did.
 function withPriorOutcome(failure: Failure, priorApplied: AppliedState): Failure {
   const { code, message, facts } = failure;
-  if (priorApplied !== 'unknown' || (facts.applied ?? 'no') !== 'no') return failure;
-  return new Failure(code, message, { ...facts, applied: 'unknown' });
+  const isKnown = priorApplied === 'no' || (priorApplied === 'unknown' && (facts.applied ?? 'no') !== 'no');
+  return isKnown ? failure : new Failure(code, message, { ...facts, applied: priorApplied });
 }
 
 function toFailedResult(error: unknown): SendLineResult {

@@ -587,6 +587,32 @@ describe('an interrupted batch', () => {
     }
   });
 
+  it('reports a call as applied if an earlier run applied it', async () => {
+    const cwd = folder();
+    const bodies = new Set<string>();
+    const { url } = await countingServer(String, ({ text, count }, response) => {
+      const { id, trace_id } = JSON.parse(text).start;
+      bodies.add(text);
+      if (count === 2) answerJson(response, {}, 400);
+      else answerJson(response, count === 1 ? [] : { id, trace_id });
+    });
+    writeFileSync(join(cwd, 'in.jsonl'), '{"start":{"project_id":"a/b","op_name":"c"}}\n');
+    const args = ['call', 'start', '--batch', 'in.jsonl', '-o', 'out.jsonl'];
+    const env = { ...credentials, SVC_BASE_URL: url };
+    for (const [flags, exitCode] of [
+      [[], 11],
+      [['--resume'], 5],
+      [['--resume'], 0],
+    ] as const) {
+      const { stderr } = await svc([...args, ...flags], { cwd, env });
+      expect(JSON.parse(readFileSync(join(cwd, 'out.jsonl'), 'utf8')), stderr).toMatchObject({
+        exit_code: exitCode,
+        applied: 'yes',
+      });
+    }
+    expect(bodies.size).toBe(1);
+  });
+
   it('counts lines that an earlier run may have sent as unknown when it stops before them', async () => {
     const cwd = folder();
     const { url, counts } = await countingServer(String, ({ count }, response) =>
