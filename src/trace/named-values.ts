@@ -12,7 +12,7 @@ const FLAG_BEFORE_VALUE = /(?<![\w.-])((?:--arg(?:json)?\s+|--?)[A-Za-z][\w-]+)\
 const NAME_FLAG = /^--arg(?:json)?$/;
 
 // The user name and password of curl and others. Two numbers are a user and a group; a `/` begins a path or a URL.
-const USER_AND_PASSWORD = String.raw`["']?(?!\d{1,10}:\d{1,10}(?![^\s"']))[^\s"':/]{1,128}:[^/\s"']`;
+const USER_AND_PASSWORD = String.raw`["']?(?!\d{1,10}:\d{1,10}(?![^\s"']))[^\s"':/]{1,128}["']?:["']?[^/\s"']`;
 const USER_FLAG = /^(?:-[uU]|--(?:proxy-)?user)$/;
 const USER_VALUE = new RegExp(`^${USER_AND_PASSWORD}`);
 const USER_BEFORE_VALUE = new RegExp(
@@ -31,8 +31,9 @@ const AFTER_SSHPASS = String.raw`(?<=(?<![\w.-])sshpass\s{1,9}-p)\s*`;
 const AFTER_DATABASE_PROGRAM = String.raw`(?<=(?<![\w.-])(?:mysql|mariadb)[\w-]{0,19}\s{1,9}(?:[^\s;|&]{1,99}\s{1,9}){0,16}-p)`;
 const PASSWORD_FLAG_BEFORE_VALUE = new RegExp(`-p(?:${AFTER_SSHPASS}|${AFTER_DATABASE_PROGRAM}${PASSWORD_VALUE})`, 'g');
 
-// A value of a script or of JSON that is neither an array nor an object: quoted, or up to a separator.
-const VALUE = /\\?"(?:[^"\\]|\\.)*"?|'[^']*'?|(?:(?:Basic|Bearer|Token)\s+)?[^\s"'`;&|)},#]+|/isy;
+// A value of a script or of JSON that is neither an array nor an object, up to a separator. A shell joins quoted parts,
+// escaped characters and others to one word.
+const VALUE = /(?:(?:Basic|Bearer|Token)\s+)?(?:\\?"(?:[^"\\]|\\.)*"?|'[^']*'?|\\.|[^\s"'`;&|)},\\])*/isy;
 
 // The value of a parameter of a URL, in which most separators of scripts may stand.
 const PARAMETER_VALUE = /"[^"]*"?|'[^']*'?|[^\s"'`&#]*/y;

@@ -71,6 +71,11 @@ describe('the recorded arguments of a command', () => {
     ],
     ['an assignment in a script', ['sh', '-c', 'A=1 TOKEN=t make; x'], ['sh', '-c', 'A=1 TOKEN=[redacted] make; x']],
     ['a quoted value in a script', ['sh', '-c', 'x; PASS="a b" y'], ['sh', '-c', 'x; PASS=[redacted] y']],
+    [
+      'words that a shell joins',
+      ['sh', '-c', `x; PASS="a"b'c'\\ d#e y; curl -H Authorization:\\ Bearer\\ t -u me:'p w' u`],
+      ['sh', '-c', 'x; PASS=[redacted] y; curl -H Authorization:[redacted] -u [redacted] u'],
+    ],
     ['a flag in a script', ['sh', '-c', 'x --password p y'], ['sh', '-c', 'x --password [redacted] y']],
     [
       'a header in a script',
