@@ -40,8 +40,8 @@ export async function sendWithCopies(
   };
   const copied = { length: body.length, chunks };
   const end = async (response: Response | undefined): Promise<void> => {
-    // A client that got no 100 Continue sends no body.
-    if (!isRead && getHeader(request.headers, 'expect') === undefined)
+    // A client that got no 100 Continue sends no body. An error has no response yet, which a slow upload would delay.
+    if (response && !isRead && getHeader(request.headers, 'expect') === undefined)
       await readUpTo(maxBytes, chunks()).catch(() => {});
     const { body: redactedBody, secrets } = redactBody(requestPath(request), sent.bytes());
     return onEnd(redactedBody, response, redactResponseBody(received.bytes(), secrets));

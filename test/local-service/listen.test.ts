@@ -208,6 +208,13 @@ describe('bodies', () => {
     expect(await client.closed).toMatch(/^HTTP\/1.1 413 /);
   });
 
+  it('that are too large are rejected before they arrive', async () => {
+    const { port } = await listening();
+    const client = await rawClient(port, request('', { headers: large, length: false }));
+    expect(await client.until(/\r\n\r\n/)).toMatch(/^HTTP\/1.1 413 /);
+    client.socket.end();
+  });
+
   it.each([
     [
       'a length',
