@@ -77,7 +77,7 @@ function numberText(text: string): string {
 
 // Plain only where no reader can see a number, a date, a boolean or null in it, nor any of YAML's signs.
 const plainString = /^[A-Za-z_][A-Za-z0-9_./-]*(?: [A-Za-z0-9_./-]+)*$/;
-const otherMeaning = /^(?:y|yes|n|no|true|false|on|off|null|nan|inf)$/i;
+const otherMeaning = /^(?:y|yes|n|no|true|false|on|off|null|nan|inf|e-?\d+)$/i;
 
 function scalarText(text: string): string {
   return plainString.test(text) && !otherMeaning.test(text) ? text : quoteScalar(text);

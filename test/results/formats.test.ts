@@ -33,6 +33,8 @@ const words = [
     '1e3',
     '.5',
     '1_000',
+    'e3',
+    'E-10',
     '.inf',
     '.nan',
     '-',
@@ -91,9 +93,9 @@ const value = fc.letrec((tie) => ({
 const samples = fc.sample(value, { numRuns: 10_000, seed: 14 }).map((one) => JSON.stringify(one));
 
 describe('YAML', () => {
-  it('of 10,000 documents is read back by yaml as it was', () => {
+  it.each(['1.1', '1.2'] as const)('of 10,000 documents is read back by yaml %s as it was', (version) => {
     for (const json of samples) {
-      const document = parseDocument(toYaml(json));
+      const document = parseDocument(toYaml(json), { version });
       expect(document.errors, json).toEqual([]);
       expect(document.toJS(), json).toEqual(JSON.parse(json));
     }
