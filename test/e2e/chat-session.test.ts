@@ -255,7 +255,7 @@ it('says why a command of the session does nothing', async () => {
       ['there is no prompt to retry', CTRL_D],
     ],
   });
-  expect(screen).toContain('/system TEXT sets');
+  expect(screen).toContain('/system TEXT sets the system message\r\n/save FILE saves the conversation\r\n');
 });
 
 it('a chat without a prompt is interactive only at a terminal, without a body and with text as the result', async () => {

@@ -47,8 +47,13 @@ function interruptionFailure(reason: InterruptedError, turns: ChatTurns): unknow
   return new Failure(reason.code, `${reason.message}; no request was in flight`, { ...facts, isBatch: true });
 }
 
-const commandHelp =
-  '/system TEXT sets the system message, /save FILE saves the conversation, /clear starts a new one, /retry sends the last prompt again, /stats shows tokens and times of the last response, /exit or Ctrl-D ends the session; """ begins and ends text of several lines';
+const commandHelp = `/system TEXT sets the system message
+/save FILE saves the conversation
+/clear starts a new conversation
+/retry sends the last prompt again
+/stats shows tokens and times of the last response
+/exit or Ctrl-D ends the session
+""" begins and ends text of several lines`;
 
 async function handleLine(line: string, session: ChatSession): Promise<void> {
   const { turns, context } = session;
