@@ -114,6 +114,21 @@ describe.skipIf(!hasTerminal)('an interactive chat (skipped where `script` of ut
     expect(JSON.parse(readFileSync(join(cwd, 'talk.json'), 'utf8'))).toHaveLength(3);
   });
 
+  it('does not send the prompts typed during a response that Ctrl-C stops', async () => {
+    const { env, asked } = await chatServer((number) => `response ${number}.`);
+    const { code } = await runOnTerminal(['chat'], {
+      env,
+      typed: [
+        [READY, 'hold\rtyped meanwhile\rand this\r'],
+        ['beginning', CTRL_C],
+        ['stopped', 'next\r'],
+        ['response 2.', CTRL_D],
+      ],
+    });
+    expect(code).toBe(0);
+    expect(asked.map((messages) => messages.map(({ content }) => content))).toEqual([['hold'], ['next']]);
+  });
+
   it('draws the typed text for the new width when the terminal is resized, and nothing during a response', async () => {
     const { env, asked } = await chatServer((number) => `response ${number}.`);
     const typed = `${'x'.repeat(70)}end`;

@@ -8,7 +8,7 @@ import type { Runtime } from '../../runtime.ts';
 export interface LineEditor {
   /** The next text, which may have several lines: pasted, or between lines of `"""`. Undefined after Ctrl-D. */
   readonly read: () => Promise<string | undefined>;
-  /** Sets what Ctrl-C does while nothing is read; while something is read, it discards the text. */
+  /** Sets what Ctrl-C does while nothing is read, after it has discarded the texts to read; else it discards the line. */
   readonly onInterrupt: (listener: () => void) => void;
   /** Gives the terminal back. */
   readonly close: () => void;
@@ -84,7 +84,11 @@ export function openLineEditor({ stdin, stdout, env }: Pick<Runtime, 'stdin' | '
     submit();
   });
   editor.on('SIGINT', () => {
-    if (!waiting) return onCtrlC();
+    if (!waiting) {
+      // As a terminal does; each text would be another request.
+      submitted.length = 0;
+      return onCtrlC();
+    }
     pending.discard();
     stdout.write('^C (Ctrl-D ends the session)\n');
     // The whole line is discarded, wherever the cursor is.
