@@ -114,6 +114,19 @@ describe.skipIf(!hasTerminal)('an interactive chat (skipped where `script` of ut
     expect(JSON.parse(readFileSync(join(cwd, 'talk.json'), 'utf8'))).toHaveLength(3);
   });
 
+  it('shows a prompt that was typed during the response before it', async () => {
+    const { env, asked } = await chatServer((number) => `response ${number}.`);
+    const { screen } = await runOnTerminal(['chat'], {
+      env,
+      typed: [
+        [READY, 'one\rtwo\r'],
+        ['response 2.', CTRL_D],
+      ],
+    });
+    expect(asked).toHaveLength(2);
+    expect(screen).toContain('response 1.\r\n> two\r\nresponse 2.');
+  });
+
   it('does not send the prompts typed during a response that Ctrl-C stops', async () => {
     const { env, asked } = await chatServer((number) => `response ${number}.`);
     const { code } = await runOnTerminal(['chat'], {

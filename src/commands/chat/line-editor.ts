@@ -113,7 +113,11 @@ export function openLineEditor({ stdin, stdout, env }: Pick<Runtime, 'stdin' | '
       new Promise((resolve) => {
         if (isClosed && submitted.length === 0) return resolve(undefined);
         waiting = resolve;
-        if (submitted.length > 0) return submit();
+        if (submitted.length > 0) {
+          // Nothing was shown while it was typed.
+          stdout.write(`${PROMPT}${submitted[0]}\n`);
+          return submit();
+        }
         editor.setPrompt(PROMPT);
         editor.prompt(true);
       }),
