@@ -30,7 +30,7 @@ export async function readResponse(response: Response, context: RequestContext):
     problem = resultProblem(rootOf(doc), context.operation);
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
-    problem = bytes.length === 0 ? 'is empty' : `is not valid JSON: ${error.message}`;
+    problem = bytes.length === 0 ? 'is empty' : `is not valid JSON: ${error.problem}`;
   }
   if (problem === undefined) return { bytes, doc, failure: undefined };
   const message = `the response from ${serviceName(context.target)} ${problem}`;

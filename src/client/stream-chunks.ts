@@ -95,7 +95,7 @@ function parseChunk(event: ServerEvent, response: Response, context: RequestCont
     if (!(error instanceof JsonError)) throw error;
     if (name === 'error') throw failureFromEvent(event, undefined, response, context, hasBegun);
     const message = isTerminated
-      ? `an event of ${streamName(context)} is not JSON: ${error.message}`
+      ? `an event of ${streamName(context)} is not JSON: ${error.problem}`
       : `${streamName(context)} was cut inside an event`;
     throw invalidResponseFailure(message, response, context, !isTerminated);
   }

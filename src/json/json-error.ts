@@ -12,6 +12,11 @@ export class JsonError extends Error {
     super(message);
     this.offset = offset;
   }
+
+  /** The message without its fix, for a text that the user did not write. */
+  get problem(): string {
+    return this.message.replace(/; .*/, '');
+  }
 }
 
 /** The message for a text that ends within a value. */

@@ -94,6 +94,7 @@ describe('a response', () => {
 
   it.each([
     ['not json', /is not valid JSON/],
+    ['{"id":NaN}', /is not valid JSON: NaN is not a JSON number$/],
     ['', /is empty/],
     ['[1]', /is not an object/],
     ['{"ID":1}', /has no "id"/],
@@ -676,6 +677,7 @@ describe('a streamed chat', () => {
     ['a cut inside an event after the end', stream(text('a'), finish(), 'data: {"cho'), 0, 'a\n', /^$/],
     ['an invalid event after the end', stream(text('a'), finish(), event('{"cho'), done), 11, 'a\n', /not JSON/],
     ['an event that is not JSON', stream(text('a'), event('{"a":')), 11, 'a\n', /not JSON/],
+    ['an event with NaN', stream(event('{"a":NaN}')), 11, '', /not JSON: NaN is not a JSON number\n/],
     ['one of two choices missing', stream(text('a'), finish('stop', 0), done), 0, 'a\n', /^$/],
   ])('%s', async (_, answer, code, stdout, message) => {
     const result = await ask(answer);
