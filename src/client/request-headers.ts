@@ -15,7 +15,10 @@ export function parseHeaderFlags(values: readonly string[]): Headers {
       throw usageFailure('--header needs a name and a value', "write -H 'Name: value'");
     if (RESERVED_HEADERS.test(name)) throw usageFailure(`--header cannot set ${name}`, 'svc sets that header itself');
     if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value))
-      throw usageFailure(`--header ${name} has characters that a header cannot contain`, 'remove control characters');
+      throw usageFailure(
+        `--header ${name} has characters that a header cannot contain`,
+        'use only printable characters of Latin-1',
+      );
     return [name, value] as const;
   });
 }
