@@ -592,6 +592,18 @@ describe('a conversation', () => {
     });
   });
 
+  it('begins in an empty file, and cannot be stdin', async () => {
+    const cwd = files({ 'talk.json': '', '-': '[]' });
+    expect(await svc(['chat', 'x', '--no-stdin', '--conversation', 'talk.json', '--local'], { cwd })).toMatchObject({
+      code: 0,
+    });
+    expect(JSON.parse(readFileSync(join(cwd, 'talk.json'), 'utf8'))).toHaveLength(2);
+    expect(await svc(['chat', 'x', '--conversation', '-', '--local'], { cwd, stdin: '[]' })).toMatchObject({
+      code: 2,
+      stderr: 'svc: --conversation needs a file, not stdin\n  name a file, such as talk.json\n',
+    });
+  });
+
   it.each([
     [
       ['-s', 's'],

@@ -131,7 +131,8 @@ describe('--expect', () => {
     expect(await schema(paths, ['--expect', 'F', '-o', './F'], cwd)).toMatchObject({ code: 2, sent: 0 });
   });
 
-  it('is needed by --update', async () => {
+  it('is needed by --update, as a file', async () => {
     expect(await schema(paths, ['--update'])).toMatchObject({ code: 2, sent: 0 });
+    expect(await schema(paths, ['--expect', '-', '--update'])).toMatchObject({ code: 2, sent: 0 });
   });
 });

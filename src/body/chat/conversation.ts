@@ -30,8 +30,8 @@ export interface Conversation {
 }
 
 /**
- * Opens a conversation; a missing file is an empty one. `outputPath` is where the result goes, as typed. Throws usage
- * if both are one file, Failure `local` while another process uses it, and `body` if it is not an array.
+ * Opens a conversation; a missing or empty file is an empty one. `outputPath` is where the result goes, as typed. Throws
+ * usage if both are one file or it is `-`, Failure `local` while another process uses it, and `body` if it is not an array.
  */
 export async function openConversation(
   displayPath: string,
@@ -39,6 +39,8 @@ export async function openConversation(
   runtime: Runtime,
   { read }: Pick<InputReader, 'read'>,
 ): Promise<Conversation> {
+  if (displayPath === '-')
+    throw usageFailure('--conversation needs a file, not stdin', 'name a file, such as talk.json');
   const path = resolve(runtime.cwd, displayPath);
   if (outputPath !== undefined && (await isSameFile(path, resolve(runtime.cwd, outputPath))))
     throw usageFailure(
@@ -60,8 +62,8 @@ export async function openConversation(
 }
 
 async function readMessages(path: string, displayPath: string, read: InputReader['read']): Promise<JsonSource> {
-  const bytes = (await pathExists(path)) ? await read(displayPath) : '[]';
-  const source = parseJsonSource(displayPath, bytes);
+  const bytes = (await pathExists(path)) ? await read(displayPath) : '';
+  const source = parseJsonSource(displayPath, bytes.length === 0 ? '[]' : bytes);
   if (isIssue(source)) throw invalidBodyFailure([source]);
   if (kindOf(rootOf(source.doc)) === 'list') return source;
   throw invalidBodyFailure([

@@ -110,8 +110,9 @@ async function saveConversation(displayPath: string, { turns, context }: ChatSes
 // A name that was mistyped must not destroy another file.
 async function requireConversationOrNone(path: string, displayPath: string, signal: AbortSignal): Promise<void> {
   if (!(await pathExists(path))) return;
-  const root = tryParseJson(await readInputFile(path, displayPath, { signal, maxBytes: MAX_INPUT_BYTES }));
-  if (root && kindOf(root) === 'list') return;
+  const bytes = await readInputFile(path, displayPath, { signal, maxBytes: MAX_INPUT_BYTES });
+  const root = tryParseJson(bytes);
+  if (bytes.length === 0 || (root && kindOf(root) === 'list')) return;
   throw new Failure('local', `${displayPath} is not a saved conversation, and was not replaced`, {
     hint: 'choose another file name',
   });

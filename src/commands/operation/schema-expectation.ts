@@ -28,6 +28,7 @@ export async function openSchemaExpectation(
       throw usageFailure('--update needs --expect', 'name the file to write: --expect schema.json --update');
     return undefined;
   }
+  if (file === '-') throw usageFailure('--expect needs a file, not stdin', 'name a file, such as schema.json');
   const path = resolve(runtime.cwd, file);
   if (await nameSameFile(file, getStringFlag(flags, 'output'), runtime.cwd))
     throw usageFailure(`--expect and -o name the same file, ${file}`, 'choose another file with -o');
