@@ -32,12 +32,15 @@ export async function readBodyBase(input: CommandInput, dependencies: BodyDepend
   return baseOfWhole(await dependencies.inputs.whole());
 }
 
+// They give a chat its messages, also without a prompt.
+const messageFlags = ['messages', 'message', 'attach'];
+
 /** Throws usage if nothing provides a body, or if two flags read stdin. */
 export function requireBodySource({ operation, args, flags, isStdinTerminal }: CommandInput): void {
   const claim = stdinClaim(operation, args, flags);
   if (flags.has('file') || args.length > 0) return;
   const isChat = operation.arguments?.as === 'prompt';
-  const hasBody = isChat ? flags.has('messages') || flags.has('message') : hasBodyFlags(operation, flags);
+  const hasBody = isChat ? messageFlags.some((name) => flags.has(name)) : hasBodyFlags(operation, flags);
   const isStdinTaken = isChat && (claim !== undefined || getBooleanFlag(flags, 'stdin') === false);
   if (!hasBody && (isStdinTerminal || isStdinTaken)) throw nothingToSendFailure(operation);
 }

@@ -403,6 +403,18 @@ describe('--attach', () => {
   });
 
   it.each([
+    ['at a terminal', 'a.txt', { terminal: true }],
+    ['as stdin', '-', { stdin: 'hello' }],
+  ])('needs no prompt: %s', async (_, name, input) => {
+    const cwd = folder();
+    writeFileSync(join(cwd, 'a.txt'), 'hello');
+    const { stdout } = await svc(['chat', '--attach', name, '--local', '--dry-run'], { cwd, ...input });
+    expect(JSON.parse(stdout).messages).toEqual([
+      { role: 'user', content: [{ type: 'text', text: `${name}:\n\nhello` }] },
+    ]);
+  });
+
+  it.each([
     ['a directory', '.', 12],
     ['a missing file', 'missing', 12],
     ['unknown bytes', 'a.bin', 2],
