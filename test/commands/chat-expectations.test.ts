@@ -378,6 +378,7 @@ describe('--attach', () => {
     ['a.png', '\x89PNG\r\n\x1a\n', { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=' } }],
     ['a.wav', 'RIFF....WAVE', { type: 'input_audio', input_audio: { data: 'UklGRi4uLi5XQVZF', format: 'wav' } }],
     ['a.txt', 'hello', { type: 'text', text: 'a.txt:\n\nhello' }],
+    ['bom.txt', '\xef\xbb\xbfhello', { type: 'text', text: 'bom.txt:\n\nhello' }],
   ];
 
   it('adds a part per file after the prompt', async () => {

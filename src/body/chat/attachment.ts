@@ -22,7 +22,7 @@ export async function attachmentPart(path: string, { inputs }: Pick<BodyDependen
       `--attach: ${path} is not an image, audio or UTF-8 text file`,
       'use PNG, JPEG, GIF, WebP, WAV, MP3 or text',
     );
-  return writeJson({ type: 'text', text: `${basename(path)}:\n\n${text}` });
+  return writeJson({ type: 'text', text: `${basename(path)}:\n\n${text.replace(/^\ufeff/, '')}` });
 }
 
 // By the first bytes: a file's name may be wrong.
