@@ -1,4 +1,14 @@
-import { firstStringMember, getMember, itemsAt, type JsonNode, numberMember, rootOf } from '../json/json-node.ts';
+import { Buffer } from 'node:buffer';
+import { StringDecoder } from 'node:string_decoder';
+import {
+  firstStringMember,
+  getMember,
+  itemsAt,
+  type JsonNode,
+  numberMember,
+  rawText,
+  rootOf,
+} from '../json/json-node.ts';
 import type { JsonDocument } from '../json/parse-json.ts';
 import { choiceHeading, choicesByIndex, choiceText, ensureFinalNewline } from './chat-text.ts';
 import type { StyledText } from './print-result.ts';
@@ -16,8 +26,15 @@ export function logprobsView(doc: JsonDocument): StyledText[] {
 function choiceView(choice: JsonNode): StyledText[] {
   const tokens = itemsAt(getMember(choice, 'logprobs'), 'content');
   if (tokens.length === 0) return [{ text: ensureFinalNewline(choiceText(getMember(choice, 'message'))) }];
-  const colored = tokens.map((token) => styleByProbability(tokenText(token), probability(token)));
-  return [...colored, { text: '\n\n' }, ...tokens.flatMap(tokenLine)];
+  const decoder = new StringDecoder();
+  const colored = tokens.map((token) => styleByProbability(decodeToken(token, decoder), probability(token)));
+  return [...colored, { text: `${decoder.end()}\n\n` }, ...tokens.flatMap(tokenLine)];
+}
+
+// A character can be split between tokens; only their bytes can be joined (docs/servers.md).
+function decodeToken(token: JsonNode, decoder: StringDecoder): string {
+  const bytes = itemsAt(token, 'bytes').map((byte) => Number(rawText(byte)));
+  return bytes.length > 0 ? decoder.write(Buffer.from(bytes)) : decoder.end() + tokenText(token);
 }
 
 function tokenLine(token: JsonNode): StyledText[] {

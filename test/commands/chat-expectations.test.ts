@@ -440,6 +440,15 @@ describe('--logprobs-view', () => {
     expect(JSON.parse(other.bodies[0] ?? '').top_logprobs).toBe(2);
   });
 
+  it('joins a character that is split between tokens', async () => {
+    const token = (text: string, bytes: readonly number[] | null) => ({ token: text, logprob: 0, bytes });
+    const content = [token('A', null), token('\ufffd', [0xf0, 0x9f]), token('\ufffd', [0x91, 0x8b, 0x21])];
+    const response = JSON.parse(completion('A👋!'));
+    response.choices[0].logprobs = { content };
+    const { stdout } = await ask(JSON.stringify(response), ['--logprobs-view']);
+    expect(stdout).toMatch(/^A👋!\n\n/);
+  });
+
   it.each([
     ['a file', ['-f', 'F'], 'false'],
     ['--set', ['--set', 'logprobs:=null'], 'null'],
