@@ -1,5 +1,7 @@
+import { writeFile } from 'node:fs';
 import { open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { promisify } from 'node:util';
 import { openFirstFree } from './anonymous-file.ts';
 import { fileFailure, isNotFoundError, withFileFailure } from './file-errors.ts';
 import { renameDurably, resolveSymlinks } from './rename-durably.ts';
@@ -16,7 +18,7 @@ export interface FileReplacement {
 }
 
 /**
- * Starts to replace or create a file; devices and pipes are written directly instead. Every function throws Failure
+ * Starts to replace or create a file; devices, pipes and open descriptors are written directly instead. Every function throws Failure
  * `local` with the path as typed. `mode` applies to a new file; an existing file keeps its mode.
  */
 export async function openReplacement(path: string, displayPath: string, mode = 0o666): Promise<FileReplacement> {
@@ -26,6 +28,8 @@ export async function openReplacement(path: string, displayPath: string, mode = 
       throw error;
     });
     if (existing && !existing.isFile()) return openDirectWriter(path, displayPath);
+    const descriptor = descriptorOf(path);
+    if (existing && descriptor !== undefined) return createDescriptorWriter(descriptor, displayPath);
     // Replace the target of a symbolic link, not the link.
     const target = await resolveSymlinks(path);
     const nameOf = (count: number): string => join(dirname(target), `.${basename(target)}.${count}.tmp`);
@@ -105,5 +109,23 @@ async function openDirectWriter(path: string, displayPath: string): Promise<File
       await handle.close();
       return false;
     },
+  };
+}
+
+// The number of a path like /dev/stdout or /dev/fd/3.
+function descriptorOf(path: string): number | undefined {
+  const standard = ['/dev/stdin', '/dev/stdout', '/dev/stderr'].indexOf(path);
+  if (standard !== -1) return standard;
+  const digits = /^\/(?:dev|proc\/self)\/fd\/(\d+)$/.exec(path)?.[1];
+  return digits === undefined ? undefined : Number(digits);
+}
+
+// A file that the shell has opened: what others write before and after the result stays.
+function createDescriptorWriter(descriptor: number, displayPath: string): FileReplacement {
+  return {
+    isTerminal: false,
+    write: (bytes) => withFileFailure(`write ${displayPath}`, () => promisify(writeFile)(descriptor, bytes)),
+    commit: async () => {},
+    abandon: async () => false,
   };
 }

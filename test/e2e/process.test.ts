@@ -200,6 +200,16 @@ describe('-o', () => {
     expect(shell('svc chat hi --local -q --no-stdin -o -').stdout).toMatch(/^svc-local/);
     expect(shell('svc chat hi --local -q --no-stdin -o /dev/stdout | cat').stdout).toMatch(/^svc-local/);
   });
+
+  it.each([
+    ['/dev/stdout', '> log'],
+    ['/dev/stdout', '>> log'],
+    ['/dev/stderr', '2> log >&2'],
+    ['/dev/fd/3', '> log 3>&1'],
+  ])('%s of a shell with %s keeps the other output', (output, redirects) => {
+    const line = `{ echo before; svc chat hi --local -q --no-stdin -o ${output}; echo after; } ${redirects}; cat log`;
+    expect(shell(line, {}, folder()).stdout).toMatch(/^before\nsvc-local.*\n.*\nafter\n$/);
+  });
 });
 
 describe('an older Node', () => {
