@@ -53,6 +53,7 @@ const messagesByCode: { readonly [code: string]: string } = {
   ENOSPC: 'the disk is full',
   EDQUOT: 'the disk quota is exhausted',
   EIO: 'the disk reports an error',
+  EPIPE: 'the reader closed the pipe',
   ENXIO: 'no such device, or a FIFO that no program reads',
   ELOOP: 'too many symbolic links',
   EMFILE: 'too many files are open',

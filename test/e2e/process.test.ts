@@ -202,6 +202,15 @@ describe('-o', () => {
   });
 
   it.each([
+    ['/dev/stdout', 'code 0\n'],
+    ['/dev/fd/1', 'svc: cannot write /dev/fd/1: the reader closed the pipe\n.*code 12\n'],
+  ])('%s of a pipe that its reader closed', (output, message) => {
+    const run = `until [ -e closed ]; do :; done; svc chat hi --local -q --no-stdin -o ${output}; echo code $? >&2`;
+    const { stderr } = shell(`{ ${run}; } | { exec <&-; touch closed; }`, {}, folder());
+    expect(stderr).toMatch(new RegExp(`^${message}$`, 's'));
+  });
+
+  it.each([
     ['/dev/stdout', '> log'],
     ['/dev/stdout', '>> log'],
     ['/dev/stderr', '2> log >&2'],
