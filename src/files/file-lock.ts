@@ -71,8 +71,8 @@ async function tryLock(file: string, { pid, host, processStart, randomBytes }: L
 
 // A link appears together with its content, so a lock file is never empty.
 async function createWithContent(file: string, text: string, temporary: string): Promise<void> {
-  await writeFile(temporary, text, { flag: 'wx', mode: 0o600 });
   try {
+    await writeFile(temporary, text, { flag: 'wx', mode: 0o600 });
     await link(temporary, file);
   } catch (error) {
     if (!LINK_UNSUPPORTED_CODES.includes(errorCode(error) ?? '')) throw error;

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { calls, chats, type Kind } from '../e2e/batch.ts';
@@ -70,6 +70,18 @@ describe('a full disk', () => {
       expect([response.status, await response.text()]).toEqual([507, expect.stringContaining('full')]);
     }
     expect((await fetch(`${url}/healthz`)).status).toBe(200);
+  });
+
+  it('leaves a conversation unchanged, and no lock', async ({ skip }) => {
+    const disk = smallDisk('40k');
+    if (!disk) return skip('no tmpfs can be mounted here');
+    const talk = join(disk, 'talk.json');
+    writeFileSync(talk, '[]');
+    fill(disk);
+    const { code, stderr } = await run(['chat', 'x', '--no-stdin', '--local', '--conversation', talk]);
+    expect({ code, stderr }).toEqual({ code: 12, stderr: `svc: cannot lock ${talk}: the disk is full\n` });
+    expect(readdirSync(disk).filter((name) => name.startsWith('talk'))).toEqual(['talk.json']);
+    expect(readFileSync(talk, 'utf8')).toBe('[]');
   });
 
   it.for<[string, 'out' | 'out.inflight', Kind, string[]]>([
