@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { type Failure, usageFailure } from '../errors.ts';
 import { fileFailure } from '../files/file-errors.ts';
 import { isRecord } from '../json/is-record.ts';
+import { decodeUtf8 } from '../json/utf8.ts';
 import type { Runtime } from '../runtime.ts';
 import { settings } from './settings.ts';
 
@@ -58,7 +59,7 @@ async function readProjectText(path: string): Promise<string> {
     const stats = await stat(path);
     if (!stats.isFile()) throw new Error('it is not a regular file');
     if (stats.size > MAX_PROJECT_FILE_BYTES) throw new Error('it is larger than 64 KiB');
-    return await readFile(path, 'utf8');
+    return decodeUtf8(await readFile(path)).toString();
   } catch (error) {
     throw fileFailure(`read ${path}`, error, { hint: HINT, applied: 'no' });
   }

@@ -72,6 +72,7 @@ describe('expectations', () => {
     ['not', 'fine', ['--expect-not', 'sorry'], undefined],
     ['schema', '{"city":"Ulm"}', ['--expect-schema', schema], undefined],
     ['schema', '{"town":"Ulm"}', ['--expect-schema', schema], "$ must have required property 'city'"],
+    ['schema', '\ufeff{"city":"Ulm"}', ['--expect-schema', `\ufeff${schema}`], undefined],
     ['schema', 'Ulm', ['--expect-schema', schema], 'invalid JSON: "Ulm"'],
     ['schema', `"${'a'.repeat(40)}b"`, ['--expect-schema', '{"pattern":"^(a+)+$"}'], 'could not be checked'],
     ['finish', 'x', ['--expect-finish', 'stop'], undefined],

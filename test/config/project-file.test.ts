@@ -58,6 +58,10 @@ describe('a .svc.json', () => {
     },
   );
 
+  it('may begin with a byte order mark', async () => {
+    expect(await project(below('\ufeff{"project_id":"repo/one"}'))).toBe('repo/one');
+  });
+
   it.each([
     ['[1]', 2, 'is not a JSON object'],
     ['{', 2, 'is not valid JSON'],

@@ -6,6 +6,7 @@ import { Failure, type FailureFacts, usageFailure } from '../../errors.ts';
 import { type FlagValues, getArrayFlag, getStringFlag } from '../../flag.ts';
 import { firstStringMember, getMember, type JsonNode } from '../../json/json-node.ts';
 import { tryParseJson } from '../../json/parse-json.ts';
+import { decodeUtf8 } from '../../json/utf8.ts';
 import { choicesByIndex, contentText } from '../../results/chat-text.ts';
 
 /** The outcome of one expectation, as result lines of a batch record it. */
@@ -81,11 +82,14 @@ function textCheck(expect: 'text' | 'not', value: string, suspendSignals: Contex
 async function schemaCheck(value: string, read: (path: string) => Promise<Uint8Array>): Promise<ExpectationCheck> {
   const { createJsonSchemaCheck } = await import('../../local-service/model/smallest-value.ts');
   const path = fileReference(value, '--expect-schema');
-  const schemaText = path === undefined ? value : Buffer.from(await read(path)).toString();
+  const schema = path === undefined ? Buffer.from(value) : await read(path);
   const hint = 'write --expect-schema @file';
-  const check = parseFlag('--expect-schema: not a JSON Schema', hint, () => createJsonSchemaCheck(schemaText));
-  const textProblem = (text: string): string | undefined =>
-    tryParseJson(Buffer.from(text)) ? check(text) : `invalid JSON: ${quoteStart(text)}`;
+  const parse = () => createJsonSchemaCheck(decodeUtf8(schema).toString());
+  const check = parseFlag('--expect-schema: not a JSON Schema', hint, parse);
+  const textProblem = (text: string): string | undefined => {
+    const root = tryParseJson(Buffer.from(text));
+    return root ? check(root.doc.bytes.toString()) : `invalid JSON: ${quoteStart(text)}`;
+  };
   return {
     expect: 'schema',
     value,
