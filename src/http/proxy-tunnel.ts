@@ -38,7 +38,7 @@ async function openTunnel(socket: Socket, proxy: URL, url: URL, signal: AbortSig
   socket.destroy();
   const reason =
     status === 407
-      ? 'requires a user and password (407); write its URL as http://user:password@host'
+      ? `requires a user and password (407); ${authorization ? 'it rejected those in its URL' : 'write its URL as http://user:password@host'}`
       : `refused to connect to the service (${`${status} ${statusMessage}`.trim()})`;
   throw new ProxyError(proxy, reason, status < 500 && status !== 408 && status !== 429);
 }

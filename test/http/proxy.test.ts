@@ -18,7 +18,7 @@ async function through(proxy: string, base = 'https://svc.test', flags: readonly
 
 describe('a proxy that fails is named as the cause, and nothing is sent', () => {
   it.each<[string, number, string]>([
-    ['407 Proxy Authentication Required', 1, 'requires a user and password (407)'],
+    ['407 Proxy Authentication Required', 1, 'requires a user and password (407); it rejected those in its URL'],
     ['403 Forbidden', 1, 'refused to connect to the service (403 Forbidden)'],
     ['502 Bad Gateway', 2, 'refused to connect to the service (502 Bad Gateway)'],
     ['503', 2, 'refused to connect to the service (503)'],
@@ -42,6 +42,15 @@ describe('a proxy that fails is named as the cause, and nothing is sent', () => 
     expect(proxy.seen).toHaveLength(attempts);
     expect(proxy.seen[0]).toMatch(/^CONNECT svc\.test:443 HTTP\/1\.1\r\nHost: svc\.test:443\r\n/);
     expect(proxy.seen[0]).toContain(`Proxy-Authorization: Basic ${btoa('user:pr0xy-pass')}\r\n`);
+  });
+
+  it('that requires a user gets none from a URL without one', async () => {
+    const { port } = await connectProxy('407 Proxy Authentication Required');
+    const { code, stderr } = await through(`http://127.0.0.1:${port}`);
+    expect({ code, stderr }).toEqual({
+      code: 7,
+      stderr: expect.stringContaining('(407); write its URL as http://user:password@host\n'),
+    });
   });
 
   it.each([
