@@ -139,7 +139,7 @@ function readServeOptions(flags: FlagValues, runtime: Runtime) {
     port: parsePort(getStringFlag(flags, 'port') ?? '0'),
     // With a database server, the path that the file would have: the credentials are kept beside it.
     data: data === undefined || isUrl ? databaseFileIn(dataDirectory(runtime)) : resolve(runtime.cwd, data),
-    postgresAddress: isUrl ? parsePostgresUrl(data, '--data', runtime.env.PGUSER || systemUserName()) : undefined,
+    postgresAddress: isUrl ? parsePostgresUrl(data, runtime.env.PGUSER || systemUserName()) : undefined,
     maxBodyBytes: maxBody === undefined ? undefined : parseByteSize('--max-body', maxBody),
     logFormat: logFormatOf(getStringFlag(flags, 'log')),
     drainMs: drain === undefined ? serviceLimits.drainMs : parseDurationMs('--drain', drain),

@@ -24,56 +24,56 @@ export function isPostgresUrl(text: string): boolean {
 }
 
 /**
- * Reads `postgres://[user@]host[:port]/database[?sslmode=…&host=/socket/directory]`. Connections to other machines are
- * encrypted and verified unless `sslmode` says otherwise. Throws Failure `usage`, also for a password, without repeating it,
- * and where neither the URL nor `defaultUser` names a user.
+ * Reads a URL of `--data`: `postgres://[user@]host[:port]/database[?sslmode=…&host=/socket/directory]`. Connections to
+ * other machines are encrypted and verified unless `sslmode` says otherwise. Throws Failure `usage`, also for a password,
+ * without repeating it, and where neither the URL nor `defaultUser` names a user.
  */
-export function parsePostgresUrl(text: string, sourceName: string, defaultUser: string | undefined): PostgresAddress {
+export function parsePostgresUrl(text: string, defaultUser: string | undefined): PostgresAddress {
   if (/^\w+:(\/\/)?[^/?#]*:[^/?#]*@/.test(text) || /[?&]password=/i.test(text))
-    throw usageFailure(`${sourceName}: the URL contains a password`, 'remove it and set PGPASSWORD or PGPASSFILE');
+    throw usageFailure(`--data: the URL contains a password`, 'remove it and set PGPASSWORD or PGPASSFILE');
   // URL has no default parsing of hosts for other schemes than http.
   const parsable = text
     .replace(/^postgres(ql)?:\/\/(?=[/?]|$)/i, 'http://localhost')
     .replace(/^postgres(ql)?:/i, 'http:');
-  if (!URL.canParse(parsable)) throw invalidUrlFailure(sourceName);
+  if (!URL.canParse(parsable)) throw invalidUrlFailure();
   const url = new URL(parsable);
   // Only in a URL does an IPv6 address have brackets.
   const host = url.searchParams.get('host') || url.hostname.replace(/^\[|\]$/g, '');
-  const user = percentDecode(url.username, sourceName) || defaultUser;
+  const user = percentDecode(url.username) || defaultUser;
   if (!user)
     throw usageFailure(
-      `${sourceName} names no user, and the current user has no name on this system`,
+      `--data names no user, and the current user has no name on this system`,
       'write it like postgres://user@host/database, or set PGUSER',
     );
   const port = Number(url.port || DEFAULT_PORT);
-  const database = percentDecode(url.pathname.slice(1), sourceName) || user;
+  const database = percentDecode(url.pathname.slice(1)) || user;
   return {
     ...{ host, port, user, database },
-    sslMode: readSslMode(url, host, sourceName),
+    sslMode: readSslMode(url, host),
     label: `postgres://${user}@${host.includes(':') ? `[${host}]` : host}:${port}/${database}`,
   };
 }
 
-function percentDecode(text: string, sourceName: string): string {
+function percentDecode(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    throw invalidUrlFailure(sourceName);
+    throw invalidUrlFailure();
   }
 }
 
-function invalidUrlFailure(sourceName: string): Failure {
+function invalidUrlFailure(): Failure {
   return usageFailure(
-    `${sourceName} is not a valid PostgreSQL URL`,
+    `--data is not a valid PostgreSQL URL`,
     'write it like postgres://user@host:5432/database, with a percent sign as %25',
   );
 }
 
-function readSslMode(url: URL, host: string, sourceName: string): PostgresAddress['sslMode'] {
+function readSslMode(url: URL, host: string): PostgresAddress['sslMode'] {
   const text = url.searchParams.get('sslmode');
   const isLocal = host.startsWith('/') || isLoopbackUrl(url);
   if (text === null) return isLocal ? 'disable' : 'verify-full';
   const mode = SSL_MODES.find((one) => one === text);
   if (mode) return mode;
-  throw usageFailure(`${sourceName}: sslmode cannot be ${JSON.stringify(text)}`, `use ${joinWithOr(SSL_MODES)}`);
+  throw usageFailure(`--data: sslmode cannot be ${JSON.stringify(text)}`, `use ${joinWithOr(SSL_MODES)}`);
 }

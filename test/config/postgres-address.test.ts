@@ -17,7 +17,7 @@ describe('a PostgreSQL URL', () => {
     ['postgres://a%40b@[::1]:1/x%20y', { user: 'a@b', database: 'x y', port: 1 }],
     ['postgres://ada@[2001:db8::1]/x', { host: '2001:db8::1', label: 'postgres://ada@[2001:db8::1]:5432/x' }],
   ])('%s is accepted', (text, expected) => {
-    expect(parsePostgresUrl(text, '--data', 'me')).toMatchObject(expected);
+    expect(parsePostgresUrl(text, 'me')).toMatchObject(expected);
   });
 
   it.each([
@@ -62,7 +62,7 @@ describe('a PostgreSQL URL', () => {
     const file = join(folder(), 'pgpass');
     writeFileSync(file, '\\:\\:1:1:x:ada:pass\n');
     chmodSync(file, 0o600);
-    const address = parsePostgresUrl('postgres://ada@[::1]:1/x', '--data', undefined);
+    const address = parsePostgresUrl('postgres://ada@[::1]:1/x', undefined);
     const runtime = { env: { PGPASSFILE: file }, home: '/', userId: process.geteuid?.() };
     expect(await readPostgresPassword(address, runtime, async () => {})).toBe('pass');
   });

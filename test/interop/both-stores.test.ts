@@ -21,7 +21,7 @@ const stores: readonly [string, () => Partial<LocalServiceOptions>][] = [
   [
     'PostgreSQL',
     () => ({
-      postgres: { address: parsePostgresUrl(server?.newDatabase() ?? '', '--data', 'svc'), password: undefined },
+      postgres: { address: parsePostgresUrl(server?.newDatabase() ?? '', 'svc'), password: undefined },
     }),
   ],
 ];
@@ -223,8 +223,7 @@ describe.each(stores)('the data of the page on %s', (name, options) => {
 });
 
 describe.skipIf(reason)('a service on PostgreSQL', () => {
-  const open = (url: string) =>
-    service({ postgres: { address: parsePostgresUrl(url, '--data', 'svc'), password: undefined } });
+  const open = (url: string) => service({ postgres: { address: parsePostgresUrl(url, 'svc'), password: undefined } });
 
   it('shares its database with other services, started at the same time', async () => {
     const url = server?.newDatabase() ?? '';

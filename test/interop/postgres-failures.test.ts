@@ -29,7 +29,7 @@ const feedback = {
 };
 
 async function openService(url: string, databaseFile = join(folder(), 'svc.db')) {
-  const postgres = { address: parsePostgresUrl(url, '--data', 'svc'), password: undefined };
+  const postgres = { address: parsePostgresUrl(url, 'svc'), password: undefined };
   const { send, close } = await openLocalService({ databaseFile, postgres }, { now: () => 1, randomBytes });
   onTestFinished(close);
   return async (path: string, body?: object) => {
