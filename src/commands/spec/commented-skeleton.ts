@@ -14,7 +14,7 @@ import { yamlChunks } from '../../results/format-yaml.ts';
  */
 export function commentedYaml(operation: Operation): string {
   const title = `# ${titleOf(operation)}`;
-  return `${[title, '# Remove the # of the fields you need.', ...fieldLines(operation.body, '', false)].join('\n')}\n`;
+  return `${[title, '# Remove the # of the fields you need.', ...fieldLines(operation.body, '')].join('\n')}\n`;
 }
 
 /** The same as JSONC, with all fields set: without its comment lines it is a valid body. */
@@ -40,27 +40,27 @@ function isNeeded({ required, advice }: Field): boolean {
   return required === true || advice?.required === true;
 }
 
-function fieldLines(fields: Fields, indentation: string, isComment: boolean): string[] {
+function fieldLines(fields: Fields, indentation: string): string[] {
   return orderedFields(fields).flatMap(([name, field]) => [
     '',
-    ...commentLines(field, isNeeded(field)).map((line) => `${indentation}# ${line}`),
-    ...valueLines(name, field, indentation, isComment || !isNeeded(field)),
+    `${indentation}# ${commentText(field)}`,
+    ...valueLines(name, field, indentation, !isNeeded(field)),
   ]);
 }
 
-function commentLines(field: Field, isNeeded: boolean): string[] {
+function commentText(field: Field): string {
   const notes = [
     describeShape(field),
-    ...(isNeeded ? ['required'] : []),
+    ...(isNeeded(field) ? ['required'] : []),
     ...(field.default === undefined ? [] : [`default: ${writeJson(field.default)}`]),
     ...(field.deprecated ? [`deprecated: use ${field.deprecated}`] : []),
   ];
-  return [`${field.summary} (${notes.join('; ')})`];
+  return `${field.summary} (${notes.join('; ')})`;
 }
 
 function valueLines(name: string, field: Field, indentation: string, isComment: boolean): string[] {
   if (field.type === 'object' && field.fields && field.sample === undefined && !isComment)
-    return [`${indentation}${name}:`, ...fieldLines(field.fields, `${indentation}  `, false)];
+    return [`${indentation}${name}:`, ...fieldLines(field.fields, `${indentation}  `)];
   const root = rootOf(parseJson(writeJson({ [name]: sampleValue(field) })));
   const lines = Array.from(yamlChunks(root)).join('').trimEnd().split('\n');
   return lines.map((line) => `${indentation}${isComment ? '# ' : ''}${line}`);
@@ -77,10 +77,7 @@ function objectLines(
   const entries = ordered.flatMap(([name, field], index) => {
     const [first = '', ...rest] = jsonLines(field, values[name] ?? sampleValue(field), inner);
     const lines = [`${inner}${JSON.stringify(name)}: ${first.trimStart()}`, ...rest];
-    return [
-      ...commentLines(field, isNeeded(field)).map((line) => `${inner}// ${line}`),
-      ...(index === ordered.length - 1 ? lines : withComma(lines)),
-    ];
+    return [`${inner}// ${commentText(field)}`, ...(index === ordered.length - 1 ? lines : withComma(lines))];
   });
   return [`${indentation}{`, ...entries, `${indentation}}`];
 }
@@ -100,5 +97,5 @@ function jsonLines(shape: Shape, value: JsonValue, indentation: string): string[
 }
 
 function withComma(lines: readonly string[]): string[] {
-  return lines.map((line, index) => (index === lines.length - 1 ? `${line},` : line));
+  return [...lines.slice(0, -1), `${lines.at(-1)},`];
 }
