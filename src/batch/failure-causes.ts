@@ -50,7 +50,7 @@ export function addCause(
 }
 
 /** Causes with their counts and first lines, the most frequent first. */
-export function sortedCauses({ causes }: { readonly causes: FailureCauses }): FailureCause[] {
+export function sortedCauses(causes: FailureCauses): FailureCause[] {
   return [...causes.values()]
     .sort((left, right) => right.count - left.count)
     .map(({ messageParts, httpStatus, count, lines }) => ({

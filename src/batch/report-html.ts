@@ -22,7 +22,7 @@ export function reportHtml(statistics: BatchStatistics, fileNames: readonly stri
     ['Prompt tokens', promptTokens.sum()],
     ['Completion tokens', completionTokens.sum()],
   ];
-  const causes = sortedCauses(statistics);
+  const causes = sortedCauses(statistics.causes);
   return `<!doctype html>
 <html lang="en">
 <head>

@@ -10,7 +10,7 @@ const BAR_COUNT = 12;
 
 /** Failures of a batch by cause, one per line. */
 export function causeLines(statistics: BatchStatistics): string[] {
-  const causes = sortedCauses(statistics);
+  const causes = sortedCauses(statistics.causes);
   const moreCauses = causes.length - MAX_SHOWN_CAUSES;
   return [
     ...causes.slice(0, MAX_SHOWN_CAUSES).map(causeLine),
@@ -54,7 +54,7 @@ export function reportJson(statistics: BatchStatistics): { readonly [name: strin
     failed,
     unknown,
     retries,
-    failures: sortedCauses(statistics).map(({ cause, count, lines }) => ({ cause, count, first_lines: lines })),
+    failures: sortedCauses(statistics.causes).map(({ cause, count, lines }) => ({ cause, count, first_lines: lines })),
     tokens: { prompt: promptTokens.sum(), completion: completionTokens.sum() },
     latency_ms: Object.fromEntries([
       ...percentiles.map((percent) => [`p${percent}`, latency.percentile(percent)]),
