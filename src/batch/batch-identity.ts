@@ -82,16 +82,11 @@ export interface IdentityDifferences {
 export function compareStamps(stamps: Iterable<string>, current: BatchIdentity, runId: string): IdentityDifferences {
   const expected = stampParts(formatStamp(current, runId));
   const found = Array.from(stamps, stampParts);
-  const fatal = new Set<string>();
-  for (const { operation, shard } of found) {
-    if (operation !== expected.operation) fatal.add(`it holds results of ${operation}, not ${expected.operation}`);
-    else if (shard !== expected.shard) fatal.add(`it holds results of shard ${shard}, not ${expected.shard}`);
-  }
   const accepted = acceptedBaseUrls(current).map((url) => digestValue(runId, url));
   const isNewBaseUrl = found.length > 0 && !found.some(({ baseUrl }) => accepted.includes(baseUrl));
   const isNewValues = found.length > 0 && !found.some(({ values }) => values === expected.values);
   return {
-    fatal: [...fatal],
+    fatal: [...new Set(found.flatMap((stamp) => fatalDifferences(stamp, expected)))],
     acceptable: [
       ...(isNewBaseUrl ? [`its results came from a base URL other than ${current.baseUrl}`] : []),
       ...(isNewValues ? ['its results were made with other flags, environment variables or profile settings'] : []),
@@ -101,15 +96,10 @@ export function compareStamps(stamps: Iterable<string>, current: BatchIdentity, 
 
 /** Compares a batch with the record of an earlier run, which can name what differs. */
 export function compareIdentities(recorded: BatchIdentity, current: BatchIdentity): IdentityDifferences {
-  const isOtherBatch = recorded.operation !== current.operation || recorded.shard !== current.shard;
   const names = new Set([...Object.keys(recorded.values), ...Object.keys(current.values)]);
   const changed = Array.from(names).filter((name) => recorded.values[name] !== current.values[name]);
   return {
-    fatal: !isOtherBatch
-      ? []
-      : recorded.operation === current.operation
-        ? [`it holds results of shard ${recorded.shard}, not ${current.shard}`]
-        : [`it holds results of ${recorded.operation}, not ${current.operation}`],
+    fatal: fatalDifferences(recorded, current),
     acceptable: [
       ...(acceptedBaseUrls(current).includes(recorded.baseUrl)
         ? []
@@ -117,6 +107,14 @@ export function compareIdentities(recorded: BatchIdentity, current: BatchIdentit
       ...(changed.length === 0 ? [] : [`it was started with other values for ${changed.join(', ')}`]),
     ],
   };
+}
+
+type BatchPart = Pick<BatchIdentity, 'operation' | 'shard'>;
+
+function fatalDifferences(found: BatchPart, current: BatchPart): string[] {
+  if (found.operation !== current.operation)
+    return [`it holds results of ${found.operation}, not ${current.operation}`];
+  return found.shard === current.shard ? [] : [`it holds results of shard ${found.shard}, not ${current.shard}`];
 }
 
 // Older records have the origin alone.

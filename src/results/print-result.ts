@@ -1,6 +1,7 @@
 import type { Context } from '../context.ts';
 import { type FlagValues, getStringFlag } from '../flag.ts';
 import { compactChunks, indentChunks } from '../json/format-json.ts';
+import { LINE_FEED } from '../json/json-bytes.ts';
 import { getMember, itemsOf, type JsonNode, kindOf, rootOf } from '../json/json-node.ts';
 import { type JsonDocument, parseJson } from '../json/parse-json.ts';
 import { type JsonValue, writeJson } from '../json/write-json.ts';
@@ -141,7 +142,7 @@ function* jsonChunks({ bytes, tape }: JsonDocument, isIndented: boolean): Genera
     yield '\n';
   } else {
     yield bytes;
-    if (bytes.at(-1) !== 0x0a) yield '\n';
+    if (bytes.at(-1) !== LINE_FEED) yield '\n';
   }
 }
 

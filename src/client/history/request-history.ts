@@ -9,6 +9,7 @@ import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
 import { fileFailure, isNotFoundError, withFileFailure } from '../../files/file-errors.ts';
 import { makeDirectory } from '../../files/make-directory.ts';
+import { LINE_FEED } from '../../json/json-bytes.ts';
 import { firstStringMember, getMember, type JsonNode, kindOf } from '../../json/json-node.ts';
 import { tryParseJson } from '../../json/parse-json.ts';
 import { type JsonValue, writeJson } from '../../json/write-json.ts';
@@ -29,8 +30,6 @@ export function resolveHistoryMode(sources: SettingSources): HistoryMode {
 export function requestHistoryFile(runtime: Runtime): string {
   return join(dataDirectory(runtime), 'requests.jsonl');
 }
-
-const LINE_FEED = 0x0a;
 
 /**
  * Appends a record to the history, a file only its owner can read. It begins a new line, also after a line that a crash

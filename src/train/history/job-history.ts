@@ -6,6 +6,7 @@ import { fileFailure, isNotFoundError } from '../../files/file-errors.ts';
 import { acquireLock, type LockRuntime } from '../../files/file-lock.ts';
 import { makeDirectory } from '../../files/make-directory.ts';
 import { syncDirectory } from '../../files/rename-durably.ts';
+import { LINE_FEED } from '../../json/json-bytes.ts';
 import { completeLength, parseJobRecords, type TrainingJobRecord } from './job-records.ts';
 
 /** The job history while no other process can write to it. */
@@ -63,7 +64,7 @@ export async function withJobHistory<T>(
 async function appendDurably(file: FileHandle, path: string, before: Buffer, line: string): Promise<void> {
   const completeBytes = completeLength(before);
   await file.truncate(completeBytes);
-  const hasOpenLine = completeBytes > 0 && before[completeBytes - 1] !== 0x0a;
+  const hasOpenLine = completeBytes > 0 && before[completeBytes - 1] !== LINE_FEED;
   try {
     await file.appendFile(hasOpenLine ? `\n${line}` : line);
     await file.sync();

@@ -1,5 +1,6 @@
 import type { Buffer } from 'node:buffer';
 import { Failure } from '../../errors.ts';
+import { LINE_FEED } from '../../json/json-bytes.ts';
 import { firstStringMember, getMember, type JsonNode, rawText } from '../../json/json-node.ts';
 import { tryParseJson } from '../../json/parse-json.ts';
 import type { Runtime } from '../../runtime.ts';
@@ -9,8 +10,6 @@ export interface TrainingJobRecord {
   readonly start: JsonNode;
   readonly end: JsonNode | undefined;
 }
-
-const LINE_END = 0x0a;
 
 /**
  * The jobs in the text of a job history, oldest first. An incomplete last line, as a killed process leaves it, is ignored:
@@ -32,13 +31,13 @@ export function parseJobRecords(bytes: Buffer, path: string): TrainingJobRecord[
 
 /** The length of the complete lines of a job history in bytes; a last line without a line feed counts if it is JSON. */
 export function completeLength(bytes: Buffer): number {
-  const end = bytes.lastIndexOf(LINE_END) + 1;
+  const end = bytes.lastIndexOf(LINE_FEED) + 1;
   return tryParseJson(bytes.subarray(end)) ? bytes.length : end;
 }
 
 function* splitLines(bytes: Buffer): Generator<{ line: Buffer; number: number }> {
   for (let at = 0, number = 1; at < bytes.length; number += 1) {
-    const found = bytes.indexOf(LINE_END, at);
+    const found = bytes.indexOf(LINE_FEED, at);
     const end = found === -1 ? bytes.length : found;
     yield { line: bytes.subarray(at, end), number };
     at = end + 1;
