@@ -131,8 +131,8 @@ export async function readCheckpoint(
 // The index holds 24 bytes per line, up to the last.
 const MAX_LINES = 50_000_000;
 
-// A response is at most 32 MiB; as a JSON string, text is longer.
-const MAX_ENTRY_BYTES = 256 * 1024 * 1024;
+/** The largest result line: a response has up to 32 MiB, and as a JSON string text is longer. */
+export const MAX_ENTRY_BYTES = 256 * 1024 * 1024;
 
 function parseEntryHead(bytes: Buffer): ResultEntry | undefined {
   const [, line, exitCode, applied] = ENTRY_HEAD.exec(bytes.toString('latin1', 0, MAX_ENTRY_HEAD_BYTES)) ?? [];

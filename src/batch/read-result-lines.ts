@@ -3,6 +3,7 @@ import { unreadableInputFailure } from '../files/read-input.ts';
 import { firstStringMember, getMember, itemsAt, type JsonNode, numberMember, rootOf } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
 import { messageWithIssue, type ResultFacts } from './batch-statistics.ts';
+import { MAX_ENTRY_BYTES } from './read-checkpoint.ts';
 import { splitLines } from './split-lines.ts';
 
 /** The facts of a result line besides the outcome. */
@@ -12,9 +13,6 @@ export type ResultLineFacts = Omit<ResultFacts, 'status'>;
 export interface ResultLine extends ResultLineFacts {
   readonly offset: number;
 }
-
-// As in a checkpoint.
-const MAX_RESULT_BYTES = 256 * 1024 * 1024;
 
 /**
  * The result lines in the first `validBytes` bytes of a checkpoint file, which readCheckpoint counts. Throws Failure `local`
@@ -28,7 +26,7 @@ export async function* readResultLines(
   if (validBytes === 0) return;
   try {
     const stream = createReadStream(path, { end: validBytes - 1 });
-    for await (const { bytes, offset } of splitLines(stream, MAX_RESULT_BYTES)) {
+    for await (const { bytes, offset } of splitLines(stream, MAX_ENTRY_BYTES)) {
       if (!bytes) continue;
       yield { offset, ...resultLineFacts(rootOf(parseJson(bytes))) };
     }
