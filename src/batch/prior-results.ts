@@ -112,7 +112,7 @@ async function readPriorResults(
   if (runIds.size > 1) throw otherBatchFailure(displayPath, ['it holds results of several runs'], false);
   if (inFlight?.identity && firstRunId !== undefined && firstRunId !== inFlight.runId)
     throw otherBatchFailure(displayPath, [`${inFlightPath(displayPath)} belongs to another run`], false);
-  rejectOtherBatch(displayPath, differences(identity, runId, checkpoint, inFlight), canAcceptChanges);
+  rejectOtherBatch(displayPath, identityDifferences(identity, runId, checkpoint, inFlight), canAcceptChanges);
   const isLegacy = checkpoint.hasLegacyEntries || (inFlight !== undefined && inFlight.identity === undefined);
   if (isLegacy && !canAcceptChanges) throw legacyFailure(displayPath);
   // A run creates its log before its output, so an output without results and log lost them.
@@ -158,7 +158,7 @@ function isInFlightLogMissing(
   return lineIndex.size() > 0 && !inFlight && !completion && !hasLegacyEntries;
 }
 
-function differences(
+function identityDifferences(
   identity: BatchIdentity,
   runId: string,
   { stamps }: CheckpointState,

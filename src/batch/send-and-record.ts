@@ -34,7 +34,7 @@ export async function sendAndRecord(line: ReadyLine, output: LineOutput, job: Ba
   const { number, id, digest, prior, requestContext } = line;
   const { resultStore, responseWarnings } = job;
   const strayDataWatch = createStrayDataWatch();
-  const { sendResult, milliseconds, isMarkedInFlight } = await sendMarked(line, strayDataWatch, output, job);
+  const { sendResult, milliseconds, isMarkedInFlight } = await markAndSend(line, strayDataWatch, output, job);
   const { parsedResponse, warnings } = sendResult;
   const isComplete = !sendResult.failure && parsedResponse?.doc !== undefined;
   const expectations = (isComplete && job.expectations?.(rootOf(parsedResponse.doc), milliseconds)) || [];
@@ -69,7 +69,7 @@ export async function sendAndRecord(line: ReadyLine, output: LineOutput, job: Ba
   const written = entry && output.put(resultStore.seal(entry, digest));
   if (state.status !== 'unknown' && !isOwnResponse) {
     const recorded = { attempt, digest, state, bytes: parsedResponse?.bytes, written };
-    strayDataWatch.setRevision(reviser(recorded, strayDataFailure, output, job));
+    strayDataWatch.setRevision(createRevision(recorded, strayDataFailure, output, job));
   }
   await written;
   // Written out, because a copy with more members is slow (docs/performance.md).
@@ -86,7 +86,7 @@ export async function sendAndRecord(line: ReadyLine, output: LineOutput, job: Ba
   };
 }
 
-interface MarkedResult {
+interface SentLine {
   readonly sendResult: SendLineResult;
   /** From the first byte that was sent to the end of the response. */
   readonly milliseconds: number;
@@ -94,12 +94,12 @@ interface MarkedResult {
 }
 
 // The line is in the `.inflight` file before its first byte leaves.
-async function sendMarked(
+async function markAndSend(
   { number, digest, timestampMs, prior, requestContext }: ReadyLine,
   { onStrayData }: StrayDataWatch,
   { permitHold, progress }: LineOutput,
   job: BatchJob,
-): Promise<MarkedResult> {
+): Promise<SentLine> {
   const { elapsed } = job.context.runtime;
   let isMarkedInFlight = false;
   let logError: unknown;
@@ -149,7 +149,7 @@ interface RecordedLine {
 }
 
 // Holds no more than a later revision needs: a kept connection has one for each of its lines.
-function reviser(
+function createRevision(
   { attempt, digest, state, bytes, written }: RecordedLine,
   createFailure: () => Failure,
   { revise }: LineOutput,

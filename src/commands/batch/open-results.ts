@@ -76,7 +76,7 @@ export async function openResults<Authorization>(
     const sink = await openStreamSink(output, filter, context);
     return { input: fileInput, resultStore: createStreamStore(newRunId, identity, sink), authorization };
   }
-  const { prior, input, differences, authorization } = await openCompared(checkpoint, unopened, context);
+  const { prior, input, differences, authorization } = await openComparedResults(checkpoint, unopened, context);
   return { input, resultStore: await openResultStore(prior, differences), authorization };
 }
 
@@ -90,12 +90,12 @@ export async function compareCheckpoint<Authorization>(
   context: Context,
 ): Promise<BatchInput> {
   if (!checkpoint) return unopened.fileInput;
-  const { prior, input } = await openCompared(checkpoint, unopened, context);
+  const { prior, input } = await openComparedResults(checkpoint, unopened, context);
   await prior.release();
   return input;
 }
 
-async function openCompared<Authorization>(
+async function openComparedResults<Authorization>(
   checkpoint: CheckpointPath,
   { fileInput, identity, newRunId, batchOptions, authorize }: UnopenedBatch<Authorization>,
   context: Context,
