@@ -140,7 +140,7 @@ export function createRateLimiter(
     acquire: () =>
       new Promise((resolve, reject) => {
         if (signal.aborted) return reject(signal.reason);
-        waiters.add({ admit: () => resolve(issuePermit()), reject: reject });
+        waiters.add({ admit: () => resolve(issuePermit()), reject });
         admitWaiters();
       }),
   };

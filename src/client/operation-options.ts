@@ -28,7 +28,6 @@ export interface OperationOptions {
 /** Reads the shared flags. Throws usage if two of them contradict each other. */
 export function readOperationOptions({ host, result }: Operation, flags: FlagValues): OperationOptions {
   const isFlagOn = (name: string): boolean => getBooleanFlag(flags, name) === true;
-  const isCheckDisabled = getBooleanFlag(flags, 'check') === false;
   const previewFormat = isFlagOn('dry-run') ? 'dry-run' : isFlagOn('curl') ? 'curl' : undefined;
   if (previewFormat && flags.has('jq'))
     throw usageFailure(`--jq cannot be combined with --${previewFormat}: there is no result to filter`, 'remove --jq');
@@ -44,7 +43,7 @@ export function readOperationOptions({ host, result }: Operation, flags: FlagVal
     isPlainHttpAllowed: isFlagOn('allow-http'),
     isExact: isFlagOn('exact'),
     isStrict: isFlagOn('strict'),
-    isCheckDisabled,
+    isCheckDisabled: getBooleanFlag(flags, 'check') === false,
     previewFormat,
     format:
       getStringFlag(flags, 'view') === 'table' ? 'table' : requestedFormat(requestResultKind(result.as, flags), flags),

@@ -59,7 +59,7 @@ function pathItem(operation: Operation): JsonValue {
       },
     },
     responses: {
-      '200': { description: 'The operation was applied', content: content },
+      '200': { description: 'The operation was applied', content },
       '4XX': { description: 'The request was rejected; nothing was applied' },
       default: { description: 'An error; its shape is not part of the interface' },
     },
