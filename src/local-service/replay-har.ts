@@ -17,6 +17,7 @@ import {
 import { nodeAtPath } from '../json/json-path.ts';
 import { parseJson } from '../json/parse-json.ts';
 import { operationAt } from '../operations/all-operations.ts';
+import { pluralize } from '../output/transfer-text.ts';
 import { type AcceptedCredentials, authenticateRequest } from './authenticate-request.ts';
 import { createBodyCopy } from './body-copy.ts';
 import { exchangeKey, generatedValues } from './har-entry.ts';
@@ -82,8 +83,8 @@ export async function openHarReplay(path: string, credentials: AcceptedCredentia
       if (missing.size === 0) return;
       const count = Array.from(missing.values()).reduce((sum, each) => sum + each, 0);
       const names = Array.from(missing, ([name, times]) => `${name} (${times})`).slice(0, MAX_LISTED_REQUESTS);
-      const subject = count === 1 ? '1 request was' : `${count} requests were`;
-      throw new Failure('guard', `${subject} not in ${path}: ${names.join(', ')}`, {
+      const subject = pluralize(count, 'request was', 'requests were');
+      throw new Failure('guard', `${count} ${subject} not in ${path}: ${names.join(', ')}`, {
         hint: 'record again with svc serve --record',
       });
     },

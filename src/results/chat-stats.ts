@@ -1,5 +1,6 @@
 import { getMember, type JsonNode, kindOf, rawText } from '../json/json-node.ts';
 import { RawJson } from '../json/write-json.ts';
+import { pluralize } from '../output/transfer-text.ts';
 
 /** The duration of an exchange. */
 export interface ExchangeTiming {
@@ -46,7 +47,7 @@ export function formatChatStats(stats: ChatStats): string {
     ...(first_token_ms === null ? [] : [`first token after ${(first_token_ms / 1000).toFixed(2)} s`]),
     ...(tokens_per_second === null ? [] : [`${tokens_per_second} tokens/s`]),
     `${(ms / 1000).toFixed(2)} s`,
-    `${retries} ${retries === 1 ? 'retry' : 'retries'}`,
+    `${retries} ${pluralize(retries, 'retry', 'retries')}`,
   ].join(', ');
 }
 

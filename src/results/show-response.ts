@@ -1,10 +1,12 @@
 import type { Context } from '../context.ts';
 import type { Failure } from '../errors.ts';
+import { LINE_FEED } from '../json/json-bytes.ts';
 import { firstStringMember, getMember, itemsAt, type JsonNode, kindOf, rawText, rootOf } from '../json/json-node.ts';
 import { formatJsonPath } from '../json/json-path.ts';
 import type { JsonDocument } from '../json/parse-json.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { Sink } from '../output/sink.ts';
+import { pluralize } from '../output/transfer-text.ts';
 import { ignoreClosedPipe } from '../output/writer.ts';
 import {
   chatText,
@@ -96,7 +98,7 @@ function chatTextOf({ result }: Operation): ResultView['textOf'] {
 
 async function writeInvalidResponse(bytes: Uint8Array, { writer }: Sink): Promise<void> {
   await writer.write(bytes);
-  if (bytes.length > 0 && bytes.at(-1) !== 0x0a) await writer.write('\n');
+  if (bytes.length > 0 && bytes.at(-1) !== LINE_FEED) await writer.write('\n');
 }
 
 async function reportReasoning(doc: JsonDocument, { report }: Context): Promise<void> {
@@ -142,8 +144,8 @@ function rowWarnings(doc: JsonDocument, { reply, result: { as, member } }: Opera
   const names = Object.keys(field.of.fields ?? {});
   const isIncomplete = (row: JsonNode): boolean => !names.every((name) => firstStringMember(row, name));
   const count = itemsAt(rootOf(doc), member).filter(isIncomplete).length;
-  const lacking = count === 1 ? '1 element lacks' : `${count} elements lack`;
-  return count === 0 ? [] : [`unexpected response: in ${member}, ${lacking} ${names.join(' or ')}`];
+  const lacking = pluralize(count, 'element lacks', 'elements lack');
+  return count === 0 ? [] : [`unexpected response: in ${member}, ${count} ${lacking} ${names.join(' or ')}`];
 }
 
 /** Notes on a response that is not simply complete: cut, refused, fewer choices than requested. */

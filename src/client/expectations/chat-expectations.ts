@@ -7,6 +7,7 @@ import { type FlagValues, getArrayFlag, getStringFlag } from '../../flag.ts';
 import { firstStringMember, getMember, type JsonNode } from '../../json/json-node.ts';
 import { tryParseJson } from '../../json/parse-json.ts';
 import { decodeUtf8 } from '../../json/utf8.ts';
+import { pluralize } from '../../output/transfer-text.ts';
 import { choicesByIndex, contentText } from '../../results/chat-text.ts';
 
 /** The outcome of one expectation, as result lines of a batch record it. */
@@ -52,7 +53,7 @@ export function expectationFailure(results: readonly ExpectationResult[], facts:
   const failed = results.filter(({ passed }) => !passed);
   if (failed.length === 0) return undefined;
   const list = failed.map(({ expect, value, actual }) => `--expect-${expect.replace('_', '-')} ${value}: ${actual}`);
-  return new Failure('guard', `${failed.length === 1 ? 'expectation' : 'expectations'} failed: ${list.join('; ')}`, {
+  return new Failure('guard', `${pluralize(failed.length, 'expectation')} failed: ${list.join('; ')}`, {
     ...facts,
     applied: 'yes',
   });

@@ -6,6 +6,7 @@ import { writeFileAtomically } from '../../files/file-replacement.ts';
 import { MAX_INPUT_BYTES, readInputFile } from '../../files/read-input.ts';
 import { itemsOf, kindOf, rawText } from '../../json/json-node.ts';
 import { tryParseJson } from '../../json/parse-json.ts';
+import { pluralize } from '../../output/transfer-text.ts';
 import { ClosedPipeError } from '../../output/writer.ts';
 import { type ChatStart, type ChatTurns, createChatTurns } from './chat-turns.ts';
 import { type LineEditor, openLineEditor } from './line-editor.ts';
@@ -104,7 +105,7 @@ async function saveConversation(displayPath: string, { turns, context }: ChatSes
   const path = resolve(runtime.cwd, displayPath);
   await requireConversationOrNone(path, displayPath, signal);
   await writeFileAtomically(path, displayPath, `${rawText(messages)}\n`, 0o600);
-  await report.note(`saved ${count} ${count === 1 ? 'message' : 'messages'} to ${displayPath}`);
+  await report.note(`saved ${count} ${pluralize(count, 'message')} to ${displayPath}`);
 }
 
 // A name that was mistyped must not destroy another file.

@@ -6,6 +6,7 @@ import type { Context } from '../../context.ts';
 import { openSocket, type Route } from '../../http/open-socket.ts';
 import { TimeLimitError, timeLimits } from '../../http/time-limits.ts';
 import { readTlsInfo } from '../../http/tls.ts';
+import { pluralize } from '../../output/transfer-text.ts';
 import { type ConnectionResult, captureFinding, type DoctorFinding, type Examination } from './doctor-report.ts';
 
 const DAY_MS = 86_400_000;
@@ -96,6 +97,6 @@ async function testConnection(
 function expiryFindings(host: string, expires: number, now: number): DoctorFinding[] {
   const days = Math.floor((expires - now) / DAY_MS);
   return days < EXPIRY_WARNING_DAYS
-    ? [{ message: `the certificate of ${host} expires in ${days} ${days === 1 ? 'day' : 'days'}` }]
+    ? [{ message: `the certificate of ${host} expires in ${days} ${pluralize(days, 'day')}` }]
     : [];
 }

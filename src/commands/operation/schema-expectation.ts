@@ -10,6 +10,7 @@ import { indentJson } from '../../json/format-json.ts';
 import { getMember, kindOf } from '../../json/json-node.ts';
 import { type JsonDocument, tryParseJson } from '../../json/parse-json.ts';
 import { formatGithubAnnotation } from '../../output/github-annotation.ts';
+import { pluralize } from '../../output/transfer-text.ts';
 import { payloadTypes } from '../../results/schema-view.ts';
 
 /**
@@ -45,7 +46,7 @@ export async function openSchemaExpectation(
     return async (doc) => {
       await writeFileAtomically(path, file, `${indentJson(doc)}\n`);
       const count = payloadTypes(doc).length;
-      await report.note(`wrote the schema to ${file} (${count} ${count === 1 ? 'path' : 'paths'})`);
+      await report.note(`wrote the schema to ${file} (${count} ${pluralize(count, 'path')})`);
     };
   if (!root)
     throw fileFailure(`read ${file}`, Object.assign(new Error('missing'), { code: 'ENOENT' }), {
@@ -56,7 +57,7 @@ export async function openSchemaExpectation(
     const drift = schemaDrift(payloadTypes(root.doc), payloadTypes(doc));
     if (drift.length === 0) return;
     for (const line of drift) await report.error(line);
-    const counts = `${drift.length} ${drift.length === 1 ? 'path differs' : 'paths differ'} from ${file}`;
+    const counts = `${drift.length} ${pluralize(drift.length, 'path differs', 'paths differ')} from ${file}`;
     const message = `the feedback schema changed: ${counts}`;
     const isGithub =
       Boolean(runtime.env.CI && runtime.env.GITHUB_ACTIONS) && getStringFlag(flags, 'error-format') !== 'json';

@@ -5,6 +5,7 @@ import { Failure, usageFailure } from '../../errors.ts';
 import { getArrayFlag, getStringFlag } from '../../flag.ts';
 import type { JsonPath } from '../../json/json-path.ts';
 import { formatGithubAnnotation } from '../../output/github-annotation.ts';
+import { pluralize } from '../../output/transfer-text.ts';
 import { ignoreClosedPipe } from '../../output/writer.ts';
 import { openResultOutput, printResult, resultOf } from '../../results/print-result.ts';
 import { lintJson } from '../../train/lint/lint-json.ts';
@@ -106,8 +107,7 @@ function lintFailure(
   ]);
   if (errors.length > 0) {
     const count = errors.reduce((sum, { more = 0 }) => sum + 1 + more, 0);
-    const places = count === 1 ? '1 error' : `${count} errors`;
-    return new Failure('body', `svc train would not send these trajectories: ${places}`, {
+    return new Failure('body', `svc train would not send these trajectories: ${count} ${pluralize(count, 'error')}`, {
       issues: errors,
       hint,
       applied: 'no',

@@ -1,4 +1,5 @@
 import { formatBinaryBytes } from '../../output/byte-size.ts';
+import { pluralize } from '../../output/transfer-text.ts';
 import { alignColumns } from '../../results/align-columns.ts';
 import type { HistogramBin } from './histogram.ts';
 import type { LintFindings } from './lint-findings.ts';
@@ -68,10 +69,7 @@ function findingsText(kind: LintKind, findings: LintFindings): string {
   const examples = findings.examplesOf(kind).slice(0, MAX_FINDINGS_SHOWN);
   const lines = examples.map(({ at, path, message }) => `  ${at} ${path}: ${message}\n`);
   const more = count > examples.length ? `  and ${count - examples.length} more (--json lists the first 100)\n` : '';
-  return sectionText(
-    `${kind} (${count} ${count === 1 ? 'finding' : 'findings'}): ${lintKinds[kind]}`,
-    lines.join('') + more,
-  );
+  return sectionText(`${kind} (${count} ${pluralize(count, 'finding')}): ${lintKinds[kind]}`, lines.join('') + more);
 }
 
 function sectionText(title: string, lines: string): string {
