@@ -1,9 +1,9 @@
 import type { Draft } from '../body/draft.ts';
 import type { Headers, RequestBody } from '../http/message.ts';
 import { isSecretHeader } from '../http/verbose-log.ts';
-import { getMember, isTrue, kindOf, rawText, rootOf, stringOf } from '../json/json-node.ts';
+import { getMember, isTrue, rootOf } from '../json/json-node.ts';
 import type { Operation } from '../operations/operation.ts';
-import { secretFields } from '../operations/secret-fields.ts';
+import { secretValues } from '../operations/secret-fields.ts';
 import type { Destination } from './destination.ts';
 import { requestHeaders } from './request-headers.ts';
 
@@ -39,8 +39,6 @@ export function isStreamRequested({ doc }: Draft): boolean {
 
 /** The secrets in a request besides its credential: secret fields of the body, and headers that carry one. */
 export function requestSecrets({ draft, operation, headers }: PreparedRequest): string[] {
-  const fieldValues = secretFields(rootOf(draft.doc), operation).map(({ value }) =>
-    kindOf(value) === 'string' ? stringOf(value) : rawText(value),
-  );
-  return [...fieldValues, ...headers.flatMap(([name, value]) => (isSecretHeader(name) ? [value] : []))];
+  const headerValues = headers.flatMap(([name, value]) => (isSecretHeader(name) ? [value] : []));
+  return [...secretValues(rootOf(draft.doc), operation), ...headerValues];
 }

@@ -1,8 +1,8 @@
 import { Buffer } from 'node:buffer';
-import { kindOf, rawText, stringOf } from '../json/json-node.ts';
+import { kindOf, stringOf } from '../json/json-node.ts';
 import { tryParseJson } from '../json/parse-json.ts';
 import { operationAt } from '../operations/all-operations.ts';
-import { redactSecretFields, secretFields } from '../operations/secret-fields.ts';
+import { redactSecretFields, secretValues } from '../operations/secret-fields.ts';
 import { createRedactor, REDACTED } from '../output/redact.ts';
 import { MIN_BODY_SECRET_CHARS } from './redact-chunks.ts';
 
@@ -25,10 +25,8 @@ export function redactBody(path: string, body: Buffer): RedactedBody {
   if (!operation || names.length === 0) return { body, secrets: [] };
   const root = tryParseJson(body);
   if (!root) return redactInvalidBody(body, names);
-  const values = secretFields(root, operation).map(({ value }) =>
-    kindOf(value) === 'string' ? stringOf(value) : rawText(value),
-  );
-  return { body: redactSecretFields(root, operation, () => REDACTED), secrets: firstSecrets(values) };
+  const secrets = firstSecrets(secretValues(root, operation));
+  return { body: redactSecretFields(root, operation, () => REDACTED), secrets };
 }
 
 /** The body of a response without some values of its request; those of fewer than eight characters stay. */

@@ -1,15 +1,12 @@
 import type { Buffer } from 'node:buffer';
 import { applySplices } from '../json/edit.ts';
-import { endOffset, type JsonNode, kindOf, membersOf, startOffset } from '../json/json-node.ts';
+import { endOffset, type JsonNode, kindOf, membersOf, rawText, startOffset, stringOf } from '../json/json-node.ts';
 import type { Operation } from './operation.ts';
 
-/** The secret fields of a body that have a value; a name that is given twice has two. */
-export function secretFields(
-  root: JsonNode,
-  { body }: Operation,
-): { readonly name: string; readonly value: JsonNode }[] {
-  return Array.from(membersOf(root)).flatMap(({ key: name, value }) =>
-    Object.hasOwn(body, name) && body[name]?.isSecret && kindOf(value) !== 'null' ? [{ name, value }] : [],
+/** The values of the secret fields; JSON text for those that are not strings. */
+export function secretValues(root: JsonNode, operation: Operation): string[] {
+  return secretFields(root, operation).map(({ value }) =>
+    kindOf(value) === 'string' ? stringOf(value) : rawText(value),
   );
 }
 
@@ -25,4 +22,11 @@ export function redactSecretFields(
     text: JSON.stringify(placeholder(name)),
   }));
   return splices.length === 0 ? root.doc.bytes : applySplices(root.doc.bytes, splices);
+}
+
+// Those that have a value; a name that is given twice has two.
+function secretFields(root: JsonNode, { body }: Operation): { readonly name: string; readonly value: JsonNode }[] {
+  return Array.from(membersOf(root)).flatMap(({ key: name, value }) =>
+    Object.hasOwn(body, name) && body[name]?.isSecret && kindOf(value) !== 'null' ? [{ name, value }] : [],
+  );
 }
