@@ -74,6 +74,11 @@ export function flagForms({ name, takes }: Flag): string[] {
 /** The flags given: true or false for switches and booleans, a string for values, an array for repeatable flags. */
 export type FlagValues = ReadonlyMap<string, boolean | string | readonly string[]>;
 
+/** True when a switch or boolean was given and is on. */
+export function isFlagOn(flags: FlagValues, name: string): boolean {
+  return flags.get(name) === true;
+}
+
 /** True when a switch or boolean is on; undefined when it was not given. */
 export function getBooleanFlag(flags: FlagValues, name: string): boolean | undefined {
   const value = flags.get(name);

@@ -12,7 +12,7 @@ import {
   toFailure,
   usageFailure,
 } from './errors.ts';
-import { getBooleanFlag, getStringFlag } from './flag.ts';
+import { getStringFlag, isFlagOn } from './flag.ts';
 import { canUseColor } from './output/color.ts';
 import { startDelayedSpinner } from './output/delayed-spinner.ts';
 import { createReporter, type Reporter } from './output/reporter.ts';
@@ -69,9 +69,9 @@ export async function main(runtime: Runtime): Promise<ProcessEnd> {
       return 0;
     }
     const { command, flags } = parsed.invocation;
-    const isQuiet = getBooleanFlag(flags, 'quiet') === true;
+    const isQuiet = isFlagOn(flags, 'quiet');
     const isJson = resolveErrorFormat(getStringFlag(flags, 'error-format'), env) === 'json';
-    report = createReporter(stderr, { isJson, isQuiet, isVerbose: getBooleanFlag(flags, 'verbose') === true, secrets });
+    report = createReporter(stderr, { isJson, isQuiet, isVerbose: isFlagOn(flags, 'verbose'), secrets });
     if (encodingWarning) await report.note(`warning: ${encodingWarning}`);
     const runCommand = await command.load();
     const end = await runUntilSignal(runtime, (handlers) =>

@@ -2,7 +2,7 @@ import type { OperationOptions } from '../client/operation-options.ts';
 import type { Invocation } from '../command.ts';
 import { parseDurationOrZeroMs } from '../config/parse-duration.ts';
 import { usageFailure } from '../errors.ts';
-import { getBooleanFlag, getStringFlag } from '../flag.ts';
+import { getStringFlag, isFlagOn } from '../flag.ts';
 import type { Runtime } from '../runtime.ts';
 import type { RateLimits } from './rate-limiter.ts';
 import { parseShard, type Shard } from './shard.ts';
@@ -40,7 +40,6 @@ export function readBatchOptions(
   { previewFormat, output }: OperationOptions,
   env: Runtime['env'],
 ): BatchOptions {
-  const isFlagOn = (name: string): boolean => getBooleanFlag(flags, name) === true;
   if (flags.has('file'))
     throw usageFailure('--file cannot be combined with --batch', 'put the body on a line of the --batch file');
   if (args.length > 0)
@@ -53,11 +52,11 @@ export function readBatchOptions(
       '--curl cannot be combined with --batch: it prints one request',
       'use --dry-run to check the lines',
     );
-  if (isFlagOn('resume') && (output === undefined || output === '-'))
+  if (isFlagOn(flags, 'resume') && (output === undefined || output === '-'))
     throw usageFailure('--resume needs the output file of the earlier run, not stdout', 'name that file with -o');
-  if (isFlagOn('retry-unknown') && !isFlagOn('resume'))
+  if (isFlagOn(flags, 'retry-unknown') && !isFlagOn(flags, 'resume'))
     throw usageFailure('--retry-unknown needs --resume', 'add --resume, or leave out --retry-unknown');
-  if (isFlagOn('accept-changes') && !isFlagOn('resume'))
+  if (isFlagOn(flags, 'accept-changes') && !isFlagOn(flags, 'resume'))
     throw usageFailure('--accept-changes needs --resume', 'add --resume, or leave out --accept-changes');
   return {
     input: getStringFlag(flags, 'batch') ?? '-',
@@ -66,13 +65,13 @@ export function readBatchOptions(
       rate: parseRate(getStringFlag(flags, 'rate')),
     },
     shard: readShard(getStringFlag(flags, 'shard'), env),
-    isResumed: isFlagOn('resume'),
-    canRetryUnknown: isFlagOn('retry-unknown'),
-    canAcceptChanges: isFlagOn('accept-changes'),
-    isFailFast: isFlagOn('fail-fast'),
+    isResumed: isFlagOn(flags, 'resume'),
+    canRetryUnknown: isFlagOn(flags, 'retry-unknown'),
+    canAcceptChanges: isFlagOn(flags, 'accept-changes'),
+    isFailFast: isFlagOn(flags, 'fail-fast'),
     maxFailures: parseMaxFailures(getStringFlag(flags, 'max-failures')),
-    isOrdered: isFlagOn('ordered'),
-    maxOutageMs: isFlagOn('fail-fast') ? 0 : parseMaxOutage(getStringFlag(flags, 'max-outage')),
+    isOrdered: isFlagOn(flags, 'ordered'),
+    maxOutageMs: isFlagOn(flags, 'fail-fast') ? 0 : parseMaxOutage(getStringFlag(flags, 'max-outage')),
   };
 }
 

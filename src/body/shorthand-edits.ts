@@ -1,6 +1,6 @@
 import type { Issue } from '../errors.ts';
 import { ageToTimestamp } from '../fields/time.ts';
-import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag } from '../flag.ts';
+import { type FlagValues, getArrayFlag, getStringFlag, isFlagOn } from '../flag.ts';
 import { rawText, rootOf } from '../json/json-node.ts';
 import { nodeAtPath } from '../json/json-path.ts';
 import { flagTarget, type Operation, type Shorthand } from '../operations/operation.ts';
@@ -30,7 +30,7 @@ export async function shorthandEdits(
       const time = ageToTimestamp(word, dependencies.now()) ?? word;
       const origin = { label, argument: word };
       results.push({ path: [...target, shorthand.member], text: JSON.stringify(time), origin });
-    } else if (shorthand.kind === 'logprobs' && getBooleanFlag(flags, name)) {
+    } else if (shorthand.kind === 'logprobs' && isFlagOn(flags, name)) {
       results.push(...logprobsEdits(draft, label));
     } else if (shorthand.kind === 'reply-schema') {
       results.push(await responseFormatEdit(word, dependencies));
@@ -48,7 +48,7 @@ export async function shorthandEdits(
 export function copyEdits(operation: Operation, draft: Draft, flags: FlagValues): Edit[] {
   const { path } = flagTarget(operation);
   return Object.entries(operation.shorthands ?? {}).flatMap(([name, shorthand]) => {
-    if (shorthand.kind !== 'copy' || !getBooleanFlag(flags, name)) return [];
+    if (shorthand.kind !== 'copy' || !isFlagOn(flags, name)) return [];
     const source = nodeAtPath(rootOf(draft.doc), [...path, shorthand.from]);
     return source ? [{ path: [...path, shorthand.to], text: rawText(source), origin: { label: `--${name}` } }] : [];
   });

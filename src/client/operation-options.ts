@@ -5,7 +5,7 @@ import type { ConnectionFlags } from '../config/select-profile.ts';
 import { parseCount } from '../config/setting-kinds.ts';
 import { findSetting } from '../config/settings.ts';
 import { usageFailure } from '../errors.ts';
-import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag } from '../flag.ts';
+import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag, isFlagOn } from '../flag.ts';
 import type { Headers } from '../http/message.ts';
 import type { Operation } from '../operations/operation.ts';
 import { type OutputFormat, requestedFormat, requestResultKind } from '../results/output-format.ts';
@@ -27,22 +27,21 @@ export interface OperationOptions {
 
 /** Reads the shared flags. Throws usage if two of them contradict each other. */
 export function readOperationOptions({ host, result }: Operation, flags: FlagValues): OperationOptions {
-  const isFlagOn = (name: string): boolean => getBooleanFlag(flags, name) === true;
-  const previewFormat = isFlagOn('dry-run') ? 'dry-run' : isFlagOn('curl') ? 'curl' : undefined;
+  const previewFormat = isFlagOn(flags, 'dry-run') ? 'dry-run' : isFlagOn(flags, 'curl') ? 'curl' : undefined;
   if (previewFormat && flags.has('jq'))
     throw usageFailure(`--jq cannot be combined with --${previewFormat}: there is no result to filter`, 'remove --jq');
   return {
     connectionFlags: {
       profile: getStringFlag(flags, 'profile'),
-      isLocal: isFlagOn('local'),
+      isLocal: isFlagOn(flags, 'local'),
       baseUrl: getStringFlag(flags, 'base-url'),
       hostUrl: getStringFlag(flags, `${host}-base-url`),
     },
     certificateFiles: readCertificateFlags(flags),
     headers: parseHeaderFlags(getArrayFlag(flags, 'header')),
-    isPlainHttpAllowed: isFlagOn('allow-http'),
-    isExact: isFlagOn('exact'),
-    isStrict: isFlagOn('strict'),
+    isPlainHttpAllowed: isFlagOn(flags, 'allow-http'),
+    isExact: isFlagOn(flags, 'exact'),
+    isStrict: isFlagOn(flags, 'strict'),
     isCheckDisabled: getBooleanFlag(flags, 'check') === false,
     previewFormat,
     format:

@@ -10,7 +10,7 @@ import { isPostgresUrl, parsePostgresUrl } from '../config/postgres-address.ts';
 import { readPostgresPassword } from '../config/postgres-password.ts';
 import { routeTo } from '../config/route.ts';
 import { Failure, usageFailure } from '../errors.ts';
-import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag } from '../flag.ts';
+import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag, isFlagOn } from '../flag.ts';
 import { isLoopbackUrl } from '../http/proxy.ts';
 import { parseFaultRule } from '../local-service/fault-rule.ts';
 import { withFaults } from '../local-service/inject-faults.ts';
@@ -84,7 +84,7 @@ export const runServe: RunCommand = async ({ flags }, context) => {
   await printResult({ ...resultOf(facts), text: () => `${listener.url}\n` }, output);
   if (authSetup?.file) await report.note(`the credentials are in ${authSetup.file}`);
   if (!authSetup) await report.warn('every user of this machine can use the service (--no-auth)');
-  const missing = getBooleanFlag(flags, 'open') ? await openBrowser(listener.url, runtime) : undefined;
+  const missing = isFlagOn(flags, 'open') ? await openBrowser(listener.url, runtime) : undefined;
   if (missing) await report.warn(`could not start ${missing}; open ${listener.url} in a browser`);
   if (!signal.aborted) await once(signal, 'abort');
   await listener.close();

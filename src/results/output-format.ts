@@ -1,6 +1,6 @@
 import { usageFailure } from '../errors.ts';
 import { joinWithOr } from '../fields/join-with-or.ts';
-import { type FlagValues, getBooleanFlag, getStringFlag } from '../flag.ts';
+import { type FlagValues, getStringFlag, isFlagOn } from '../flag.ts';
 
 export type OutputFormat = 'json' | 'jsonl' | 'yaml' | 'table' | 'csv' | 'tsv' | 'text';
 
@@ -31,7 +31,7 @@ export const schemaViewNames = ['table', 'tree', 'json-schema', 'typescript', 'z
 
 /** The kind of what a request prints: its result, the lines of a batch, or what `--dry-run` and `--curl` show. */
 export function requestResultKind(own: ResultKind, flags: FlagValues): ResultKind {
-  const [isDryRun, isCurl] = ['dry-run', 'curl'].map((name) => getBooleanFlag(flags, name) === true);
+  const [isDryRun, isCurl] = ['dry-run', 'curl'].map((name) => isFlagOn(flags, name));
   if (flags.has('batch')) return isDryRun || isCurl ? 'record' : 'lines';
   return isDryRun ? 'dry-run' : isCurl ? 'curl' : own;
 }
@@ -71,7 +71,7 @@ function isJsonFormat(format: string): boolean {
 
 function readFormatFlags(flags: FlagValues): string | undefined {
   const format = getStringFlag(flags, 'format');
-  if (getBooleanFlag(flags, 'json') !== true) return format;
+  if (!isFlagOn(flags, 'json')) return format;
   if (format !== undefined && format !== 'json')
     throw usageFailure(`--json cannot be combined with --format ${format}`, 'remove one of them');
   return 'json';

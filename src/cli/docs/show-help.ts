@@ -3,7 +3,7 @@ import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
 import { closestMatch } from '../../fields/closest-match.ts';
 import { joinWithOr } from '../../fields/join-with-or.ts';
-import { type FlagValues, getBooleanFlag } from '../../flag.ts';
+import { type FlagValues, isFlagOn } from '../../flag.ts';
 import { pageText } from '../../output/pager.ts';
 import type { Writer } from '../../output/writer.ts';
 import type { Runtime } from '../../runtime.ts';
@@ -21,7 +21,7 @@ const MAX_COLUMNS = 100;
 /** Shows the help of a command, of a group of commands, or of a topic. */
 export const runHelp: RunCommand = async ({ args, flags }, context) => {
   const { runtime, stdout } = context;
-  if (getBooleanFlag(flags, 'skill')) return printSkill(args, stdout);
+  if (isFlagOn(flags, 'skill')) return printSkill(args, stdout);
   const [name = ''] = args;
   const topic = args.length === 1 ? helpTopicNames.find((one) => one === name) : undefined;
   const commands = commandsIn(args);

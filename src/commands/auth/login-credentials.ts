@@ -8,7 +8,7 @@ import { profileOrigins } from '../../config/select-profile.ts';
 import type { Context } from '../../context.ts';
 import { Failure, usageFailure } from '../../errors.ts';
 import { readInputFile } from '../../files/read-input.ts';
-import { type FlagValues, getBooleanFlag, getStringFlag } from '../../flag.ts';
+import { type FlagValues, getStringFlag, isFlagOn } from '../../flag.ts';
 
 const MAX_SECRET_BYTES = 64 * 1024;
 
@@ -69,10 +69,10 @@ function bearerCredentials(profile: Profile, token: string): Profile {
 function rejectSecondSource(flags: FlagValues): void {
   const kinds = ['password', 'token'] as const;
   for (const kind of kinds)
-    if (getBooleanFlag(flags, `${kind}-stdin`) && flags.has(`${kind}-file`))
+    if (isFlagOn(flags, `${kind}-stdin`) && flags.has(`${kind}-file`))
       throw usageFailure(`--${kind}-stdin cannot be combined with --${kind}-file`, 'remove one of them');
   const fromStdin = kinds.filter(
-    (kind) => getBooleanFlag(flags, `${kind}-stdin`) || getStringFlag(flags, `${kind}-file`) === '-',
+    (kind) => isFlagOn(flags, `${kind}-stdin`) || getStringFlag(flags, `${kind}-file`) === '-',
   );
   if (fromStdin.length > 1)
     throw usageFailure('only one secret can be read from stdin', 'pass the other with --password-file or --token-file');
@@ -85,7 +85,7 @@ async function readSecret(
 ): Promise<string | undefined> {
   const { runtime, signal } = context;
   const file = getStringFlag(flags, `${kind}-file`);
-  if (file === undefined && getBooleanFlag(flags, `${kind}-stdin`) !== true) return undefined;
+  if (file === undefined && !isFlagOn(flags, `${kind}-stdin`)) return undefined;
   const path = file ?? '-';
   const label = path === '-' ? 'stdin' : path;
   const bytes =

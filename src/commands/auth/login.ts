@@ -17,7 +17,7 @@ import { profileOrigins } from '../../config/select-profile.ts';
 import { updateProfiles } from '../../config/update-profiles.ts';
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
-import { getBooleanFlag, getStringFlag } from '../../flag.ts';
+import { getBooleanFlag, getStringFlag, isFlagOn } from '../../flag.ts';
 import { readLoginCredentials } from './login-credentials.ts';
 import { verifyCredentials } from './verify-credentials.ts';
 
@@ -39,7 +39,7 @@ export const runAuthLogin: RunCommand = async ({ flags }, context) => {
   const entered = await readLoginCredentials(changed, flags, context);
   if (getBooleanFlag(flags, 'verify') !== false)
     await verifyCredentials(name, replaceCredentials(changed, entered), entered, context);
-  const credentials = getBooleanFlag(flags, 'keychain') ? await moveToKeychain(entered, name, context) : entered;
+  const credentials = isFlagOn(flags, 'keychain') ? await moveToKeychain(entered, name, context) : entered;
   let before: Profile = {};
   let after: Profile = {};
   try {

@@ -26,7 +26,7 @@ import type { Invocation } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { InterruptedError } from '../../errors.ts';
 import { uuidV7 } from '../../fields/uuid.ts';
-import { type FlagValues, getBooleanFlag, getStringFlag } from '../../flag.ts';
+import { type FlagValues, getStringFlag, isFlagOn } from '../../flag.ts';
 import { createDeadline } from '../../http/deadline.ts';
 import { linkSignal } from '../../http/exchange-signal.ts';
 import { flagTarget, type Operation } from '../../operations/operation.ts';
@@ -142,5 +142,5 @@ async function createLineObservers(
 ): Promise<LineObservers> {
   if (typeof operands?.as !== 'object') return () => undefined;
   const { createLineObserver } = await import('../train/job-guard.ts');
-  return createLineObserver(destination, getBooleanFlag(flags, 'allow-duplicate') === true, label, context);
+  return createLineObserver(destination, isFlagOn(flags, 'allow-duplicate'), label, context);
 }

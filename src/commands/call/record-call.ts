@@ -5,7 +5,7 @@ import { sendBody } from '../../client/send-body.ts';
 import { dataDirectory } from '../../config/directories.ts';
 import type { Context } from '../../context.ts';
 import { Failure, type FailureCode, toFailure, usageFailure } from '../../errors.ts';
-import { type FlagValues, getBooleanFlag } from '../../flag.ts';
+import { type FlagValues, isFlagOn } from '../../flag.ts';
 import { writeJson } from '../../json/write-json.ts';
 import { callStartOperation } from '../../operations/call-start.ts';
 import { recordedInputs, type TracedCall } from '../../trace/call-record.ts';
@@ -69,7 +69,7 @@ const SETUP_CODES: readonly FailureCode[] = ['usage', 'credentials', 'refused', 
  */
 export function toRecordFailure(error: unknown, flags: FlagValues): Failure {
   const { code, message, facts } = toFailure(error);
-  const isHintKept = SETUP_CODES.includes(code) || (code === 'limited' && getBooleanFlag(flags, 'require'));
+  const isHintKept = SETUP_CODES.includes(code) || (code === 'limited' && isFlagOn(flags, 'require'));
   const issues = facts.issues?.map((issue) => ({ ...issue, at: '' }));
   return new Failure(code, message, { ...facts, issues, hint: isHintKept ? facts.hint : undefined });
 }

@@ -4,7 +4,7 @@ import type { Invocation, ProcessEnd } from '../../command.ts';
 import { parseDurationOrZeroMs } from '../../config/parse-duration.ts';
 import type { Context } from '../../context.ts';
 import { Failure, toFailure, usageFailure } from '../../errors.ts';
-import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag } from '../../flag.ts';
+import { type FlagValues, getArrayFlag, getStringFlag, isFlagOn } from '../../flag.ts';
 import { issueText } from '../../output/failure-text.ts';
 import type { Runtime } from '../../runtime.ts';
 import { runChild } from '../../trace/run-child.ts';
@@ -31,9 +31,9 @@ export async function runCallRun({ args, flags }: Invocation, context: Context):
   const command = await prepareCommand(args, flags, context);
   context.signal.throwIfAborted();
   const record = (signal: AbortSignal): Promise<readonly string[]> => recordCall(command, { ...context, signal });
-  const isRequired = getBooleanFlag(flags, 'require');
+  const isRequired = isFlagOn(flags, 'require');
   const confirmed = isRequired ? await record(context.signal) : undefined;
-  if (getBooleanFlag(flags, 'replace')) {
+  if (isFlagOn(flags, 'replace')) {
     await awaitRecord(confirmed ? async () => confirmed : record, graceMs, context);
     // A signal that the system has already delivered arrives in a turn of the event loop.
     await setImmediate();
@@ -83,11 +83,11 @@ function requireConsistentFlags(args: readonly string[], flags: FlagValues, runt
   const notName = getArrayFlag(flags, 'env').find((name) => !/^[^=]+$/.test(name));
   if (notName !== undefined)
     throw usageFailure('--env takes the name of a variable', `write: --env ${notName.split('=')[0] || 'NAME'}`);
-  if (flags.get('spool') === 'only' && getBooleanFlag(flags, 'require'))
+  if (flags.get('spool') === 'only' && isFlagOn(flags, 'require'))
     throw usageFailure('--require cannot be combined with --spool=only', 'remove one of them');
   if (flags.get('spool') === 'only' && flags.has('exit-feedback'))
     throw usageFailure('--exit-feedback cannot be combined with --spool=only', 'remove one of them');
-  if (!getBooleanFlag(flags, 'replace')) return;
+  if (!isFlagOn(flags, 'replace')) return;
   if (!runtime.replaceProcess || !existsSync(PROCESS_LAUNCHER))
     throw usageFailure(
       `--replace needs Node 22.15 or later and ${PROCESS_LAUNCHER}`,

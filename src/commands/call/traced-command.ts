@@ -2,7 +2,7 @@ import { type CallSettings, resolveAutofill, resolveCallSettings } from '../../c
 import { environmentSetting } from '../../config/resolve-setting.ts';
 import type { Context } from '../../context.ts';
 import { Failure, toFailure } from '../../errors.ts';
-import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag } from '../../flag.ts';
+import { type FlagValues, getArrayFlag, getStringFlag, isFlagOn } from '../../flag.ts';
 import { callStartOperation } from '../../operations/call-start.ts';
 import type { Runtime } from '../../runtime.ts';
 import { createArgumentRedactor } from '../../trace/argument-redactor.ts';
@@ -28,7 +28,7 @@ export async function prepareCommand(
   context: Context,
 ): Promise<TracedCommand> {
   const { runtime, report } = context;
-  const isExact = getBooleanFlag(flags, 'exact') === true;
+  const isExact = isFlagOn(flags, 'exact');
   const trace = createTraceContext(isExact ? undefined : await readParent(flags, runtime.env, report), runtime);
   const { settings, defaultProject } = await resolveService(flags, context);
   const { password, token } = settings instanceof Failure ? {} : settings.chosen.profile;

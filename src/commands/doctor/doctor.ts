@@ -9,7 +9,7 @@ import { readSettingValue } from '../../config/setting-kinds.ts';
 import { findSetting } from '../../config/settings.ts';
 import type { Context } from '../../context.ts';
 import { Failure } from '../../errors.ts';
-import { type FlagValues, getBooleanFlag, getStringFlag } from '../../flag.ts';
+import { type FlagValues, getStringFlag, isFlagOn } from '../../flag.ts';
 import { feedbackSchemaOperation } from '../../operations/feedback-schema.ts';
 import { ignoreClosedPipe } from '../../output/writer.ts';
 import { openResultOutput, printResult, resultOf, type StyledText } from '../../results/print-result.ts';
@@ -44,7 +44,7 @@ async function collectReport(flags: FlagValues, context: Context): Promise<Docto
   const capture = <T>(action: () => T | Promise<T>): Promise<T | undefined> => captureFinding(action, findings);
   const connectionFlagsFor = (host: ServiceHost): ConnectionFlags => ({
     profile: getStringFlag(flags, 'profile'),
-    isLocal: getBooleanFlag(flags, 'local') === true,
+    isLocal: isFlagOn(flags, 'local'),
     baseUrl: getStringFlag(flags, 'base-url'),
     hostUrl: getStringFlag(flags, `${host}-base-url`),
   });
@@ -70,9 +70,7 @@ async function collectReport(flags: FlagValues, context: Context): Promise<Docto
   const stopSpinner = context.startSpinner('connecting');
   try {
     const connections = await testConnections(examination, baseUrls);
-    const probe = getBooleanFlag(flags, 'probe')
-      ? await capture(() => probeService(examination, timeoutMs))
-      : undefined;
+    const probe = isFlagOn(flags, 'probe') ? await capture(() => probeService(examination, timeoutMs)) : undefined;
     return { settings, files, connections, probe, findings };
   } finally {
     stopSpinner();

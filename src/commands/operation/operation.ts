@@ -19,7 +19,7 @@ import type { Invocation, RunCommand } from '../../command.ts';
 import type { SelectedProfile } from '../../config/select-profile.ts';
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
-import { type FlagValues, getBooleanFlag, getStringFlag } from '../../flag.ts';
+import { type FlagValues, getStringFlag, isFlagOn } from '../../flag.ts';
 import { createDeadline, type Deadline } from '../../http/deadline.ts';
 import { getMember, rawText, rootOf } from '../../json/json-node.ts';
 import type { Operation } from '../../operations/operation.ts';
@@ -72,7 +72,7 @@ export function runOperation(operation: Operation): RunCommand {
       if (!url) throw missingBaseUrl();
       // A body that can be read only once cannot be sent again.
       const maxRetries = training?.isSingleUse ? 0 : callSettings.maxRetries;
-      const textOf = getBooleanFlag(invocation.flags, 'export')
+      const textOf = isFlagOn(invocation.flags, 'export')
         ? traceExports(runtime.env, recordIds(operation, rootOf(draft.doc)))
         : undefined;
       const { observer } = training ?? {};
@@ -158,7 +158,7 @@ async function readTrace(
 ): Promise<TraceContext | undefined> {
   if (!continuesTrace) return undefined;
   const parent = await readParent(flags, runtime.env, report);
-  return parent || getBooleanFlag(flags, 'export') ? createTraceContext(parent, runtime) : undefined;
+  return parent || isFlagOn(flags, 'export') ? createTraceContext(parent, runtime) : undefined;
 }
 
 function toCommandInput(operation: Operation, { args, flags }: Invocation, { runtime }: Context): CommandInput {
@@ -185,7 +185,7 @@ async function openTraining(
     import('../train/job-guard.ts'),
   ]);
   const input = toCommandInput(operation, invocation, context);
-  const guard = createJobGuard(destination, getBooleanFlag(invocation.flags, 'allow-duplicate') === true, context);
+  const guard = createJobGuard(destination, isFlagOn(invocation.flags, 'allow-duplicate'), context);
   const buildOptions = { settings: await resolveAutofill(options, chosen, context.runtime), conversation: undefined };
   return prepareTraining(
     { input, buildOptions, strictness: options, isPreview: options.previewFormat !== undefined, deadline, guard },
@@ -212,7 +212,7 @@ export async function buildCheckedBody(
     streamMode && !options.isExact
       ? withStreamEnabled(buildResult.draft, operation, streamMode, flags.has('stats'))
       : buildResult.draft;
-  if (getBooleanFlag(flags, 'logprobs-view')) rejectDisabledLogprobs(draft);
+  if (isFlagOn(flags, 'logprobs-view')) rejectDisabledLogprobs(draft);
   await enforceChecks(draft, operation, buildResult.inputIssues, options, report);
   if (conversation) rejectSeveralChoices(draft, flags);
   return draft;

@@ -6,7 +6,7 @@ import { appendToHistory, type HistoryMode, requestHistoryFile } from '../../cli
 import { recordIds } from '../../client/idempotency.ts';
 import type { Context } from '../../context.ts';
 import { type Failure, toFailure } from '../../errors.ts';
-import { type FlagValues, getBooleanFlag, getStringFlag } from '../../flag.ts';
+import { type FlagValues, getStringFlag, isFlagOn } from '../../flag.ts';
 import type { Deadline } from '../../http/deadline.ts';
 import { firstStringMember, type JsonNode, rawText, rootOf } from '../../json/json-node.ts';
 import type { JsonDocument } from '../../json/parse-json.ts';
@@ -87,7 +87,7 @@ async function openResponseHooks(
     },
     onResponse: async (doc, responseTiming) => {
       timing = responseTiming;
-      if (getBooleanFlag(flags, 'stats')) {
+      if (isFlagOn(flags, 'stats')) {
         const stats = chatStats(rootOf(doc), timing);
         await report.stats(formatChatStats(stats), stats);
       }
@@ -122,7 +122,7 @@ function textOfFlags(flags: FlagValues): ResultView['textOf'] {
   const [view, kind] = [getStringFlag(flags, 'view'), getStringFlag(flags, 'extract')];
   if (view !== undefined && view !== 'table') return schemaViewText(view);
   if (kind !== undefined) return extractBlock(kind);
-  return getBooleanFlag(flags, 'logprobs-view') ? logprobsView : undefined;
+  return isFlagOn(flags, 'logprobs-view') ? logprobsView : undefined;
 }
 
 function recordedContent(

@@ -5,7 +5,7 @@ import { Failure, usageFailure } from '../../errors.ts';
 import { fileFailure, pathExists } from '../../files/file-errors.ts';
 import { writeFileAtomically } from '../../files/file-replacement.ts';
 import { nameSameFile } from '../../files/is-same-file.ts';
-import { type FlagValues, getBooleanFlag, getStringFlag } from '../../flag.ts';
+import { type FlagValues, getStringFlag, isFlagOn } from '../../flag.ts';
 import { indentJson } from '../../json/format-json.ts';
 import { getMember, kindOf } from '../../json/json-node.ts';
 import { type JsonDocument, tryParseJson } from '../../json/parse-json.ts';
@@ -23,7 +23,7 @@ export async function openSchemaExpectation(
   { runtime, report }: Pick<Context, 'runtime' | 'report'>,
 ): Promise<((doc: JsonDocument) => Promise<void>) | undefined> {
   const file = getStringFlag(flags, 'expect');
-  const isUpdate = getBooleanFlag(flags, 'update') === true;
+  const isUpdate = isFlagOn(flags, 'update');
   if (file === undefined) {
     if (isUpdate)
       throw usageFailure('--update needs --expect', 'name the file to write: --expect schema.json --update');
