@@ -29,8 +29,6 @@ export interface LineDefaults {
   readonly perLineFlags: FlagValues;
 }
 
-const noMessages = { prompt: undefined, conversation: undefined };
-
 /**
  * Reads the flags of a batch once. Throws usage for flags that belong to one body, and Failure `body` for values that
  * cannot be read.
@@ -55,7 +53,7 @@ export async function readLineDefaults(
   const setResult = setFlagEdits(operation, flags);
   const draft = setDraftFields(createDraft(undefined, emptyBodyJson(target)), target.path, fieldResult.edits);
   const sharedFlags = new Map([...flags].filter(([name]) => !isPerLine(name)));
-  const applied = await applyFlags(draft, operation, sharedFlags, setResult.edits, noMessages, dependencies);
+  const applied = await applyFlags(draft, operation, sharedFlags, setResult.edits, {}, dependencies);
   const issues = [...fieldResult.issues, ...setResult.issues, ...applied.issues];
   if (issues.length > 0) throw invalidBodyFailure(issues);
   return {
@@ -85,7 +83,7 @@ export async function applyLineDefaults(
   const applicableFlags = new Map(
     [...perLineFlags].filter(([name]) => isOmitted(shorthands[name], nodeAtPath(body, path))),
   );
-  return (await applyFlags(filled, operation, applicableFlags, [], noMessages, dependencies)).draft;
+  return (await applyFlags(filled, operation, applicableFlags, [], {}, dependencies)).draft;
 }
 
 const PER_LINE_KINDS: ReadonlySet<Shorthand['kind']> = new Set(['message', 'prefill', 'copy']);

@@ -32,8 +32,7 @@ export async function buildSkeleton(
   const sets = setFlagEdits(operation, flags);
   const smallest = createDraft(undefined, writeJson(minimalBody(operation.body)));
   const draft = setDraftFields(smallest, target.path, fields.edits);
-  const noMessages = { prompt: undefined, conversation: undefined };
-  const applied = await applyFlags(draft, operation, flags, sets.edits, noMessages, dependencies);
+  const applied = await applyFlags(draft, operation, flags, sets.edits, {}, dependencies);
   const issues = [...fields.issues, ...sets.issues, ...applied.issues];
   const skeleton = orderAddedFields(applied.draft, target);
   const check = await createBodyCheck(operation, { isStrict: false, isAdviceStrict: true, isCheckDisabled: false });

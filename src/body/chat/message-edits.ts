@@ -9,9 +9,9 @@ import type { JsonSource } from '../json-source.ts';
 /** Messages that do not come from flags. */
 export interface MessageSources {
   /** The prompt: words, piped text, or both. */
-  readonly prompt: string | undefined;
+  readonly prompt?: string | undefined;
   /** The messages of `--conversation`. */
-  readonly conversation: JsonSource | undefined;
+  readonly conversation?: JsonSource | undefined;
   /** Content parts, as JSON, that follow the prompt in its message. */
   readonly attachments: readonly string[];
 }
