@@ -11,6 +11,7 @@ import {
   leadingFlags,
   subcommandWords,
   topLevelFlagNames,
+  wordNames,
 } from './completion-words.ts';
 
 /** The completion script for bash 3.2 and later. */
@@ -50,7 +51,7 @@ _svc() {
   local word=\${given[last]} second="" own="" flag="" only="" count=0 argument="" quote="" lead=""
   local flags="" valued="" paths="" references="" arguments="" choices=""
   if ((last == 1)); then
-    if [[ $word == -* ]]; then _svc_offer "${topLevelFlagNames().join(' ')}"; else _svc_offer "${joinWords(topLevelWords())}"; fi
+    if [[ $word == -* ]]; then _svc_offer "${topLevelFlagNames().join(' ')}"; else _svc_offer "${wordNames(topLevelWords()).join(' ')}"; fi
     return
   fi
   _svc_second "$command"
@@ -143,11 +144,6 @@ complete -F _svc svc
 `;
 }
 
-/** Words without spaces, joined by spaces. */
-function joinWords(words: readonly (readonly [word: string, summary: string])[]): string {
-  return words.map(([word]) => word).join(' ');
-}
-
 // A function that looks words up and sets variables of its caller.
 function lookupFunction(name: string, cases: readonly string[]): string {
   return [`${name}() {`, '  case $1 in', ...cases.map((line) => `    ${line}`), '  esac', '}'].join('\n');
@@ -155,7 +151,8 @@ function lookupFunction(name: string, cases: readonly string[]): string {
 
 function subcommandCases(): string[] {
   const cases = groupWords().map(
-    ([word]) => `${word}) second="${joinWords(subcommandWords(word))}"${isRunnableGroup(word) ? ' own=yes' : ''} ;;`,
+    ([word]) =>
+      `${word}) second="${wordNames(subcommandWords(word)).join(' ')}"${isRunnableGroup(word) ? ' own=yes' : ''} ;;`,
   );
   return [...cases, '*) second="" ;;'];
 }

@@ -10,6 +10,7 @@ import {
   leadingFlags,
   subcommandWords,
   topLevelFlagNames,
+  wordNames,
 } from './completion-words.ts';
 
 /** The completion script for PowerShell 5 and later. If it offers nothing, PowerShell offers files. */
@@ -92,10 +93,6 @@ function commandLine(command: Command): string {
     `Arguments = ${powershellArray(argumentWords(command) ?? [])}`,
   ];
   return `    ${quoteForPowershell(command.name)} = @{ ${parts.join('; ')} }`;
-}
-
-function wordNames(words: ReturnType<typeof topLevelWords>): string[] {
-  return words.map(([word]) => word);
 }
 
 function powershellArray(words: readonly string[]): string {

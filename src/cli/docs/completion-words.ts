@@ -24,6 +24,11 @@ export function subcommandWords(group: string): readonly (readonly [word: string
   );
 }
 
+/** The words alone. */
+export function wordNames(words: ReturnType<typeof topLevelWords>): string[] {
+  return words.map(([word]) => word);
+}
+
 /** The first words that have subcommands, with summaries. */
 export function groupWords(): ReturnType<typeof topLevelWords> {
   return topLevelWords().filter(([word]) => subcommandWords(word).length > 0);
@@ -88,7 +93,7 @@ function toCompletableFlags(flags: readonly Flag[]): CompletableFlag[] {
  */
 export function argumentWords({ words, argument }: Command): readonly string[] | undefined {
   if (argument?.isFile) return undefined;
-  const named = words[0] === 'help' ? topLevelWords().map(([word]) => word) : [];
+  const named = words[0] === 'help' ? wordNames(topLevelWords()) : [];
   return [...new Set([...named, ...(argument?.choices ?? argument?.offers ?? [])])];
 }
 

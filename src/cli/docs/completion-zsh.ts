@@ -12,6 +12,7 @@ import {
   leadingFlags,
   subcommandWords,
   topLevelFlagNames,
+  wordNames,
 } from './completion-words.ts';
 
 /** The completion script for zsh, to be sourced or saved as _svc in a directory of $fpath. */
@@ -46,10 +47,7 @@ _svc() {
     return
   fi
   case $command in
-    ${groupWords()
-      .filter(([word]) => !isRunnableGroup(word))
-      .map(([word]) => word)
-      .join(' | ')})
+    ${wordNames(groupWords().filter(([word]) => !isRunnableGroup(word))).join(' | ')})
       if ((CURRENT == 3)); then
         if [[ $PREFIX == -* ]]; then compadd -- --help; else _svc_second; fi
         return
@@ -108,7 +106,7 @@ fi
 // A group that is a command itself: its arguments are offered together with its subcommands.
 function runnableGroupCase([group]: readonly [word: string, summary: string]): string[] {
   if (!isRunnableGroup(group)) return [];
-  const words = subcommandWords(group).map(([word]) => word);
+  const words = wordNames(subcommandWords(group));
   return [
     `    ${group})
       if ((CURRENT == 3)); then
