@@ -4,7 +4,7 @@ import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
 import type { BodyContent } from '../../train/stream/body-content.ts';
 import { type CheckedDigest, digestChunks } from '../../train/stream/body-digest.ts';
-import { checkedBodyContent } from '../../train/stream/checked-content.ts';
+import { type CheckedContent, checkedBodyContent } from '../../train/stream/checked-content.ts';
 import { parseEnvelope } from '../../train/stream/envelope.ts';
 import { InvalidTextError } from '../../train/stream/invalid-text-error.ts';
 import type { TextSource } from '../../train/stream/text-source.ts';
@@ -12,11 +12,9 @@ import type { TrajectoryChecks } from '../../train/stream/trajectory-checks.ts';
 import { showCheckProgress } from './check-progress.ts';
 
 /** A whole body of a training job, read for the first time unless it can be read only once. */
-export interface TrainingBody {
+export interface TrainingBody extends CheckedContent<BodyContent> {
   /** The body without its trajectories, for the draft. */
   readonly envelope: LabeledBytes;
-  readonly content: BodyContent;
-  readonly checks: TrajectoryChecks;
   /** The digest of the whole body, if it was read. */
   readonly bodyDigest: CheckedDigest | undefined;
 }
