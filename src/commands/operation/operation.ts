@@ -1,17 +1,17 @@
 import { batchFlags } from '../../batch/batch-flags.ts';
 import { requireBodySource } from '../../body/body-base.ts';
 import { buildBody } from '../../body/build-body.ts';
-import { type Conversation, openConversation } from '../../body/chat/conversation.ts';
+import type { Conversation } from '../../body/chat/conversation.ts';
 import { requestedChoiceCount, withStreamEnabled } from '../../body/chat/streaming.ts';
 import type { CommandInput } from '../../body/command-input.ts';
 import type { Draft } from '../../body/draft.ts';
-import { createBodyDependencies, createInputReader } from '../../body/input-reader.ts';
+import { createBodyDependencies } from '../../body/input-reader.ts';
 import { rejectReplacedInputs, stdinClaim } from '../../body/named-inputs.ts';
 import { rejectInvalidFlags } from '../../body/reject-invalid-flags.ts';
 import { type CallSettings, resolveAutofill, resolveCallSettings } from '../../client/call-settings.ts';
 import { missingBaseUrl } from '../../client/destination.ts';
 import { enforceChecks } from '../../client/enforce-checks.ts';
-import { openLastConversation, resolveHistoryMode } from '../../client/history/request-history.ts';
+import { resolveHistoryMode } from '../../client/history/request-history.ts';
 import { recordIds } from '../../client/idempotency.ts';
 import type { OperationOptions } from '../../client/operation-options.ts';
 import { prepareRequest } from '../../client/prepared-request.ts';
@@ -19,13 +19,14 @@ import type { Invocation, RunCommand } from '../../command.ts';
 import type { SelectedProfile } from '../../config/select-profile.ts';
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
-import { type FlagValues, getStringFlag, isFlagOn } from '../../flag.ts';
+import { type FlagValues, isFlagOn } from '../../flag.ts';
 import { createDeadline, type Deadline } from '../../http/deadline.ts';
 import { getMember, rawText, rootOf } from '../../json/json-node.ts';
 import type { Operation } from '../../operations/operation.ts';
 import { defaultFormat } from '../../results/output-format.ts';
 import { openResultFilter } from '../../results/print-result.ts';
 import { createTraceContext, readParent, type TraceContext, traceExports } from '../../trace/trace-context.ts';
+import { openChosenConversation } from '../chat/chosen-conversation.ts';
 import type { PreparedTraining } from '../train/prepare-training.ts';
 import type { OpenResponseHooks } from './response-hooks.ts';
 import { type SendOptions, type ShownResponse, sendAndShow } from './send-and-show.ts';
@@ -34,29 +35,24 @@ import { showRequest } from './show-request.ts';
 /** Runs any operation: builds the body, checks it, and sends it or shows the request. */
 export function runOperation(operation: Operation): RunCommand {
   return async (invocation, context) => {
+    const { args, flags } = invocation;
     const { runtime } = context;
-    rejectInvalidFlags(operation, invocation.flags, runtime.now());
-    if (invocation.flags.has('batch')) {
+    rejectInvalidFlags(operation, flags, runtime.now());
+    if (flags.has('batch')) {
       const { runBatch } = await import('../batch/batch.ts');
       return await runBatch(operation, invocation, context);
     }
-    const batchFlag = batchFlags.find(({ name }) => invocation.flags.has(name));
+    const batchFlag = batchFlags.find(({ name }) => flags.has(name));
     if (batchFlag) throw usageFailure(`--${batchFlag.name} works only with --batch`, 'write --batch <file>');
-    const callSettings = await resolveCallSettings(operation, invocation.flags, context);
+    const callSettings = await resolveCallSettings(operation, flags, context);
     const { options, chosen, destination } = callSettings;
     const deadline = createDeadline(callSettings.timeoutMs, runtime);
-    const filter = await openResultFilter(invocation.flags, context);
+    const filter = await openResultFilter(flags, context);
     const isInteractive = isSession(operation, invocation, options, context);
     if (!isInteractive) requireBodySource(toCommandInput(operation, invocation, context));
-    await rejectReplacedInputs(operation, invocation.args, invocation.flags, runtime.cwd);
-    const openHooks = await readHooks(invocation.flags, chosen, deadline, context);
-    const file = getStringFlag(invocation.flags, 'conversation');
-    const conversation =
-      file !== undefined
-        ? await openConversation(file, options.output, runtime, createInputReader(context, deadline))
-        : invocation.flags.has('continue')
-          ? await openLastConversation(context)
-          : undefined;
+    await rejectReplacedInputs(operation, args, flags, runtime.cwd);
+    const openHooks = await readHooks(flags, chosen, deadline, context);
+    const conversation = await openChosenConversation(flags, options.output, deadline, context);
     let training: PreparedTraining | undefined;
     try {
       if (isInteractive) {
@@ -72,7 +68,7 @@ export function runOperation(operation: Operation): RunCommand {
       if (!url) throw missingBaseUrl();
       // A body that can be read only once cannot be sent again.
       const maxRetries = training?.isSingleUse ? 0 : callSettings.maxRetries;
-      const textOf = isFlagOn(invocation.flags, 'export')
+      const textOf = isFlagOn(flags, 'export')
         ? traceExports(runtime.env, recordIds(operation, rootOf(draft.doc)))
         : undefined;
       const { observer } = training ?? {};
