@@ -14,11 +14,11 @@ export async function removeStaleFiles(store: string): Promise<void> {
 }
 
 /** Removes stale files if no process is saving. Never fails: the next save removes them, too, and reports errors. */
-export async function removeStaleFilesIfIdle(path: string, world: LockRuntime): Promise<void> {
+export async function removeStaleFilesIfIdle(path: string, runtime: LockRuntime): Promise<void> {
   try {
     const store = await resolveSymlinks(path);
     if ((await findStaleFiles(store)).length === 0) return;
-    const unlock = await acquireLock(store, path, world);
+    const unlock = await acquireLock(store, path, runtime);
     await removeStaleFiles(store).finally(unlock);
   } catch {
     // Another process is saving, or the directory cannot be read or changed.
@@ -27,8 +27,8 @@ export async function removeStaleFilesIfIdle(path: string, world: LockRuntime): 
 
 // Staging files, temporary files of conf, and temporary files of earlier versions of svc.
 async function findStaleFiles(store: string): Promise<string[]> {
-  const [folder, name] = [dirname(store), basename(store)];
+  const [directory, name] = [dirname(store), basename(store)];
   const isStale = (entry: string): boolean =>
     [profileStagingPath(name), `${name}.tmp-`].some((start) => entry.startsWith(start));
-  return (await readdir(folder)).filter(isStale).map((entry) => join(folder, entry));
+  return (await readdir(directory)).filter(isStale).map((entry) => join(directory, entry));
 }
