@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import { type FileHandle, open } from 'node:fs/promises';
 import { Failure } from '../errors.ts';
 import { fileFailure } from '../files/file-errors.ts';
-import { openReplacement } from '../files/file-replacement.ts';
+import { commitOrAbandon, openReplacement } from '../files/file-replacement.ts';
 import { createLineIndex, type IndexedEntry, type LineIndex } from './line-index.ts';
 import { type CheckpointState, readCheckpoint } from './read-checkpoint.ts';
 import { CHECK_OFFSET_FROM_END, formatCheck, readSeal, sealEntry } from './seal.ts';
@@ -51,13 +51,7 @@ type EntryEdit = (entry: Buffer, indexed: IndexedEntry) => Buffer;
 
 async function replaceEntries(checkpoint: CheckpointPath, lineIndex: LineIndex, edit: EntryEdit): Promise<void> {
   const file = await openReplacement(checkpoint.path, checkpoint.displayPath);
-  try {
-    await writeEntriesInOrder(lineIndex, [checkpoint], file.write, edit);
-    await file.commit();
-  } catch (error) {
-    await file.abandon().catch(() => {});
-    throw error;
-  }
+  await commitOrAbandon(file, () => writeEntriesInOrder(lineIndex, [checkpoint], file.write, edit));
 }
 
 /** Writes results in the order of their lines, byte for byte unless edited; the mark of a completed run is removed. */

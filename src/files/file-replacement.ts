@@ -80,12 +80,19 @@ export async function writeFileAtomically(
   mode?: number,
 ): Promise<void> {
   const file = await openReplacement(path, displayPath, mode);
+  await commitOrAbandon(file, () => file.write(text));
+}
+
+/** Commits a file after `writeAll`. Abandons it if either fails, and throws that error. */
+export async function commitOrAbandon(
+  { commit, abandon }: { readonly commit: () => Promise<void>; readonly abandon: () => Promise<unknown> },
+  writeAll: () => Promise<void>,
+): Promise<void> {
   try {
-    await file.write(text);
-    await file.commit();
+    await writeAll();
+    await commit();
   } catch (error) {
-    // Report the first failure.
-    await file.abandon().catch(() => {});
+    await abandon().catch(() => {});
     throw error;
   }
 }

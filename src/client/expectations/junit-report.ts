@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import { resolve } from 'node:path';
 import type { Context } from '../../context.ts';
 import { type Failure, usageFailure } from '../../errors.ts';
-import { openReplacement } from '../../files/file-replacement.ts';
+import { commitOrAbandon, openReplacement } from '../../files/file-replacement.ts';
 import { nameSameFile } from '../../files/is-same-file.ts';
 import { type FlagValues, getStringFlag } from '../../flag.ts';
 
@@ -53,14 +53,7 @@ export async function openJunitReport(
       const totals = `tests="${cases.length}" failures="${counts.failures}" errors="${counts.errors}" time="${seconds(totalMs)}"`;
       const suite = `  <testsuite name="svc chat" ${totals} timestamp="${startedAt}">\n${cases.join('')}  </testsuite>\n`;
       const xml = `<?xml version="1.0" encoding="UTF-8"?>\n<testsuites ${totals}>\n${suite}</testsuites>\n`;
-      try {
-        await output.write(xml);
-        await output.commit();
-      } catch (error) {
-        // Report the first failure.
-        await output.abandon().catch(() => {});
-        throw error;
-      }
+      await commitOrAbandon(output, () => output.write(xml));
     },
   };
 }

@@ -14,7 +14,7 @@ import type { Context } from '../../context.ts';
 import { Failure, usageFailure } from '../../errors.ts';
 import { pathExists } from '../../files/file-errors.ts';
 import type { Unlock } from '../../files/file-lock.ts';
-import { isReplaceable } from '../../files/file-replacement.ts';
+import { commitOrAbandon, isReplaceable } from '../../files/file-replacement.ts';
 import { rejectReplacedInput } from '../../files/reject-replaced-input.ts';
 import { getStringFlag } from '../../flag.ts';
 import { operationAt } from '../../operations/all-operations.ts';
@@ -111,13 +111,7 @@ async function writeMergedResults(
   try {
     const plainSink = await openSink(output, stdout, runtime.cwd);
     const sink = filter ? filteredSink(plainSink, filter) : plainSink;
-    try {
-      await writeEntriesInOrder(lineIndex, checkpoints, sink.writer.write);
-      await sink.commit();
-    } catch (error) {
-      await sink.abandon();
-      throw error;
-    }
+    await commitOrAbandon(sink, () => writeEntriesInOrder(lineIndex, checkpoints, sink.writer.write));
   } finally {
     await release?.();
   }

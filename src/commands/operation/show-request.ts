@@ -4,6 +4,7 @@ import { isStreamRequested, type PreparedRequest } from '../../client/prepared-r
 import type { CertificateFiles } from '../../config/route.ts';
 import type { SelectedProfile } from '../../config/select-profile.ts';
 import type { Context } from '../../context.ts';
+import { commitOrAbandon } from '../../files/file-replacement.ts';
 import { isSecretHeader, redactHeaders } from '../../http/verbose-log.ts';
 import { rootOf } from '../../json/json-node.ts';
 import { writeJson } from '../../json/write-json.ts';
@@ -21,15 +22,12 @@ export async function showRequest(
   { runtime, stdout, report }: Context,
 ): Promise<void> {
   const sink = await openSink(output, stdout, runtime.cwd);
-  try {
-    const trustFiles = { ...certificateFiles, cacert: certificateFiles.cacert || profile.cacert };
-    if (previewFormat === 'curl') await showCurl(prepared, trustFiles, runtime.argv, sink.writer);
-    else await showDryRun(prepared, format === 'json', sink.writer, report);
-    await sink.commit();
-  } catch (error) {
-    await sink.abandon();
-    throw error;
-  }
+  const trustFiles = { ...certificateFiles, cacert: certificateFiles.cacert || profile.cacert };
+  await commitOrAbandon(sink, () =>
+    previewFormat === 'curl'
+      ? showCurl(prepared, trustFiles, runtime.argv, sink.writer)
+      : showDryRun(prepared, format === 'json', sink.writer, report),
+  );
 }
 
 /** Shows a request instead of sending it: the body byte for byte, the rest on stderr; as JSON all in one object. */
