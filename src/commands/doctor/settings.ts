@@ -4,6 +4,7 @@ import { resolveSetting } from '../../config/resolve-setting.ts';
 import { findBaseUrl, type SelectedProfile, type ServiceHost } from '../../config/select-profile.ts';
 import { type Setting, type SettingName, settings } from '../../config/settings.ts';
 import { parseProxyUrl, readProxyVariable } from '../../http/proxy.ts';
+import { REDACTED } from '../../output/redact.ts';
 import type { Runtime } from '../../runtime.ts';
 import { version } from '../../version.ts';
 import type { HostBaseUrl } from './connections.ts';
@@ -83,14 +84,14 @@ function proxyRow(name: string, env: Runtime['env']): DoctorSetting {
   const { text, source } = proxyVariable;
   if (name === 'no_proxy') return { name, value: text, source };
   const proxy = parseProxyUrl(text);
-  const user = proxy?.username || proxy?.password ? '[redacted]@' : '';
+  const user = proxy?.username || proxy?.password ? `${REDACTED}@` : '';
   return { name, value: proxy ? `${proxy.protocol}//${user}${proxy.host}` : null, source };
 }
 
 // A variable that other programs read too has a row only while it is set.
 function plainRows(name: SettingName, setting: Setting, { sources }: Examination): DoctorSetting[] {
   const found = resolveSetting(name, sources);
-  if (found) return [{ name, value: setting.kind === 'secret' ? '[redacted]' : found.text, source: found.source }];
+  if (found) return [{ name, value: setting.kind === 'secret' ? REDACTED : found.text, source: found.source }];
   const isOwn = setting.flag !== undefined || setting.variable?.startsWith('SVC_') || setting.kind === 'file';
   if (!isOwn) return [];
   const { default: fallback = null } = setting;

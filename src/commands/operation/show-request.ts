@@ -9,6 +9,7 @@ import { isSecretHeader, redactHeaders } from '../../http/verbose-log.ts';
 import { rootOf } from '../../json/json-node.ts';
 import { writeJson } from '../../json/write-json.ts';
 import { redactSecretFields } from '../../operations/secret-fields.ts';
+import { REDACTED } from '../../output/redact.ts';
 import type { Reporter } from '../../output/reporter.ts';
 import { shellQuote, shellWord } from '../../output/shell-quote.ts';
 import { openSink } from '../../output/sink.ts';
@@ -54,7 +55,7 @@ async function writeBody(
   isEmbedded: boolean,
 ): Promise<void> {
   if (body instanceof Uint8Array) {
-    const redacted = redactSecretFields(rootOf(draft.doc), operation, () => '[redacted]');
+    const redacted = redactSecretFields(rootOf(draft.doc), operation, () => REDACTED);
     await writer.write(isEmbedded ? redacted.toString().trim() : redacted);
   } else for await (const chunk of body.chunks()) await writer.write(chunk);
 }

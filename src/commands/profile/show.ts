@@ -5,6 +5,7 @@ import { readProfiles } from '../../config/read-profiles.ts';
 import { selectProfile } from '../../config/select-profile.ts';
 import { isSecretHeader } from '../../http/verbose-log.ts';
 import type { JsonValue } from '../../json/write-json.ts';
+import { REDACTED } from '../../output/redact.ts';
 import { openResultOutput, printResult, resultOf } from '../../results/print-result.ts';
 
 /** Lists the profiles, the built-in one last; the one in use is marked. */
@@ -40,15 +41,15 @@ export const runProfileShow: RunCommand = async ({ args, flags }, context) => {
 
 function redactProfile({ password, token, headers, ...rest }: Profile): { readonly [setting: string]: JsonValue } {
   const redactedHeaders = Object.entries(headers ?? {}).map(
-    ([name, value]) => [name, isSecretHeader(name) ? '[redacted]' : value] as const,
+    ([name, value]) => [name, isSecretHeader(name) ? REDACTED : value] as const,
   );
   const redactedRest = Object.entries(rest).map(
     ([name, value]) => [name, /base_url$/.test(name) ? redactUserInfo(String(value)) : value] as const,
   );
   return {
     ...Object.fromEntries(redactedRest),
-    ...(password === undefined ? {} : { password: '[redacted]' }),
-    ...(token === undefined ? {} : { token: '[redacted]' }),
+    ...(password === undefined ? {} : { password: REDACTED }),
+    ...(token === undefined ? {} : { token: REDACTED }),
     ...(headers === undefined ? {} : { headers: Object.fromEntries(redactedHeaders) }),
   };
 }

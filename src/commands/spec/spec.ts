@@ -14,6 +14,7 @@ import { allOperations } from '../../operations/all-operations.ts';
 import { flagTarget, type Operation } from '../../operations/operation.ts';
 import { redactSecretFields } from '../../operations/secret-fields.ts';
 import { issueText } from '../../output/failure-text.ts';
+import { REDACTED } from '../../output/redact.ts';
 import { requestedFormat } from '../../results/output-format.ts';
 import { openResultOutput, printResult, type ResultOutput, resultOf } from '../../results/print-result.ts';
 import { commentedJson, commentedYaml } from './commented-skeleton.ts';
@@ -71,7 +72,7 @@ async function printSkeleton(
   }
   const { draft, warnings } = await buildSkeleton(operation, flags, createBodyDependencies(context));
   for (const warning of warnings) await context.report.warn(issueText(warning));
-  const redacted = parseJson(redactSecretFields(rootOf(draft.doc), operation, () => '[redacted]'));
+  const redacted = parseJson(redactSecretFields(rootOf(draft.doc), operation, () => REDACTED));
   await printResult({ doc: redacted, isIndented: true }, output);
 }
 

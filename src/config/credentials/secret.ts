@@ -1,4 +1,5 @@
 import { inspect } from 'node:util';
+import { REDACTED } from '../../output/redact.ts';
 
 /** A value that cannot be printed by accident: as text, as JSON and when inspected it is `[redacted]`. */
 export class Secret {
@@ -14,14 +15,14 @@ export class Secret {
   }
 
   toString(): string {
-    return '[redacted]';
+    return REDACTED;
   }
 
   toJSON(): string {
-    return '[redacted]';
+    return REDACTED;
   }
 
   [inspect.custom](): string {
-    return '[redacted]';
+    return REDACTED;
   }
 }
