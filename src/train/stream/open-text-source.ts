@@ -3,6 +3,7 @@ import { open, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { Failure } from '../../errors.ts';
 import { openInputFile } from '../../files/read-input.ts';
+import { prependChunk } from '../../http/peek-body.ts';
 import { copyChunks } from './chunk-batcher.ts';
 import { decompressChunks, detectCompression } from './decompress.ts';
 import type { Spool } from './spool.ts';
@@ -86,13 +87,4 @@ async function* decompressIfNeeded(chunks: AsyncIterable<Uint8Array>, label: str
   const compression = detectCompression(start);
   const text = prependChunk(start, rest);
   yield* compression ? decompressChunks(text, compression, label) : text;
-}
-
-async function* prependChunk(start: Buffer, rest: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
-  try {
-    if (start.length > 0) yield start;
-    for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value;
-  } finally {
-    await rest.return?.();
-  }
 }
