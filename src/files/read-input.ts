@@ -2,6 +2,7 @@ import { close, constants, createReadStream, fstat, open } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { promisify } from 'node:util';
 import { Failure, InterruptedError } from '../errors.ts';
+import { collectChunks } from './collect-chunks.ts';
 import { fileFailure } from './file-errors.ts';
 
 /** An input that is open for reading: destroy the stream to close it. */
@@ -67,25 +68,13 @@ export async function collectInput(
   maxBytes: number,
   expectedBytes = 0,
 ): Promise<Buffer> {
-  if (expectedBytes > maxBytes) throw tooLargeFailure(displayPath, maxBytes);
-  let bytes = Buffer.allocUnsafe(expectedBytes || FIRST_BUFFER_BYTES);
-  let length = 0;
+  const tooLarge = (): Failure => tooLargeFailure(displayPath, maxBytes);
+  if (expectedBytes > maxBytes) throw tooLarge();
   try {
-    for await (const chunk of stream) {
-      const needed = length + chunk.length;
-      if (needed > maxBytes) throw tooLargeFailure(displayPath, maxBytes);
-      if (needed > bytes.length) {
-        const larger = Buffer.allocUnsafe(Math.min(maxBytes, Math.max(needed, bytes.length * 2)));
-        bytes.copy(larger, 0, 0, length);
-        bytes = larger;
-      }
-      bytes.set(chunk, length);
-      length = needed;
-    }
+    return await collectChunks(stream, expectedBytes || FIRST_BUFFER_BYTES, maxBytes, tooLarge);
   } catch (error) {
     throw unreadableInputFailure(displayPath, error);
   }
-  return bytes.subarray(0, length);
 }
 
 /** The failure of an input; one that is a Failure, or a request to end the process, stays as it is. */

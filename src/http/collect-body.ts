@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer';
+import { collectChunks } from '../files/collect-chunks.ts';
 
 /** A body that svc cannot read: longer than its limit, or in an unknown encoding. The message is the reason. */
 export class UnusableBodyError extends Error {
@@ -17,20 +18,8 @@ export async function collectBody(
   maxBytes: number,
   expectedBytes = 0,
 ): Promise<Buffer> {
-  let bytes: Buffer = Buffer.allocUnsafe(Math.min(expectedBytes || INITIAL_BUFFER_BYTES, maxBytes));
-  let length = 0;
-  for await (const chunk of body) {
-    const needed = length + chunk.length;
-    if (needed > maxBytes) throw new UnusableBodyError(`it has more than ${maxBytes} bytes`);
-    if (needed > bytes.length) {
-      const smaller = bytes.subarray(0, length);
-      bytes = Buffer.allocUnsafe(Math.min(maxBytes, Math.max(needed, bytes.length * 2)));
-      bytes.set(smaller);
-    }
-    bytes.set(chunk, length);
-    length = needed;
-  }
-  return bytes.subarray(0, length);
+  const tooLarge = (): Error => new UnusableBodyError(`it has more than ${maxBytes} bytes`);
+  return collectChunks(body, Math.min(expectedBytes || INITIAL_BUFFER_BYTES, maxBytes), maxBytes, tooLarge);
 }
 
 /** The first bytes of a body, at most `maxBytes`; for a body that was cut, those before the cut. */
