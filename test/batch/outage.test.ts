@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { createOutageMonitor } from '../../src/batch/outage.ts';
 import { Failure, type FailureFacts } from '../../src/errors.ts';
 import type { Send } from '../../src/http/message.ts';
-import { clock } from '../support/clock.ts';
+import { after, clock } from '../support/clock.ts';
 import { answering, serviceEnv as env } from '../support/service.ts';
 import { folder, svc } from '../support/svc.ts';
 
@@ -21,11 +21,6 @@ function batch(errorOf: (attempt: number) => string | undefined) {
     if (code === undefined) return answer(request);
     throw Object.assign(new Error(code), { code });
   };
-  // Waits between probes are shorter than in use.
-  const after = (milliseconds: number, action: () => void): (() => void) => {
-    const timer = setTimeout(action, milliseconds / 50);
-    return () => clearTimeout(timer);
-  };
   return {
     attempts: () => attempts,
     run: (...args: string[]) =>
@@ -33,7 +28,8 @@ function batch(errorOf: (attempt: number) => string | undefined) {
         cwd,
         env,
         send,
-        runtime: { after },
+        // Waits between probes are shorter than in use.
+        runtime: { after: (milliseconds, action) => after(milliseconds / 50, action) },
       }),
   };
 }

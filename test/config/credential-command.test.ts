@@ -1,6 +1,7 @@
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { after } from '../support/clock.ts';
 import { recording } from '../support/service.ts';
 import { folder, type Result, type Setting, svc } from '../support/svc.ts';
 
@@ -78,13 +79,11 @@ describe('a credential_command', () => {
   ])('that %s is exit 4, and its output is not shown', async (_, script, why) => {
     const cwd = await home(script);
     // The limit passes as soon as the command has begun.
-    const after: Setting['runtime'] = {
-      after: (milliseconds, action) => {
-        const timer = setTimeout(action, milliseconds === 10_000 && why.includes('longer') ? 50 : milliseconds);
-        return () => clearTimeout(timer);
-      },
+    const runtime: Setting['runtime'] = {
+      after: (milliseconds, action) =>
+        after(milliseconds === 10_000 && why.includes('longer') ? 50 : milliseconds, action),
     };
-    const result = await sendRequest(chat, cwd, { runtime: after });
+    const result = await sendRequest(chat, cwd, { runtime });
     expect(result).toMatchObject({ code: 4, stdout: '', authorization: undefined });
     expect(result.stderr).toContain(why);
     expect(result.stderr).toContain(why.startsWith('is empty') ? 'the credential_command of' : join(cwd, 'give'));

@@ -3,6 +3,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Runtime } from '../../src/runtime.ts';
+import { after } from '../support/clock.ts';
 import { recording } from '../support/service.ts';
 import { folder, type Result, svc } from '../support/svc.ts';
 
@@ -18,11 +19,10 @@ const keychainIn = (cwd: string): string[] => Object.values(read(cwd, 'keychain'
 
 /** A runtime whose keychain is a file; the time limit of a silent one ends at once. */
 function world(cwd: string, mode: Mode): Partial<Runtime> {
-  const after: Runtime['after'] = (milliseconds, action) => {
-    const timer = setTimeout(action, mode === 'silent' && milliseconds === 3000 ? 50 : milliseconds);
-    return () => clearTimeout(timer);
+  return {
+    keychain: [process.execPath, script, join(cwd, 'keychain'), mode],
+    after: (milliseconds, action) => after(mode === 'silent' && milliseconds === 3000 ? 50 : milliseconds, action),
   };
-  return { keychain: [process.execPath, script, join(cwd, 'keychain'), mode], after };
 }
 
 async function run(args: readonly string[], cwd: string, mode: Mode = 'works', stdin = 'tok-en-1'): Promise<Result> {
@@ -134,13 +134,15 @@ describe('auth login --keychain', () => {
     onTestFinished(() => void silent.close());
     const env = { SVC_CONFIG_DIR: join(cwd, 'config'), DBUS_SESSION_BUS_ADDRESS: `unix:path=${join(cwd, 'bus')}` };
     const asked = new Promise<void>((resolve) => silent.once('connection', () => resolve()));
-    const after: Runtime['after'] = (milliseconds, action) => {
-      // The limit passes once the service was asked.
-      if (milliseconds === 3000) void asked.then(action);
-      const timer = milliseconds === 3000 ? undefined : setTimeout(action, milliseconds);
-      return () => clearTimeout(timer);
+    const runtime: Partial<Runtime> = {
+      after: (milliseconds, action) => {
+        if (milliseconds !== 3000) return after(milliseconds, action);
+        // The limit passes once the service was asked.
+        void asked.then(action);
+        return () => {};
+      },
     };
-    const result = await svc(login, { cwd, stdin: 'tok-en-1', env, runtime: { after } });
+    const result = await svc(login, { cwd, stdin: 'tok-en-1', env, runtime });
     expect(result).toMatchObject({ code: 0, stderr: expect.stringContaining('it took longer than 3 s') });
   });
 });

@@ -3,6 +3,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { acquireLock, type LockRuntime } from '../../src/files/file-lock.ts';
+import { after } from '../support/clock.ts';
 import { folder } from '../support/svc.ts';
 
 const world = (more: Partial<LockRuntime> = {}): LockRuntime => ({
@@ -11,10 +12,7 @@ const world = (more: Partial<LockRuntime> = {}): LockRuntime => ({
   isRunning: (pid) => pid < 100,
   processStart: () => undefined,
   elapsed: () => performance.now(),
-  after: (milliseconds, action) => {
-    const timer = setTimeout(action, milliseconds);
-    return () => clearTimeout(timer);
-  },
+  after,
   randomBytes: (count) => crypto.getRandomValues(new Uint8Array(count)),
   ...more,
 });

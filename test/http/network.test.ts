@@ -8,13 +8,9 @@ import { openSocket } from '../../src/http/open-socket.ts';
 import { parseProxyUrl, proxyAuthorization, proxyForUrl } from '../../src/http/proxy.ts';
 import { createRequestProgress, withRequestProgress } from '../../src/http/request-progress.ts';
 import { openHttpTransport } from '../../src/http/transport.ts';
+import { after } from '../support/clock.ts';
 import { bodyOf, httpAnswer, rawServer } from '../support/raw-server.ts';
 import { listening } from '../support/secure-servers.ts';
-
-const after = (milliseconds: number, action: () => void): (() => void) => {
-  const timer = setTimeout(action, milliseconds);
-  return () => clearTimeout(timer);
-};
 
 function request(url: string, body: Request['body'] = Buffer.from('{}')): Request {
   return { method: 'POST', url, headers: [['Content-Type', 'application/json']], body };

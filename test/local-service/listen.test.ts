@@ -12,13 +12,9 @@ import {
   openLocalService,
 } from '../../src/local-service/open-local-service.ts';
 import { textResponse } from '../../src/local-service/responses.ts';
+import { after } from '../support/clock.ts';
 import { rawClient } from '../support/raw-client.ts';
 import { folder } from '../support/svc.ts';
-
-const after = (milliseconds: number, action: () => void): (() => void) => {
-  const timer = setTimeout(action, milliseconds);
-  return () => clearTimeout(timer);
-};
 
 const patience = { headMs: 60_000, bodyMs: 60_000, drainMs: 50 };
 

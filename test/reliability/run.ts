@@ -1,6 +1,7 @@
 import { expect } from 'vitest';
 import { timeLimits } from '../../src/http/time-limits.ts';
 import type { Runtime } from '../../src/runtime.ts';
+import { after } from '../support/clock.ts';
 import type { Fault } from '../support/faults.ts';
 import { svc } from '../support/svc.ts';
 import type { Effect } from './faults.ts';
@@ -81,7 +82,6 @@ function hurried(silence: number): Runtime['after'] {
     const isSilence = milliseconds === timeLimits.firstByte || milliseconds === timeLimits.idle;
     const isLong = milliseconds > 60_000 || milliseconds === timeLimits.connect;
     const short = isSilence ? silence : isLong ? 60_000 : milliseconds / 50;
-    const timer = setTimeout(action, short);
-    return () => clearTimeout(timer);
+    return after(short, action);
   };
 }

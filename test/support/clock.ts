@@ -9,6 +9,12 @@ export interface Clock {
   readonly settled: (condition: () => boolean) => Promise<void>;
 }
 
+/** Acts after this many milliseconds of real time, unless the returned function is called before. */
+export function after(milliseconds: number, action: () => void): () => void {
+  const timer = setTimeout(action, milliseconds);
+  return () => clearTimeout(timer);
+}
+
 /** A new clock, at 0. */
 export function clock(): Clock {
   let now = 0;

@@ -7,6 +7,7 @@ import { onTestFinished } from 'vitest';
 import type { Send } from '../../src/http/message.ts';
 import { main } from '../../src/main.ts';
 import type { Runtime } from '../../src/runtime.ts';
+import { after } from './clock.ts';
 
 /** The output of a run of the program, and its exit code. */
 export interface Result {
@@ -60,10 +61,7 @@ export async function svc(args: readonly string[], setting: Setting = {}): Promi
     isStdoutClosed: () => false,
     now: Date.now,
     elapsed: () => performance.now(),
-    after: (milliseconds, action) => {
-      const timer = setTimeout(action, milliseconds);
-      return () => clearTimeout(timer);
-    },
+    after,
     randomBytes,
     keychain: [process.execPath, keychain],
     onSignal: () => () => {},

@@ -6,6 +6,7 @@ import { type DuplicateGuardContext, recordJobStart } from '../../../src/train/h
 import { jobHistoryFile, readJobHistory } from '../../../src/train/history/job-history.ts';
 import { jobStatus } from '../../../src/train/history/job-records.ts';
 import type { JobOutcome, TrainingJob } from '../../../src/train/history/training-job.ts';
+import { after } from '../../support/clock.ts';
 import { folder } from '../../support/svc.ts';
 
 const world = (more: Partial<DuplicateGuardContext> = {}): DuplicateGuardContext => ({
@@ -15,10 +16,7 @@ const world = (more: Partial<DuplicateGuardContext> = {}): DuplicateGuardContext
   processStart: () => undefined,
   now: () => Date.UTC(2026, 0, 31),
   elapsed: () => performance.now(),
-  after: (milliseconds, action) => {
-    const timer = setTimeout(action, milliseconds);
-    return () => clearTimeout(timer);
-  },
+  after,
   randomBytes: (count) => crypto.getRandomValues(new Uint8Array(count)),
   ...more,
 });
