@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer as createHttpServer } from 'node:http';
-import { createServer } from 'node:net';
+import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { answerJson, countingServer } from '../support/counting-server.ts';
+import { freePort } from '../support/free-port.ts';
 import { cleanEnv, finished, program, run, start } from '../support/process.ts';
 import { noStrace, withFault } from '../support/strace.ts';
 import { folder } from '../support/svc.ts';
@@ -307,15 +307,6 @@ describe('a server that stops', () => {
     expect(counts.size).toBe(60);
   });
 
-  /** A port that nothing listens on. */
-  async function freePort(): Promise<number> {
-    const closed = createServer();
-    await new Promise<void>((resolve) => closed.listen(0, '127.0.0.1', resolve));
-    const address = closed.address();
-    closed.close();
-    return typeof address === 'object' && address ? address.port : 0;
-  }
-
   it('and is down for a while: the batch waits for it, and no line fails', async () => {
     const cwd = folder();
     input(cwd, 40, chats);
@@ -327,7 +318,7 @@ describe('a server that stops', () => {
       child.stderr?.on('data', (chunk) => String(chunk).includes('the batch waits') && resolve());
     });
     const seen: string[] = [];
-    const server = createHttpServer((request, response) => {
+    const server = createServer((request, response) => {
       request.setEncoding('utf8').on('data', (chunk) => seen.push(chunk));
       request.on('end', () => answerJson(response, chats.reply));
     });

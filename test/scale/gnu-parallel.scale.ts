@@ -4,9 +4,10 @@ import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { figure } from '../support/figure.ts';
+import { freePort } from '../support/free-port.ts';
 import { inShell } from '../support/process.ts';
 import { folder } from '../support/svc.ts';
-import { expectComplete, freePort, prepareWorkplace, recipe, startDaemon, until, type Workplace } from './recipes.ts';
+import { expectComplete, prepareWorkplace, recipe, startDaemon, until, type Workplace } from './recipes.ts';
 
 const isMissing = (name: string): boolean =>
   spawnSync('sh', ['-c', `PATH=$PATH:/usr/sbin command -v ${name}`]).status !== 0;

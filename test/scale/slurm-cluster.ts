@@ -3,8 +3,9 @@ import { randomBytes } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import { freePort } from '../support/free-port.ts';
 import { folder } from '../support/svc.ts';
-import { freePort, startDaemon, until } from './recipes.ts';
+import { startDaemon, until } from './recipes.ts';
 
 /** Why Slurm cannot be started here, or undefined if it can. */
 export function noSlurm(): string | undefined {
