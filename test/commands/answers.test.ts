@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Headers, Send } from '../../src/http/message.ts';
 import { clock } from '../support/clock.ts';
+import { done, event } from '../support/event-stream.ts';
 import { answering, serviceEnv as env } from '../support/service.ts';
 import { folder, type Result, svc } from '../support/svc.ts';
 
@@ -38,14 +39,12 @@ const ask = (answer: Answer, ...flags: string[]): Promise<Result> =>
 const start = (answer: Answer, ...flags: string[]): Promise<Result> =>
   svc(['call', 'start', '--project-id', 'a/b', '--op-name', 'x', ...flags], { env, send: sending(answer) });
 
-const event = (text: string): string => `data: ${text}\n\n`;
 const chunk = (choice: string, more = ''): string =>
   event(`{"id":"c","object":"chat.completion.chunk","created":1.0,"model":"m","choices":[${choice}]${more}}`);
 const text = (content: string, index = 0): string =>
   chunk(`{"index":${index},"delta":{"content":${JSON.stringify(content)}},"finish_reason":null}`);
 const finish = (reason = 'stop', index = 0): string =>
   chunk(`{"index":${index},"delta":{},"finish_reason":"${reason}"}`);
-const done = event('[DONE]');
 const stream = (...pieces: (string | Uint8Array | Error)[]): Answer => ({ headers: events, pieces });
 
 describe('a response', () => {

@@ -1,6 +1,7 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { done, streamHead } from '../support/event-stream.ts';
 import { program } from '../support/process.ts';
 import { rawServer } from '../support/raw-server.ts';
 import { folder, svc } from '../support/svc.ts';
@@ -11,7 +12,6 @@ interface ChatMessage {
   readonly content: string;
 }
 
-const head = 'HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n';
 const event = (delta: object, finish_reason: string | null = null): string =>
   `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason }] })}\n\n`;
 const READY = '\x1b[?2004h';
@@ -35,8 +35,8 @@ async function chatServer(text: (number: number) => string) {
     otherFields.push(fields);
     const prompt = messages.at(-1).content;
     if (prompt === 'fail') socket.end('HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n');
-    else if (prompt === 'hold' && asked.length < 4) socket.write(head + event({ content: 'beginning' }));
-    else socket.end(`${head}${event({ content: text(asked.length) })}${event({}, 'stop')}data: [DONE]\n\n`);
+    else if (prompt === 'hold' && asked.length < 4) socket.write(streamHead + event({ content: 'beginning' }));
+    else socket.end(`${streamHead}${event({ content: text(asked.length) })}${event({}, 'stop')}${done}`);
   });
   return { env: { SVC_BASE_URL: server.url, SVC_TOKEN: 'tok-en-1', SVC_RETRIES: '0' }, asked, otherFields };
 }
@@ -218,8 +218,8 @@ describe.skipIf(!hasTerminal)('an interactive chat (skipped where `script` of ut
     const server = await rawServer((socket, request) => {
       asked.push(JSON.parse(request.toString().split('\r\n\r\n').slice(1).join('\r\n\r\n')).messages);
       if (asked.length !== 2)
-        socket.end(`${head}${event({ content: `response ${asked.length}.` })}${event({}, 'stop')}data: [DONE]\n\n`);
-      else if (outcome === 'stopped') socket.write(head + event({ content: 'beginning' }));
+        socket.end(`${streamHead}${event({ content: `response ${asked.length}.` })}${event({}, 'stop')}${done}`);
+      else if (outcome === 'stopped') socket.write(streamHead + event({ content: 'beginning' }));
       else socket.end('HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n');
     });
     await runOnTerminal(['chat'], {

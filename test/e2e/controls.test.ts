@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { controls, forbiddenIn, formatting, shown } from '../support/controls.ts';
+import { done, event } from '../support/event-stream.ts';
 import { figure } from '../support/figure.ts';
 import { rawServer } from '../support/raw-server.ts';
 import { folder } from '../support/svc.ts';
@@ -22,10 +23,9 @@ const quoted = JSON.stringify(text);
 // JSON requires escapes for C0 only; here all other characters are written as bytes.
 const whole = (body: string, status = '200 OK', headers = 'Content-Type: application/json\r\n'): string =>
   `HTTP/1.1 ${status}\r\n${headers}Connection: close\r\n\r\n${body}`;
-const event = (json: string): string => `data: ${json}\n\n`;
 const delta = (json: string): string => event(`{"choices":[{"index":0,"delta":${json},"finish_reason":null}]}`);
 const stream = (...events: string[]): string =>
-  `${whole('', '200 OK', 'Content-Type: text/event-stream\r\n')}${events.join('')}${event('{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}')}data: [DONE]\n\n`;
+  `${whole('', '200 OK', 'Content-Type: text/event-stream\r\n')}${events.join('')}${event('{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}')}${done}`;
 const message = (json: string): string =>
   whole(`{"model":"m","usage":{},"choices":[{"index":0,"message":${json},"finish_reason":"stop"}]}`);
 // A header holds neither C0 nor DEL, and is read byte by byte.

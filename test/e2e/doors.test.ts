@@ -2,6 +2,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { done, event, streamHead } from '../support/event-stream.ts';
 import { figure } from '../support/figure.ts';
 import { run } from '../support/process.ts';
 import { httpAnswer, rawServer } from '../support/raw-server.ts';
@@ -13,8 +14,8 @@ const { outputs }: { outputs: { [file: string]: { inputs: { [file: string]: unkn
 );
 
 const whole = httpAnswer('{"id":"i","trace_id":"t","choices":[{"message":{"content":"hi"}}],"paths":[]}');
-const event = '{"choices":[{"index":0,"delta":{"content":"hi"},"finish_reason":"stop"}]}';
-const streamed = `HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\ndata: ${event}\n\ndata: [DONE]\n\n`;
+const chunk = '{"choices":[{"index":0,"delta":{"content":"hi"},"finish_reason":"stop"}]}';
+const streamed = streamHead + event(chunk) + done;
 
 // Which modules a run loaded, by the coverage Node itself writes.
 async function modules(args: readonly string[], more: Readonly<Record<string, string>> = {}, wanted = 0) {

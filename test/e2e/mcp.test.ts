@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, it } from 'vitest';
+import { done, event, streamHead } from '../support/event-stream.ts';
 import { finished, run, start } from '../support/process.ts';
 import { bodyOf, httpAnswer, rawServer } from '../support/raw-server.ts';
 import { folder } from '../support/svc.ts';
@@ -157,9 +158,8 @@ describe('tools', () => {
       '{"id":"c1","extra":{"a":',
       '1},"choices":[{"index":0,"delta":{"content":"x"},"finish_reason":"stop"}]}',
     ];
-    const head = 'HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n';
-    const events = `${chunk.map((line) => `data: ${line}\n`).join('')}\ndata: [DONE]\n\n`;
-    const server = await rawServer((socket) => void socket.end(head + events));
+    const events = `${chunk.map((line) => `data: ${line}\n`).join('')}\n${done}`;
+    const server = await rawServer((socket) => void socket.end(streamHead + events));
     const { stdout } = await run(['mcp', '--base-url', server.url], {
       env: { SVC_TOKEN: 'tok-en-1' },
       stdin: `${JSON.stringify(call('chat', { ...chat, stream: true }))}\n`,
@@ -220,8 +220,7 @@ describe('tools', () => {
 
   it('return the partial output of a response that was cut', async () => {
     const chunk = '{"id":"c1","choices":[{"index":0,"delta":{"role":"assistant","content":"Once upon"}}]}';
-    const head = 'HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n';
-    const server = await rawServer((socket) => void socket.end(`${head}data: ${chunk}\n\n`));
+    const server = await rawServer((socket) => void socket.end(streamHead + event(chunk)));
     const { stdout } = await run(['mcp', '--base-url', server.url], {
       env: { SVC_TOKEN: 'tok-en-1' },
       stdin: `${JSON.stringify(call('chat', { ...chat, stream: true }))}\n`,

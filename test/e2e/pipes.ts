@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { expect } from 'vitest';
+import { done, event, streamHead } from '../support/event-stream.ts';
 import { figure } from '../support/figure.ts';
 import { memoryOf } from '../support/memory.ts';
 import { start } from '../support/process.ts';
@@ -21,9 +22,9 @@ export async function expectWholeStream(megabytes: number): Promise<void> {
   for (let at = 0; at < count; at++) wanted.update(`${line(at)}\n`);
   wanted.update(`${last}\n`);
   const server = await rawServer(async (socket) => {
-    socket.write('HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n');
-    for (let at = 0; at < count; at++) await writeText(socket, `data: ${line(at)}\n\n`);
-    socket.end(`data: ${last}\n\ndata: [DONE]\n\n`);
+    socket.write(streamHead);
+    for (let at = 0; at < count; at++) await writeText(socket, event(line(at)));
+    socket.end(event(last) + done);
   });
   const args = ['chat', 'x', '--format', 'jsonl', '--no-stdin'];
   const { length, hash, peak } = await slowlyRead(args, server.url);

@@ -1,21 +1,22 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { done, event, streamHead } from '../support/event-stream.ts';
 import { rawServer } from '../support/raw-server.ts';
 import { folder } from '../support/svc.ts';
 import { hasTerminal, runOnTerminal } from '../support/terminal.ts';
 
-const event = (json: string): string => `data: ${json}\n\n`;
 const delta = (content: string): string => event(`{"choices":[{"index":0,"delta":${content},"finish_reason":null}]}`);
-const end = `${event('{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}')}data: [DONE]\n\n`;
-const head = 'HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n';
+const end = `${event('{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}')}${done}`;
 
 describe.skipIf(!hasTerminal)('on a terminal (skipped where `script` of util-linux is missing)', () => {
   it('a chat is streamed: text as it arrives, reasoning dimmed on stderr', async () => {
     const bodies: string[] = [];
     const server = await rawServer((socket, request) => {
       bodies.push(request.toString());
-      socket.end(head + delta('{"reasoning":"hm"}') + delta('{"content":"Hello "}') + delta('{"content":"you"}') + end);
+      socket.end(
+        streamHead + delta('{"reasoning":"hm"}') + delta('{"content":"Hello "}') + delta('{"content":"you"}') + end,
+      );
     });
     const env = { SVC_BASE_URL: server.url, SVC_TOKEN: 'tok-en-1' };
     const { code, screen } = await runOnTerminal(['chat', 'Hi'], { env });
@@ -140,7 +141,7 @@ describe.skipIf(!hasTerminal)('on a terminal (skipped where `script` of util-lin
   it('text of a server cannot control the terminal', async () => {
     const evil = '\\u001b]0;title\\u0007\\u001b[31mred\\u202e\\u200b\\u009b';
     const server = await rawServer((socket) =>
-      socket.end(head + delta(`{"content":"a${evil}b\\rc\\nd 👨‍👩‍👧"}`) + end),
+      socket.end(streamHead + delta(`{"content":"a${evil}b\\rc\\nd 👨‍👩‍👧"}`) + end),
     );
     const { screen } = await runOnTerminal(['chat', 'Hi'], {
       env: { SVC_BASE_URL: server.url, SVC_TOKEN: 'tok-en-1' },

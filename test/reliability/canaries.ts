@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { event, streamHead } from '../support/event-stream.ts';
 import { httpAnswer } from '../support/raw-server.ts';
 
 /** In every secret of these tests, at its start and in its middle, and nowhere else in the world. */
@@ -48,8 +49,7 @@ const values = (request: Buffer): string[] =>
 const refusal = (body: string, status = '400 Bad Request'): string => httpAnswer(body, status);
 const reply = (more: string): string =>
   httpAnswer(`{"id":"i","trace_id":"t","paths":[],"choices":[{"index":0}]${more}}`);
-const events = (...data: string[]): string =>
-  `HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n${data.map((one) => `data: ${one}\n\n`).join('')}`;
+const events = (...data: string[]): string => streamHead + data.map(event).join('');
 // The whole request as text, with each value as it was meant and as it arrived.
 const all = (request: Buffer): string => `${request}\n${request.toString('latin1')}`;
 

@@ -3,14 +3,14 @@ import { chmodSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { answerJson, countingServer } from '../support/counting-server.ts';
+import { done, event, streamHead } from '../support/event-stream.ts';
 import { type Finished, inShell } from '../support/process.ts';
 import { bodyOf, httpAnswer, type RawServer, rawServer } from '../support/raw-server.ts';
 import { folder } from '../support/svc.ts';
 
 const call = 'svc call start --project-id a/b --op-name x';
 const reply = '{"id":"i","trace_id":"t","choices":[{"message":{"content":"hi"}}],"paths":[]}';
-const event = (json: string): string => `data: ${json}\n\n`;
-const streamed = `HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n${event('{"choices":[{"index":0,"delta":{"content":"hi"},"finish_reason":"stop"}]}')}data: [DONE]\n\n`;
+const streamed = `${streamHead}${event('{"choices":[{"index":0,"delta":{"content":"hi"},"finish_reason":"stop"}]}')}${done}`;
 
 /** A command line of each kind, and whether it sends a request. */
 const lines: readonly (readonly [line: string, sends: boolean])[] = [

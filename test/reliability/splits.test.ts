@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { Send } from '../../src/http/message.ts';
 import { controls, forbiddenIn, formatting } from '../support/controls.ts';
+import { event } from '../support/event-stream.ts';
 import { figure } from '../support/figure.ts';
 import { svc } from '../support/svc.ts';
 
 const env = { SVC_BASE_URL: 'https://svc.test', SVC_TOKEN: 'tok-en-1', SVC_RETRIES: '0' };
 const all = [...controls, ...formatting];
-const event = (json: string): string => `data: ${json}\n\n`;
 const delta = (json: string): string => event(`{"choices":[{"index":0,"delta":${json}}]}`);
 const end = event('{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}');
 
