@@ -2,6 +2,7 @@ import { Buffer } from 'node:buffer';
 import type { ExpectationResult } from '../client/expectations/chat-expectations.ts';
 import type { Failure } from '../errors.ts';
 import { compactChunks } from '../json/format-json.ts';
+import { CARRIAGE_RETURN, LINE_FEED } from '../json/json-bytes.ts';
 import { rootOf } from '../json/json-node.ts';
 import { parseJson, tryParseJson } from '../json/parse-json.ts';
 import { writeJson } from '../json/write-json.ts';
@@ -53,7 +54,7 @@ function formatEntryEnd({ attempts, milliseconds, expectations = [], warnings = 
 
 // In JSON, line breaks are only between values.
 function toSingleLine(bytes: Buffer): Buffer {
-  if (!bytes.includes(0x0a) && !bytes.includes(0x0d)) return bytes;
+  if (!bytes.includes(LINE_FEED) && !bytes.includes(CARRIAGE_RETURN)) return bytes;
   return Buffer.from(Array.from(compactChunks(rootOf(parseJson(bytes)))).join(''));
 }
 

@@ -1,6 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
+import { CARRIAGE_RETURN } from '../json/json-bytes.ts';
 
 /** The end of a result line: the input line it belongs to, the run that wrote it, and its check. */
 export interface EntrySeal {
@@ -74,7 +75,6 @@ export function isRecordIntact(record: Buffer): boolean | undefined {
   return check === undefined ? undefined : formatCheck(crc32(Buffer.from(open, 'latin1'))) === check;
 }
 
-const CARRIAGE_RETURN = 0x0d;
 const CHECK_PREFIX = ',"check":"';
 const CHECK_BYTES = 8 + '"}}'.length;
 const MAX_SEAL_BYTES = 400;

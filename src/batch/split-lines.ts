@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import { LINE_FEED } from '../json/json-bytes.ts';
+import { CARRIAGE_RETURN, LINE_FEED, SPACE, TAB } from '../json/json-bytes.ts';
 
 /** A line of a text, without its line feed. */
 export interface InputLine {
@@ -61,7 +61,7 @@ export async function* splitLines(chunks: AsyncIterable<Uint8Array>, maxLineByte
 
 /** True for a line of white space only. */
 export function isEmptyLine({ bytes }: InputLine): boolean {
-  return bytes?.every((byte) => byte === 0x20 || byte === 0x09 || byte === 0x0d) ?? false;
+  return bytes?.every((byte) => byte === SPACE || byte === TAB || byte === CARRIAGE_RETURN) ?? false;
 }
 
 function toBuffer(bytes: Uint8Array): Buffer {

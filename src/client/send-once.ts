@@ -2,6 +2,7 @@ import { Failure, InterruptedError } from '../errors.ts';
 import { decompressResponse } from '../http/decompress.ts';
 import { getHeader, type Request, type Response, type Send } from '../http/message.ts';
 import { peekBody } from '../http/peek-body.ts';
+import { COLON, OPEN_OBJECT } from '../json/json-bytes.ts';
 import type { JsonNode } from '../json/json-node.ts';
 import { formatSeconds, formatTransfer } from '../output/transfer-text.ts';
 import type { ParsedResponse } from '../results/show-response.ts';
@@ -90,7 +91,7 @@ function progressDescriber({ body }: Request, { progress }: RequestContext, elap
 // A server may stream unasked, send plain JSON in spite of `stream: true` (docs/servers.md), or label either as the
 // other. The first byte decides if it is clear: `{` of JSON, `data:` or `:` of an event. An empty body is not a stream.
 function isEventStream({ headers }: Response, firstByte: number | undefined): boolean {
-  if (firstByte === undefined || firstByte === 0x7b) return false;
-  if (firstByte === 0x64 || firstByte === 0x3a) return true;
+  if (firstByte === undefined || firstByte === OPEN_OBJECT) return false;
+  if (firstByte === 0x64 || firstByte === COLON) return true;
   return getHeader(headers, 'content-type')?.toLowerCase().startsWith('text/event-stream') ?? false;
 }

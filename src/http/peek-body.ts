@@ -1,8 +1,9 @@
+import { CARRIAGE_RETURN, LINE_FEED, SPACE, TAB } from '../json/json-bytes.ts';
 import { UnusableBodyError } from './collect-body.ts';
 import type { Response } from './message.ts';
 
-// Space, tab, line feed, carriage return: the whitespace of JSON and of event streams, and the bytes of a byte order mark.
-const WHITESPACE_BYTES = [0x20, 0x09, 0x0a, 0x0d, 0xef, 0xbb, 0xbf];
+// The whitespace of JSON and of event streams, and the bytes of a byte order mark.
+const WHITESPACE_BYTES = [SPACE, TAB, LINE_FEED, CARRIAGE_RETURN, 0xef, 0xbb, 0xbf];
 
 // Whitespace before a body means nothing; some servers send it to keep the connection alive.
 const MAX_LEADING_SPACE_BYTES = 64 * 1024 * 1024;

@@ -1,5 +1,17 @@
 import type { Buffer } from 'node:buffer';
-import { QUOTE } from './json-bytes.ts';
+import {
+  CARRIAGE_RETURN,
+  CLOSE_ARRAY,
+  CLOSE_OBJECT,
+  COLON,
+  COMMA,
+  LINE_FEED,
+  OPEN_ARRAY,
+  OPEN_OBJECT,
+  QUOTE,
+  SPACE,
+  TAB,
+} from './json-bytes.ts';
 import { endOffset, type JsonNode, rootOf, startOffset } from './json-node.ts';
 import type { JsonDocument } from './parse-json.ts';
 import { scanString } from './scan-token.ts';
@@ -75,9 +87,16 @@ function tokenEnd(bytes: Buffer, from: number): number {
 }
 
 function isPunctuation(byte: number): boolean {
-  return byte === 0x7b || byte === 0x7d || byte === 0x5b || byte === 0x5d || byte === 0x2c || byte === 0x3a;
+  return (
+    byte === OPEN_OBJECT ||
+    byte === CLOSE_OBJECT ||
+    byte === OPEN_ARRAY ||
+    byte === CLOSE_ARRAY ||
+    byte === COMMA ||
+    byte === COLON
+  );
 }
 
 function isWhitespaceByte(byte: number): boolean {
-  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
+  return byte === SPACE || byte === LINE_FEED || byte === CARRIAGE_RETURN || byte === TAB;
 }

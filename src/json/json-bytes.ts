@@ -1,8 +1,14 @@
 // The bundler writes the values of exported numbers where they are used. Numbers of a module itself are variables of the
 // bundle, which the loops over every byte would read from memory each time.
 
+/** The tab. */
+export const TAB = 0x09;
+
 /** The line feed. */
 export const LINE_FEED = 0x0a;
+
+/** The carriage return. */
+export const CARRIAGE_RETURN = 0x0d;
 
 /** The space, the largest byte of whitespace. */
 export const SPACE = 0x20;

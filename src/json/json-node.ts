@@ -1,4 +1,4 @@
-import { BACKSLASH, OPEN_OBJECT } from './json-bytes.ts';
+import { BACKSLASH, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from './json-bytes.ts';
 import { mayBeEqual, nameSignature } from './key-signature.ts';
 import type { JsonDocument } from './parse-json.ts';
 
@@ -24,11 +24,11 @@ export function rootOf(doc: JsonDocument): JsonNode {
 /** The kind of a value, determined by its first byte. */
 export function kindOf(node: JsonNode): JsonKind {
   switch (node.doc.bytes[startOffset(node)]) {
-    case 0x7b:
+    case OPEN_OBJECT:
       return 'object';
-    case 0x5b:
+    case OPEN_ARRAY:
       return 'list';
-    case 0x22:
+    case QUOTE:
       return 'string';
     case 0x74:
     case 0x66:

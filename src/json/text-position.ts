@@ -1,4 +1,5 @@
 import type { Buffer } from 'node:buffer';
+import { LINE_FEED } from './json-bytes.ts';
 
 export interface TextPosition {
   readonly line: number;
@@ -19,7 +20,7 @@ export function createPositionLookup(bytes: Buffer): (offset: number) => TextPos
       const byte = bytes[at] ?? 0;
       // Only the first byte of a character counts, not those that continue it.
       if ((byte & 0xc0) !== 0x80) column += 1;
-      if (byte !== 10) continue;
+      if (byte !== LINE_FEED) continue;
       line += 1;
       column = 1;
     }

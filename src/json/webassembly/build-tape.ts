@@ -3,15 +3,18 @@
 // nothing after the zero byte there: no token contains one.
 import {
   BACKSLASH,
+  CARRIAGE_RETURN,
   CLOSE_ARRAY,
   CLOSE_OBJECT,
   COLON,
   COMMA,
+  LINE_FEED,
   MINUS,
   OPEN_ARRAY,
   OPEN_OBJECT,
   QUOTE,
   SPACE,
+  TAB,
 } from '../json-bytes.ts';
 import { END, ENTRY_BYTES, NEXT, NO_SIGNATURE, START } from './tape-entry.ts';
 
@@ -113,7 +116,7 @@ function skipWhitespace(from: i32): i32 {
 }
 
 function isWhitespace(byte: i32): bool {
-  return byte <= SPACE && (byte === SPACE || byte === 0x0a || byte === 0x0d || byte === 0x09);
+  return byte <= SPACE && (byte === SPACE || byte === LINE_FEED || byte === CARRIAGE_RETURN || byte === TAB);
 }
 
 function skipString(from: i32): i32 {

@@ -1,5 +1,14 @@
 import type { Buffer } from 'node:buffer';
-import { END_OF_TEXT } from '../../json/json-bytes.ts';
+import {
+  CARRIAGE_RETURN,
+  END_OF_TEXT,
+  LINE_FEED,
+  OPEN_ARRAY,
+  OPEN_OBJECT,
+  QUOTE,
+  SPACE,
+  TAB,
+} from '../../json/json-bytes.ts';
 import { JsonError, UNEXPECTED_END, unexpectedByteError } from '../../json/json-error.ts';
 import { parseJson } from '../../json/parse-json.ts';
 import { skipValue } from '../../json/skip-value.ts';
@@ -20,11 +29,11 @@ export function* nextToken(cursor: Cursor, separators: SeparatorMode): EventGene
     const { bytes } = cursor;
     for (; cursor.at < bytes.length; cursor.at += 1) {
       const byte = bytes[cursor.at] ?? 0;
-      if (byte === 0x0a) {
+      if (byte === LINE_FEED) {
         cursor.lines += 1;
         cursor.lineStart = cursor.at + 1;
         cursor.continuationBytes = 0;
-      } else if (byte !== 0x20 && byte !== 0x0d && byte !== 0x09) return byte;
+      } else if (byte !== SPACE && byte !== CARRIAGE_RETURN && byte !== TAB) return byte;
     }
     yield* emitConsumed(cursor, separators);
     if (cursor.isEnded) return END_OF_TEXT;
@@ -95,7 +104,7 @@ function enterValue(cursor: Cursor): boolean {
   const first = cursor.bytes[cursor.at];
   cursor.depth = 0;
   cursor.isInString = false;
-  return first === 0x22 || first === 0x7b || first === 0x5b;
+  return first === QUOTE || first === OPEN_OBJECT || first === OPEN_ARRAY;
 }
 
 // Numbers and literals end before a separator; parseJson validates them.
