@@ -71,6 +71,11 @@ export function flagForms({ name, takes }: Flag): string[] {
   return takes === 'off' ? off : [`--${name}`, ...off];
 }
 
+/** True for a flag whose value can be the next argument. */
+export function takesValue({ takes }: Flag): boolean {
+  return takes === 'value' || takes === 'values';
+}
+
 /** The flags given: true or false for switches and booleans, a string for values, an array for repeatable flags. */
 export type FlagValues = ReadonlyMap<string, boolean | string | readonly string[]>;
 

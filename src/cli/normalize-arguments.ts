@@ -1,5 +1,5 @@
 import { usageFailure } from '../errors.ts';
-import { type Flag, flagForms } from '../flag.ts';
+import { type Flag, flagForms, takesValue } from '../flag.ts';
 
 /** Arguments in the form that commander reads, and the flag that requested help, if any. */
 export interface NormalizedArguments {
@@ -113,8 +113,4 @@ export function rejectSecretArgument(word: string, flags: readonly Flag[]): void
       ? 'run: svc auth login --password-stdin, or set SVC_USERNAME and SVC_PASSWORD'
       : 'run: svc auth login --token-stdin, or set SVC_TOKEN',
   );
-}
-
-function takesValue({ takes }: Flag): boolean {
-  return takes === 'value' || takes === 'values';
 }

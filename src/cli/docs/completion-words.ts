@@ -1,5 +1,5 @@
 import type { Command } from '../../command.ts';
-import { type Flag, flagForms, type KnownNameKind } from '../../flag.ts';
+import { type Flag, flagForms, type KnownNameKind, takesValue } from '../../flag.ts';
 import { allCommands, commandsIn, topLevelWords } from '../all-commands.ts';
 import { sharedFlags } from '../shared-flags.ts';
 
@@ -75,12 +75,11 @@ export function hiddenFlags({ flags }: Command): CompletableFlag[] {
 
 function toCompletableFlags(flags: readonly Flag[]): CompletableFlag[] {
   return flags.flatMap((flag) => {
-    const takesValue = flag.takes === 'value' || flag.takes === 'values';
     const shape = {
-      takesValue,
+      takesValue: takesValue(flag),
       values: flag.choices ?? flag.offers ?? [],
       names: flag.completes,
-      file: takesValue ? fileKind(flag) : undefined,
+      file: takesValue(flag) ? fileKind(flag) : undefined,
       summary: firstSentence(flag.summary),
     };
     return flagForms(flag).map((word, at) => ({ ...shape, word, short: at === 0 ? flag.short : undefined }));
