@@ -19,6 +19,20 @@ describe('150 MB of trajectories pass in bounded memory', () => {
     expect(peak).toBeLessThan(128);
   });
 
+  it('of 2 KB in a file', async () => {
+    const cwd = folder();
+    const groups = `{"trajectories":[${trajectoryText(22)},${trajectoryText(23)}]}\n`.repeat(1000);
+    const some = function* (): Generator<string> {
+      for (let bytes = 0; bytes < BYTES; bytes += groups.length) yield groups;
+    };
+    writePieces(join(cwd, 'groups.jsonl'), some());
+    const { code, arrived, peak } = await uploaded(['groups.jsonl', '--model-id', modelId], [], { cwd });
+    figure(`150 MB of small trajectories in a file: ${peak.toFixed(0)} MiB`);
+    expect(code).toBe(0);
+    expect(arrived.bytes).toBeGreaterThan(BYTES);
+    expect(peak).toBeLessThan(128);
+  });
+
   it('of 8 KB in a file, scattered over a thousand groups', async () => {
     const cwd = folder();
     const texts = Array.from({ length: 1000 }, (_, task) => `${trajectoryText(90, `t${task}`)}\n`);

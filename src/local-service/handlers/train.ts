@@ -8,7 +8,7 @@ import type { Operation } from '../../operations/operation.ts';
 import { createBodyTextCollector, createEnvelope, parseEnvelope, type TextPart } from '../../train/stream/envelope.ts';
 import { InvalidTextError } from '../../train/stream/invalid-text-error.ts';
 import { readTrajectories } from '../../train/stream/read-trajectories.ts';
-import { keepHeapSmall } from '../../train/stream/small-heap.ts';
+import { limitYoungGeneration } from '../../train/stream/small-heap.ts';
 import { createTrajectoryChecks } from '../../train/stream/trajectory-checks.ts';
 import { invalidBodyResponse } from '../http-error.ts';
 import { jsonResponse } from '../responses.ts';
@@ -22,7 +22,7 @@ import { openStagingFile, type StagingFile } from '../store/staging-file.ts';
 export function createTrainReceiver(operation: Operation): BodyReceiver {
   const validate = createBodyValidator(operation.body);
   return async (chunks, _length, { signal }, context) => {
-    keepHeapSmall();
+    limitYoungGeneration();
     const staging = await openStagingFile(context.directory);
     try {
       const { body, findings } = await receiveJob(chunks, staging, validate);

@@ -5,8 +5,17 @@ import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
  * lines needs no more memory than its longest trajectory or line. Node 20 to 26 have this flag; a Node without it would
  * print a warning on stderr.
  */
-export function keepHeapSmall(): void {
+export function limitYoungGeneration(): void {
   setFlagsFromString('--semi-space-growth-factor=1');
+}
+
+/**
+ * Keeps the whole heap of V8 small: from Node 24 on, the garbage of small trajectories would take 60 MB. It costs a tenth
+ * of the time to read them, but half of the time of a batch, which therefore does without.
+ */
+export function keepHeapSmall(): void {
+  limitYoungGeneration();
+  setFlagsFromString('--optimize-for-size');
 }
 
 // Its capacity is one of its two halves, and grows by factors of two: 1, 2 and 4 MiB, less the headers of pages.
@@ -23,6 +32,6 @@ export function createHeapLimit(): () => void {
     const young = getHeapSpaceStatistics().find(({ space_name: name }) => name === 'new_space');
     // Not `space_size`: from Node 26 on, it has no more of the second half than was used so far.
     isReached = young !== undefined && young.space_used_size + young.space_available_size >= MIN_GROWN_BYTES;
-    if (isReached) keepHeapSmall();
+    if (isReached) limitYoungGeneration();
   };
 }
