@@ -77,13 +77,15 @@ export async function openResultStore(
   const stamp = formatStamp(identity, runId);
   try {
     const isLegacyLog = inFlight !== undefined && inFlight.identity === undefined;
+    const lines = inFlight?.lines ?? new Map();
     const inFlightLog = await openInFlightLog(inFlightPath(path), inFlightPath(displayPath), {
       runId,
       operation: identity.operation,
       identity: recordedIdentity(identity, runId),
-      lines: inFlight?.lines ?? new Map(),
+      lines,
       hasLostRecords: prior.hasLostRecords,
-      successCount: countSuccesses(lineIndex, new Set([...changedLines, ...removedLines])),
+      // Other lines may get another result: a killed run may have sent a changed one.
+      successCount: countSuccesses(lineIndex, new Set([...changedLines, ...removedLines, ...lines.keys()])),
       validBytes: isLegacyLog ? 0 : (inFlight?.validBytes ?? 0),
     });
     if (inFlight) await Promise.all([...changedLines, ...removedLines].map(inFlightLog.clearInFlight));

@@ -418,6 +418,22 @@ describe('a checkpoint file', () => {
     expect(once(counts)).toEqual([]);
   });
 
+  it('with the earlier result of a changed line that a killed run sent does not look like one that lost results', async () => {
+    const { run, cwd, write } = await batch(twelve);
+    await run([]);
+    const path = join(cwd, 'out.jsonl');
+    const complete = readFileSync(path);
+    write(['lost', ...twelve.slice(1)]);
+    await run(['--resume', '--accept-changes']);
+    // As if the run had been killed before it stored the result.
+    writeFileSync(path, complete);
+    for (const args of [['--resume', '--accept-changes'], ['--resume']]) {
+      const { stderr } = await run(args);
+      expect(stderr).toContain('12 lines: 11 done, 0 failed, 1 unknown');
+      expect(stderr).not.toContain('removed');
+    }
+  });
+
   it.each<[string, (lines: string[]) => string[] | undefined]>([
     ['all results', () => undefined],
     ['one result', (lines) => lines.filter((_, at) => at !== 3)],
