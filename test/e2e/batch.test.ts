@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { answerJson, countingServer } from '../support/counting-server.ts';
 import { freePort } from '../support/free-port.ts';
-import { cleanEnv, finished, program, run, start } from '../support/process.ts';
+import { cleanEnv, program, run, start, waitForExit } from '../support/process.ts';
 import { noStrace, withFault } from '../support/strace.ts';
 import { folder } from '../support/svc.ts';
 import { hasTerminal, runOnTerminal } from '../support/terminal.ts';
@@ -70,7 +70,7 @@ it('a batch that is killed and loses its log sends no call with another time, ho
   const killedRun = async (): Promise<void> => {
     const child = start(args, { cwd, env });
     kill = () => void child.kill('SIGKILL');
-    expect((await finished(child)).signal).toBe('SIGKILL');
+    expect((await waitForExit(child)).signal).toBe('SIGKILL');
   };
   await killedRun();
   rmSync(join(cwd, 'out.jsonl.inflight'));
@@ -118,7 +118,7 @@ it('a rejected line that was sent again when its run was killed may have been ap
   isRejecting = false;
   const child = start(args, { cwd, env });
   onAgain = () => void child.kill('SIGKILL');
-  expect((await finished(child)).signal).toBe('SIGKILL');
+  expect((await waitForExit(child)).signal).toBe('SIGKILL');
   onAgain = undefined;
   const resumed = await run(args, { cwd, env });
   expect(resumed).toMatchObject({
@@ -181,7 +181,7 @@ describe('a batch that is asked to end', () => {
     const { url, halts, release, counts } = await halting();
     const env = { ...credentials, SVC_BASE_URL: url };
     const child = start(args, { cwd, env });
-    const result = finished(child);
+    const result = waitForExit(child);
     await halts;
     child.kill(signal);
     release();
@@ -208,7 +208,7 @@ describe('a batch that is asked to end', () => {
     const { url, halts, release, counts } = await halting();
     const env = { ...credentials, SVC_BASE_URL: url };
     const child = start(args, { cwd, env });
-    const result = finished(child);
+    const result = waitForExit(child);
     await halts;
     for (const [at, signal] of signals.entries()) {
       child.kill(signal);
@@ -240,7 +240,7 @@ it('a batch that is asked to end before its pipe does is continued with --resume
   const env = { ...credentials, SVC_BASE_URL: url };
   child = start(['chat', '--batch', '-', '-o', 'out.jsonl', '--concurrency', '1'], { cwd, env });
   child.stdin?.write(`${JSON.stringify(chats.line(1))}\n${JSON.stringify(chats.line(2))}\n`);
-  const { code, stderr } = await finished(child);
+  const { code, stderr } = await waitForExit(child);
   expect(code, stderr).toBe(143);
   expect(stderr).toContain('2 lines: 2 done, 0 failed, 0 unknown, 0 not sent');
   expect(stderr).toContain('\n  --resume sends lines without a result');
@@ -313,7 +313,7 @@ describe('a server that stops', () => {
     const port = await freePort();
     const env = { ...credentials, SVC_BASE_URL: `http://127.0.0.1:${port}` };
     const child = start(['chat', '--batch', 'in.jsonl', '-o', 'out.jsonl', '--retries', '0'], { cwd, env });
-    const result = finished(child);
+    const result = waitForExit(child);
     await new Promise<void>((resolve) => {
       child.stderr?.on('data', (chunk) => String(chunk).includes('the batch waits') && resolve());
     });
@@ -415,7 +415,7 @@ it('a reader that leaves stops the batch, which reports what was sent and lost',
   const { url, counts } = await countingServer(chats.keyOf, (_, response) => answerJson(response, chats.reply));
   const env = { ...credentials, SVC_BASE_URL: url };
   const child = start(['chat', '--batch', 'in.jsonl'], { cwd, env });
-  const result = finished(child);
+  const result = waitForExit(child);
   child.stdout?.once('data', () => child.stdout?.destroy());
   const { code, stderr } = await result;
   expect({ code, stderr }).toMatchObject({ code: 12, stderr: expect.stringContaining('its reader closed it') });
@@ -431,7 +431,7 @@ it('a closed or discarded stdout is an error before anything is sent', async () 
   const { url, counts } = await countingServer(chats.keyOf, (_, response) => answerJson(response, chats.reply));
   const env = cleanEnv(cwd, { ...credentials, SVC_BASE_URL: url });
   const inShell = (redirection: string) =>
-    finished(
+    waitForExit(
       spawn('sh', ['-c', `"${process.execPath}" "${program}" chat --batch in.jsonl ${redirection}`], { cwd, env }),
     );
   // A parent that discards the output opens /dev/null for reading and writing, as Node does for a closed stdout.

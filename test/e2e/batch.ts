@@ -3,7 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { answerJson, countingServer } from '../support/counting-server.ts';
-import { cleanEnv, finished, program } from '../support/process.ts';
+import { cleanEnv, program, waitForExit } from '../support/process.ts';
 import { folder } from '../support/svc.ts';
 
 const credentials = { SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1', SVC_TOKEN: 'tok-en-1' };
@@ -74,14 +74,14 @@ export async function runKilledBatch(kind: Kind, lines: number, kills: number, r
     left = 1 + Math.floor((random() * 2 * lines) / kills);
     const child = spawn(process.execPath, args, { cwd, env });
     kill = () => void child.kill('SIGKILL');
-    const { signal, code, stderr } = await finished(child);
+    const { signal, code, stderr } = await waitForExit(child);
     if (signal !== 'SIGKILL') {
       expect([0, 10], stderr).toContain(code);
       break;
     }
   }
   left = Number.POSITIVE_INFINITY;
-  const { code, stderr } = await finished(spawn(process.execPath, args, { cwd, env }));
+  const { code, stderr } = await waitForExit(spawn(process.execPath, args, { cwd, env }));
   const entries: { line: number; exit_code: number; applied: string }[] = readFileSync(join(cwd, 'out.jsonl'), 'utf8')
     .trim()
     .split('\n')

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { answerJson, countingServer } from '../support/counting-server.ts';
-import { cleanEnv, finished, inShell, program, run, serve, start } from '../support/process.ts';
+import { cleanEnv, inShell, program, run, serve, start, waitForExit } from '../support/process.ts';
 import { noStrace } from '../support/strace.ts';
 import { folder } from '../support/svc.ts';
 
@@ -109,7 +109,7 @@ describe.skipIf(!canReplace)('--replace (skipped before Node 22.15)', () => {
       '-c',
       'echo $$',
     ]);
-    const { code, stdout } = await finished(child);
+    const { code, stdout } = await waitForExit(child);
     expect([code, stdout]).toEqual([0, `${child.pid}\n`]);
   });
 
@@ -302,7 +302,7 @@ describe('streams and signals', () => {
       '-c',
       'trap "echo got; exit 5" TERM; echo ready; while :; do sleep 0.05; done',
     ]);
-    const result = finished(child);
+    const result = waitForExit(child);
     await new Promise((resolve) => child.stdout?.once('data', resolve));
     child.kill('SIGTERM');
     const { code, stdout } = await result;
@@ -321,7 +321,7 @@ describe('streams and signals', () => {
       '-c',
       'trap "exit 6" USR1; echo ready; while :; do sleep 0.05; done',
     ]);
-    const result = finished(child);
+    const result = waitForExit(child);
     await new Promise((resolve) => child.stdout?.once('data', resolve));
     child.kill('SIGUSR1');
     const { code, stderr } = await result;
@@ -363,7 +363,7 @@ describe('--spool=only', () => {
       ['-f', '-o', log, '-e', 'trace=%network,openat', ...command, '--base-url', 'https://h.test', '--', 'true'],
       { cwd, env: cleanEnv(cwd) },
     );
-    expect(await finished(child)).toMatchObject({ code: 0, stderr: '' });
+    expect(await waitForExit(child)).toMatchObject({ code: 0, stderr: '' });
     expect(readdirSync(join(cwd, 'data/spool'))).toHaveLength(1);
     const calls = readFileSync(log, 'utf8');
     expect(calls).toContain('openat(');

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { type Finished, finished, inShell, run, start } from '../support/process.ts';
+import { type Finished, inShell, run, start, waitForExit } from '../support/process.ts';
 import { connectProxy, listening } from '../support/secure-servers.ts';
 import { folder } from '../support/svc.ts';
 import { hasTerminal, runOnTerminal } from '../support/terminal.ts';
@@ -129,7 +129,7 @@ describe('the 20 conventions', () => {
   it('13. a signal ends svc by the signal, and the message says whether the request was sent', async () => {
     const { env, requests } = await service(undefined);
     const child = start(schema, { env });
-    const end = finished(child);
+    const end = waitForExit(child);
     while (requests() === 0) await new Promise((resolve) => setImmediate(resolve));
     child.kill('SIGINT');
     const { signal, stderr } = await end;

@@ -2,7 +2,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { finished, run } from '../support/process.ts';
+import { run, waitForExit } from '../support/process.ts';
 import { bodyOf, httpAnswer, rawServer } from '../support/raw-server.ts';
 import { folder } from '../support/svc.ts';
 
@@ -18,7 +18,7 @@ async function arrived(shell: string, args: readonly string[], stdin = ''): Prom
   const script = join(folder(), 'request.sh');
   writeFileSync(script, printed.stdout);
   const child = spawn(shell, [script], { env: { PATH: process.env.PATH ?? '', X_API_KEY: "k'e$y", ...secrets } });
-  expect(await finished(child)).toMatchObject({ code: 0, stdout: '{}', stderr: '' });
+  expect(await waitForExit(child)).toMatchObject({ code: 0, stdout: '{}', stderr: '' });
   const [request = Buffer.alloc(0)] = server.received;
   return { head: request.toString('latin1', 0, request.indexOf('\r\n\r\n')), body: bodyOf(request).toString() };
 }

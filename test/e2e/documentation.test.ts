@@ -2,7 +2,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { cleanEnv, finished, program, serve } from '../support/process.ts';
+import { cleanEnv, program, serve, waitForExit } from '../support/process.ts';
 import { folder } from '../support/svc.ts';
 
 const root = new URL('../../', import.meta.url).pathname;
@@ -101,7 +101,7 @@ async function runIn(
     env: { ...cleanEnv(cwd, env), PATH: `${join(cwd, 'bin')}:${process.env.PATH ?? ''}`, SHELL: '/bin/bash' },
   });
   child.stdin.end();
-  const { code, stdout } = await finished(child);
+  const { code, stdout } = await waitForExit(child);
   return { code, output: stdout.replaceAll('\r\n', '\n').replaceAll(url, EXAMPLE_URL).replaceAll('^D\b\b', '') };
 }
 

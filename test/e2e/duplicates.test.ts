@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { openStore } from '../../src/local-service/store/open-store.ts';
-import { finished, run, serve, start } from '../support/process.ts';
+import { run, serve, start, waitForExit } from '../support/process.ts';
 import { bodyOf, httpAnswer, rawServer } from '../support/raw-server.ts';
 import { folder } from '../support/svc.ts';
 
@@ -67,7 +67,7 @@ describe('a job that is in flight', () => {
     const cwd = home();
     const env = { SVC_BASE_URL: server.url, SVC_TOKEN: 'tok-en-1' };
     const child = start(train, { cwd, env });
-    const end = finished(child);
+    const end = waitForExit(child);
     while (bodyOf(server.received[0]).length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
     child.kill(signal);
     expect((await end).code).toBe(code);

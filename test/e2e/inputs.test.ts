@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { finished, inShell, run, start } from '../support/process.ts';
+import { inShell, run, start, waitForExit } from '../support/process.ts';
 import { folder } from '../support/svc.ts';
 
 const FIFO_COMMANDS = [
@@ -22,7 +22,7 @@ describe('a FIFO without a writer', () => {
   it.each(FIFO_COMMANDS)('as %s: a signal ends svc', async (_, args) => {
     const child = start(args, { cwd: fifoFolder() });
     // The signal ends svc whatever it does at that time.
-    const ending = finished(child);
+    const ending = waitForExit(child);
     const interrupt = setInterval(() => child.kill('SIGINT'), 300);
     const { code, signal, stderr } = await ending.finally(() => clearInterval(interrupt));
     expect([130, 'SIGINT'], stderr).toContain(signal ?? code);
@@ -73,9 +73,9 @@ describe('a FIFO without a writer', () => {
     const body = '{"project_id":"a/b","start":"2026-01-01T00:00:00Z"}';
     const writer = start(['feedback', 'schema', '-f', '-', '--dry-run', '-q', '-o', 'body'], { cwd });
     writer.stdin?.end(body);
-    await finished(writer);
+    await waitForExit(writer);
     execFileSync('sh', ['-c', 'cat body > pipe'], { cwd });
-    expect(await finished(child)).toMatchObject({ code: 0, stdout: body });
+    expect(await waitForExit(child)).toMatchObject({ code: 0, stdout: body });
   });
 });
 

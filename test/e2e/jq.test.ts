@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { finished, inShell, run, start } from '../support/process.ts';
+import { inShell, run, start, waitForExit } from '../support/process.ts';
 import { httpAnswer, rawServer } from '../support/raw-server.ts';
 import { folder } from '../support/svc.ts';
 
@@ -127,7 +127,7 @@ describe('--jq', () => {
 
   it('ends at once by a signal, also while a filter runs forever', async () => {
     const child = start(['profile', 'list', '--jq', '"begun" | debug | def f: f; f', '-v']);
-    const ended = finished(child);
+    const ended = waitForExit(child);
     const interrupt = setInterval(() => child.kill('SIGINT'), 500);
     expect(await ended).toMatchObject({ signal: 'SIGINT' });
     clearInterval(interrupt);

@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, it } from 'vitest';
 import { done, event, streamHead } from '../support/event-stream.ts';
-import { finished, run, start } from '../support/process.ts';
+import { run, start, waitForExit } from '../support/process.ts';
 import { bodyOf, httpAnswer, rawServer } from '../support/raw-server.ts';
 import { folder } from '../support/svc.ts';
 
@@ -380,7 +380,7 @@ describe('messages', () => {
     });
     const server = await rawServer(() => arrived());
     const child = start(['mcp', '--base-url', server.url], { env: { SVC_TOKEN: 'tok-en-1' } });
-    const end = finished(child);
+    const end = waitForExit(child);
     child.stdin?.write(`${JSON.stringify(isCalled ? call('chat', chat, 5) : request('ping', {}, 5))}\n`);
     await (isCalled ? hasArrived : once(child.stdout ?? child, 'data'));
     child.kill('SIGTERM');

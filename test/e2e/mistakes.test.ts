@@ -4,7 +4,7 @@ import { createServer as createHttpServer } from 'node:http';
 import { createServer, type Server } from 'node:net';
 import { dirname, join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { cleanEnv, finished, program } from '../support/process.ts';
+import { cleanEnv, program, waitForExit } from '../support/process.ts';
 import { folder } from '../support/svc.ts';
 
 const page = new URL('./mistakes.md', import.meta.url);
@@ -59,7 +59,7 @@ async function renderBlock(block: string): Promise<string> {
   const child = spawn('bash', ['-c', script], { cwd, env: cleanEnv(cwd, env) });
   onTestFinished(() => void child.kill('SIGKILL'));
   child.stdin.end();
-  const { code, stderr } = await finished(child);
+  const { code, stderr } = await waitForExit(child);
   const printed = stderr
     .replaceAll(`127.0.0.1:${port}`, '127.0.0.1:8080')
     .replaceAll(`port ${port}`, 'port 8080')

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { finished, type ProcessSetting, run, serve, start } from '../support/process.ts';
+import { type ProcessSetting, run, serve, start, waitForExit } from '../support/process.ts';
 import { folder } from '../support/svc.ts';
 
 const demo = new URL('../demo', import.meta.url).pathname;
@@ -160,7 +160,7 @@ describe('the local service', () => {
     const children = Array.from({ length: 6 }, (_, at) =>
       start(['call', 'start', '--local', '--project-id', 'a/b', '--op-name', `op-${at}`], { cwd }),
     );
-    const codes = await Promise.all(children.map(async (child) => (await finished(child)).code));
+    const codes = await Promise.all(children.map(async (child) => (await waitForExit(child)).code));
     expect(codes).toEqual([0, 0, 0, 0, 0, 0]);
   });
 });

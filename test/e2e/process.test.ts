@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, closeSync, copyFileSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { cleanEnv, finished, program, run, start } from '../support/process.ts';
+import { cleanEnv, program, run, start, waitForExit } from '../support/process.ts';
 import { rawServer } from '../support/raw-server.ts';
 import { folder, svc } from '../support/svc.ts';
 
@@ -110,7 +110,7 @@ describe('the process', () => {
 
   it('stdin that stays silent is reported after 2 s, and waited for', async () => {
     const child = start(['call', 'start', '--local']);
-    const result = finished(child);
+    const result = waitForExit(child);
     child.stderr?.once('data', () => child.stdin?.end('{"start":{"project_id":"a/b","op_name":"x"}}'));
     expect(await result).toMatchObject({
       code: 0,
@@ -129,7 +129,7 @@ describe('the process', () => {
       const child = start([...call, '--id', id, '--error-format', 'json'], {
         env: { ...credentials, SVC_BASE_URL: server.url },
       });
-      const result = await finished(child);
+      const result = await waitForExit(child);
       expect(result.code).toBe(code);
       const { error } = JSON.parse(result.stderr.trim().split('\n').at(-1) ?? '');
       expect(error).toMatchObject({ code: name, exit_code: code, applied: 'unknown', ids: { call: id } });
@@ -139,7 +139,7 @@ describe('the process', () => {
 
   it('SIGINT while stdin is read ends at once: nothing was sent', async () => {
     const child = start(['call', 'start', '--local']);
-    const result = finished(child);
+    const result = waitForExit(child);
     child.stderr?.once('data', () => child.kill('SIGINT'));
     expect(await result).toMatchObject({ code: 130, stderr: expect.stringContaining('interrupted; nothing was sent') });
   });

@@ -1,7 +1,7 @@
 import { chmodSync, chownSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { finished, run, serve } from '../support/process.ts';
+import { run, serve, waitForExit } from '../support/process.ts';
 import { folder } from '../support/svc.ts';
 
 const question = '{"messages":[{"role":"user","content":"x"}]}';
@@ -34,7 +34,7 @@ describe('svc serve in operation', () => {
 
   it('logs requests with method, path, status, duration and id', async () => {
     const { url, child } = await serve(['--no-auth', '--log', 'json']);
-    const output = finished(child);
+    const output = waitForExit(child);
     const response = await post(`${url}/call/start?token=secret`, '{}');
     await response.text();
     child.kill('SIGTERM');
@@ -56,7 +56,7 @@ describe('svc serve in operation', () => {
     ['a recording', () => ['--record', join(folder(), 'x.har')]],
   ])('logs and counts requests that %s refuses for their origin', async (_, flags) => {
     const { url, child } = await serve(['--no-auth', '--log', 'json', ...flags()]);
-    const output = finished(child);
+    const output = waitForExit(child);
     const foreign = { method: 'POST', headers: { Origin: 'http://evil.example' } };
     expect((await fetch(`${url}/call/start`, foreign)).status).toBe(403);
     expect(await (await fetch(`${url}/metrics`)).text()).toContain('method="POST",path="/call/start",status="403"} 1');
@@ -77,7 +77,7 @@ describe('svc serve in operation', () => {
     const cwd = folder();
     writeFileSync(join(cwd, 'empty.har'), '{"log":{"entries":[]}}');
     const { url, child } = await serve(['--no-auth', '--log', 'json', '--replay', join(cwd, 'empty.har')]);
-    const output = finished(child);
+    const output = waitForExit(child);
     await (await post(`${url}/call/start`, '{}')).text();
     child.kill('SIGTERM');
     expect((await output).stderr).toContain('"path":"/call/start","status":404,');
@@ -91,7 +91,7 @@ describe('svc serve in operation', () => {
     const recorded = await (await post(`${recording.url}/v1/chat/completions`, body)).text();
     const chats = await (await fetch(`${recording.url}/page/chats`)).text();
     recording.child.kill('SIGTERM');
-    await finished(recording.child);
+    await waitForExit(recording.child);
     expect(JSON.parse(readFileSync(har, 'utf8')).log.entries).toHaveLength(1);
     expect(readFileSync(har, 'utf8') + chats + readFileSync(join(cwd, 'recorded.db'))).not.toMatch(/-salt/);
     const replay = await serve(['--no-auth', '--replay', har]);
@@ -108,7 +108,7 @@ describe('svc serve in operation', () => {
       })
     ).text();
     child.kill('SIGTERM');
-    await finished(child);
+    await waitForExit(child);
     const [entry] = JSON.parse(readFileSync(har, 'utf8')).log.entries;
     expect([entry.response.status, entry.request.postData.text]).toEqual([200, expect.stringContaining('EMPTY pot')]);
   });

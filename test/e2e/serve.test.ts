@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { finished, firstLine, run, serve, start } from '../support/process.ts';
+import { firstLine, run, serve, start, waitForExit } from '../support/process.ts';
 import { rawClient } from '../support/raw-client.ts';
 import { httpAnswer, rawServer } from '../support/raw-server.ts';
 import { folder } from '../support/svc.ts';
@@ -40,7 +40,7 @@ describe('svc serve', () => {
       const line = await firstLine(child);
       expect(line).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
       expect((await post(`${line}/v1/chat/completions`, question)).status).toBe(200);
-      const end = finished(child);
+      const end = waitForExit(child);
       child.kill(signal);
       expect(await end).toMatchObject({ code: 0, signal: null });
     }
@@ -62,7 +62,7 @@ describe('svc serve', () => {
       return client;
     });
     const [short, long] = await Promise.all(asked);
-    const end = finished(child);
+    const end = waitForExit(child);
     child.kill('SIGTERM');
     await refusing(url);
     for (const go of ending) go();

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { finished, start } from '../support/process.ts';
+import { start, waitForExit } from '../support/process.ts';
 import { httpAnswer, rawServer } from '../support/raw-server.ts';
 import { folder } from '../support/svc.ts';
 
@@ -25,7 +25,7 @@ describe.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('%s', (signal) => {
       const again = setInterval(() => child.kill(signal), 50);
       child.once('exit', () => clearInterval(again));
     });
-    expect(await finished(child)).toMatchObject({ code: codes[signal] });
+    expect(await waitForExit(child)).toMatchObject({ code: codes[signal] });
   });
 
   it('while a request is sent: it was not sent completely, nothing was applied', async () => {
@@ -34,7 +34,7 @@ describe.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('%s', (signal) => {
     writeFileSync(join(cwd, 'body.json'), `{"messages":[{"role":"user","content":"${text}"}]}`);
     const url = await deafServer(() => child.kill(signal));
     const child = start(['chat', '-f', 'body.json', ...json], { cwd, env: { ...env, SVC_BASE_URL: url } });
-    const { code, stderr } = await finished(child);
+    const { code, stderr } = await waitForExit(child);
     expect(code, stderr).toBe(codes[signal]);
     expect(lastError(stderr)).toMatchObject({ applied: 'no', phase: 'part', exit_code: codes[signal] });
   });
@@ -47,7 +47,7 @@ describe.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('%s', (signal) => {
       env: { ...env, SVC_BASE_URL: server.url },
     });
     child.stdout?.once('data', () => child.kill(signal));
-    const { code, stdout, stderr } = await finished(child);
+    const { code, stdout, stderr } = await waitForExit(child);
     expect({ code, stdout }).toEqual({ code: codes[signal], stdout: 'half\n' });
     expect(lastError(stderr)).toMatchObject({ applied: 'yes', exit_code: codes[signal] });
   });
@@ -58,7 +58,7 @@ describe.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('%s', (signal) => {
     });
     const child = start(['chat', 'x', '--no-stdin', '-v', ...json], { env: { ...env, SVC_BASE_URL: server.url } });
     child.stderr?.on('data', (text) => String(text).includes('< 500') && child.kill(signal));
-    const end = await finished(child);
+    const end = await waitForExit(child);
     expect(end, end.stderr).toMatchObject({ code: codes[signal], signal });
     expect(lastError(end.stderr)).toMatchObject({ applied: 'unknown', status: 500, exit_code: codes[signal] });
   });
@@ -67,7 +67,7 @@ describe.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('%s', (signal) => {
     const server = await rawServer((socket) => socket.end(httpAnswer('{}', '429 No', 'Retry-After: 30\r\n')));
     const child = start(['chat', 'x', '--no-stdin', ...json], { env: { ...env, SVC_BASE_URL: server.url } });
     child.stderr?.once('data', () => child.kill(signal));
-    const end = await finished(child);
+    const end = await waitForExit(child);
     // The process ends by the signal itself, which is what a shell expects.
     expect(end, end.stderr).toMatchObject({ code: codes[signal], signal });
     expect(lastError(end.stderr)).toMatchObject({ applied: 'no', attempts: 1 });
@@ -97,7 +97,7 @@ describe('a stream that is stopped by its user', () => {
     });
     const child = start(['chat', 'x', '--stream', '--no-stdin'], { env: { ...env, SVC_BASE_URL: server.url } });
     child.stdout?.once('data', () => child.kill('SIGINT'));
-    expect((await finished(child)).code).toBe(130);
+    expect((await waitForExit(child)).code).toBe(130);
     await Promise.all(closed);
     expect(closed).toHaveLength(1);
   });
@@ -111,7 +111,7 @@ describe('a stream that is stopped by its user', () => {
     });
     const child = start(['chat', 'x', '--stream', '--no-stdin'], { env: { ...env, SVC_BASE_URL: server.url } });
     child.stdout?.once('data', () => child.stdout?.destroy());
-    expect(await finished(child)).toMatchObject({ code: 0, stderr: '' });
+    expect(await waitForExit(child)).toMatchObject({ code: 0, stderr: '' });
     await Promise.all(closed);
     expect(closed).toHaveLength(1);
   });

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { describe, expect, it } from 'vitest';
-import { cleanEnv, finished, program } from '../support/process.ts';
+import { cleanEnv, program, waitForExit } from '../support/process.ts';
 import { folder } from '../support/svc.ts';
 
 const peers = new URL('../peers/', import.meta.url).pathname;
@@ -71,7 +71,7 @@ describe.skipIf(!hasPeers)('the official clients of the Model Context Protocol',
       env: cleanEnv(cwd),
     });
     child.stdin.end();
-    const { code, stdout } = await finished(child);
+    const { code, stdout } = await waitForExit(child);
     expect(code).toBe(0);
     expect(JSON.parse(stdout).tools).toHaveLength(3);
   });

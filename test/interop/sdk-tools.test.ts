@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { finished, serve } from '../support/process.ts';
+import { serve, waitForExit } from '../support/process.ts';
 
 const peers = new URL('../peers/', import.meta.url).pathname;
 const isMissing = !existsSync(`${peers}node_modules`);
@@ -20,7 +20,7 @@ describe.skipIf(isMissing)('the tool-using example of', () => {
           env: { PATH: process.env.PATH ?? '', HOME: peers },
         });
         onTestFinished(() => void child.kill('SIGKILL'));
-        const { code, stdout, stderr } = await finished(child);
+        const { code, stdout, stderr } = await waitForExit(child);
         expect(code, stderr).toBe(0);
         const result = JSON.parse(stdout.trim().split('\n').at(-1) ?? '');
         expect(result.calls).toEqual([{ city: '' }]);

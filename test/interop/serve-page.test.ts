@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { finished, type Served, serve } from '../support/process.ts';
+import { type Served, serve, waitForExit } from '../support/process.ts';
 import { folder } from '../support/svc.ts';
 
 const executablePath = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync);
@@ -81,7 +81,7 @@ describe('the files of the page', () => {
 
   it('open in the program of BROWSER with --open', async () => {
     const { url, child } = await serve(['--open'], { env: { BROWSER: '/no/such/browser' } });
-    const end = finished(child);
+    const end = waitForExit(child);
     child.stderr?.once('data', () => child.kill('SIGTERM'));
     expect((await end).stderr).toContain(`could not start /no/such/browser; open ${url} in a browser`);
   });

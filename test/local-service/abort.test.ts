@@ -6,7 +6,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import type { RequestBody } from '../../src/http/message.ts';
 import { openLocalService } from '../../src/local-service/open-local-service.ts';
 import { openStore } from '../../src/local-service/store/open-store.ts';
-import { finished, start } from '../support/process.ts';
+import { start, waitForExit } from '../support/process.ts';
 import { folder } from '../support/svc.ts';
 
 const messages = [{ role: 'user', content: 'x' }];
@@ -75,7 +75,7 @@ describe('--local', () => {
     ['a deadline', long, ['--timeout', '10'], undefined, 11],
   ])('%s ends a long response quickly', async (_, body, args, signal, code) => {
     const child = start(['chat', '--local', '-q', '-f', '-', '--format', 'text', ...args]);
-    const end = finished(child);
+    const end = waitForExit(child);
     child.stdin?.end(JSON.stringify(body));
     if (signal && child.stdout) {
       await once(child.stdout, 'data');

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { cpSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { cleanEnv, finished, program } from '../support/process.ts';
+import { cleanEnv, program, waitForExit } from '../support/process.ts';
 import { folder } from '../support/svc.ts';
 import { darkTheme, lightTheme, renderChart, renderTerminal } from './render-svg.ts';
 
@@ -62,7 +62,7 @@ async function onTerminal(command: string, cwd: string): Promise<string> {
     env: { ...cleanEnv(cwd), TERM: 'xterm-256color', CI: '1', SHELL: '/bin/bash' },
   });
   child.stdin.end();
-  const { stdout } = await finished(child);
+  const { stdout } = await waitForExit(child);
   return stdout.replaceAll('\r\n', '\n').replaceAll('^D\b\b', '');
 }
 

@@ -6,7 +6,7 @@ import { calls } from '../e2e/batch.ts';
 import { answerJson, countingServer } from '../support/counting-server.ts';
 import { figure } from '../support/figure.ts';
 import { memoryOf } from '../support/memory.ts';
-import { finished, start } from '../support/process.ts';
+import { start, waitForExit } from '../support/process.ts';
 import { folder } from '../support/svc.ts';
 
 const MAX_BYTES = 150 * 1024 * 1024;
@@ -25,7 +25,7 @@ it('a batch uses bounded memory for a file of any length', async () => {
   );
   const env = { SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1', SVC_BASE_URL: url };
   const child = start(['call', 'start', '--batch', 'in.jsonl', '-o', 'out.jsonl'], { cwd, env });
-  const result = finished(child);
+  const result = waitForExit(child);
   let peak = 0;
   const looking = setInterval(() => {
     peak = Math.max(peak, memoryOf(child.pid));

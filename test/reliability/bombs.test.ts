@@ -1,7 +1,7 @@
 import { createServer, type Socket } from 'node:net';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { finished, start } from '../support/process.ts';
+import { start, waitForExit } from '../support/process.ts';
 import { peakOf } from './peak.ts';
 
 const MEBIBYTE = 1024 * 1024;
@@ -239,7 +239,7 @@ describe('whatever a server sends', () => {
       peak = Math.max(peak, peakOf(child.pid) ?? 0);
     }, 5);
     onTestFinished(() => clearInterval(timer));
-    const { code, stderr } = await finished(child);
+    const { code, stderr } = await waitForExit(child);
     if (process.env.SVC_FIGURES) process.stdout.write(`${bomb.name}: ${peak.toFixed(0)} MiB\n`);
     expect(code, stderr).toBe(bomb.code);
     expect(stderr).toMatch(bomb.says);

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { openSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { cleanEnv, finished, program, run } from '../support/process.ts';
+import { cleanEnv, program, run, waitForExit } from '../support/process.ts';
 import { httpAnswer, rawServer } from '../support/raw-server.ts';
 import { folder } from '../support/svc.ts';
 import { hasTerminal, runOnTerminal } from '../support/terminal.ts';
@@ -30,7 +30,7 @@ async function interrupted(args: readonly string[], url: string, signal: 'SIGINT
     env: cleanEnv(cwd, { ...credentials, SVC_BASE_URL: url }),
     stdio: [openSync('/dev/null', 'r'), 'pipe', 'pipe'],
   });
-  const result = finished(child);
+  const result = waitForExit(child);
   await when;
   child.kill(signal);
   return result;
@@ -44,7 +44,7 @@ async function redirected(redirection: string, args: readonly string[], url: str
     env: cleanEnv(cwd, { ...credentials, SVC_BASE_URL: url }),
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  return finished(child);
+  return waitForExit(child);
 }
 
 describe('before the connection is made', () => {

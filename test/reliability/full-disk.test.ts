@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { calls, chats, type Kind } from '../e2e/batch.ts';
 import { answerJson, countingServer } from '../support/counting-server.ts';
-import { finished, run, serve } from '../support/process.ts';
+import { run, serve, waitForExit } from '../support/process.ts';
 import { folder } from '../support/svc.ts';
 
 const inputs = `{"a":"${'x'.repeat(100_000)}"}`;
@@ -34,7 +34,7 @@ describe('a full disk', () => {
     if (!disk) return skip('no tmpfs can be mounted here');
     const har = join(disk, 'r.har');
     const { url, child } = await serve(['--no-auth', '--record', har]);
-    const output = finished(child);
+    const output = waitForExit(child);
     const warned = new Promise<void>((resolve) => {
       child.stderr?.on('data', (text) => String(text).includes('the recording is incomplete') && resolve());
     });

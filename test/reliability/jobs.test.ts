@@ -2,7 +2,7 @@ import { request } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { describe, expect, it } from 'vitest';
-import { finished, serve, start } from '../support/process.ts';
+import { serve, start, waitForExit } from '../support/process.ts';
 import { bodyPieces } from '../support/trajectories.ts';
 import { peakOf } from './peak.ts';
 
@@ -30,7 +30,7 @@ describe('a group that is larger than memory', () => {
   it('is checked by svc train lint', async () => {
     const child = start(['train', 'lint', '-f', '-']);
     let peak = 0;
-    const end = finished(child);
+    const end = waitForExit(child);
     if (!child.stdin) throw new Error('there is no stdin');
     const watched = function* (): Generator<string> {
       for (const piece of bodyPieces(BODY_BYTES, TOKENS)) {

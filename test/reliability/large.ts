@@ -6,7 +6,7 @@ import type { Writable } from 'node:stream';
 import { setTimeout } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
 import type { Pair } from '../support/certificates.ts';
-import { finished, start } from '../support/process.ts';
+import { start, waitForExit } from '../support/process.ts';
 import { modelId } from '../support/trajectories.ts';
 import { peakOf } from './peak.ts';
 
@@ -69,7 +69,7 @@ export async function uploaded(
     peak = Math.max(peak, peakOf(child.pid) ?? 0);
   }, 20);
   onTestFinished(() => clearInterval(timer));
-  const result = finished(child);
+  const result = waitForExit(child);
   const given = newSum();
   child.stdin?.on('error', () => {});
   for (const piece of pieces) {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parseFaultRule } from '../../src/local-service/fault-rule.ts';
 import { withFaults } from '../../src/local-service/inject-faults.ts';
-import { finished, inShell, run, serve } from '../support/process.ts';
+import { inShell, run, serve, waitForExit } from '../support/process.ts';
 import { answering } from '../support/service.ts';
 import { folder } from '../support/svc.ts';
 
@@ -117,7 +117,7 @@ describe('a recorded session', () => {
     const recorded = await serve(['--record', har], { cwd });
     const first = await inShell(demo, { env: recorded.env, cwd });
     expect(first, first.stderr).toMatchObject({ code: 0 });
-    const ended = finished(recorded.child);
+    const ended = waitForExit(recorded.child);
     recorded.child.kill('SIGTERM');
     expect(await ended).toMatchObject({ code: 0 });
     const text = readFileSync(har, 'utf8');
@@ -135,7 +135,7 @@ describe('a recorded session', () => {
     const values = /[0-9a-f]{8}-[0-9a-f-]{27}|\d{4}-\d\d-\d\dT[\d:.]+Z/g;
     expect(again.stdout.replace(values, '')).toBe(first.stdout.replace(values, ''));
     expect(again.stderr).not.toContain('warning');
-    const end = finished(replayed.child);
+    const end = waitForExit(replayed.child);
     replayed.child.kill('SIGTERM');
     expect(await end).toMatchObject({ code: 0 });
     expect(existsSync(join(empty, 'data', 'svc.db'))).toBe(false);
@@ -152,7 +152,7 @@ describe('a recorded session', () => {
     expect(await run(['serve', '--record', har])).toMatchObject({ code: 12, stderr: expect.stringContaining(har) });
 
     const { env, child } = await serve(['--replay', har], { cwd });
-    const end = finished(child);
+    const end = waitForExit(child);
     expect((await run(['chat', 'one'], { env })).stdout).toContain('one');
     expect(await run(['chat', 'two'], { env })).toMatchObject({
       code: 5,

@@ -5,7 +5,7 @@ import Database from 'libsql';
 import { expect, it } from 'vitest';
 import { answerJson, countingServer } from '../support/counting-server.ts';
 import { figure } from '../support/figure.ts';
-import { finished, inShell, run, serve, start } from '../support/process.ts';
+import { inShell, run, serve, start, waitForExit } from '../support/process.ts';
 import { folder } from '../support/svc.ts';
 
 const login = { SVC_USERNAME: 'ada', SVC_PASSWORD: 'pass-word-1' };
@@ -61,7 +61,7 @@ it('200 kills of records and flushes: no call is lost, and a call that is sent t
   };
   const runAndKill = async (args: readonly string[], afterMs: number): Promise<boolean> => {
     const child = start(args, { cwd, env });
-    const end = finished(child);
+    const end = waitForExit(child);
     await Promise.race([delay(afterMs), end]);
     child.kill('SIGKILL');
     const { code, stderr } = await end;

@@ -32,7 +32,7 @@ export function start(args: readonly string[], { env = {}, cwd = folder() }: Pro
 /** Runs the built program to its end. Without stdin it is empty, not a terminal. */
 export async function run(args: readonly string[], setting: ProcessSetting = {}): Promise<Finished> {
   const child = start(args, setting);
-  const result = finished(child);
+  const result = waitForExit(child);
   // A program that does not read its input may end before the input is written.
   child.stdin?.on('error', () => {}).end(setting.stdin ?? '');
   return result;
@@ -47,13 +47,13 @@ export async function inShell(
   const script = `svc() { ${words}; }\nasNobody() { setpriv --reuid 54321 --regid 54321 --clear-groups ${words}; }\n${line}`;
   const child = spawn('bash', ['-c', script], { cwd, env: cleanEnv(cwd, env) });
   onTestFinished(() => void child.kill('SIGKILL'));
-  const result = finished(child);
+  const result = waitForExit(child);
   child.stdin.on('error', () => {}).end(stdin);
   return result;
 }
 
 /** Waits for a process to end and collects its output. */
-export async function finished(child: ChildProcess): Promise<Finished> {
+export async function waitForExit(child: ChildProcess): Promise<Finished> {
   const [stdout, stderr] = [child.stdout, child.stderr].map((stream) => {
     const pieces: Buffer[] = [];
     stream?.on('data', (piece: Buffer) => pieces.push(piece));

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { cleanEnv, type Finished, finished } from './process.ts';
+import { cleanEnv, type Finished, waitForExit } from './process.ts';
 
 const script = new URL('./profile-writer.js', import.meta.url).pathname;
 
@@ -15,7 +15,7 @@ export async function lostWrites(
   const done = await Promise.all(
     names.map((name): Promise<Finished> => {
       const child = spawn(process.execPath, [script, name, String(writes)], { cwd: home, env: cleanEnv(home) });
-      return finished(child);
+      return waitForExit(child);
     }),
   );
   const { profiles } = JSON.parse(readFileSync(join(home, 'config', 'config.json'), 'utf8'));

@@ -1,7 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { cleanEnv, finished, program } from './process.ts';
+import { cleanEnv, program, waitForExit } from './process.ts';
 import { folder } from './svc.ts';
 
 /** True if this machine can create a pseudo-terminal, with `script` of util-linux. */
@@ -58,7 +58,7 @@ export async function runLineOnTerminal(command: string, setting: TerminalSettin
       else spawnSync('stty', ['-F', readFileSync(terminalFile, 'utf8').trim(), 'cols', String(input)]);
     }
   });
-  const { code } = await finished(child);
+  const { code } = await waitForExit(child);
   return { code, screen, redirected: '' };
 }
 
