@@ -5,10 +5,10 @@ import { Readable } from 'node:stream';
 import { expect, it } from 'vitest';
 import { openBatchInput } from '../../src/batch/batch-input.ts';
 import type { Runtime } from '../../src/runtime.ts';
-import { folder, svc } from '../support/svc.ts';
+import { svc, temporaryDirectory } from '../support/svc.ts';
 
 it('lines end without an error if they are stopped while the input is being opened', async () => {
-  const cwd = folder();
+  const cwd = temporaryDirectory();
   execFileSync('mkfifo', [join(cwd, 'pipe')]);
   const runtime = { cwd, stdin: Readable.from([]), after: () => () => {}, elapsed: () => 0 };
   const input = await openBatchInput('pipe', runtime, 1000);
@@ -20,7 +20,7 @@ it('lines end without an error if they are stopped while the input is being open
 it.each([['--resume', '-o', 'out.jsonl'], ['--dry-run']])(
   'one signal ends a batch that reads a pipe: %s',
   async (...flags) => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const line = '{"start":{"project_id":"a/b","op_name":"x"}}\n';
     const words = ['call', 'start', '--local', '--batch', '-'];
     expect(await svc([...words, '-o', 'out.jsonl'], { cwd, stdin: line })).toMatchObject({ code: 0 });
@@ -45,7 +45,7 @@ it.each([['--resume', '-o', 'out.jsonl'], ['--dry-run']])(
 );
 
 it('a directory as input is an error before the credentials are checked, and leaves no checkpoint', async () => {
-  const cwd = folder();
+  const cwd = temporaryDirectory();
   const env = { SVC_BASE_URL: 'http://127.0.0.1:9' };
   expect(await svc(['chat', '--batch', '.', '-o', 'out.jsonl'], { cwd, env })).toMatchObject({
     code: 12,

@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { completionCheck, formatCheck, readSeal } from '../../src/batch/seal.ts';
 import { answerJson, countingServer } from '../support/counting-server.ts';
-import { folder, type Result, svc } from '../support/svc.ts';
+import { type Result, svc, temporaryDirectory } from '../support/svc.ts';
 
 const credentials = { SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1', SVC_TOKEN: 'tok-en-1', SVC_PROJECT_ID: 'a/b' };
 const chat = (content: string) => JSON.stringify({ messages: [{ role: 'user', content }] });
@@ -29,7 +29,7 @@ interface Batch {
 
 /** A batch of prompts, of which those in `rejected` get a 400, and those that begin with `lost` a 500. */
 async function batch(prompts: readonly string[], rejected: ReadonlySet<string> = new Set()): Promise<Batch> {
-  const cwd = folder();
+  const cwd = temporaryDirectory();
   const { url, counts } = await countingServer(
     (body) => JSON.parse(body).messages.at(-1).content,
     ({ key }, response) => {
@@ -223,7 +223,7 @@ describe('a checkpoint of another batch', () => {
 describe('a value that differs from run to run', () => {
   /** A batch of requests for schemas, of which the second one fails once. */
   const schemas = async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const { url, counts } = await countingServer(
       (body) => JSON.parse(body).project_id,
       ({ key, count }, response) => answerJson(response, { paths: [] }, key === 'a/2' && count === 1 ? 400 : 200),

@@ -9,7 +9,7 @@ import { parseResultEntry } from '../../src/batch/parse-result-entry.ts';
 import { readCheckpoint } from '../../src/batch/read-checkpoint.ts';
 import { formatFailureEntry, formatSuccessEntry } from '../../src/batch/result-entry.ts';
 import { Failure } from '../../src/errors.ts';
-import { folder } from '../support/svc.ts';
+import { temporaryDirectory } from '../support/svc.ts';
 
 const outcome = (line: number) => ({ line, id: `"a\\"${line}"`, attempts: 2, milliseconds: 1.6 });
 const clean = (text: string): string => text;
@@ -64,7 +64,7 @@ describe('a checkpoint file', () => {
   const whole = Buffer.concat(entries);
 
   it('that was cut anywhere is read up to its last complete line', async () => {
-    const path = join(folder(), 'out.jsonl');
+    const path = join(temporaryDirectory(), 'out.jsonl');
     const ends = entries.map((_, at) => Buffer.concat(entries.slice(0, at + 1)).length);
     for (let length = 0; length <= whole.length; length += 1) {
       writeFileSync(path, whole.subarray(0, length));
@@ -79,7 +79,7 @@ describe('a checkpoint file', () => {
   });
 
   it('has the last result of each line, but no failure after a success', async () => {
-    const path = join(folder(), 'out.jsonl');
+    const path = join(temporaryDirectory(), 'out.jsonl');
     writeFileSync(path, Buffer.concat([whole, failureEntry(1, 'no')]));
     const table = createLineIndex();
     await readCheckpoint(path, 'out.jsonl', 0, table);
@@ -90,7 +90,7 @@ describe('a checkpoint file', () => {
   });
 
   it('is compacted: one result per line, in order, byte for byte', async () => {
-    const path = join(folder(), 'out.jsonl');
+    const path = join(temporaryDirectory(), 'out.jsonl');
     writeFileSync(path, whole);
     await compactCheckpoint({ path, displayPath: 'out.jsonl' });
     expect(readFileSync(path)).toEqual(
@@ -107,7 +107,7 @@ describe('a checkpoint file', () => {
   });
 
   it('may be reformatted; any other file is rejected', async () => {
-    const path = join(folder(), 'out.jsonl');
+    const path = join(temporaryDirectory(), 'out.jsonl');
     writeFileSync(path, '{ "exit_code" : 0, "line": 4, "applied": "yes" }\n');
     const table = createLineIndex();
     await readCheckpoint(path, 'out.jsonl', 0, table);
@@ -119,7 +119,7 @@ describe('a checkpoint file', () => {
   });
 
   it('is truncated to complete lines before the run continues', async () => {
-    const path = join(folder(), 'out.jsonl');
+    const path = join(temporaryDirectory(), 'out.jsonl');
     writeFileSync(path, Buffer.concat([successEntry(1), successEntry(2).subarray(0, 30)]));
     const { validBytes } = await readCheckpoint(path, 'out.jsonl', 0, createLineIndex());
     const checkpoint = await openCheckpoint(path, 'out.jsonl', validBytes);
@@ -133,7 +133,7 @@ const mark = (timestampMs: number) => ({ timestampMs, digest: '0123456789abcdef'
 
 describe('the in-flight log', () => {
   it('that was cut anywhere has the durable records', async () => {
-    const path = join(folder(), 'out.jsonl.inflight');
+    const path = join(temporaryDirectory(), 'out.jsonl.inflight');
     const intents = await openInFlightLog(path, 'x', {
       runId: 'r',
       operation: '/x',
@@ -172,7 +172,7 @@ describe('the in-flight log', () => {
   });
 
   it('of another kind is rejected', async () => {
-    const path = join(folder(), 'out.jsonl.inflight');
+    const path = join(temporaryDirectory(), 'out.jsonl.inflight');
     writeFileSync(path, 'hello\n');
     await expect(readInFlightLog(path, 'x.inflight', () => false)).rejects.toThrow(
       'x.inflight was not written by a batch',

@@ -6,13 +6,13 @@ import { Failure, type FailureFacts } from '../../src/errors.ts';
 import type { Send } from '../../src/http/message.ts';
 import { after, clock } from '../support/clock.ts';
 import { answering, serviceEnv as env } from '../support/service.ts';
-import { folder, svc } from '../support/svc.ts';
+import { svc, temporaryDirectory } from '../support/svc.ts';
 
 const { send: answer } = answering('{"choices":[{"index":0,"message":{"content":"x"},"finish_reason":"stop"}]}');
 
 /** A batch of 40 chats; each attempt, by its number from 1, gets a network error or a response. */
 function batch(errorOf: (attempt: number) => string | undefined) {
-  const cwd = folder();
+  const cwd = temporaryDirectory();
   writeFileSync(join(cwd, 'in.jsonl'), '{"messages":[{"role":"user","content":"hi"}]}\n'.repeat(40));
   let attempts = 0;
   const send: Send = async (request) => {

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { folder, type Result, svc } from '../support/svc.ts';
+import { type Result, svc, temporaryDirectory } from '../support/svc.ts';
 
 const env = { SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1', SVC_TOKEN: 'tok-en-1' };
 
@@ -56,7 +56,7 @@ const completion = (text: string): string =>
 const promptOf = (body: string): string => JSON.parse(body).messages[0].content;
 
 function run(url: string, command: readonly string[], lines: readonly unknown[]) {
-  const cwd = folder();
+  const cwd = temporaryDirectory();
   writeFileSync(join(cwd, 'in.jsonl'), lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
   const batch = (...more: string[]): Promise<Result> =>
     svc([...command, '--base-url', url, '--batch', 'in.jsonl', '-o', 'out.jsonl', ...more], { cwd, env });

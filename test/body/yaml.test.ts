@@ -4,10 +4,10 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import { yamlToJson } from '../../src/body/yaml-source.ts';
-import { folder, type Result, svc } from '../support/svc.ts';
+import { type Result, svc, temporaryDirectory } from '../support/svc.ts';
 
 async function dryRun(yaml: string | Uint8Array, ...flags: string[]): Promise<Result> {
-  const cwd = folder();
+  const cwd = temporaryDirectory();
   writeFileSync(join(cwd, 'body.yaml'), yaml);
   return svc(['chat', '-f', 'body.yaml', '--dry-run', '-q', ...flags], { cwd });
 }
@@ -35,7 +35,7 @@ logit_bias: {42: -1, 1e400: 1e400}
   });
 
   it('of a training job is sent with its trajectories, and recorded under its file name', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const trajectory = '{messages_and_choices: [], reward: 1.0}';
     const model = '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05';
     writeFileSync(
@@ -49,7 +49,7 @@ logit_bias: {42: -1, 1e400: 1e400}
     writeFileSync(join(cwd, 'bad.yml'), `model_id: ${model}\ntrajectory_groups:\n  - trajectories: [{reward: high}]\n`);
     const invalid = await svc(['train', '-f', 'bad.yml', '--local'], { cwd });
     expect(invalid).toMatchObject({ code: 3, stdout: '', stderr: expect.stringContaining('bad.yml:3:') });
-    const env = { SVC_DATA_DIR: folder() };
+    const env = { SVC_DATA_DIR: temporaryDirectory() };
     expect((await svc(['train', '-f', 'job.yml', '--local'], { cwd, env })).code).toBe(0);
     const log = await svc(['train', 'log', '--json'], { cwd, env });
     expect(JSON.parse(log.stdout)).toMatchObject([{ files: ['job.yml'], trajectories: 1 }]);

@@ -5,7 +5,7 @@ import type { Headers, Send } from '../../src/http/message.ts';
 import { clock } from '../support/clock.ts';
 import { done, event } from '../support/event-stream.ts';
 import { answering, serviceEnv as env } from '../support/service.ts';
-import { folder, type Result, svc } from '../support/svc.ts';
+import { type Result, svc, temporaryDirectory } from '../support/svc.ts';
 
 const json: Headers = [['Content-Type', 'application/json']];
 const events: Headers = [['Content-Type', 'text/event-stream; charset=utf-8']];
@@ -111,7 +111,7 @@ describe('a response', () => {
     ['{"ID":1}', 'the partial output is in a.json.partial'],
     ['', 'is empty'],
   ])('that is invalid (%j) never replaces the file of -o', async (body, message) => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const file = join(cwd, 'a.json');
     writeFileSync(file, 'old\n');
     const args = ['call', 'start', '--project-id', 'a/b', '--op-name', 'x', '-o', 'a.json'];
@@ -301,7 +301,7 @@ describe('retryable', () => {
   });
 
   it('is true of a lost response where the file of the request has the ids', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const [, id, , trace_id] = ids;
     const send: Send = async (request) => {
       request.onBodySent?.();
@@ -408,7 +408,7 @@ describe('errors of a service are understood in every shape', () => {
   });
 
   it('maps a field that the interface does not list, and nothing that the body does not have', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     writeFileSync(join(cwd, 'fb.json'), '{"project_id":"a/b",\n"foo":[1, 2]}');
     const entry = (loc: string) => `{"loc":${loc},"msg":"no","type":"x"}`;
     const detail = `{"detail":[${entry('["body","foo",1]')},${entry('["body","bar"]')},${entry('["header","foo"]')}]}`;
@@ -788,7 +788,7 @@ describe('a streamed chat', () => {
       done,
     );
     expect(await ask(halves)).toMatchObject({ code: 0, stdout: 'a🌍 b\n', stderr: 'reasoning:\nr🌍\n\n' });
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const args = ['chat', 'x', '--no-stdin', '-o', 'out.txt'];
     await svc(args, { cwd, env: { ...env, SVC_CONFIG_DIR: cwd, SVC_DATA_DIR: cwd }, send: sending(halves) });
     expect(readFileSync(join(cwd, 'out.txt'), 'utf8')).toBe('a🌍 b\n');

@@ -2,7 +2,7 @@ import { existsSync, linkSync, readFileSync, renameSync, rmSync, symlinkSync, wr
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { answerJson, countingServer } from '../support/counting-server.ts';
-import { folder, svc } from '../support/svc.ts';
+import { svc, temporaryDirectory } from '../support/svc.ts';
 
 const chat = (content: string) => `${JSON.stringify({ messages: [{ role: 'user', content }] })}\n`;
 const prompts = (count: number) => Array.from({ length: count }, (_, at) => chat(`p${at + 1}`)).join('');
@@ -22,7 +22,7 @@ describe('an output that is an input', () => {
     ['a link to a shard', ['batch', 'merge', 's1', 's2', '-o', 'link'], /^svc: link is an input/],
     ['a reported file', ['batch', 'report', 's1', '--html', 'link'], /^svc: link is an input, and --html would/],
   ])('%s stays unchanged', async (_, args, message) => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     writeFileSync(join(cwd, 'in.jsonl'), prompts(2));
     writeFileSync(join(cwd, 's1'), entry(1));
     writeFileSync(join(cwd, 's2'), entry(2));
@@ -39,7 +39,7 @@ describe('an output that is an input', () => {
 
 describe('outputs that do not belong together', () => {
   const shards = async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const { url } = await countingServer(String, (_, response) =>
       answerJson(response, {
         model: 'm',
@@ -151,7 +151,7 @@ describe('outputs that do not belong together', () => {
 
 describe('the output of a running batch', () => {
   it('is not replaced by a merge, also through a link', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     writeFileSync(join(cwd, 's1'), entry(1));
     writeFileSync(join(cwd, 'out.jsonl'), entry(2));
     writeFileSync(join(cwd, 'out.jsonl.lock'), `${process.pid} elsewhere 00`);
@@ -178,7 +178,7 @@ describe('the output of a running batch', () => {
       },
     ],
   ])('that is %s is exit 12 with the number of lost results', async (_, replace) => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const output = join(cwd, 'out.jsonl');
     const { url } = await countingServer(String, ({ count }, response) => {
       if (count === 1) replace(output);

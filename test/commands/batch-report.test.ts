@@ -9,7 +9,7 @@ import { sortedCauses } from '../../src/batch/failure-causes.ts';
 import { causeLines, reportText } from '../../src/batch/report-text.ts';
 import { Failure } from '../../src/errors.ts';
 import { answerJson, countingServer } from '../support/counting-server.ts';
-import { folder, svc } from '../support/svc.ts';
+import { svc, temporaryDirectory } from '../support/svc.ts';
 
 const chat = (content: string) => `${JSON.stringify({ messages: [{ role: 'user', content }] })}\n`;
 
@@ -22,7 +22,7 @@ const HEADER_LINES = `[...document.querySelectorAll('th')].map((cell) => {
 
 /** The output of 30 chats: every tenth is rejected, each with a text of its own. */
 async function finishedBatch(more: readonly string[] = []) {
-  const cwd = folder();
+  const cwd = temporaryDirectory();
   const { url, counts } = await countingServer(
     (body) => JSON.parse(body).messages.at(-1).content,
     ({ key }, response) => {
@@ -55,7 +55,7 @@ describe('the summary of a batch', () => {
 
 describe('a resumed batch', () => {
   it('reports the failures that it keeps, with their lines, and does not stop for them', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const { url, counts } = await countingServer(
       (body) => JSON.parse(body).messages.at(-1).content,
       ({ key }, response) => {

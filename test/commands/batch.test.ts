@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { type Answering, answerJson, countingServer } from '../support/counting-server.ts';
-import { folder, type Result, type Setting, svc } from '../support/svc.ts';
+import { type Result, type Setting, svc, temporaryDirectory } from '../support/svc.ts';
 
 const credentials = { SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1', SVC_TOKEN: 'tok-en-1' };
 const completion = (content: string) => ({
@@ -39,7 +39,7 @@ interface Line {
 
 /** A directory with `in.jsonl`, and a server that responds to chats; requests differ by their prompts. */
 async function scene(input: readonly unknown[], answer: Answering = echo): Promise<Scene> {
-  const cwd = folder();
+  const cwd = temporaryDirectory();
   const bodies: string[] = [];
   const server = await countingServer(promptOf, (body, response, request) => {
     bodies.push(body.text);
@@ -338,7 +338,7 @@ describe('a batch', () => {
 
 describe('calls of a batch', () => {
   it('get ids derived from the run and the line, so that a retried line is the same call', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const seen: { id: string; trace_id: string; started_at: string }[] = [];
     let isBroken = true;
     const { url } = await countingServer(
@@ -372,7 +372,7 @@ it.each([
   [{}, '--resume --retry-unknown', 1],
   [{ id: '' }, '--resume --retry-unknown', 1],
 ])('a feedback record with %j that may have been applied is sent again with %s', async (more, flags, requests) => {
-  const cwd = folder();
+  const cwd = temporaryDirectory();
   const { url, counts } = await countingServer(String, (_, response) => void response.destroy());
   const env = { ...credentials, SVC_BASE_URL: url, SVC_RETRIES: '0' };
   const record = {
@@ -393,13 +393,13 @@ it.each([
 });
 
 it('a training job that may have been applied is sent again with --resume --retry-unknown, one that was applied is not', async () => {
-  const cwd = folder();
+  const cwd = temporaryDirectory();
   let requests = 0;
   const { url } = await countingServer(String, (_, response) => {
     requests += 1;
     answerJson(response, { id: '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e07' }, requests === 1 ? 502 : 200);
   });
-  const env = { ...credentials, SVC_BASE_URL: url, SVC_DATA_DIR: folder() };
+  const env = { ...credentials, SVC_BASE_URL: url, SVC_DATA_DIR: temporaryDirectory() };
   const job = { model_id: '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e08', trajectory_groups: [{ trajectories: [] }] };
   writeFileSync(join(cwd, 'in.jsonl'), JSON.stringify(job));
   const run = (output: string, ...flags: string[]) =>
@@ -415,7 +415,7 @@ it('a training job that may have been applied is sent again with --resume --retr
 });
 
 it('a training job is in the checkpoint before it is in the job history', async () => {
-  const cwd = folder();
+  const cwd = temporaryDirectory();
   const { url } = await countingServer(String, (_, response) => answerJson(response, { id: 'x' }));
   writeFileSync(join(cwd, 'in.jsonl'), '{"model_id":"0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e08","trajectory_groups":[]}');
   const [inFlight, lock] = [join(cwd, 'out.jsonl.inflight'), join(cwd, 'training-jobs.jsonl.lock')];
@@ -430,7 +430,7 @@ it('a training job is in the checkpoint before it is in the job history', async 
 });
 
 it('feedback without an id that got an invalid response is not said to be sent again', async () => {
-  const cwd = folder();
+  const cwd = temporaryDirectory();
   const { url } = await countingServer(String, (_, response) => answerJson(response, {}));
   const record = {
     project_id: 'a/b',
@@ -450,7 +450,7 @@ it('feedback without an id that got an invalid response is not said to be sent a
 
 describe('a call that was applied and got an invalid response', () => {
   const begun = async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const ids: string[] = [];
     const { url } = await countingServer(
       () => '',
@@ -483,7 +483,7 @@ describe('a call that was applied and got an invalid response', () => {
         answerJson(response, { id: 'i', trace_id: 't' });
       },
     );
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     writeFileSync(join(cwd, 'in.jsonl'), '{"op_name":"a"}\n');
     const run = (...args: string[]) =>
       svc(['call', 'start', '--batch', 'in.jsonl', ...args], { cwd, env: { ...credentials, SVC_BASE_URL: url } });
@@ -548,7 +548,7 @@ describe('an interrupted batch', () => {
   });
 
   it('records the failure of a line that waits for a retry when it stops', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const { url } = await countingServer(String, ({ text }, response) => {
       const isFirst = JSON.parse(text).start.op_name === 'c1';
       if (isFirst) response.setHeader('Retry-After', '30');
@@ -570,7 +570,7 @@ describe('an interrupted batch', () => {
   });
 
   it('names --resume for calls of the earlier run that it did not come to', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const { url } = await countingServer(String, ({ text }, response) => {
       const { op_name, id, trace_id } = JSON.parse(text).start;
       if (op_name === 'c15') response.destroy();
@@ -588,7 +588,7 @@ describe('an interrupted batch', () => {
   });
 
   it('reports a call as applied if an earlier run applied it', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const bodies = new Set<string>();
     const { url } = await countingServer(String, ({ text, count }, response) => {
       const { id, trace_id } = JSON.parse(text).start;
@@ -614,7 +614,7 @@ describe('an interrupted batch', () => {
   });
 
   it('counts lines that an earlier run may have sent as unknown when it stops before them', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const { url, counts } = await countingServer(String, ({ count }, response) =>
       count === 1 ? void response.destroy() : answerJson(response, {}, 404),
     );

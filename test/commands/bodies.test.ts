@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { answering } from '../support/service.ts';
-import { folder, type Result, type Setting, svc } from '../support/svc.ts';
+import { type Result, type Setting, svc, temporaryDirectory } from '../support/svc.ts';
 
 // What a command line would send, from --dry-run: stdout is exactly the body.
 async function body(args: readonly string[], setting: Setting = {}): Promise<Result> {
@@ -11,7 +11,7 @@ async function body(args: readonly string[], setting: Setting = {}): Promise<Res
 }
 
 function files(contents: { readonly [name: string]: string }): string {
-  const cwd = folder();
+  const cwd = temporaryDirectory();
   for (const [name, text] of Object.entries(contents)) writeFileSync(join(cwd, name), text);
   return cwd;
 }
@@ -410,7 +410,7 @@ describe('what svc adds, and --exact does not', () => {
   });
 
   it('model and project of the environment, else of the profile, only if the body has none', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     mkdirSync(join(cwd, 'config'));
     writeFileSync(join(cwd, 'config', 'config.json'), '{"profiles":{"default":{"model":"pm","project_id":"p/p"}}}');
     expect((await body(['chat', 'x', '--no-stdin'], { cwd })).stdout).toBe(`{"messages":[${x}],"model":"pm"}`);
@@ -619,7 +619,7 @@ describe('a conversation', () => {
     ],
     [[], ['one', 'two']],
   ])('with %j in every turn says it once', async (flags, wanted) => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     for (const word of ['one', 'two']) {
       await svc(['chat', word, '--no-stdin', ...flags, '--conversation', 'talk.json', '--local'], { cwd });
     }
@@ -666,7 +666,7 @@ describe('a conversation', () => {
     ['null', ',"refusal":"no","tool_calls":null', '"","refusal":"no"'],
     ['null', ',"audio":{"transcript":"hello"}', '"hello"'],
   ])('keeps content %s%s', async (content, more, saved) => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const env = { SVC_BASE_URL: 'https://svc.test', SVC_TOKEN: 'tok-en-1', SVC_HISTORY: 'bodies' };
     const { send } = answering(`{"choices":[{"index":0,"message":{"content":${content}${more}}}]}`);
     await svc(['chat', 'x', '--no-stdin', '--conversation', 'talk.json'], { cwd, env, send });
@@ -678,7 +678,7 @@ describe('a conversation', () => {
   });
 
   it('keeps the choice that the text begins with', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const env = { SVC_BASE_URL: 'https://svc.test', SVC_TOKEN: 'tok-en-1' };
     const choices = [1, 0].map((index) => `{"index":${index},"message":{"content":"choice ${index}"}}`);
     const { send } = answering(`{"choices":[${choices}]}`);
@@ -705,7 +705,7 @@ describe('a conversation', () => {
   });
 
   it('merges a prefill and its continuation into one message', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     await svc(['chat', 'x', '--no-stdin', '--prefill', 'It is', '--conversation', 'talk.json', '--local'], { cwd });
     const [, reply] = JSON.parse(readFileSync(join(cwd, 'talk.json'), 'utf8'));
     expect(reply).toMatchObject({ role: 'assistant', content: expect.stringMatching(/^It is [a-z]+ /) });

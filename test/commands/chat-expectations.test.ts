@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Send } from '../../src/http/message.ts';
 import { clock } from '../support/clock.ts';
-import { folder, type Result, svc } from '../support/svc.ts';
+import { type Result, svc, temporaryDirectory } from '../support/svc.ts';
 
 const env = { SVC_BASE_URL: 'https://svc.test', SVC_TOKEN: 'tok-en-1', SVC_RETRIES: '0' };
 
@@ -24,7 +24,7 @@ interface Asked extends Result {
 async function ask(
   response: string | readonly string[],
   flags: readonly string[],
-  cwd = folder(),
+  cwd = temporaryDirectory(),
   history = '',
 ): Promise<Asked> {
   const bodies: string[] = [];
@@ -108,7 +108,7 @@ describe('expectations', () => {
   });
 
   it('of a batch that is resumable: says that the failed lines are not sent again', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     writeFileSync(join(cwd, 'in.jsonl'), '{"messages":[{"role":"user","content":"x"}]}\n');
     const flags = ['--batch', 'in.jsonl', '--expect-text', '^Yes', '-o', 'out.jsonl'];
     const { code, stderr } = await ask([completion('No')], flags, cwd);
@@ -121,7 +121,7 @@ describe('expectations', () => {
   });
 
   it('apply to each line of a batch, and JUnit is read by another parser', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     writeFileSync(
       join(cwd, 'in.jsonl'),
       '{"messages":[]}\n{"messages":[]}\n{"messages":[]}\n'.replaceAll('[]', '[{"role":"user","content":"x"}]'),
@@ -164,7 +164,7 @@ describe('expectations', () => {
   });
 
   it('of a latency count the time of each line', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     writeFileSync(join(cwd, 'in.jsonl'), '{"messages":[{"role":"user","content":"x"}]}\n');
     const flags = ['--batch', 'in.jsonl', '--expect-max-latency', '1s', '-o', '-'];
     const { code, stdout } = await ask([completion('x')], flags, cwd);
@@ -182,7 +182,7 @@ describe('expectations', () => {
     [['-f', 'F', '--junit', 'F'], 'F is an input, and --junit would replace it'],
     [['--tools', '@F', '--junit', 'F'], 'F is an input, and --junit would replace it'],
   ])('%j would replace a file, so nothing is sent', async (flags, message) => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const line = '{"messages":[{"role":"user","content":"x"}]}\n';
     for (const name of ['F', 'in.jsonl']) writeFileSync(join(cwd, name), flags[0] === '--conversation' ? '[]' : line);
     const { code, stderr, bodies } = await ask(completion('x'), flags, cwd);
@@ -195,7 +195,12 @@ describe('expectations', () => {
     [[], 12, 'svc: cannot write /dev/full'],
     [['--expect-text', '^Yes'], 13, 'svc: warning: cannot write /dev/full'],
   ])('with %j and a JUnit file that cannot be written: the history has the outcome', async (flags, code, problem) => {
-    const { stderr, ...result } = await ask(completion('No'), ['--junit', '/dev/full', ...flags], folder(), '1');
+    const { stderr, ...result } = await ask(
+      completion('No'),
+      ['--junit', '/dev/full', ...flags],
+      temporaryDirectory(),
+      '1',
+    );
     expect(result).toMatchObject({ code, history: [{ exit_code: code, applied: 'yes', status: 200 }] });
     expect(stderr).toContain(problem);
     expect(stderr).toContain('the request was applied');
@@ -207,7 +212,7 @@ describe('expectations', () => {
   ] as const)(
     'reports the outcome of a batch with %j although its JUnit report cannot be written',
     async (flags, code, message) => {
-      const cwd = folder();
+      const cwd = temporaryDirectory();
       writeFileSync(join(cwd, 'in.jsonl'), '{"model":"m","messages":[]}\n');
       const args = ['--batch', 'in.jsonl', '-o', 'out.jsonl', '--junit', '/dev/full', ...flags];
       const { stderr, ...result } = await ask(completion('No'), args, cwd);
@@ -218,7 +223,7 @@ describe('expectations', () => {
   );
 
   it('of a failed request are an error in JUnit', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     expect(await ask('not JSON', ['--junit', 'junit.xml'], cwd)).toMatchObject({ code: 11 });
     expect(readFileSync(join(cwd, 'junit.xml'), 'utf8')).toContain('<error type="answer"');
   });
@@ -229,7 +234,7 @@ describe('a response that cannot be printed', () => {
     [['--extract', 'json'], 13, 'failure'],
     [['-o', '/dev/full'], 12, 'error'],
   ])('with %j is saved, and its request is a failure', async (flags, code, element) => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const others = ['--conversation', 'c.json', '--junit', 'junit.xml', '--expect-text', 'kept'];
     const { history, ...result } = await ask(completion('kept'), [...flags, ...others], cwd, 'bodies');
     expect(result.code).toBe(code);
@@ -239,7 +244,7 @@ describe('a response that cannot be printed', () => {
   });
 
   it('is saved from a stream', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const stream =
       'data: {"choices":[{"index":0,"delta":{"content":"kept"},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n';
     const flags = ['--set', 'stream:=true', '--json', '-o', '/dev/full', '--conversation'];
@@ -290,7 +295,7 @@ describe('--stats', () => {
     const limit = ['--expect-max-latency', '1s'];
     const { code, stderr } = await svc(['chat', 'x', '--no-stdin', '--stats', ...limit], timedStream(...steps));
     expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('10 tokens/s, 0.80 s') });
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     writeFileSync(join(cwd, 'b.jsonl'), '{"messages":[{"role":"user","content":"x"}],"stream":true}\n');
     const batch = await svc(['chat', '--batch', 'b.jsonl', '-q', ...limit], { cwd, ...timedStream(...steps) });
     expect(batch.code).toBe(0);
@@ -317,7 +322,7 @@ describe('--stats', () => {
     ['-20', /^3 tokens in, -20 out, [\d.]+ s, /],
     ['"20"', /^3 tokens in, \? out, [\d.]+ s, /],
   ])('keeps the digits of %s tokens', async (count, line) => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const response = completion('x').replace('"completion_tokens":20', `"completion_tokens":${count}`);
     expect((await ask(response, ['--stats'], cwd, '1')).stderr.split('\n').at(-2)).toMatch(line);
     const stats = (await ask(response, ['--stats', '--error-format', 'json'], cwd)).stderr;
@@ -345,7 +350,7 @@ describe('--extract', () => {
     ['code', 'text\n```js\nf();\n', 'f();\n'],
   ])('%s of a stream that was cut prints what has arrived: %j', async (kind, content, expected) => {
     const cut = `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content } }] })}\n\n`;
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const stderr = expect.stringContaining('without a finish reason');
     expect(await ask(cut, ['--extract', kind], cwd)).toMatchObject({ code: 11, stdout: expected, stderr });
     expect(await ask(cut, ['--extract', kind, '-o', 'a.txt'], cwd)).toMatchObject({ code: 11, stdout: '', stderr });
@@ -383,7 +388,7 @@ describe('--attach', () => {
   ];
 
   it('adds a part per file after the prompt', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     for (const [name, bytes] of files) writeFileSync(join(cwd, name), bytes, 'latin1');
     const { bodies } = await ask(
       completion('x'),
@@ -408,7 +413,7 @@ describe('--attach', () => {
     ['at a terminal', 'a.txt', { terminal: true }],
     ['as stdin', '-', { stdin: 'hello' }],
   ])('needs no prompt: %s', async (_, name, input) => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     writeFileSync(join(cwd, 'a.txt'), 'hello');
     const { stdout } = await svc(['chat', '--attach', name, '--local', '--dry-run'], { cwd, ...input });
     expect(JSON.parse(stdout).messages).toEqual([
@@ -421,7 +426,7 @@ describe('--attach', () => {
     ['a missing file', 'missing', 12],
     ['unknown bytes', 'a.bin', 2],
   ])('sends nothing for %s', async (_, name, code) => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     writeFileSync(join(cwd, 'a.bin'), Buffer.from([0, 255, 1]));
     expect(await ask(completion('x'), ['--attach', name], cwd)).toMatchObject({ code, bodies: [] });
   });
@@ -454,7 +459,7 @@ describe('--logprobs-view', () => {
     ['a file', ['-f', 'F'], 'false'],
     ['--set', ['--set', 'logprobs:=null'], 'null'],
   ])('is not combined with a body without them: %s', async (_, flags, value) => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     writeFileSync(join(cwd, 'F'), '{"messages":[],"logprobs":false}');
     const { code, stderr, bodies } = await ask(completion('x'), ['--logprobs-view', ...flags], cwd);
     expect({ code, stderr, bodies }).toEqual({
@@ -483,7 +488,7 @@ describe('the history', () => {
     svc(['chat', '--local', '--no-stdin', '-q', ...args], { cwd, env: { SVC_HISTORY: history } });
 
   it('is off by default', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     await chat(cwd, '', 'Hi');
     expect(existsSync(join(cwd, 'data/requests.jsonl'))).toBe(false);
     expect(await svc(['log'], { cwd })).toMatchObject({ code: 0, stdout: '[]\n' });
@@ -491,7 +496,7 @@ describe('the history', () => {
   });
 
   it('lists requests without bodies, readable by the owner only', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     await chat(cwd, '1', 'Secret words');
     const file = join(cwd, 'data/requests.jsonl');
     expect(statSync(file).mode & 0o777).toBe(0o600);
@@ -512,7 +517,7 @@ describe('the history', () => {
     ['log', 'chat x'],
     ['train log', 'train --model-id 0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05 --trajectory-groups []'],
   ])('as csv, the header of %s without records begins the one with records', async (log, command) => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const header = async () => (await svc([...log.split(' '), '--format', 'csv'], { cwd })).stdout.split('\r\n')[0];
     const columns = await header();
     await svc([...command.split(' '), '--local', '-q'], { cwd, env: { SVC_HISTORY: '1' } });
@@ -521,7 +526,7 @@ describe('the history', () => {
   });
 
   it('keeps ids in one piece on a narrow terminal, and leaves out other columns', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const ids = ['0199aaaa-5f3a-7c21-9b6e-2f1d7a4c8e05', '0199bbbb-5f3a-7c21-9b6e-2f1d7a4c8e05'];
     const record = { time: '2026-01-30T10:00:00.000Z', command: 'feedback replace', status: 200, exit_code: 0, ms: 12 };
     mkdirSync(join(cwd, 'data'));
@@ -539,7 +544,7 @@ describe('the history', () => {
   });
 
   it('keeps bodies on request, which --continue continues', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     await chat(cwd, 'bodies', 'First', '--cache-salt', 'random');
     writeFileSync(join(cwd, 'data/requests.jsonl'), '{"time":"cut', { flag: 'a' });
     expect((await chat(cwd, 'off', '--continue', 'Second', '--dry-run')).stdout).toContain('"content":"First"');

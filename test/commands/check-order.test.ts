@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { serviceEnv } from '../support/service.ts';
-import { folder, svc } from '../support/svc.ts';
+import { svc, temporaryDirectory } from '../support/svc.ts';
 
 const chatFlags: [flags: string[], problem: string][] = [
   [['--set', 'x'], '--set "x" has no ='],
@@ -32,7 +32,7 @@ describe('an invalid flag is reported before', () => {
   it.each(chatFlags)(
     'a body that is missing or invalid, a conversation and stdin are read: %j',
     async (flags, problem) => {
-      const cwd = folder();
+      const cwd = temporaryDirectory();
       writeFileSync(join(cwd, 'bad.json'), '{');
       for (const input of [
         ['-f', 'nope.json'],
@@ -51,7 +51,7 @@ describe('an invalid flag is reported before', () => {
   );
 
   it.each(schemaFlags)('a body of feedback schema is read: %j', async (flags, problem) => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     writeFileSync(join(cwd, 'bad.json'), '{');
     for (const file of ['nope.json', 'bad.json']) {
       const { code, stderr } = await svc(['feedback', 'schema', '-f', file, ...flags], { cwd, env: serviceEnv });
@@ -73,7 +73,7 @@ describe('an invalid flag is reported before', () => {
 });
 
 it('files of expectations are read before the body is checked', async () => {
-  const cwd = folder();
+  const cwd = temporaryDirectory();
   writeFileSync(join(cwd, 'body.json'), '{"model":1}');
   const args = ['chat', '-f', 'body.json', '--expect-schema', '@nope.json'];
   expect(await svc(args, { cwd, env: serviceEnv })).toMatchObject({ code: 12 });

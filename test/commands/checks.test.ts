@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { answering } from '../support/service.ts';
-import { folder, type Result, type Setting, svc } from '../support/svc.ts';
+import { type Result, type Setting, svc, temporaryDirectory } from '../support/svc.ts';
 
 const env = { SVC_BASE_URL: 'https://svc.test', SVC_TOKEN: 'token-1', SVC_USERNAME: 'api', SVC_PASSWORD: 'password-1' };
 const reply = JSON.stringify({
@@ -362,7 +362,7 @@ describe('many findings: the first hundred of each kind, and the number of the o
   });
 
   it('in a file that a flag names, in an array and far from its start', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const tools = Array(count).fill('{"type":"function","function":{"name":"f"}}');
     writeFileSync(join(cwd, 'tools.json'), `[${[...tools, ...Array(count).fill('{"type":"x"}')].join(',\n')}]`);
     const { stderr } = await run('chat', '', ['x', '--no-stdin', '--tools', '@tools.json'], { cwd });
@@ -395,7 +395,7 @@ describe('what causes no finding', () => {
 
 describe('findings name the origin of a value', () => {
   it('a flag, a file that a flag names, a file and --set', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     writeFileSync(join(cwd, 'tools.json'), '[\n {"type": "x"}\n]');
     writeFileSync(join(cwd, 'body.json'), '{\n  "messages": [],\n  "user": 5\n}');
     const flags = [

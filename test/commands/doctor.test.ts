@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { authority, contents, withoutOpenssl } from '../support/certificates.ts';
 import { httpAnswer, rawServer } from '../support/raw-server.ts';
 import { connectProxy, listening, secureServer } from '../support/secure-servers.ts';
-import { folder, type Setting, svc } from '../support/svc.ts';
+import { type Setting, svc, temporaryDirectory } from '../support/svc.ts';
 
 type Env = Readonly<Record<string, string>>;
 
@@ -13,7 +13,7 @@ const credentials = { SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1', SVC_TOKE
 
 /** A home with a profile store, whose directory and file have these modes. */
 function home(store?: unknown, modes: { folder?: number; file?: number } = {}): string {
-  const cwd = folder();
+  const cwd = temporaryDirectory();
   if (store === undefined) return cwd;
   const config = join(cwd, 'config');
   mkdirSync(config);

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { recording } from '../support/service.ts';
-import { folder, type Setting, svc } from '../support/svc.ts';
+import { type Setting, svc, temporaryDirectory } from '../support/svc.ts';
 
 const model = '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05';
 const id = '0199aaaa-5f3a-7c21-9b6e-2f1d7a4c8e05';
@@ -12,7 +12,7 @@ const train = ['train', 'g.jsonl', '--model-id', model];
 
 /** A home with a file of groups, a service with these responses, and the program run there. */
 function home(answer: { readonly status?: number; readonly body?: string; readonly error?: Error } = {}) {
-  const cwd = folder();
+  const cwd = temporaryDirectory();
   writeFileSync(join(cwd, 'g.jsonl'), `${group}\n`);
   const history = join(cwd, 'data', 'training-jobs.jsonl');
   const { send, recorded } = recording(async () => {

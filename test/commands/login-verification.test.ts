@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Send } from '../../src/http/message.ts';
 import { recording } from '../support/service.ts';
-import { folder, type Result, svc } from '../support/svc.ts';
+import { type Result, svc, temporaryDirectory } from '../support/svc.ts';
 
 /** Logs in with a password against a service that responds with a status. */
 async function login(
@@ -12,7 +12,7 @@ async function login(
   url = 'https://svc.test',
   body = status === 200 ? '{"paths":[]}' : '{"detail":"no"}',
 ) {
-  const cwd = folder();
+  const cwd = temporaryDirectory();
   const respond: Send = async () => ({
     status,
     statusText: '',
@@ -74,7 +74,7 @@ describe('svc auth login verifies a password', () => {
   });
 
   it('and says that a token is not verified', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const result = await svc(['auth', 'login', '--base-url', 'https://svc.test', '--token-stdin'], { cwd, stdin: 't' });
     expect(result.code).toBe(0);
     expect(result.stderr).toContain('the token was not verified');

@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { answering, serviceEnv } from '../support/service.ts';
-import { folder, type Result, svc } from '../support/svc.ts';
+import { type Result, svc, temporaryDirectory } from '../support/svc.ts';
 
 describe('a time limit', () => {
-  const dryRun = (flags: readonly string[], env = {}, cwd = folder()): Promise<Result> =>
+  const dryRun = (flags: readonly string[], env = {}, cwd = temporaryDirectory()): Promise<Result> =>
     svc(['chat', 'x', '--no-stdin', '--dry-run', ...flags], { env, cwd });
 
   it.each(['1', '0.5', '500ms', '90s', '2m', '596h', '2147483'])('can be %s', async (text) => {
@@ -16,7 +16,7 @@ describe('a time limit', () => {
   it.each(['597h', '2147484', '35792m', '1e9', '0', '-1', '0ms', '1d'])(
     'cannot be %s, from any source',
     async (text) => {
-      const cwd = folder();
+      const cwd = temporaryDirectory();
       mkdirSync(join(cwd, 'config'));
       writeFileSync(join(cwd, 'config', 'config.json'), JSON.stringify({ profiles: { default: { timeout: text } } }));
       for (const [source, result] of [
@@ -87,7 +87,7 @@ it.each<[string, string[], { readonly [name: string]: string }]>([
 });
 
 it('the local profile of svc profile use names the base URL that contradicts it', async () => {
-  const cwd = folder();
+  const cwd = temporaryDirectory();
   await svc(['profile', 'use', 'local'], { cwd });
   const { code, stderr } = await svc(['chat', 'x', '--no-stdin', '--base-url', 'https://svc.test'], { cwd });
   expect({ code, stderr }).toEqual({
@@ -105,7 +105,7 @@ describe('the local profile ignores a base URL of the environment', () => {
     ['SVC_BASE_URL', { SVC_BASE_URL: 'https://svc.test' }],
     ['SVC_CHAT_BASE_URL', { SVC_BASE_URL: 'https://svc.test', SVC_CHAT_BASE_URL: 'https://chat.svc.test' }],
   ])('and prints a note with %s where svc profile use or SVC_PROFILE chose it', async (variable, env) => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     await svc(['profile', 'use', 'local'], { cwd });
     const used = await svc(chat, { cwd, env });
     expect(used.code, used.stderr).toBe(0);
@@ -130,7 +130,7 @@ describe('the local profile ignores a base URL of the environment', () => {
 
 describe('-o receives the output of --dry-run and --curl', () => {
   it.each([['--dry-run'], ['--dry-run', '--json'], ['--curl']])('%s', async (...show) => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const args = ['chat', 'x', '--no-stdin', ...show];
     const env = { SVC_BASE_URL: 'https://svc.test' };
     const shown = await svc(args, { cwd, env });
@@ -162,7 +162,7 @@ describe('-o never replaces an input', () => {
     ['a field of all lines of a batch', 'chat --batch other --tools @in -o in'],
     ['a field of a preview', 'chat hi --tools @in --dry-run -o in'],
   ])('%s', async (_, line) => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     for (const name of ['in', 'other']) writeFileSync(join(cwd, name), '{}');
     linkSync(join(cwd, 'in'), join(cwd, 'link'));
     const { send, recorded } = answering('{}');

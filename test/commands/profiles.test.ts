@@ -14,7 +14,7 @@ import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import type { Send } from '../../src/http/message.ts';
 import { type Recorded, recording } from '../support/service.ts';
-import { folder, type Setting, svc } from '../support/svc.ts';
+import { type Setting, svc, temporaryDirectory } from '../support/svc.ts';
 
 function network(): { send: Send; recorded: Recorded[] } {
   return recording(async () => ({
@@ -33,7 +33,7 @@ const stored = (cwd: string) => JSON.parse(readFileSync(join(cwd, 'config', 'con
 
 describe('svc auth', () => {
   it('login warns about an empty password, and never removes what the profile has', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const login = ['auth', 'login', '--username', 'u', '--password-stdin', '--no-verify'];
     const set = ['--base-url', 'https://svc.test', '--project-id', 'a/b'];
     const empty = await svc([...login, ...set], { cwd, stdin: '' });
@@ -43,7 +43,7 @@ describe('svc auth', () => {
   });
 
   it('login stores secrets of stdin and files without one final newline, for the current origins', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     writeFileSync(join(cwd, 'pw'), 'pass word\n');
     const login = await svc(
       [
@@ -77,7 +77,7 @@ describe('svc auth', () => {
   });
 
   it('credentials are sent only to their origins', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const addresses = [
       '--base-url',
       'https://svc.test',
@@ -119,7 +119,7 @@ describe('svc auth', () => {
   });
 
   it('a profile with a new base URL does not send its credentials there, and warns', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     await svc(['auth', 'login', '--base-url', 'https://old.test', '--token-stdin'], { cwd, stdin: 'tok-en-1' });
     const moved = await svc(['profile', 'set', 'default', '--base-url', 'https://new.test'], { cwd });
     expect(moved.stderr).toContain(
@@ -164,7 +164,7 @@ describe('svc auth', () => {
     ['the reserved name', ['--profile', 'local', '--base-url', 'https://svc.test', '--token-stdin'], 't', 2],
     ['a name that is none', ['--profile', '../x', '--base-url', 'https://svc.test', '--token-stdin'], 't', 2],
   ])('refuses %s and stores nothing', async (_, args, stdin, code) => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const result = await svc(['auth', 'login', ...args], { cwd, stdin });
     expect(result.code).toBe(code);
     expect(result.stderr).not.toContain('my-secret-token');
@@ -172,7 +172,7 @@ describe('svc auth', () => {
   });
 
   it('status lists credentials without their values; logout removes them', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     await svc(['auth', 'login', '--base-url', 'https://svc.test', '--token-stdin'], { cwd, stdin: 'tok-en-1' });
     const status = await svc(['auth', 'status', '--json'], { cwd });
     expect(JSON.parse(status.stdout)).toEqual({
@@ -206,7 +206,7 @@ describe('svc auth', () => {
 
 describe('svc profile', () => {
   it('set, list, show, use and remove', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     expect(
       (
         await svc(
@@ -257,7 +257,7 @@ describe('svc profile', () => {
   });
 
   it('stored headers go to the origins they were set for only', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const env = { SVC_CONFIG_DIR: join(cwd, 'config'), SVC_TOKEN: 'tok-en-1' };
     await svc(['profile', 'set', 'p', '--base-url', 'https://a.test', '-H', 'OpenAI-Project: team/x', '-H', 'X-A: 1'], {
       cwd,
@@ -275,7 +275,7 @@ describe('svc profile', () => {
   });
 
   it('retries, user and CA certificates are settings too; an unreadable file is reported', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     writeFileSync(join(cwd, 'ca.pem'), '');
     const set = ['profile', 'set', 'p', '--retries', '5', '--username', 'ada', '--cacert'];
     expect(await svc([...set, 'ca.pem'], { cwd })).toMatchObject({ code: 0, stderr: '' });
@@ -290,7 +290,7 @@ describe('svc profile', () => {
   });
 
   it("headers go with -H '', and others may come in their place", async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const set = (...words: readonly string[]) => svc(['profile', 'set', 'p', ...words], { cwd });
     await set('--base-url', 'https://a.test', '-H', 'X-A: 1', '-H', 'X-B: 2');
     expect((await set('-H', '')).code).toBe(0);
@@ -321,7 +321,7 @@ describe('svc profile', () => {
     [['profile', 'show', 'constructor'], 2],
     [['auth', 'logout', '--profile', 'x'], 2],
   ])('%j is refused and changes nothing', async (args, code) => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const result = await svc(args, { cwd, stdin: '' });
     expect(result.code, result.stderr).toBe(code);
     expect(result.stderr).not.toContain('secret9');
@@ -329,7 +329,7 @@ describe('svc profile', () => {
   });
 
   it('use local selects the local service, unless another profile is named', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     await svc(['profile', 'set', 'p', '--base-url', 'https://a.test'], { cwd });
     expect((await svc(['profile', 'use', 'local'], { cwd })).code).toBe(0);
     const { send, recorded } = network();
@@ -356,7 +356,7 @@ describe('svc profile', () => {
   ];
 
   it.each(urlsWithPassword)('an error about the URL %s does not repeat its password', async (url) => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     for (const { args, env = {} } of [
       { args: ['chat', 'hi', '--base-url', url] },
       { args: ['chat', 'hi'], env: { SVC_BASE_URL: url } },
@@ -371,7 +371,7 @@ describe('svc profile', () => {
   });
 
   it.each(urlsWithPassword)('list and show redact the password of the URL %s', async (url) => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     mkdirSync(join(cwd, 'config'), { mode: 0o700 });
     const profiles = { p: { base_url: url, chat_base_url: url, username: 'ada@h.test' } };
     writeFileSync(join(cwd, 'config', 'config.json'), JSON.stringify({ profiles }), { mode: 0o600 });
@@ -385,7 +385,7 @@ describe('svc profile', () => {
   });
 
   it('constructor is an ordinary name', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     await svc(['profile', 'set', 'constructor', '--base-url', 'https://a.test'], { cwd });
     expect((await svc(['profile', 'show', 'constructor'], { cwd })).stdout).toContain('https://a.test');
   });
@@ -395,7 +395,7 @@ describe('the store', () => {
   it('has mode 0600 in a 0700 directory, whatever the umask and its mode before', async () => {
     const before = process.umask(0);
     try {
-      const cwd = folder();
+      const cwd = temporaryDirectory();
       await svc(['profile', 'set', 'x', '--base-url', 'https://a.test'], { cwd });
       const modes = (): number[] =>
         ['config', 'config/config.json'].map((name) => statSync(join(cwd, name)).mode & 0o777);
@@ -410,7 +410,7 @@ describe('the store', () => {
   });
 
   it('in a directory with other files leaves the directory unchanged', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     mkdirSync(join(cwd, 'config'), { mode: 0o755 });
     writeFileSync(join(cwd, 'config', 'other'), '');
     await svc(['profile', 'set', 'x', '--base-url', 'https://a.test'], { cwd });
@@ -435,7 +435,7 @@ describe('the store', () => {
     ['not UTF-8', Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x7d]), /invalid UTF-8/],
     ['broken behind a secret', '{"profiles":{"a":{"token":"tok-en-1"}}}x', /line 1, column 40/],
   ])('that is %s is reported with its path, and never changed', async (_, content, message) => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     mkdirSync(join(cwd, 'config'));
     const path = join(cwd, 'config', 'config.json');
     writeFileSync(path, content);
@@ -454,7 +454,7 @@ describe('the store', () => {
   it.each(['{}', '{"profiles":{}}', '{"current":"x"}', '{"format":2,"profiles":{"z":{"new":{"deep":[1]}}}}'])(
     'with %s counts as empty, and keeps fields of a newer svc',
     async (content) => {
-      const cwd = folder();
+      const cwd = temporaryDirectory();
       mkdirSync(join(cwd, 'config'));
       writeFileSync(join(cwd, 'config', 'config.json'), content);
       expect((await svc(['profile', 'list'], { cwd })).code).toBe(0);
@@ -469,7 +469,7 @@ describe('the store', () => {
   );
 
   it('that is a link is written to its target, even if that does not exist', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     mkdirSync(join(cwd, 'config'));
     mkdirSync(join(cwd, 'dotfiles'));
     symlinkSync('../dotfiles/svc.json', join(cwd, 'config', 'config.json'));
@@ -484,7 +484,7 @@ describe('the store', () => {
     ['a save that was killed', ['config.json.next', 'config.json.next.tmp-12', 'config.json.tmp-34']],
     ['somebody else', ['config.json.bak', 'other.json.next']],
   ])('and the files that %s left beside it', async (whose, names) => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     await svc(['profile', 'set', 'x', '--base-url', 'https://a.test'], { cwd });
     for (const name of names) writeFileSync(join(cwd, 'config', name), 'secret');
     await svc(['profile', 'list'], { cwd });
@@ -493,7 +493,7 @@ describe('the store', () => {
   });
 
   it('keeps changes of other processes during the prompt of a login', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     await svc(['auth', 'login', '--base-url', 'https://a.test', '--token-stdin'], { cwd, stdin: 'tok-en-1' });
     const stdin = Readable.from(
       (async function* () {
@@ -520,14 +520,14 @@ describe('the store', () => {
     ],
     ['cannot be made', (path: string) => symlinkSync('/proc/none/x', path), /cannot write .*config\.json: /],
   ])('in a directory that %s is exit 12', async (_, make, message) => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     make(join(cwd, 'config'));
     const result = await svc(['profile', 'set', 'x', '--base-url', 'https://a.test'], { cwd });
     expect(result).toMatchObject({ code: 12, stderr: expect.stringMatching(message) });
   });
 
   it('may start with a byte order mark', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     mkdirSync(join(cwd, 'config'));
     writeFileSync(join(cwd, 'config', 'config.json'), '\ufeff{"profiles":{"a":{"base_url":"https://a.test"}}}');
     expect((await svc(['profile', 'set', 'a', '--model', 'm'], { cwd })).code).toBe(0);
@@ -539,7 +539,7 @@ describe('the base URL', () => {
   const env = (more: Record<string, string>) => ({ SVC_TOKEN: 'tok-en-1', ...more });
 
   it('source before specificity: flags, environment, profile', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     mkdirSync(join(cwd, 'config'));
     writeFileSync(
       join(cwd, 'config', 'config.json'),

@@ -4,7 +4,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import type { Send } from '../../src/http/message.ts';
-import { folder, type Result, svc } from '../support/svc.ts';
+import { type Result, svc, temporaryDirectory } from '../support/svc.ts';
 
 const env = { SVC_BASE_URL: 'https://svc.test', SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1', SVC_RETRIES: '0' };
 type Paths = readonly (readonly [path: string, type: string])[];
@@ -16,7 +16,12 @@ const paths: Paths = [
   ['__proto__.x y', 'other'],
 ];
 
-function schema(answered: Paths, flags: readonly string[], cwd = folder(), more: Record<string, string> = {}) {
+function schema(
+  answered: Paths,
+  flags: readonly string[],
+  cwd = temporaryDirectory(),
+  more: Record<string, string> = {},
+) {
   let sent = 0;
   const body = JSON.stringify({ paths: answered.map(([json_path, value_type]) => ({ json_path, value_type })) });
   const send: Send = async () => {
@@ -87,7 +92,7 @@ describe('--view', () => {
 
 describe('--expect', () => {
   it('writes with --update, passes, and lists the drift with exit 13', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     expect(await schema(paths, ['--expect', 'schema.json', '--update'], cwd)).toMatchObject({ code: 0 });
     expect(JSON.parse(readFileSync(join(cwd, 'schema.json'), 'utf8')).paths).toHaveLength(paths.length);
     expect(await schema([...paths].reverse(), ['--expect', 'schema.json'], cwd)).toMatchObject({ code: 0, stderr: '' });
@@ -102,7 +107,7 @@ describe('--expect', () => {
   });
 
   it('annotates on GitHub only', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     writeFileSync(join(cwd, 'schema.json'), '{"paths":[]}');
     const github = { CI: 'true', GITHUB_ACTIONS: 'true' };
     const annotated = await schema([['a', 'numeric']], ['--expect', 'schema.json', '-q'], cwd, github);
@@ -118,7 +123,7 @@ describe('--expect', () => {
     ['a file of something else', 'schema.json', '[]'],
     ['a directory', '.', undefined],
   ])('sends nothing for %s', async (_, name, text) => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     if (text !== undefined) writeFileSync(join(cwd, name), text);
     const { code, stderr, sent } = await schema(paths, ['--expect', name], cwd);
     expect({ code, sent }).toEqual({ code: 12, sent: 0 });
@@ -126,7 +131,7 @@ describe('--expect', () => {
   });
 
   it('sends nothing where -o would replace its file', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     writeFileSync(join(cwd, 'F'), '{"paths":[]}');
     expect(await schema(paths, ['--expect', 'F', '-o', './F'], cwd)).toMatchObject({ code: 2, sent: 0 });
   });

@@ -4,7 +4,7 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, it } from 'vitest';
 import { allOperations } from '../../src/operations/all-operations.ts';
-import { folder, svc } from '../support/svc.ts';
+import { svc, temporaryDirectory } from '../support/svc.ts';
 
 const names = allOperations.map((operation) => ({
   operation,
@@ -56,7 +56,7 @@ describe('svc spec', () => {
     for (const [name, { isReadOnly }] of Object.entries(operation.body))
       expect([name, new RegExp(`^(?:# )?[ "]*${name}"?:`, 'm').test(stdout)]).toEqual([name, !isReadOnly]);
     if (operation.command[0] === 'train') return;
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     writeFileSync(join(cwd, 'body.yaml'), stdout);
     const sent = await svc([...words, '-f', 'body.yaml', '--local', '--strict', '--exact', '--json'], { cwd });
     expect({ code: sent.code, stderr: sent.stderr }).toEqual({ code: 0, stderr: '' });
@@ -66,7 +66,7 @@ describe('svc spec', () => {
   });
 
   it('chat --skeleton does not show a secret field', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     writeFileSync(join(cwd, 'salt'), 'sEcReT-salt-of-forty-three-characters-or-more');
     const { stdout, code } = await svc(['spec', 'chat', '--skeleton', '--cache-salt', '@salt'], { cwd });
     expect([code, stdout]).toEqual([0, expect.stringContaining('"cache_salt"')]);

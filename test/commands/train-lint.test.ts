@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { folder, type Setting, svc } from '../support/svc.ts';
+import { type Setting, svc, temporaryDirectory } from '../support/svc.ts';
 
 const choice = '"messages_and_choices":[{"message":{},"logprobs":{"content":[{"token":"token_id:1","logprob":-1}]}}]';
 const run = (reward: string): string => `{"reward":${reward},${choice}}`;
@@ -18,7 +18,7 @@ const files = {
 };
 
 async function lint(args: readonly string[], setting: Setting = {}) {
-  const cwd = folder();
+  const cwd = temporaryDirectory();
   for (const [name, text] of Object.entries(files)) writeFileSync(join(cwd, name), text);
   return svc(['train', 'lint', ...args], { cwd, ...setting });
 }
@@ -104,7 +104,7 @@ describe('svc train lint', () => {
       /groups 0.81/,
     ],
   ])('counts complete groups where the text is cut in %s', async (_, before, perGroup, trajectories, rewards) => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     writeFileSync(join(cwd, 'cut.jsonl'), `${before}{"trajectories":[${run('3')},${run('4')}`);
     const lintCut = (...args: string[]) => svc(['train', 'lint', 'cut.jsonl', ...args], { cwd });
     expect(JSON.parse((await lintCut()).stdout)).toMatchObject({ trajectories_per_group: perGroup });

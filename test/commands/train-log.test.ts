@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { compactJson } from '../../src/json/format-json.ts';
 import { parseJson } from '../../src/json/parse-json.ts';
-import { folder, svc } from '../support/svc.ts';
+import { svc, temporaryDirectory } from '../support/svc.ts';
 
 const start = (key: string, more = ''): string =>
   `{"entry":"${key}","started_at":"2026-01-3${key}T10:00:00.000Z","digest":"${key.repeat(64)}","target":"local","files":["a.jsonl","b\\nc"],"bytes":12345678901234567890,"groups":1,"trajectories":2,"model_id":"m","pid":${process.pid}${more},"host":"elsewhere"}\n`;
@@ -18,7 +18,7 @@ const text = [
 
 /** A home whose history has this text. */
 function home(history: string): string {
-  const cwd = folder();
+  const cwd = temporaryDirectory();
   mkdirSync(join(cwd, 'data'));
   writeFileSync(join(cwd, 'data', 'training-jobs.jsonl'), history);
   return cwd;
@@ -112,7 +112,7 @@ describe('log is a command only as the first word after train', () => {
     ['./log', ['train', './log']],
     ['a flag before it', ['train', '--exact', 'log']],
   ])('%s is a file', async (_, args) => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     writeFileSync(join(cwd, 'log'), '{"trajectories":[]}');
     const { code, stdout } = await svc([...args, '--model-id', '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05', '--dry-run'], {
       cwd,

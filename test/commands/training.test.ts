@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import * as zlib from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import type { Request } from '../../src/http/message.ts';
-import { folder, type Result, type Setting, svc } from '../support/svc.ts';
+import { type Result, type Setting, svc, temporaryDirectory } from '../support/svc.ts';
 import { modelId } from '../support/trajectories.ts';
 
 const group = '{"trajectories":[{"reward":1.0} , {"reward":1e2}]}';
@@ -13,7 +13,7 @@ const lines = ['b', 'a', 'b', 'c', 'a'].map((task, at) => `{"reward":${at}.0,"me
 const grouped = [[0, 2], [1, 4], [3]].map((runs) => `{"trajectories":[${runs.map((at) => lines[at]).join(',')}]}`);
 
 function files(contents: { readonly [name: string]: string | Uint8Array }): string {
-  const cwd = folder();
+  const cwd = temporaryDirectory();
   for (const [name, text] of Object.entries(contents)) {
     mkdirSync(dirname(join(cwd, name)), { recursive: true });
     writeFileSync(join(cwd, name), text);

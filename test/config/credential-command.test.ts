@@ -3,14 +3,14 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { after } from '../support/clock.ts';
 import { recording } from '../support/service.ts';
-import { folder, type Result, type Setting, svc } from '../support/svc.ts';
+import { type Result, type Setting, svc, temporaryDirectory } from '../support/svc.ts';
 
 const chat = ['chat', 'x', '--no-stdin'];
 const call = ['call', 'start', '--project-id', 'a/b', '--op-name', 'x'];
 
 /** A home with a profile whose credential command is a script, which records its runs in `ran`. */
 async function home(script: string, more: readonly string[] = []): Promise<string> {
-  const cwd = folder();
+  const cwd = temporaryDirectory();
   writeFileSync(join(cwd, 'give'), `#!/bin/sh\necho "$SVC_CREDENTIAL" >>${cwd}/ran\n${script}\n`);
   chmodSync(join(cwd, 'give'), 0o755);
   const set = ['profile', 'set', 'default', '--base-url', 'https://svc.test', '--username', 'ada', ...more];
@@ -114,7 +114,7 @@ describe('a credential_command', () => {
   });
 
   it('that does not exist is exit 4', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const set = ['profile', 'set', 'default', '--base-url', 'https://svc.test', '--credential-command'];
     await svc([...set, '["no-such-program","show me"]'], { cwd });
     expect(await sendRequest(chat, cwd)).toMatchObject({
@@ -188,7 +188,7 @@ describe('a credential_command', () => {
     ['pass | head -1', /contains \|/],
     ['~/bin/pass', /contains ~/],
   ])('given as %s is read as %j', async (given, words) => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const set = ['profile', 'set', 'p', '--base-url', 'https://svc.test', '--credential-command', given];
     const result = await svc(set, { cwd });
     if (words instanceof RegExp) return expect(result).toMatchObject({ code: 2, stderr: expect.stringMatching(words) });

@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Runtime } from '../../src/runtime.ts';
 import { after } from '../support/clock.ts';
 import { recording } from '../support/service.ts';
-import { folder, type Result, svc } from '../support/svc.ts';
+import { type Result, svc, temporaryDirectory } from '../support/svc.ts';
 
 const script = new URL('../support/keychain.js', import.meta.url).pathname;
 const login = ['auth', 'login', '--base-url', 'https://svc.test', '--token-stdin', '--keychain'];
@@ -42,7 +42,7 @@ async function sendRequest(cwd: string, mode: Mode = 'works'): Promise<Result & 
 
 describe('auth login --keychain', () => {
   it('keeps secrets in the keychain, and their names only in the profile', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     writeFileSync(join(cwd, 'pw'), 'pass-word-1');
     const both = [...login, '--username', 'ada', '--password-file', 'pw'];
     expect(await run(both, cwd)).toMatchObject({ code: 0, stderr: expect.not.stringContaining('warning') });
@@ -61,7 +61,7 @@ describe('auth login --keychain', () => {
   });
 
   it('leaves nothing in the keychain that no profile names', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     await run(login, cwd);
     await run(login, cwd, 'works', 'tok-en-2');
     expect(keychainIn(cwd)).toEqual(['tok-en-2']);
@@ -79,7 +79,7 @@ describe('auth login --keychain', () => {
   });
 
   it('leaves nothing in the keychain if the profile cannot be saved', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     mkdirSync(join(cwd, 'config', 'config.json.next'), { recursive: true });
     expect((await run(login, cwd)).code).toBe(12);
     expect(keychainIn(cwd)).toEqual([]);
@@ -89,7 +89,7 @@ describe('auth login --keychain', () => {
     ['locked', 'there is no keychain, or it is locked'],
     ['silent', 'it took longer than 3 s'],
   ])('falls back to the file, with one warning, if the keychain is %s', async (mode, why) => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     writeFileSync(join(cwd, 'pw'), 'pass-word-1');
     const result = await run([...login, '--username', 'ada', '--password-file', 'pw'], cwd, mode);
     expect(result.code).toBe(0);
@@ -106,7 +106,7 @@ describe('auth login --keychain', () => {
     ['silent', 'it took longer than 3 s'],
     ['works', 'there is no such entry'],
   ])('a secret in a keychain that is %s later is exit 4; logout works, and reports what is left', async (mode, why) => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     await run(login, cwd);
     if (mode === 'works') rmSync(join(cwd, 'keychain'));
     const result = await sendRequest(cwd, mode);
@@ -121,7 +121,7 @@ describe('auth login --keychain', () => {
   });
 
   it.runIf(process.platform === 'linux')('calls the system: without a keychain service it falls back', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const env = { SVC_CONFIG_DIR: join(cwd, 'config'), DBUS_SESSION_BUS_ADDRESS: 'unix:path=/nowhere' };
     const result = await svc(login, { cwd, stdin: 'tok-en-1', env });
     expect(result).toMatchObject({ code: 0, stderr: expect.stringContaining('there is no keychain, or it is locked') });
@@ -129,7 +129,7 @@ describe('auth login --keychain', () => {
   });
 
   it.runIf(process.platform === 'linux')('does not wait for a service that hangs', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const silent = createServer().listen(join(cwd, 'bus'));
     onTestFinished(() => void silent.close());
     const env = { SVC_CONFIG_DIR: join(cwd, 'config'), DBUS_SESSION_BUS_ADDRESS: `unix:path=${join(cwd, 'bus')}` };

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { parsePostgresUrl } from '../../src/config/postgres-address.ts';
 import { readPostgresPassword } from '../../src/config/postgres-password.ts';
 import { inShell, run } from '../support/process.ts';
-import { folder } from '../support/svc.ts';
+import { temporaryDirectory } from '../support/svc.ts';
 
 describe('a PostgreSQL URL', () => {
   it.each<[string, object]>([
@@ -48,7 +48,7 @@ describe('a PostgreSQL URL', () => {
     [['--data', 'postgres://ada@localhost/100%'], 2, '%25'],
     [['--data', 'postgres://a%ZZ@localhost/x'], 2, '%25'],
   ])('%j is exit %i', async (args, code, text) => {
-    const file = join(folder(), 'pgpass');
+    const file = join(temporaryDirectory(), 'pgpass');
     writeFileSync(file, '*:*:*:*:pa\\:ss\n');
     chmodSync(file, 0o600);
     const env = { PGPASSFILE: file };
@@ -59,7 +59,7 @@ describe('a PostgreSQL URL', () => {
   });
 
   it('of an IPv6 address has its password in PGPASSFILE without brackets', async () => {
-    const file = join(folder(), 'pgpass');
+    const file = join(temporaryDirectory(), 'pgpass');
     writeFileSync(file, '\\:\\:1:1:x:ada:pass\n');
     chmodSync(file, 0o600);
     const address = parsePostgresUrl('postgres://ada@[::1]:1/x', undefined);
@@ -69,7 +69,7 @@ describe('a PostgreSQL URL', () => {
 
   it.skipIf(process.geteuid?.() !== 0)('of a user without a name needs one', async () => {
     const url = 'postgres://localhost:1/x';
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     chmodSync(cwd, 0o777);
     const env = { PGPASSWORD: 'pass' };
     const serveAsNobody = (data: string) => inShell(`asNobody serve --no-auth --data ${data}`, { cwd, env });

@@ -4,13 +4,13 @@ import { describe, expect, it } from 'vitest';
 import { lostWrites } from '../support/profile-writers.ts';
 import { savedHome, wrongAfter } from '../support/store-faults.ts';
 import { type Fault, noStrace, withFault } from '../support/strace.ts';
-import { folder } from '../support/svc.ts';
+import { temporaryDirectory } from '../support/svc.ts';
 
 const noTracing = noStrace();
 
 describe('the store', () => {
   it('loses none of the writes of 8 processes at once', async () => {
-    const home = folder();
+    const home = temporaryDirectory();
     expect(await lostWrites(home, 8, 5)).toEqual({ lost: 0, said: '' });
     expect(readdirSync(join(home, 'config'))).toEqual(['config.json']);
   });

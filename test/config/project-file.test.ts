@@ -1,13 +1,13 @@
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { folder, type Setting, svc } from '../support/svc.ts';
+import { type Setting, svc, temporaryDirectory } from '../support/svc.ts';
 
 const call = ['call', 'start', '--op-name', 'x', '--dry-run', '-q'];
 
 /** A directory below one that holds a `.svc.json`. */
 function below(content: string): string {
-  const cwd = folder();
+  const cwd = temporaryDirectory();
   writeFileSync(join(cwd, '.svc.json'), content);
   mkdirSync(join(cwd, 'a', 'b'), { recursive: true });
   return join(cwd, 'a', 'b');

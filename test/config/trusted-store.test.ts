@@ -10,13 +10,13 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { folder, type Result, svc } from '../support/svc.ts';
+import { type Result, svc, temporaryDirectory } from '../support/svc.ts';
 
 const user = process.geteuid?.() ?? 0;
 const store = JSON.stringify({ profiles: { work: { base_url: 'https://svc.test' } } });
 
 function home(): { cwd: string; path: string } {
-  const cwd = folder();
+  const cwd = temporaryDirectory();
   mkdirSync(join(cwd, 'config'), { mode: 0o700 });
   return { cwd, path: join(cwd, 'config', 'config.json') };
 }

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { folder, svc } from '../support/svc.ts';
+import { svc, temporaryDirectory } from '../support/svc.ts';
 
 function fifo(directory: string, name: string): string {
   const path = join(directory, name);
@@ -14,7 +14,7 @@ const login = ['auth', 'login', '--base-url', 'https://svc.test'];
 
 describe('a FIFO without a writer', () => {
   it('as --token-file ends with the signal', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     fifo(cwd, 'token');
     const result = await svc([...login, '--token-file', 'token'], {
       cwd,
@@ -29,7 +29,7 @@ describe('a FIFO without a writer', () => {
   });
 
   it('as --cacert ends with --timeout', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     fifo(cwd, 'ca.pem');
     const request = ['chat', 'x', '--no-stdin', '--base-url', 'https://svc.test', '--timeout', '1s'];
     const result = await svc([...request, '--cacert', 'ca.pem'], { cwd, env: { SVC_TOKEN: 't' } });
@@ -38,7 +38,7 @@ describe('a FIFO without a writer', () => {
   });
 
   it('as --expect ends with --timeout', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     fifo(cwd, 'saved.json');
     const request = ['feedback', 'schema', '--since', '1d', '--project-id', 'a/b', '--base-url', 'https://svc.test'];
     const env = { SVC_USERNAME: 'u', SVC_PASSWORD: 'pass-word' };
@@ -48,7 +48,7 @@ describe('a FIFO without a writer', () => {
   });
 
   it('as config.json is an error', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     mkdirSync(join(cwd, 'config'));
     fifo(join(cwd, 'config'), 'config.json');
     const result = await svc(['profile', 'list'], { cwd });
@@ -79,7 +79,7 @@ describe('Basic credentials', () => {
     ['password', 'ada', 'p\nw'],
     ['password', 'ada', 'p\u007fw'],
   ])('with a control character in the %s are rejected', async (what, user, password) => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const stored = await svc([...login, '--username', user, '--password-stdin'], { cwd, stdin: password });
     expect(stored.code).toBe(4);
     expect(stored.stderr).toContain(`the ${what} contains a control character`);
@@ -89,7 +89,7 @@ describe('Basic credentials', () => {
   });
 
   it('may have an empty password', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     writeFileSync(join(cwd, 'pw'), '\n');
     const stored = await svc([...login, '--username', 'ada', '--password-file', 'pw'], { cwd });
     expect(stored.code).toBe(0);

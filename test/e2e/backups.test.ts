@@ -4,7 +4,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { referenceMarkdown } from '../../src/cli/docs/reference.ts';
 import { noPostgres, postgresServer } from '../support/postgres.ts';
 import { inShell, serve } from '../support/process.ts';
-import { folder } from '../support/svc.ts';
+import { temporaryDirectory } from '../support/svc.ts';
 
 async function storeCall(url: string): Promise<string> {
   const id = randomUUID();
@@ -36,7 +36,7 @@ if (noServer) process.stderr.write(`skipped: a backup of PostgreSQL: ${noServer}
 
 describe('a backup as the reference says', () => {
   it.runIf(hasSqlite)('of the embedded database in use has all acknowledged data', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const { url } = await serve(['--no-auth', '--data', 'svc.db'], { cwd });
     const id = await storeCall(url);
     expect(await inShell(documented(/`(sqlite3 svc\.db [^`]*)`/, {}), { cwd })).toMatchObject({ code: 0, stderr: '' });
@@ -49,7 +49,7 @@ describe('a backup as the reference says', () => {
     const server = await postgresServer();
     onTestFinished(server.remove);
     const [first, second] = [server.newDatabase(), server.newDatabase()];
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const { url } = await serve(['--no-auth', '--data', first], { cwd });
     const id = await storeCall(url);
     for (const command of [

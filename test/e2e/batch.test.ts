@@ -7,7 +7,7 @@ import { answerJson, countingServer } from '../support/counting-server.ts';
 import { freePort } from '../support/free-port.ts';
 import { cleanEnv, program, run, start, waitForExit } from '../support/process.ts';
 import { noStrace, withFault } from '../support/strace.ts';
-import { folder } from '../support/svc.ts';
+import { temporaryDirectory } from '../support/svc.ts';
 import { hasTerminal, runOnTerminal } from '../support/terminal.ts';
 import { calls, chats, runKilledBatch } from './batch.ts';
 import { attackCheckpoints } from './checkpoint-attacks.ts';
@@ -56,7 +56,7 @@ describe('a batch that is killed', () => {
 });
 
 it('a batch that is killed and loses its log sends no call with another time, however often it is resumed', async () => {
-  const cwd = folder();
+  const cwd = temporaryDirectory();
   input(cwd, 40, calls);
   let isRejecting = true;
   let kill = (): void => {};
@@ -95,7 +95,7 @@ it('a batch that is killed and loses its log sends no call with another time, ho
 });
 
 it('a rejected line that was sent again when its run was killed may have been applied', async () => {
-  const cwd = folder();
+  const cwd = temporaryDirectory();
   input(cwd, 3, chats);
   let isRejecting = true;
   let onAgain: (() => void) | undefined;
@@ -176,7 +176,7 @@ describe('a batch that is asked to end', () => {
     ['SIGINT', 130],
     ['SIGTERM', 143],
   ] as const)('by %s finishes the requests in flight, and is resumed later', async (signal, exit) => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     input(cwd, 50);
     const { url, halts, release, counts } = await halting();
     const env = { ...credentials, SVC_BASE_URL: url };
@@ -203,7 +203,7 @@ describe('a batch that is asked to end', () => {
     ['SIGTERM after Ctrl-C', ['SIGINT', 'SIGTERM'], 143],
     ['a second SIGTERM', ['SIGTERM', 'SIGTERM'], 143],
   ] as const)('by %s stops at once, and says what may have been applied', async (_, signals, exit) => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     input(cwd, 50);
     const { url, halts, release, counts } = await halting();
     const env = { ...credentials, SVC_BASE_URL: url };
@@ -231,7 +231,7 @@ describe('a batch that is asked to end', () => {
 });
 
 it('a batch that is asked to end before its pipe does is continued with --resume', async () => {
-  const cwd = folder();
+  const cwd = temporaryDirectory();
   let child: ReturnType<typeof start> | undefined;
   const { url } = await countingServer(chats.keyOf, ({ key }, response) => {
     answerJson(response, chats.reply);
@@ -257,7 +257,7 @@ async function readyFor(pid: number | undefined): Promise<void> {
 
 describe('a line that always fails', () => {
   it('fails alone, and counts add up', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const large = JSON.stringify({ messages: [{ role: 'user', content: 'x'.repeat(10_000_000) }] });
     const poison = [
       large,
@@ -291,7 +291,7 @@ describe('a line that always fails', () => {
 
 describe('a server that stops', () => {
   it('and returns: every line succeeds in the end, and none twice', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     input(cwd, 60, calls);
     let answered = 0;
     const { url, counts } = await countingServer(calls.keyOf, (_, response, request) => {
@@ -308,7 +308,7 @@ describe('a server that stops', () => {
   });
 
   it('and is down for a while: the batch waits for it, and no line fails', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     input(cwd, 40, chats);
     const port = await freePort();
     const env = { ...credentials, SVC_BASE_URL: `http://127.0.0.1:${port}` };
@@ -333,7 +333,7 @@ describe('a server that stops', () => {
   it.each([[['--retries', '0']], [[]]])(
     'and stays down: the batch gives up after --max-outage, and its lines stay unsent (%j)',
     async (retries) => {
-      const cwd = folder();
+      const cwd = temporaryDirectory();
       input(cwd, 40, chats);
       const env = { ...credentials, SVC_BASE_URL: `http://127.0.0.1:${await freePort()}` };
       const args = ['chat', '--batch', 'in.jsonl', '-o', 'out.jsonl', '--max-outage', '1s', ...retries];
@@ -346,7 +346,7 @@ describe('a server that stops', () => {
   );
 
   it('and does not return: lines fail slowly, and the rest is sent later', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     input(cwd, 200, chats);
     const port = await freePort();
     const env = { ...credentials, SVC_BASE_URL: `http://127.0.0.1:${port}` };
@@ -375,7 +375,7 @@ describe.skipIf(noStrace() !== undefined)('a disk that is full', () => {
       ['out.jsonl.inflight', 4],
     ] as const) {
       if (name === 'fdatasync' && file === 'out.jsonl') continue;
-      const cwd = folder();
+      const cwd = temporaryDirectory();
       input(cwd, 40, calls);
       const paths = [join(cwd, file)];
       const { status, stderr } = withFault({ name, count, paths }, 'error=ENOSPC', [...args, '--resume'], '', cwd);
@@ -395,7 +395,7 @@ describe.skipIf(noStrace() !== undefined)('a disk that is full', () => {
 
 describe.runIf(hasTerminal)('on a terminal', () => {
   it('shows progress and a summary', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     input(cwd, 30);
     const { url } = await countingServer(chats.keyOf, (_, response) => answerJson(response, chats.reply));
     const env = { ...credentials, SVC_BASE_URL: url };
@@ -410,7 +410,7 @@ describe.runIf(hasTerminal)('on a terminal', () => {
 });
 
 it('a reader that leaves stops the batch, which reports what was sent and lost', async () => {
-  const cwd = folder();
+  const cwd = temporaryDirectory();
   input(cwd, 200);
   const { url, counts } = await countingServer(chats.keyOf, (_, response) => answerJson(response, chats.reply));
   const env = { ...credentials, SVC_BASE_URL: url };
@@ -426,7 +426,7 @@ it('a reader that leaves stops the batch, which reports what was sent and lost',
 });
 
 it('a closed or discarded stdout is an error before anything is sent', async () => {
-  const cwd = folder();
+  const cwd = temporaryDirectory();
   input(cwd, 20);
   const { url, counts } = await countingServer(chats.keyOf, (_, response) => answerJson(response, chats.reply));
   const env = cleanEnv(cwd, { ...credentials, SVC_BASE_URL: url });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'vitest';
 import { answerJson, countingServer } from '../support/counting-server.ts';
 import { cleanEnv, program, waitForExit } from '../support/process.ts';
-import { folder } from '../support/svc.ts';
+import { temporaryDirectory } from '../support/svc.ts';
 
 const credentials = { SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1', SVC_TOKEN: 'tok-en-1' };
 const completion = { model: 'm', choices: [{ index: 0, message: { content: 'x' }, finish_reason: 'stop' }], usage: {} };
@@ -56,7 +56,7 @@ export interface Outcome {
  * has arrived, and resumes it; `random` is from 0 to 1. The last run completes.
  */
 export async function runKilledBatch(kind: Kind, lines: number, kills: number, random: () => number): Promise<Outcome> {
-  const cwd = folder();
+  const cwd = temporaryDirectory();
   const file = Array.from({ length: lines }, (_, at) => `${JSON.stringify(kind.line(at + 1))}\n`).join('');
   writeFileSync(join(cwd, 'in.jsonl'), file);
   let left = Number.POSITIVE_INFINITY;

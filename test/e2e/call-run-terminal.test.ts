@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { program } from '../support/process.ts';
-import { folder } from '../support/svc.ts';
+import { temporaryDirectory } from '../support/svc.ts';
 import { hasTerminal, runLineOnTerminal, runOnTerminal, type TerminalSetting } from '../support/terminal.ts';
 
 const has = (name: string): boolean => spawnSync('sh', ['-c', `command -v ${name}`]).status === 0;
@@ -27,7 +27,7 @@ describe.skipIf(!hasTerminal)('a traced command on a terminal', () => {
   });
 
   it.skipIf(!has('vi'))('can be vi', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const { code } = await traced(['vi', '-u', 'NONE', '-N', 'note.txt'], {
       cwd,
       typed: [['note.txt', 'ihello from vi\x1b:wq\r']],
@@ -36,7 +36,7 @@ describe.skipIf(!hasTerminal)('a traced command on a terminal', () => {
   });
 
   it.skipIf(!has('less'))('can be less', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     writeFileSync(join(cwd, 'lines'), Array.from({ length: 300 }, (_, at) => `line-${at + 1}\n`).join(''));
     const { code, screen } = await traced(['less', 'lines'], {
       cwd,
@@ -66,7 +66,7 @@ describe.skipIf(!hasTerminal)('a traced command on a terminal', () => {
     ['', 4],
     ['setsid --wait ', 5],
   ])('with all streams redirected, started by %j: exit code %i', async (prefix, expected) => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const script = 'trap "exit 5" INT; kill -INT $PPID; sleep 0.5; exit 4';
     const words = [process.execPath, program, ...callRun, '--', 'bash', '-c', `'${script}'`].join(' ');
     const { code } = await runLineOnTerminal(`${prefix}${words} < /dev/null > out 2> err`, { cwd });

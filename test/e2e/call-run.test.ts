@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { answerJson, countingServer } from '../support/counting-server.ts';
 import { cleanEnv, inShell, program, run, serve, start, waitForExit } from '../support/process.ts';
 import { noStrace } from '../support/strace.ts';
-import { folder } from '../support/svc.ts';
+import { temporaryDirectory } from '../support/svc.ts';
 
 const canReplace = typeof (process as { execve?: unknown }).execve === 'function';
 const peers = new URL('../peers/', import.meta.url);
@@ -63,14 +63,14 @@ describe('the exit code of call run', () => {
     ['ABRT', 134],
     ['SEGV', 139],
   ])('is %s as 128+n, without a core file of svc', async (name, expected) => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const { code } = await callRun(['sh', '-c', `ulimit -c 0; kill -${name} $$`], ['--local', '--spool=only'], { cwd });
     expect(code).toBe(expected);
     expect(readdirSync(cwd).filter((file) => file.startsWith('core'))).toEqual([]);
   });
 
   it('is 127 for a command that does not exist and 126 for one that cannot be run', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     writeFileSync(join(cwd, 'plain'), 'text', { mode: 0o644 });
     const missing = await callRun(['no-such-command-1'], ['--local', '--spool=only'], { cwd });
     expect([missing.code, missing.stderr]).toEqual([
@@ -83,7 +83,7 @@ describe('the exit code of call run', () => {
   });
 
   it('is 2 for a wrong command line, and nothing runs', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const without = await run(['call', 'run', '--local'], { cwd });
     expect([without.code, without.stderr]).toEqual([2, expect.stringContaining('svc call run -- make test')]);
     const wrong = await callRun(['touch', 'ran'], ['--local', '--spool=all'], { cwd });
@@ -93,7 +93,7 @@ describe('the exit code of call run', () => {
 });
 
 describe.skipIf(!canReplace)('--replace (skipped before Node 22.15)', () => {
-  const replaced = (command: readonly string[], cwd = folder()) =>
+  const replaced = (command: readonly string[], cwd = temporaryDirectory()) =>
     callRun(command, ['--local', '--spool=only', '--replace'], { cwd });
 
   it('becomes the command', async () => {
@@ -114,7 +114,7 @@ describe.skipIf(!canReplace)('--replace (skipped before Node 22.15)', () => {
   });
 
   it('has the exit codes of a shell for programs that cannot be run', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     mkdirSync(join(cwd, 'directory'));
     writeFileSync(join(cwd, 'script'), 'echo "script $1"', { mode: 0o755 });
     writeFileSync(join(cwd, 'broken'), '#!/no/such/program\n', { mode: 0o755 });
@@ -140,7 +140,7 @@ it.skipIf(canReplace)('--replace needs a Node that can replace a process', async
 
 describe.skipIf(!hasOpenTelemetry)('an OpenTelemetry SDK in the command', () => {
   it('makes spans that are children of the call', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const { stdout } = await callRun(
       [process.execPath, new URL('span.js', peers).pathname],
       ['--local', '--spool=only', '--log-file', 'calls.jsonl'],
@@ -197,7 +197,7 @@ describe('a service that is down', () => {
   });
 
   it('keeps the command from running with --require', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const { code } = await callRun(
       ['touch', 'ran'],
       ['--base-url', 'http://127.0.0.1:9', '--retries', '0', '--require'],
@@ -214,7 +214,7 @@ describe('a service that is down', () => {
 describe('the record of a command', () => {
   it('is stored, and the command finds its call in the environment', async () => {
     const { env } = await serve();
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const { code, stdout } = await callRun(
       ['sh', '-c', 'echo $TRACEPARENT $SVC_CALL_ID $SVC_TRACE_ID $SVC_PROJECT_ID'],
       ['--log-file', 'calls.jsonl'],
@@ -228,7 +228,7 @@ describe('the record of a command', () => {
   });
 
   it('is a child of the call it runs in', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const inner = 'svc call run --local --project-id a/b --log-file calls.jsonl -- true';
     await inShell(
       `svc call run --local --project-id a/b --log-file calls.jsonl -- bash -c '${'"$0" "$1" call run --local --project-id a/b --log-file calls.jsonl -- true'}' "$(command -v node)" "$PROGRAM"; ${inner}`,
@@ -243,7 +243,7 @@ describe('the record of a command', () => {
   });
 
   it('has no secret in it', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const secret = 'hunter2-secret';
     await callRun(
       ['true', '--password', secret, `TOKEN=${secret}`, `https://u:${secret}@h.test/`, `x${secret}y`],
@@ -268,7 +268,7 @@ describe('the record of a command', () => {
 
   it('comes with feedback on the exit, sent once however often', async () => {
     const { env } = await serve();
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     await callRun(['sh', '-c', 'exit 3'], ['--exit-feedback', '--retries', '0'], { cwd, env });
     const { stdout } = await run(['feedback', 'schema', ...project, '--since', '1h', '--feedback-type', 'exit'], {
       cwd,
@@ -332,7 +332,7 @@ describe('streams and signals', () => {
 describe('the spool', () => {
   it('keeps a call until the service has it', async () => {
     const { env, url } = await serve();
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const spool = (): string[] => readdirSync(join(cwd, 'data/spool'));
     const down = await callRun(['true'], ['--spool', '--base-url', url, '--retries', '0', '--timeout', '10'], {
       cwd,
@@ -355,7 +355,7 @@ if (straceError) process.stderr.write(`skipped: system calls of --spool=only; ${
 
 describe('--spool=only', () => {
   it.skipIf(straceError)('opens no socket and resolves no name', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const log = join(cwd, 'strace.log');
     const command = [process.execPath, program, 'call', 'run', ...project, '--spool=only'];
     const child = spawn(
@@ -377,7 +377,7 @@ describe('svc call flush', () => {
   const spoolCall = (cwd: string, url: string) => callRun(['true'], ['--spool=only', '--base-url', url], { cwd });
 
   it('names the files of calls that the service does not accept, and sends the others', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const server = await countingServer(
       (body) => body,
       ({ key, count }, response) => {
@@ -411,7 +411,7 @@ describe('svc call flush', () => {
   });
 
   it('is needed for a call whose response has other ids', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const server = await countingServer(String, (_, response) => answerJson(response, { id: 'i', trace_id: 't' }));
     const { stderr } = await callRun(['true'], ['--spool', '--base-url', server.url], { cwd, env: login });
     expect(stderr).toContain('the call stays in the spool; to send it again, run: svc call flush\n');
@@ -419,7 +419,7 @@ describe('svc call flush', () => {
   });
 
   it('gives up on a service that is down, and is not a shard', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     await spoolCall(cwd, 'http://127.0.0.1:9');
     const env = { ...login, SVC_BASE_URL: 'http://127.0.0.1:9', SVC_SHARD: '2/2' };
     const { code, stdout, stderr } = await flushUnder(cwd, env);

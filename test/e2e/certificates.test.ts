@@ -5,7 +5,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { authority, contents, selfSigned, withoutOpenssl, withPassphrase } from '../support/certificates.ts';
 import { type Finished, run } from '../support/process.ts';
 import { connectProxy, demandingServer, secureServer } from '../support/secure-servers.ts';
-import { folder } from '../support/svc.ts';
+import { temporaryDirectory } from '../support/svc.ts';
 
 const reason = withoutOpenssl();
 
@@ -108,7 +108,7 @@ describe('certificates', () => {
       ],
     ])('a CA of %s is trusted', async (_, setting) => {
       const server = await secureServer(contents(good));
-      const { flags = [], env = {} } = setting(folder());
+      const { flags = [], env = {} } = setting(temporaryDirectory());
       const result = await sendRequest(server.port, proxied, flags, env);
       expect(result).toMatchObject({ code: 0, stderr: '' });
       expect(server.seen).toEqual(['POST /feedback/payload_schema']);
@@ -125,7 +125,7 @@ describe('certificates', () => {
 
       it('gets the given one, with its key in a separate file or in the same', async () => {
         const server = await secureServer(options());
-        const both = join(folder(), 'both.pem');
+        const both = join(temporaryDirectory(), 'both.pem');
         const { cert, key } = contents(client);
         writeFileSync(both, cert + key);
         for (const files of [
@@ -240,7 +240,7 @@ describe('certificates', () => {
 // The same file with its middle corrupted.
 function broken(path: string): string {
   const lines = readFileSync(path, 'utf8').split('\n');
-  const spoilt = join(folder(), 'broken.pem');
+  const spoilt = join(temporaryDirectory(), 'broken.pem');
   writeFileSync(spoilt, [...lines.slice(0, 1), 'AAAA', ...lines.slice(2)].join('\n'));
   return spoilt;
 }

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { done, streamHead } from '../support/event-stream.ts';
 import { program } from '../support/process.ts';
 import { rawServer } from '../support/raw-server.ts';
-import { folder, svc } from '../support/svc.ts';
+import { svc, temporaryDirectory } from '../support/svc.ts';
 import { hasTerminal, runLineOnTerminal, runOnTerminal } from '../support/terminal.ts';
 
 interface ChatMessage {
@@ -44,7 +44,7 @@ async function chatServer(text: (number: number) => string) {
 describe.skipIf(!hasTerminal)('an interactive chat (skipped where `script` of util-linux is missing)', () => {
   it.each([40, 120])('at %i columns: history, paste, Ctrl-C, /retry, /save', async (columns) => {
     const { env, asked } = await chatServer((number) => `response ${number}.`);
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const pasted = 'x'.repeat(10_000);
     writeFileSync(join(cwd, 'notes.txt'), 'my notes');
     const { code, screen } = await runOnTerminal(['chat', '-s', 'Be brief'], {
@@ -88,7 +88,7 @@ describe.skipIf(!hasTerminal)('an interactive chat (skipped where `script` of ut
 
   it('keeps lines together, changes the system message, and survives failures', async () => {
     const { env, asked, otherFields } = await chatServer((number) => `response ${number}.`);
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const { code } = await runOnTerminal(['chat', '--conversation', 'talk.json'], {
       env,
       cwd,

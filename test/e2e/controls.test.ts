@@ -6,7 +6,7 @@ import { controls, forbiddenIn, formatting, shown } from '../support/controls.ts
 import { done, event } from '../support/event-stream.ts';
 import { figure } from '../support/figure.ts';
 import { rawServer } from '../support/raw-server.ts';
-import { folder } from '../support/svc.ts';
+import { temporaryDirectory } from '../support/svc.ts';
 import { hasTerminal, runOnTerminal } from '../support/terminal.ts';
 
 const usual = {
@@ -243,7 +243,7 @@ describe.skipIf(!hasTerminal)('on a terminal (skipped where `script` of util-lin
 
   it.each(paths)('$name: nothing controls it', async ({ args, answer = '', files = {}, env = {}, only = all }) => {
     const server = await rawServer((socket) => drip(socket, Buffer.from(answer)));
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     mkdirSync(join(cwd, 'config'));
     for (const [name, content] of Object.entries(files)) writeFileSync(join(cwd, name), content);
     const { screen } = await runOnTerminal(args, {

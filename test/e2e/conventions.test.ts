@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type Finished, inShell, run, start, waitForExit } from '../support/process.ts';
 import { connectProxy, listening } from '../support/secure-servers.ts';
-import { folder } from '../support/svc.ts';
+import { temporaryDirectory } from '../support/svc.ts';
 import { hasTerminal, runOnTerminal } from '../support/terminal.ts';
 
 const root = new URL('../../', import.meta.url).pathname;
@@ -84,7 +84,7 @@ describe('the 20 conventions', () => {
   });
 
   it('8. svc writes only the files that its guide on uninstalling lists', async () => {
-    const home = folder();
+    const home = temporaryDirectory();
     const line = 'svc profile set work --base-url https://svc.invalid && svc chat --local hi --no-stdin';
     const { code } = await inShell(`unset SVC_CONFIG_DIR SVC_DATA_DIR; ${line}`, { cwd: home });
     expect(code).toBe(0);
@@ -104,7 +104,7 @@ describe('the 20 conventions', () => {
   });
 
   it('10. the XDG directories are used', async () => {
-    const home = folder();
+    const home = temporaryDirectory();
     const line = 'unset SVC_CONFIG_DIR; XDG_CONFIG_HOME="$PWD/xdg" svc profile set work --base-url https://svc.invalid';
     await inShell(line, { cwd: home });
     expect(existsSync(join(home, 'xdg/svc/config.json'))).toBe(true);
@@ -185,7 +185,7 @@ describe('the 20 conventions', () => {
   });
 
   it('20. a setting comes from the flag, the environment, or the profile, in this order, and doctor names the source', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     await run(['profile', 'set', 'work', '--base-url', 'http://127.0.0.1:1/profile'], { cwd });
     const sourceOf = async (args: readonly string[], env: Readonly<Record<string, string>>): Promise<string> => {
       const { stdout } = await run(['doctor', '--json', '--profile', 'work', ...args], { cwd, env });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { run, waitForExit } from '../support/process.ts';
 import { bodyOf, httpAnswer, rawServer } from '../support/raw-server.ts';
-import { folder } from '../support/svc.ts';
+import { temporaryDirectory } from '../support/svc.ts';
 
 const secrets = { SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1', SVC_TOKEN: 'tok-en-1', SVC_CACHE_SALT: 's4lt' };
 const shells = ['sh', 'bash', 'zsh'].filter((shell) => !spawnSync(shell, ['-c', ':']).error);
@@ -15,7 +15,7 @@ async function arrived(shell: string, args: readonly string[], stdin = ''): Prom
   const server = await rawServer((socket) => socket.end(httpAnswer('{}')));
   const printed = await run([...args, '--curl', '--no-check', '-q'], { stdin, env: { SVC_BASE_URL: server.url } });
   expect(printed).toMatchObject({ code: 0, stderr: '' });
-  const script = join(folder(), 'request.sh');
+  const script = join(temporaryDirectory(), 'request.sh');
   writeFileSync(script, printed.stdout);
   const child = spawn(shell, [script], { env: { PATH: process.env.PATH ?? '', X_API_KEY: "k'e$y", ...secrets } });
   expect(await waitForExit(child)).toMatchObject({ code: 0, stdout: '{}', stderr: '' });

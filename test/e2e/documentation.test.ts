@@ -3,7 +3,7 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'nod
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { cleanEnv, program, serve, waitForExit } from '../support/process.ts';
-import { folder } from '../support/svc.ts';
+import { temporaryDirectory } from '../support/svc.ts';
 
 const root = new URL('../../', import.meta.url).pathname;
 const pages = ['README.md', ...readdirSync(join(root, 'docs')).map((name) => `docs/${name}`)].filter((name) =>
@@ -35,7 +35,7 @@ describe
   ({ page, blocks }) => {
     it('prints what its examples show', { timeout: 240_000 }, async () => {
       const { url, env } = await serve();
-      const cwd = folder();
+      const cwd = temporaryDirectory();
       cpSync(join(root, 'test/demo'), cwd, { recursive: true });
       mkdirSync(join(cwd, 'bin'));
       const command = (name: string, line: string): void =>

@@ -6,7 +6,7 @@ import { done, event, streamHead } from '../support/event-stream.ts';
 import { figure } from '../support/figure.ts';
 import { run } from '../support/process.ts';
 import { httpAnswer, rawServer } from '../support/raw-server.ts';
-import { folder } from '../support/svc.ts';
+import { temporaryDirectory } from '../support/svc.ts';
 
 const dist = new URL('../../dist/', import.meta.url);
 const { outputs }: { outputs: { [file: string]: { inputs: { [file: string]: unknown } } } } = JSON.parse(
@@ -20,10 +20,10 @@ const streamed = streamHead + event(chunk) + done;
 // Which modules a run loaded, by the coverage Node itself writes.
 async function modules(args: readonly string[], more: Readonly<Record<string, string>> = {}, wanted = 0) {
   const server = await rawServer((socket, request) => socket.end(request.includes('"stream":true') ? streamed : whole));
-  const coverage = folder();
+  const coverage = temporaryDirectory();
   const account = { SVC_BASE_URL: server.url, SVC_TOKEN: 'tok-en-1', SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1' };
   const env = { ...account, NODE_V8_COVERAGE: coverage, ...more };
-  const { code, stderr } = await run(args, { env, cwd: folder() });
+  const { code, stderr } = await run(args, { env, cwd: temporaryDirectory() });
   expect(code, stderr).toBe(wanted);
   return readdirSync(coverage).flatMap((name): string[] => {
     const { result } = JSON.parse(readFileSync(join(coverage, name), 'utf8'));

@@ -5,13 +5,13 @@ import { describe, expect, it } from 'vitest';
 import { openStore } from '../../src/local-service/store/open-store.ts';
 import { run, serve, start, waitForExit } from '../support/process.ts';
 import { bodyOf, httpAnswer, rawServer } from '../support/raw-server.ts';
-import { folder } from '../support/svc.ts';
+import { temporaryDirectory } from '../support/svc.ts';
 
 const groups = '{"trajectories":[{"reward":1},{"reward":0}]}\n';
 const train = ['train', 'g.jsonl', '--model-id', '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05'];
 
 function home(): string {
-  const cwd = folder();
+  const cwd = temporaryDirectory();
   writeFileSync(join(cwd, 'g.jsonl'), groups);
   return cwd;
 }
@@ -24,7 +24,7 @@ async function outcomes(cwd: string): Promise<string[]> {
 
 describe('many processes with the same job', () => {
   it.each([[train], [['train', '-', '--no-spool', ...train.slice(2)]]])('send it once: svc %j', async (args) => {
-    const data = join(folder(), 'served.db');
+    const data = join(temporaryDirectory(), 'served.db');
     const { env } = await serve(['--data', data]);
     const cwd = home();
     const all = await Promise.all(Array.from({ length: 8 }, () => run(args, { cwd, env, stdin: groups })));

@@ -3,7 +3,7 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { serve } from '../support/process.ts';
-import { folder } from '../support/svc.ts';
+import { temporaryDirectory } from '../support/svc.ts';
 
 const root = new URL('../../', import.meta.url).pathname;
 const readme = readFileSync(join(root, 'README.md'), 'utf8');
@@ -45,8 +45,8 @@ describe('from an empty home, with the steps of the README only', () => {
 
 /** What `npm install -g` of the packed package leaves, and bash with nothing but it in an empty home. */
 function installPackage() {
-  const home = folder();
-  const store = folder();
+  const home = temporaryDirectory();
+  const store = temporaryDirectory();
   const args = ['pack', '--ignore-scripts', '--silent', '--pack-destination', store];
   const file = execFileSync('npm', args, { cwd: root, encoding: 'utf8' }).trim();
   const installed = join(store, 'node_modules');

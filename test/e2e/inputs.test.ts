@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { inShell, run, start, waitForExit } from '../support/process.ts';
-import { folder } from '../support/svc.ts';
+import { temporaryDirectory } from '../support/svc.ts';
 
 const FIFO_COMMANDS = [
   ['-f', ['feedback', 'schema', '-f', 'pipe', '--local']],
@@ -13,7 +13,7 @@ const FIFO_COMMANDS = [
 ] as const;
 
 function fifoFolder(): string {
-  const cwd = folder();
+  const cwd = temporaryDirectory();
   execFileSync('mkfifo', [join(cwd, 'pipe')]);
   return cwd;
 }
@@ -29,7 +29,7 @@ describe('a FIFO without a writer', () => {
   });
 
   it('as a YAML body of svc train: --timeout ends svc', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     execFileSync('mkfifo', [join(cwd, 'pipe.yaml')]);
     const { code, stderr } = await run(['train', '-f', 'pipe.yaml', '--local', '--timeout', '0.2s'], { cwd });
     expect({ code, stderr }).toMatchObject({ code: 12, stderr: expect.stringContaining('no end of pipe.yaml within') });
@@ -85,7 +85,7 @@ describe('an endless input', () => {
     ['@file', ['chat', 'x', '--no-stdin', '--tools', '@/dev/zero', '--local']],
     ['--conversation', ['chat', 'x', '--no-stdin', '--conversation', 'zero', '--local']],
   ])('as %s is rejected', async (_, args) => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     execFileSync('ln', ['-s', '/dev/zero', join(cwd, 'zero')]);
     const { code, stderr } = await run(args, { cwd });
     expect(stderr).toMatch(/^svc: cannot read \S+: it has more than 128 MiB, the limit for this input\n/);
@@ -95,7 +95,7 @@ describe('an endless input', () => {
   it.each([['--batch', ['chat', '--batch', '/dev/zero', '--local']]])(
     'as %s ends at the limit of a line',
     async (_, args) => {
-      const { code, stderr } = await run(args, { cwd: folder() });
+      const { code, stderr } = await run(args, { cwd: temporaryDirectory() });
       expect(stderr).toContain('svc: cannot read /dev/zero: line 1 has more than 256 MiB, the limit for a line\n');
       expect(code).toBe(12);
     },
@@ -103,7 +103,7 @@ describe('an endless input', () => {
 });
 
 it.each([['merge'], ['report']])('batch %s reads regular files only, and waits for no pipe', async (command) => {
-  const cwd = folder();
+  const cwd = temporaryDirectory();
   execFileSync('mkfifo', ['pipe'], { cwd });
   for (const [file, reason] of [
     ['pipe', 'it is not a regular file\n  save the output of the batch to a file first\n'],
@@ -116,7 +116,7 @@ it.each([['merge'], ['report']])('batch %s reads regular files only, and waits f
 });
 
 it('--batch with -o in a loop of symbolic links is exit 12', async () => {
-  const cwd = folder();
+  const cwd = temporaryDirectory();
   writeFileSync(join(cwd, 'lines.jsonl'), '{}\n');
   execFileSync('ln', ['-s', 'loop', 'loop'], { cwd });
   const { code, stderr } = await run(['call', 'start', '--local', '--batch', 'lines.jsonl', '-o', 'loop'], { cwd });
@@ -126,7 +126,7 @@ it('--batch with -o in a loop of symbolic links is exit 12', async () => {
 it.each([['talk.json'], ['./link.json']])(
   '--conversation talk.json with -o %s is a wrong command line',
   async (output) => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     writeFileSync(join(cwd, 'talk.json'), '[]');
     execFileSync('ln', ['talk.json', 'link.json'], { cwd });
     const { code, stderr } = await run(
@@ -145,7 +145,7 @@ it.each([['talk.json'], ['./link.json']])(
 
 describe('stdin that is not read because of flags', () => {
   const UNREAD = 'stdin was not read because flags were given; add -f - to read it';
-  const inShellOf = (line: string) => inShell(line, { cwd: folder() });
+  const inShellOf = (line: string) => inShell(line, { cwd: temporaryDirectory() });
 
   it('is named by the error about missing fields', async () => {
     const { code, stderr } = await inShellOf(`echo '{"project_id":"a/b"}' | svc feedback schema --since 1h --local`);

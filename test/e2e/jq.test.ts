@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { inShell, run, start, waitForExit } from '../support/process.ts';
 import { httpAnswer, rawServer } from '../support/raw-server.ts';
-import { folder } from '../support/svc.ts';
+import { temporaryDirectory } from '../support/svc.ts';
 
 const response = '{"id":"i","trace_id":"t","n":9007199254740993,"f":1.0}';
 const call = ['call', 'start', '--project-id', 'a/b', '--op-name', 'x'];
@@ -75,7 +75,7 @@ describe('--jq', () => {
     [['chat', 'hi', '--local', '--stream'], '.choices[0].finish_reason', 'stop\n'],
     [['chat', 'hi', '--local', '--format', 'jsonl'], '.choices[]?.finish_reason // empty', 'stop\n'],
   ] as const)('works with svc %j', async (args, filter, expected) => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const entry = (line: number) =>
       `{"line":${line},"id":null,"status":200,"exit_code":0,"applied":"yes","reply":{},"attempts":1,"ms":1}\n`;
     writeFileSync(join(cwd, 'groups.json'), '[{"trajectories":[{"messages":[],"reward":1}]}]');
@@ -92,7 +92,7 @@ describe('--jq', () => {
     ['a batch', ['chat', '--local', '--batch', 'lines.jsonl', '--ordered'], 'yes'],
     ['a merge', ['batch', 'merge', 'results.jsonl'], 'no'],
   ])('fails with any line of %s, whichever lines share a run of jq', async (_, args, applied) => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const entry = (line: number) =>
       `{"line":${line},"id":null,"status":200,"exit_code":0,"applied":"yes","reply":{},"attempts":1,"ms":1}\n`;
     writeFileSync(join(cwd, 'results.jsonl'), [1, 2, 3, 4].map(entry).join(''));
@@ -104,7 +104,7 @@ describe('--jq', () => {
   });
 
   it('keeps the summary of a batch when it fails', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     writeFileSync(join(cwd, 'lines.jsonl'), '{"messages":[{"role":"user","content":"a"}]}\n{}\n');
     const { code, stderr } = await run(['chat', '--local', '--batch', 'lines.jsonl', '--jq', 'error("boom")'], { cwd });
     expect(code).toBe(11);
@@ -118,7 +118,7 @@ describe('--jq', () => {
     ['--dry-run', ['--dry-run'], /--jq cannot be combined with --/],
     ['a checkpoint', ['--batch', 'lines.jsonl', '-o', 'out.jsonl'], /checkpoint/],
   ])('with %s is exit 2', async (_, flags, message) => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     writeFileSync(join(cwd, 'lines.jsonl'), '{}\n');
     const prompt = flags[0] === '--batch' ? [] : ['hi'];
     const { code, stdout, stderr } = await run(['chat', ...prompt, '--local', '--jq', '.', ...flags], { cwd });

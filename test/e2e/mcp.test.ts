@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { done, event, streamHead } from '../support/event-stream.ts';
 import { run, start, waitForExit } from '../support/process.ts';
 import { bodyOf, httpAnswer, rawServer } from '../support/raw-server.ts';
-import { folder } from '../support/svc.ts';
+import { temporaryDirectory } from '../support/svc.ts';
 
 type Message = {
   readonly id?: unknown;
@@ -238,7 +238,7 @@ describe('tools', () => {
     };
     const lines = await exchange([call('train', job, 1)], ['--local', '--allow', 'train']);
     expect(lines[0]).toContain('"structuredContent"');
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const twice = async () => {
       const { stdout } = await run(['mcp', '--local', '--allow', 'train'], {
         cwd,
@@ -261,7 +261,7 @@ describe('tools', () => {
         'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n{"paths":[],"n":12345678901234567890}',
       );
     });
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const { stdout } = await run(['mcp', '--base-url', server.url], {
       cwd,
       env: { SVC_USERNAME: 'u', SVC_PASSWORD: 'pass-word' },

@@ -5,7 +5,7 @@ import { createServer, type Server } from 'node:net';
 import { dirname, join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { cleanEnv, program, waitForExit } from '../support/process.ts';
-import { folder } from '../support/svc.ts';
+import { temporaryDirectory } from '../support/svc.ts';
 
 const page = new URL('./mistakes.md', import.meta.url);
 
@@ -39,7 +39,7 @@ async function renderBlock(block: string): Promise<string> {
   const lines = block.split('\n').slice(1, -1);
   const setup = lines.filter((line) => line.startsWith('# ')).map((line) => line.slice(2));
   const command = lines.find((line) => line.startsWith('$ '))?.slice(2) ?? '';
-  const cwd = folder();
+  const cwd = temporaryDirectory();
   for (const line of setup) {
     const [, name, content = ''] = /^file (\S+?): ?(.*)$/.exec(line) ?? [];
     if (name === undefined) continue;

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { type ProcessSetting, run, serve, start, waitForExit } from '../support/process.ts';
-import { folder } from '../support/svc.ts';
+import { temporaryDirectory } from '../support/svc.ts';
 
 const demo = new URL('../demo', import.meta.url).pathname;
 const model = '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05';
@@ -10,7 +10,7 @@ const model = '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05';
 describe('the built program against svc serve', () => {
   it('feedback: replaced from a file, flags and stdin, then its schema', async () => {
     const { env } = await serve();
-    const setting = { env: { ...env, HOME: folder() }, cwd: demo };
+    const setting = { env: { ...env, HOME: temporaryDirectory() }, cwd: demo };
     const first = await run(['feedback', 'replace', '-f', 'feedback.json'], setting);
     expect(first.code, first.stderr).toBe(0);
     expect(first.stdout).toContain('"reviewer_id": 9007199254740993');
@@ -48,7 +48,7 @@ describe('the built program against svc serve', () => {
 
   it('chat: text, piped text, a body, a schema, several choices, a conversation', async () => {
     const { env } = await serve();
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const setting = { env, cwd };
     const plain = await run(['chat', 'Name', 'a river'], setting);
     expect(plain.stdout).toMatch(/received: Name a river\nRandom words: [a-z ]+\.\n$/);
@@ -81,7 +81,7 @@ describe('the built program against svc serve', () => {
 
   it('train and call start: from files, flags and stdin', async () => {
     const { env } = await serve();
-    const setting = { env: { ...env, HOME: folder(), SVC_DATA_DIR: folder() }, cwd: demo };
+    const setting = { env: { ...env, HOME: temporaryDirectory(), SVC_DATA_DIR: temporaryDirectory() }, cwd: demo };
     for (const args of [
       ['groups.jsonl', '--model-id', model],
       ['--trajectory-groups', '@groups.jsonl', '--model-id', model, '--allow-duplicate'],
@@ -142,7 +142,7 @@ describe('without a network', () => {
 
 describe('the local service', () => {
   it('serves all five without a port, credentials or network', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const setting: ProcessSetting = { cwd };
     const results = [
       await run(['feedback', 'replace', '--local', '-f', join(demo, 'feedback.json')], setting),
@@ -156,7 +156,7 @@ describe('the local service', () => {
   });
 
   it('is shared by processes that write at the same time', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const children = Array.from({ length: 6 }, (_, at) =>
       start(['call', 'start', '--local', '--project-id', 'a/b', '--op-name', `op-${at}`], { cwd }),
     );

@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { cleanEnv, program, run, start, waitForExit } from '../support/process.ts';
 import { rawServer } from '../support/raw-server.ts';
-import { folder, svc } from '../support/svc.ts';
+import { svc, temporaryDirectory } from '../support/svc.ts';
 
 const credentials = { SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1', SVC_TOKEN: 'tok-en-1' };
 const call = ['call', 'start', '--project-id', 'a/b', '--op-name', 'x'];
 
-function shell(line: string, env: Readonly<Record<string, string>> = {}, cwd = folder()) {
+function shell(line: string, env: Readonly<Record<string, string>> = {}, cwd = temporaryDirectory()) {
   const script = line.replaceAll('svc ', `"${process.execPath}" "${program}" `);
   const { status, stdout, stderr } = spawnSync('bash', ['-c', script], {
     cwd,
@@ -50,7 +50,7 @@ describe('the process', () => {
   });
 
   it.each([['--version'], ['chat', 'hi', '--local']])('%s without a build says how to build', (...args) => {
-    const bin = join(folder(), 'bin');
+    const bin = join(temporaryDirectory(), 'bin');
     mkdirSync(bin);
     copyFileSync(program, join(bin, 'svc.js'));
     const { status, stdout, stderr } = spawnSync(process.execPath, [join(bin, 'svc.js'), ...args], {
@@ -170,7 +170,7 @@ it('a misspelled subcommand of train gets a suggestion', async () => {
 
 describe('-o', () => {
   it('replaces a file only when the result is complete, and keeps the partial output of a cut stream', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     writeFileSync(join(cwd, 'out.txt'), 'old');
     chmodSync(join(cwd, 'out.txt'), 0o640);
     const event = 'data: {"choices":[{"index":0,"delta":{"content":"half"},"finish_reason":null}]}\n\n';
@@ -206,7 +206,7 @@ describe('-o', () => {
     ['/dev/fd/1', 'svc: cannot write /dev/fd/1: the reader closed the pipe\n.*code 12\n'],
   ])('%s of a pipe that its reader closed', (output, message) => {
     const run = `until [ -e closed ]; do :; done; svc chat hi --local -q --no-stdin -o ${output}; echo code $? >&2`;
-    const { stderr } = shell(`{ ${run}; } | { exec <&-; touch closed; }`, {}, folder());
+    const { stderr } = shell(`{ ${run}; } | { exec <&-; touch closed; }`, {}, temporaryDirectory());
     expect(stderr).toMatch(new RegExp(`^${message}$`, 's'));
   });
 
@@ -217,7 +217,7 @@ describe('-o', () => {
     ['/dev/fd/3', '> log 3>&1'],
   ])('%s of a shell with %s keeps the other output', (output, redirects) => {
     const line = `{ echo before; svc chat hi --local -q --no-stdin -o ${output}; echo after; } ${redirects}; cat log`;
-    expect(shell(line, {}, folder()).stdout).toMatch(/^before\nsvc-local.*\n.*\nafter\n$/);
+    expect(shell(line, {}, temporaryDirectory()).stdout).toMatch(/^before\nsvc-local.*\n.*\nafter\n$/);
   });
 });
 
@@ -226,7 +226,7 @@ describe('an older Node', () => {
     // The same file, read by a Node that says it is older.
     const source = readFileSync(program, 'utf8').replace(/^#!.*\n/, '');
     const fake = `Object.defineProperty(process.versions, 'node', { value: '18.20.0' });\n${source}`;
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     mkdirSync(join(cwd, 'bin'));
     closeSync(openSync(join(cwd, 'package.json'), 'w'));
     writeFileSync(join(cwd, 'package.json'), '{"type":"module"}');

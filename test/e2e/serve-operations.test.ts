@@ -2,7 +2,7 @@ import { chmodSync, chownSync, mkdirSync, readFileSync, statSync, symlinkSync, w
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { run, serve, waitForExit } from '../support/process.ts';
-import { folder } from '../support/svc.ts';
+import { temporaryDirectory } from '../support/svc.ts';
 
 const question = '{"messages":[{"role":"user","content":"x"}]}';
 const isRoot = process.geteuid?.() === 0;
@@ -53,7 +53,7 @@ describe('svc serve in operation', () => {
 
   it.each([
     ['the service', () => []],
-    ['a recording', () => ['--record', join(folder(), 'x.har')]],
+    ['a recording', () => ['--record', join(temporaryDirectory(), 'x.har')]],
   ])('logs and counts requests that %s refuses for their origin', async (_, flags) => {
     const { url, child } = await serve(['--no-auth', '--log', 'json', ...flags()]);
     const output = waitForExit(child);
@@ -74,7 +74,7 @@ describe('svc serve in operation', () => {
   });
 
   it('logs requests that --replay responds to', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     writeFileSync(join(cwd, 'empty.har'), '{"log":{"entries":[]}}');
     const { url, child } = await serve(['--no-auth', '--log', 'json', '--replay', join(cwd, 'empty.har')]);
     const output = waitForExit(child);
@@ -84,7 +84,7 @@ describe('svc serve in operation', () => {
   });
 
   it('keeps the secret fields of chats out of a recording and out of its database, and replays them', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const body = question.replace('}]', '}],"cache_salt":"f1rst-salt-","cache_salt":"sEcReT-salt"');
     const har = join(cwd, 'r.har');
     const recording = await serve(['--no-auth', '--record', har, '--data', join(cwd, 'recorded.db')]);
@@ -99,7 +99,7 @@ describe('svc serve in operation', () => {
   });
 
   it('records bodies as they are where a password is shorter than eight characters', async () => {
-    const har = join(folder(), 'r.har');
+    const har = join(temporaryDirectory(), 'r.har');
     const env = { SVC_USERNAME: 'u', SVC_PASSWORD: 'p', SVC_TOKEN: 'EMPTY' };
     const { url, child } = await serve(['--record', har], { env });
     await (
@@ -149,7 +149,7 @@ describe('data of the local service', () => {
   const call = ['call', 'start', '--local', '--project-id', 'a/b', '--op-name', 'x'];
 
   it('is narrowed to its owner, with a warning', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     await run(call, { cwd });
     const path = join(cwd, 'data', 'svc.db');
     chmodSync(path, 0o666);
@@ -160,14 +160,14 @@ describe('data of the local service', () => {
   });
 
   it.skipIf(!isRoot)('that belongs to another user is exit 13', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     await run(call, { cwd });
     chownSync(join(cwd, 'data', 'svc.db'), 54321, 54321);
     expect(await run(call, { cwd })).toMatchObject({ code: 13, stderr: expect.stringContaining('another user') });
   });
 
   it.skipIf(!isRoot)('is not served with credentials that another user planted', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const file = join(cwd, 'svc.db.credentials.json');
     writeFileSync(file, '{"username":"u","password":"p","token":"t"}', { mode: 0o600 });
     chownSync(file, 54321, 54321);
@@ -178,7 +178,7 @@ describe('data of the local service', () => {
   });
 
   it('behind a symlink into a directory that others can write is exit 13', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const [shared, own] = ['shared', 'own'].map((name) => join(cwd, name));
     for (const directory of [shared ?? '', own ?? '']) mkdirSync(directory, { mode: 0o700 });
     chmodSync(shared ?? '', 0o777);
@@ -189,7 +189,7 @@ describe('data of the local service', () => {
   });
 
   it('with flipped bits is refused where the check of SQLite finds them', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const path = join(cwd, 'data', 'svc.db');
     await run(call, { cwd });
     const bytes = readFileSync(path);

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { firstLine, run, serve, start, waitForExit } from '../support/process.ts';
 import { rawClient } from '../support/raw-client.ts';
 import { httpAnswer, rawServer } from '../support/raw-server.ts';
-import { folder } from '../support/svc.ts';
+import { temporaryDirectory } from '../support/svc.ts';
 
 const question = '{"messages":[{"role":"user","content":"x"}]}';
 
@@ -72,7 +72,7 @@ describe('svc serve', () => {
   });
 
   it('loses nothing when several processes write to one database', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const servers = await Promise.all([1, 2].map(() => serve(['--no-auth'], { cwd })));
     const record = (id: string): string =>
       `{"project_id":"a/b","feedback_id":"none","feedback_type":"t","svc_ref":"svc:///a/b/object/n:v","trigger_ref":"svc:///a/b/object/m:${id}","id":"${id}","payload":{"p${id}":1}}`;
@@ -95,7 +95,7 @@ describe('svc serve', () => {
   });
 
   it('creates credentials in a 0600 file beside the data, and reuses them', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const served = async (): Promise<{ url: string; file: string }> => {
       const child = start(['serve', '--json', '--data', 'deep/er/my.db'], { cwd });
       const { url, pid, data, credentials_file: file } = JSON.parse(await firstLine(child));
@@ -117,7 +117,7 @@ describe('svc serve', () => {
   });
 
   it('removes the unfinished credentials of a process that was killed', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     writeFileSync(join(cwd, '.my.db.credentials.json.1.tmp'), '{"username":"local"');
     const child = start(['serve', '--json', '--data', 'my.db'], { cwd });
     await firstLine(child);
@@ -125,7 +125,7 @@ describe('svc serve', () => {
   });
 
   it('reads credentials from a file, and reports an invalid one', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     writeFileSync(join(cwd, 'c.json'), '{"username":"u","password":"p","token":"t"}');
     const { url } = await serve(['--credentials', 'c.json'], { cwd });
     expect((await post(`${url}/v1/chat/completions`, question, { Authorization: 'Bearer t' })).status).toBe(200);
@@ -224,7 +224,7 @@ describe('svc serve', () => {
   });
 
   it('leaves a wrong data file unchanged, and creates no credentials beside it', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     writeFileSync(join(cwd, 'notes.txt'), '{"my":"config"}\n', { mode: 0o644 });
     const { code, stderr } = await run(['serve', '--data', 'notes.txt'], { cwd });
     expect({ code, stderr }).toEqual({

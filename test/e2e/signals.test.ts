@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { start, waitForExit } from '../support/process.ts';
 import { httpAnswer, rawServer } from '../support/raw-server.ts';
-import { folder } from '../support/svc.ts';
+import { temporaryDirectory } from '../support/svc.ts';
 
 const env = { SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1', SVC_TOKEN: 'tok-en-1' };
 const json = ['--error-format', 'json'];
@@ -29,7 +29,7 @@ describe.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('%s', (signal) => {
   });
 
   it('while a request is sent: it was not sent completely, nothing was applied', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const text = 'x'.repeat(30_000_000);
     writeFileSync(join(cwd, 'body.json'), `{"messages":[{"role":"user","content":"${text}"}]}`);
     const url = await deafServer(() => child.kill(signal));

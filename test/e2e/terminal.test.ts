@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { done, event, streamHead } from '../support/event-stream.ts';
 import { rawServer } from '../support/raw-server.ts';
-import { folder } from '../support/svc.ts';
+import { temporaryDirectory } from '../support/svc.ts';
 import { hasTerminal, runOnTerminal } from '../support/terminal.ts';
 
 const delta = (content: string): string => event(`{"choices":[{"index":0,"delta":${content},"finish_reason":null}]}`);
@@ -43,7 +43,7 @@ describe.skipIf(!hasTerminal)('on a terminal (skipped where `script` of util-lin
   });
 
   it('results are tables, help and errors fit, NO_COLOR is honored', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const call = await runOnTerminal(
       [
         'call',
@@ -102,7 +102,7 @@ describe.skipIf(!hasTerminal)('on a terminal (skipped where `script` of util-lin
   });
 
   it('prompts for credentials and does not echo the input', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const { code, screen } = await runOnTerminal(['auth', 'login', '--profile', 'work'], {
       cwd,
       typed: [
@@ -129,7 +129,7 @@ describe.skipIf(!hasTerminal)('on a terminal (skipped where `script` of util-lin
     ['Ctrl-C', '\x03'],
     ['Ctrl-D', '\x04'],
   ])('%s at a prompt ends with 130 and stores nothing', async (_, key) => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const { code } = await runOnTerminal(['auth', 'login', '--base-url', 'https://svc.test', '--username', 'api'], {
       cwd,
       typed: [['Password', key]],

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { acquireLock, type LockRuntime } from '../../src/files/file-lock.ts';
 import { after } from '../support/clock.ts';
-import { folder } from '../support/svc.ts';
+import { temporaryDirectory } from '../support/svc.ts';
 
 const world = (more: Partial<LockRuntime> = {}): LockRuntime => ({
   pid: 7,
@@ -19,7 +19,7 @@ const world = (more: Partial<LockRuntime> = {}): LockRuntime => ({
 
 describe('a lock', () => {
   it('is held by one process at a time, and waiting ones take turns', async () => {
-    const path = join(folder(), 'f');
+    const path = join(temporaryDirectory(), 'f');
     let inside = 0;
     const turn = async (): Promise<number> => {
       const unlock = await acquireLock(path, 'f', world(), 20_000);
@@ -38,7 +38,7 @@ describe('a lock', () => {
     ['a process of another machine', '800 there ab', 'f is in use by process 800 on there'],
     ['nobody knows whom', '', 'f is in use by another process'],
   ])('of %s is respected, and its holder is named', async (_, text, message) => {
-    const path = join(folder(), 'f');
+    const path = join(temporaryDirectory(), 'f');
     writeFileSync(`${path}.lock`, text);
     await expect(acquireLock(path, 'f', world())).rejects.toMatchObject({
       message,
@@ -48,7 +48,7 @@ describe('a lock', () => {
   });
 
   it('of a process that ended is taken over by one of many', async () => {
-    const path = join(folder(), 'f');
+    const path = join(temporaryDirectory(), 'f');
     writeFileSync(`${path}.lock`, '800 here ab');
     const taken = await Promise.allSettled(Array.from({ length: 20 }, () => acquireLock(path, 'f', world())));
     expect(taken.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
@@ -56,7 +56,7 @@ describe('a lock', () => {
   });
 
   it('that is released while another process asks for it is taken, not reported as held by nobody', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const path = join(cwd, 'f');
     const refusals = new Set<string>();
     const visit = async (): Promise<void> => {
@@ -72,7 +72,7 @@ describe('a lock', () => {
   });
 
   it('in a directory that does not exist is an error', async () => {
-    const path = join(folder(), 'none', 'f');
+    const path = join(temporaryDirectory(), 'none', 'f');
     await expect(acquireLock(path, 'f', world())).rejects.toMatchObject({
       code: 'local',
       message: 'cannot lock f: no such file or directory',
@@ -80,7 +80,7 @@ describe('a lock', () => {
   });
 
   it('can be released when its file was removed', async () => {
-    const path = join(folder(), 'f');
+    const path = join(temporaryDirectory(), 'f');
     const unlock = await acquireLock(path, 'f', world());
     await rm(`${path}.lock`);
     await unlock();

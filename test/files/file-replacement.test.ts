@@ -11,7 +11,7 @@ import {
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openReplacement, writeFileAtomically } from '../../src/files/file-replacement.ts';
-import { folder } from '../support/svc.ts';
+import { temporaryDirectory } from '../support/svc.ts';
 
 const modeOf = (path: string): number => statSync(path).mode & 0o777;
 const written = async (path: string, text: string, mode?: number): Promise<void> =>
@@ -24,7 +24,7 @@ function umask(mask: number): void {
 
 describe('a replaced file', () => {
   it.each([0o640, 0o644, 0o600, 0o777, 0o400])('keeps its mode %o whatever the umask', async (mode) => {
-    const path = join(folder(), 'f');
+    const path = join(temporaryDirectory(), 'f');
     writeFileSync(path, 'old');
     chmodSync(path, mode);
     umask(0o077);
@@ -37,7 +37,7 @@ describe('a replaced file', () => {
     [0o077, undefined, 0o600],
     [0, 0o600, 0o600],
   ])('that is new has, under umask %o and of mode %o, the mode %o', async (mask, mode, expected) => {
-    const path = join(folder(), 'f');
+    const path = join(temporaryDirectory(), 'f');
     umask(mask);
     await written(path, 'new', mode);
     expect(modeOf(path)).toBe(expected);
@@ -48,7 +48,7 @@ describe('a replaced file', () => {
     ['a link that leads nowhere yet', 'target', false],
     ['a link to a link, in another folder', 'deep/link', false],
   ])('behind %s is the target, not the link', async (_, to, isThere) => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     mkdirSync(join(cwd, 'deep'));
     symlinkSync('../target', join(cwd, 'deep', 'link'));
     symlinkSync(to, join(cwd, 'f'));
@@ -63,14 +63,14 @@ describe('a replaced file', () => {
     ['a link in a circle', (path: string) => symlinkSync('f', path), /^cannot write /],
     ['a file in no folder', () => {}, /no such file or directory/],
   ])('cannot be %s', async (_, make, message) => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     make(join(cwd, 'f'));
     const path = join(cwd, message.source.includes('circle') ? 'f' : 'none/f');
     await expect(written(path, 'new')).rejects.toThrow(message);
   });
 
   it('that cannot be renamed leaves nothing behind, or its partial output', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const path = join(cwd, 'f');
     const begun = async (): Promise<Awaited<ReturnType<typeof openReplacement>>> => {
       const file = await openReplacement(path, 'f');

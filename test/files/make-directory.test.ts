@@ -2,18 +2,18 @@ import { existsSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { makeDirectory } from '../../src/files/make-directory.ts';
-import { folder, svc } from '../support/svc.ts';
+import { svc, temporaryDirectory } from '../support/svc.ts';
 
 describe('a directory', () => {
   it('is created with its parents, by several processes at once, and only once', async () => {
-    const path = join(folder(), 'a', 'b', 'c');
+    const path = join(temporaryDirectory(), 'a', 'b', 'c');
     await Promise.all(Array.from({ length: 5 }, () => makeDirectory(path, 0o700)));
     expect(statSync(path).mode & 0o777).toBe(0o700);
     expect(await makeDirectory(path, 0o700)).toBe(false);
   });
 
   it('is not created in a file', async () => {
-    const file = join(folder(), 'file');
+    const file = join(temporaryDirectory(), 'file');
     writeFileSync(file, '');
     await expect(makeDirectory(file, 0o700)).rejects.toThrow('EEXIST');
     await expect(makeDirectory(join(file, 'a'), 0o700)).rejects.toThrow('ENOTDIR');

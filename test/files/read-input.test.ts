@@ -6,19 +6,19 @@ import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { InterruptedError } from '../../src/errors.ts';
 import { readInputFile } from '../../src/files/read-input.ts';
-import { folder } from '../support/svc.ts';
+import { temporaryDirectory } from '../support/svc.ts';
 
 const { signal: idle } = new AbortController();
 
 function makeFifo(): string {
-  const path = join(folder(), 'pipe');
+  const path = join(temporaryDirectory(), 'pipe');
   execFileSync('mkfifo', [path]);
   return path;
 }
 
 describe('readInputFile', () => {
   it.each([0, 1, 65_536, 1_000_000])('returns a file of %i bytes', async (length) => {
-    const path = join(folder(), 'file');
+    const path = join(temporaryDirectory(), 'file');
     const bytes = Buffer.alloc(length, 'abc');
     writeFileSync(path, bytes);
     expect((await readInputFile(path, 'file', { signal: idle, maxBytes: 1_000_000 })).equals(bytes)).toBe(true);

@@ -5,7 +5,7 @@ import { parsePostgresUrl } from '../../src/config/postgres-address.ts';
 import { collectBody } from '../../src/http/collect-body.ts';
 import { type LocalServiceOptions, openLocalService } from '../../src/local-service/open-local-service.ts';
 import { noPostgres, type PostgresServer, postgresServer } from '../support/postgres.ts';
-import { folder } from '../support/svc.ts';
+import { temporaryDirectory } from '../support/svc.ts';
 
 const reason = noPostgres();
 if (reason) process.stderr.write(`skipped: the store in PostgreSQL: ${reason}\n`);
@@ -34,7 +34,7 @@ async function service(options: Partial<LocalServiceOptions>) {
 async function openService(options: Partial<LocalServiceOptions>) {
   let now = Date.UTC(2026, 0, 1);
   const { send, close } = await openLocalService(
-    { databaseFile: join(folder(), 'svc.db'), ...options },
+    { databaseFile: join(temporaryDirectory(), 'svc.db'), ...options },
     { now: () => (now += 1000), randomBytes },
   );
   onTestFinished(close);

@@ -7,7 +7,7 @@ import { completableFlags } from '../../src/cli/docs/completion-words.ts';
 import { type Answers, shells } from '../support/shells.ts';
 
 import { cases, derived, finished, folderFiles, knownNames } from '../support/shells-cases.ts';
-import { folder, type Setting, svc } from '../support/svc.ts';
+import { type Setting, svc, temporaryDirectory } from '../support/svc.ts';
 
 for (const { name, missing, finishes, ask } of shells) {
   describe.skipIf(missing !== undefined)(missing ? `${name}: not asked, ${missing}` : name, () => {
@@ -94,7 +94,7 @@ describe('the names that svc knows', () => {
   };
 
   it('are profiles, and the projects and models of environment, project file, profiles and history', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const profiles = {
       work: {
         base_url: 'http://127.0.0.1:1',
@@ -124,7 +124,7 @@ describe('the names that svc knows', () => {
   });
 
   it('are none where nothing can be read', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     mkdirSync(join(cwd, 'config'));
     writeFileSync(join(cwd, 'config', 'config.json'), '{', { mode: 0o600 });
     writeFileSync(join(cwd, '.svc.json'), '{"token": "x"}');

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { describe, expect, it } from 'vitest';
 import { cleanEnv, program, waitForExit } from '../support/process.ts';
-import { folder } from '../support/svc.ts';
+import { temporaryDirectory } from '../support/svc.ts';
 
 const peers = new URL('../peers/', import.meta.url).pathname;
 const hasPeers = existsSync(`${peers}node_modules/@modelcontextprotocol/sdk`);
@@ -50,18 +50,18 @@ describe.skipIf(!hasPeers)('the official clients of the Model Context Protocol',
   it('use the tools after a handshake', async () => {
     const { Client } = load('@modelcontextprotocol/sdk/client/index.js');
     const { StdioClientTransport } = load('@modelcontextprotocol/sdk/client/stdio.js');
-    await useTools(new Client(identity), new StdioClientTransport(server(folder())));
+    await useTools(new Client(identity), new StdioClientTransport(server(temporaryDirectory())));
   });
 
   it.each([['auto'], [{ pin: '2026-07-28' }]])('use the tools without a handshake (%j)', async (mode) => {
     const { Client } = await import(load.resolve('@modelcontextprotocol/client'));
     const { StdioClientTransport } = await import(load.resolve('@modelcontextprotocol/client/stdio'));
     const client = new Client(identity, { versionNegotiation: { mode } });
-    await useTools(client, new StdioClientTransport(server(folder())));
+    await useTools(client, new StdioClientTransport(server(temporaryDirectory())));
   });
 
   it('include the inspector', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const inspector = load
       .resolve('@modelcontextprotocol/inspector/package.json')
       .replace('package.json', 'cli/build/cli.js');

@@ -8,7 +8,7 @@ import { writeJson } from '../../src/json/write-json.ts';
 import { allOperations } from '../../src/operations/all-operations.ts';
 import { freePort } from '../support/free-port.ts';
 import { run } from '../support/process.ts';
-import { folder } from '../support/svc.ts';
+import { temporaryDirectory } from '../support/svc.ts';
 
 const peers = new URL('../peers/node_modules/', import.meta.url).pathname;
 const isInstalled = existsSync(join(peers, '@stoplight/prism-cli'));
@@ -20,7 +20,7 @@ const LIMIT_MS = 240_000;
 
 describe.runIf(isInstalled)('the OpenAPI document', () => {
   const writeDocument = (): string => {
-    const file = join(folder(), 'openapi.json');
+    const file = join(temporaryDirectory(), 'openapi.json');
     writeFileSync(file, writeJson(openApiDocument(allOperations)));
     return file;
   };
@@ -31,7 +31,7 @@ describe.runIf(isInstalled)('the OpenAPI document', () => {
   });
 
   it('passes redocly lint', { timeout: LIMIT_MS }, async () => {
-    const { stderr } = await execute(binary('redocly'), ['lint', writeDocument()], { cwd: folder() });
+    const { stderr } = await execute(binary('redocly'), ['lint', writeDocument()], { cwd: temporaryDirectory() });
     expect(stderr).not.toMatch(/\d+ (?:warning|error)/);
   });
 
@@ -46,7 +46,7 @@ describe.runIf(isInstalled)('the OpenAPI document', () => {
   );
 
   it('becomes types that compile and accept a free-form payload', { timeout: LIMIT_MS }, async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     await execute(binary('openapi-typescript'), [writeDocument(), '-o', join(cwd, 'api.ts')], { cwd });
     writeFileSync(
       join(cwd, 'use.ts'),
@@ -67,7 +67,7 @@ export const chat: components['schemas']['ChatBody'] = { messages: [{ role: 'use
     async (mode) => {
       const port = await freePort();
       const flags = ['mock', writeDocument(), '--port', String(port), ...(mode === 'dynamic' ? ['--dynamic'] : [])];
-      const child = spawn(binary('prism'), flags, { cwd: folder(), stdio: ['ignore', 'pipe', 'inherit'] });
+      const child = spawn(binary('prism'), flags, { cwd: temporaryDirectory(), stdio: ['ignore', 'pipe', 'inherit'] });
       onTestFinished(() => void child.kill('SIGKILL'));
       await new Promise<void>((resolve) => {
         child.stdout.on('data', (text) => /listening/i.test(String(text)) && resolve());

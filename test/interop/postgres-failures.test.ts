@@ -8,7 +8,7 @@ import { collectBody } from '../../src/http/collect-body.ts';
 import { getHeader } from '../../src/http/message.ts';
 import { openLocalService } from '../../src/local-service/open-local-service.ts';
 import { noPostgres, type PostgresServer, postgresServer } from '../support/postgres.ts';
-import { folder } from '../support/svc.ts';
+import { temporaryDirectory } from '../support/svc.ts';
 
 const reason = noPostgres();
 if (reason) process.stderr.write(`skipped: failures of PostgreSQL: ${reason}\n`);
@@ -28,7 +28,7 @@ const feedback = {
   payload: {},
 };
 
-async function openService(url: string, databaseFile = join(folder(), 'svc.db')) {
+async function openService(url: string, databaseFile = join(temporaryDirectory(), 'svc.db')) {
   const postgres = { address: parsePostgresUrl(url, 'svc'), password: undefined };
   const { send, close } = await openLocalService({ databaseFile, postgres }, { now: () => 1, randomBytes });
   onTestFinished(close);
@@ -47,7 +47,7 @@ async function openService(url: string, databaseFile = join(folder(), 'svc.db'))
 /** Passes connections on to the database of a URL; after `cutNextCommit` it drops the response to a commit. */
 async function commitCuttingProxy(databaseUrl: string) {
   const url = new URL(databaseUrl);
-  const directory = folder();
+  const directory = temporaryDirectory();
   const target = join(url.searchParams.get('host') ?? '', '.s.PGSQL.5432');
   let isArmed = false;
   const proxy = createServer((client) => {
@@ -109,7 +109,7 @@ describe.skipIf(reason)('a service on PostgreSQL', () => {
   });
 
   it('does not start without a directory to stage training jobs in', async () => {
-    const file = join(folder(), 'file');
+    const file = join(temporaryDirectory(), 'file');
     writeFileSync(file, '');
     const opened = openService(server?.newDatabase() ?? '', join(file, 'data', 'svc.db'));
     await expect(opened).rejects.toMatchObject({ code: 'local', message: expect.stringContaining(file) });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { type Served, serve, waitForExit } from '../support/process.ts';
-import { folder } from '../support/svc.ts';
+import { temporaryDirectory } from '../support/svc.ts';
 
 const executablePath = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync);
 if (!executablePath) process.stderr.write('skipped: the page of svc serve in a browser: chromium is missing\n');
@@ -29,7 +29,7 @@ const call = (at: number, parent: number | undefined, name: string): string =>
   `{"start":{"project_id":"a/b","id":"${callId(at)}","trace_id":"${trace}",${parent === undefined ? '' : `"parent_id":"${callId(parent)}",`}"op_name":${quoted(name)},"started_at":"2026-01-01T00:00:00Z","attributes":{},"inputs":{"n":${LARGE_INTEGER},"text":${quoted(ATTACK)}}}}`;
 
 async function filled(): Promise<Served> {
-  const served = await serve(['--data', join(folder(), 'svc.db')]);
+  const served = await serve(['--data', join(temporaryDirectory(), 'svc.db')]);
   await post(served, '/call/start', call(1, undefined, 'root'));
   await post(served, '/call/start', call(2, 1, `child ${ATTACK}`));
   await post(served, '/call/start', call(3, 2, 'grandchild'));
@@ -239,7 +239,7 @@ describe.skipIf(!executablePath)('the page in a browser', { timeout: 120_000 }, 
   });
 
   it('responds from a recording that another tool imports', async () => {
-    const har = join(folder(), 'models.har');
+    const har = join(temporaryDirectory(), 'models.har');
     const { url, env } = await serve(['--record', har]);
     const response = await fetch(`${url}/v1/models`, { headers: { Authorization: `Bearer ${env.SVC_TOKEN}` } });
     const body = await response.text();

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { expect } from 'vitest';
 import { figure } from '../support/figure.ts';
 import { bodyOf, httpAnswer, rawServer } from '../support/raw-server.ts';
-import { folder, svc } from '../support/svc.ts';
+import { svc, temporaryDirectory } from '../support/svc.ts';
 import { blank, object, string, value } from './random-json.ts';
 
 const env = { SVC_TOKEN: 'tok-en-1', SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1' };
@@ -26,7 +26,7 @@ export async function expectUnchanged(count: number, seed: number): Promise<void
   const queue = documents.entries();
   let bytes = 0;
   const worker = async (): Promise<void> => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const server = await rawServer((socket) =>
       socket.end(httpAnswer('{"id":"1","trace_id":"2","choices":[{"index":0}]}')),
     );

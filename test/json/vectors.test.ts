@@ -8,7 +8,7 @@ import { parseJson } from '../../src/json/parse-json.ts';
 import { hasByteOrderMark } from '../../src/json/utf8.ts';
 import { figure } from '../support/figure.ts';
 import { run } from '../support/process.ts';
-import { folder } from '../support/svc.ts';
+import { temporaryDirectory } from '../support/svc.ts';
 import { accepted, acceptedBytes, refused, refusedBytes, type Vector } from './vectors.ts';
 
 const MARK = '‸';
@@ -72,7 +72,7 @@ const sample = bad.filter(({ name }, at) => at % 7 === 0 || name.includes('deep'
 
 describe('the program', () => {
   it.each(sample)('refuses $name with exit 3 and its place', async ({ bytes, offset }) => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     writeFileSync(join(cwd, 'body.json'), bytes);
     const { code, stdout, stderr } = await run(['chat', '-f', 'body.json', '--local'], { cwd });
     expect({ code, stdout }).toEqual({ code: 3, stdout: '' });

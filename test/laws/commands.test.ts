@@ -15,7 +15,7 @@ import { flagGroup } from '../../src/flag.ts';
 import { writeJson } from '../../src/json/write-json.ts';
 import { allOperations } from '../../src/operations/all-operations.ts';
 import { flagTarget } from '../../src/operations/operation.ts';
-import { folder, svc } from '../support/svc.ts';
+import { svc, temporaryDirectory } from '../support/svc.ts';
 import { shellWords } from '../support/words.ts';
 
 // Typed by hand (docs/contract.md, section 6): the code, whether to run again, and words that its meaning has.
@@ -78,7 +78,7 @@ describe('every example', () => {
   );
 
   it.each(bodies)('has a body that passes: $line', async ({ example }) => {
-    const home = folder();
+    const home = temporaryDirectory();
     const env = { SVC_CONFIG_DIR: home, SVC_DATA_DIR: home };
     const { code, stderr } = await svc([...shellWords(example.args), '--dry-run', '--strict'], {
       cwd: demo,

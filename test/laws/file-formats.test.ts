@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { fileFormatSections } from '../../src/cli/docs/file-formats.ts';
-import { folder, svc } from '../support/svc.ts';
+import { svc, temporaryDirectory } from '../support/svc.ts';
 
 // The names in the first column of the tables of a section.
 function documentedNames(title: string): string[] {
@@ -14,7 +14,7 @@ function documentedNames(title: string): string[] {
 
 describe('the reference documents the fields of', () => {
   it('result lines of a batch', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     writeFileSync(join(cwd, 'in.jsonl'), '{"messages":[{"role":"user","content":"x"}]}\n{"messages":1}\n');
     const args = ['chat', '--local', '--batch', 'in.jsonl', '-o', 'out.jsonl', '--expect-text', 'absent'];
     expect((await svc(args, { cwd })).code).toBe(10);
@@ -29,7 +29,7 @@ describe('the reference documents the fields of', () => {
   });
 
   it('profiles', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const set = ['profile', 'set', 'work', '--base-url', 'https://api.example.com', '-H', 'X-A: 1'];
     await svc([...set, '--credential-command', 'printenv TOKEN'], { cwd });
     const login = ['auth', 'login', '--profile', 'work', '--no-verify'];

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { allCommands } from '../../src/cli/all-commands.ts';
-import { folder, type Result, svc } from '../support/svc.ts';
+import { type Result, svc, temporaryDirectory } from '../support/svc.ts';
 
 const formats = ['json', 'jsonl', 'yaml', 'table', 'csv', 'tsv', 'text'] as const;
 const groups = '[{"trajectories":[{"messages":[{"role":"user","content":"x"}],"reward":1}]}]';
@@ -37,7 +37,7 @@ const silent = ['auth login', 'auth logout', 'profile set', 'profile use', 'prof
 const texts = ['completion', 'help', 'call run', 'mcp'];
 
 function home(): string {
-  const cwd = folder();
+  const cwd = temporaryDirectory();
   writeFileSync(join(cwd, 'groups.json'), groups);
   writeFileSync(join(cwd, 'results.jsonl'), entry);
   mkdirSync(join(cwd, 'data'));

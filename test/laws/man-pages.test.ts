@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { manPages } from '../../src/cli/docs/man-pages.ts';
-import { folder } from '../support/svc.ts';
+import { temporaryDirectory } from '../support/svc.ts';
 
 const docs = new URL('../../docs/man/', import.meta.url).pathname;
 const hasMan = spawnSync('man', ['--version']).status === 0;
@@ -27,7 +27,7 @@ describe('the manual pages', () => {
   });
 
   it.skipIf(!hasMan)('man finds svc-chat by name, with its flags and examples as typed', () => {
-    const home = folder();
+    const home = temporaryDirectory();
     mkdirSync(join(home, 'man1'));
     symlinkSync(join(docs, 'svc-chat.1'), join(home, 'man1', 'svc-chat.1'));
     const { stdout } = spawnSync('man', ['svc-chat'], {

@@ -7,14 +7,14 @@ import type { RequestBody } from '../../src/http/message.ts';
 import { openLocalService } from '../../src/local-service/open-local-service.ts';
 import { openStore } from '../../src/local-service/store/open-store.ts';
 import { start, waitForExit } from '../support/process.ts';
-import { folder } from '../support/svc.ts';
+import { temporaryDirectory } from '../support/svc.ts';
 
 const messages = [{ role: 'user', content: 'x' }];
 const long = { messages, n: 20, min_tokens: 30_000, stream: true };
 
 /** The local service as `--local` calls it, and a signal of its requests. */
 async function local() {
-  const data = join(folder(), 'svc.db');
+  const data = join(temporaryDirectory(), 'svc.db');
   const { send, close } = await openLocalService({ databaseFile: data }, { now: Date.now, randomBytes });
   onTestFinished(close);
   const controller = new AbortController();

@@ -6,7 +6,7 @@ import { createGroupCommit } from '../../src/local-service/store/group-commit.ts
 import { openStore, type Store } from '../../src/local-service/store/open-store.ts';
 import { serve } from '../support/process.ts';
 import { localService } from '../support/service.ts';
-import { folder } from '../support/svc.ts';
+import { temporaryDirectory } from '../support/svc.ts';
 
 const call = (id: string): string =>
   `{"start":{"project_id":"a/b","id":"${id}","trace_id":"${id}","op_name":"x","started_at":"2026-01-01T00:00:00Z","attributes":{},"inputs":{"i":"${id}"}}}`;
@@ -18,7 +18,7 @@ const headers = { 'Content-Type': 'application/json' };
 
 /** A database, its commits, and how many transactions there were. */
 async function database() {
-  const path = join(folder(), 'x.db');
+  const path = join(temporaryDirectory(), 'x.db');
   const store = await openStore(path);
   const other = new Database(path);
   onTestFinished(() => void [store, other].map((one) => one.close()));
@@ -141,7 +141,7 @@ describe.each([
   ['/feedback/replace', feedback, 'feedback'],
 ] as const)('%s', (path, body, table) => {
   it('commits concurrent requests together', async () => {
-    const data = join(folder(), 'svc.db');
+    const data = join(temporaryDirectory(), 'svc.db');
     const { send } = await localService({ databaseFile: data });
     const before = commitsOf(data);
     const replies = await Promise.all(
@@ -159,7 +159,7 @@ describe.each([
   });
 
   it('has stored every acknowledged request when it is killed', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const { url, child } = await serve(['--no-auth'], { cwd });
     const answered: string[] = [];
     await Promise.allSettled(

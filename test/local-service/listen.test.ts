@@ -14,7 +14,7 @@ import {
 import { textResponse } from '../../src/local-service/responses.ts';
 import { after } from '../support/clock.ts';
 import { rawClient } from '../support/raw-client.ts';
-import { folder } from '../support/svc.ts';
+import { temporaryDirectory } from '../support/svc.ts';
 
 const patience = { headMs: 60_000, bodyMs: 60_000, drainMs: 50 };
 
@@ -32,7 +32,7 @@ async function listening(
 // Not one that records what it is sent, because that would read every body.
 async function service(onRequestEnd?: LocalServiceOptions['onRequestEnd']): Promise<LocalService> {
   const opened = await openLocalService(
-    { databaseFile: join(folder(), 'svc.db'), onRequestEnd },
+    { databaseFile: join(temporaryDirectory(), 'svc.db'), onRequestEnd },
     { now: Date.now, randomBytes },
   );
   onTestFinished(opened.close);

@@ -3,13 +3,13 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { collectBody } from '../../src/http/collect-body.ts';
 import { openHarReplay } from '../../src/local-service/replay-har.ts';
-import { folder } from '../support/svc.ts';
+import { temporaryDirectory } from '../support/svc.ts';
 
 const traceId = '0123456789abcdef0123456789abcdef';
 
 /** A replay of one recorded exchange. */
 async function replay(path: string, request: string, response = '{"recorded":true}') {
-  const file = join(folder(), 'r.har');
+  const file = join(temporaryDirectory(), 'r.har');
   const entry = {
     request: { method: 'POST', url: `http://localhost${path}`, postData: { text: request } },
     response: { status: 200, headers: [], content: { text: response } },

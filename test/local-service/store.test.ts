@@ -6,11 +6,11 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { Failure } from '../../src/errors.ts';
 import { APPLICATION_ID, schemaVersions } from '../../src/local-service/store/migrate.ts';
 import { openStore } from '../../src/local-service/store/open-store.ts';
-import { folder } from '../support/svc.ts';
+import { temporaryDirectory } from '../support/svc.ts';
 
 /** A database file that these statements made. */
 function made(...statements: readonly string[]): string {
-  const path = join(folder(), 'x.db');
+  const path = join(temporaryDirectory(), 'x.db');
   const database = new Database(path);
   for (const statement of statements) database.exec(statement);
   database.close();
@@ -26,7 +26,7 @@ async function failureOf(path: string): Promise<Failure> {
 }
 
 it('a FIFO is not opened as data, and keeps its mode', async () => {
-  const path = join(folder(), 'x.db');
+  const path = join(temporaryDirectory(), 'x.db');
   execFileSync('mkfifo', ['-m', '644', path]);
   const { mode } = statSync(path);
   const message = `cannot open the data in ${path}: it is not a regular file`;
@@ -61,7 +61,7 @@ describe('the database', () => {
   });
 
   it.each<[string, () => string]>([
-    ['where there is none', () => join(folder(), 'deep', 'x.db')],
+    ['where there is none', () => join(temporaryDirectory(), 'deep', 'x.db')],
     ['in an empty file', () => made()],
     [
       'in a database without tables',
@@ -93,7 +93,9 @@ describe('the database', () => {
         "insert into calls (project_id, id, trace_id, start, created_at) values ('a/b', 'c', 'd', '{}', 1)",
       );
       // Two at once, as two processes may.
-      const opened = await Promise.all([path, path, join(folder(), 'new.db')].map((file) => openStore(file)));
+      const opened = await Promise.all(
+        [path, path, join(temporaryDirectory(), 'new.db')].map((file) => openStore(file)),
+      );
       onTestFinished(() => opened.forEach(({ close }) => void close()));
       const [tables, again, fresh] = opened.map((store) => [
         store.all('select user_version from pragma_user_version'),
@@ -144,7 +146,7 @@ describe('the database', () => {
 });
 
 function text(content: string): string {
-  const path = join(folder(), 'x.db');
+  const path = join(temporaryDirectory(), 'x.db');
   writeFileSync(path, content);
   return path;
 }

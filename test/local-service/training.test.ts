@@ -11,7 +11,7 @@ import { invalidBodyResponse } from '../../src/local-service/http-error.ts';
 import { openLocalService } from '../../src/local-service/open-local-service.ts';
 import { openStore, type SqlRow } from '../../src/local-service/store/open-store.ts';
 import { trainOperation } from '../../src/operations/train.ts';
-import { folder } from '../support/svc.ts';
+import { temporaryDirectory } from '../support/svc.ts';
 
 const model = '"model_id":"0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05"';
 const job = (groups: string): string => `{${model},"trajectory_groups":${groups}}`;
@@ -28,7 +28,7 @@ function inPieces(text: string, size: number): RequestBody {
 
 /** A service on its own database, its response to a job, and the stored rows. */
 async function service() {
-  const data = join(folder(), 'svc.db');
+  const data = join(temporaryDirectory(), 'svc.db');
   const { send, close } = await openLocalService({ databaseFile: data }, { now: () => 7, randomBytes });
   onTestFinished(close);
   const post = async (body: RequestBody): Promise<{ status: number; json: { id?: string; detail?: unknown } }> => {

@@ -8,7 +8,7 @@ import { createEmbeddedStore } from '../../src/local-service/store/embedded-stor
 import { openStore } from '../../src/local-service/store/open-store.ts';
 import type { StagedTrajectory } from '../../src/local-service/store/staging-file.ts';
 import { deleteAbandonedTrajectories, saveTrajectories } from '../../src/local-service/store/trajectory-rows.ts';
-import { folder } from '../support/svc.ts';
+import { temporaryDirectory } from '../support/svc.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const now = Date.UTC(2026, 5, 1);
@@ -19,7 +19,7 @@ function* trajectories(count: number, bytes: number): Generator<StagedTrajectory
 }
 
 async function database() {
-  const store = await openStore(join(folder(), 'svc.db'));
+  const store = await openStore(join(temporaryDirectory(), 'svc.db'));
   onTestFinished(store.close);
   let largest = 0;
   const counted: typeof store = {
@@ -52,7 +52,7 @@ describe('the trajectories of a job', () => {
     const store = createEmbeddedStore(counted);
     const clock = { now: () => now, elapsed: () => 0, randomBytes: (count: number) => randomBytes(count) };
     const { send } = createLocalService(
-      { ...clock, store, directory: folder(), maxBodyBytes: 1e6, upstream: undefined },
+      { ...clock, store, directory: temporaryDirectory(), maxBodyBytes: 1e6, upstream: undefined },
       undefined,
     );
     let isStored = false;

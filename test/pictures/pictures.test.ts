@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { cpSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { cleanEnv, program, waitForExit } from '../support/process.ts';
-import { folder } from '../support/svc.ts';
+import { temporaryDirectory } from '../support/svc.ts';
 import { darkTheme, lightTheme, renderChart, renderTerminal } from './render-svg.ts';
 
 const root = new URL('../../', import.meta.url).pathname;
@@ -23,7 +23,7 @@ const sessions: readonly { readonly name: string; readonly commands: readonly st
 
 describe.each(sessions)('the picture $name', ({ name, commands }) => {
   it('shows what the program prints', { timeout: 120_000 }, async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     cpSync(`${root}test/demo`, cwd, { recursive: true });
     const screens: string[] = [];
     for (const command of commands)

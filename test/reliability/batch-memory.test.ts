@@ -7,12 +7,12 @@ import { answerJson, countingServer } from '../support/counting-server.ts';
 import { figure } from '../support/figure.ts';
 import { memoryOf } from '../support/memory.ts';
 import { start, waitForExit } from '../support/process.ts';
-import { folder } from '../support/svc.ts';
+import { temporaryDirectory } from '../support/svc.ts';
 
 const MAX_BYTES = 150 * 1024 * 1024;
 
 it('a batch uses bounded memory for a file of any length', async () => {
-  const cwd = folder();
+  const cwd = temporaryDirectory();
   const path = join(cwd, 'in.jsonl');
   const file = createWriteStream(path);
   const lines = 60_000;

@@ -6,7 +6,7 @@ import type { Runtime } from '../../src/runtime.ts';
 import { closedPort } from '../support/faults.ts';
 import { figure } from '../support/figure.ts';
 import { httpAnswer, rawServer } from '../support/raw-server.ts';
-import { folder, type Result, type Setting, svc } from '../support/svc.ts';
+import { type Result, type Setting, svc, temporaryDirectory } from '../support/svc.ts';
 import { ascii, beyond, leakingFiles, leaksIn, outcomes } from './canaries.ts';
 
 /** A place a secret comes from. */
@@ -119,7 +119,7 @@ type Run = (more: readonly string[], to?: string, runtime?: Setting['runtime']) 
 
 // A home with the secret in its place, to run the command of the source in.
 async function prepared({ args, env = {}, stdin, files, login }: Source, url: string): Promise<Run> {
-  const cwd = folder();
+  const cwd = temporaryDirectory();
   mkdirSync(join(cwd, 'config'));
   const given = files?.(url) ?? {};
   for (const [name, content] of Object.entries(given)) writeFileSync(join(cwd, name), content);
@@ -220,7 +220,7 @@ describe('the password of a proxy', () => {
       const address = `http://user:${encodeURIComponent(password)}@127.0.0.1:${proxy.port}`;
       for (const flags of loud)
         for (const to of ['https://svc.test', 'http://svc.test']) {
-          const cwd = folder();
+          const cwd = temporaryDirectory();
           const env = { ...token, HTTPS_PROXY: address, HTTP_PROXY: address, SVC_BASE_URL: to, SVC_RETRIES: '0' };
           const result = await svc([...chat, '--allow-http', ...flags], { cwd, env });
           expect([5, 7, 8, 9, 11], result.stderr).toContain(result.code);
@@ -247,7 +247,7 @@ describe('a secret in a wrong place', () => {
     ['--base-url', `https://u:${encodeURIComponent(ascii)}@svc.test`],
   ])('as in %j %j is rejected and not repeated', async (...words) => {
     for (const flags of loud) {
-      const cwd = folder();
+      const cwd = temporaryDirectory();
       const result = await svc([...chat, '--base-url', 'https://svc.test', ...words, ...flags], { cwd, env: token });
       expect(result.code, result.stderr).toBe(2);
       expectNone(result, cwd);
@@ -259,7 +259,7 @@ describe('a secret in a wrong place', () => {
     async (fault) => {
       const whole = JSON.stringify({ current: 'p', profiles: { p: { base_url: 'https://svc.test', token: ascii } } });
       for (const at of [whole.indexOf(ascii.slice(0, 6)) - 3, whole.lastIndexOf('canary'), whole.length - 3]) {
-        const cwd = folder();
+        const cwd = temporaryDirectory();
         mkdirSync(join(cwd, 'config'));
         writeFileSync(join(cwd, 'config', 'config.json'), whole.slice(0, at) + fault + whole.slice(at + 1));
         for (const args of [['profile', 'show'], chat]) expectNone(await svc(args, { cwd }), cwd);

@@ -6,7 +6,7 @@ import { answerJson, countingServer } from '../support/counting-server.ts';
 import { done, event, streamHead } from '../support/event-stream.ts';
 import { type Finished, inShell } from '../support/process.ts';
 import { bodyOf, httpAnswer, type RawServer, rawServer } from '../support/raw-server.ts';
-import { folder } from '../support/svc.ts';
+import { temporaryDirectory } from '../support/svc.ts';
 
 const call = 'svc call start --project-id a/b --op-name x';
 const reply = '{"id":"i","trace_id":"t","choices":[{"message":{"content":"hi"}}],"paths":[]}';
@@ -146,7 +146,7 @@ describe.skipIf(!canBeNobody)(
       'that is missing or of another user (%s) affects only stored data',
       async (line) => {
         const { env } = await service();
-        const cwd = folder();
+        const cwd = temporaryDirectory();
         chmodSync(cwd, 0o777);
         for (const one of [...some, ...storing]) {
           const isStoring = storing.includes(one);
@@ -166,7 +166,7 @@ describe.skipIf(!canBeNobody)(
 describe('a working directory that was removed', () => {
   it('has no files; the rest works', async () => {
     const { env } = await service();
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     mkdirSync(join(cwd, 'gone'));
     writeFileSync(join(cwd, 'body.json'), '{}');
     const gone = (line: string): Promise<Finished> =>

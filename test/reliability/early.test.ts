@@ -2,7 +2,7 @@ import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { run } from '../support/process.ts';
-import { folder } from '../support/svc.ts';
+import { temporaryDirectory } from '../support/svc.ts';
 import { bodyPieces, writePieces } from '../support/trajectories.ts';
 
 const answers: readonly [status: string, text: string, code: number][] = [
@@ -28,7 +28,7 @@ describe('a rejection in the middle of an upload stops it and is reported', () =
       `HTTP/1.1 ${status}\r\nContent-Length: ${text.length}\r\n\r\n${text}`,
       ends[name],
     );
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     writePieces(join(cwd, 'body.json'), bodyPieces(20_000_000, 1000));
     const { stderr, ...result } = await run(['train', '-f', 'body.json', '--error-format', 'json'], {
       cwd,
@@ -45,7 +45,7 @@ it('a success in the middle of an upload is shown with a warning', async () => {
   const text = '{"id":"0190b5c0-0000-7000-8000-000000000001"}';
   const head = `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ${text.length}\r\n\r\n`;
   const server = await refusing(100, head + text, ends['stops reading']);
-  const cwd = folder();
+  const cwd = temporaryDirectory();
   writePieces(join(cwd, 'body.json'), bodyPieces(20_000_000, 1000));
   const { code, stdout, stderr } = await run(['train', '-f', 'body.json'], {
     cwd,

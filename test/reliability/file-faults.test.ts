@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { cleanEnv, program, run, waitForExit } from '../support/process.ts';
 import { httpAnswer, rawServer } from '../support/raw-server.ts';
-import { folder } from '../support/svc.ts';
+import { temporaryDirectory } from '../support/svc.ts';
 import { hasTerminal, runOnTerminal } from '../support/terminal.ts';
 
 const credentials = { SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1', SVC_TOKEN: 'tok-en-1', SVC_RETRIES: '0' };
@@ -24,7 +24,7 @@ async function silentServer(): Promise<string> {
 
 /** Starts the program with the null device as stdin, and sends it a signal when the server allows it. */
 async function interrupted(args: readonly string[], url: string, signal: 'SIGINT' | 'SIGTERM', when: Promise<unknown>) {
-  const cwd = folder();
+  const cwd = temporaryDirectory();
   const child = spawn(process.execPath, [program, ...args], {
     cwd,
     env: cleanEnv(cwd, { ...credentials, SVC_BASE_URL: url }),
@@ -38,7 +38,7 @@ async function interrupted(args: readonly string[], url: string, signal: 'SIGINT
 
 /** Runs the program in a shell that redirects one of its streams. */
 async function redirected(redirection: string, args: readonly string[], url: string) {
-  const cwd = folder();
+  const cwd = temporaryDirectory();
   const child = spawn('bash', ['-c', `"$0" "$@" ${redirection}`, process.execPath, program, ...args], {
     cwd,
     env: cleanEnv(cwd, { ...credentials, SVC_BASE_URL: url }),

@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { calls, chats, type Kind } from '../e2e/batch.ts';
 import { answerJson, countingServer } from '../support/counting-server.ts';
 import { run, serve, waitForExit } from '../support/process.ts';
-import { folder } from '../support/svc.ts';
+import { temporaryDirectory } from '../support/svc.ts';
 
 const inputs = `{"a":"${'x'.repeat(100_000)}"}`;
 const call = `{"start":{"project_id":"a/b","op_name":"x","started_at":"2026-01-01T00:00:00Z","attributes":{},"inputs":${inputs}}}`;
@@ -13,7 +13,7 @@ const job = `{"model_id":"0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05","trajectory_grou
 
 /** A directory on a file system of `size`, unmounted with the test; undefined where none can be mounted. */
 function smallDisk(size = '300k'): string | undefined {
-  const path = join(folder(), 'disk');
+  const path = join(temporaryDirectory(), 'disk');
   mkdirSync(path);
   if (spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', path]).status !== 0) return undefined;
   onTestFinished(() => void spawnSync('umount', ['-l', path]));
@@ -94,7 +94,7 @@ describe('a full disk', () => {
   ])('for %s ends a batch, which counts what it sent and what it lost', async ([, full, kind, flags], { skip }) => {
     const disk = smallDisk(full === 'out' ? '40k' : '8k');
     if (!disk) return skip('no tmpfs can be mounted here');
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const lines = Array.from({ length: 400 }, (_, at) => `${JSON.stringify(kind.line(at + 1))}\n`);
     writeFileSync(join(cwd, 'in.jsonl'), lines.join(''));
     const [output, log] =

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { authority, withoutOpenssl } from '../support/certificates.ts';
 import { figure } from '../support/figure.ts';
-import { folder } from '../support/svc.ts';
+import { temporaryDirectory } from '../support/svc.ts';
 import { bodyPieces, modelId, trajectoryText, writePieces } from '../support/trajectories.ts';
 import { uploaded } from './large.ts';
 
@@ -20,7 +20,7 @@ describe('150 MB of trajectories pass in bounded memory', () => {
   });
 
   it('of 2 KB in a file', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const groups = `{"trajectories":[${trajectoryText(22)},${trajectoryText(23)}]}\n`.repeat(1000);
     const some = function* (): Generator<string> {
       for (let bytes = 0; bytes < BYTES; bytes += groups.length) yield groups;
@@ -34,7 +34,7 @@ describe('150 MB of trajectories pass in bounded memory', () => {
   });
 
   it('of 8 KB in a file, scattered over a thousand groups', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const texts = Array.from({ length: 1000 }, (_, task) => `${trajectoryText(90, `t${task}`)}\n`);
     const length = texts.join('').length;
     const some = function* (): Generator<string> {

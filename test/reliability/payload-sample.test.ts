@@ -6,7 +6,7 @@ import { runQueries } from '../../src/local-service/store/embedded-store.ts';
 import { openStore, type Store } from '../../src/local-service/store/open-store.ts';
 import { samplePayloads } from '../../src/local-service/store/payload-sample.ts';
 import type { PayloadQuery } from '../../src/local-service/store/service-store.ts';
-import { folder } from '../support/svc.ts';
+import { temporaryDirectory } from '../support/svc.ts';
 
 interface Stored {
   readonly project: string;
@@ -40,7 +40,7 @@ const wanted: fc.Arbitrary<PayloadQuery> = fc.record({
   limit: fc.integer({ min: 1, max: 12 }),
 });
 
-async function storeIn(path = join(folder(), 'x.db')): Promise<Store> {
+async function storeIn(path = join(temporaryDirectory(), 'x.db')): Promise<Store> {
   const store = await openStore(path);
   onTestFinished(store.close);
   return store;
@@ -122,7 +122,7 @@ describe('a sample of payloads', () => {
   ])('%s costs the same, however many are stored', async (_, trigger, more) => {
     const read: number[] = [];
     for (const size of [5000, 100_000]) {
-      const path = join(folder(), 'x.db');
+      const path = join(temporaryDirectory(), 'x.db');
       const filled = await storeIn(path);
       filled.run(
         `with recursive n (i) as (select 1 union all select i + 1 from n where i < ?)

@@ -5,7 +5,7 @@ import { parseFaultRule } from '../../src/local-service/fault-rule.ts';
 import { withFaults } from '../../src/local-service/inject-faults.ts';
 import { inShell, run, serve, waitForExit } from '../support/process.ts';
 import { answering } from '../support/service.ts';
-import { folder } from '../support/svc.ts';
+import { temporaryDirectory } from '../support/svc.ts';
 
 const feedback =
   '{"project_id":"a/b","feedback_id":"none","feedback_type":"t","svc_ref":"svc:///a/b/object/n:v","payload":{}}';
@@ -39,7 +39,7 @@ describe("a user's script against svc serve --fault", () => {
   });
 
   it('applies what it resets after applying, and nothing that it resets before', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     for (const [when, count] of [
       ['after', 1],
       ['before', 0],
@@ -111,7 +111,7 @@ describe('fault rules', () => {
 
 describe('a recorded session', () => {
   it('of the whole demo is replayed without a service', { timeout: 120_000 }, async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const har = join(cwd, 'demo.har');
     const demo = `bash ${new URL('../demo/demo.sh', import.meta.url).pathname}`;
     const recorded = await serve(['--record', har], { cwd });
@@ -128,7 +128,7 @@ describe('a recorded session', () => {
       expect(text).not.toContain(secret);
     expect(statSync(har).mode & 0o777).toBe(0o600);
 
-    const empty = folder();
+    const empty = temporaryDirectory();
     const replayed = await serve(['--replay', har], { cwd: empty });
     const again = await inShell(demo, { env: replayed.env, cwd });
     expect(again, again.stderr).toMatchObject({ code: 0 });
@@ -142,7 +142,7 @@ describe('a recorded session', () => {
   });
 
   it('is complete after each exchange, also of faults; an unknown request is exit 13 at the end', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const har = join(cwd, 'a.har');
     const recorded = await serve(['--record', har, '--fault', 'operation=call-start,reset=after'], { cwd });
     await run(['call', 'start', '--project-id', 'a/b', '--op-name', 'x', '--retries', '0'], { env: recorded.env });
@@ -166,7 +166,7 @@ describe('a recorded session', () => {
   });
 
   it('of injected errors and wrong credentials is replayed in the same order', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const har = join(cwd, 'errors.har');
     const faults = ['operation=chat,every=2,status=503,retry-after=0', 'operation=call-start,reset=before'];
     const recorded = await serve(['--record', har, ...faults.flatMap((rule) => ['--fault', rule])], { cwd });

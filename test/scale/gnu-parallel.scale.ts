@@ -6,7 +6,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { figure } from '../support/figure.ts';
 import { freePort } from '../support/free-port.ts';
 import { inShell } from '../support/process.ts';
-import { folder } from '../support/svc.ts';
+import { temporaryDirectory } from '../support/svc.ts';
 import { expectComplete, prepareWorkplace, recipe, startDaemon, until, type Workplace } from './recipes.ts';
 
 const isMissing = (name: string): boolean =>
@@ -52,7 +52,7 @@ it.skipIf(missing.length > 0 || !isRoot)('the recipe over SSH is complete on two
 
 // A private sshd on loopback under two names, with keys of its own. It ends with the test.
 async function startMachines({ cwd, env }: Workplace): Promise<Record<string, string>> {
-  const directory = folder();
+  const directory = temporaryDirectory();
   const path = (name: string): string => join(directory, name);
   for (const name of ['host', 'identity']) spawnSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', path(name)]);
   if (!existsSync('/run/sshd')) {

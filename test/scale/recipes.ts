@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished } from 'vitest';
 import { answerJson, type CountingServer, countingServer } from '../support/counting-server.ts';
 import { cleanEnv, inShell, program } from '../support/process.ts';
-import { folder } from '../support/svc.ts';
+import { temporaryDirectory } from '../support/svc.ts';
 
 const guide = readFileSync(new URL('../../docs/scale.md', import.meta.url), 'utf8');
 
@@ -30,7 +30,7 @@ export interface Workplace {
 
 /** Prepares a batch of prompts, each of which takes the service `delayMs`. */
 export async function prepareWorkplace(lines: number, delayMs: number): Promise<Workplace> {
-  const cwd = folder();
+  const cwd = temporaryDirectory();
   const server = await countingServer(
     (body) => JSON.parse(body).messages[0].content,
     ({ key }, response) =>
@@ -43,7 +43,7 @@ export async function prepareWorkplace(lines: number, delayMs: number): Promise<
     JSON.stringify({ model: 'm', messages: [{ role: 'user', content: `prompt-${at + 1}` }] }),
   );
   writeFileSync(join(cwd, 'prompts.jsonl'), `${prompts.join('\n')}\n`);
-  const bin = folder();
+  const bin = temporaryDirectory();
   writeFileSync(
     join(bin, 'svc'),
     `#!/bin/sh\necho $$ >> "${join(bin, 'pids')}"\nexec "${process.execPath}" "${program}" "$@"\n`,

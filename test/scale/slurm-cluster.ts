@@ -4,7 +4,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from '../support/free-port.ts';
-import { folder } from '../support/svc.ts';
+import { temporaryDirectory } from '../support/svc.ts';
 import { startDaemon, until } from './recipes.ts';
 
 /** Why Slurm cannot be started here, or undefined if it can. */
@@ -21,7 +21,7 @@ export function noSlurm(): string | undefined {
  * It ends with the test. Returns the environment in which Slurm's commands find it.
  */
 export async function startSlurm(): Promise<{ readonly SLURM_CONF: string }> {
-  const directory = folder();
+  const directory = temporaryDirectory();
   const path = (name: string): string => join(directory, name);
   writeFileSync(path('key'), randomBytes(128), { mode: 0o600 });
   for (const name of ['state', 'spool']) mkdirSync(path(name));

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { figure } from '../support/figure.ts';
 import { noPostgres, type PostgresServer, postgresServer } from '../support/postgres.ts';
 import { type Served, serve } from '../support/process.ts';
-import { folder } from '../support/svc.ts';
+import { temporaryDirectory } from '../support/svc.ts';
 import { modelId } from '../support/trajectories.ts';
 
 // The kills of each store; `npm run test:soak -- local-service` takes about three minutes with the default.
@@ -42,7 +42,7 @@ beforeAll(async () => {
 afterAll(() => server?.remove());
 
 function embedded(): StoreUnderTest {
-  const path = join(folder(), 'svc.db');
+  const path = join(temporaryDirectory(), 'svc.db');
   return {
     args: ['--data', path],
     killDatabase: undefined,
@@ -77,7 +77,7 @@ describe.each<[string, () => StoreUnderTest]>([
     'has every acknowledged write after kill -9 at random moments',
     async () => {
       const store = open();
-      const cwd = folder();
+      const cwd = temporaryDirectory();
       const startService = (): Promise<Served> => serve(['--no-auth', ...store.args], { cwd });
       const services: Served[] = [];
       for (let count = 0; count < SERVICES; count++) services.push(await startService());

@@ -2,11 +2,11 @@ import { describe, expect, it } from 'vitest';
 import { lostWrites } from '../support/profile-writers.ts';
 import { savedHome, wrongAfter } from '../support/store-faults.ts';
 import { type Fault, noStrace } from '../support/strace.ts';
-import { folder } from '../support/svc.ts';
+import { temporaryDirectory } from '../support/svc.ts';
 
 describe('the store', () => {
   it.each([1, 2, 3, 4, 5])('loses none of the 800 writes of 16 processes: round %i', async () => {
-    expect(await lostWrites(folder(), 16, 50)).toEqual({ lost: 0, said: '' });
+    expect(await lostWrites(temporaryDirectory(), 16, 50)).toEqual({ lost: 0, said: '' });
   });
 
   it.each<Fault>(['signal=KILL', 'error=ENOSPC', 'error=EIO'])(

@@ -6,12 +6,12 @@ import { expect, it } from 'vitest';
 import { answerJson, countingServer } from '../support/counting-server.ts';
 import { figure } from '../support/figure.ts';
 import { inShell, run, serve, start, waitForExit } from '../support/process.ts';
-import { folder } from '../support/svc.ts';
+import { temporaryDirectory } from '../support/svc.ts';
 
 const login = { SVC_USERNAME: 'ada', SVC_PASSWORD: 'pass-word-1' };
 
 it('1,000 traced commands: the service has the rows of the records', async () => {
-  const cwd = folder();
+  const cwd = temporaryDirectory();
   const { env } = await serve([], { cwd });
   const { code } = await inShell(
     "export -f svc; seq 1000 | xargs -P 4 -I N bash -c 'svc call run --project-id a/b --op-name op-N --log-file log.jsonl -- true'",
@@ -32,7 +32,7 @@ it('1,000 traced commands: the service has the rows of the records', async () =>
 });
 
 it('200 kills of records and flushes: no call is lost, and a call that is sent twice has the same ids', async () => {
-  const cwd = folder();
+  const cwd = temporaryDirectory();
   const bodies = new Map<string, Set<string>>();
   const server = await countingServer(
     (body) => JSON.parse(body).start.op_name,

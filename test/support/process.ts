@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { constants } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { folder } from './svc.ts';
+import { temporaryDirectory } from './svc.ts';
 
 /** The built program, as a user starts it. */
 export const program = new URL('../../bin/svc.js', import.meta.url).pathname;
@@ -23,7 +23,10 @@ export interface ProcessSetting {
 }
 
 /** Starts the built program in an empty home, or in the given one. It ends with the test. */
-export function start(args: readonly string[], { env = {}, cwd = folder() }: ProcessSetting = {}): ChildProcess {
+export function start(
+  args: readonly string[],
+  { env = {}, cwd = temporaryDirectory() }: ProcessSetting = {},
+): ChildProcess {
   const child = spawn(process.execPath, [program, ...args], { cwd, env: cleanEnv(cwd, env) });
   onTestFinished(() => void child.kill('SIGKILL'));
   return child;
@@ -41,7 +44,7 @@ export async function run(args: readonly string[], setting: ProcessSetting = {})
 /** Runs a line of bash, in which `svc` is the built program, and `asNobody` the same, by root, as a user that does not exist. */
 export async function inShell(
   line: string,
-  { env = {}, cwd = folder(), stdin = '' }: ProcessSetting = {},
+  { env = {}, cwd = temporaryDirectory(), stdin = '' }: ProcessSetting = {},
 ): Promise<Finished> {
   const words = `"${process.execPath}" "${program}" "$@"`;
   const script = `svc() { ${words}; }\nasNobody() { setpriv --reuid 54321 --regid 54321 --clear-groups ${words}; }\n${line}`;

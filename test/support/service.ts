@@ -4,7 +4,7 @@ import { onTestFinished } from 'vitest';
 import type { Request, Send } from '../../src/http/message.ts';
 import { bodyChunks } from '../../src/http/request-progress.ts';
 import { type LocalServiceOptions, openLocalService } from '../../src/local-service/open-local-service.ts';
-import { folder } from './svc.ts';
+import { temporaryDirectory } from './svc.ts';
 
 /** The environment of a program in this process whose service responds to the first attempt of a request, or does not. */
 export const serviceEnv = {
@@ -27,7 +27,10 @@ export async function localService(
   options: Partial<LocalServiceOptions> & { now?: () => number } = {},
 ): Promise<{ send: Send; recorded: Recorded[] }> {
   const { now = Date.now, ...rest } = options;
-  const service = await openLocalService({ databaseFile: join(folder(), 'svc.db'), ...rest }, { now, randomBytes });
+  const service = await openLocalService(
+    { databaseFile: join(temporaryDirectory(), 'svc.db'), ...rest },
+    { now, randomBytes },
+  );
   onTestFinished(() => service.close());
   return recording(service.send);
 }

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { run } from './process.ts';
 import { type Call, callsOf, type Fault, withFault } from './strace.ts';
-import { folder } from './svc.ts';
+import { temporaryDirectory } from './svc.ts';
 
 const login = ['auth', 'login', '--base-url', 'https://svc.test', '--token-stdin', '-q'];
 
@@ -11,7 +11,7 @@ const names = ['config.json', 'config.json.next', 'config.json.lock'];
 
 /** A home with a store, and the calls on files that a save in it makes. */
 export async function savedHome(): Promise<{ home: string; calls: Call[] }> {
-  const home = folder();
+  const home = temporaryDirectory();
   await run(login, { cwd: home, stdin: 'old-secret' });
   return { home, calls: callsOf(login, 'new-secret', home, join(home, 'config'), names) };
 }

@@ -33,7 +33,7 @@ export interface Setting {
 const keychain = new URL('../../bin/keychain.js', import.meta.url).pathname;
 
 /** A directory that is removed after the test. */
-export function folder(): string {
+export function temporaryDirectory(): string {
   const path = mkdtempSync(join(tmpdir(), 'svc-test-'));
   onTestFinished(() => rmSync(path, { recursive: true, force: true }));
   return path;
@@ -41,7 +41,7 @@ export function folder(): string {
 
 /** Runs a command line in this process, in an empty home unless the setting has another. */
 export async function svc(args: readonly string[], setting: Setting = {}): Promise<Result> {
-  const home = setting.cwd ?? folder();
+  const home = setting.cwd ?? temporaryDirectory();
   const stdout = sink(setting.terminal, setting.columns);
   const stderr = sink(false);
   const end = await main({

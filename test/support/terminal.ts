@@ -2,7 +2,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cleanEnv, program, waitForExit } from './process.ts';
-import { folder } from './svc.ts';
+import { temporaryDirectory } from './svc.ts';
 
 /** True if this machine can create a pseudo-terminal, with `script` of util-linux. */
 export const hasTerminal = spawnSync('script', ['--version']).status === 0;
@@ -28,7 +28,7 @@ export interface TerminalSetting {
 
 /** Runs the built program on a pseudo-terminal. */
 export async function runOnTerminal(args: readonly string[], setting: TerminalSetting = {}): Promise<OnTerminal> {
-  const file = join(folder(), 'redirected');
+  const file = join(temporaryDirectory(), 'redirected');
   const redirect = setting.redirect ? ` ${setting.redirect === 'stdout' ? '' : '2'}>${file}` : '';
   const words = [process.execPath, program, ...args].map(quoted).join(' ');
   const ended = await runLineOnTerminal(`exec ${words}${redirect}`, setting);
@@ -37,8 +37,8 @@ export async function runOnTerminal(args: readonly string[], setting: TerminalSe
 
 /** Runs a line of sh on a pseudo-terminal. */
 export async function runLineOnTerminal(command: string, setting: TerminalSetting = {}): Promise<OnTerminal> {
-  const cwd = setting.cwd ?? folder();
-  const terminalFile = join(folder(), 'terminal');
+  const cwd = setting.cwd ?? temporaryDirectory();
+  const terminalFile = join(temporaryDirectory(), 'terminal');
   const line = `tty >${terminalFile}; stty rows 24 cols ${setting.columns ?? 80}; ${command}`;
   const env = cleanEnv(cwd, { TERM: 'xterm-256color', SHELL: '/bin/sh', ...setting.env });
   const child = spawn('script', ['-qefc', line, '/dev/null'], { cwd, env });

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { answerJson, countingServer } from '../support/counting-server.ts';
-import { folder, type Result, svc } from '../support/svc.ts';
+import { type Result, svc, temporaryDirectory } from '../support/svc.ts';
 
 const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';
 const spanId = '00f067aa0ba902b7';
@@ -18,7 +18,7 @@ interface Call {
 
 /** Sends lines as calls, to a service that responds to the first request of each with the given status. */
 async function batchOfCalls(lines: readonly object[], firstStatus = 200) {
-  const cwd = folder();
+  const cwd = temporaryDirectory();
   const calls: Call[] = [];
   const { url } = await countingServer(
     (body) => JSON.parse(body).start.op_name,

@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createArgumentRedactor } from '../../src/trace/argument-redactor.ts';
 import { collectCallAttributes } from '../../src/trace/call-attributes.ts';
-import { folder } from '../support/svc.ts';
+import { temporaryDirectory } from '../support/svc.ts';
 
 const describeIn = (cwd: string, env = {}) => collectCallAttributes({ env, cwd }, [], createArgumentRedactor(env, []));
 
 describe('the attributes of a traced command', () => {
   const repository = (): { git: (...words: string[]) => string; path: string } => {
-    const path = join(folder(), 'repository');
+    const path = join(temporaryDirectory(), 'repository');
     mkdirSync(path);
     const identity = ['-c', 'user.name=a', '-c', 'user.email=a@b.test'];
     const git = (...words: string[]) =>
@@ -21,7 +21,7 @@ describe('the attributes of a traced command', () => {
   };
 
   it('never wait for a FIFO in place of a file', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     mkdirSync(join(cwd, '.git'));
     execFileSync('mkfifo', [join(cwd, '.git/HEAD')]);
     expect(await describeIn(cwd)).toEqual({ 'process.working_directory': cwd });

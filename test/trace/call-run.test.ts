@@ -11,7 +11,7 @@ import { countingServer } from '../support/counting-server.ts';
 import { closedPort, faultServer } from '../support/faults.ts';
 import { bodyOf, httpAnswer, rawServer } from '../support/raw-server.ts';
 import { recording } from '../support/service.ts';
-import { folder, type Setting, svc } from '../support/svc.ts';
+import { type Setting, svc, temporaryDirectory } from '../support/svc.ts';
 
 const credentials = { SVC_USERNAME: 'ada', SVC_PASSWORD: 'pass-word-1' };
 
@@ -25,7 +25,7 @@ const exit7 = ['sh', '-c', 'exit 7'];
 
 describe('the exit code of a traced command', () => {
   it('is that of the command for all of 0 to 255', { timeout: 60_000 }, async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const codes = Array.from({ length: 256 }, (_, code) => code);
     for (const code of codes) {
       const { code: received, stderr } = await traced(['sh', '-c', `exit ${code}`], ['--local', '--spool=only'], {
@@ -80,7 +80,7 @@ describe('the exit code of a traced command', () => {
     ['a spool', ['--local', '--spool'], { data: 'a file in the place of a directory' }],
     ['an address without TLS', ['--base-url', 'http://192.0.2.1'], {}],
   ])('is that of the command with %s that cannot be used', async (_, flags, files) => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     for (const [name, text] of Object.entries(files as Record<string, string>)) {
       if (name.includes('/')) mkdirSync(join(cwd, name, '..'));
       writeFileSync(join(cwd, name), text, { mode: 0o600 });
@@ -107,7 +107,7 @@ describe('a signal before a traced command starts', () => {
   };
 
   it.each([[[]], [['--spool=only']], [['--replace']]])('ends svc, and starts nothing (%j)', async (flags) => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const { send, recorded } = recording(() => Promise.reject(new Error('nothing is sent')));
     const runtime = { ...interrupted(), replaceProcess: () => writeFileSync(join(cwd, 'ran'), '') };
     const service = ['--base-url', 'http://127.0.0.1:9'];
@@ -119,7 +119,7 @@ describe('a signal before a traced command starts', () => {
   });
 
   it.each([['--require'], ['--replace']])('ends svc also after the response (%s)', async (flag) => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const listeners = new Set<(signal: never) => void>();
     const onSignal: Runtime['onSignal'] = (listener) => {
       listeners.add(listener);
@@ -142,7 +142,7 @@ describe('a signal before a traced command starts', () => {
 
 describe('the end of a traced command', () => {
   it('is not awaited by a log file that is a FIFO', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     execFileSync('mkfifo', [join(cwd, 'log')]);
     const { code, stderr } = await traced(exit7, ['--local', '--log-file', 'log'], { cwd });
     expect(code).toBe(7);
@@ -166,7 +166,7 @@ describe('the end of a traced command', () => {
     ['the service confirmed the record', [], true],
     ['the record is only in the spool', ['--spool=only'], false],
   ])('is logged as sent where %s', async (_, flags, sent) => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     await traced(exit7, ['--local', '--log-file', 'log', ...flags], { cwd });
     expect(JSON.parse(readFileSync(join(cwd, 'log'), 'utf8'))).toMatchObject({ exit_code: 7, sent });
   });
@@ -213,7 +213,7 @@ describe('the end of a traced command', () => {
   });
 
   it('is recorded where it cannot be spooled', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     writeFileSync(join(cwd, 'data'), 'a file in the place of a directory');
     const { code, stderr } = await traced(exit7, ['--local', '--spool'], { cwd });
     expect([code, stderr]).toEqual([7, expect.stringMatching(/not recorded: [^\n]*; it was not spooled: [^\n]*\n$/)]);
@@ -290,7 +290,7 @@ describe('--replace', () => {
 
 describe('svc call flush', () => {
   it('removes files that a killed process left half written an hour ago', async () => {
-    const spool = join(folder(), 'data', 'spool');
+    const spool = join(temporaryDirectory(), 'data', 'spool');
     mkdirSync(spool, { recursive: true });
     for (const name of ['.old.json.1.tmp', '.new.json.1.tmp']) writeFileSync(join(spool, name), '{"target":');
     const twoHoursAgo = new Date(Date.now() - 7_200_000);
@@ -302,7 +302,7 @@ describe('svc call flush', () => {
   });
 
   it('is done where a signal arrives with the response to the last call', async () => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const service = ['--base-url', 'http://127.0.0.1:9'];
     await traced(['true'], [...service, '--spool=only'], { cwd });
     const listeners: ((signal: never) => void)[] = [];
@@ -339,7 +339,7 @@ describe('secrets of a traced command', () => {
   ];
 
   it.each(sources)('appear nowhere: %s', async (_, words, env = {}) => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const echo = (request: Buffer) => outcomes.map(({ answer }) => answer(request))[1] ?? '';
     const server = await rawServer((socket, request) => void socket.end(echo(request)));
     const flags = [
@@ -368,7 +368,7 @@ describe('secrets of a traced command', () => {
     ['is spooled', ['--spool=only'], 0],
     ['is spooled without the secret', ['--spool=only'], 1],
   ])('that a credential command prints appear nowhere when the record %s', async (_, flags, exitCode) => {
-    const cwd = folder();
+    const cwd = temporaryDirectory();
     const server = await rawServer((socket, request) => {
       const { id, start = { id } } = JSON.parse(bodyOf(request).toString());
       socket.end(httpAnswer(JSON.stringify({ id: start.id, trace_id: start.trace_id })));

@@ -7,7 +7,7 @@ import { jobHistoryFile, readJobHistory } from '../../../src/train/history/job-h
 import { jobStatus } from '../../../src/train/history/job-records.ts';
 import type { JobOutcome, TrainingJob } from '../../../src/train/history/training-job.ts';
 import { after } from '../../support/clock.ts';
-import { folder } from '../../support/svc.ts';
+import { temporaryDirectory } from '../../support/svc.ts';
 
 const world = (more: Partial<DuplicateGuardContext> = {}): DuplicateGuardContext => ({
   pid: 7,
@@ -33,7 +33,7 @@ const job: TrainingJob = {
 const applied: JobOutcome = { applied: 'yes', exitCode: 0, id: '0199aaaa-5f3a-7c21-9b6e-2f1d7a4c8e05' };
 const refused: JobOutcome = { applied: 'no', exitCode: 5, id: undefined };
 const lost: JobOutcome = { applied: 'unknown', exitCode: 8, id: undefined };
-const newLedger = (): string => jobHistoryFile(join(folder(), 'data'));
+const newLedger = (): string => jobHistoryFile(join(temporaryDirectory(), 'data'));
 
 /** The message of the guard when a job is started after another one. */
 async function second(
@@ -195,7 +195,7 @@ describe('the job history', () => {
   });
 
   it('that cannot be written is an error, and nothing is sent', async () => {
-    const home = folder();
+    const home = temporaryDirectory();
     writeFileSync(join(home, 'file'), '');
     expect(await begin(job, jobHistoryFile(join(home, 'file')))).toMatchObject({
       code: 'local',
