@@ -3,18 +3,18 @@ import { join } from 'node:path';
 
 /** The licenses of the packages in a bundle. Throws if one has none. */
 export function noticesOf({ inputs }) {
-  const folders = Object.keys(inputs).flatMap((file) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0] ?? []);
-  return [...new Set(folders)]
+  const directories = Object.keys(inputs).flatMap((file) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0] ?? []);
+  return [...new Set(directories)]
     .sort()
     .map(notice)
     .join(`\n${'-'.repeat(80)}\n\n`);
 }
 
-function notice(folder) {
-  const { name, version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
-  const file = readdirSync(folder).find((entry) => /^licen[cs]e/i.test(entry));
+function notice(directory) {
+  const { name, version, license } = JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8'));
+  const file = readdirSync(directory).find((entry) => /^licen[cs]e/i.test(entry));
   // Public domain: there is no copyright notice that would have to be kept.
   if (!file && license === 'Unlicense') return `${name} ${version} (Unlicense, https://unlicense.org)\n`;
   if (!file) throw new Error(`${name} has no licence that could be shipped`);
-  return `${name} ${version} (${license})\n\n${readFileSync(join(folder, file), 'utf8').trim()}\n`;
+  return `${name} ${version} (${license})\n\n${readFileSync(join(directory, file), 'utf8').trim()}\n`;
 }

@@ -18,10 +18,10 @@ export interface LocalService {
 
 /** Starts it with a number of feedback records, of 3,000 triggers and 3 types. A million takes some seconds. */
 export async function localService(root: string, records: number): Promise<LocalService> {
-  const folder = mkdtempSync(join(tmpdir(), 'svc-bench-data-'));
-  const data = join(folder, 'svc.db');
+  const directory = mkdtempSync(join(tmpdir(), 'svc-bench-data-'));
+  const data = join(directory, 'svc.db');
   await fill(data, records);
-  return serve(root, folder, data, records);
+  return serve(root, directory, data, records);
 }
 
 /** Starts it on an empty database of a PostgreSQL server that ends with it. */
@@ -35,12 +35,12 @@ export async function postgresService(root: string): Promise<LocalService> {
   return { ...service, close };
 }
 
-async function serve(root: string, folder: string, data: string, records: number): Promise<LocalService> {
+async function serve(root: string, directory: string, data: string, records: number): Promise<LocalService> {
   const child = spawn(
     process.execPath,
     [join(root, 'bin/svc.js'), 'serve', '--no-auth', '--format', 'text', '--data', data],
     {
-      env: { PATH: process.env.PATH ?? '', HOME: folder },
+      env: { PATH: process.env.PATH ?? '', HOME: directory },
       stdio: ['ignore', 'pipe', 'ignore'],
     },
   );
@@ -49,7 +49,7 @@ async function serve(root: string, folder: string, data: string, records: number
     const closed = once(child, 'close');
     child.kill();
     await closed;
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(directory, { recursive: true, force: true });
   };
   return { url: String(line).trim(), records, processorMs: () => processorMsOf(child.pid), close };
 }

@@ -41,7 +41,7 @@ export async function peakOf(peer: Peer): Promise<number> {
 
 /** True where a program can be found. */
 export function isInstalled(program: string): boolean {
-  return (process.env.PATH ?? '').split(':').some((folder) => existsSync(join(folder, program)));
+  return (process.env.PATH ?? '').split(':').some((directory) => existsSync(join(directory, program)));
 }
 
 function started({ command: [program, ...args], env }: Peer): ChildProcess {

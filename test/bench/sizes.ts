@@ -8,22 +8,31 @@ export type Sizes = { readonly [what: string]: number };
 
 /** Packs svc and installs it into an empty directory, without scripts. Throws if that fails. */
 export function sizes(root: string): Sizes {
-  const folder = mkdtempSync(join(tmpdir(), 'svc-bench-'));
+  const directory = mkdtempSync(join(tmpdir(), 'svc-bench-'));
   try {
     const npm = (cwd: string, ...args: string[]): string =>
       execFileSync('npm', [...args, '--ignore-scripts', '--silent'], { cwd, encoding: 'utf8' });
     const [{ filename, size }]: [{ filename: string; size: number }] = JSON.parse(
-      npm(root, 'pack', '--json', '--pack-destination', folder),
+      npm(root, 'pack', '--json', '--pack-destination', directory),
     );
-    npm(folder, 'install', '--prefer-offline', '--no-audit', '--no-fund', '--prefix', folder, join(folder, filename));
-    const files = readdirSync(join(folder, 'node_modules'), { recursive: true, encoding: 'utf8' }).map((name) => {
-      const stat = lstatSync(join(folder, 'node_modules', name));
+    npm(
+      directory,
+      'install',
+      '--prefer-offline',
+      '--no-audit',
+      '--no-fund',
+      '--prefix',
+      directory,
+      join(directory, filename),
+    );
+    const files = readdirSync(join(directory, 'node_modules'), { recursive: true, encoding: 'utf8' }).map((name) => {
+      const stat = lstatSync(join(directory, 'node_modules', name));
       return { isNative: name.endsWith('.node'), bytes: stat.isFile() ? stat.size : 0 };
     });
     const sum = (isNative: boolean): number =>
       files.filter((file) => file.isNative === isNative).reduce((all, { bytes }) => all + bytes, 0);
     return { packed: size, 'installed, without native code': sum(false), 'native code': sum(true) };
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(directory, { recursive: true, force: true });
   }
 }

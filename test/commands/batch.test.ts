@@ -833,7 +833,7 @@ describe('an invalid command line', () => {
 
   it.each<[string, number, RegExp, string[]]>([
     ['a file that is not there', 12, /cannot read none.jsonl/, ['--batch', 'none.jsonl']],
-    ['a folder', 12, /cannot read \.: it is a directory/, ['--batch', '.']],
+    ['a directory', 12, /cannot read \.: it is a directory/, ['--batch', '.']],
     ['no credentials', 4, /no token/, ['-o', 'out.jsonl']],
     ['a default that cannot be read', 3, /--seed/, ['--seed', 'x']],
   ])('%s', async (_, expected, message, args) => {

@@ -12,22 +12,22 @@ type Env = Readonly<Record<string, string>>;
 const credentials = { SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1', SVC_TOKEN: 'tok-en-1' };
 
 /** A home with a profile store, whose directory and file have these modes. */
-function home(store?: unknown, modes: { folder?: number; file?: number } = {}): string {
+function home(store?: unknown, modes: { directory?: number; file?: number } = {}): string {
   const cwd = temporaryDirectory();
   if (store === undefined) return cwd;
   const config = join(cwd, 'config');
   mkdirSync(config);
   writeFileSync(join(config, 'config.json'), typeof store === 'string' ? store : JSON.stringify(store));
   chmodSync(join(config, 'config.json'), modes.file ?? 0o600);
-  chmodSync(config, modes.folder ?? 0o700);
+  chmodSync(config, modes.directory ?? 0o700);
   return cwd;
 }
 
 async function doctor(flags: readonly string[], env: Env = {}, cwd = home(), more: Setting = {}) {
-  const folders = { SVC_CONFIG_DIR: join(cwd, 'config'), SVC_DATA_DIR: join(cwd, 'data') };
+  const directories = { SVC_CONFIG_DIR: join(cwd, 'config'), SVC_DATA_DIR: join(cwd, 'data') };
   const { code, stdout, stderr } = await svc(['doctor', '--json', ...flags], {
     cwd,
-    env: { ...folders, ...env },
+    env: { ...directories, ...env },
     ...more,
   });
   const told = JSON.parse(stdout);
@@ -200,7 +200,7 @@ describe('svc doctor', () => {
 
   it.each<[string, (cwd: string) => void, RegExp]>([
     [
-      'a folder that others may look into',
+      'a directory that others may look into',
       (cwd) => chmodSync(join(cwd, 'config'), 0o755),
       /^other users can list .*config \(0755\)$/,
     ],
@@ -399,7 +399,7 @@ describe('svc doctor over TLS', () => {
 
   it('shows the TLS version and the expiry of the certificate, directly and through a proxy, and warns 14 days before', async () => {
     const ca = authority();
-    onTestFinished(() => rmSync(ca.folder, { recursive: true, force: true }));
+    onTestFinished(() => rmSync(ca.directory, { recursive: true, force: true }));
     for (const [days, warned] of [
       [5, true],
       [30, false],
@@ -427,7 +427,7 @@ describe('svc doctor over TLS', () => {
 
   it('reports what is wrong with a certificate', async () => {
     const ca = authority();
-    onTestFinished(() => rmSync(ca.folder, { recursive: true, force: true }));
+    onTestFinished(() => rmSync(ca.directory, { recursive: true, force: true }));
     const server = await secureServer(contents(ca.sign('other', 'DNS:other.test')));
     const { code, warnings } = await doctor(
       ['--cacert', ca.cert, '--base-url', `https://127.0.0.1:${server.port}`],

@@ -51,15 +51,15 @@ describe('what is sent', () => {
     'runs.jsonl': lines.join('\n'),
     'more.jsonl': `[${lines[0]}]`,
     'packed.gz': zlib.gzipSync(`${group}\n${group}`),
-    'folder/b.jsonl': group.replace('1.0', '2'),
-    'folder/B.json': group.replace('1.0', '1'),
-    'folder/a.gz': zlib.gzipSync(group.replace('1.0', '3')),
-    'folder/notes.txt': 'no',
-    'folder/deep/c.json': 'no',
+    'directory/b.jsonl': group.replace('1.0', '2'),
+    'directory/B.json': group.replace('1.0', '1'),
+    'directory/a.gz': zlib.gzipSync(group.replace('1.0', '3')),
+    'directory/notes.txt': 'no',
+    'directory/deep/c.json': 'no',
     'job.json': `\ufeff { "trajectory_groups" : [ ${group} ] ,"model_id":"${modelId}", "x":1e400}\n`,
   };
   const pretty = contents['pretty.json'];
-  const folderGroups = ['1', '2', '3'].map((reward) => group.replace('1.0', reward));
+  const directoryGroups = ['1', '2', '3'].map((reward) => group.replace('1.0', reward));
 
   it.each<[string, string[], string, string?]>([
     ['a list and lines', ['a.json', 'b.jsonl'], list([group, group, group, group].join(','))],
@@ -67,7 +67,11 @@ describe('what is sent', () => {
     ['--set', ['--set', `trajectory_groups:=[${group}]`], list(group)],
     ['one over several lines', ['pretty.json'], list(pretty)],
     ['gzip', ['packed.gz'], list(`${group},${group}`)],
-    ['a folder in bytewise order', ['folder'], list([folderGroups[0], folderGroups[2], folderGroups[1]].join(','))],
+    [
+      'a directory in bytewise order',
+      ['directory'],
+      list([directoryGroups[0], directoryGroups[2], directoryGroups[1]].join(',')),
+    ],
     ['stdin', ['-'], list(group), group],
     ['gzipped stdin and a file', ['b.jsonl', '-'], list([group, group, group].join(',')), 'gzip'],
     ['trajectories a line, grouped', ['runs.jsonl', '--group-by', 'metadata.task'], list(grouped.join(','))],
@@ -223,7 +227,7 @@ describe('what is not sent', () => {
     ],
     ['broken gzip', ['half.gz'], 12, /cannot read half\.gz: it is not valid gzip/],
     ['no such file', ['ok.jsonl', 'gone.jsonl'], 12, /cannot read gone\.jsonl: no such file/],
-    ['an empty folder', ['none'], 12, /there is nothing to send in none/],
+    ['an empty directory', ['none'], 12, /there is nothing to send in none/],
     ['a name that is empty', [''], 2, /an argument of svc train is empty/],
     ['a second name that is empty', ['ok.jsonl', ''], 2, /an argument of svc train is empty/],
     ['no name after @', ['--trajectory-groups', '@'], 2, /--trajectory-groups @ has no file name/],

@@ -17,11 +17,11 @@ const credentials = { SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1' };
 describe('certificates', () => {
   if (reason) return it.skip(reason, () => {});
   const ca = authority();
-  afterAll(() => rmSync(ca.folder, { recursive: true, force: true }));
+  afterAll(() => rmSync(ca.directory, { recursive: true, force: true }));
   const good = ca.sign('good', HERE);
-  const own = selfSigned(ca.folder, 'own', HERE);
+  const own = selfSigned(ca.directory, 'own', HERE);
   const client = ca.sign('client', 'DNS:client.test');
-  const stranger = selfSigned(ca.folder, 'stranger', 'DNS:stranger.test');
+  const stranger = selfSigned(ca.directory, 'stranger', 'DNS:stranger.test');
 
   // Loopback never goes through a proxy, so what does has another name, which only the proxy knows.
   async function sendRequest(

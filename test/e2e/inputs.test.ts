@@ -12,7 +12,7 @@ const FIFO_COMMANDS = [
   ['--batch', ['chat', '--batch', 'pipe', '--local']],
 ] as const;
 
-function fifoFolder(): string {
+function fifoDirectory(): string {
   const cwd = temporaryDirectory();
   execFileSync('mkfifo', [join(cwd, 'pipe')]);
   return cwd;
@@ -20,7 +20,7 @@ function fifoFolder(): string {
 
 describe('a FIFO without a writer', () => {
   it.each(FIFO_COMMANDS)('as %s: a signal ends svc', async (_, args) => {
-    const child = start(args, { cwd: fifoFolder() });
+    const child = start(args, { cwd: fifoDirectory() });
     // The signal ends svc whatever it does at that time.
     const ending = waitForExit(child);
     const interrupt = setInterval(() => child.kill('SIGINT'), 300);
@@ -40,7 +40,7 @@ describe('a FIFO without a writer', () => {
     ['--conversation', ['chat', 'x', '--conversation', 'pipe']],
     ['trajectories', ['train', 'pipe', '--model-id', '0190b5c0-0000-7000-8000-000000000001']],
   ])('as %s: --timeout ends svc, and nothing counts as empty', async (_, args) => {
-    const { code, stderr } = await run([...args, '--local', '--timeout', '0.2s'], { cwd: fifoFolder() });
+    const { code, stderr } = await run([...args, '--local', '--timeout', '0.2s'], { cwd: fifoDirectory() });
     expect({ code, stderr }).toEqual({
       code: 12,
       stderr:
@@ -53,13 +53,13 @@ describe('a FIFO without a writer', () => {
     ['checked', ['--dry-run']],
   ])('as --batch, %s: --timeout ends svc', async (_, more) => {
     const args = ['chat', '--batch', 'pipe', '--local', '--timeout', '0.2s', ...more];
-    const { code, stderr } = await run(args, { cwd: fifoFolder() });
+    const { code, stderr } = await run(args, { cwd: fifoDirectory() });
     expect(stderr).toContain('svc: no end of pipe within 0.2 s; nothing was sent\n');
     expect(code).toBe(12);
   });
 
   it('as --batch waits for lines after the first ones', async () => {
-    const cwd = fifoFolder();
+    const cwd = fifoDirectory();
     const line = '{"messages":[{"role":"user","content":"x"}]}';
     const feeder = `(echo '${line}'; sleep 2; echo '${line}') > pipe & svc chat --batch pipe --local --timeout 1s -o out; wait`;
     const { code, stderr } = await inShell(feeder, { cwd });
@@ -68,7 +68,7 @@ describe('a FIFO without a writer', () => {
   });
 
   it('waits for the writer', async () => {
-    const cwd = fifoFolder();
+    const cwd = fifoDirectory();
     const child = start(['feedback', 'schema', '-f', 'pipe', '--dry-run', '-q'], { cwd });
     const body = '{"project_id":"a/b","start":"2026-01-01T00:00:00Z"}';
     const writer = start(['feedback', 'schema', '-f', '-', '--dry-run', '-q', '-o', 'body'], { cwd });

@@ -7,26 +7,32 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { cleanEnv } from '../support/process.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const folder = mkdtempSync(join(tmpdir(), 'svc-package-'));
-const installed = join(folder, 'node_modules');
-const home = join(folder, 'home');
+const directory = mkdtempSync(join(tmpdir(), 'svc-package-'));
+const installed = join(directory, 'node_modules');
+const home = join(directory, 'home');
 let packed = { filename: '', size: 0, unpackedSize: 0, files: [{ path: '' }] };
 
 // As an installation without scripts leaves it: the package, and what it depends on, links to what is installed here.
 beforeAll(() => {
   mkdirSync(home);
-  const args = ['pack', '--ignore-scripts', '--silent', '--json', '--pack-destination', folder];
+  const args = ['pack', '--ignore-scripts', '--silent', '--json', '--pack-destination', directory];
   [packed] = JSON.parse(
     execFileSync('npm', args, { cwd: root, encoding: 'utf8', env: { ...process.env, HOME: home } }),
   );
   mkdirSync(join(installed, 'svc-cli'), { recursive: true });
-  execFileSync('tar', ['xzf', join(folder, packed.filename), '--strip-components=1', '-C', join(installed, 'svc-cli')]);
+  execFileSync('tar', [
+    'xzf',
+    join(directory, packed.filename),
+    '--strip-components=1',
+    '-C',
+    join(installed, 'svc-cli'),
+  ]);
   for (const name of dependenciesOf(join(installed, 'svc-cli'))) {
     mkdirSync(join(installed, name, '..'), { recursive: true });
     symlinkSync(join(root, 'node_modules', name), join(installed, name));
   }
 });
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 function dependenciesOf(path: string): string[] {
   const { dependencies = {}, optionalDependencies = {} }: { [kind: string]: Record<string, string> } = JSON.parse(
@@ -89,8 +95,10 @@ describe('the package', () => {
   });
 
   it('contains code and documents, and the license of everything bundled', () => {
-    const folders = new Set(packed.files.map(({ path }) => (path.includes('/') ? path.replace(/\/.*/, '/') : path)));
-    expect([...folders].sort()).toEqual([
+    const directories = new Set(
+      packed.files.map(({ path }) => (path.includes('/') ? path.replace(/\/.*/, '/') : path)),
+    );
+    expect([...directories].sort()).toEqual([
       'CHANGELOG.md',
       'LICENSE',
       'README.md',

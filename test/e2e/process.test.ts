@@ -39,7 +39,7 @@ describe('the process', () => {
     [['chat', 'x', '--local', '--dry-run', '--curl'], 2],
     [['chat', 'x', '--local', '--json', '--format', 'text'], 2],
     [['chat', '-f', 'none.json', '--local'], 12],
-    [['chat', 'x', '--local', '-o', 'no/such/folder/x'], 12],
+    [['chat', 'x', '--local', '-o', 'no/such/directory/x'], 12],
     [['chat', 'x', '--base-url', 'http://svc.test'], 13],
   ])('svc %j ends with %i', async (args, code) => {
     const result = await run(args, { env: code === 13 ? credentials : {} });

@@ -46,7 +46,7 @@ describe('a replaced file', () => {
   it.each([
     ['a link', 'target', true],
     ['a link that leads nowhere yet', 'target', false],
-    ['a link to a link, in another folder', 'deep/link', false],
+    ['a link to a link, in another directory', 'deep/link', false],
   ])('behind %s is the target, not the link', async (_, to, isThere) => {
     const cwd = temporaryDirectory();
     mkdirSync(join(cwd, 'deep'));
@@ -61,7 +61,7 @@ describe('a replaced file', () => {
 
   it.each([
     ['a link in a circle', (path: string) => symlinkSync('f', path), /^cannot write /],
-    ['a file in no folder', () => {}, /no such file or directory/],
+    ['a file in no directory', () => {}, /no such file or directory/],
   ])('cannot be %s', async (_, make, message) => {
     const cwd = temporaryDirectory();
     make(join(cwd, 'f'));
@@ -79,15 +79,15 @@ describe('a replaced file', () => {
     };
     const [removed, kept, stuck] = [await begun(), await begun(), await begun()];
     mkdirSync(path);
-    mkdirSync(join(cwd, 'folder'));
+    mkdirSync(join(cwd, 'directory'));
     for (const file of [removed, kept, stuck]) await expect(file.commit()).rejects.toThrow('cannot write f: ');
     await removed.abandon();
     await kept.abandon(`${path}.partial`);
-    await expect(stuck.abandon(join(cwd, 'folder'))).rejects.toMatchObject({
+    await expect(stuck.abandon(join(cwd, 'directory'))).rejects.toMatchObject({
       code: 'local',
       facts: { hint: `the partial output is in ${join(cwd, '.f.3.tmp')}` },
     });
-    expect(readdirSync(cwd).sort()).toEqual(['.f.3.tmp', 'f', 'f.partial', 'folder']);
+    expect(readdirSync(cwd).sort()).toEqual(['.f.3.tmp', 'directory', 'f', 'f.partial']);
     expect(readFileSync(`${path}.partial`, 'utf8')).toBe('text');
   });
 });

@@ -6,7 +6,7 @@ import { allCommands } from '../../src/cli/all-commands.ts';
 import { completableFlags } from '../../src/cli/docs/completion-words.ts';
 import { type Answers, shells } from '../support/shells.ts';
 
-import { cases, derived, finished, folderFiles, knownNames } from '../support/shells-cases.ts';
+import { cases, derived, directoryFiles, finished, knownNames } from '../support/shells-cases.ts';
 import { type Setting, svc, temporaryDirectory } from '../support/svc.ts';
 
 for (const { name, missing, finishes, ask } of shells) {
@@ -19,7 +19,7 @@ for (const { name, missing, finishes, ask } of shells) {
       home = mkdtempSync(join(tmpdir(), 'svc-test-'));
       const cwd = join(home, 'work');
       mkdirSync(join(cwd, 'sub'), { recursive: true });
-      for (const file of folderFiles) writeFileSync(join(cwd, file), '');
+      for (const file of directoryFiles) writeFileSync(join(cwd, file), '');
       mkdirSync(join(home, 'bin'));
       const started = `: >'${home}/started'`;
       writeFileSync(join(home, 'bin', 'node'), `#!/bin/sh\n${started}\n`, { mode: 0o755 });

@@ -22,8 +22,8 @@ export function leaksIn(text: string, depth = 2): string[] {
 }
 
 /** The files under a directory, except those named, that contain a mark. */
-export function leakingFiles(folder: string, but: readonly string[]): string[] {
-  return readdirSync(folder, { recursive: true, withFileTypes: true })
+export function leakingFiles(directory: string, but: readonly string[]): string[] {
+  return readdirSync(directory, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && !but.includes(entry.name))
     .map((entry) => join(entry.parentPath, entry.name))
     .filter((path) => leaksIn(readFileSync(path, 'latin1')).length > 0);

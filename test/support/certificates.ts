@@ -21,7 +21,7 @@ export function withoutOpenssl(): string | undefined {
 
 /** A CA of its own in a new directory, and the certificates it signs. */
 export interface Authority {
-  readonly folder: string;
+  readonly directory: string;
   readonly cert: string;
   /** A certificate for names like `DNS:svc.test` or `IP:127.0.0.1`, valid for `days` days from now. */
   readonly sign: (name: string, subjects: string, days?: number) => Pair;
@@ -29,23 +29,23 @@ export interface Authority {
 
 /** Creates a CA that no client knows. */
 export function authority(): Authority {
-  const folder = mkdtempSync(join(tmpdir(), 'svc-certificates-'));
-  const ca = selfSigned(folder, 'authority', 'DNS:authority.test');
+  const directory = mkdtempSync(join(tmpdir(), 'svc-certificates-'));
+  const ca = selfSigned(directory, 'authority', 'DNS:authority.test');
   const sign = (name: string, subjects: string, days = 30): Pair => {
-    const { cert, key } = pairOf(folder, name);
-    const [request, extensions] = [join(folder, `${name}.csr`), join(folder, `${name}.ext`)];
+    const { cert, key } = pairOf(directory, name);
+    const [request, extensions] = [join(directory, `${name}.csr`), join(directory, `${name}.ext`)];
     writeFileSync(extensions, `subjectAltName=${subjects}\n`);
     openssl(['req', '-new', ...newKey(key), '-subj', `/CN=${name}`, '-out', request]);
     const by = ['-CA', ca.cert, '-CAkey', ca.key, '-CAcreateserial'];
     openssl(['x509', '-req', '-in', request, ...by, '-days', String(days), '-extfile', extensions, '-out', cert]);
     return { cert, key };
   };
-  return { folder, cert: ca.cert, sign };
+  return { directory, cert: ca.cert, sign };
 }
 
 /** A self-signed certificate for names. */
-export function selfSigned(folder: string, name: string, subjects: string): Pair {
-  const { cert, key } = pairOf(folder, name);
+export function selfSigned(directory: string, name: string, subjects: string): Pair {
+  const { cert, key } = pairOf(directory, name);
   const names = ['-subj', `/CN=${name}`, '-addext', `subjectAltName=${subjects}`];
   openssl(['req', '-x509', ...newKey(key), ...names, '-days', '30', '-out', cert]);
   return { cert, key };
@@ -62,8 +62,8 @@ export function contents({ cert, key }: Pair): { cert: string; key: string } {
   return { cert: readFileSync(cert, 'utf8'), key: readFileSync(key, 'utf8') };
 }
 
-function pairOf(folder: string, name: string): Pair {
-  return { cert: join(folder, `${name}.pem`), key: join(folder, `${name}.key`) };
+function pairOf(directory: string, name: string): Pair {
+  return { cert: join(directory, `${name}.pem`), key: join(directory, `${name}.key`) };
 }
 
 function newKey(file: string): string[] {

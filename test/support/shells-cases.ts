@@ -10,7 +10,7 @@ import {
 import { helpTopicNames } from '../../src/cli/help-topic-names.ts';
 
 /** The files of the directory in which lines are typed. */
-export const folderFiles = ['a file.json', 'groups.jsonl', 'sub/inner.json'];
+export const directoryFiles = ['a file.json', 'groups.jsonl', 'sub/inner.json'];
 
 /** What svc knows in the tests of completion. */
 export const knownNames = {
@@ -28,7 +28,7 @@ const formats = ['json', 'jsonl', 'yaml', 'text'];
 /** A line, and the words it may end with. */
 export type Case = readonly [line: string, offers: readonly string[]];
 
-/** Lines a user types, the same for every shell. The directory in which they are typed has `folderFiles`. */
+/** Lines a user types, the same for every shell. The directory in which they are typed has `directoryFiles`. */
 export const cases: readonly Case[] = [
   ['svc ', first],
   ['svc --', topLevelFlagNames()],

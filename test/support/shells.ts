@@ -16,7 +16,7 @@ export interface Shell {
   /** Why it cannot be asked on this machine. */
   readonly missing: string | undefined;
   /** The cases in which TAB completes a line correctly: old bash adds a space after directories. */
-  readonly finishes: 'nothing' | 'words' | 'words and folders';
+  readonly finishes: 'nothing' | 'words' | 'words and directories';
   /** Asks in one session of bounded time. Throws if the shell does not respond to every line. */
   readonly ask: (lines: readonly string[], cwd: string, env: Readonly<Record<string, string>>) => Answers;
 }
@@ -74,7 +74,7 @@ function typing(name: string, command: string, able: string, session: (lines: re
   return {
     name,
     missing: missing(command, able),
-    finishes: 'words and folders',
+    finishes: 'words and directories',
     ask: (lines, cwd, env) => {
       const { answers, errors } = run(command, session(lines), cwd, env);
       if (answers.length !== 2 * lines.length) throw new Error(`${name} gave ${answers.length} answers: ${errors}`);

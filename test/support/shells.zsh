@@ -1,5 +1,5 @@
 # What an interactive zsh runs to answer all of $ASKED, a line each: every line with all offers put in, then as TAB
-# leaves it. $LOADED is the script to source, or the folder in $fpath where it stands as _svc.
+# leaves it. $LOADED is the script to source, or the directory in $fpath where it stands as _svc.
 setopt no_beep
 autoload -Uz compinit
 if [[ -d $LOADED ]]; then fpath=($LOADED $fpath); fi

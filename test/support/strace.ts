@@ -35,17 +35,17 @@ export function noStrace(): string | undefined {
 }
 
 /**
- * Runs the program and returns its calls on `folder` or the files in it. Only calls on names that are known
+ * Runs the program and returns its calls on `directory` or the files in it. Only calls on names that are known
  * beforehand can be counted without the many calls of a start.
  */
 export function callsOf(
   args: readonly string[],
   stdin: string,
   home: string,
-  folder: string,
+  directory: string,
   names: readonly string[],
 ): Call[] {
-  const known = [folder, ...names.map((name) => join(folder, name))];
+  const known = [directory, ...names.map((name) => join(directory, name))];
   const isKnown = (line: string): boolean =>
     known.some((path) => line.includes(`"${path}"`) || line.includes(`<${path}>`));
   return [known, []].flatMap((paths) => {
@@ -59,7 +59,7 @@ export function callsOf(
         if (thread === undefined) return [];
         const count = (counts.get(`${thread} ${name}`) ?? 0) + 1;
         counts.set(`${thread} ${name}`, count);
-        return paths.length > 0 || (line.includes(folder) && !isKnown(line)) ? [{ name, count, paths }] : [];
+        return paths.length > 0 || (line.includes(directory) && !isKnown(line)) ? [{ name, count, paths }] : [];
       });
   });
 }
