@@ -94,6 +94,13 @@ describe('svc train lint', () => {
     );
   });
 
+  it('leaves groups without rewards out of the standard deviation within groups', async () => {
+    const cwd = temporaryDirectory();
+    writeFileSync(join(cwd, 'groups.jsonl'), `${group('1', '3')}{"trajectories":[{"trajectory":[]}]}\n`);
+    const { stdout } = await svc(['train', 'lint', 'groups.jsonl'], { cwd });
+    expect(JSON.parse(stdout)).toMatchObject({ groups: 2, rewards: { count: 2, spread_within_groups: 1 } });
+  });
+
   it.each([
     ['the only group', '', null, /^trajectories +2$/m, /standard deviation 0.5, min/],
     [

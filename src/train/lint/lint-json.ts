@@ -17,7 +17,7 @@ export function lintJson({ summary, structureErrors, contractFindings }: LintRes
       count: rewards.count,
       mean: rewards.finiteCount === 0 ? null : rewards.mean,
       spread: rewards.finiteCount === 0 ? null : standardDeviation(rewards),
-      spread_within_groups: summary.completeGroups === 0 ? null : summary.deviationSum / summary.completeGroups,
+      spread_within_groups: summary.rewardedGroups === 0 ? null : summary.deviationSum / summary.rewardedGroups,
       min: rewards.count === 0 ? null : new RawJson(rewards.min),
       max: rewards.count === 0 ? null : new RawJson(rewards.max),
       histogram: summary.histogram.bins(MAX_HISTOGRAM_BINS).map((bar) => ({ ...bar })),

@@ -19,7 +19,8 @@ export interface LintSummary {
   maxPerGroup: number;
   /** Groups without a training signal: fewer than two rewards, or all equal. */
   untrainableGroups: number;
-  /** Sum of the standard deviations within groups. */
+  /** The complete groups with finite rewards, and the sum of the standard deviations within them. */
+  rewardedGroups: number;
   deviationSum: number;
   readonly rewards: RewardStats;
   readonly histogram: Histogram;
@@ -39,6 +40,7 @@ export function createLintSummary(): LintSummary {
       minPerGroup: Number.POSITIVE_INFINITY,
       maxPerGroup: 0,
       untrainableGroups: 0,
+      rewardedGroups: 0,
       deviationSum: 0,
     },
     rewards: createRewardStats(),
@@ -88,6 +90,7 @@ function countGroup(summary: LintSummary, group: GroupStats): void {
   summary.groupedTrajectories += group.count;
   summary.minPerGroup = Math.min(summary.minPerGroup, group.count);
   summary.maxPerGroup = Math.max(summary.maxPerGroup, group.count);
+  if (group.rewards.finiteCount > 0) summary.rewardedGroups += 1;
   summary.deviationSum += standardDeviation(group.rewards);
   const findings = groupFindings(group);
   if (group.rewards.count < 2 || findings.some(([kind]) => untrainableKinds.has(kind))) summary.untrainableGroups += 1;

@@ -45,10 +45,10 @@ function trajectoriesText(summary: LintSummary): string {
   return `${trajectories}; per group ${range}`;
 }
 
-function rewardsText({ completeGroups, rewards, deviationSum }: LintSummary): string {
+function rewardsText({ rewardedGroups, rewards, deviationSum }: LintSummary): string {
   const { count, mean, min, max } = rewards;
   if (count === 0) return 'none';
-  const within = completeGroups === 0 ? '' : ` (within groups ${shortNumber(deviationSum / completeGroups)})`;
+  const within = rewardedGroups === 0 ? '' : ` (within groups ${shortNumber(deviationSum / rewardedGroups)})`;
   const deviation = `standard deviation ${shortNumber(standardDeviation(rewards))}`;
   return `mean ${shortNumber(mean)}, ${deviation}${within}, min ${min}, max ${max}`;
 }
