@@ -294,6 +294,14 @@ it('a chat without a prompt is interactive only at a terminal, without a body an
   expect((await svc(['chat', '--local'])).code).toBe(2);
 });
 
+it('an interactive chat without a token ends before a prompt is typed', async () => {
+  const options = { terminal: true, env: { SVC_BASE_URL: 'https://api.example.com' } };
+  expect(await svc(['chat'], options)).toMatchObject({
+    code: 4,
+    stderr: expect.stringMatching(/^svc: no token for https:\/\/api\.example\.com .*\n {2}run: .*SVC_TOKEN\n$/),
+  });
+});
+
 it.each([
   '--expect-text x',
   '--expect-not x',

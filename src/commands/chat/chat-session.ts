@@ -21,7 +21,7 @@ interface ChatSession {
 /** Runs an interactive chat until the user ends it. A request that fails is reported, and the session continues. */
 export async function runChatSession(start: ChatStart, context: Context): Promise<void> {
   const { report, runtime, signal, stdout } = context;
-  const turns = createChatTurns(start, context);
+  const turns = await createChatTurns(start, context);
   await report.note('/help lists the commands; Ctrl-D ends the session');
   const editor = openLineEditor(runtime);
   signal.addEventListener('abort', editor.close, { once: true });

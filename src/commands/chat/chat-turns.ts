@@ -1,7 +1,7 @@
 import { type Conversation, messagesAfterResponse } from '../../body/chat/conversation.ts';
 import { isIssue, type JsonSource, parseJsonSource } from '../../body/json-source.ts';
 import type { CallSettings } from '../../client/call-settings.ts';
-import { missingBaseUrl } from '../../client/destination.ts';
+import { authorizeRequest, missingBaseUrl } from '../../client/destination.ts';
 import { prepareRequest } from '../../client/prepared-request.ts';
 import type { Invocation } from '../../command.ts';
 import type { Context } from '../../context.ts';
@@ -42,14 +42,16 @@ export interface ChatStart {
   readonly conversation: Conversation | undefined;
 }
 
-/** The turns that continue a conversation, or a new one. Throws Failure `usage` without a base URL. */
-export function createChatTurns(
+/** The turns that continue a conversation, or a new one. Throws Failure `usage` without a base URL, and as authorizeRequest does. */
+export async function createChatTurns(
   { operation, invocation, callSettings, conversation }: ChatStart,
   context: Context,
-): ChatTurns {
+): Promise<ChatTurns> {
   const { destination, options } = callSettings;
   const { url } = destination;
   if (!url) throw missingBaseUrl();
+  // Before a prompt is typed for nothing.
+  await authorizeRequest(operation, url, callSettings, context);
   const flags = new Map(invocation.flags);
   const noMessages = parseMessages('[]');
   let messages = conversation?.source ?? noMessages;
