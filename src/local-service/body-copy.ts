@@ -40,9 +40,9 @@ export async function sendWithCopies(
   };
   const copied = { length: body.length, chunks };
   const end = async (response: Response | undefined): Promise<void> => {
-    // A client that got no 100 Continue sends no body. An error has no response yet, which a slow upload would delay.
-    if (response && !isRead && getHeader(request.headers, 'expect') === undefined)
-      await readUpTo(maxBytes, chunks()).catch(() => {});
+    // A client that got no 100 Continue sends no body. Waiting for one that is too large would delay its refusal.
+    const canRead = getHeader(request.headers, 'expect') === undefined && (body.length ?? 0) <= maxBytes;
+    if (!isRead && canRead) await readUpTo(maxBytes, chunks()).catch(() => {});
     const { body: redactedBody, secrets } = redactBody(requestPath(request), sent.bytes());
     return onEnd(redactedBody, response, redactResponseBody(received.bytes(), secrets));
   };
