@@ -44,7 +44,9 @@ export function addCause(
   const group = causes.get(key) ?? { ...newGroup, count: 0, lines: [] };
   causes.set(key, group);
   if (isNamed)
-    group.messageParts = group.messageParts.map((part, at) => (part === messageParts[at] ? part : maskPart(part)));
+    group.messageParts = group.messageParts.map((part, at) =>
+      part === messageParts[at] ? part : (maskedParts[at] ?? part),
+    );
   group.count += 1;
   addLine(group.lines, line);
 }

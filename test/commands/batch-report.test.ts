@@ -111,10 +111,10 @@ describe('the cause of failures', () => {
     ],
     [
       'ones that differ in everything',
-      ['a', 'b'].map(
+      ['a', 'b', 'c'].map(
         (id) => `http://${id}.test rejected "${id}" of ${id}1-234567 after ${id.length + id.charCodeAt(0)} s`,
       ),
-      ['HTTP 400: the service rejected "…" of … after # s', 2],
+      ['HTTP 400: the service rejected "…" of … after # s', 3],
     ],
     [
       'ones with a profile',
