@@ -109,7 +109,7 @@ async function sendCalls(
     },
     stdout: { ...stdout, write: onResults },
     // Lines of the spool mean nothing to a reader.
-    report: { ...report, note: async () => {}, warn: async () => {} },
+    report: { ...report, note: async () => {}, warn: async () => {}, error: async () => {} },
   };
   try {
     const { runBatch } = await import('../batch/batch.ts');
