@@ -409,6 +409,10 @@ describe('help for programs', () => {
     expect(code).toBe(0);
     expect(stdout).toMatch(/^---\nname: svc\ndescription: .+\n---\n/);
     for (const { name } of named) expect(stdout).toContain(`svc ${name}`);
+    // The examples give the same fields in other ways, such as --since for --start.
+    expect(stdout).toContain(
+      'Required fields, from flags, a file or stdin: `--project-id <entity/project>`, `--start <time>`.\n',
+    );
   });
 });
 

@@ -128,5 +128,5 @@ export function helpAsSkill(): string {
 
 function requiredLine({ flags }: Command): string[] {
   const required = flags.filter(({ group }) => group === 'Required').map((flag) => `\`${flagTerm(flag)}\``);
-  return required.length === 0 ? [] : [`Required: ${required.join(', ')}.`, ''];
+  return required.length === 0 ? [] : [`Required fields, from flags, a file or stdin: ${required.join(', ')}.`, ''];
 }
