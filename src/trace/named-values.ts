@@ -20,16 +20,22 @@ const USER_BEFORE_VALUE = new RegExp(
   'g',
 );
 
-// `-p` is a password for sshpass, and for the programs of MySQL and MariaDB, which take it without a space. For others it
-// is a port, a path or a switch.
+// `-p` is a password for sshpass, after `login` (docker, az and others), and for the programs of MySQL and MariaDB, which
+// take it without a space. For others it is a port, a path or a switch.
 const SSHPASS = /(?:^|\/)sshpass$/;
 const DATABASE_PROGRAM = /(?:^|\/)(?:mysql|mariadb)[\w-]*$/;
 const PASSWORD_VALUE = String.raw`(?!(?:[\d.]+:)*\d{1,5}(?!\w))(?=\S)`;
 const DATABASE_PASSWORD_FLAG = new RegExp(`^-p${PASSWORD_VALUE}`);
+const LOGIN_PASSWORD = new RegExp(`^${PASSWORD_VALUE}`);
 // Each `-p` looks back at a limited number of characters.
 const AFTER_SSHPASS = String.raw`(?<=(?<![\w.-])sshpass\s{1,9}-p)\s*`;
-const AFTER_DATABASE_PROGRAM = String.raw`(?<=(?<![\w.-])(?:mysql|mariadb)[\w-]{0,19}\s{1,9}(?:[^\s;|&]{1,99}\s{1,9}){0,16}-p)`;
-const PASSWORD_FLAG_BEFORE_VALUE = new RegExp(`-p(?:${AFTER_SSHPASS}|${AFTER_DATABASE_PROGRAM}${PASSWORD_VALUE})`, 'g');
+const WORDS_BEFORE_FLAG = String.raw`\s{1,9}(?:[^\s;|&]{1,99}\s{1,9}){0,16}-p)`;
+const AFTER_DATABASE_PROGRAM = String.raw`(?<=(?<![\w.-])(?:mysql|mariadb)[\w-]{0,19}${WORDS_BEFORE_FLAG}`;
+const AFTER_LOGIN = String.raw`(?<=(?<![\w.-])login${WORDS_BEFORE_FLAG}\s+`;
+const PASSWORD_FLAG_BEFORE_VALUE = new RegExp(
+  `-p(?:${AFTER_SSHPASS}|(?:${AFTER_DATABASE_PROGRAM}|${AFTER_LOGIN})${PASSWORD_VALUE})`,
+  'g',
+);
 
 // A value of a script or of JSON that is neither an array nor an object, up to a separator. A shell joins quoted parts,
 // escaped characters and others to one word.
@@ -49,12 +55,14 @@ export function redactNamedValues(text: string): string {
 /** The indexes of arguments that are secret because of the arguments before them. */
 export function secretArgumentIndexes(words: readonly string[]): Set<number> {
   const databaseAt = words.findIndex((word) => DATABASE_PROGRAM.test(word));
+  const loginAt = words.indexOf('login');
   const isSecret = (word: string, at: number): boolean => {
     const [first = '', flag = ''] = [words[at - 2], words[at - 1]];
     if (isSecretFlag(flag)) return !isSecretFlag(word);
     if (NAME_FLAG.test(first)) return isSecretName(flag);
     if (SSHPASS.test(flag)) return /^-p./.test(word);
     if (SSHPASS.test(first)) return flag === '-p';
+    if (flag === '-p' && loginAt >= 0 && loginAt < at - 1) return LOGIN_PASSWORD.test(word);
     if (USER_FLAG.test(flag)) return USER_VALUE.test(word);
     return databaseAt >= 0 && databaseAt < at && DATABASE_PASSWORD_FLAG.test(word);
   };
