@@ -3,7 +3,9 @@ import { join } from 'node:path';
 
 /** The licenses of the packages in a bundle. Throws if one has none. */
 export function noticesOf({ inputs }) {
-  const directories = Object.keys(inputs).flatMap((file) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0] ?? []);
+  const directories = Object.keys(inputs).flatMap(
+    (file) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0] ?? [],
+  );
   return [...new Set(directories)]
     .sort()
     .map(notice)
