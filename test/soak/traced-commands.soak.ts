@@ -38,7 +38,8 @@ it('200 kills of records and flushes: no call is lost, and a call that is sent t
     (body) => JSON.parse(body).start.op_name,
     ({ text, key }, response) => {
       bodies.set(key, (bodies.get(key) ?? new Set()).add(text));
-      answerJson(response, { id: 'i', trace_id: 't' });
+      const { id, trace_id } = JSON.parse(text).start;
+      answerJson(response, { id, trace_id });
     },
   );
   const env = { ...login, SVC_BASE_URL: server.url };
