@@ -8,6 +8,8 @@ import { shellWord } from '../output/shell-quote.ts';
 import { createArgumentRedactor } from '../trace/argument-redactor.ts';
 import { isNamedBy, splitValueFlag, takesNextWord } from './normalize-arguments.ts';
 
+const BODY_FILE = /\.(json|ya?ml)$/i;
+
 /**
  * The hint of a mistake: the corrected command line in the syntax of a shell, with its secrets redacted; or the help of the
  * command if the line has an unknown flag, which may be followed by a secret.
@@ -43,15 +45,21 @@ export function tooManyArguments(command: Command, words: readonly string[]): Fa
   );
 }
 
-// The only commands that take several arguments take any number.
+// The only commands that take several arguments take any number. The first file is taken for the body, whose flag is missing.
 function withoutExtraArguments(words: readonly string[], { argument, flags }: Command): string[] {
   const kept: string[] = [];
   let remaining = argument ? 1 : 0;
+  const bodyFlags = flags.filter(({ name }) => name === 'file');
+  let lacksBody = bodyFlags.length > 0 && !words.some((word) => isNamedBy(word, bodyFlags));
   for (let at = 0; at < words.length; at++) {
     const word = words[at] ?? '';
     if (word === '--') return [...kept, ...words.slice(at, at + (remaining && 2))];
     if (!word.startsWith('-') || word === '-') {
       if (remaining > 0) kept.push(word);
+      else if (lacksBody && BODY_FILE.test(word)) {
+        kept.push('-f', word);
+        lacksBody = false;
+      }
       remaining = 0;
       continue;
     }

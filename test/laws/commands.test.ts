@@ -472,6 +472,13 @@ describe('the command line', () => {
       'too many arguments for svc call start',
       'write: svc call start --op-name o -q --project-id a/b',
     ],
+    ['call start a.json', 'too many arguments for svc call start', 'write: svc call start -f a.json'],
+    [
+      'feedback replace -q a.yaml b.yaml --set x=1',
+      'too many arguments for svc feedback replace',
+      'write: svc feedback replace -q -f a.yaml --set x=1',
+    ],
+    ['call start -f a.json b.json', 'too many arguments for svc call start', 'write: svc call start -f a.json'],
     ['completion bash zsh -q', 'too many arguments for svc completion', 'write: svc completion bash -q'],
     ['completion -q -- bash zsh', 'too many arguments for svc completion', 'write: svc completion -q -- bash'],
     ['log -q -- x', 'too many arguments for svc log', 'write: svc log -q'],
