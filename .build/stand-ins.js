@@ -5,6 +5,8 @@ import { builtinModules, createRequire } from 'node:module';
 const unused = [
   // Schemas, migrations and watching of a store; ours has none.
   { path: /^(ajv(-formats)?|semver|debounce-fn|env-paths|node:crypto)(\/|$)/, importer: /\/conf\// },
+  // Removes temporary files at a signal, and then sends the signal again, which a batch takes for a second one.
+  { path: /^when-exit$/, importer: /\/atomically\// },
   // Commands that are separate programs.
   { path: /^node:child_process$/, importer: /\/commander\// },
   // HTTP/2, form bodies, and Node's HTTP client, of which undici needs a default export and a class to compare with.
@@ -51,7 +53,7 @@ export const standIns = {
     onLoad({ filter: /.*/, namespace: 'wasm' }, ({ path }) => ({
       contents: `export const bytes = ${builtin('fs')}.readFileSync(new URL('./${path}', import.meta.url))`,
     }));
-    onLoad({ filter: /.*/, namespace: 'unused' }, () => ({ contents: 'module.exports = {}' }));
+    onLoad({ filter: /.*/, namespace: 'unused' }, () => ({ contents: 'module.exports = () => {}' }));
     onLoad({ filter: /.*/, namespace: 'required' }, ({ path }) => ({
       contents: path === 'assert' ? assertion : `module.exports = ${builtin(path)}`,
     }));

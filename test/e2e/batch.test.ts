@@ -178,12 +178,15 @@ describe('a batch that is asked to end', () => {
   ] as const)('by %s finishes the requests in flight, and is resumed later', async (signal, exit) => {
     const cwd = temporaryDirectory();
     input(cwd, 50);
+    // The library that reads profiles must not listen for signals.
+    writeFileSync(join(cwd, 'config.json'), '{"profiles":{}}');
     const { url, halts, release, counts } = await halting();
-    const env = { ...credentials, SVC_BASE_URL: url };
+    const env = { ...credentials, SVC_BASE_URL: url, SVC_CONFIG_DIR: cwd };
     const child = start(args, { cwd, env });
     const result = waitForExit(child);
     await halts;
     child.kill(signal);
+    await readyFor(child.pid);
     release();
     const { code, stderr } = await result;
     expect(code, stderr).toBe(exit);
