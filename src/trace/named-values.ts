@@ -4,12 +4,13 @@ import { isSecretName } from './secret-name.ts';
 const SECRET_FLAG = /^--?([A-Za-z][\w-]+)$/;
 
 // A name with its separator, before a value: `NAME=`, `NAME+=`, `"name":`, `name[key]=`, `name => `; and `--flag ` or
-// `--arg name ` (of jq) in a script.
+// `--arg name ` (of jq) or `config set name ` (of npm and others) in a script.
 // A match does not include the value, which may itself hold an assignment: `--header=Authorization: x`,
 // `https://host/?token=x`. No pattern may start inside of a name: arguments can be long, and the time has to stay linear.
 const ASSIGNMENT = /(?<![\w.-])([\w.-]+)[\\"'\]]*\s*[+?!]?[=:]+>?\s*/g;
-const FLAG_BEFORE_VALUE = /(?<![\w.-])((?:--arg(?:json)?\s+|--?)[A-Za-z][\w-]+)\s+(?!-)/g;
-const NAME_FLAG = /^--arg(?:json)?$/;
+const FLAG_BEFORE_VALUE =
+  /(?<![\w.-])((?:--arg(?:json)?\s{1,9}|--?)[A-Za-z][\w-]+|config(?:ure)?\s{1,9}(?:(?:set|--global)\s{1,9}){0,2}[^\s=]+)\s+(?!-)/g;
+const NAME_FLAG = /^(?:--arg(?:json)?|config|set|--global)$/;
 
 // The user name and password of curl and others. Two numbers are a user and a group; a `/` begins a path or a URL.
 const USER_AND_PASSWORD = String.raw`["']?(?!\d{1,10}:\d{1,10}(?![^\s"']))[^\s"':/]{1,128}["']?:["']?[^/\s"']`;
@@ -59,7 +60,7 @@ export function secretArgumentIndexes(words: readonly string[]): Set<number> {
   const isSecret = (word: string, at: number): boolean => {
     const [first = '', flag = ''] = [words[at - 2], words[at - 1]];
     if (isSecretFlag(flag)) return !isSecretFlag(word);
-    if (NAME_FLAG.test(first)) return isSecretName(flag);
+    if (NAME_FLAG.test(first)) return isSecretName(flag) && !word.startsWith('--');
     if (SSHPASS.test(flag)) return /^-p./.test(word);
     if (SSHPASS.test(first)) return flag === '-p';
     if (flag === '-p' && loginAt >= 0 && loginAt < at - 1) return LOGIN_PASSWORD.test(word);

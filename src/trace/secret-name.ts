@@ -1,5 +1,5 @@
 const SECRET =
-  /pass(w|phrase|code)|secret|token|bearer|credential|cookie|authorization|signature|private|\b(auth|pwd|(store|key)?pass|pat|sig|jwt|otp|psk)\b|api-?key|access-?key|\bkey$/;
+  /pass(w|phrase|code)|secret|token|bearer|credential|cookie|authorization|signature|private|\b(auth|pwd?|(store|key)?pass|pat|sig|jwt|otp|psk)\b|api-?key|access-?key|\bkey$/;
 
 // Counts of tokens and keys of data, and words that only begin like a secret one.
 const ORDINARY =
