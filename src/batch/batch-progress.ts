@@ -10,12 +10,19 @@ export interface BatchProgress {
   readonly currentLimit: () => number;
   /** Milliseconds since the start. */
   readonly elapsed: () => number;
+  /** The reason why no more lines are sent; undefined while they are. */
+  readonly stopReason: () => string | undefined;
 }
 
 /** The progress line of a batch. The total and the time left are estimated until the input is read to its end. */
-export function formatBatchProgress({ tally, totalBytes, currentLimit, elapsed }: BatchProgress): string {
+export function formatBatchProgress({ tally, totalBytes, currentLimit, elapsed, stopReason }: BatchProgress): string {
   const { done, failed, unknown } = tally.byStatus;
   const lines = totalLines(tally);
+  const reason = stopReason();
+  if (reason) {
+    const inFlight = tally.linesRead - lines;
+    return `${reason}; waiting for ${formatCount(inFlight)} ${pluralize(inFlight, 'request')} in flight`;
+  }
   const linesPerSecond = lines / (Math.max(elapsed(), 1) / 1000);
   const total = estimateTotal(tally, totalBytes);
   const parts = [

@@ -49,7 +49,13 @@ export async function runLines(input: BatchInput, options: BatchOptions, job: Ba
   });
   const run: BatchRun = { job, record, stopPolicy, revisions: [], storeError: undefined, isFinished: false };
   const { currentLimit } = job.rateLimiter;
-  const progress = { tally: record.tally, totalBytes: input.totalBytes, currentLimit, elapsed };
+  const progress = {
+    tally: record.tally,
+    totalBytes: input.totalBytes,
+    currentLimit,
+    elapsed,
+    stopReason: stopPolicy.stopReason,
+  };
   const endSpinner = startSpinner(() => formatBatchProgress(progress));
   const interruption = stopOnSignals(run);
   const inputError = await sendLines(input, options, run).then(() => undefined, toFailure);

@@ -27,5 +27,13 @@ it.each([
   ['of one line from a pipe', counts(1, 0, 1, 100), undefined, '1 line, 0/s, up to 8 in flight'],
   ['from a pipe', counts(30, 0, 38, 3800), undefined, '30 lines, 3/s, up to 8 in flight'],
 ])('the progress of a batch %s', (_, tally, totalBytes, text) => {
-  expect(formatBatchProgress({ tally, totalBytes, currentLimit: () => 8, elapsed: () => 10_000 })).toBe(text);
+  const progress = { tally, totalBytes, currentLimit: () => 8, elapsed: () => 10_000, stopReason: () => undefined };
+  expect(formatBatchProgress(progress)).toBe(text);
+});
+
+it('the progress of a batch that takes no more lines', () => {
+  const tally = { ...createBatchCounts(), byStatus: { done: 3, failed: 0, unknown: 0, unsent: 33 }, linesRead: 40 };
+  const stopReason = (): string => 'interrupted';
+  const progress = { tally, totalBytes: 4000, currentLimit: () => 8, elapsed: () => 10_000, stopReason };
+  expect(formatBatchProgress(progress)).toBe('interrupted; waiting for 4 requests in flight');
 });
