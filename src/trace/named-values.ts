@@ -22,17 +22,17 @@ const USER_BEFORE_VALUE = new RegExp(
 );
 
 // `-p` is a password for sshpass, after `login` (docker, az and others), and for the programs of MySQL and MariaDB, which
-// take it without a space. For others it is a port, a path or a switch.
+// take it only without a space. For others it is a port, a path or a switch.
 const SSHPASS = /(?:^|\/)sshpass$/;
 const DATABASE_PROGRAM = /(?:^|\/)(?:mysql|mariadb)[\w-]*$/;
 const PASSWORD_VALUE = String.raw`(?!(?:[\d.]+:)*\d{1,5}(?!\w))(?=\S)`;
-const DATABASE_PASSWORD_FLAG = new RegExp(`^-p${PASSWORD_VALUE}`);
+const JOINED_PASSWORD = new RegExp(`^-p${PASSWORD_VALUE}`);
 const LOGIN_PASSWORD = new RegExp(`^${PASSWORD_VALUE}`);
 // Each `-p` looks back at a limited number of characters.
-const AFTER_SSHPASS = String.raw`(?<=(?<![\w.-])sshpass\s{1,9}-p)\s*`;
+const AFTER_SSHPASS = String.raw`(?<=(?<![\w.-])sshpass\s{1,9}(?:-[a-oq-z]\s{1,9}){0,4}-p)\s*`;
 const WORDS_BEFORE_FLAG = String.raw`\s{1,9}(?:[^\s;|&]{1,99}\s{1,9}){0,16}-p)`;
 const AFTER_DATABASE_PROGRAM = String.raw`(?<=(?<![\w.-])(?:mysql|mariadb)[\w-]{0,19}${WORDS_BEFORE_FLAG}`;
-const AFTER_LOGIN = String.raw`(?<=(?<![\w.-])login${WORDS_BEFORE_FLAG}\s+`;
+const AFTER_LOGIN = String.raw`(?<=(?<![\w.-])login${WORDS_BEFORE_FLAG}\s*`;
 const PASSWORD_FLAG_BEFORE_VALUE = new RegExp(
   `-p(?:${AFTER_SSHPASS}|(?:${AFTER_DATABASE_PROGRAM}|${AFTER_LOGIN})${PASSWORD_VALUE})`,
   'g',
@@ -57,15 +57,17 @@ export function redactNamedValues(text: string): string {
 export function secretArgumentIndexes(words: readonly string[]): Set<number> {
   const databaseAt = words.findIndex((word) => DATABASE_PROGRAM.test(word));
   const loginAt = words.indexOf('login');
+  const sshpassAt = words.findIndex((word) => SSHPASS.test(word));
+  const sshpassEnd = words.findIndex((word, at) => sshpassAt >= 0 && at > sshpassAt && !word.startsWith('-'));
   const isSecret = (word: string, at: number): boolean => {
     const [first = '', flag = ''] = [words[at - 2], words[at - 1]];
     if (isSecretFlag(flag)) return !isSecretFlag(word);
     if (NAME_FLAG.test(first)) return isSecretName(flag) && !word.startsWith('--');
-    if (SSHPASS.test(flag)) return /^-p./.test(word);
-    if (SSHPASS.test(first)) return flag === '-p';
+    if (at <= sshpassEnd && at > sshpassAt) return flag === '-p' || /^-p./.test(word);
     if (flag === '-p' && loginAt >= 0 && loginAt < at - 1) return LOGIN_PASSWORD.test(word);
     if (USER_FLAG.test(flag)) return USER_VALUE.test(word);
-    return databaseAt >= 0 && databaseAt < at && DATABASE_PASSWORD_FLAG.test(word);
+    const isLoginOrDatabase = (loginAt >= 0 && loginAt < at) || (databaseAt >= 0 && databaseAt < at);
+    return isLoginOrDatabase && JOINED_PASSWORD.test(word);
   };
   return new Set(words.flatMap((word, at) => (isSecret(word, at) ? [at] : [])));
 }

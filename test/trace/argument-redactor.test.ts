@@ -59,6 +59,12 @@ describe('the recorded arguments of a command', () => {
       ['docker', 'login', '-u', 'me', '-p', 'abcd', 'host'],
       ['docker', 'login', '-u', 'me', '-p', '[redacted]', 'host'],
     ],
+    ['its password without a space', ['docker', 'login', '-pabcd', 'host'], ['docker', 'login', '[redacted]', 'host']],
+    [
+      'the password of sshpass after another flag',
+      ['sshpass', '-v', '-p', 'x', 'ssh', '-p', '22'],
+      ['sshpass', '-v', '-p', '[redacted]', 'ssh', '-p', '22'],
+    ],
     ['a port after a login', ['ssh', 'login', '-p', '22'], undefined],
     [
       'other values of -p',
@@ -166,6 +172,7 @@ describe('the recorded arguments of a command', () => {
     'https://hooks.slack.com/services/<T0000/B0000/abcd1234>',
     'plink -pw <abcd> host; DB_PW=<abcd> x',
     'sshpass -p <abcd> ssh -p 22 host; sshpass -p<abcd> scp -pr a b',
+    'sshpass -v -p <abcd> ssh -p 22 host; docker login -u me -p<abcd> host',
     'mysqldump -u root -p<abcd> db | mysql -p<"a b"> -h host db; mkdir -pv a',
     'docker login -u me -p <abcd> host && az login --service-principal -p <"a b"> -t x; mkdir -p d',
     `--header=X-Upstream: Bearer <${'a1'.repeat(8)}==>`,
