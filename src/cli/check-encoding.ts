@@ -22,6 +22,6 @@ export function checkArgumentEncoding(
   if (invalid === -1) return undefined;
   throw usageFailure(
     `argument ${invalid + 1} is not valid UTF-8: ${JSON.stringify(argv[invalid])}`,
-    'convert it to UTF-8, or pass the text in a file with -f or @file',
+    'convert it to UTF-8',
   );
 }
