@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
-import { writeSync } from 'node:fs';
-import { open, stat } from 'node:fs/promises';
+import { statSync, writeSync } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { coalesceWrites } from '../files/coalesced-writes.ts';
 import { withFileFailure } from '../files/file-errors.ts';
 import { CHECK_OFFSET_FROM_END, completionCheck, formatCheck } from './seal.ts';
@@ -14,7 +14,7 @@ export interface CheckpointFile {
   readonly sync: () => Promise<void>;
   readonly close: () => Promise<void>;
   /** False if the path names another file by now, or none. */
-  readonly isAtPath: () => Promise<boolean>;
+  readonly isAtPath: () => boolean;
 }
 
 /** Opens a checkpoint file, creating it (0600) if it does not exist; its first `validBytes` bytes stay. */
@@ -22,6 +22,7 @@ export async function openCheckpoint(path: string, displayPath: string, validByt
   const wrapFailures = createFailureWrapper(displayPath);
   const handle = await wrapFailures(() => open(path, 'a+', 0o600));
   await wrapFailures(() => handle.truncate(validBytes));
+  const opened = await wrapFailures(() => handle.stat());
   let writtenBytes = validBytes;
   const append = coalesceWrites((entries) =>
     wrapFailures(async () => {
@@ -44,9 +45,13 @@ export async function openCheckpoint(path: string, displayPath: string, validByt
       }),
     sync: () => wrapFailures(() => handle.datasync()),
     close: () => wrapFailures(() => handle.close()),
-    isAtPath: async () => {
-      const [opened, found] = await Promise.all([handle.stat(), stat(path).catch(() => undefined)]);
-      return found?.ino === opened.ino && found.dev === opened.dev;
+    isAtPath: () => {
+      try {
+        const found = statSync(path);
+        return found.ino === opened.ino && found.dev === opened.dev;
+      } catch {
+        return false;
+      }
     },
   };
 }

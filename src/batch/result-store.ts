@@ -32,7 +32,7 @@ export interface ResultStore {
   readonly isResumable: boolean;
   /** Throws Failure `guard` for a line that changed since, unless changes are accepted. */
   readonly findPrior: (line: number, digest: string) => PriorLine;
-  /** Records that a line is about to be sent. */
+  /** Records that a line is about to be sent. Throws Failure `local` if the results are no longer at their path. */
   readonly markInFlight: (line: number, timestampMs: number, digest: string) => Promise<void>;
   readonly clearInFlight: (line: number) => Promise<void>;
   /** Ties a result line to its input line and its run. */
@@ -114,7 +114,10 @@ export async function openResultStore(
               inFlight: earlier,
             };
       },
-      markInFlight: (line, timestampMs, digest) => inFlightLog.markInFlight(line, { timestampMs, digest }),
+      markInFlight: async (line, timestampMs, digest) => {
+        if (!checkpoint.isAtPath()) throw replacedOutputFailure(displayPath);
+        await inFlightLog.markInFlight(line, { timestampMs, digest });
+      },
       clearInFlight: inFlightLog.clearInFlight,
       seal: (entry, digest) => sealEntry(entry, digest, stamp),
       writeEntry: (entry) => {
@@ -128,7 +131,7 @@ export async function openResultStore(
       finish: async (isComplete, onLostResults) => {
         try {
           await checkpoint.sync();
-          const isAtPath = await checkpoint.isAtPath();
+          const isAtPath = checkpoint.isAtPath();
           await checkpoint.close();
           if (!isAtPath) {
             onLostResults(writtenLines);

@@ -173,6 +173,8 @@ async function reportRun(
   const isComplete = stopReason === undefined && inputError === undefined && openLines === 0;
   const onLostResults = (count: number): void => {
     tally.lostResults += count;
+    tally.byStatus.unknown += tally.byStatus.done;
+    tally.byStatus.done = 0;
   };
   await job.resultStore.finish(isComplete, onLostResults).catch((error: unknown) => {
     run.storeError ??= error;

@@ -177,28 +177,29 @@ describe('the output of a running batch', () => {
         renameSync(`${path}.new`, path);
       },
     ],
-  ])('that is %s is exit 12 with the number of lost results', async (_, replace) => {
+  ])('that is %s stops the batch, which counts the lost results', async (_, replace) => {
     const cwd = temporaryDirectory();
     const output = join(cwd, 'out.jsonl');
-    const { url } = await countingServer(String, ({ count }, response) => {
-      if (count === 1) replace(output);
+    const { url, counts } = await countingServer(String, (_, response) => {
+      replace(output);
       answerJson(response, {
         model: 'm',
         choices: [{ index: 0, message: { role: 'assistant', content: 'x' }, finish_reason: 'stop' }],
       });
     });
-    writeFileSync(join(cwd, 'in.jsonl'), chat('same').repeat(3));
-    const { code, stderr } = await svc(['chat', '--batch', 'in.jsonl', '-o', 'out.jsonl'], {
+    writeFileSync(join(cwd, 'in.jsonl'), prompts(3));
+    const { code, stderr } = await svc(['chat', '--batch', 'in.jsonl', '-o', 'out.jsonl', '--concurrency', '1'], {
       cwd,
       env: { SVC_TOKEN: 'tok-en-1', SVC_BASE_URL: url },
     });
     expect({ code, stderr }).toMatchObject({
       code: 12,
-      stderr: expect.stringContaining(
-        'svc: out.jsonl was removed or replaced while the batch was running; 3 lines were sent, and 3 results were lost\n',
+      stderr: expect.stringMatching(
+        /^svc: 3 lines: 0 done, 0 failed, 1 unknown, 2 not sent \(.*\nsvc: out\.jsonl was removed or replaced while the batch was running; 1 line was sent, and 1 result was lost\n/m,
       ),
     });
-    expect(readFileSync(`${output}.inflight`, 'utf8')).toContain('"line":3');
+    expect(counts.size).toBe(1);
     expect(existsSync(output) && readFileSync(output, 'utf8')).toBe(existsSync(output) && entry(9));
+    expect(readFileSync(`${output}.inflight`, 'utf8')).toContain('"line":1');
   });
 });
