@@ -15,6 +15,8 @@ export interface BatchCounts {
   /** Lines that were read and are not empty; of a shard, its own. */
   linesRead: number;
   emptyLines: number;
+  /** Lines that this run sent. */
+  sentLines: number;
   /** Lines that failed and were, or may have been, applied. */
   unresolvedLines: number;
   /** Results that could not be written. */
@@ -33,6 +35,7 @@ export function createBatchCounts(): BatchCounts {
     bytesRead: 0,
     linesRead: 0,
     emptyLines: 0,
+    sentLines: 0,
     unresolvedLines: 0,
     lostResults: 0,
     retries: 0,

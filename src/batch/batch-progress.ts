@@ -16,14 +16,15 @@ export interface BatchProgress {
 
 /** The progress line of a batch. The total and the time left are estimated until the input is read to its end. */
 export function formatBatchProgress({ tally, totalBytes, currentLimit, elapsed, stopReason }: BatchProgress): string {
-  const { done, failed, unknown } = tally.byStatus;
+  const { failed, unknown } = tally.byStatus;
   const lines = totalLines(tally);
   const reason = stopReason();
   if (reason) {
     const inFlight = tally.linesRead - lines;
     return `${reason}; waiting for ${formatCount(inFlight)} ${pluralize(inFlight, 'request')} in flight`;
   }
-  const linesPerSecond = lines / (Math.max(elapsed(), 1) / 1000);
+  // The results of earlier runs take no time.
+  const linesPerSecond = tally.sentLines / (Math.max(elapsed(), 1) / 1000);
   const total = estimateTotal(tally, totalBytes);
   const parts = [
     total
@@ -31,7 +32,7 @@ export function formatBatchProgress({ tally, totalBytes, currentLimit, elapsed, 
       : `${formatCount(lines)} ${pluralize(lines, 'line')}`,
     ...(failed + unknown > 0 ? [`${formatCount(failed + unknown)} failed`] : []),
     `${Math.round(linesPerSecond)}/s`,
-    ...(total && done > 0 ? [`${formatSeconds((total.count - lines) / linesPerSecond)} left`] : []),
+    ...(total && linesPerSecond > 0 ? [`${formatSeconds((total.count - lines) / linesPerSecond)} left`] : []),
     `up to ${currentLimit()} in flight`,
   ];
   return parts.join(', ');

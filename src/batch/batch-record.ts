@@ -26,6 +26,7 @@ export function createBatchRecord(junit: JunitReport | undefined): BatchRecord {
       if (result.isUnresolved && result.isIdempotent)
         tally[result.status === 'unknown' ? 'resendableLines' : 'resendableFailures'] += 1;
       if (result.status === 'unsent') return;
+      if (result.attempts > 0) tally.sentLines += 1;
       addResult(statistics, { line, ...result });
       junit?.add(`line ${line}`, result.milliseconds, result.failure);
     },

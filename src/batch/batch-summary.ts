@@ -16,10 +16,12 @@ export function formatBatchSummary(tally: BatchCounts, durationMs: number): stri
     ...(tally.emptyLines > 0 ? [`${tally.emptyLines} empty`] : []),
     ...(tally.retries > 0 ? [`${tally.retries} ${pluralize(tally.retries, 'retry', 'retries')}`] : []),
   ];
-  const rate = Math.round((done + failed + unknown) / Math.max(seconds, 0.001));
-  const time = seconds < 0.1 ? '' : `${seconds.toFixed(1)} s, `;
+  const pace = [
+    ...(seconds < 0.1 ? [] : [`${seconds.toFixed(1)} s`]),
+    ...(tally.sentLines > 0 ? [`${Math.round(tally.sentLines / Math.max(seconds, 0.001))}/s`] : []),
+  ];
   const lines = totalLines(tally);
-  return `${lines} ${pluralize(lines, 'line')}: ${sections.join(', ')} (${time}${rate}/s)`;
+  return `${lines} ${pluralize(lines, 'line')}: ${sections.join(', ')}${pace.length > 0 ? ` (${pace.join(', ')})` : ''}`;
 }
 
 /** The end of a batch. */
@@ -54,8 +56,8 @@ export function batchFailure(ending: BatchEnding): Failure | undefined {
 }
 
 /** The failure of a batch whose results could not be written: counts sent requests and lost responses. */
-export function lostResultsFailure(error: unknown, tally: BatchCounts): Failure {
-  const { done, failed, unknown } = tally.byStatus;
+export function lostResultsFailure(error: unknown, tally: BatchCounts, isResumable: boolean): Failure {
+  const { done, unknown } = tally.byStatus;
   const cause =
     error instanceof ClosedPipeError
       ? new Failure('local', 'cannot write stdout: its reader closed it', {
@@ -63,10 +65,13 @@ export function lostResultsFailure(error: unknown, tally: BatchCounts): Failure 
         })
       : toFailure(error);
   if (cause.code !== 'local') return cause;
-  const sentLines = done + failed + unknown;
-  const { lostResults } = tally;
-  const counts = `${sentLines} ${pluralize(sentLines, 'line was', 'lines were')} sent, and ${lostResults} ${pluralize(lostResults, 'result was', 'results were')} lost`;
+  const { lostResults, sentLines } = tally;
+  const counts =
+    sentLines === 0
+      ? 'nothing was sent'
+      : `${sentLines} ${pluralize(sentLines, 'line was', 'lines were')} sent, and ${lostResults} ${pluralize(lostResults, 'result was', 'results were')} lost`;
   return new Failure('local', `${cause.message}; ${counts}`, {
+    ...(isResumable ? { hint: 'fix the cause, then continue with --resume' } : {}),
     ...cause.facts,
     applied: unknown > 0 ? 'unknown' : done > 0 ? 'yes' : 'no',
     isBatch: true,

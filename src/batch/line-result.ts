@@ -34,6 +34,8 @@ export interface LineRevision {
 export interface LineProgress {
   /** This run or an earlier one may have applied it. */
   mayBeApplied: boolean;
+  /** This run sent it. */
+  isSent: boolean;
   hasResponse: boolean;
 }
 

@@ -108,7 +108,7 @@ async function sendLines(input: BatchInput, options: BatchOptions, run: BatchRun
 async function processLine(line: InputLine, run: BatchRun): Promise<void> {
   const { job, record, stopPolicy } = run;
   const slot = job.openSlot();
-  const progress: LineProgress = { mayBeApplied: true, hasResponse: false };
+  const progress: LineProgress = { mayBeApplied: true, isSent: false, hasResponse: false };
   const put: ResultSlot['put'] = (result) =>
     slot.put(result).catch((error: unknown) => {
       if (progress.hasResponse) record.tally.lostResults += 1;
@@ -132,6 +132,7 @@ async function processLine(line: InputLine, run: BatchRun): Promise<void> {
   } catch (error) {
     // Its result is not recorded; if it may have been applied, it counts as unknown with --resume.
     countLine(record.tally, line.number, progress.mayBeApplied ? 'unknown' : 'unsent');
+    if (progress.isSent) record.tally.sentLines += 1;
     run.storeError ??= error;
     stopPolicy.stop('the results cannot be written');
     permitHold.end();
@@ -185,7 +186,9 @@ async function reportRun(
   for (const text of statisticsLines(statistics)) await report.note(text);
   if (run.storeError ?? inputError) {
     await report.note(summary);
-    throw run.storeError === undefined ? inputError : lostResultsFailure(run.storeError, tally);
+    throw run.storeError === undefined
+      ? inputError
+      : lostResultsFailure(run.storeError, tally, job.resultStore.isResumable);
   }
   const failure = batchFailure({
     tally,

@@ -121,6 +121,7 @@ async function markAndSend(
       if (!isMarkedInFlight) await markInFlight();
       await observer?.onSend?.();
       progress.mayBeApplied = true;
+      progress.isSent = true;
       startedAt = elapsed();
     },
   };

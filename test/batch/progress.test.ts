@@ -2,11 +2,12 @@ import { expect, it } from 'vitest';
 import { createBatchCounts } from '../../src/batch/batch-counts.ts';
 import { formatBatchProgress } from '../../src/batch/batch-progress.ts';
 
-const counts = (done: number, failed: number, linesRead: number, bytesRead: number) => ({
+const counts = (done: number, failed: number, linesRead: number, bytesRead: number, sentLines = done + failed) => ({
   ...createBatchCounts(),
   byStatus: { done, failed, unknown: 0, unsent: 0 },
   linesRead,
   bytesRead,
+  sentLines,
 });
 
 it.each([
@@ -25,6 +26,13 @@ it.each([
   ],
   ['of one line', counts(1, 0, 1, 100), 100, '1 of 1 line (100 %), 0/s, 0 s left, up to 8 in flight'],
   ['of one line from a pipe', counts(1, 0, 1, 100), undefined, '1 line, 0/s, up to 8 in flight'],
+  [
+    'with results of earlier runs',
+    counts(1030, 0, 1040, 104_000, 30),
+    200_000,
+    '1,030 of about 2,000 lines (51 %), 3/s, 6 min left, up to 8 in flight',
+  ],
+  ['with results of earlier runs alone', counts(30, 0, 38, 3800, 0), undefined, '30 lines, 0/s, up to 8 in flight'],
   ['from a pipe', counts(30, 0, 38, 3800), undefined, '30 lines, 3/s, up to 8 in flight'],
 ])('the progress of a batch %s', (_, tally, totalBytes, text) => {
   const progress = { tally, totalBytes, currentLimit: () => 8, elapsed: () => 10_000, stopReason: () => undefined };

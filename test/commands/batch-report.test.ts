@@ -164,9 +164,10 @@ it.each([
   const tally = {
     ...createBatchCounts(),
     byStatus: { done: count, failed: 0, unknown: 0, unsent: 0 },
+    sentLines: count,
     lostResults: count,
   };
-  const lost = lostResultsFailure(new Failure('local', 'the disk is full'), tally).message;
+  const lost = lostResultsFailure(new Failure('local', 'the disk is full'), tally, true).message;
   const found = [reportText(statistics, 80), formatBatchSummary(tally, 0), lost];
   for (const [at, text] of texts.entries()) expect(found[at]).toContain(text);
   expect(formatBatchSummary({ ...tally, retries: count }, 0)).toContain(count === 1 ? ', 1 retry (' : ', 2 retries (');
@@ -174,6 +175,15 @@ it.each([
   for (let line = 0; line < 5 + count; line += 1)
     addResult(causes, { ...facts, line, message: 'x'.repeat(line + 1), attempts: 1 });
   expect(causeLines(causes)).toContain(`and ${count} more ${count === 1 ? 'cause' : 'causes'}`);
+});
+
+it('a full disk before the first request leaves results of earlier runs out of its counts', () => {
+  const tally = { ...createBatchCounts(), byStatus: { done: 9, failed: 0, unknown: 0, unsent: 3 } };
+  const failure = lostResultsFailure(new Failure('local', 'the disk is full'), tally, true);
+  expect([failure.message, failure.facts.hint]).toEqual([
+    'the disk is full; nothing was sent',
+    'fix the cause, then continue with --resume',
+  ]);
 });
 
 describe('--max-failures', () => {

@@ -119,6 +119,7 @@ describe('a full disk', () => {
       total: 400,
     });
     expect(unsent).toBeGreaterThan(0);
+    expect(stderr).toContain('\n  fix the cause, then continue with --resume\n');
     expect(spawnSync('mount', ['-o', 'remount,size=4m', disk]).status).toBe(0);
     const resumed = await run(args, { cwd, env });
     const isResent = kind.isHarmless || lost === 0;
