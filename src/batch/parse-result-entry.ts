@@ -1,4 +1,5 @@
-import type { AppliedState } from '../errors.ts';
+import { Buffer } from 'node:buffer';
+import { type AppliedState, Failure } from '../errors.ts';
 import { firstStringMember, getMember, type JsonNode, kindOf, rawText } from '../json/json-node.ts';
 import { tryParseJson } from '../json/parse-json.ts';
 
@@ -19,6 +20,14 @@ export function parseResultEntry(bytes: Uint8Array): ResultEntry | undefined {
   const applied = appliedStates.find((one) => one === firstStringMember(root, 'applied'));
   if (!line || exitCode === undefined || applied === undefined) return undefined;
   return { line, exitCode, applied };
+}
+
+/** The Failure of a filter on a result line, with its line number; with its outcome too, if this command sent the line. */
+export function filterFailure({ code, message, facts }: Failure, resultLine: string, isSent: boolean): Failure {
+  const bytes = Buffer.from(resultLine);
+  const { line, applied } = parseResultEntry(bytes) ?? {};
+  const outcome = isSent ? { applied, attempts: integerMember(tryParseJson(bytes), 'attempts') } : {};
+  return new Failure(code, `${message} (line ${line})`, { ...facts, ...outcome });
 }
 
 function integerMember(node: JsonNode | undefined, name: string): number | undefined {

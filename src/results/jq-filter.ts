@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts';
-import { Failure, type FailureFacts, usageFailure } from '../errors.ts';
+import { Failure, usageFailure } from '../errors.ts';
 import type { Sink } from '../output/sink.ts';
 import type { JqEngine, JqRun } from './jq-engine.ts';
 
@@ -8,13 +8,18 @@ export interface JqFilter {
   /** The results for an input of one or more JSON values. */
   readonly apply: (input: string) => FilterResult;
   /** The results for lines of JSON, as if each had a run of jq for itself. */
-  readonly applyToLines: (lines: readonly string[]) => FilterResult;
+  readonly applyToLines: (lines: readonly string[]) => LinesResult;
 }
 
 /** The text of all results, and the Failure of the first input that the filter failed on. */
 interface FilterResult {
   readonly text: string;
   readonly failure: Failure | undefined;
+}
+
+/** The results for lines, and the first line that the filter failed on. */
+interface LinesResult extends FilterResult {
+  readonly failedLine?: string | undefined;
 }
 
 // jq needs many times the memory of its input, and WebAssembly has little.
@@ -39,14 +44,15 @@ export async function compileJqFilter(
     return { text: run.lines.map(rawLine).join(''), failure: failureOf(run, report.redact) };
   };
   // A run costs a hundred times its input, so lines share one if no line can affect another.
-  const applyToLines = (lines: readonly string[]): FilterResult => {
+  const applyToLines = (lines: readonly string[]): LinesResult => {
     const input = lines.join('');
     const isShared = lines.length > 1 && input.length <= MAX_FILTER_INPUT_CHARS && !AFFECTS_OTHER_INPUTS.test(filter);
     const result = isShared || lines.length <= 1 ? apply(input) : undefined;
-    if (result && !(isShared && result.failure)) return result;
+    if (result && !(isShared && result.failure)) return { ...result, failedLine: result.failure && input };
     const middle = lines.length >> 1;
     const [first, second] = [applyToLines(lines.slice(0, middle)), applyToLines(lines.slice(middle))];
-    return { text: first.text + second.text, failure: first.failure ?? second.failure };
+    const { failure, failedLine } = first.failure ? first : second;
+    return { text: first.text + second.text, failure, failedLine };
   };
   return { apply, applyToLines };
 }
@@ -54,21 +60,28 @@ export async function compileJqFilter(
 // These read other inputs, count them, or end the run before them; a field may have such a name.
 const AFFECTS_OTHER_INPUTS = /(?<!\.)\b(?:inputs?|input_line_number|halt|halt_error)\b/;
 
-/** A sink that writes the results of a filter for the lines of JSON it is given; its commit throws the first Failure. */
-export function filteredSink({ writer, commit, abandon }: Sink, filter: JqFilter, facts: FailureFacts = {}): Sink {
+/**
+ * A sink that writes the results of a filter for the lines of JSON it is given; its commit throws the first Failure, as
+ * `locate` describes it for its line.
+ */
+export function filteredSink(
+  { writer, commit, abandon }: Sink,
+  filter: JqFilter,
+  locate: (failure: Failure, line: string) => Failure,
+): Sink {
   let failed: Failure | undefined;
   return {
     writer: {
       ...writer,
       write: async (lines) => {
-        const { text, failure } = filter.applyToLines(lines.toString().split(/(?<=\n)/));
-        failed ??= failure;
+        const { text, failure, failedLine = '' } = filter.applyToLines(lines.toString().split(/(?<=\n)/));
+        failed ??= failure && locate(failure, failedLine);
         await writer.write(text);
       },
     },
     commit: async () => {
       await commit();
-      if (failed) throw new Failure(failed.code, failed.message, { ...failed.facts, ...facts });
+      if (failed) throw failed;
     },
     abandon,
   };

@@ -100,7 +100,20 @@ describe('--jq', () => {
     const filter = 'if .line==3 then "three", error("boom") else .line end';
     const { code, stdout, stderr } = await run([...args, '--jq', filter, '--error-format', 'json'], { cwd });
     expect({ code, stdout }).toEqual({ code: 11, stdout: '1\n2\nthree\n4\n' });
-    expect(JSON.parse(stderr.trim().split('\n').at(-1) ?? '').error).toMatchObject({ applied, message: '--jq: boom' });
+    expect(JSON.parse(stderr.trim().split('\n').at(-1) ?? '').error).toMatchObject({
+      applied,
+      message: '--jq: boom (line 3)',
+    });
+  });
+
+  it('says that nothing was sent if it fails on a line that is invalid', async () => {
+    const line = { stdin: '{"messages":[{"role":"user","content":"a"}]}\n{}\n' };
+    const args = ['chat', '--local', '--batch', '-', '--ordered', '--jq', '.reply | keys[0]'];
+    const text = await run(args, line);
+    expect({ code: text.code, stdout: text.stdout }).toEqual({ code: 11, stdout: 'choices\n' });
+    expect(text.stderr).toMatch(/\nsvc: --jq: null \(null\) has no keys \(line 2\)\n$/);
+    const { stderr } = await run([...args, '--error-format', 'json'], line);
+    expect(JSON.parse(stderr.trim().split('\n').at(-1) ?? '').error).toMatchObject({ applied: 'no', attempts: 0 });
   });
 
   it('keeps the summary of a batch when it fails', async () => {
@@ -109,7 +122,7 @@ describe('--jq', () => {
     const { code, stderr } = await run(['chat', '--local', '--batch', 'lines.jsonl', '--jq', 'error("boom")'], { cwd });
     expect(code).toBe(11);
     expect(stderr).toMatch(
-      /\(line 2\)\nsvc: tokens: \d+ in, \d+ out\nsvc: latency: .*\nsvc: 2 lines: 1 done, 1 failed, .*\nsvc: --jq: boom\n/,
+      /\(line 2\)\nsvc: tokens: \d+ in, \d+ out\nsvc: latency: .*\nsvc: 2 lines: 1 done, 1 failed, .*\nsvc: --jq: boom \(line \d\)\n/,
     );
   });
 

@@ -7,6 +7,7 @@ import { findInputDifferences, otherInputFailure } from '../../batch/compare-inp
 import { readInFlightLog } from '../../batch/in-flight-log.ts';
 import { createLineIndex, type LineIndex } from '../../batch/line-index.ts';
 import { formatLineRanges } from '../../batch/line-ranges.ts';
+import { filterFailure } from '../../batch/parse-result-entry.ts';
 import { inFlightPath, lockCheckpoint } from '../../batch/prior-results.ts';
 import { readCheckpoint } from '../../batch/read-checkpoint.ts';
 import type { Invocation } from '../../command.ts';
@@ -110,7 +111,9 @@ async function writeMergedResults(
   const release = await lockOutput(output, runtime);
   try {
     const plainSink = await openSink(output, stdout, runtime.cwd);
-    const sink = filter ? filteredSink(plainSink, filter) : plainSink;
+    const sink = filter
+      ? filteredSink(plainSink, filter, (failure, line) => filterFailure(failure, line, false))
+      : plainSink;
     await commitOrAbandon(sink, () => writeEntriesInOrder(lineIndex, checkpoints, sink.writer.write));
   } finally {
     await release?.();

@@ -4,6 +4,7 @@ import type { BatchInput } from '../../batch/batch-input.ts';
 import type { BatchOptions } from '../../batch/batch-options.ts';
 import type { CheckpointPath } from '../../batch/compact-checkpoint.ts';
 import { compareInput, type InputDifferences, removedResultsWarning } from '../../batch/compare-input.ts';
+import { filterFailure } from '../../batch/parse-result-entry.ts';
 import { openPriorResults, type PriorResults } from '../../batch/prior-results.ts';
 import { createStreamStore, openResultStore, type ResultStore } from '../../batch/result-store.ts';
 import type { Shard } from '../../batch/shard.ts';
@@ -134,5 +135,5 @@ async function openStreamSink(
   { stdout, runtime }: Context,
 ): Promise<Sink> {
   const sink = await openSink(output, stdout, runtime.cwd);
-  return filter ? filteredSink(sink, filter, { applied: 'yes' }) : sink;
+  return filter ? filteredSink(sink, filter, (failure, line) => filterFailure(failure, line, true)) : sink;
 }
