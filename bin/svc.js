@@ -173,22 +173,28 @@ function isRunning(pid) {
   try {
     // Signal 0 checks whether a process exists.
     process.kill(pid, 0);
-    return true;
+    // A process that ended stays a zombie until its parent collects its exit code.
+    return processStat(pid)[0] !== 'Z';
   } catch (error) {
     return error.code === 'EPERM';
   }
 }
 
-// Field 22 of /proc/<pid>/stat, in ticks since the system started. The program name, in parentheses, may contain spaces.
+// In ticks since the system started.
 function processStart(pid) {
+  return processStat(pid)[19];
+}
+
+// The fields of /proc/<pid>/stat from the third on; none where there is no such file. The second, the program name in
+// parentheses, may contain spaces.
+function processStat(pid) {
   try {
-    const fields = builtin('fs')
+    return builtin('fs')
       .readFileSync(`/proc/${pid}/stat`, 'utf8')
       .replace(/^.*\) /s, '')
       .split(' ');
-    return fields[19];
   } catch {
-    return undefined;
+    return [];
   }
 }
 

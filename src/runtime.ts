@@ -32,7 +32,7 @@ export interface Runtime {
   readonly host: string;
   /** The version of Node. */
   readonly node: string;
-  /** True while a process of that id exists. */
+  /** True while a process of that id runs. */
   readonly isRunning: (pid: number) => boolean;
   /** True if svc was started with stdout closed, or with one that its parent discards. */
   readonly isStdoutClosed: () => boolean;

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { answerJson, countingServer } from '../support/counting-server.ts';
 import { freePort } from '../support/free-port.ts';
-import { cleanEnv, program, run, start, waitForExit } from '../support/process.ts';
+import { cleanEnv, firstLine, program, run, start, waitForExit } from '../support/process.ts';
 import { noStrace, withFault } from '../support/strace.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 import { hasTerminal, runOnTerminal } from '../support/terminal.ts';
@@ -54,6 +54,37 @@ describe('a batch that is killed', () => {
     expect(outcome.kills).toBeGreaterThan(5);
   });
 });
+
+it.skipIf(process.platform !== 'linux')(
+  'a batch that is killed is resumed while its parent has not collected it',
+  async () => {
+    const cwd = temporaryDirectory();
+    input(cwd, 3);
+    let onSecondLine = (): void => {};
+    const secondLine = new Promise<void>((resolve) => {
+      onSecondLine = resolve;
+    });
+    const { url } = await countingServer(chats.keyOf, ({ key, count }, response) => {
+      if (key === 'p2' && count === 1) onSecondLine();
+      else answerJson(response, chats.reply);
+    });
+    const env = { ...credentials, SVC_BASE_URL: url };
+    const args = ['chat', '--batch', 'in.jsonl', '-o', 'out.jsonl', '--concurrency', '1'];
+    // The shell becomes a program that never waits for its children.
+    const script = '"$@" & echo $!; exec sleep 600';
+    const parent = spawn('sh', ['-c', script, 'sh', process.execPath, program, ...args], {
+      cwd,
+      env: cleanEnv(cwd, env),
+    });
+    onTestFinished(() => void parent.kill('SIGKILL'));
+    const pid = Number(await firstLine(parent));
+    await secondLine;
+    process.kill(pid, 'SIGKILL');
+    await expect.poll(() => readFileSync(`/proc/${pid}/stat`, 'utf8'), { timeout: 60_000 }).toMatch(/\) Z /);
+    const { code, stderr } = await run([...args, '--resume', '--retry-unknown'], { cwd, env });
+    expect({ code, stderr }).toMatchObject({ code: 0, stderr: expect.stringContaining('3 lines: 3 done') });
+  },
+);
 
 it('a batch that is killed and loses its log sends no call with another time, however often it is resumed', async () => {
   const cwd = temporaryDirectory();
