@@ -210,7 +210,8 @@ function readFlagValues(program: Program, flags: readonly Flag[]): FlagValues {
     const attribute = new Option(`--${flag.name}`).attributeName();
     if (program.getOptionValueSource(attribute) !== 'cli') continue;
     const value = program.getOptionValue(attribute);
-    values.set(flag.name, flag.takes === 'optional' && value === '' ? true : value);
+    const isStdout = flag.name === 'output' && value === '/dev/stdout';
+    values.set(flag.name, isStdout ? '-' : flag.takes === 'optional' && value === '' ? true : value);
   }
   return values;
 }

@@ -64,8 +64,9 @@ export async function openReplacement(path: string, displayPath: string, mode = 
   });
 }
 
-/** True if a path is a regular file or directory, or does not exist. */
+/** True if a path is a regular file or directory, or does not exist; false for a name of an open descriptor. */
 export async function isReplaceable(path: string): Promise<boolean> {
+  if (descriptorOf(path) !== undefined) return false;
   return stat(path).then(
     (found) => found.isFile() || found.isDirectory(),
     () => true,

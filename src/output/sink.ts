@@ -11,9 +11,9 @@ export interface Sink {
   readonly abandon: () => Promise<string | undefined>;
 }
 
-/** The sink of `-o`: a file that is replaced at the end, or stdout without `-o` and for its names. */
+/** The sink of `-o`: a file that is replaced at the end, or stdout without `-o` and for `-`. */
 export async function openSink(output: string | undefined, stdout: Writer, cwd: string): Promise<Sink> {
-  if (output === undefined || output === '-' || output === '/dev/stdout') {
+  if (output === undefined || output === '-') {
     return { writer: stdout, commit: () => stdout.end(), abandon: () => stdout.end().then(() => undefined) };
   }
   const path = resolve(cwd, output);

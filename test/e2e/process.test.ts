@@ -221,6 +221,22 @@ describe('-o', () => {
   });
 });
 
+it.each(['/dev/stdout', '/dev/fd/1'])('a batch and a merge write to the file behind %s', (output) => {
+  const cwd = temporaryDirectory();
+  writeFileSync(join(cwd, 'in'), '{"messages":[{"role":"user","content":"a"}]}\n');
+  const line = [
+    `svc chat --local -q --batch in -o ${output} >> first`,
+    `svc chat --local -q --batch in -o ${output} >> first`,
+    'svc chat --local -q --batch in -o second',
+    `svc batch merge -q second -o ${output} >> first`,
+    'wc -l first; ls first* second*',
+  ].join(' && ');
+  expect(shell(line, {}, cwd)).toMatchObject({
+    stderr: '',
+    stdout: expect.stringMatching(/^ *3 first\nfirst\nsecond\n$/),
+  });
+});
+
 describe('an older Node', () => {
   it('gets one line that says what is needed', () => {
     // The same file, read by a Node that says it is older.
