@@ -31,8 +31,9 @@ export async function runLine(line: InputLine, output: LineOutput, job: BatchJob
   const recordUnsent = async (failure: Failure, id = customId): Promise<LineResult> => {
     const { redact } = context.report;
     const entry = formatFailureEntry({ line: line.number, id, attempts: 0, milliseconds: 0 }, failure, redact);
-    await output.put(resultStore.seal(entry, digest));
     const state = classifyLine(failure.exitCode, failure.facts.applied);
+    output.onOutcome({ failure, status: state.status });
+    await output.put(resultStore.seal(entry, digest));
     return { ...state, failure, ...NOT_SENT, message: failureMessage(failure, redact) };
   };
   if (draft instanceof Failure) {

@@ -289,6 +289,19 @@ describe('a batch', () => {
     expect([...counts].filter(([, count]) => count > 1)).toEqual([['p3', 2]]);
   });
 
+  it.each([
+    ['that is not JSON', '{', []],
+    ['that is invalid', {}, []],
+    ['that is invalid, one at a time', {}, ['--concurrency', '1']],
+    ['that is invalid, in order', {}, ['--ordered']],
+  ])('sends no line after one %s, with --fail-fast', async (_, invalid, flags) => {
+    const { run, counts } = await scene([invalid, ...many(20)]);
+    const { code, stderr } = await run(['-o', 'out.jsonl', '--fail-fast', ...flags]);
+    expect(code).toBe(10);
+    expect(stderr).toContain('21 lines: 0 done, 1 failed, 0 unknown, 20 not sent');
+    expect(counts.size).toBe(0);
+  });
+
   it('slows down while the service is rate limited, and completes all lines', async () => {
     const { run, most } = await scene(many(60), ({ key, count }, response) => {
       if (Number(key.slice(1)) % 7 === 0 && count === 1) answerJson(response, {}, 429, { 'Retry-After': '0' });
