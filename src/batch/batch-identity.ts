@@ -63,11 +63,15 @@ export function stampRunId(stamp: string): string {
 
 const UUID_CHARS = 36;
 
-/** The operation and the number of shards that a stamp names, as part of a sentence. */
-export function describeStamp(stamp: string): { readonly operation: string; readonly text: string } {
+/** The operation and the shard that a stamp names, and the text of the operation and the number of shards in a sentence. */
+export function describeStamp(stamp: string): {
+  readonly operation: string;
+  readonly shard: string;
+  readonly text: string;
+} {
   const { operation, shard } = stampParts(stamp);
   const count = shard.slice(shard.indexOf('/') + 1);
-  return { operation, text: `${operation}${count === '1' ? '' : ` in ${count} shards`}` };
+  return { operation, shard, text: `${operation}${count === '1' ? '' : ` in ${count} shards`}` };
 }
 
 /** The differences between a batch and the batch that wrote a checkpoint. */

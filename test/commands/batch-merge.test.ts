@@ -133,6 +133,16 @@ describe('outputs that do not belong together', () => {
     }
   });
 
+  it('count no empty line as missing if each shard was completed', async () => {
+    const { send, merge } = await shards();
+    const input = `${chat('p1')}${chat('p2')}\n${chat('p4')}`;
+    for (const index of [1, 2]) await send(`${index}.jsonl`, input, 'chat', '--shard', `${index}/2`);
+    const whole = await merge('1.jsonl', '2.jsonl');
+    expect(whole).toMatchObject({ code: 0, stderr: 'svc: 3 lines: 3 done, 0 failed, 0 unknown; 0 missing\n' });
+    const part = await merge('2.jsonl');
+    expect(part).toMatchObject({ code: 10, stderr: expect.stringContaining('2 missing: lines 1, 3') });
+  });
+
   it.each([
     ['changed', prompts(6).replace('p2', 'x').replace('p5', 'y'), 13, 'changed lines: 2, 5'],
     ['shorter', prompts(4), 13, 'removed lines: 5-6'],

@@ -42,10 +42,12 @@ export async function runBatchMerge({ args, flags }: Invocation, context: Contex
   await rejectReplacedInput('-o', output, input === undefined ? args : [...args, input], runtime.cwd);
   const lineIndex = createLineIndex();
   const checkpoints = await resolveBatchOutputs(args, runtime.cwd);
-  const { operation, isIncomplete } = await readOutputs(checkpoints, lineIndex, report);
+  const { operation, isIncomplete, isWhole } = await readOutputs(checkpoints, lineIndex, report);
   const missingLines =
     input === undefined
-      ? findMissingLines(lineIndex, lineIndex.lastLine())
+      ? isWhole
+        ? []
+        : findMissingLines(lineIndex, lineIndex.lastLine())
       : await compareWithInput(lineIndex, input, operation, runtime);
   await writeMergedResults(lineIndex, checkpoints, output, filter, context);
   const { summary, isComplete } = summarizeMerge(lineIndex, missingLines);
@@ -65,6 +67,8 @@ interface MergedBatch {
   readonly operation: string | undefined;
   /** A run was not completed, or results were removed since. */
   readonly isIncomplete: boolean;
+  /** All shards were completed, so lines without a result are empty. */
+  readonly isWhole: boolean;
 }
 
 async function readOutputs(
@@ -74,6 +78,7 @@ async function readOutputs(
 ): Promise<MergedBatch> {
   let first: { displayPath: string; operation: string; text: string } | undefined;
   let isIncomplete = false;
+  const completedShards = new Set<string>();
   for (const [at, { path, displayPath }] of checkpoints.entries()) {
     const checkpoint = await readCheckpoint(path, displayPath, at, lineIndex);
     for (const stamp of checkpoint.stamps) {
@@ -81,6 +86,7 @@ async function readOutputs(
       first ??= batch;
       if (batch.text !== first.text)
         throw otherBatchFailure(first, batch, `they hold results of ${first.text} and of ${batch.text}`);
+      if (checkpoint.completion) completedShards.add(batch.shard);
     }
     const [line] = checkpoint.otherInputLines;
     const earlier = line === undefined ? undefined : checkpoints[lineIndex.get(line)?.fileIndex ?? 0];
@@ -90,7 +96,9 @@ async function readOutputs(
       await warn(`the batch of ${displayPath} is not complete; continue it with --resume`);
     }
   }
-  return { operation: first?.operation, isIncomplete };
+  const [shard] = completedShards;
+  const isWhole = !isIncomplete && completedShards.size === Number(shard?.split('/')[1]);
+  return { operation: first?.operation, isIncomplete, isWhole };
 }
 
 // A completed run leaves its log only if it has no results.
