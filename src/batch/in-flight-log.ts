@@ -166,7 +166,8 @@ export async function readInFlightLog(
       if (line === undefined) continue;
       const isWithdrawn = isTrue(getMember(record, 'withdrawn'));
       const isSuccess = !isWithdrawn && isSettled(line, digest);
-      // A run records a line once, and no line that had a successful result before.
+      // A run records a line once. It records a line that had a successful result before only if its input changed, and then the
+      // header does not count that result.
       if (isSuccess) successCount += 1;
       if (isWithdrawn || isSuccess) lines.delete(line);
       else lines.set(line, { timestampMs: numberMember(record, 'at') ?? 0, digest });
