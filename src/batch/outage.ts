@@ -38,7 +38,7 @@ export function createOutageMonitor(
   const giveUpAt = (end: number): void => {
     const remainingMs = end - elapsed();
     if (remainingMs > 0) cancelTimer = after(remainingMs, () => giveUpAt(end));
-    else giveUp(`could not connect for ${maxOutageMs / 1000} s (--max-outage): ${lastFailure?.message}`);
+    else giveUp(withDuration(lastFailure?.message ?? '', maxOutageMs / 1000));
   };
   return {
     isEnabled: maxOutageMs > 0,
@@ -61,6 +61,11 @@ export function createOutageMonitor(
     },
     stopReason: () => reason,
   };
+}
+
+// The message of each failed connection begins with the same words (src/client/failure.ts).
+function withDuration(message: string, seconds: number): string {
+  return message.replace('could not connect', `$& for ${seconds} s (--max-outage)`);
 }
 
 /** True if no connection was made. */

@@ -92,7 +92,7 @@ describe('an outage', () => {
     failAt(1000, { isPermanent: true, isTimedOut: true });
     failAt(1100, {});
     expect(events).toEqual(['start', 'give up']);
-    expect(outage.stopReason()).toBe('could not connect for 1 s (--max-outage): could not connect');
+    expect(outage.stopReason()).toBe('could not connect for 1 s (--max-outage)');
     expect(outage.canWait(connectFailure({}))).toBe(false);
   });
 

@@ -374,7 +374,7 @@ describe('a server that stops', () => {
       const { code, stderr } = await run(args, { cwd, env });
       expect(code, stderr).toBe(10);
       expect(stderr).toContain('40 lines: 0 done, 0 failed, 0 unknown, 40 not sent');
-      expect(stderr).toContain('could not connect for');
+      expect(stderr).toContain(`could not connect for 1 s (--max-outage) to ${env.SVC_BASE_URL}: connection refused\n`);
       expect(entriesIn(cwd)).toEqual([]);
     },
   );
