@@ -63,9 +63,10 @@ export async function openPriorResults(
     if (!use.isResumed) await rejectExistingResults(target);
     const prior = await readPriorResults(target, use, release);
     const { checkpoint, inFlight } = prior;
-    if (prior.isEmptied)
-      await warn(`${prior.displayPath} is empty; its lines may have been applied (to start over, delete the file)`);
-    else if (prior.hasRemovedResults)
+    if (prior.isEmptied) {
+      const state = (await stat(prior.path)).size === 0 ? 'is empty' : 'has no complete result';
+      await warn(`${prior.displayPath} ${state}; its lines may have been applied (to start over, delete the file)`);
+    } else if (prior.hasRemovedResults)
       await warn(`results were removed from ${prior.displayPath}; lines without a result may have been applied`);
     else if (isInFlightLogMissing(prior.lineIndex, checkpoint, inFlight))
       await warn(
