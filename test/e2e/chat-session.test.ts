@@ -89,7 +89,7 @@ describe.skipIf(!hasTerminal)('an interactive chat (skipped where `script` of ut
   it('keeps lines together, changes the system message, and survives failures', async () => {
     const { env, asked, otherFields } = await chatServer((number) => `response ${number}.`);
     const cwd = temporaryDirectory();
-    const { code } = await runOnTerminal(['chat', '--conversation', 'talk.json'], {
+    const { code, screen } = await runOnTerminal(['chat', '--conversation', 'talk.json'], {
       env,
       cwd,
       typed: [
@@ -111,7 +111,9 @@ describe.skipIf(!hasTerminal)('an interactive chat (skipped where `script` of ut
       'last\nline',
     ]);
     expect(asked[3]?.map(({ content }) => content)).toEqual(['Answer in Latin', '-']);
-    expect(JSON.parse(readFileSync(join(cwd, 'talk.json'), 'utf8'))).toHaveLength(3);
+    // The new conversation does not replace the one in the file.
+    expect(JSON.parse(readFileSync(join(cwd, 'talk.json'), 'utf8'))).toHaveLength(5);
+    expect(screen).toContain('talk.json keeps the earlier messages');
   });
 
   it('shows a prompt that was typed during the response before it', async () => {

@@ -4,6 +4,7 @@ import { Failure, InterruptedError, toFailure } from '../../errors.ts';
 import { pathExists } from '../../files/file-errors.ts';
 import { writeFileAtomically } from '../../files/file-replacement.ts';
 import { MAX_INPUT_BYTES, readInputFile } from '../../files/read-input.ts';
+import { getStringFlag } from '../../flag.ts';
 import { itemsOf, kindOf, rawText } from '../../json/json-node.ts';
 import { tryParseJson } from '../../json/parse-json.ts';
 import { pluralize } from '../../output/transfer-text.ts';
@@ -14,6 +15,8 @@ import { type LineEditor, openLineEditor } from './line-editor.ts';
 /** The state that the commands of a user act on. */
 interface ChatSession {
   readonly turns: ChatTurns;
+  /** The file of `--conversation`. */
+  readonly file: string | undefined;
   readonly editor: LineEditor;
   readonly context: Context;
 }
@@ -22,6 +25,7 @@ interface ChatSession {
 export async function runChatSession(start: ChatStart, context: Context): Promise<void> {
   const { report, runtime, signal, stdout } = context;
   const turns = await createChatTurns(start, context);
+  const file = getStringFlag(start.invocation.flags, 'conversation');
   await report.note('/help lists the commands; Ctrl-D ends the session');
   const editor = openLineEditor(runtime);
   signal.addEventListener('abort', editor.close, { once: true });
@@ -30,7 +34,7 @@ export async function runChatSession(start: ChatStart, context: Context): Promis
       const line = await editor.read();
       if (signal.aborted) throw interruptionFailure(signal.reason, turns);
       if (line === undefined || /^\/(exit|quit)\s*$/.test(line)) break;
-      await handleLine(line, { turns, editor, context }).catch((error: unknown) => {
+      await handleLine(line, { turns, file, editor, context }).catch((error: unknown) => {
         if (signal.aborted || error instanceof ClosedPipeError) throw error;
         return report.failure(toFailure(error));
       });
@@ -57,15 +61,18 @@ const commandHelp = `/system TEXT sets the system message
 """ begins and ends text of several lines`;
 
 async function handleLine(line: string, session: ChatSession): Promise<void> {
-  const { turns, context } = session;
+  const { turns, file, context } = session;
   const [, command, rest = ''] = /^\/(\w+)\s*([\s\S]*)$/.exec(line) ?? [];
   const text = rest.trim();
   if (command === undefined) {
     if (line.trim() !== '') await runTurn((signal) => turns.send(line, signal), session);
   } else if (command === 'system' && text !== '') turns.setSystem(text);
   else if (command === 'save' && text !== '') await saveConversation(text, session);
-  else if (command === 'clear') turns.clear();
-  else if (command === 'retry' && turns.canRetry()) await runTurn(turns.retry, session);
+  else if (command === 'clear') {
+    turns.clear();
+    if (file !== undefined)
+      await context.report.note(`${file} keeps the earlier messages; to save the new ones, use /save FILE`);
+  } else if (command === 'retry' && turns.canRetry()) await runTurn(turns.retry, session);
   else if (command === 'stats') await context.report.line(turns.statsLine());
   else {
     const problem = commandProblem(command);

@@ -23,7 +23,7 @@ export interface ChatTurns {
   readonly retry: (signal: AbortSignal) => Promise<void>;
   /** Sets the system message of the next turns. */
   readonly setSystem: (text: string) => void;
-  /** Starts a new conversation. */
+  /** Starts a new conversation, which is not saved: the file of the earlier one keeps it. */
   readonly clear: () => void;
   /** The conversation, an array of messages. */
   readonly messages: () => JsonNode;
@@ -55,6 +55,7 @@ export async function createChatTurns(
   const flags = new Map(invocation.flags);
   const noMessages = parseMessages('[]');
   let messages = conversation?.source ?? noMessages;
+  let saved = conversation;
   let lastTurn: { readonly prompt: string; readonly before: JsonSource } | undefined;
   let statsLine = 'there is no response yet';
   let attempts = 0;
@@ -69,7 +70,7 @@ export async function createChatTurns(
     const turn: Conversation = {
       source: before,
       save: async (body, completion) => {
-        await conversation?.save(body, completion);
+        await saved?.save(body, completion);
         messages = parseMessages(messagesAfterResponse(body, completion) ?? rawText(rootOf(messages.doc)));
       },
       close: async () => {},
@@ -96,6 +97,7 @@ export async function createChatTurns(
     },
     clear: () => {
       messages = noMessages;
+      saved = undefined;
       lastTurn = undefined;
     },
     messages: () => rootOf(messages.doc),
