@@ -129,20 +129,23 @@ describe.skipIf(!hasTerminal)('an interactive chat (skipped where `script` of ut
     expect(screen).toContain('response 1.\r\n> two\r\nresponse 2.');
   });
 
-  it('does not send the prompts typed during a response that Ctrl-C stops', async () => {
-    const { env, asked } = await chatServer((number) => `response ${number}.`);
-    const { code } = await runOnTerminal(['chat'], {
-      env,
-      typed: [
-        [READY, 'hold\rtyped meanwhile\rand this\r'],
-        ['beginning', CTRL_C],
-        ['stopped', 'next\r'],
-        ['response 2.', CTRL_D],
-      ],
-    });
-    expect(code).toBe(0);
-    expect(asked.map((messages) => messages.map(({ content }) => content))).toEqual([['hold'], ['next']]);
-  });
+  it.each(['typed meanwhile\rand this\r', '"""foo\rbar\r', 'continued\\\r', 'unfinished'])(
+    'does not send what is typed during a response that Ctrl-C stops: %j',
+    async (meanwhile) => {
+      const { env, asked } = await chatServer((number) => `response ${number}.`);
+      const { code } = await runOnTerminal(['chat'], {
+        env,
+        typed: [
+          [READY, `hold\r${meanwhile}`],
+          ['beginning', CTRL_C],
+          ['stopped', 'next\r'],
+          ['response 2.', CTRL_D],
+        ],
+      });
+      expect(code).toBe(0);
+      expect(asked.map((messages) => messages.map(({ content }) => content))).toEqual([['hold'], ['next']]);
+    },
+  );
 
   it('draws the typed text for the new width when the terminal is resized, and nothing during a response', async () => {
     const { env, asked } = await chatServer((number) => `response ${number}.`);

@@ -8,7 +8,7 @@ import type { Runtime } from '../../runtime.ts';
 export interface LineEditor {
   /** The next text, which may have several lines: pasted, or between lines of `"""`. Undefined after Ctrl-D. */
   readonly read: () => Promise<string | undefined>;
-  /** Sets what Ctrl-C does while nothing is read, after it has discarded the texts to read; else it discards the line. */
+  /** Sets the listener of Ctrl-C during a response. Ctrl-C discards what was typed by then; at the prompt it discards the line. */
   readonly onInterrupt: (listener: () => void) => void;
   /** Gives the terminal back. */
   readonly close: () => void;
@@ -84,17 +84,15 @@ export function openLineEditor({ stdin, stdout, env }: Pick<Runtime, 'stdin' | '
     submit();
   });
   editor.on('SIGINT', () => {
-    if (!waiting) {
-      // As a terminal does; each text would be another request.
-      submitted.length = 0;
-      return onCtrlC();
-    }
+    if (waiting) stdout.write('^C (Ctrl-D ends the session)\n');
     pending.discard();
-    stdout.write('^C (Ctrl-D ends the session)\n');
     // The whole line is discarded, wherever the cursor is.
     editor.write(null, { ctrl: true, name: 'e' });
     editor.write(null, { ctrl: true, name: 'u' });
-    showPrompt(PROMPT);
+    if (waiting) return showPrompt(PROMPT);
+    // As a terminal does; each text would be another request.
+    submitted.length = 0;
+    onCtrlC();
   });
   // After a stop, readline pauses its input and expects the program to resume it.
   editor.on('SIGCONT', () => editor.resume());
