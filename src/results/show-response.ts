@@ -44,7 +44,7 @@ export async function showResponse({ bytes, doc, failure }: ParsedResponse, view
   const { operation, sink, context } = view;
   if (failure || !doc) {
     // The invalid response is the failure to report, even if it cannot be written.
-    await writeInvalidResponse(bytes, sink).catch(() => {});
+    await writeResponse(bytes, sink).catch(() => {});
     throw failure;
   }
   view.onDocument?.(doc);
@@ -63,7 +63,7 @@ export function isChatText({ operation, format, textOf }: ResultView): boolean {
   return operation.result.as === 'chat' && format === 'text' && !textOf;
 }
 
-/** Prints a whole response in its format. */
+/** Prints a whole response in its format. If the filter fails, a response that a retry cannot get is printed unfiltered. */
 export async function printDocument(
   doc: JsonDocument,
   { operation, format, filter, sink, context, textOf = chatTextOf(operation) }: ResultView,
@@ -72,10 +72,16 @@ export async function printDocument(
   const rowsField = result.as === 'rows' ? result.member : undefined;
   const emptyNote = result.as === 'rows' ? `the service returned no ${result.member}` : undefined;
   const text = textOf && (() => textOf(doc));
-  await printResult(
-    { doc, rowsField, columns: rowColumns(operation), emptyNote, ...(text ? { text } : {}) },
-    { format, filter, writer: sink.writer, report: context.report },
-  );
+  try {
+    await printResult(
+      { doc, rowsField, columns: rowColumns(operation), emptyNote, ...(text ? { text } : {}) },
+      { format, filter, writer: sink.writer, report: context.report },
+    );
+  } catch (error) {
+    // The same request would be charged or applied twice; the failure of the filter is the one to report.
+    if (filter && /^(?:paid|once)$/.test(operation.effect)) await writeResponse(doc.bytes, sink).catch(() => {});
+    throw error;
+  }
 }
 
 function rowColumns({ reply, result }: Operation): string[] | undefined {
@@ -96,7 +102,7 @@ function chatTextOf({ result }: Operation): ResultView['textOf'] {
   return result.as === 'chat' ? (doc) => chatText(rootOf(doc)) : undefined;
 }
 
-async function writeInvalidResponse(bytes: Uint8Array, { writer }: Sink): Promise<void> {
+async function writeResponse(bytes: Uint8Array, { writer }: Sink): Promise<void> {
   await writer.write(bytes);
   if (bytes.length > 0 && bytes.at(-1) !== LINE_FEED) await writer.write('\n');
 }

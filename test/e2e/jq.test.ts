@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { inShell, run, start, waitForExit } from '../support/process.ts';
@@ -51,6 +51,22 @@ describe('--jq', () => {
       message: expect.stringMatching(/has no keys/),
     });
   });
+
+  it.each(['--no-stdin', '--stream'])(
+    'prints the whole response of a chat after the results if it fails: %s',
+    async (flag) => {
+      const cwd = temporaryDirectory();
+      const args = ['chat', 'hi', '--local', '--jq', '.id | length > 0, tonumber', flag];
+      const printed = await run(args, { cwd });
+      const [result, whole = ''] = printed.stdout.split(/(?<=\n)/);
+      expect({ code: printed.code, result }).toEqual({ code: 11, result: 'true\n' });
+      expect(JSON.parse(whole).choices[0].message.content).toContain('received: hi');
+      const saved = await run([...args, '-o', 'out.json'], { cwd });
+      expect(saved).toMatchObject({ code: 11, stdout: '', stderr: expect.stringContaining('is in out.json.partial') });
+      expect(readFileSync(join(cwd, 'out.json.partial'), 'utf8')).toContain('received: hi');
+      expect(existsSync(join(cwd, 'out.json'))).toBe(false);
+    },
+  );
 
   it.each(['--json', '--format jsonl'])(
     'with %s: its error counts also where the reader closed the pipe',
