@@ -120,8 +120,8 @@ async function openDirectWriter(path: string, displayPath: string): Promise<File
   };
 }
 
-// The number of a path like /dev/stdout or /dev/fd/3.
-function descriptorOf(path: string): number | undefined {
+/** The number of a path like /dev/stdout or /dev/fd/3; undefined for other paths. */
+export function descriptorOf(path: string): number | undefined {
   const standard = ['/dev/stdin', '/dev/stdout', '/dev/stderr'].indexOf(path);
   if (standard !== -1) return standard;
   const digits = /^\/(?:dev|proc\/self)\/fd\/(\d+)$/.exec(path)?.[1];

@@ -592,15 +592,30 @@ describe('a conversation', () => {
     });
   });
 
-  it('begins in an empty file, and cannot be stdin', async () => {
-    const cwd = files({ 'talk.json': '', '-': '[]' });
+  it.each(['', '\n', '\ufeff', '\ufeff \r\n'])('begins in an empty file: %j', async (text) => {
+    const cwd = files({ 'talk.json': text });
     expect(await svc(['chat', 'x', '--no-stdin', '--conversation', 'talk.json', '--local'], { cwd })).toMatchObject({
       code: 0,
     });
     expect(JSON.parse(readFileSync(join(cwd, 'talk.json'), 'utf8'))).toHaveLength(2);
-    expect(await svc(['chat', 'x', '--conversation', '-', '--local'], { cwd, stdin: '[]' })).toMatchObject({
+  });
+
+  it.each([
+    ['-', 'stdin'],
+    ['/dev/stdin', '/dev/stdin'],
+    ['/dev/fd/0', '/dev/fd/0'],
+  ])('cannot be stdin: %s', async (path, name) => {
+    const cwd = files({ '-': '[]' });
+    expect(await svc(['chat', 'x', '--conversation', path, '--local'], { cwd, stdin: '[]' })).toMatchObject({
       code: 2,
-      stderr: 'svc: --conversation needs a file, not stdin\n  name a file, such as talk.json\n',
+      stderr: `svc: --conversation needs a file, not ${name}\n  name a file, such as talk.json\n`,
+    });
+  });
+
+  it('needs a directory that exists', async () => {
+    expect(await svc(['chat', 'x', '--no-stdin', '--conversation', 'missing/talk.json', '--local'])).toMatchObject({
+      code: 12,
+      stderr: expect.stringContaining('cannot write missing/talk.json: the directory missing does not exist\n'),
     });
   });
 

@@ -1,8 +1,8 @@
-import { resolve } from 'node:path';
-import { usageFailure } from '../../errors.ts';
+import { dirname, resolve } from 'node:path';
+import { Failure, usageFailure } from '../../errors.ts';
 import { pathExists } from '../../files/file-errors.ts';
 import { acquireLock } from '../../files/file-lock.ts';
-import { writeFileAtomically } from '../../files/file-replacement.ts';
+import { descriptorOf, writeFileAtomically } from '../../files/file-replacement.ts';
 import { isSameFile } from '../../files/is-same-file.ts';
 import {
   getMember,
@@ -31,7 +31,7 @@ export interface Conversation {
 
 /**
  * Opens a conversation; a missing or empty file is an empty one. `outputPath` is where the result goes, as typed. Throws
- * usage if both are one file or it is `-`, Failure `local` while another process uses it, and `body` if it is not an array.
+ * usage if both are one file or it is stdin, Failure `local` while another process uses it, and `body` if it is not an array.
  */
 export async function openConversation(
   displayPath: string,
@@ -39,14 +39,21 @@ export async function openConversation(
   runtime: Runtime,
   { read }: Pick<InputReader, 'read'>,
 ): Promise<Conversation> {
-  if (displayPath === '-')
-    throw usageFailure('--conversation needs a file, not stdin', 'name a file, such as talk.json');
   const path = resolve(runtime.cwd, displayPath);
+  if (displayPath === '-' || descriptorOf(path) !== undefined)
+    throw usageFailure(
+      `--conversation needs a file, not ${displayPath === '-' ? 'stdin' : displayPath}`,
+      'name a file, such as talk.json',
+    );
   if (outputPath !== undefined && (await isSameFile(path, resolve(runtime.cwd, outputPath))))
     throw usageFailure(
       `--conversation and -o name the same file, ${displayPath}`,
       'choose another file with -o; the response is kept in the conversation as well',
     );
+  if (!(await pathExists(dirname(path))))
+    throw new Failure('local', `cannot write ${displayPath}: the directory ${dirname(displayPath)} does not exist`, {
+      hint: 'create it, or choose another file',
+    });
   const close = await acquireLock(path, displayPath, runtime);
   try {
     const source = await readMessages(path, displayPath, read);
@@ -62,13 +69,18 @@ export async function openConversation(
 }
 
 async function readMessages(path: string, displayPath: string, read: InputReader['read']): Promise<JsonSource> {
-  const bytes = (await pathExists(path)) ? await read(displayPath) : '';
-  const source = parseJsonSource(displayPath, bytes.length === 0 ? '[]' : bytes);
+  const bytes = (await pathExists(path)) ? await read(displayPath) : undefined;
+  const source = parseJsonSource(displayPath, bytes === undefined || isEmptyConversation(bytes) ? '[]' : bytes);
   if (isIssue(source)) throw invalidBodyFailure([source]);
   if (kindOf(rootOf(source.doc)) === 'list') return source;
   throw invalidBodyFailure([
     { path: 'messages', at: locationInSource(source), message: 'a conversation must be an array of messages' },
   ]);
+}
+
+/** True for the text of a file without a conversation: it has only white space, or nothing. */
+export function isEmptyConversation(bytes: Uint8Array): boolean {
+  return new TextDecoder().decode(bytes).trim() === '';
 }
 
 /**

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { isEmptyConversation } from '../../body/chat/conversation.ts';
 import type { Context } from '../../context.ts';
 import { Failure, InterruptedError, toFailure } from '../../errors.ts';
 import { pathExists } from '../../files/file-errors.ts';
@@ -120,7 +121,7 @@ async function requireConversationOrNone(path: string, displayPath: string, sign
   if (!(await pathExists(path))) return;
   const bytes = await readInputFile(path, displayPath, { signal, maxBytes: MAX_INPUT_BYTES });
   const root = tryParseJson(bytes);
-  if (bytes.length === 0 || (root && kindOf(root) === 'list')) return;
+  if (isEmptyConversation(bytes) || (root && kindOf(root) === 'list')) return;
   throw new Failure('local', `${displayPath} is not a saved conversation, and was not replaced`, {
     hint: 'choose another file name',
   });
