@@ -27,6 +27,8 @@ export interface Authorization {
   readonly value: Secret;
   /** Its source, for messages: `user "api" from profile "work"`. */
   readonly description: string;
+  /** The next step after the service rejected it; default: to store another one. */
+  readonly correction?: string | undefined;
 }
 
 // The local service has no URL; svc never connects to this one.
@@ -108,7 +110,8 @@ export async function authorizeRequest(
 ): Promise<Authorization | undefined> {
   if (route?.proxy) report.addSecrets(proxySecrets(route.proxy));
   if (chosen.isLocal) return undefined;
-  const source = requireCredentialSource(operation.auth, url.origin, chosen, runtime.env);
+  const baseUrl = url.href.slice(0, -operation.path.length);
+  const source = requireCredentialSource(operation.auth, baseUrl, chosen, runtime.env);
   const isExposed = url.protocol === 'http:' && !isLoopbackUrl(url);
   if (isExposed && !isPlainHttpAllowed)
     throw new Failure('guard', `${url.origin} is plain http: anyone on the network could read the credential`, {
@@ -119,5 +122,5 @@ export async function authorizeRequest(
   report.addSecrets(secrets);
   if (isExposed) await report.warn(`the credential goes to ${url.origin} over plain http`);
   const who = source.username === undefined ? 'the token' : `user ${JSON.stringify(source.username)}`;
-  return { value, description: `${who} from ${source.description}` };
+  return { value, description: `${who} from ${source.description}`, correction: source.correction };
 }

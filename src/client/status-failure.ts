@@ -80,15 +80,18 @@ function isBodyPath(path: JsonPath, { operation, draft }: RequestContext): boole
 export function statusHint(
   code: FailureCode,
   status: number,
-  { operation, effect, target: { profile, url } }: RequestContext,
+  { operation, effect, target: { profile, url, authorization } }: RequestContext,
   waitMs = 0,
   now = 0,
 ): string | undefined {
   const { fields } = flagTarget(operation);
   const projectFlag = Object.hasOwn(fields, 'project_id') ? ' or --project-id' : '';
   if (status === 403) return `ask for permission on the service, or use another --profile${projectFlag}`;
-  if (code === 'credentials')
-    return `to store other credentials, run: svc auth login --profile ${profile}; to see which are used: svc auth status`;
+  if (code === 'credentials') {
+    const correction =
+      authorization?.correction ?? `to store other credentials, run: svc auth login --profile ${profile}`;
+    return `${correction}; to see which credentials are used: svc auth status`;
+  }
   if (code === 'limited')
     return waitMs > 0 ? formatWait(waitMs, now, ': run the command again after') : 'run the command again later';
   if (status === 402) return 'check the quota and the billing of the account';

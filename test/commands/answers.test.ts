@@ -656,7 +656,7 @@ describe('a streamed chat', () => {
       stream(event('{"object":"error","message":"m","code":401}')),
       4,
       '',
-      /rejected the token from SVC_TOKEN \(profile "default"\): 401 in the stream: m\n.*svc auth login --profile default/,
+      /rejected the token from SVC_TOKEN \(profile "default"\): 401 in the stream: m\n {2}correct or unset SVC_TOKEN;/,
     ],
     ['[DONE] without a finish reason', stream(text('a'), done), 11, 'a\n', /without a finish reason/],
     ['the end without a finish reason', stream(text('a')), 11, 'a\n', /without a finish reason/],

@@ -113,6 +113,33 @@ describe('a credential_command', () => {
     expect(inherited).not.toMatch(/pw-1|up-1/);
   });
 
+  it.each([
+    [{ env: {} }, 'correct the output of the credential_command of profile "default"; to see'],
+    [{ env: { SVC_TOKEN: 'tok-en-1' } }, 'correct or unset SVC_TOKEN; to see'],
+  ])('is corrected where it comes from after a 401: %j', async ({ env }, hint) => {
+    const cwd = await home('echo tok');
+    const send = async () => ({
+      status: 401,
+      statusText: 'Unauthorized',
+      headers: [],
+      body: (async function* () {})(),
+    });
+    expect(await svc(chat, { cwd, send, env })).toMatchObject({ code: 4, stderr: expect.stringContaining(hint) });
+  });
+
+  it.each([
+    [{ SVC_BASE_URL: 'https://other.test/a$b/v1' }, " --base-url 'https://other.test/a$b', or set SVC_TOKEN"],
+    [{ SVC_BASE_URL: 'https://svc.test' }, ', or set SVC_TOKEN'],
+  ])('is missing: the hint names a base URL that is not in the profile: %j', async (env, hint) => {
+    const cwd = temporaryDirectory();
+    await svc(['profile', 'set', 'default', '--base-url', 'https://svc.test'], { cwd });
+    const { code, stderr } = await svc(chat, { cwd, env });
+    expect({ code, hint: stderr.split('\n')[1] }).toEqual({
+      code: 4,
+      hint: `  run: svc auth login --profile default${hint}`,
+    });
+  });
+
   it('that does not exist is exit 4', async () => {
     const cwd = temporaryDirectory();
     const set = ['profile', 'set', 'default', '--base-url', 'https://svc.test', '--credential-command'];

@@ -113,6 +113,7 @@ describe.skipIf(!hasTerminal)('on a terminal (skipped where `script` of util-lin
       ],
     });
     expect(code, screen).toBe(0);
+    expect(screen).toMatch(/logging in to https:\/\/svc\.test \(profile "work"\)[\s\S]*Password of api:/);
     expect(screen).not.toMatch(/pass-word-9|tok-en-9/);
     const stored = JSON.parse(readFileSync(join(cwd, 'config', 'config.json'), 'utf8'));
     expect(stored.profiles.work).toEqual({

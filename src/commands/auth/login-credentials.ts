@@ -16,11 +16,20 @@ const MAX_SECRET_BYTES = 64 * 1024;
  * The credentials of a login, from stdin, files or hidden prompts, bound to the current origins of the profile. Throws
  * Failure if there are none, or if they cannot be sent.
  */
-export async function readLoginCredentials(profile: Profile, flags: FlagValues, context: Context): Promise<Profile> {
+export async function readLoginCredentials(
+  name: string,
+  profile: Profile,
+  flags: FlagValues,
+  context: Context,
+): Promise<Profile> {
   rejectSecondSource(flags);
   const [password, token] = [await readSecret('password', flags, context), await readSecret('token', flags, context)];
   const username = getStringFlag(flags, 'username');
   const isInteractive = password === undefined && token === undefined && username === undefined;
+  if (context.runtime.stdin.isTTY && password === undefined && token === undefined) {
+    const urls = profileOrigins(profile, ['trace', 'chat', 'train']).join(', ');
+    await context.report.note(`logging in to ${urls} (profile "${name}")`);
+  }
   if (isInteractive) return promptForCredentials(profile, context);
   return {
     ...(username === undefined && password === undefined

@@ -36,7 +36,7 @@ export const runAuthLogin: RunCommand = async ({ flags }, context) => {
   requireValues(changes, name);
   const settings = await withBaseUrl(getProfile(stored, name), changes, context);
   const changed = applyProfileChanges(getProfile(stored, name), settings);
-  const entered = await readLoginCredentials(changed, flags, context);
+  const entered = await readLoginCredentials(name, changed, flags, context);
   if (getBooleanFlag(flags, 'verify') !== false)
     await verifyCredentials(name, replaceCredentials(changed, entered), entered, context);
   const credentials = isFlagOn(flags, 'keychain') ? await moveToKeychain(entered, name, context) : entered;

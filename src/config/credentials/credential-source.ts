@@ -1,6 +1,7 @@
 import { Failure } from '../../errors.ts';
+import { shellWord } from '../../output/shell-quote.ts';
 import type { Runtime } from '../../runtime.ts';
-import type { SelectedProfile } from '../select-profile.ts';
+import { profileOrigins, type SelectedProfile } from '../select-profile.ts';
 import { type AuthScheme, basicCredential, bearerCredential, type Credential } from './credential.ts';
 import { readCommandSecret } from './credential-command.ts';
 import { readKeychainSecret } from './keychain.ts';
@@ -9,6 +10,8 @@ import { readKeychainSecret } from './keychain.ts';
 export interface CredentialSource {
   /** For messages, such as `profile "work"`. */
   readonly description: string;
+  /** The next step after a service rejected it; undefined for a stored credential. */
+  readonly correction: string | undefined;
   /** The user of a password. */
   readonly username: string | undefined;
   /** The origins it belongs to; undefined for any. */
@@ -31,26 +34,30 @@ export function findCredentialSource(
   return environmentSource(scheme, env) ?? commandSource(scheme, selected) ?? profileSource(scheme, selected);
 }
 
-/** The source of the credential for an origin. Throws Failure `credentials` if none is configured for this origin. */
+/** The source of the credential for a base URL. Throws Failure `credentials` if none is configured for its origin. */
 export function requireCredentialSource(
   scheme: AuthScheme,
-  origin: string,
+  baseUrl: string,
   selected: SelectedProfile,
   env: Runtime['env'],
 ): CredentialSource {
   const source = findCredentialSource(scheme, selected, env);
+  const { origin } = new URL(baseUrl);
   const isBasic = scheme === 'basic';
-  if (!source)
+  if (!source) {
+    const isInProfile = profileOrigins(selected.profile, ['trace', 'chat', 'train']).includes(origin);
+    const login = `svc auth login --profile ${selected.name}${isInProfile ? '' : ` --base-url ${shellWord(baseUrl)}`}`;
     throw new Failure(
       'credentials',
       `no ${isBasic ? 'user name and password' : 'token'} for ${origin} (profile "${selected.name}")`,
       {
         hint: selected.profile.credential_command
           ? `credential_command needs a user name: svc profile set ${selected.name} --username NAME`
-          : `run: svc auth login --profile ${selected.name}, or set ${isBasic ? 'SVC_USERNAME and SVC_PASSWORD' : 'SVC_TOKEN'}`,
+          : `run: ${login}, or set ${isBasic ? 'SVC_USERNAME and SVC_PASSWORD' : 'SVC_TOKEN'}`,
         applied: 'no',
       },
     );
+  }
   const { origins, description } = source;
   if (origins === undefined || origins.includes(origin)) return source;
   throw new Failure(
@@ -59,7 +66,7 @@ export function requireCredentialSource(
     {
       hint: selected.profile.credential_command
         ? `to use the command for this URL, run: svc profile set ${selected.name} --credential-command …`
-        : `to store one for this URL, run: svc auth login --profile ${selected.name} --base-url ${origin}`,
+        : `to store one for this URL, run: svc auth login --profile ${selected.name} --base-url ${shellWord(baseUrl)}`,
       applied: 'no',
     },
   );
@@ -70,14 +77,17 @@ function environmentSource(
   { SVC_USERNAME: user, SVC_PASSWORD: password, SVC_TOKEN: token }: Runtime['env'],
 ): CredentialSource | undefined {
   if (scheme === 'bearer')
-    return token ? createSource('SVC_TOKEN', undefined, undefined, async () => token) : undefined;
+    return token
+      ? createSource('SVC_TOKEN', undefined, undefined, async () => token, 'correct or unset SVC_TOKEN')
+      : undefined;
   if (!user !== !password) {
     const [set, missing] = user ? ['SVC_USERNAME', 'SVC_PASSWORD'] : ['SVC_PASSWORD', 'SVC_USERNAME'];
     const facts = { hint: 'set both or none', applied: 'no' } as const;
     throw new Failure('credentials', `${set} is set but ${missing} is not`, facts);
   }
   if (!user || !password) return undefined;
-  return createSource('SVC_USERNAME and SVC_PASSWORD', user, undefined, async () => password);
+  const variables = 'SVC_USERNAME and SVC_PASSWORD';
+  return createSource(variables, user, undefined, async () => password, `correct or unset ${variables}`);
 }
 
 function commandSource(scheme: AuthScheme, { name, profile }: SelectedProfile): CredentialSource | undefined {
@@ -85,9 +95,9 @@ function commandSource(scheme: AuthScheme, { name, profile }: SelectedProfile): 
   const username = scheme === 'basic' ? profile.username : undefined;
   if (!command || (scheme === 'basic' && username === undefined)) return undefined;
   const origins = profile[`${scheme}_command_origins`] ?? [];
-  return createSource(`the credential_command of profile "${name}"`, username, origins, (runtime, signal, limitMs) =>
-    readCommandSecret(command, scheme, runtime, signal, limitMs),
-  );
+  const description = `the credential_command of profile "${name}"`;
+  const readSecret: ReadFromSource<string> = (...limits) => readCommandSecret(command, scheme, ...limits);
+  return createSource(description, username, origins, readSecret, `correct the output of ${description}`);
 }
 
 function profileSource(scheme: AuthScheme, { name, profile }: SelectedProfile): CredentialSource | undefined {
@@ -110,9 +120,11 @@ function createSource(
   username: string | undefined,
   origins: readonly string[] | undefined,
   readSecret: ReadFromSource<string>,
+  correction?: string,
 ): CredentialSource {
   return {
     description,
+    correction,
     username,
     origins,
     read: async (runtime, signal, limitMs) => {
