@@ -116,6 +116,24 @@ describe.skipIf(!hasTerminal)('an interactive chat (skipped where `script` of ut
     expect(screen).toContain('talk.json keeps the earlier messages');
   });
 
+  it('runs the credential_command once for each turn, the first time before a prompt is typed', async () => {
+    const { env, asked } = await chatServer((number) => `response ${number}.`);
+    const cwd = temporaryDirectory();
+    writeFileSync(join(cwd, 'give'), '#!/bin/sh\necho run >>../ran\necho tok-en-1\n', { mode: 0o755 });
+    const set = ['profile', 'set', 'default', '--base-url', env.SVC_BASE_URL, '--credential-command', './give'];
+    expect(await svc(set, { cwd })).toMatchObject({ code: 0 });
+    const { code } = await runOnTerminal(['chat'], {
+      cwd,
+      typed: [
+        [READY, 'one\r'],
+        ['response 1.', 'two\r'],
+        ['response 2.', CTRL_D],
+      ],
+    });
+    expect({ code, turns: asked.length }).toEqual({ code: 0, turns: 2 });
+    expect(readFileSync(join(cwd, 'ran'), 'utf8')).toBe('run\nrun\n');
+  });
+
   it('shows a prompt that was typed during the response before it', async () => {
     const { env, asked } = await chatServer((number) => `response ${number}.`);
     const { screen } = await runOnTerminal(['chat'], {

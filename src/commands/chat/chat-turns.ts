@@ -50,8 +50,8 @@ export async function createChatTurns(
   const { destination, options } = callSettings;
   const { url } = destination;
   if (!url) throw missingBaseUrl();
-  // Before a prompt is typed for nothing.
-  await authorizeRequest(operation, url, callSettings, context);
+  // Before a prompt is typed for nothing; the first turn uses it.
+  let authorization = await authorizeRequest(operation, url, callSettings, context);
   const flags = new Map(invocation.flags);
   const noMessages = parseMessages('[]');
   let messages = conversation?.source ?? noMessages;
@@ -80,7 +80,8 @@ export async function createChatTurns(
     const draft = await buildCheckedBody(bodyRequest, turn, turnContext);
     const openHooks = await readHooks(flags, callSettings.chosen, deadline, turnContext);
     const prepared = prepareRequest(operation, draft, destination, options.headers);
-    const request = { ...callSettings, deadline, prepared, url, conversation: turn };
+    const request = { ...callSettings, deadline, prepared, url, conversation: turn, authorization };
+    authorization = undefined;
     attempts += 1;
     if (applied === 'no') applied = 'unknown';
     const { doc, timing } = await sendWithHooks(request, openHooks, turnContext);

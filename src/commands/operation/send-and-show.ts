@@ -1,7 +1,7 @@
 import type { Conversation } from '../../body/chat/conversation.ts';
 import { requestedChoiceCount } from '../../body/chat/streaming.ts';
 import type { CallSettings } from '../../client/call-settings.ts';
-import { authorizeRequest } from '../../client/destination.ts';
+import { type Authorization, authorizeRequest } from '../../client/destination.ts';
 import { exchange, type Outcome } from '../../client/exchange.ts';
 import { factsWithoutResponse } from '../../client/failure.ts';
 import { openTransport } from '../../client/open-transport.ts';
@@ -40,6 +40,8 @@ export interface SendOptions extends CallSettings {
   /** Prints this text instead of the response. */
   readonly textOf?: ResultView['textOf'];
   readonly filter?: JqFilter | undefined;
+  /** A credential that was read before; without it, it is read for the request. */
+  readonly authorization?: Authorization | undefined;
 }
 
 /** A response that was printed. */
@@ -60,7 +62,7 @@ export async function sendAndShow(
   const { prepared, url, options, conversation, maxRetries } = sendOptions;
   const { operation, draft } = prepared;
   const { runtime, stdout, report, signal } = context;
-  const authorization = await authorizeRequest(operation, url, sendOptions, context);
+  const authorization = sendOptions.authorization ?? (await authorizeRequest(operation, url, sendOptions, context));
   report.addSecrets(requestSecrets(prepared));
   // Before anything is sent: a result that cannot be written is better not requested.
   const sink = await openSink(options.output, stdout, runtime.cwd);
