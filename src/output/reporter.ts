@@ -15,7 +15,7 @@ export interface Reporter extends Redactor {
   readonly error: (text: string) => Promise<void>;
   /** A line that a flag requested; silent under `--quiet`. */
   readonly line: (text: string) => Promise<void>;
-  /** Figures that a flag requested: a line of text, or of JSON with these fields; silent under `--quiet`. */
+  /** Figures that a flag requested: a line of text, or of JSON with these fields; also under `--quiet`. */
   readonly stats: (text: string, members: { readonly [name: string]: JsonValue }) => Promise<void>;
   /** A detail; only under `--verbose`. */
   readonly detail: (message: string) => Promise<void>;
@@ -54,9 +54,8 @@ export function createReporter(stderr: Writer, { isJson, isQuiet, isVerbose, sec
     line: async (text) => {
       if (!isQuiet) await writeMessage('line', text);
     },
-    stats: async (text, members) => {
-      if (!isQuiet) await stderr.write(isJson ? `${writeJson({ level: 'stats', ...members })}\n` : `${text}\n`, 'dim');
-    },
+    stats: (text, members) =>
+      stderr.write(isJson ? `${writeJson({ level: 'stats', ...members })}\n` : `${text}\n`, 'dim'),
     detail: async (message) => {
       if (isVerbose && !isQuiet) await writeMessage('detail', message, 'dim');
     },

@@ -306,6 +306,7 @@ describe('--stats', () => {
     const { stdout, stderr } = await ask(completion('x'), ['--stats']);
     expect(stdout).toBe('x\n');
     expect(stderr).toMatch(/^3 tokens in, 20 out, .*0 retries\n$/);
+    expect((await ask(completion('x'), ['--stats', '-q'])).stderr).toMatch(/^3 tokens in, 20 out, .*\n$/);
     const json = await ask(completion('x'), ['--stats', '--error-format', 'json']);
     expect(JSON.parse(json.stderr)).toMatchObject({
       level: 'stats',
