@@ -34,7 +34,10 @@ export async function readResponse(response: Response, context: RequestContext):
   }
   if (problem === undefined) return { bytes, doc, failure: undefined };
   const message = `the response from ${serviceName(context.target)} ${problem}`;
-  return { bytes, doc, failure: invalidResponseFailure(message, response, context) };
+  // A web page is the response of another server, or of a proxy.
+  const isPage = /^\s*</.test(bytes.toString('latin1', 0, 100));
+  const hint = isPage ? `check the base URL: the request went to ${context.target.url.href}` : undefined;
+  return { bytes, doc, failure: new Failure('answer', message, { ...responseFacts(response, context), hint }) };
 }
 
 function resultProblem(root: JsonNode, { result: { member, as } }: Operation): string | undefined {

@@ -106,6 +106,11 @@ describe('a response', () => {
     expect(Object.keys(error.ids)).toEqual(['call', 'trace']);
   });
 
+  it('that is a web page names the URL to check', async () => {
+    const { stderr } = await start({ pieces: ['\n<!doctype html><p>Welcome</p>'] });
+    expect(stderr).toMatch(/\n {2}check the base URL: the request went to https:\/\/svc\.test\/call\/start\n$/);
+  });
+
   it.each([
     ['not json', 'the partial output is in a.json.partial'],
     ['{"ID":1}', 'the partial output is in a.json.partial'],
