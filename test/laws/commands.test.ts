@@ -312,6 +312,8 @@ describe('help', () => {
     ['call strt', 'did you mean: svc help call start\n'],
     ['call xyz', 'did you mean: svc help call start, call run or call flush\n'],
     ['chat xyz', 'did you mean: svc help chat\n'],
+    ['feedback foo', 'did you mean: svc help feedback replace or feedback schema\n'],
+    ['profile foo', 'did you mean: svc help profile list, profile show, profile set, profile use or profile remove\n'],
     ['nope --jq .', 'no help on "nope"'],
     ['exit-codes --json', 'the topic exit-codes is not available as JSON'],
     ['nope --skill', '--skill covers all commands and takes no topic'],

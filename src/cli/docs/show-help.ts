@@ -88,11 +88,23 @@ async function writeStyled(text: string, stdout: Writer): Promise<void> {
 
 function unknownTopic(args: readonly string[]): Error {
   const name = args.join(' ');
-  const commands = args.length > 1 ? commandsIn(args.slice(0, -1)) : [];
-  const names = [...helpTopicNames, ...Object.keys(commandGroups), ...allCommands.map((command) => command.name)];
-  const suggestion = closestMatch(name, names) ?? joinWithOr(commands.map((command) => command.name));
+  const suggestion = suggestTopic(args);
   return usageFailure(
     `no help on ${JSON.stringify(name)}`,
     suggestion ? `did you mean: svc help ${suggestion}` : `run svc --help; the topics are ${helpTopicNames.join(', ')}`,
   );
+}
+
+// In a group, its commands like the last word, else all of them.
+function suggestTopic(args: readonly string[]): string | undefined {
+  const group = args.length > 1 ? commandsIn(args.slice(0, -1)).map((command) => command.name) : [];
+  if (group.length === 0)
+    return closestMatch(args.join(' '), [
+      ...helpTopicNames,
+      ...Object.keys(commandGroups),
+      ...allCommands.map((command) => command.name),
+    ]);
+  const [last = ''] = args.slice(-1);
+  const close = group.filter((name) => closestMatch(last, name.split(' ').slice(-1)) !== undefined);
+  return joinWithOr(close.length > 0 ? close : group);
 }
