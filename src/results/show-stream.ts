@@ -50,10 +50,8 @@ export async function showStream(
     else if (format === 'jsonl' && filter) await printFiltered(chunk.doc.bytes.toString(), filter, write);
     else if (format === 'jsonl') await write(`${compactJson(chunk.doc)}\n`);
   };
-  let hasChunk = false;
   try {
     for await (const chunk of chunks) {
-      hasChunk = true;
       merged.addChunk(chunk);
       if (!memoryBudget.isWithinLimit() && (isDocumentNeeded || !(livePrinter || format === 'jsonl')))
         throw new Failure('answer', `the stream exceeds the ${MAX_STREAM_BYTES} bytes that svc holds`, {
@@ -64,7 +62,7 @@ export async function showStream(
     }
   } catch (error) {
     // The failure of the stream is the one to report, even if the rest of it cannot be written.
-    if (hasChunk) await showRemainder(parseJson(merged.toJson()), livePrinter, partialView(view)).catch(() => {});
+    await showRemainder(parseJson(merged.toJson()), livePrinter, partialView(view)).catch(() => {});
     throw error;
   }
   const doc = parseJson(merged.toJson());
