@@ -45,9 +45,16 @@ export async function showStream(
   const merged = createChunkMerger(operation.reply, memoryBudget, onUnmerged);
   const livePrinter =
     isChatText(view) && requestedChoices === 1 ? createLiveTextPrinter(sink.writer, context.report) : undefined;
+  let filterFailure: Failure | undefined;
   const printChunk = async (chunk: JsonNode): Promise<void> => {
     if (livePrinter) await livePrinter.show(chunk);
-    else if (format === 'jsonl' && filter) await printFiltered(chunk.doc.bytes.toString(), filter, write);
+    else if (format === 'jsonl' && filter)
+      await printFiltered(chunk.doc.bytes.toString(), filter, write).catch(async (error: unknown) => {
+        if (!(error instanceof Failure)) throw error;
+        // The request was paid for: the chunk is printed as it is, and the stream continues.
+        filterFailure ??= error;
+        await ignoreClosedPipe(write(`${compactJson(chunk.doc)}\n`));
+      });
     else if (format === 'jsonl') await write(`${compactJson(chunk.doc)}\n`);
   };
   try {
@@ -63,10 +70,11 @@ export async function showStream(
   } catch (error) {
     // The failure of the stream is the one to report, even if the rest of it cannot be written.
     await showRemainder(parseJson(merged.toJson()), livePrinter, partialView(view)).catch(() => {});
-    throw error;
+    throw filterFailure ?? error;
   }
   const doc = parseJson(merged.toJson());
   view.onDocument?.(doc);
+  if (filterFailure) throw filterFailure;
   await ignoreClosedPipe(showRemainder(doc, livePrinter, view).then(sink.commit));
   await reportChatEnd(doc, view);
   if (format !== 'jsonl')

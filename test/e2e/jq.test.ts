@@ -68,6 +68,14 @@ describe('--jq', () => {
     },
   );
 
+  it('continues with the next chunk of a stream if it fails, and prints the chunk', async () => {
+    const filter = 'if .choices[0].finish_reason then "end" else error("x") end';
+    const { code, stdout, stderr } = await run(['chat', 'hi', '--local', '--format', 'jsonl', '--jq', filter]);
+    expect(code, stderr).toBe(11);
+    expect(stderr).toContain('--jq: x');
+    expect(stdout).toMatch(/^\{"id".*\n(.*\n)*end\n/);
+  });
+
   it.each(['--json', '--format jsonl'])(
     'with %s: its error counts also where the reader closed the pipe',
     async (flag) => {
