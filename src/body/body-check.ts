@@ -34,11 +34,12 @@ export interface StreamedFinding extends Issue {
   readonly more?: number | undefined;
 }
 
-/** Checks a body; `inputIssues` are flags and files that could not become part of it. */
+/** Checks a body; `inputIssues` are flags and files that could not become part of it. Findings of `streamedFiles` follow all others. */
 export type BodyCheck = (
   draft: Draft,
   inputIssues: readonly (Issue & Pick<StreamedFinding, 'more'>)[],
   streamedFindings?: readonly StreamedFinding[],
+  streamedFiles?: readonly string[],
 ) => BodyCheckResult;
 
 /** The check of an operation's bodies: their warnings, and a Failure `body` with all errors at once. */
@@ -50,15 +51,15 @@ export async function createBodyCheck(
   const validate = createBodyValidator(operation.body);
   const isError = ({ level, code }: StreamedFinding): boolean =>
     level === 'error' ? !isCheckDisabled : isStrict || (isAdviceStrict && code === 'advice');
-  return (draft, inputIssues, streamedFindings = []) => {
+  return (draft, inputIssues, streamedFindings = [], streamedFiles = []) => {
     // A field whose input could not become part of the body is named once: it is not missing or invalid as well.
     const bodyFindings = validate(rootOf(draft.doc)).filter(
       ({ code, path }) =>
         (code !== 'missing' && code !== 'invalid') || !inputIssues.some((issue) => issue.path === formatJsonPath(path)),
     );
     // Without streamed findings they are in order, with flags and files as the draft has them.
-    const inOrder: typeof sortIssuesByLocation =
-      streamedFindings.length > 0 ? sortIssuesByLocation : (issues) => [...issues];
+    const inOrder = <T extends Issue>(issues: readonly T[]): readonly T[] =>
+      streamedFindings.length > 0 ? sortIssuesByLocation(issues, streamedFiles) : issues;
     const located = bodyFindings.map((finding) => locateFinding(draft, finding, operation, isExact));
     const findings = inOrder([...located, ...streamedFindings]);
     const errors = inOrder([...inputIssues, ...findings.filter(isError)]);

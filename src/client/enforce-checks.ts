@@ -6,6 +6,7 @@ import { nodeAtPath } from '../json/json-path.ts';
 import type { Operation } from '../operations/operation.ts';
 import { issueText } from '../output/failure-text.ts';
 import type { Reporter } from '../output/reporter.ts';
+import type { CheckedContent } from '../train/stream/checked-content.ts';
 import type { TrajectoryChecks } from '../train/stream/trajectory-checks.ts';
 
 /** Checks a body, and its trajectories if it has any: reports the warnings, and throws Failure `body` if it must not be sent. */
@@ -15,14 +16,16 @@ export async function enforceChecks(
   unreadable: readonly Issue[],
   strictness: Strictness,
   report: Pick<Reporter, 'warn' | 'note'>,
-  trajectoryChecks?: TrajectoryChecks,
+  trajectories?: CheckedContent,
 ): Promise<void> {
+  const trajectoryChecks = trajectories?.checks;
   const blockingIssues = [...unreadable, ...(trajectoryChecks?.structureErrors() ?? [])];
   const check = await createBodyCheck(operation, strictness);
   const { warnings, failure } = check(
     draft,
     blockingIssues,
     trajectoryChecks && [...trajectoryChecks.findings(), ...emptyGroupWarnings(draft, trajectoryChecks)],
+    trajectories?.content.sources.map(({ label }) => label),
   );
   for (const warning of warnings) await report.warn(issueText(warning));
   if (failure)

@@ -13,3 +13,12 @@ it('sorts by file in order of appearance, then by line and column, issues withou
     'b:2.json: byte 7',
   ]);
 });
+
+it('sorts files that were streamed in their order, after all others', () => {
+  const places = ['b.json:1:2', 'a.json:1:29', 'body.json:1:1', 'a.json:1:5', '--seed'];
+  const sorted = sortIssuesByLocation(
+    places.map((at) => ({ at })),
+    ['a.json', 'b.json'],
+  );
+  expect(sorted.map(({ at }) => at)).toEqual(['--seed', 'body.json:1:1', 'a.json:1:5', 'a.json:1:29', 'b.json:1:2']);
+});

@@ -144,6 +144,24 @@ describe('svc train lint', () => {
     expect(places.slice(2)).toEqual(places.slice(2).sort(([a = 0, b = 0], [c = 0, d = 0]) => a - c || b - d));
   });
 
+  it('prints errors in the order of the files, in every form and as svc train does', async () => {
+    const cwd = temporaryDirectory();
+    writeFileSync(join(cwd, 'a.json'), '[{"trajectories":[{"reward":"x"}]},3,{"trajectories":[{"reward":"y"}]}]');
+    writeFileSync(join(cwd, 'b.json'), '[3]');
+    writeFileSync(join(cwd, 'c.json'), '[{"trajectories":[{"reward":"x"}]}]');
+    const args = ['b.json', 'a.json', 'c.json'];
+    const order = ['b.json:1:2', 'a.json:1:29', 'a.json:1:36', 'a.json:1:65', 'c.json:1:29'];
+    const placesIn = (text: string): string[] => text.match(/\w\.json:\d+:\d+/g) ?? [];
+    const { stdout, stderr } = await svc(['train', 'lint', ...args], { cwd });
+    expect(placesIn(stderr)).toEqual(order);
+    expect(JSON.parse(stdout).problems.map(({ at }: { at: string }) => at)).toEqual(order);
+    const annotated = await svc(['train', 'lint', ...args, '--annotations', 'github'], { cwd });
+    const lines = annotated.stderr.matchAll(/^::error file=(.*),line=(\d+),col=(\d+),/gm);
+    expect(Array.from(lines, ([, ...place]) => place.join(':'))).toEqual(order);
+    const checked = await svc(['train', ...args, '--dry-run'], { cwd });
+    expect(placesIn(checked.stderr)).toEqual(order);
+  });
+
   it.each<[string, readonly string[], Setting, number, readonly string[]]>([
     [
       'a finding as a warning',

@@ -1,4 +1,3 @@
-import { sortIssuesByLocation } from '../../body/sort-issues.ts';
 import type { RunCommand } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { Failure, usageFailure } from '../../errors.ts';
@@ -34,7 +33,7 @@ export const runTrainLint: RunCommand = async ({ args, flags }, context) => {
   await ignoreClosedPipe(printing.then(stdout.end));
   if (isAnnotated) for (const line of annotationLines(result, fatal)) await report.error(line);
   else
-    for (const { at, path, message } of result.contractFindings.filter(({ level }) => level === 'warning'))
+    for (const { at, path, message } of result.problems.filter(({ level }) => level === 'warning'))
       await report.warn(`${at} ${path}: ${message}`);
   const failure = lintFailure(result, fatal);
   if (failure) throw failure;
@@ -81,11 +80,8 @@ function parseFailOn(flagValues: readonly string[]): readonly LintKind[] {
   return [...new Set(kinds)];
 }
 
-function* annotationLines(
-  { summary, structureErrors, contractFindings }: LintResult,
-  fatal: readonly LintKind[],
-): Generator<string> {
-  for (const { level, at, path, message } of [...structureErrors, ...contractFindings])
+function* annotationLines({ summary, problems }: LintResult, fatal: readonly LintKind[]): Generator<string> {
+  for (const { level, at, path, message } of problems)
     yield formatGithubAnnotation({ level, at, title: path || 'body', message });
   for (const kind of lintKindNames)
     for (const { at, path, message } of summary.findings.examplesOf(kind))
@@ -97,14 +93,8 @@ function* annotationLines(
       });
 }
 
-function lintFailure(
-  { summary, structureErrors, contractFindings, hint }: LintResult,
-  fatal: readonly LintKind[],
-): Failure | undefined {
-  const errors = sortIssuesByLocation([
-    ...structureErrors,
-    ...contractFindings.filter(({ level }) => level === 'error'),
-  ]);
+function lintFailure({ summary, problems, hint }: LintResult, fatal: readonly LintKind[]): Failure | undefined {
+  const errors = problems.filter(({ level }) => level === 'error');
   if (errors.length > 0) {
     const count = errors.reduce((sum, { more = 0 }) => sum + 1 + more, 0);
     return new Failure('body', `svc train would not send these trajectories: ${count} ${pluralize(count, 'error')}`, {

@@ -59,7 +59,7 @@ async function prepareTrainingBody(
   const { strictness, guard, input } = request;
   const { signal, report } = context;
   const check = async (): Promise<void> =>
-    enforceChecks(draft, input.operation, built.inputIssues, strictness, report, trajectories?.checks);
+    enforceChecks(draft, input.operation, built.inputIssues, strictness, report, trajectories);
   if (!trajectories) {
     await check();
     const facts = createTrainingFacts(digestBytes(draft.doc.bytes), draft, countTrajectories(draft), files);

@@ -17,11 +17,12 @@ import type { TrainingInput, TrainingRequest } from './training-input.ts';
  * the checks and the guard; otherwise the Failure is thrown, and the request stays incomplete.
  */
 export function singlePassBody(
-  { content, checks }: CheckedContent,
+  trajectories: CheckedContent,
   { built, trainingBody, files }: TrainingInput,
   { input, strictness, guard }: TrainingRequest,
   { report }: Context,
 ): RequestBody {
+  const { content, checks } = trajectories;
   const parts = splitAtGroupArrays(built.draft.doc);
   const pieces = trainingBody ? content.readFirst(checks) : assembleBody(parts, () => content.readFirst(checks));
   const completeDraft = (): Draft => {
@@ -42,7 +43,7 @@ export function singlePassBody(
       return withholdLastChunk(pieces, hash.update, async () => {
         try {
           const checkedDraft = completeDraft();
-          await enforceChecks(checkedDraft, input.operation, built.inputIssues, strictness, report, checks);
+          await enforceChecks(checkedDraft, input.operation, built.inputIssues, strictness, report, trajectories);
           await guard.begin(createTrainingFacts(hash.digest(), checkedDraft, checks, files));
         } catch (error) {
           throw canceledUploadFailure(error);

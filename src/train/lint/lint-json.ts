@@ -5,7 +5,7 @@ import type { LintResult } from './linter.ts';
 import { standardDeviation } from './reward-stats.ts';
 
 /** The result of lint as one JSON object; minimum and maximum rewards keep every digit. */
-export function lintJson({ summary, structureErrors, contractFindings }: LintResult): JsonValue {
+export function lintJson({ summary, problems }: LintResult): JsonValue {
   const { bytes, groups, trajectories, untrainableGroups, rewards, largest, findings } = summary;
   return {
     bytes,
@@ -25,12 +25,7 @@ export function lintJson({ summary, structureErrors, contractFindings }: LintRes
     largest: largest.all.map((one) => ({ ...one })),
     counts: Object.fromEntries(lintKindNames.map((kind) => [kind, findings.count(kind)])),
     findings: lintKindNames.flatMap(findings.examplesOf).map((finding) => ({ ...finding })),
-    problems: [...structureErrors, ...contractFindings].map(({ level, at, path, message }) => ({
-      level,
-      at,
-      path,
-      message,
-    })),
+    problems: problems.map(({ level, at, path, message }) => ({ level, at, path, message })),
   };
 }
 

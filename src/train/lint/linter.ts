@@ -23,13 +23,11 @@ export interface Linter {
   readonly finish: () => LintResult;
 }
 
-/** The findings of some texts, and the findings of the checks that `svc train` makes. */
+/** The findings of some texts, and the problems that `svc train` reports. */
 export interface LintResult {
   readonly summary: LintSummary;
-  /** The reasons why the texts cannot be sent, even with --no-check. */
-  readonly structureErrors: readonly ReportedFinding<Issue>[];
-  /** Errors and warnings of the interface. */
-  readonly contractFindings: readonly ReportedFinding<Issue>[];
+  /** Errors and warnings of the checks, in the order of the texts. */
+  readonly problems: readonly ReportedFinding<Issue>[];
   /** How to fix the structure errors, if svc knows. */
   readonly hint: string | undefined;
 }
@@ -42,6 +40,7 @@ export function createLinter(path: JsonPath | undefined, onBytes: (bytes: number
   const groups = createOpenGroups(summary);
   const nonFiniteFindings = createFindingCollector<Issue>();
   const hashTools = createToolsHasher();
+  const labels: string[] = [];
 
   const lintEvent = (event: TrajectoryEvent & { readonly kind: 'trajectory' }, label: string): void => {
     const { bytes, location, container } = event;
@@ -96,6 +95,7 @@ export function createLinter(path: JsonPath | undefined, onBytes: (bytes: number
 
   return {
     read: async (label, chunks, form) => {
+      labels.push(label);
       try {
         await read(label, chunks, form);
       } catch (error) {
@@ -108,10 +108,10 @@ export function createLinter(path: JsonPath | undefined, onBytes: (bytes: number
     finish: () => {
       groups.closeAll();
       summary.groups = checks.groupCount();
+      const structureErrors = [...nonFiniteFindings.findings(), ...checks.structureErrors()];
       return {
         summary,
-        structureErrors: sortIssuesByLocation([...nonFiniteFindings.findings(), ...checks.structureErrors()]),
-        contractFindings: sortIssuesByLocation(checks.findings()),
+        problems: sortIssuesByLocation([...structureErrors, ...checks.findings()], labels),
         hint: checks.hint(),
       };
     },

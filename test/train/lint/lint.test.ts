@@ -128,8 +128,8 @@ describe('lint finds', () => {
     ['no difference in whitespace', group(run('0', ',"tools":[{"a": 1}]'), run('1', ',"tools":[ {"a":1}]')), []],
     ['no difference in no tools', group(run('0', ',"tools":[]'), run('1'), run('2', ',"tools":null')), []],
   ])('%s', async (_, text, findings) => {
-    const { summary, structureErrors } = await linted(text);
-    expect(structureErrors).toEqual([]);
+    const { summary, problems } = await linted(text);
+    expect(problems.filter(({ level }) => level === 'error')).toEqual([]);
     // A column N is checked in another test.
     const shown = findingsIn(summary).map(({ kind, at, path, message }) => `${kind} ${at} ${path}: ${message}`);
     expect(shown.map((line, at) => (findings[at]?.includes(':N ') ? line.replace(/:\d+ /, ':N ') : line))).toEqual(
@@ -142,9 +142,7 @@ describe('lint finds', () => {
     ['Infinity', ' Infinity ', '.reward'],
     ['-Infinity', '-Infinity', '.reward'],
   ])('%s as a reward, with its location, and continues', async (word, written, path) => {
-    const { summary, structureErrors } = await linted(
-      `${beside(run('0'))}\n${group(run(written), run('1'), run('2'))}`,
-    );
+    const { summary, problems } = await linted(`${beside(run('0'))}\n${group(run(written), run('1'), run('2'))}`);
     const column = 28 + (written.length - written.trimStart().length);
     expect(findingsIn(summary)).toEqual([
       {
@@ -154,7 +152,7 @@ describe('lint finds', () => {
         message: 'NaN and Infinity are not JSON numbers; use null',
       },
     ]);
-    expect(structureErrors).toMatchObject([
+    expect(problems).toMatchObject([
       { at: `f:2:${column}`, message: expect.stringContaining(`${word} is not a JSON number`) },
     ]);
     expect([summary.trajectories, summary.rewards.count, summary.rewards.max]).toEqual([5, 4, '2']);
@@ -183,9 +181,9 @@ describe('what is wrong', () => {
     ['a body', '{"model_id":"m","trajectory_groups":[]}', ['f:1:1 is a whole body']],
     ['a trajectory that is alone', run('1'), ['f:1:1 must be a group']],
   ])('%s is reported with its location', async (_, text, wanted) => {
-    const { structureErrors, summary } = await linted(text);
+    const { problems, summary } = await linted(text);
     expect(
-      structureErrors.map(({ at, message }) =>
+      problems.map(({ at, message }) =>
         `${at} ${message}`.replace(wanted[0]?.includes(':N ') ? /:\d+ / : '', wanted[0]?.includes(':N ') ? ':N ' : ''),
       ),
     ).toEqual(wanted.map((line) => expect.stringContaining(line)));
@@ -196,16 +194,16 @@ describe('what is wrong', () => {
     const lint = createLinter(undefined);
     await lint.read('bad', piecesOf(`${beside(run('0'))}${group(run('1'), '{"reward":x}', 'y')}`, 99), 'groups');
     await lint.read('good', piecesOf(group(run('0'), run('0')), 99), 'groups');
-    const { structureErrors, summary } = lint.finish();
-    expect(structureErrors.map(({ at }) => at)).toEqual([expect.stringMatching(/^bad:1:\d+$/)]);
+    const { problems, summary } = lint.finish();
+    expect(problems.map(({ at }) => at)).toEqual([expect.stringMatching(/^bad:1:\d+$/)]);
     expect(findingsIn(summary).map(({ kind, path }) => `${kind} ${path}`)).toEqual([
       'zero-variance trajectory_groups[2]',
     ]);
   });
 
   it('is checked as when it is sent', async () => {
-    const { contractFindings } = await linted(beside(run('"1"', ',"rewrd":2')));
-    expect(contractFindings.map(({ level, at, path }) => `${level} ${at} ${path}`)).toEqual([
+    const { problems } = await linted(beside(run('"1"', ',"rewrd":2')));
+    expect(problems.map(({ level, at, path }) => `${level} ${at} ${path}`)).toEqual([
       'error f:1:28 trajectory_groups[0].trajectories[0].reward',
       expect.stringMatching(/^warning f:1:\d+ trajectory_groups\[0\]\.trajectories\[0\]\.rewrd$/),
     ]);
@@ -217,8 +215,8 @@ describe('single trajectories', () => {
 
   it('are grouped by a common value, in any order', async () => {
     const lines = [alone('"a"', '1'), alone('7', '1'), alone('"\\u0061"', '2'), alone('"7"', '3'), alone('7', '1')];
-    const { summary, structureErrors } = await linted(lines.join('\n'), 'metadata.task');
-    expect(structureErrors).toEqual([]);
+    const { summary, problems } = await linted(lines.join('\n'), 'metadata.task');
+    expect(problems).toEqual([]);
     expect([summary.groups, summary.minPerGroup, summary.maxPerGroup, summary.untrainableGroups]).toEqual([3, 1, 2, 2]);
     expect(findingsIn(summary).map(({ kind, at, path }) => `${kind} ${at} ${path}`)).toEqual([
       'zero-variance f:2:1 trajectory_groups[1]',
@@ -227,8 +225,8 @@ describe('single trajectories', () => {
   });
 
   it('that lack the value are counted', async () => {
-    const { structureErrors } = await linted(`${alone('1', '1')}\n${run('1')}`, 'metadata.task');
-    expect(structureErrors).toMatchObject([{ at: 'f:2:1', message: expect.stringContaining('has no metadata.task') }]);
+    const { problems } = await linted(`${alone('1', '1')}\n${run('1')}`, 'metadata.task');
+    expect(problems).toMatchObject([{ at: 'f:2:1', message: expect.stringContaining('has no metadata.task') }]);
   });
 });
 
@@ -237,13 +235,13 @@ describe('the summary', () => {
     const text = `${beside(run('0.5'))}\n[${group(run('1'), run('1'), run('NaN'))},${group(run('é"'.slice(0, 0) || '2'))}]`;
     const whole = await linted(text);
     for (const size of [1, 2, 7, 64]) {
-      const { summary, structureErrors } = await linted(text, undefined, size);
+      const { summary, problems } = await linted(text, undefined, size);
       expect(findingsIn(summary)).toEqual(findingsIn(whole.summary));
       expect({ ...summary.rewards, bytes: summary.bytes }).toEqual({
         ...whole.summary.rewards,
         bytes: whole.summary.bytes,
       });
-      expect([structureErrors, summary.largest.all]).toEqual([whole.structureErrors, whole.summary.largest.all]);
+      expect([problems, summary.largest.all]).toEqual([whole.problems, whole.summary.largest.all]);
     }
   });
 
