@@ -292,7 +292,7 @@ _svc_choices() {
     "call run --inputs") choices="none name argv" ;;
     "call run --spool") choices="only" ;;
     "profile set --history") choices="off on bodies" ;;
-    "train lint --fail-on") choices="any zero-variance rounded-variance single-trajectory empty-group missing-reward nan huge-reward no-logprobs token-text policy-order mixed-tools" ;;
+    "train lint --fail-on") choices="any zero-variance rounded-variance single-trajectory no-groups empty-group missing-reward nan huge-reward no-logprobs token-text policy-order mixed-tools" ;;
     "train lint --annotations") choices="github" ;;
     "log show --format" | "spec --format") choices="json jsonl yaml" ;;
     "serve --log") choices="text json off" ;;

@@ -8,6 +8,7 @@ const run = (reward: string): string => `{"reward":${reward},${choice}}`;
 const group = (...rewards: readonly string[]): string => `{"trajectories":[${rewards.map(run).join(',')}]}\n`;
 
 const files = {
+  'empty.jsonl': '\n',
   'good.jsonl': group('0', '1') + group('0.25', '0.5', '12345678901234567890'),
   'equal.jsonl': group('1', '1.0') + group('0', '1'),
   'one.jsonl': group('1'),
@@ -32,6 +33,9 @@ describe('svc train lint', () => {
     ['--fail-on with several', ['equal.jsonl', '--fail-on', 'nan, zero-variance'], 13, {}],
     ['--fail-on given twice', ['one.jsonl', '--fail-on', 'nan', '--fail-on', 'single-trajectory'], 13, {}],
     ['--fail-on any', ['one.jsonl', '--fail-on', 'any'], 13, {}],
+    ['an empty file', ['empty.jsonl'], 0, {}],
+    ['--fail-on any, and an empty file', ['empty.jsonl', '--fail-on', 'any'], 13, {}],
+    ['--fail-on no-groups with an empty file among others', ['empty.jsonl', 'good.jsonl', '--fail-on', 'any'], 0, {}],
     ['--fail-on any, and nothing', ['good.jsonl', '--fail-on', 'any'], 0, {}],
     ['several files', ['good.jsonl', 'equal.jsonl', '--fail-on', 'zero-variance'], 13, {}],
     ['NaN', ['nan.jsonl'], 3, {}],

@@ -108,7 +108,14 @@ export function createLinter(path: JsonPath | undefined, onBytes: (bytes: number
     finish: () => {
       groups.closeAll();
       summary.groups = checks.groupCount();
+      const [firstLabel = ''] = labels;
       const structureErrors = [...nonFiniteFindings.findings(), ...checks.structureErrors()];
+      if (summary.groups === 0 && structureErrors.length === 0)
+        summary.findings.add('no-groups', () => ({
+          at: firstLabel,
+          path: 'trajectory_groups',
+          message: 'contains no group',
+        }));
       return {
         summary,
         problems: sortIssuesByLocation([...structureErrors, ...checks.findings()], labels),

@@ -30,6 +30,7 @@ const withChoices = (list: string): string => `{"reward":0,"messages_and_choices
 describe('lint finds', () => {
   it.each<[string, string, readonly string[]]>([
     ['nothing wrong', beside(run('0')), []],
+    ['no groups', ' [ ] \n', ['no-groups f trajectory_groups: contains no group']],
     ['nothing wrong with large numbers that differ', group(run('9007199254740993e3'), run('1')), []],
     [
       'equal rewards, however they are written',
