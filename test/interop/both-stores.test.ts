@@ -159,16 +159,27 @@ describe.each(stores)('the data of the page on %s', (name, options) => {
     expect(lines.map((line) => JSON.parse(line).id)).toEqual(seen);
     for (const cursor of ['x', '[]', '[1,2]', '["a","b","c"]', 'null'])
       expect(JSON.parse(await get(`/page/calls?before=${encodeURIComponent(cursor)}`)).rows).toHaveLength(50);
-    const text = 'say "hi" from ÉCOLE, Grüße';
+    const text = 'say "hi" from ÉCOLE, Grüße, Привет Мир';
     const escaped = JSON.stringify(text).replace(
       /[\u0080-\uffff]/g,
-      (unit) => `\\u00${unit.charCodeAt(0).toString(16)}`,
+      (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
     );
     const body = JSON.stringify(call({ id: callId(count), inputs: { text: 'TEXT' } }));
     await post('/call/start', body.replace('"TEXT"', escaped));
     await post('/call/start', call({ id: callId(count + 1), inputs: { text: text } }));
     const found = [callId(count + 1), callId(count)];
-    for (const q of ['ÉCOLE', 'école', 'from é', 'SAY "HI"', 'Grüße', 'GRÜ'])
+    for (const q of [
+      'ÉCOLE',
+      'école',
+      'from é',
+      'SAY "HI"',
+      'Grüße',
+      'GRÜ',
+      'Привет',
+      'привет мир',
+      'МИР',
+      'école, GRüße',
+    ])
       expect((await list('calls', encodeURIComponent(q))).map(({ id }) => id).sort(), q).toEqual(found.toSorted());
   });
 

@@ -78,26 +78,40 @@ export async function readPage(
   if (search === '') return pageOf(await select(columns, after, `limit ${limit + 1}`), undefined);
   const [end] = await select(keys, after, `limit 1 offset ${MAX_SEARCHED_ROWS - 1}`);
   const range: Condition[] = end ? [...after, [`(${keys}) >= (${marks})`, keyOf(end)]] : after;
-  const patterns = searchPatterns(search);
-  const matching: Condition = [
-    `(${patterns.map(() => `lower(${searched}) like ? escape '\\'`).join(' or ')})`,
-    patterns,
-  ];
+  const matching = searchCondition(searched, search);
   return pageOf(await select(columns, [...range, matching], `limit ${limit + 1}`), end);
 }
 
-// Both databases fold the case of ASCII letters only. In JSON, a text may be escaped, and other characters, too.
-function searchPatterns(search: string): string[] {
-  const patterns = [search, search.toLowerCase(), search.toUpperCase()].flatMap((text) => {
-    const folded = text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
-    const escaped = JSON.stringify(folded).slice(1, -1);
-    const ascii = escaped.replace(
-      /[\u0080-\uffff]/g,
-      (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
-    );
-    return [folded, escaped, ascii];
+// A search with more of them ignores the case of the first only.
+const MAX_FOLDED_LETTERS = 50;
+
+// Both databases fold the case of ASCII letters only, so the query folds the other letters of the search. In JSON, a text may
+// be escaped, and its letters, too.
+function searchCondition(searched: string, search: string): Condition {
+  const foldings = [...new Set(search)].flatMap((letter): [from: string, to: string][] => {
+    const folded = foldCase(letter);
+    const variants = [letter, letter.toUpperCase(), letter.toLowerCase()].filter((variant) => variant !== folded);
+    return letter > '\x7f' ? [...new Set(variants)].map((variant) => [variant, folded]) : [];
   });
-  return [...new Set(patterns)].map((pattern) => `%${pattern.replace(/[\\%_]/g, '\\$&')}%`);
+  const replacements = foldings
+    .slice(0, MAX_FOLDED_LETTERS)
+    .flatMap(([from, to]) => [[from, to] as const, [escapeLetters(from), escapeLetters(to)] as const]);
+  const text = replacements.reduce((sql) => `replace(${sql}, ?, ?)`, `lower(${searched})`);
+  const folded = Array.from(search, foldCase).join('');
+  const escaped = JSON.stringify(folded).slice(1, -1);
+  const patterns = [...new Set([folded, escaped, escapeLetters(escaped)])];
+  return [
+    `(${patterns.map(() => `${text} like ? escape '\\'`).join(' or ')})`,
+    patterns.flatMap((pattern) => [...replacements.flat(), `%${pattern.replace(/[\\%_]/g, '\\$&')}%`]),
+  ];
+}
+
+function foldCase(letter: string): string {
+  return letter.toUpperCase().toLowerCase();
+}
+
+function escapeLetters(text: string): string {
+  return text.replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
 /** The calls of a trace, the oldest first, at most 1000, and the number of all. */
