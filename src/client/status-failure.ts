@@ -95,7 +95,10 @@ export function statusHint(
   if (code === 'limited')
     return waitMs > 0 ? formatWait(waitMs, now, ': run the command again after') : 'run the command again later';
   if (status === 402) return 'check the quota and the billing of the account';
-  if (status === 409) return 'check the ids and digests in the body: the service rejects the same body again';
+  if (status === 409) {
+    const suspect = Object.hasOwn(fields, 'id') ? 'the ids and digests in the body' : 'the body';
+    return `check ${suspect}: the service rejects the same body again`;
+  }
   if (status === 413) return 'send a smaller body';
   if ([404, 405, 410, 415].includes(status)) {
     const suspects = ['the base URL'];

@@ -221,6 +221,11 @@ describe('rows that are incomplete', () => {
 });
 
 describe('a status says whether the request was applied', () => {
+  it('names ids and digests after a 409 only where the body has some', async () => {
+    const { stderr } = await ask({ status: 409, pieces: ['{"detail":"because"}'] });
+    expect(stderr).toMatch(/^ {2}check the body: the service rejects the same body again$/m);
+  });
+
   it.each<[number, Headers, number, string, string]>([
     [301, [['Location', 'https://other.test/']], 5, 'no', 'redirects to https://other.test/'],
     [400, [], 5, 'no', 'https://svc.test returned 400: because'],
