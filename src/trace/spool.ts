@@ -5,9 +5,11 @@ import { Failure } from '../errors.ts';
 import { isNotFoundError, withFileFailure } from '../files/file-errors.ts';
 import { writeFileAtomically } from '../files/file-replacement.ts';
 import { makeDirectory } from '../files/make-directory.ts';
+import { type FlagValues, getStringFlag, isFlagOn } from '../flag.ts';
 import { firstStringMember } from '../json/json-node.ts';
 import { tryParseJson } from '../json/parse-json.ts';
 import { writeJson } from '../json/write-json.ts';
+import { shellWord } from '../output/shell-quote.ts';
 
 /** A call on disk that has not been confirmed; the process that sends it removes the file. */
 export interface SpooledCall {
@@ -32,6 +34,15 @@ export function spoolDirectory(dataDirectory: string): string {
 /** The destination of a spooled call: origin and path of the trace base URL, or `local`. */
 export function traceTarget({ url, isLocal }: { readonly url: URL | undefined; readonly isLocal: boolean }): string {
   return isLocal ? 'local' : (url?.href ?? '').replace(/\/call\/start$/, '');
+}
+
+/** The command that sends the spooled calls of a command with these flags, for hints. */
+export function flushCommand(flags: FlagValues): string {
+  const words = ['profile', 'base-url', 'trace-base-url'].flatMap((name) => {
+    const value = getStringFlag(flags, name);
+    return value === undefined ? [] : [`--${name}`, shellWord(value)];
+  });
+  return ['svc call flush', ...(isFlagOn(flags, 'local') ? ['--local'] : []), ...words].join(' ');
 }
 
 /**

@@ -193,7 +193,9 @@ describe('a service that is down', () => {
     const flags = ['--base-url', 'http://127.0.0.1:9', '--retries', '0', '--spool'];
     const { code, stderr } = await callRun(['sh', '-c', 'exit 7'], flags, { env: login });
     expect(code).toBe(7);
-    expect(stderr).toContain('; it stays in the spool; to send it, run: svc call flush\n');
+    expect(stderr).toContain(
+      '; it stays in the spool; to send it, run: svc call flush --base-url http://127.0.0.1:9\n',
+    );
   });
 
   it('keeps the command from running with --require', async () => {
@@ -414,8 +416,23 @@ describe('svc call flush', () => {
     const cwd = temporaryDirectory();
     const server = await countingServer(String, (_, response) => answerJson(response, { id: 'i', trace_id: 't' }));
     const { stderr } = await callRun(['true'], ['--spool', '--base-url', server.url], { cwd, env: login });
-    expect(stderr).toContain('the call stays in the spool; to send it again, run: svc call flush\n');
+    expect(stderr).toContain(
+      `the call stays in the spool; to send it again, run: svc call flush --base-url ${server.url}\n`,
+    );
     expect(readdirSync(join(cwd, 'data/spool'))).toHaveLength(1);
+  });
+
+  it('names the base URLs of calls that it leaves in the spool', async () => {
+    const cwd = temporaryDirectory();
+    for (const port of [5, 1, 2, 3, 4, 5]) await spoolCall(cwd, `http://127.0.0.1:${port}`);
+    const { code, stdout, stderr } = await flushUnder(cwd, { ...login, SVC_BASE_URL: 'http://127.0.0.1:9' });
+    expect([code, JSON.parse(stdout)]).toEqual([0, { sent: 0, remaining: 0, other_base_urls: 6 }]);
+    const urls = [1, 2, 3].map((port) => `http://127.0.0.1:${port}`).join(', ');
+    expect(stderr).toBe(`svc: 6 calls belong to other base URLs and stay in the spool: ${urls}, 2 more\n`);
+    const flush = ['call', 'flush', '--base-url', 'http://127.0.0.1:5', '--retries', '0'];
+    expect((await run(flush, { cwd, env: login })).stderr).toMatch(
+      /with: svc call flush --base-url http:..127.0.0.1:5$/m,
+    );
   });
 
   it('gives up on a service that is down, and is not a shard', async () => {

@@ -7,17 +7,26 @@ import type { Invocation } from '../../command.ts';
 import { dataDirectory } from '../../config/directories.ts';
 import type { Context } from '../../context.ts';
 import { exitCodes, Failure, type Issue, toFailure } from '../../errors.ts';
+import type { FlagValues } from '../../flag.ts';
 import { firstStringMember, getMember, itemsAt, stringOf } from '../../json/json-node.ts';
 import { tryParseJson } from '../../json/parse-json.ts';
 import { callStartOperation } from '../../operations/call-start.ts';
 import { pluralize } from '../../output/transfer-text.ts';
 import { openResultOutput, printResult, resultOf } from '../../results/print-result.ts';
-import { readSpool, removeStaleSpoolFiles, type SpooledCall, spoolDirectory, traceTarget } from '../../trace/spool.ts';
+import {
+  flushCommand,
+  readSpool,
+  removeStaleSpoolFiles,
+  type SpooledCall,
+  spoolDirectory,
+  traceTarget,
+} from '../../trace/spool.ts';
 
 // A flush is the last step of a job: it does not wait for a service that is down as long as a batch does.
 const MAX_OUTAGE = '5s';
 
 const MAX_LISTED_FILES = 10;
+const MAX_LISTED_TARGETS = 3;
 
 /**
  * Sends the spooled calls of the current trace base URL as a batch and leaves those of others. Prints the counts, and
@@ -34,33 +43,39 @@ export async function runCallFlush(invocation: Invocation, context: Context): Pr
   const calls = spooled.filter((call) => call.target === target);
   const { sent, unaccepted, failure } = await sendCalls(calls, invocation, context);
   const remaining = calls.length - sent;
-  const others = spooled.length - calls.length;
-  await printResult(resultOf({ sent, remaining, other_base_urls: others }), output);
+  const others = spooled.filter((call) => call.target !== target);
+  await printResult(resultOf({ sent, remaining, other_base_urls: others.length }), output);
   await output.writer.end();
-  if (others > 0)
-    await context.report.note(
-      `${others} ${pluralize(others, 'call belongs', 'calls belong')} to other base URLs and ${pluralize(others, 'stays', 'stay')} in the spool`,
-    );
+  if (others.length > 0) await context.report.note(otherTargetsText(others));
   // A signal after the last call has nothing left to stop.
-  if (remaining > 0) throw unconfirmedFailure(remaining, calls.length, unaccepted, failure);
+  if (remaining > 0) throw unconfirmedFailure(remaining, calls.length, unaccepted, flags, failure);
+}
+
+function otherTargetsText(others: readonly SpooledCall[]): string {
+  const targets = [...new Set(others.map(({ target }) => target))].sort();
+  const more = targets.length > MAX_LISTED_TARGETS ? [`${targets.length - MAX_LISTED_TARGETS} more`] : [];
+  const count = `${others.length} ${pluralize(others.length, 'call belongs', 'calls belong')} to other base URLs`;
+  const stays = `${pluralize(others.length, 'stays', 'stay')} in the spool`;
+  return `${count} and ${stays}: ${[...targets.slice(0, MAX_LISTED_TARGETS), ...more].join(', ')}`;
 }
 
 function unconfirmedFailure(
   remaining: number,
   total: number,
   unaccepted: readonly Issue[],
+  flags: FlagValues,
   failure: Failure | undefined,
 ): Failure {
   const { code = 'partial', message, facts = {} } = failure ?? {};
   const subject = `${remaining} of ${total} ${pluralize(total, 'call')} ${pluralize(remaining, 'was', 'were')} not confirmed`;
-  const later = `send ${pluralize(remaining, 'it', 'them')} later with: svc call flush`;
+  const later = `send ${pluralize(remaining, 'it', 'them')} later with: ${flushCommand(flags)}`;
   return new Failure(code, unaccepted.length < remaining && message ? `${subject}: ${message}` : subject, {
     ...facts,
     isBatch: true,
     issues: unaccepted.slice(0, MAX_LISTED_FILES),
     hint:
       unaccepted.length > 0
-        ? 'if the base URL is right, correct or remove these files; send other calls later with: svc call flush'
+        ? `if the base URL is right, correct or remove these files; send other calls later with: ${flushCommand(flags)}`
         : `${pluralize(remaining, 'it stays', 'they stay')} in the spool; ${later}`,
   });
 }

@@ -9,7 +9,7 @@ import { type FlagValues, isFlagOn } from '../../flag.ts';
 import { writeJson } from '../../json/write-json.ts';
 import { callStartOperation } from '../../operations/call-start.ts';
 import { recordedInputs, type TracedCall } from '../../trace/call-record.ts';
-import { spoolCall, spoolDirectory, traceTarget } from '../../trace/spool.ts';
+import { flushCommand, spoolCall, spoolDirectory, traceTarget } from '../../trace/spool.ts';
 import type { TracedCommand } from './traced-command.ts';
 
 /**
@@ -49,13 +49,14 @@ export async function recordCall(command: TracedCommand, context: Context): Prom
     const hint =
       file instanceof Failure
         ? `it was not spooled: ${file.message}`
-        : 'it stays in the spool; to send it, run: svc call flush';
+        : `it stays in the spool; to send it, run: ${flushCommand(flags)}`;
     throw new Failure(failure.code, failure.message, { ...failure.facts, hint });
   });
   if (file instanceof Failure) return [`the call was sent, but not spooled: ${file.message}`, ...warnings];
   if (file === undefined) return warnings;
   // A response for another request confirms nothing.
-  if (warnings.length > 0) return [...warnings, 'the call stays in the spool; to send it again, run: svc call flush'];
+  if (warnings.length > 0)
+    return [...warnings, `the call stays in the spool; to send it again, run: ${flushCommand(flags)}`];
   await rm(file, { force: true });
   return warnings;
 }
