@@ -102,9 +102,13 @@ describe('what is sent', () => {
       (await sendRequest(['-f', 'job.json', '--set', 'x:=2', '--experimental-config', '{"ppo":true}', '-q'], { cwd }))
         .body,
     ).toBe(whole.replace('1e400}', '2,"experimental_config":{"ppo":true}}'));
-    expect((await sendRequest(['-f', 'job.json', 'a.json', '-q'], { cwd })).body).toBe(
-      whole.replace(`[ ${group} ]`, `[${group},${group}]`),
+    const replaced = await sendRequest(['-f', 'job.json', 'a.json'], { cwd });
+    expect(replaced.body).toBe(whole.replace(`[ ${group} ]`, `[${group},${group}]`));
+    expect(replaced.stderr).toContain(
+      'svc: warning: the files replace the 1 group of job.json; to send both, give all groups as files\n',
     );
+    writeFileSync(join(cwd, 'config.json'), list(''));
+    expect((await sendRequest(['-f', 'config.json', 'a.json'], { cwd })).stderr).not.toContain('replace');
   });
 
   it.each(['', '\n \n', '[]'])('no training data is an error: %j', async (text) => {

@@ -10,6 +10,7 @@ import { flagName } from '../../fields/field.ts';
 import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag } from '../../flag.ts';
 import type { Deadline } from '../../http/deadline.ts';
 import { type JsonPath, parseJsonPath } from '../../json/json-path.ts';
+import { pluralize } from '../../output/transfer-text.ts';
 import { type CheckedContent, checkedFilesContent } from '../../train/stream/checked-content.ts';
 import type { JobGuard } from './job-guard.ts';
 import { readTrainingBody, type TrainingBody } from './training-body.ts';
@@ -65,6 +66,11 @@ export async function gatherTrainingInput(
   if (flags.files.length === 0) {
     const bodyContent = flags.isInline ? undefined : trainingBody;
     return { built, trajectories: bodyContent, trainingBody: bodyContent, files: whole ? [whole.label] : [] };
+  }
+  const replaced = trainingBody?.checks.groupCount() ?? 0;
+  if (whole && replaced > 0) {
+    const groups = `${replaced} ${pluralize(replaced, 'group')} of ${whole.label}`;
+    await context.report.warn(`the files replace the ${groups}; to send both, give all groups as files`);
   }
   return {
     built,
