@@ -17,6 +17,6 @@ function notice(directory) {
   const file = readdirSync(directory).find((entry) => /^licen[cs]e/i.test(entry));
   // Public domain: there is no copyright notice that would have to be kept.
   if (!file && license === 'Unlicense') return `${name} ${version} (Unlicense, https://unlicense.org)\n`;
-  if (!file) throw new Error(`${name} has no licence that could be shipped`);
+  if (!file) throw new Error(`${name} has no license that could be shipped`);
   return `${name} ${version} (${license})\n\n${readFileSync(join(directory, file), 'utf8').trim()}\n`;
 }

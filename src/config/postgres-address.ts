@@ -30,7 +30,7 @@ export function isPostgresUrl(text: string): boolean {
  */
 export function parsePostgresUrl(text: string, defaultUser: string | undefined): PostgresAddress {
   if (/^\w+:(\/\/)?[^/?#]*:[^/?#]*@/.test(text) || /[?&]password=/i.test(text))
-    throw usageFailure(`--data: the URL contains a password`, 'remove it and set PGPASSWORD or PGPASSFILE');
+    throw usageFailure('--data: the URL contains a password', 'remove it and set PGPASSWORD or PGPASSFILE');
   // URL has no default parsing of hosts for other schemes than http.
   const parsable = text
     .replace(/^postgres(ql)?:\/\/(?=[/?]|$)/i, 'http://localhost')
@@ -42,7 +42,7 @@ export function parsePostgresUrl(text: string, defaultUser: string | undefined):
   const user = percentDecode(url.username) || defaultUser;
   if (!user)
     throw usageFailure(
-      `--data names no user, and the current user has no name on this system`,
+      '--data names no user, and the current user has no name on this system',
       'write it like postgres://user@host/database, or set PGUSER',
     );
   const port = Number(url.port || DEFAULT_PORT);
@@ -64,7 +64,7 @@ function percentDecode(text: string): string {
 
 function invalidUrlFailure(): Failure {
   return usageFailure(
-    `--data is not a valid PostgreSQL URL`,
+    '--data is not a valid PostgreSQL URL',
     'write it like postgres://user@host:5432/database, with a percent sign as %25',
   );
 }

@@ -67,7 +67,7 @@ interface ExpectationCheck extends Pick<ExpectationResult, 'expect' | 'value'> {
 const MAX_ACTUAL_CHARS = 200;
 
 function textCheck(expect: 'text' | 'not', value: string, suspendSignals: Context['suspendSignals']): ExpectationCheck {
-  const hint = 'write a regular expression of JavaScript, such as "^Yes"';
+  const hint = 'write a JavaScript regular expression, such as "^Yes"';
   const pattern = parseFlag(`--expect-${expect}`, hint, () => new RegExp(value, 'u'));
   const textProblem = (response: JsonNode): string | undefined => {
     const wrong = responseTexts(response).find((text) => pattern.test(text) !== (expect === 'text'));
