@@ -1,9 +1,9 @@
 import { Buffer } from 'node:buffer';
 import { requestedChoiceCount } from '../body/chat/streaming.ts';
 import { Failure } from '../errors.ts';
+import { prependChunk } from '../files/prepend-chunk.ts';
 import { readEventStream, type ServerEvent } from '../http/event-stream.ts';
 import type { Response } from '../http/message.ts';
-import { prependChunk } from '../http/peek-body.ts';
 import { JsonError } from '../json/json-error.ts';
 import { firstStringMember, getMember, itemsAt, type JsonNode, kindOf, rawText, rootOf } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';

@@ -1,3 +1,4 @@
+import { prependChunk } from '../files/prepend-chunk.ts';
 import { CARRIAGE_RETURN, LINE_FEED, SPACE, TAB } from '../json/json-bytes.ts';
 import { UnusableBodyError } from './collect-body.ts';
 import type { Response } from './message.ts';
@@ -29,14 +30,4 @@ export async function peekBody(response: Response): Promise<{ firstByte: number 
 
 function firstNonSpaceByte(chunk: Uint8Array): number | undefined {
   return chunk.find((byte) => !WHITESPACE_BYTES.includes(byte));
-}
-
-/** What `rest` yields, after a chunk that was taken from it; `rest` is closed also if only that chunk is read. */
-export async function* prependChunk<T>(chunk: T, rest: AsyncIterator<T>): AsyncGenerator<T> {
-  try {
-    yield chunk;
-    yield* { [Symbol.asyncIterator]: () => rest };
-  } finally {
-    await rest.return?.();
-  }
 }
