@@ -1,4 +1,5 @@
-import { formatCount, formatPercent, formatSeconds, pluralize } from '../output/transfer-text.ts';
+import { pluralize } from '../json/pluralize.ts';
+import { formatCount, formatPercent, formatSeconds } from '../output/transfer-text.ts';
 import { type BatchCounts, totalLines } from './batch-counts.ts';
 
 /** The state of a running batch. */

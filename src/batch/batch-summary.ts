@@ -1,5 +1,5 @@
 import { Failure, type FailureCode, InterruptedError, toFailure } from '../errors.ts';
-import { pluralize } from '../output/transfer-text.ts';
+import { pluralize } from '../json/pluralize.ts';
 import { ClosedPipeError } from '../output/writer.ts';
 import { type BatchCounts, totalLines } from './batch-counts.ts';
 import { formatLineRanges } from './line-ranges.ts';

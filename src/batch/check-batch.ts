@@ -1,7 +1,7 @@
 import type { Context } from '../context.ts';
 import { Failure } from '../errors.ts';
+import { pluralize } from '../json/pluralize.ts';
 import { issueText } from '../output/failure-text.ts';
-import { pluralize } from '../output/transfer-text.ts';
 import type { OutputFormat } from '../results/output-format.ts';
 import { printResult, resultOf } from '../results/print-result.ts';
 import type { BatchInput } from './batch-input.ts';

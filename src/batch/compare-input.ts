@@ -1,5 +1,5 @@
 import { Failure } from '../errors.ts';
-import { pluralize } from '../output/transfer-text.ts';
+import { pluralize } from '../json/pluralize.ts';
 import type { BatchInput } from './batch-input.ts';
 import type { IndexedEntry } from './line-index.ts';
 import { formatLineRanges } from './line-ranges.ts';

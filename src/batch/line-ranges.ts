@@ -1,4 +1,4 @@
-import { pluralize } from '../output/transfer-text.ts';
+import { pluralize } from '../json/pluralize.ts';
 
 // Nobody reads more.
 const MAX_RANGES = 20;

@@ -1,5 +1,6 @@
+import { pluralize } from '../json/pluralize.ts';
 import type { JsonValue } from '../json/write-json.ts';
-import { formatCount, pluralize } from '../output/transfer-text.ts';
+import { formatCount } from '../output/transfer-text.ts';
 import type { BatchStatistics } from './batch-statistics.ts';
 import type { Distribution, DistributionBar } from './distribution.ts';
 import { type FailureCause, sortedCauses } from './failure-causes.ts';

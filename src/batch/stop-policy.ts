@@ -1,4 +1,4 @@
-import { pluralize } from '../output/transfer-text.ts';
+import { pluralize } from '../json/pluralize.ts';
 import type { BatchOptions, MaxFailures } from './batch-options.ts';
 import type { LineResult } from './line-result.ts';
 

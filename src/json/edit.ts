@@ -10,6 +10,7 @@ import {
   startOffset,
 } from './json-node.ts';
 import { APPEND_INDEX, formatJsonPath, type JsonPath } from './json-path.ts';
+import { pluralize } from './pluralize.ts';
 
 /** A member to be set: its value is JSON. */
 export interface NewMember {
@@ -60,7 +61,7 @@ export function splicesToSetPath(root: JsonNode, path: JsonPath, text: StringOrB
   if (old) return splicesToSetPath(old, rest, text);
   if (step !== APPEND_INDEX && step !== items.length) {
     throw new JsonPathError(
-      `the array has ${items.length} ${items.length === 1 ? 'element' : 'elements'}; write [] to append one`,
+      `the array has ${items.length} ${pluralize(items.length, 'element')}; write [] to append one`,
     );
   }
   return insertBeforeEnd(root, items.at(-1), [wrapInPath(rest, text)]);

@@ -16,8 +16,8 @@ import {
 } from '../json/json-node.ts';
 import { nodeAtPath } from '../json/json-path.ts';
 import { parseJson } from '../json/parse-json.ts';
+import { pluralize } from '../json/pluralize.ts';
 import { operationAt } from '../operations/all-operations.ts';
-import { pluralize } from '../output/transfer-text.ts';
 import { type AcceptedCredentials, authenticateRequest } from './authenticate-request.ts';
 import { createBodyCopy } from './body-copy.ts';
 import { exchangeKey, generatedValues } from './har-entry.ts';

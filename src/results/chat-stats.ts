@@ -1,6 +1,6 @@
 import { getMember, type JsonNode, kindOf, rawText } from '../json/json-node.ts';
+import { pluralize } from '../json/pluralize.ts';
 import { RawJson } from '../json/write-json.ts';
-import { pluralize } from '../output/transfer-text.ts';
 
 /** The duration of an exchange. */
 export interface ExchangeTiming {

@@ -4,9 +4,9 @@ import { LINE_FEED } from '../json/json-bytes.ts';
 import { firstStringMember, getMember, itemsAt, type JsonNode, kindOf, rawText, rootOf } from '../json/json-node.ts';
 import { formatJsonPath } from '../json/json-path.ts';
 import type { JsonDocument } from '../json/parse-json.ts';
+import { pluralize } from '../json/pluralize.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { Sink } from '../output/sink.ts';
-import { pluralize } from '../output/transfer-text.ts';
 import { ignoreClosedPipe } from '../output/writer.ts';
 import {
   chatText,

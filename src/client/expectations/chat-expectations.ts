@@ -6,8 +6,8 @@ import { Failure, type FailureFacts, usageFailure } from '../../errors.ts';
 import { type FlagValues, getArrayFlag, getStringFlag } from '../../flag.ts';
 import { firstStringMember, getMember, type JsonNode } from '../../json/json-node.ts';
 import { tryParseJson } from '../../json/parse-json.ts';
+import { pluralize } from '../../json/pluralize.ts';
 import { decodeUtf8 } from '../../json/utf8.ts';
-import { pluralize } from '../../output/transfer-text.ts';
 import { choicesByIndex, contentText } from '../../results/chat-text.ts';
 
 /** The outcome of one expectation, as result lines of a batch record it. */

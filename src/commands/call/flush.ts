@@ -10,8 +10,8 @@ import { exitCodes, Failure, type Issue, toFailure } from '../../errors.ts';
 import type { FlagValues } from '../../flag.ts';
 import { firstStringMember, getMember, itemsAt, stringOf } from '../../json/json-node.ts';
 import { tryParseJson } from '../../json/parse-json.ts';
+import { pluralize } from '../../json/pluralize.ts';
 import { callStartOperation } from '../../operations/call-start.ts';
-import { pluralize } from '../../output/transfer-text.ts';
 import { openResultOutput, printResult, resultOf } from '../../results/print-result.ts';
 import {
   flushCommand,

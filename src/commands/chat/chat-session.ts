@@ -8,7 +8,7 @@ import { MAX_INPUT_BYTES, readInputFile } from '../../files/read-input.ts';
 import { getStringFlag } from '../../flag.ts';
 import { itemsOf, kindOf, rawText } from '../../json/json-node.ts';
 import { tryParseJson } from '../../json/parse-json.ts';
-import { pluralize } from '../../output/transfer-text.ts';
+import { pluralize } from '../../json/pluralize.ts';
 import { ClosedPipeError } from '../../output/writer.ts';
 import { type ChatStart, type ChatTurns, createChatTurns } from './chat-turns.ts';
 import { type LineEditor, openLineEditor } from './line-editor.ts';

@@ -6,7 +6,7 @@ import type { Context } from '../../context.ts';
 import { openSocket, type Route } from '../../http/open-socket.ts';
 import { TimeLimitError, timeLimits } from '../../http/time-limits.ts';
 import { readTlsInfo } from '../../http/tls.ts';
-import { pluralize } from '../../output/transfer-text.ts';
+import { pluralize } from '../../json/pluralize.ts';
 import { type ConnectionResult, captureFinding, type DoctorFinding, type Examination } from './doctor-report.ts';
 
 const DAY_MS = 86_400_000;

@@ -9,8 +9,8 @@ import { type FlagValues, getStringFlag, isFlagOn } from '../../flag.ts';
 import { indentJson } from '../../json/format-json.ts';
 import { getMember, kindOf } from '../../json/json-node.ts';
 import { type JsonDocument, tryParseJson } from '../../json/parse-json.ts';
+import { pluralize } from '../../json/pluralize.ts';
 import { formatGithubAnnotation } from '../../output/github-annotation.ts';
-import { pluralize } from '../../output/transfer-text.ts';
 import { payloadTypes } from '../../results/schema-view.ts';
 
 /**

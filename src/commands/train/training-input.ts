@@ -10,7 +10,7 @@ import { flagName } from '../../fields/field.ts';
 import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag } from '../../flag.ts';
 import type { Deadline } from '../../http/deadline.ts';
 import { type JsonPath, parseJsonPath } from '../../json/json-path.ts';
-import { pluralize } from '../../output/transfer-text.ts';
+import { pluralize } from '../../json/pluralize.ts';
 import { type CheckedContent, checkedFilesContent } from '../../train/stream/checked-content.ts';
 import type { JobGuard } from './job-guard.ts';
 import { readTrainingBody, type TrainingBody } from './training-body.ts';

@@ -1,3 +1,4 @@
+import { pluralize } from '../../json/pluralize.ts';
 import type { ModelRequest } from './model-request.ts';
 import { hashText, type Token, tokenizeText, wordAt } from './tokenizer.ts';
 
@@ -32,7 +33,7 @@ export function generateChoices(request: ModelRequest): GeneratedChoice[] {
 
 function reasoningLine({ last, seed }: ModelRequest): string {
   const words = tokenizeText(last.text).length;
-  return `The last message has ${words} ${words === 1 ? 'word' : 'words'}; the seed is ${seed}.`;
+  return `The last message has ${words} ${pluralize(words, 'word')}; the seed is ${seed}.`;
 }
 
 function composeText({ last, minTokens, isContinuation }: ModelRequest, seed: string): string {

@@ -1,5 +1,5 @@
+import { pluralize } from '../../json/pluralize.ts';
 import { formatBinaryBytes } from '../../output/byte-size.ts';
-import { pluralize } from '../../output/transfer-text.ts';
 import { alignColumns } from '../../results/align-columns.ts';
 import type { HistogramBin } from './histogram.ts';
 import type { LintFindings } from './lint-findings.ts';
