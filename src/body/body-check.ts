@@ -1,8 +1,9 @@
 import { Failure, type Issue } from '../errors.ts';
+import { flagName } from '../fields/field.ts';
 import type { Finding } from '../fields/finding.ts';
 import { membersOf, rootOf } from '../json/json-node.ts';
 import { formatJsonPath, type JsonPath } from '../json/json-path.ts';
-import { flagTarget, type Operation } from '../operations/operation.ts';
+import { type FlagTarget, flagTarget, type Operation } from '../operations/operation.ts';
 import type { StdinUse } from './command-input.ts';
 import { type Draft, locationInDraft, originInDraft } from './draft.ts';
 import { locationInSource } from './json-source.ts';
@@ -107,15 +108,21 @@ function locateFinding(draft: Draft, finding: Finding, operation: Operation, isE
     more,
     path: formatJsonPath(sourcePath),
     at: locationInDraft(draft, path),
-    message: (source ? message : (flagMessage ?? message)) + suffix + (source ? '' : jsonHint(label, finding)),
+    message:
+      (source ? message : (flagMessage ?? message)) +
+      suffix +
+      (source ? '' : flagHint(label, finding, flagTarget(operation))),
   };
 }
 
 // `--set x=1` is a string; only `:=` is JSON. A field that only the service sets is to be removed instead.
-function jsonHint(label: string, { code, message }: Finding): string {
-  return code === 'invalid' && !message.endsWith('; remove it') && label.startsWith('--set ')
-    ? `; to set JSON, write ${label}:=...`
-    : '';
+function flagHint(label: string, { code, message }: Finding, { fields }: FlagTarget): string {
+  if (code !== 'invalid' || message.endsWith('; remove it')) return '';
+  if (label.startsWith('--set ')) return `; to set JSON, write ${label}:=...`;
+  const takesAge = Object.entries(fields).some(
+    ([name, { acceptsAge }]) => acceptsAge && label === `--${flagName(name)}`,
+  );
+  return takesAge ? '; or give an age such as 7d' : '';
 }
 
 // The other sources of a missing value.

@@ -38,5 +38,8 @@ function rejectInvalidShorthand(name: string, { kind }: Shorthand, flags: FlagVa
   if (kind === 'role-message') getArrayFlag(flags, name).forEach(parseMessageFlag);
   const word = getStringFlag(flags, name) ?? '';
   if (kind === 'age' && ageToTimestamp(word, now) === undefined)
-    throw usageFailure(`--${name}: ${JSON.stringify(word)} is not an age`, 'write 90s, 15m, 12h, 7d or 2w');
+    throw usageFailure(
+      `--${name}: ${JSON.stringify(word)} is ${/^\d+[smhdw]$/.test(word) ? 'a time before the year 0' : 'not an age'}`,
+      'write 90s, 15m, 12h, 7d or 2w',
+    );
 }

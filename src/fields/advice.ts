@@ -38,10 +38,11 @@ export function adviseField(
   // A number outside of the range of the interface is an error already.
   if (!('min' in field) || kindOf(node) !== 'number' || isInRange(node, field))
     for (const message of rejectionWarnings(node, advice, siblings)) warn('advice', message);
-  const { bytes, wants, keeps } = advice;
+  const { bytes, wants, keeps, after } = advice;
   const size = endOffset(node) - startOffset(node);
   if (bytes !== undefined && size > bytes)
     warn('large', `is ${formatMebibytes(size)}; servers accept at most ${formatMebibytes(bytes)}`);
+  if (after && isNotLater(node, siblings.get(after))) warn('unwise', `is not after ${after}, so the window is empty`);
   if (wants && isActive(node) && !isActive(siblings.get(wants.member)))
     warn(
       'unwise',
@@ -95,6 +96,17 @@ function numberWarnings(text: string, { min, max, above, atMost }: Advice, sibli
     }
   }
   return warnings.map((message) => `${message}; most servers reject ${text}`);
+}
+
+function isNotLater(node: JsonNode, other: JsonNode | undefined): boolean {
+  return other !== undefined && timeOf(node) <= timeOf(other);
+}
+
+// In milliseconds since 1970, NaN if it is not a time; one without an offset is UTC.
+function timeOf(node: JsonNode): number {
+  const text = kindOf(node) === 'string' ? stringOf(node).toUpperCase() : '';
+  if (!hasFormat(text, 'date-time')) return Number.NaN;
+  return Date.parse(/Z$|T.*[+-]/.test(text) ? text.replace(/(\d\d)(\d\d)$/, '$1:$2') : `${text}Z`);
 }
 
 // Absent, null, false and 0 all mean off.

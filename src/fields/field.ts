@@ -45,6 +45,8 @@ export interface Advice {
   readonly conflicts?: readonly string[];
   /** Siblings that must not be smaller. */
   readonly atMost?: readonly string[];
+  /** A sibling with a time, which must be earlier than this one. */
+  readonly after?: string;
 }
 
 /** The value that svc adds for a field that the user left out; never under `--exact`. */

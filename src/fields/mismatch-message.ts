@@ -3,7 +3,7 @@ import type { JsonPath } from '../json/json-path.ts';
 import { compareNumberLiterals } from '../json/number-literal.ts';
 import type { Field, Shape } from './field.ts';
 import { joinWithOr } from './join-with-or.ts';
-import { referenceKind, stringFormats } from './string-formats.ts';
+import { hasFormat, referenceKind, stringFormats } from './string-formats.ts';
 
 // A finding should fit on a line.
 const MAX_SHOWN_CHARS = 40;
@@ -24,7 +24,8 @@ export function mismatchMessage(rootShape: Shape, path: JsonPath, node: JsonNode
   // A flag takes text only.
   const expressible = isFlag ? wider.filter(({ type }) => type !== 'object' && type !== 'list') : wider;
   const accepted = joinWithOr(acceptedForms([shape, ...expressible], shape.nullable === true && !isFlag));
-  const hint = expressible.length < wider.length ? `; to set JSON, write --set ${path.at(-1)}:=...` : '';
+  const hint =
+    expressible.length < wider.length ? `; to set JSON, write --set ${path.at(-1)}:=...` : dayHint(shape, node);
   return `must be ${accepted}${shape.isSecret ? '' : `, not ${describeValue(node)}`}${hint}`;
 }
 
@@ -65,6 +66,12 @@ function shapeAtPath(rootShape: Shape, path: JsonPath): Shape {
     if (shape.type !== 'object') return shape;
     return (typeof step === 'string' ? shape.fields?.[step] : undefined) ?? shape.values ?? { type: 'json' };
   }, rootShape);
+}
+
+function dayHint(shape: Shape, node: JsonNode): string {
+  if (shape.type !== 'string' || shape.format !== 'date-time' || kindOf(node) !== 'string') return '';
+  const isDayWrong = hasFormat(stringOf(node).replace(/-\d\d(?=[Tt])/, '-01'), 'date-time');
+  return isDayWrong ? '; that day does not exist' : '';
 }
 
 // `"abc"`, `12.5`, `an array`.

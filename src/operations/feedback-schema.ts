@@ -31,6 +31,7 @@ export const feedbackSchemaOperation = {
       nullable: true,
       isCommon: true,
       acceptsAge: true,
+      advice: { after: 'start' },
       summary: 'End of the time window in UTC, exclusive (default: now)',
       flagSummary: 'End of the time window in UTC, exclusive: a date-time or an age (default: now)',
       sample: '2026-02-01T00:00:00Z',

@@ -24,7 +24,7 @@ const chatFlags: [flags: string[], problem: string][] = [
 
 const schemaFlags: typeof chatFlags = [
   [['--since', 'week'], '--since: "week" is not an age'],
-  [['--since', '9999999d'], '--since: "9999999d" is not an age'],
+  [['--since', '9999999d'], '--since: "9999999d" is a time before the year 0'],
   [['--update'], '--update needs --expect'],
 ];
 

@@ -102,7 +102,11 @@ describe('errors of the interface', () => {
     ['feedback schema', schema(',"sample_limit":5001'), /sample_limit/],
     ['feedback schema', schema(',"sample_limit":1.5'), /sample_limit/],
     ['feedback schema', schema(',"end":"7d"'), /end: must be a time like/],
-    ['feedback schema', schema(',"end":"2026-02-30T00:00:00Z"'), /end: must be a time like/],
+    [
+      'feedback schema',
+      schema(',"end":"2026-02-30T00:00:00Z"'),
+      /end: must be a time like .* or null, not "2026-02-30T00:00:00Z"; that day does not exist$/m,
+    ],
     [
       'chat',
       chat(',"seed":9223372036854776001'),
@@ -215,6 +219,11 @@ it('a field that a flag cannot change is named once', async () => {
 
 describe('warnings: reported and sent, errors under --strict', () => {
   it.each<[string, string, RegExp]>([
+    [
+      'feedback schema',
+      schema(',"end":"2020-01-01T01:00+0100"').replace(/"start":"[^"]*"/, '"start":"2020-01-01T00:00"'),
+      /end: is not after start, so the window is empty/,
+    ],
     ['chat', chat(',"stop":"x"'), /stop: should be an array; most servers also accept "x"/],
     ['chat', chat(',"stop":null'), /stop: should be an array; most servers treat null as absent/],
     ['chat', chat(',"tool_choice":"auto"'), /tool_choice: should be "none"; most servers also accept "auto"/],
@@ -544,4 +553,12 @@ describe('--set that cannot be parsed', () => {
       stderr: `svc: ${message}\n  write path=text or path:=json, such as payload.score:=0.9\n`,
     });
   });
+});
+
+it('offers an age where a flag takes one', async () => {
+  const flags = ['--project-id', 'a/b', '--start', 'yesterday', '--set', 'end=yesterday'];
+  const { code, stderr } = await svc(['feedback', 'schema', ...flags, '--local']);
+  expect(code).toBe(3);
+  expect(stderr).toMatch(/--start: must be a time like \S+, not "yesterday"; or give an age such as 7d$/m);
+  expect(stderr).toMatch(/--set end: must be a time like \S+, not "yesterday"; to set JSON, write --set end:=\.\.\.$/m);
 });
