@@ -1,8 +1,12 @@
+import { Buffer } from 'node:buffer';
 import { lstat, readFile, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type Failure, usageFailure } from '../errors.ts';
 import { fileFailure } from '../files/file-errors.ts';
 import { isRecord } from '../json/is-record.ts';
+import { JsonError } from '../json/json-error.ts';
+import { parseJson } from '../json/parse-json.ts';
+import { formatPosition, positionAt } from '../json/text-position.ts';
 import { decodeUtf8 } from '../json/utf8.ts';
 import type { Runtime } from '../runtime.ts';
 import { settings } from './settings.ts';
@@ -67,10 +71,13 @@ async function readProjectText(path: string): Promise<string> {
 
 function parseProjectFile(path: string, text: string): unknown {
   try {
-    return JSON.parse(text);
-  } catch {
-    throw projectFailure(`${path} is not valid JSON`);
+    parseJson(text);
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error;
+    const at = formatPosition(path, positionAt(Buffer.from(text), error.offset));
+    throw projectFailure(`${at} is not valid JSON: ${error.message}`);
   }
+  return JSON.parse(text);
 }
 
 const HINT = 'fix the file, or set SVC_NO_PROJECT_FILE=1 to ignore it';

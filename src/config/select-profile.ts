@@ -26,9 +26,13 @@ export interface SelectedProfile {
 
 /**
  * The profile in use: `--local`, `--profile`, SVC_PROFILE, the one set by `svc profile use`, else "default". Throws
- * usage for a named profile that does not exist.
+ * usage for a named profile that does not exist; `missingHint` is the next step then.
  */
-export async function selectProfile(flags: ConnectionFlags, context: ConfigContext): Promise<SelectedProfile> {
+export async function selectProfile(
+  flags: ConnectionFlags,
+  context: ConfigContext,
+  missingHint?: string,
+): Promise<SelectedProfile> {
   const [requestedName, requestedBy] = flags.isLocal
     ? [LOCAL_PROFILE_NAME, '--local']
     : flags.profile
@@ -49,7 +53,7 @@ export async function selectProfile(flags: ConnectionFlags, context: ConfigConte
     const known = names.length > 0 ? `known profiles: ${names.join(', ')}` : 'no profiles yet';
     throw usageFailure(
       `profile "${requestedName}" does not exist (${known})`,
-      `to create it, run: svc auth login --profile ${requestedName}`,
+      missingHint ?? `to create it, run: svc auth login --profile ${requestedName}`,
     );
   }
   return { name, source, isLocal: false, profile: getProfile(stored, name) };

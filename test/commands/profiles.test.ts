@@ -171,6 +171,13 @@ describe('svc auth', () => {
     expect(existsSync(join(cwd, 'config'))).toBe(false);
   });
 
+  it('logout does not suggest creating a profile that does not exist', async () => {
+    expect(await svc(['auth', 'logout', '--profile', 'nope'], { cwd: temporaryDirectory() })).toMatchObject({
+      code: 2,
+      stderr: 'svc: profile "nope" does not exist (no profiles yet)\n  to list the profiles, run: svc profile list\n',
+    });
+  });
+
   it('status lists credentials without their values; logout removes them', async () => {
     const cwd = temporaryDirectory();
     await svc(['auth', 'login', '--base-url', 'https://svc.test', '--token-stdin'], { cwd, stdin: 'tok-en-1' });

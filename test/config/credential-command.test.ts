@@ -146,7 +146,8 @@ describe('a credential_command', () => {
     await svc([...set, '["no-such-program","show me"]'], { cwd });
     expect(await sendRequest(chat, cwd)).toMatchObject({
       code: 4,
-      stderr: expect.stringContaining('the credential_command no-such-program was not found'),
+      stderr:
+        'svc: the credential_command no-such-program was not found\n  correct the path of the program, or add its directory to PATH\n',
     });
   });
 

@@ -64,7 +64,8 @@ describe('a .svc.json', () => {
 
   it.each([
     ['[1]', 2, 'is not a JSON object'],
-    ['{', 2, 'is not valid JSON'],
+    ['{', 2, '.svc.json:1:2 is not valid JSON: unexpected end'],
+    ['{\n  "model": }', 2, '.svc.json:2:12 is not valid JSON: expected a value'],
     ['{"model":1}', 2, 'must be a string'],
     [`{"model":"${'x'.repeat(65536)}"}`, 12, 'larger than 64 KiB'],
   ])('that is %.12s is an error', async (content, code, message) => {

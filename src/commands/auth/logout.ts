@@ -8,7 +8,8 @@ import { getStringFlag } from '../../flag.ts';
 /** Removes the credentials of a profile; its addresses and settings stay. */
 export const runAuthLogout: RunCommand = async ({ flags }, context) => {
   const { runtime, report, signal } = context;
-  const { name } = await selectProfile({ profile: getStringFlag(flags, 'profile'), isLocal: false }, context);
+  const selection = { profile: getStringFlag(flags, 'profile'), isLocal: false };
+  const { name } = await selectProfile(selection, context, 'to list the profiles, run: svc profile list');
   parseProfileName(name);
   let before: Profile = {};
   await updateProfiles(context, (stored) => {

@@ -47,7 +47,9 @@ export async function readCommandSecret(
   const secret = 'bytes' in output ? output.bytes.toString().replace(/\r?\n$/, '') : '';
   if (why === undefined && secret !== '') return secret;
   throw new Failure('credentials', `the credential_command ${command[0]} ${why ?? 'printed nothing'}`, {
-    hint: `run it with SVC_CREDENTIAL=${scheme} to see its output, which svc does not show`,
+    hint: why?.startsWith('was not found')
+      ? 'correct the path of the program, or add its directory to PATH'
+      : `run it with SVC_CREDENTIAL=${scheme} to see its output, which svc does not show`,
     applied: 'no',
   });
 }
