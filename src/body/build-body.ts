@@ -50,7 +50,7 @@ export async function buildBody(
     ...sets.issues,
   ];
   if (isIssue(source))
-    throw invalidBodyFailure(earlyIssues, 0, base.stdinUse && stdinMessage(base.stdinUse, operation));
+    throw invalidBodyFailure(earlyIssues, 0, base.stdinUse ? stdinMessage(base.stdinUse, operation) : yamlHint(source));
 
   const parsed = createDraft(source.source, emptyBodyJson(target), base.stdinUse);
   const withFields = setDraftFields(parsed, target.path, [...fields.edits, ...files.edits]);
@@ -63,6 +63,15 @@ export async function buildBody(
     draft: orderAddedFields(setDraftFields(draft, target.path, added), target),
     inputIssues: [...earlyIssues, ...issues],
   };
+}
+
+// Text that begins with a word, a comment or `---` may be YAML.
+function yamlHint({ at, message }: Issue): string | undefined {
+  return /:1:(1 invalid JSON: expected a value, found "[\w#]"|2 invalid JSON: a malformed number)$/.test(
+    `${at} ${message}`,
+  )
+    ? 'a body is JSON, or YAML in a file whose name ends in .yaml or .yml: -f body.yaml'
+    : undefined;
 }
 
 async function parseBaseBody({ whole }: BodyBase, target: FlagTarget): Promise<ParsedBody | Issue> {

@@ -154,3 +154,21 @@ logit_bias: {42: -1, 1e400: 1e400}
     );
   });
 });
+
+it.each([
+  ['stdin', ['chat', '-f', '-']],
+  ['stdin', ['train']],
+  ['body.txt', ['call', 'start', '-f', 'body.txt']],
+])('YAML in %s is not JSON, and the hint names YAML files: svc %s', async (_, args) => {
+  for (const text of ['model: x\n', '# model\nmodel: x\n', '---\nmodel: x\n']) {
+    const cwd = temporaryDirectory();
+    writeFileSync(join(cwd, 'body.txt'), text);
+    const { code, stderr } = await svc([...args, '--local'], { cwd, stdin: text });
+    expect(code).toBe(3);
+    expect(stderr).toMatch(
+      /^ {2}a body is JSON, or YAML in a file whose name ends in \.yaml or \.yml: -f body\.yaml$/m,
+    );
+  }
+  const { stderr } = await svc(['chat', '-f', '-', '--local'], { stdin: '{"model": x}' });
+  expect(stderr).not.toContain('YAML');
+});
