@@ -60,7 +60,7 @@ const CORE_TAGS: ReadonlySet<string> = new Set(['map', 'seq', 'str', 'int', 'flo
 
 /** Converts a YAML 1.2 document of the core schema. Throws YamlError for what is not YAML or has no JSON form. */
 export function yamlToJson(text: string): ConvertedYaml {
-  if (text.length > MAX_YAML_CHARS) throw new YamlError('larger than 1 MiB; write large bodies as JSON', 0);
+  if (text.length > MAX_YAML_CHARS) throw new YamlError('larger than 1 MiB', 0, 'write large bodies as JSON');
   const doc = parseYaml(text);
   const converter: Converter = { doc, parts: [], offsets: new Map(), bytes: 0, depth: 0 };
   writeNode(converter, doc.contents);
@@ -85,10 +85,10 @@ function parseYaml(text: string): Document.Parsed {
   }
   const [problem] = [...doc.errors, ...doc.warnings].sort((left, right) => left.pos[0] - right.pos[0]);
   if (problem?.code === 'MULTIPLE_DOCS')
-    throw new YamlError('several documents; a body must be one document', problem.pos[0]);
+    throw new YamlError('several documents', problem.pos[0], 'a body must be one document');
   if (problem) throw new YamlError(problem.message, problem.pos[0]);
   if (doc.directives.yaml.explicit && doc.directives.yaml.version !== '1.2')
-    throw new YamlError('%YAML 1.1; only YAML 1.2 is accepted', 0);
+    throw new YamlError('%YAML 1.1', 0, 'only YAML 1.2 is accepted');
   return doc;
 }
 
@@ -144,7 +144,7 @@ function scalarJson(scalar: Scalar): string {
 function numberJson(scalar: Scalar, source: string, value: number): string {
   if (/^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(source)) return source;
   if (!Number.isFinite(value) && /[a-z]/i.test(source.replace(/e/gi, '')))
-    throw new YamlError(`${source} is not a JSON number; use null`, offsetOf(scalar));
+    throw new YamlError(`${source} is not a JSON number`, offsetOf(scalar), 'use null');
   const [, sign = '', whole = '', fraction = '', power = ''] =
     /^([-+]?)0*(\d*)\.?(\d*)((?:[eE][-+]?\d+)?)$/.exec(source) ?? [];
   return `${sign === '-' ? '-' : ''}${whole || '0'}${fraction && `.${fraction}`}${power}`;

@@ -7,15 +7,13 @@ import type { Buffer } from 'node:buffer';
 export class JsonError extends Error {
   override readonly name = 'JsonError';
   readonly offset: number;
-
-  constructor(message: string, offset: number) {
-    super(message);
-    this.offset = offset;
-  }
-
   /** The message without its fix, for a text that the user did not write. */
-  get problem(): string {
-    return this.message.replace(/; .*/, '');
+  readonly problem: string;
+
+  constructor(problem: string, offset: number, fix?: string) {
+    super(fix === undefined ? problem : `${problem}; ${fix}`);
+    this.problem = problem;
+    this.offset = offset;
   }
 }
 
@@ -26,11 +24,11 @@ export const UNEXPECTED_END = 'unexpected end of input';
 export function unexpectedByteError(bytes: Buffer, at: number, expected: string): JsonError {
   if (at >= bytes.length) return new JsonError(UNEXPECTED_END, at);
   const [found = ''] = bytes.toString('utf8', at, at + 4);
-  if (found === "'") return new JsonError('single quotes are not JSON; use double quotes', at);
+  if (found === "'") return new JsonError('single quotes are not JSON', at, 'use double quotes');
   return new JsonError(`expected ${expected}, found ${JSON.stringify(found)}`, at);
 }
 
 /** The error of a comma that no element follows. */
 export function trailingCommaError(at: number): JsonError {
-  return new JsonError('a comma after the last element; remove it', at);
+  return new JsonError('a comma after the last element', at, 'remove it');
 }

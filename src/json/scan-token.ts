@@ -17,7 +17,7 @@ export function scanString(bytes: Buffer, from: number): number {
     if (at >= bytes.length) throw new JsonError('the text ends inside a string', at);
     const byte = bytes[at];
     if (byte === QUOTE) return at + 1;
-    if (byte !== BACKSLASH) throw new JsonError('a control character inside a string; write it as \\u00XX', at);
+    if (byte !== BACKSLASH) throw new JsonError('a control character inside a string', at, 'write it as \\u00XX');
     at += scanEscape(bytes, at);
   }
 }
@@ -48,7 +48,7 @@ export function scanLiteral(bytes: Buffer, from: number): number {
   let end = from;
   while (isLetter(bytes[end])) end += 1;
   const word = bytes.toString('latin1', from, end);
-  if (word === 'NaN' || word === 'Infinity') throw new JsonError(`${word} is not a JSON number; use null`, from);
+  if (word === 'NaN' || word === 'Infinity') throw new JsonError(`${word} is not a JSON number`, from, 'use null');
   if (end === bytes.length && word !== '' && literals.some((literal) => literal.toString().startsWith(word))) {
     throw new JsonError(UNEXPECTED_END, end);
   }
@@ -86,7 +86,7 @@ function missingDigitError(bytes: Buffer, at: number, start: number): JsonError 
   if (at >= bytes.length) return new JsonError('the text ends inside a number', at);
   const isInfinity = bytes.toString('latin1', at, at + 8) === 'Infinity';
   return isInfinity
-    ? new JsonError('-Infinity is not a JSON number; use null', start)
+    ? new JsonError('-Infinity is not a JSON number', start, 'use null')
     : new JsonError('a malformed number', at);
 }
 

@@ -25,7 +25,7 @@ export function rejectUtf16(bytes: Uint8Array, isJson = true): void {
   const hasMark = (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff);
   // JSON starts with an ASCII character, so a zero among the first two bytes is part of a wide one.
   if (hasMark || (isJson && bytes.length > 1 && (first === 0 || second === 0)))
-    throw new JsonError('this is UTF-16 or UTF-32; save it as UTF-8', 0);
+    throw new JsonError('this is UTF-16 or UTF-32', 0, 'save it as UTF-8');
 }
 
 // Decoding replaces the first invalid sequence, so it begins at the first byte that differs, or just before it.
