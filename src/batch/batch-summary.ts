@@ -16,12 +16,11 @@ export function formatBatchSummary(tally: BatchCounts, durationMs: number): stri
     ...(tally.emptyLines > 0 ? [`${tally.emptyLines} empty`] : []),
     ...(tally.retries > 0 ? [`${tally.retries} ${pluralize(tally.retries, 'retry', 'retries')}`] : []),
   ];
-  const pace = [
-    ...(seconds < 0.1 ? [] : [`${seconds.toFixed(1)} s`]),
-    ...(tally.sentLines > 0 ? [`${Math.round(tally.sentLines / Math.max(seconds, 0.001))}/s`] : []),
-  ];
+  const rate = Math.round(tally.sentLines / Math.max(seconds, 0.001));
+  const time = seconds < 0.1 ? '' : `${seconds.toFixed(1)} s, `;
+  const pace = tally.sentLines > 0 ? ` (${time}${rate}/s)` : '';
   const lines = totalLines(tally);
-  return `${lines} ${pluralize(lines, 'line')}: ${sections.join(', ')}${pace.length > 0 ? ` (${pace.join(', ')})` : ''}`;
+  return `${lines} ${pluralize(lines, 'line')}: ${sections.join(', ')}${pace}`;
 }
 
 /** The end of a batch. */
