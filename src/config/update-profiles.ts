@@ -27,14 +27,13 @@ export async function updateProfiles(
   const directory = configDirectory(runtime);
   const path = profileStorePath(directory);
   update(await readProfiles(context));
-  const store = await withFileFailure(`write ${path}`, async () => {
-    await prepareDirectory(directory);
-    return resolveSymlinks(path);
-  });
+  const withWriteFailure = <T>(run: () => Promise<T>): Promise<T> =>
+    withFileFailure(`write ${path}`, run, { hint: 'set SVC_CONFIG_DIR to another directory' });
+  const store = await withWriteFailure(() => prepareDirectory(directory).then(() => resolveSymlinks(path)));
   const unlock = await acquireLock(store, path, runtime, STORE_LOCK_TIMEOUT_MS);
   try {
     const next = update(await readProfiles(context));
-    await withFileFailure(`write ${path}`, () => saveStore(next, store));
+    await withWriteFailure(() => saveStore(next, store));
   } finally {
     await unlock();
   }

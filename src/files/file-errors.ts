@@ -5,7 +5,7 @@ import { errorMessage, Failure, type FailureFacts, FILE_LIMIT_HINT } from '../er
 export function fileFailure(action: string, error: unknown, facts: FailureFacts = {}): Failure {
   if (error instanceof Failure) return error;
   const limitFacts = errorCode(error) === 'EMFILE' ? { hint: FILE_LIMIT_HINT } : {};
-  return new Failure('local', `cannot ${action}: ${describeFileError(error)}`, { ...limitFacts, ...facts });
+  return new Failure('local', `cannot ${action}: ${describeFileError(error)}`, { ...facts, ...limitFacts });
 }
 
 /** Runs an action on a file; throws fileFailure if it throws. */

@@ -11,7 +11,8 @@ export async function makeDirectory(path: string, mode: number): Promise<boolean
     await mkdir(path, { mode });
     return true;
   } catch (error) {
-    if (errorCode(error) === 'EEXIST' && (await stat(path)).isDirectory()) return false;
+    // The final dot makes the system reject a file with ENOTDIR, which describes the problem better.
+    if (errorCode(error) === 'EEXIST' && (await stat(`${path}/.`))) return false;
     if (errorCode(error) !== 'ENOENT' || dirname(path) === path) throw error;
   }
   await makeDirectory(dirname(path), mode);

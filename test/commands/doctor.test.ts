@@ -269,11 +269,13 @@ describe('svc doctor', () => {
       expect(existsSync(join(cwd, 'data'))).toBe(false);
     }
     const cwd = home();
-    writeFileSync(join(cwd, 'data'), 'a file');
+    writeFileSync(join(cwd, 'data'), 'a file', { mode: 0o700 });
     const taken = await doctor(['--local'], {}, cwd);
     expect(taken).toMatchObject({
       code: 12,
-      warnings: [expect.stringMatching(/^the data directory .*data cannot be used: /)],
+      warnings: [
+        expect.stringMatching(/^the data directory .*data cannot be used: a part of the path is not a directory/),
+      ],
     });
     expect((await doctor(['--local', '--probe'])).told.probe).toMatchObject({ status: 200 });
   });

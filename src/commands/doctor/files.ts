@@ -85,14 +85,15 @@ async function dataDirectoryFindings(data: string): Promise<DoctorFinding[]> {
     await ensureWritable(data);
     return [];
   } catch (error) {
-    return [{ message: `the data directory ${data} cannot be used: ${describeFileError(error)}`, code: 'local' }];
+    const message = `the data directory ${data} cannot be used: ${describeFileError(error)}`;
+    return [{ message, hint: 'set SVC_DATA_DIR to another directory', code: 'local' }];
   }
 }
 
 // A directory that does not exist yet can be created if the nearest one above it is writable.
 async function ensureWritable(directory: string): Promise<void> {
   try {
-    await access(join(directory, '.'), constants.W_OK | constants.X_OK);
+    await access(`${directory}/.`, constants.W_OK | constants.X_OK);
   } catch (error) {
     if (!isNotFoundError(error) || dirname(directory) === directory || (await statOrUndefined(directory))) throw error;
     await ensureWritable(dirname(directory));

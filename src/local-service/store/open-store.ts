@@ -48,7 +48,8 @@ export async function openStore(path: string, trust?: TrustOptions): Promise<Sto
     return await prepareStore(new Database(path, { timeout: BUSY_TIMEOUT_MS }), path, isChecked, trust);
   } catch (error) {
     if (error instanceof Failure) throw error;
-    throw fileFailure(`open the data in ${path}`, error);
+    const hint = 'set SVC_DATA_DIR to another directory, or name another file with svc serve --data';
+    throw fileFailure(`open the data in ${path}`, error, { hint });
   }
 }
 
