@@ -231,7 +231,7 @@ _svc_command() {
       valued="--format --jq --error-format --color"
       ;;
     "serve")
-      flags="--port --data --credentials --no-auth --upstream --max-body --log --drain --open --fault --record --replay --format --json --jq --verbose -v --quiet -q --error-format --color --help -h"
+      flags="--port --data --credentials --no-auth --upstream --max-body --log --drain --open --fault --record --replay --format --json --jq --quiet -q --error-format --color --help -h"
       valued="--port --data --credentials --upstream --max-body --log --drain --fault --record --replay --format --jq --error-format --color"
       paths="--credentials --record --replay"
       ;;
@@ -242,7 +242,7 @@ _svc_command() {
       arguments="<files>"
       ;;
     "batch report")
-      flags="--html --format --json --jq --verbose -v --quiet -q --error-format --color --help -h"
+      flags="--html --format --json --jq --quiet -q --error-format --color --help -h"
       valued="--html --format --jq --error-format --color"
       paths="--html"
       arguments="<files>"

@@ -23,7 +23,7 @@ export const callCommands: readonly CommandDefinition[] = [
         },
         '--op-name <name>': 'Name of the operation (default: the name of the command)',
         '--require': 'Record the call first, and run the command only if the service confirms it',
-        '--grace <time>':
+        '--grace <duration>':
           'How long to wait for the service after the command ends; with --replace, before it starts (default: 5s)',
       }),
       ...flagGroup('Call', {

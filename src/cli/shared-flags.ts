@@ -148,7 +148,7 @@ const schemaFlags: readonly Flag[] = [
 
 const chatFlags: readonly Flag[] = [
   ...flagGroup('Output', {
-    '--extract <kind>': {
+    '--extract <code|json>': {
       summary: 'Print only the first code block of the text, or the first JSON',
       choices: ['code', 'json'],
       conflicts: ['format', 'json', 'jq', 'batch'],
@@ -172,7 +172,7 @@ const chatFlags: readonly Flag[] = [
       summary: 'Exit with 13 unless finish_reason has this value',
       offers: ['stop', 'length', 'tool_calls'],
     },
-    '--expect-max-latency <time>': 'Exit with 13 if the complete response takes longer, such as 2s',
+    '--expect-max-latency <duration>': 'Exit with 13 if the complete response takes longer, such as 2s',
     '--junit <file>': 'Write the outcome as a JUnit report, with one test case per request',
   }).map((flag) => ({ ...flag, conflicts: preview })),
 ];

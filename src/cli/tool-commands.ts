@@ -51,7 +51,7 @@ export const toolCommands: readonly CommandDefinition[] = [
         },
       }),
       ...resultFlags('report'),
-      ...reportFlags,
+      ...reportFlagsExcept('verbose'),
     ],
     examples: [
       { why: 'Use a free port and a separate database', args: 'serve --data ./svc.db --json' },
@@ -89,7 +89,7 @@ export const toolCommands: readonly CommandDefinition[] = [
     flags: () => [
       ...flagGroup('Output', { '--html <file>': 'Also write a self-contained HTML page with charts' }),
       ...resultFlags('report'),
-      ...reportFlags,
+      ...reportFlagsExcept('verbose'),
     ],
     examples: [{ why: 'Write an HTML page with charts', args: 'batch report out.jsonl --html report.html' }],
     load: async () => (await import('../commands/batch/report.ts')).runBatchReport,

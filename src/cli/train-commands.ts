@@ -12,7 +12,7 @@ export const trainCommands: readonly CommandDefinition[] = [
       'Needs no credentials. Reports groups, trajectories, rewards and sizes, and data that a service accepts although it contains no training signal. Counts all findings, and prints the first ones of each kind (--json: the first 100). Minimum and maximum of rewards are exact; mean and standard deviation are doubles. Exits with 3 if a file is invalid.',
     argument: {
       name: 'files',
-      summary: 'Trajectory groups: a JSON array, or JSONL with one group per line; - is stdin',
+      summary: 'Trajectory groups: JSON arrays, JSONL with one group per line, gzip, directories; - is stdin',
       isRepeatable: true,
       isFile: true,
     },
@@ -24,7 +24,7 @@ export const trainCommands: readonly CommandDefinition[] = [
           summary: `Exit with 13 on findings of these kinds, separated by commas: any, ${lintKindNames.join(', ')}`,
           offers: ['any', ...lintKindNames],
         },
-        '--annotations <format>': {
+        '--annotations <github>': {
           summary: 'Also print each finding on stderr as a workflow command, which GitHub shows beside the line',
           choices: ['github'],
         },

@@ -11,7 +11,7 @@ const placeholders = {
   command: '<command>',
   file: '<file>',
   directory: '<directory>',
-  duration: '<time>',
+  duration: '<duration>',
   count: '<n>',
   choice: '<text>',
   switch: '<1>',

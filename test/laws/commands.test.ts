@@ -110,6 +110,15 @@ describe('the flags of a command', () => {
     expect(found).toEqual([]);
   });
 
+  it('that have choices name them in help', () => {
+    const listed = allCommands.flatMap(({ name, flags }) => flags.map((flag) => ({ name, flag })));
+    const found = listed.filter(
+      ({ flag: { choices = [], isHidden, value = '', summary } }) =>
+        !isHidden && choices.some((choice) => !`${value} ${summary}`.split(/[^\w-]+/).includes(choice)),
+    );
+    expect(found.map(({ name, flag }) => `${name} --${flag.name}`)).toEqual([]);
+  });
+
   it.each(named)('svc $name: names, also of the negative forms, and letters are unique', ({ command }) => {
     const names = command.flags.flatMap(({ name, takes }) =>
       takes === 'boolean' ? [name, `no-${name}`] : takes === 'off' ? [`no-${name}`] : [name],
@@ -138,6 +147,16 @@ describe('the flags of a command', () => {
 
   it.each(named)('svc $name accepts those about reporting', ({ command }) => {
     expect(command.flags.map(({ name }) => name)).toEqual(expect.arrayContaining(reportFlags.map(({ name }) => name)));
+  });
+
+  it('list --verbose exactly for the commands that send requests', () => {
+    const sending = ['call run', 'call flush', 'auth login', 'doctor', 'mcp'];
+    const listed = allCommands.filter(({ flags }) =>
+      flags.some(({ name, isHidden }) => name === 'verbose' && !isHidden),
+    );
+    expect(new Set(listed.map(({ name }) => name))).toEqual(
+      new Set([...allOperations.map(({ command }) => command.join(' ')), ...sending]),
+    );
   });
 });
 

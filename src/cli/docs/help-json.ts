@@ -70,7 +70,6 @@ function valueType({ takes, value = '' }: Flag): string {
     '<x>': 'number',
     '<json>': 'json',
     '<file>': 'file',
-    '<time>': 'string',
   };
   return types[value] ?? 'string';
 }
