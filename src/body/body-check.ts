@@ -20,6 +20,8 @@ export interface Strictness {
   readonly isCheckDisabled: boolean;
   /** With `--exact` svc fills in no field, so findings name no variable that would. */
   readonly isExact?: boolean;
+  /** Where the bodies come from, if not from the command line: findings suggest only what that allows. */
+  readonly origin?: 'batch' | 'tool';
 }
 
 /** The findings of a body; with a failure it must not be sent. */
@@ -44,10 +46,8 @@ export type BodyCheck = (
 ) => BodyCheckResult;
 
 /** The check of an operation's bodies: their warnings, and a Failure `body` with all errors at once. */
-export async function createBodyCheck(
-  operation: Operation,
-  { isStrict, isAdviceStrict = false, isCheckDisabled, isExact = false }: Strictness,
-): Promise<BodyCheck> {
+export async function createBodyCheck(operation: Operation, strictness: Strictness): Promise<BodyCheck> {
+  const { isStrict, isAdviceStrict = false, isCheckDisabled } = strictness;
   const { createBodyValidator } = await import('../fields/body-validator.ts');
   const validate = createBodyValidator(operation.body);
   const isError = ({ level, code }: StreamedFinding): boolean =>
@@ -61,7 +61,7 @@ export async function createBodyCheck(
     // Without streamed findings they are in order, with flags and files as the draft has them.
     const inOrder = <T extends Issue>(issues: readonly T[]): readonly T[] =>
       streamedFindings.length > 0 ? sortIssuesByLocation(issues, streamedFiles) : issues;
-    const located = bodyFindings.map((finding) => locateFinding(draft, finding, operation, isExact));
+    const located = bodyFindings.map((finding) => locateFinding(draft, finding, operation, strictness));
     const findings = inOrder([...located, ...streamedFindings]);
     const errors = inOrder([...inputIssues, ...findings.filter(isError)]);
     const more = errors.reduce((sum, finding) => sum + (finding.more ?? 0), 0);
@@ -95,12 +95,12 @@ export function invalidBodyFailure(issues: readonly Issue[], more = 0, hint?: st
   return new Failure('body', `${count}; nothing was sent`, { issues, hint, applied: 'no' });
 }
 
-function locateFinding(draft: Draft, finding: Finding, operation: Operation, isExact: boolean): StreamedFinding {
+function locateFinding(draft: Draft, finding: Finding, operation: Operation, strictness: Strictness): StreamedFinding {
   const { path, code, level, more, message, flagMessage } = finding;
   const { source, label, path: sourcePath = path } = originInDraft(draft, path);
   const suffix =
     code === 'missing' && level === 'error'
-      ? sourceHint(path, operation, isExact) + nestingHint(rootOf(draft.doc), path, flagTarget(operation))
+      ? sourceHint(path, operation, strictness) + nestingHint(rootOf(draft.doc), path, flagTarget(operation))
       : firstOccurrence(draft, finding);
   return {
     level,
@@ -126,14 +126,15 @@ function flagHint(label: string, { code, message }: Finding, { fields }: FlagTar
 }
 
 // The other sources of a missing value.
-function sourceHint(path: JsonPath, operation: Operation, isExact: boolean): string {
+function sourceHint(path: JsonPath, operation: Operation, { isExact, origin }: Strictness): string {
   const { shorthands = {}, arguments: operands } = operation;
   const target = flagTarget(operation);
   const name = String(path.at(-1));
   if (path.length !== target.path.length + 1) return '';
-  for (const [flag, shorthand] of Object.entries(shorthands))
+  for (const [flag, shorthand] of Object.entries(origin === 'tool' ? {} : shorthands))
     if (shorthand.kind === 'age' && shorthand.member === name) return `; or give --${flag}, such as --${flag} 7d`;
-  if (typeof operands?.as === 'object' && operands.as.filesOf === name) return '; or give files as arguments';
+  if (!origin && typeof operands?.as === 'object' && operands.as.filesOf === name)
+    return '; or give files as arguments';
   const fill = isExact ? undefined : target.fields[name]?.fill;
   return fill === 'project' || fill === 'model' ? `; or set SVC_${name.toUpperCase()}, or ${name} in the profile` : '';
 }

@@ -156,6 +156,14 @@ describe('errors of the interface', () => {
     expect(forced.stderr).toMatch(message);
   });
 
+  it('of a line of a batch do not suggest files, which a batch does not take', async () => {
+    const { code, stdout } = await svc(['train', '--local', '--batch', '-'], {
+      stdin: '{"model_id":"0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05"}\n',
+    });
+    const [line = ''] = stdout.split('\n');
+    expect([code, JSON.parse(line).error.issues[0].message]).toEqual([10, 'is required']);
+  });
+
   it('are reported all at once, in the order of the text', async () => {
     const both = '"continue_final_message": true,\n "add_generation_prompt": true';
     const { stderr, code } = await run('chat', `{\n "seed": "x",\n "n": 1.5,\n "messages": 3,\n ${both}\n}`);

@@ -153,6 +153,13 @@ describe('tools', () => {
     });
   });
 
+  it('name missing arguments without the flags and files of a command line', async () => {
+    const calls = [call('feedback_schema', { project_id: 'a/b' }), call('train', { model_id: crypto.randomUUID() })];
+    const lines = await exchange(calls, ['--local', '--allow', 'train']);
+    const messages = lines.map((line) => JSON.parse(JSON.parse(line).result.content[0].text).error.issues);
+    expect(messages).toEqual(Array(2).fill([expect.objectContaining({ message: 'is required' })]));
+  });
+
   it('are one line, also where the service breaks the lines of its JSON', async () => {
     const chunk = [
       '{"id":"c1","extra":{"a":',

@@ -64,7 +64,7 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
     run: uuidV7(runtime.now(), runtime.randomBytes(10)),
     tools,
     label: fileInput.label,
-    check: await createBodyCheck(operation, options),
+    check: await createBodyCheck(operation, { ...options, origin: 'batch' }),
     onWarning: createWarningLimiter(report),
     customIds: createCustomIdTracker(fileInput.label, report),
   };

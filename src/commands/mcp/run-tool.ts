@@ -66,7 +66,7 @@ async function runOperationTool(
     bodyWarnings.push(text);
     await report.warn(text);
   };
-  await enforceChecks(draft, operation, inputIssues, settings.options, { ...report, warn });
+  await enforceChecks(draft, operation, inputIssues, { ...settings.options, origin: 'tool' }, { ...report, warn });
   const observer =
     typeof operation.arguments?.as === 'object'
       ? createLineObserver(settings.destination, false, 'mcp', context)(draft, false)
