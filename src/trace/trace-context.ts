@@ -43,8 +43,8 @@ export async function readParent(
 ): Promise<TraceParent | undefined> {
   if (getBooleanFlag(flags, 'parent') === false) return undefined;
   const parent = readTraceParent(env);
-  if (env.TRACEPARENT && !parent)
-    await report.detail(`warning: TRACEPARENT is not valid and is ignored: ${JSON.stringify(env.TRACEPARENT)}`);
+  if (env.TRACEPARENT && !parent && report.isVerbose)
+    await report.warn(`TRACEPARENT is not valid and is ignored: ${JSON.stringify(env.TRACEPARENT)}`);
   return parent;
 }
 

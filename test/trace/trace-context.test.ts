@@ -24,6 +24,16 @@ describe('the parent in TRACEPARENT', () => {
   ])('is read from %s', (_, TRACEPARENT, parent) => {
     expect(readTraceParent({ TRACEPARENT })).toEqual(parent);
   });
+
+  it.each([
+    [[], ''],
+    [['--verbose'], 'svc: warning: TRACEPARENT is not valid and is ignored: "no"\n'],
+    [['--verbose', '--quiet'], ''],
+  ])('is a warning with %j if it is invalid', async (flags, warning) => {
+    const args = ['call', 'start', '--project-id', 'a/b', '--op-name', 'x', '--dry-run', ...flags];
+    const { stderr } = await svc(args, { env: { ...serviceEnv, TRACEPARENT: 'no' } });
+    expect(stderr.slice(0, stderr.indexOf('POST '))).toBe(warning);
+  });
 });
 
 describe('the ids of a call', () => {
