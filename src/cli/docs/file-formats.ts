@@ -4,7 +4,7 @@ import { markdownTable } from './markdown-tables.ts';
 /** The sections of the reference about formats: errors as JSON, result lines of a batch, checkpoints and profiles. */
 export function fileFormatSections(): string[] {
   return [
-    '## Error objects\n\nWith `--error-format json`, each line on stderr is a JSON object: `{"error":{...}}` for a failure, `{"level":"note","message":"..."}` for other messages; the level may also be `warning`, or `error` for a line that explains a failure. An error has these fields:',
+    '## Error objects\n\nWith `--error-format json`, each line on stderr is a JSON object: `{"error":{...}}` for a failure, `{"level":"note","message":"..."}` for other messages. The level may also be `warning`, `error` for a line that explains a failure, `detail` with `--verbose`, or `line` for what a flag requested, such as `--dry-run`; `stats` has the figures of `--stats` in place of a message. An error has these fields:',
     markdownTable(['field', 'meaning'], errorRows),
     '## Batch result lines\n\n`--batch` writes one JSON object per input line. If a line has several results, the last one counts.',
     markdownTable(['field', 'meaning'], resultRows),
