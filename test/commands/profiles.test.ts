@@ -76,6 +76,21 @@ describe('svc auth', () => {
     expect(login.stderr).toContain(join(cwd, 'config', 'config.json'));
   });
 
+  it('login reports that svc still uses another profile', async () => {
+    const cwd = temporaryDirectory();
+    const login = ['auth', 'login', '--base-url', 'https://svc.test', '--token-stdin'];
+    const loginNote = async (flags: string[], env = {}): Promise<string | undefined> =>
+      (await svc([...login, ...flags], { cwd, stdin: 't', env })).stderr
+        .split('\n')
+        .find((line) => line.includes('still'));
+    expect(await loginNote(['--profile', 'a'])).toBeUndefined();
+    const note = 'svc: the profile in use is still "a"; to use this one, run: svc profile use b';
+    expect(await loginNote(['--profile', 'b'])).toBe(note);
+    expect(await loginNote([], { SVC_PROFILE: 'b' })).toBeUndefined();
+    await svc(['profile', 'use', 'local'], { cwd });
+    expect(await loginNote([])).toBe(note.replace('"a"', '"local"').replace(/b$/, 'default'));
+  });
+
   it('credentials are sent only to their origins', async () => {
     const cwd = temporaryDirectory();
     const addresses = [

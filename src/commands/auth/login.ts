@@ -42,9 +42,11 @@ export const runAuthLogin: RunCommand = async ({ flags }, context) => {
   const credentials = isFlagOn(flags, 'keychain') ? await moveToKeychain(entered, name, context) : entered;
   let before: Profile = {};
   let after: Profile = {};
+  let selected = name;
   try {
     // Reads the profile again: another svc process may have changed it in the meantime.
     await updateProfiles(context, ({ current: currentName = name, profiles, ...rest }) => {
+      selected = currentName;
       before = getProfile({ profiles }, name);
       after = replaceCredentials(applyProfileChanges(before, settings), credentials);
       return { ...rest, current: currentName, profiles: { ...profiles, [name]: after } };
@@ -58,6 +60,8 @@ export const runAuthLogin: RunCommand = async ({ flags }, context) => {
   if (after.credential_command)
     await report.warn(`credential_command of profile "${name}" takes precedence over the stored credentials`);
   await report.note(`stored in profile "${name}" in ${profileStorePath(configDirectory(runtime))}`);
+  if (selected !== name && !runtime.env.SVC_PROFILE)
+    await report.note(`the profile in use is still "${selected}"; to use this one, run: svc profile use ${name}`);
 };
 
 // An unset variable of a CI job must not remove what the profile has.
