@@ -35,14 +35,14 @@ export function parseProfileName(name: string): string {
     );
   }
   if (name === LOCAL_PROFILE_NAME)
-    throw usageFailure('the profile "local" is built in and cannot be changed', 'choose another name');
+    throw usageFailure('the profile "local" is built in and cannot be changed', 'name another profile');
   return name;
 }
 
 /** Throws usage for a name that is not that of a stored profile. */
 export function requireStoredProfile({ profiles }: ProfileStore, name: string): void {
   if (!Object.hasOwn(profiles, parseProfileName(name)))
-    throw usageFailure(`profile "${name}" does not exist`, 'for the list of profiles, run: svc profile list');
+    throw usageFailure(`profile "${name}" does not exist`, 'to list the profiles, run: svc profile list');
 }
 
 /** The profile of a name, or an empty one. */
