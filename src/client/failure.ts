@@ -81,8 +81,9 @@ function isTotalTimeLimit(error: unknown): boolean {
   return error instanceof TimeLimitError && error.limit === 'total';
 }
 
-function connectionHint(error: unknown, { target: { profile, isLocal } }: RequestContext): string | undefined {
-  if (isLocal) return undefined;
+function connectionHint(error: unknown, { target }: RequestContext): string | undefined {
+  if (target.isLocal) return undefined;
   if (isTotalTimeLimit(error)) return 'to wait longer, raise --timeout';
-  return networkErrorHint(error) ?? `check --base-url, or run: svc doctor --profile ${profile}`;
+  const selection = target.isInProfile ? `--profile ${target.profile}` : `--base-url ${target.url.origin}`;
+  return networkErrorHint(error) ?? `check --base-url, or run: svc doctor ${selection}`;
 }

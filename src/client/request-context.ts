@@ -14,6 +14,8 @@ export interface RequestTarget {
   readonly isLocal: boolean;
   /** The name of the profile. */
   readonly profile: string;
+  /** The profile has a base URL of this origin. */
+  readonly isInProfile: boolean;
   readonly authorization: Authorization | undefined;
 }
 
@@ -36,10 +38,12 @@ export function createRequestContext(operation: Operation, draft: Draft, target:
 /** The target of a request that was authorized. */
 export function createRequestTarget(
   url: URL,
-  { isLocal, name }: Pick<SelectedProfile, 'isLocal' | 'name'>,
+  { isLocal, name, profile }: Pick<SelectedProfile, 'isLocal' | 'name' | 'profile'>,
   authorization: Authorization | undefined,
 ): RequestTarget {
-  return { url, isLocal, profile: name, authorization };
+  const baseUrls = [profile.base_url, profile.trace_base_url, profile.chat_base_url, profile.train_base_url];
+  const isInProfile = baseUrls.some((base = '') => URL.canParse(base) && new URL(base).origin === url.origin);
+  return { url, isLocal, profile: name, isInProfile, authorization };
 }
 
 /** How far a request has come, for a failure. */

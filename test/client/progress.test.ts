@@ -8,7 +8,7 @@ import { clock } from '../support/clock.ts';
 
 it('the wait for a response shows its duration after 5 s', async () => {
   const url = new URL('http://127.0.0.1:1/feedback/payload_schema');
-  const target = { url, isLocal: false, profile: 'default', authorization: undefined };
+  const target = { url, isLocal: false, profile: 'default', isInProfile: false, authorization: undefined };
   const context = createRequestContext(feedbackSchemaOperation, createDraft(undefined, '{}'), target);
   const request: Request = {
     method: 'POST',

@@ -3,6 +3,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { authority, contents, withoutOpenssl } from '../support/certificates.ts';
+import { closedPort } from '../support/faults.ts';
 import { httpAnswer, rawServer } from '../support/raw-server.ts';
 import { connectProxy, listening, secureServer } from '../support/secure-servers.ts';
 import { type Setting, svc, temporaryDirectory } from '../support/svc.ts';
@@ -278,6 +279,23 @@ describe('svc doctor', () => {
       ],
     });
     expect((await doctor(['--local', '--probe'])).told.probe).toMatchObject({ status: 200 });
+  });
+
+  it.each<[string, unknown, string[], Env, (url: string) => string]>([
+    ['the environment', undefined, [], { SVC_BASE_URL: 'TARGET' }, (url) => `--base-url ${url}`],
+    ['a flag', { profiles: { p: {} } }, ['--profile', 'p', '--base-url', 'TARGET'], {}, (url) => `--base-url ${url}`],
+    ['a profile', { profiles: { p: { chat_base_url: 'TARGET/v1' } } }, ['--profile', 'p'], {}, () => '--profile p'],
+  ])('examines the base URL of %s as the error about it suggests', async (_, store, flags, env, selection) => {
+    const url = await closedPort();
+    const filled = <T>(value: T): T => JSON.parse(JSON.stringify(value).replace('TARGET', url));
+    const cwd = home(store && filled(store));
+    const setting = { cwd, env: { ...credentials, ...filled(env) } };
+    const { stderr } = await svc(['chat', 'hi', '--no-stdin', '--retries', '0', ...filled(flags)], setting);
+    expect(stderr).toMatch(
+      new RegExp(`connection refused\n {2}check --base-url, or run: svc doctor ${selection(url)}\n$`),
+    );
+    const { code, warnings } = await doctor(selection(url).split(' '), setting.env, cwd);
+    expect([code, warnings]).toEqual([7, [expect.stringContaining(`could not connect to ${url}`)]]);
   });
 
   it('shows the same as text, warnings last', async () => {
