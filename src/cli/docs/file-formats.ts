@@ -1,4 +1,5 @@
 import { type Setting, type SettingKind, settings } from '../../config/settings.ts';
+import { exitCodes } from '../../errors.ts';
 import { markdownTable } from './markdown-tables.ts';
 
 /** The sections of the reference about formats: errors as JSON, result lines of a batch, checkpoints and profiles. */
@@ -15,9 +16,13 @@ export function fileFormatSections(): string[] {
   ];
 }
 
+const failureCodes = Object.entries(exitCodes).flatMap(([name, { code }]) =>
+  code === 0 ? [] : [`\`${name}\` (${code})`],
+);
+
 const errorRows = [
   ['`schema_version`', '`1`'],
-  ['`code`', 'Kind of failure, one for each exit code'],
+  ['`code`', `Kind of failure, one for each exit code: ${failureCodes.join(', ')}`],
   ['`message`', 'What went wrong, and where'],
   ['`hint`', 'The next step, if there is one'],
   ['`exit_code`', 'See [exit codes](#exit-codes)'],
