@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { Failure } from '../errors.ts';
-import { errorCode } from '../files/file-errors.ts';
+import { describeFileError, errorCode } from '../files/file-errors.ts';
 import type { StartTimer } from '../http/time-limits.ts';
 import type { ObservedService } from './create-local-service.ts';
 import { expectsContinue, type OnShutdown, receiveRequest, refuseForeignRequest } from './incoming-request.ts';
@@ -88,7 +88,7 @@ export async function listenOnLoopback(
 async function bindPort(server: Server, port: number): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error) => {
-      const reason = errorCode(error) === 'EADDRINUSE' ? 'it is in use' : error.message;
+      const reason = errorCode(error) === 'EADDRINUSE' ? 'it is in use' : describeFileError(error);
       reject(
         new Failure('local', `cannot listen on port ${port}: ${reason}`, { hint: 'use --port 0 for any free port' }),
       );

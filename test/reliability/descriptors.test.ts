@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { answerJson, countingServer } from '../support/counting-server.ts';
@@ -162,6 +162,17 @@ describe.skipIf(!canBeNobody)(
     );
   },
 );
+
+const portLimit = '/proc/sys/net/ipv4/ip_unprivileged_port_start';
+const hasPrivilegedPorts = existsSync(portLimit) && Number(readFileSync(portLimit, 'utf8')) > 1;
+
+it.skipIf(!canBeNobody || !hasPrivilegedPorts)('a port that only root can use is reported', async () => {
+  const cwd = temporaryDirectory();
+  chmodSync(cwd, 0o777);
+  const { code, stderr } = await inShell('asNobody serve --port 1 --no-auth --data x.db', { cwd });
+  expect(code).toBe(12);
+  expect(stderr).toBe('svc: cannot listen on port 1: permission denied\n  use --port 0 for any free port\n');
+});
 
 describe('a working directory that was removed', () => {
   it('has no files; the rest works', async () => {
