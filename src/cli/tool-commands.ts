@@ -221,8 +221,5 @@ function skeletonFlags(): Flag[] {
   const flags = allOperations.flatMap(bodyFlags).filter(({ name }) => name !== 'conversation');
   const all = [...flags, ...flagGroup('Body', { '--set <path=text>...': 'Set a field' })];
   const byName = new Map(all.map((flag) => [flag.name, flag]));
-  return Array.from(byName.values(), ({ short: _short, conflicts: _conflicts, ...flag }) => ({
-    ...flag,
-    isHidden: true,
-  }));
+  return Array.from(byName.values(), ({ conflicts: _conflicts, ...flag }) => ({ ...flag, isHidden: true }));
 }

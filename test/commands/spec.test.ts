@@ -95,10 +95,11 @@ describe('svc spec', () => {
 
   it('--skeleton with flags: their fields in it', async () => {
     const { stdout } = await svc([
-      ...['spec', 'chat', '--skeleton', '--temperature', '0.50', '--system', 'Be brief', '--set', 'n:=2'],
+      ...['spec', 'chat', '--skeleton', '--temperature', '0.50', '-s', 'Be brief', '-m', 'x', '--set', 'n:=2'],
     ]);
     expect(JSON.parse(stdout)).toEqual({
       messages: [{ role: 'system', content: 'Be brief' }, expect.objectContaining({ role: 'user' })],
+      model: 'x',
       temperature: 0.5,
       n: 2,
     });
@@ -167,6 +168,8 @@ describe('svc spec', () => {
     [['chat', '--skeleton', 'all'], '--skeleton takes a value only after ='],
     [['--skeleton', 'all', 'feedback', 'replace'], '--skeleton takes a value only after ='],
     [['chat', 'all'], '"chat all" is not an operation'],
+    [['chat', '--skeleton', '--seed', '4', '--trigger-ref', 'x'], '--trigger-ref is not a flag of svc chat'],
+    [['all', '--skeleton', '--seed', '4'], '"all" is not an operation'],
   ])('%j says what is wrong', async (args, message) => {
     const { code, stderr } = await svc(['spec', ...args]);
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(`svc: ${message}\n`) });

@@ -29,7 +29,8 @@ export const runSpec: RunCommand = async ({ args, flags }, context) => {
   const [view, other] = new Set(views);
   if (other) throw usageFailure(`--${view} cannot be combined with --${other}`, 'remove one of them');
   if (view === 'skeleton') rejectSeparateValue(args);
-  rejectUnusedBodyFlags(flags);
+  const isSmallest = view === 'skeleton' && getStringFlag(flags, 'skeleton') !== 'all';
+  rejectUnusedBodyFlags(flags, isSmallest ? findOperation(args) : undefined);
   if (view === 'openapi' && args.length > 0)
     throw usageFailure('--openapi covers all operations', 'remove the name of the operation');
   const print = (value: JsonValue): Promise<void> => printResult({ ...resultOf(value), isIndented: true }, output);
@@ -39,19 +40,22 @@ export const runSpec: RunCommand = async ({ args, flags }, context) => {
   await context.stdout.end();
 };
 
-// Flags of the body fill in the smallest body only.
-function rejectUnusedBodyFlags(flags: FlagValues): void {
-  if (flags.has('skeleton') && getStringFlag(flags, 'skeleton') !== 'all') return;
-  const bodyFlags = allOperations.flatMap((operation) => [
+// Flags of the body fill in the smallest body only, and each operation has its own.
+function rejectUnusedBodyFlags(flags: FlagValues, operation: Operation | undefined): void {
+  const used = operation ? bodyFlagNames(operation) : [];
+  const unused = allOperations.flatMap(bodyFlagNames).find((name) => flags.has(name) && !used.includes(name));
+  if (unused === undefined) return;
+  throw operation
+    ? usageFailure(`--${unused} is not a flag of svc ${operation.command.join(' ')}`, 'remove it')
+    : usageFailure(`--${unused} fills in the smallest body only`, `add --skeleton without =all, or remove --${unused}`);
+}
+
+function bodyFlagNames(operation: Operation): string[] {
+  return [
+    'set',
     ...Object.keys(flagTarget(operation).fields).map(flagName),
     ...Object.keys(operation.shorthands ?? {}),
-  ]);
-  const unused = ['set', ...bodyFlags].find((name) => flags.has(name));
-  if (unused !== undefined)
-    throw usageFailure(
-      `--${unused} fills in the smallest body only`,
-      `add --skeleton without =all, or remove --${unused}`,
-    );
+  ];
 }
 
 async function printSkeleton(
