@@ -90,7 +90,7 @@ export function statusHint(
   if (code === 'credentials') {
     const correction =
       authorization?.correction ?? `to store other credentials, run: svc auth login --profile ${profile}`;
-    return `${correction}; to see which credentials are used: svc auth status`;
+    return `${correction}; to see which credentials are used: svc auth status --profile ${profile}`;
   }
   if (code === 'limited')
     return waitMs > 0 ? formatWait(waitMs, now, ': run the command again after') : 'run the command again later';

@@ -48,7 +48,9 @@ export async function selectProfile(
   const name = requestedName || stored.current || DEFAULT_PROFILE_NAME;
   const source = requestedName ? requestedBy : stored.current ? 'svc profile use' : 'default';
   if (name === LOCAL_PROFILE_NAME) return { ...local, source };
-  if (requestedName && !Object.hasOwn(stored.profiles, parseProfileName(requestedName))) {
+  // The default one is used without being stored, so it may also be named.
+  const isMissing = requestedName && !Object.hasOwn(stored.profiles, parseProfileName(requestedName));
+  if (isMissing && requestedName !== DEFAULT_PROFILE_NAME) {
     const names = Object.keys(stored.profiles);
     const known = names.length > 0 ? `known profiles: ${names.join(', ')}` : 'no profiles yet';
     throw usageFailure(

@@ -374,6 +374,7 @@ describe('svc doctor --probe', () => {
     const server = await rawServer((socket) => socket.end(httpAnswer('{"paths":[]}', status)));
     const result = await doctor(['--probe', '--base-url', server.url], { ...credentials, ...env });
     expect({ code: result.code, warnings: result.warnings }).toEqual({ code, warnings });
+    if (code === 4) expect(result.told.warnings[0].hint).toMatch(/^correct or unset SVC_USERNAME and SVC_PASSWORD;/);
     expect(result.told.probe).toMatchObject({
       status: Number(status.slice(0, 3)),
       project_id: env.SVC_PROJECT_ID ?? 'svc/doctor',

@@ -217,6 +217,18 @@ describe('svc auth', () => {
     );
   });
 
+  it.each(['default', 'work'])('without credentials, %s is the profile to log in to', async (profile) => {
+    const cwd = temporaryDirectory();
+    if (profile !== 'default') await svc(['profile', 'set', profile, '--base-url', 'https://svc.test'], { cwd });
+    const login = `run: svc auth login --profile ${profile}`;
+    expect(await svc(['auth', 'status', '--profile', profile], { cwd })).toMatchObject({
+      code: 4,
+      stderr: `svc: no credentials in the environment or the profile "${profile}"\n  ${login}\n`,
+    });
+    const examined = await svc(['doctor', '--base-url', 'http://127.0.0.1:9', '--profile', profile], { cwd });
+    expect(JSON.parse(examined.stdout).warnings[0]).toMatchObject({ code: 'credentials', hint: login });
+  });
+
   it('one half of a pair in the environment is an error', async () => {
     const env = { SVC_BASE_URL: 'https://svc.test', SVC_USERNAME: 'u' };
     expect(await svc(call, { env })).toMatchObject({

@@ -28,6 +28,6 @@ export const runAuthStatus: RunCommand = async ({ flags }, context) => {
   await ignoreClosedPipe(printing.then(context.stdout.end));
   if (statuses.length === 0 && !isLocal)
     throw new Failure('credentials', `no credentials in the environment or the profile "${name}"`, {
-      hint: 'run: svc auth login',
+      hint: `run: svc auth login --profile ${name}`,
     });
 };

@@ -19,7 +19,7 @@ export async function credentialRow(
   for (const origin of origins.filter((one) => !allowedOrigins.includes(one)))
     findings.push({
       message: `the ${scheme} credential of ${source.description} belongs to ${source.origins?.join(', ') || 'no origin'} and is not sent to ${origin}`,
-      hint: 'to store one for this origin, run: svc auth login',
+      hint: `to store one for this origin, run: svc auth login --profile ${selected.name}`,
     });
   for (const origin of allowedOrigins.filter(isPlainHttp))
     findings.push({
@@ -45,7 +45,8 @@ export async function findMissingCredentials(
     return source !== undefined && originsForScheme(scheme, baseUrls).some((origin) => canSendTo(source, origin));
   };
   if (baseUrls.length === 0 || (await isUsable('basic')) || (await isUsable('bearer'))) return [];
-  return [{ message: 'no credentials are set for any base URL', hint: 'run: svc auth login', code: 'credentials' }];
+  const hint = `run: svc auth login --profile ${selected.name}`;
+  return [{ message: 'no credentials are set for any base URL', hint, code: 'credentials' }];
 }
 
 // The secret of the environment is known; to read that of a profile could run a command.

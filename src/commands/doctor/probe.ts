@@ -48,7 +48,7 @@ export async function probeService(
       // The message of a service may repeat any secret of the profile, and stdout is not redacted.
       message: `the probe failed: ${failure.facts.summary ?? failure.message}`,
       code: failure.code,
-      hint: failure.code === 'credentials' ? 'run: svc auth login' : undefined,
+      hint: failure.code === 'credentials' ? failure.facts.hint : undefined,
     });
     return result(failure.facts.status ?? null);
   }
