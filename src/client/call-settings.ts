@@ -49,7 +49,7 @@ export async function resolveCallSettings(
   const maxRetries = resolveMaxRetries(sources);
   const { url, isLocal } = destination;
   // A dry run needs no base URL.
-  if (!url && !options.previewFormat) throw missingBaseUrl();
+  if (!url && !options.previewFormat) throw missingBaseUrl(chosen);
   if (isLocal && options.previewFormat === 'curl')
     throw usageFailure('--curl needs a URL, and --local has none', 'run svc serve, and pass its URL with --base-url');
   const route =

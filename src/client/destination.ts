@@ -81,11 +81,13 @@ function baseUrlOfLocalFailure(source: string, flag: string): Failure {
   );
 }
 
-/** The failure of a request without a base URL. */
-export function missingBaseUrl(): Failure {
+/** The failure of a request without a base URL. A profile that `--profile` names rules `--local` out. */
+export function missingBaseUrl(selected?: Pick<SelectedProfile, 'name' | 'source'>): Failure {
   return usageFailure(
     'no base URL is set',
-    'run: svc auth login --base-url <url>, or add --local to use the local service',
+    selected?.source === '--profile'
+      ? `run: svc auth login --profile ${selected.name} --base-url <url>`
+      : 'run: svc auth login --base-url <url>, or add --local to use the local service',
   );
 }
 

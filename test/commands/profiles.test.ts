@@ -618,4 +618,14 @@ describe('the base URL', () => {
       stderr: expect.stringContaining('run: svc auth login --base-url <url>, or add --local to use the local service'),
     });
   });
+
+  it('none in the profile of --profile: the next step names that profile', async () => {
+    const cwd = temporaryDirectory();
+    await svc(['profile', 'set', 'work', '--model', 'm'], { cwd });
+    for (const command of [['chat', 'hi', '--no-stdin'], ['doctor']])
+      expect(await svc([...command, '--profile', 'work'], { cwd })).toMatchObject({
+        code: 2,
+        stderr: 'svc: no base URL is set\n  run: svc auth login --profile work --base-url <url>\n',
+      });
+  });
 });

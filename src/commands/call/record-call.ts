@@ -25,7 +25,7 @@ export async function recordCall(command: TracedCommand, context: Context): Prom
       'give --project-id, or set SVC_PROJECT_ID or project_id of the profile',
     );
   const { url } = settings.destination;
-  if (!url) throw missingBaseUrl();
+  if (!url) throw missingBaseUrl(settings.chosen);
   // A secret that a program prints is known only now; the spool must not have it either.
   const authorization = await authorizeRequest(callStartOperation, url, settings, context).catch(toFailure);
   const isUnread = authorization instanceof Failure && hasSecretOfProgram(settings);

@@ -21,20 +21,21 @@ export interface HostBaseUrl {
 /** The base URLs that are set; an invalid one is a finding, and so is having none. */
 export async function resolveBaseUrls({
   connectionFlagsFor,
-  selected: { isLocal, profile },
+  selected,
   context: { runtime },
   findings,
 }: Examination): Promise<HostBaseUrl[]> {
-  if (isLocal) return [];
+  if (selected.isLocal) return [];
   const findingsBefore = findings.length;
   const baseUrls: HostBaseUrl[] = [];
   for (const host of ['trace', 'chat', 'train'] as const) {
-    const findUrl = (): URL | undefined => resolveBaseUrl(host, connectionFlagsFor(host), runtime.env, profile);
+    const findUrl = (): URL | undefined =>
+      resolveBaseUrl(host, connectionFlagsFor(host), runtime.env, selected.profile);
     const url = await captureFinding(findUrl, findings);
     if (url) baseUrls.push({ host, url });
   }
   if (baseUrls.length === 0 && findings.length === findingsBefore) {
-    const { message, code, facts } = missingBaseUrl();
+    const { message, code, facts } = missingBaseUrl(selected);
     findings.push({ message, code, hint: facts.hint });
   }
   return baseUrls;
