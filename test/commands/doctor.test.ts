@@ -31,9 +31,15 @@ async function doctor(flags: readonly string[], env: Env = {}, cwd = home(), mor
     env: { ...directories, ...env },
     ...more,
   });
-  const told = JSON.parse(stdout);
-  const of = (name: string) => told.settings.find((setting: { name: string }) => setting.name === name);
-  return { code, stderr, told, of, warnings: told.warnings.map(({ message }: { message: string }) => message) };
+  const report = JSON.parse(stdout);
+  const setting = (name: string) => report.settings.find((row: { name: string }) => row.name === name);
+  return {
+    code,
+    stderr,
+    report,
+    setting,
+    warnings: report.warnings.map(({ message }: { message: string }) => message),
+  };
 }
 
 describe('svc doctor', () => {
@@ -120,8 +126,9 @@ describe('svc doctor', () => {
       },
     ],
   ])('names the source of each setting: %s', async (_, flags, env, store, wanted) => {
-    const { of } = await doctor(flags, env, home(store));
-    for (const [name, [value, source]] of Object.entries(wanted)) expect(of(name)).toEqual({ name, value, source });
+    const { setting } = await doctor(flags, env, home(store));
+    for (const [name, [value, source]] of Object.entries(wanted))
+      expect(setting(name)).toEqual({ name, value, source });
   });
 
   const here = { profiles: { default: { base_url: 'http://127.0.0.1:9' } } };
@@ -214,9 +221,9 @@ describe('svc doctor', () => {
     const server = await rawServer(() => {});
     const cwd = home({ profiles: { default: { base_url: server.url } } });
     prepare(cwd);
-    const { code, stderr, warnings, told } = await doctor([], credentials, cwd);
+    const { code, stderr, warnings, report } = await doctor([], credentials, cwd);
     expect({ code, stderr, warnings }).toEqual({ code: 0, stderr: '', warnings: [expect.stringMatching(message)] });
-    expect(told.files[0]).toEqual({
+    expect(report.files[0]).toEqual({
       what: 'profiles',
       path: join(cwd, 'config', 'config.json'),
       exists: true,
@@ -227,9 +234,9 @@ describe('svc doctor', () => {
   it('connects once to each origin, at the same time, and sends nothing', async () => {
     const [one, two] = [await rawServer(() => {}), await rawServer(() => {})];
     const flags = ['--base-url', `${one.url}/prefix`, '--chat-base-url', two.url];
-    const { code, told } = await doctor(flags, credentials);
+    const { code, report } = await doctor(flags, credentials);
     expect(code).toBe(0);
-    expect(told.connections).toMatchObject([
+    expect(report.connections).toMatchObject([
       { address: one.url, hosts: ['trace', 'train'], proxy: null, reached: true, tls: null, error: null },
       { address: two.url, hosts: ['chat'], reached: true },
     ]);
@@ -260,13 +267,13 @@ describe('svc doctor', () => {
       [[], { SVC_PROFILE: 'local' }],
     ] as const) {
       const cwd = home();
-      const { code, told, of } = await doctor(flags, env, cwd);
-      expect({ code, connections: told.connections, warnings: told.warnings }).toEqual({
+      const { code, report, setting } = await doctor(flags, env, cwd);
+      expect({ code, connections: report.connections, warnings: report.warnings }).toEqual({
         code: 0,
         connections: [],
         warnings: [],
       });
-      expect(of('chat_base_url').value).toBe('the local service');
+      expect(setting('chat_base_url').value).toBe('the local service');
       expect(existsSync(join(cwd, 'data'))).toBe(false);
     }
     const cwd = home();
@@ -278,7 +285,7 @@ describe('svc doctor', () => {
         expect.stringMatching(/^the data directory .*data cannot be used: a part of the path is not a directory/),
       ],
     });
-    expect((await doctor(['--local', '--probe'])).told.probe).toMatchObject({ status: 200 });
+    expect((await doctor(['--local', '--probe'])).report.probe).toMatchObject({ status: 200 });
   });
 
   it.each<[string, unknown, string[], Env, (url: string) => string]>([
@@ -374,8 +381,8 @@ describe('svc doctor --probe', () => {
     const server = await rawServer((socket) => socket.end(httpAnswer('{"paths":[]}', status)));
     const result = await doctor(['--probe', '--base-url', server.url], { ...credentials, ...env });
     expect({ code: result.code, warnings: result.warnings }).toEqual({ code, warnings });
-    if (code === 4) expect(result.told.warnings[0].hint).toMatch(/^correct or unset SVC_USERNAME and SVC_PASSWORD;/);
-    expect(result.told.probe).toMatchObject({
+    if (code === 4) expect(result.report.warnings[0].hint).toMatch(/^correct or unset SVC_USERNAME and SVC_PASSWORD;/);
+    expect(result.report.probe).toMatchObject({
       status: Number(status.slice(0, 3)),
       project_id: env.SVC_PROJECT_ID ?? 'svc/doctor',
     });
@@ -390,9 +397,9 @@ describe('svc doctor --probe', () => {
 
   it.each(['<html></html>', 'null'])('a 200 with %s is exit 11', async (body) => {
     const server = await rawServer((socket) => socket.end(httpAnswer(body, '200 OK')));
-    const { code, told, warnings } = await doctor(['--probe', '--base-url', server.url], credentials);
+    const { code, report, warnings } = await doctor(['--probe', '--base-url', server.url], credentials);
     expect({ code, warnings }).toEqual({ code: 11, warnings: [expect.stringMatching(/^the probe failed: /)] });
-    expect(told.probe).toMatchObject({ status: 200 });
+    expect(report.probe).toMatchObject({ status: 200 });
   });
 
   it('ends with the time limit of requests', async () => {
@@ -430,13 +437,13 @@ describe('svc doctor over TLS', () => {
       const direct = `https://127.0.0.1:${server.port}`;
       const env = { ...credentials, HTTPS_PROXY: `http://127.0.0.1:${proxy.port}` };
       const flags = ['--cacert', ca.cert, '--base-url', direct, '--chat-base-url', 'https://svc.test'];
-      const { code, told, warnings } = await doctor(flags, env);
+      const { code, report, warnings } = await doctor(flags, env);
       expect(code).toBe(0);
-      expect(told.connections).toMatchObject([
+      expect(report.connections).toMatchObject([
         { address: direct, proxy: null, tls: 'TLSv1.3', hosts: ['trace', 'train'] },
         { address: 'https://svc.test', proxy: `127.0.0.1:${proxy.port}`, tls: 'TLSv1.3', hosts: ['chat'] },
       ]);
-      const left = Date.parse(told.connections[0].certificate_expires) - Date.now();
+      const left = Date.parse(report.connections[0].certificate_expires) - Date.now();
       expect(Math.round(left / 86_400_000)).toBe(days);
       const lines = [`127.0.0.1:${server.port}`, 'svc.test'].map(
         (host) => `the certificate of ${host} expires in 4 days`,

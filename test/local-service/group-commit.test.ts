@@ -50,13 +50,13 @@ describe('commits that are requested at once', () => {
     const { counted, add, stored, transactions } = await database();
     const commit = createGroupCommit(counted);
     const all = ids(100);
-    const told = all.map((id) =>
+    const commits = all.map((id) =>
       commit(() => add(id), undefined).then(() => {
         expect(stored()).toContain(id);
       }),
     );
     expect(stored()).toEqual([]);
-    await Promise.all(told);
+    await Promise.all(commits);
     expect(stored()).toEqual(all);
     expect(transactions()).toBe(1);
   });

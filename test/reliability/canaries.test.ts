@@ -273,11 +273,11 @@ function basicIn(request: Buffer): string {
   return /Proxy-Authorization: Basic (\S+)/i.exec(request.toString('latin1'))?.[1] ?? '';
 }
 
-// A stream that fails as only a bug would, and tells all it knows.
-function broken(told: string): Runtime['stdout'] {
+// A stream that fails as only a bug would, with this message.
+function broken(message: string): Runtime['stdout'] {
   return Object.assign(new Writable(), {
     write: () => {
-      throw new TypeError(told);
+      throw new TypeError(message);
     },
   });
 }
