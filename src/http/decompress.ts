@@ -1,7 +1,6 @@
 import { pipeline, Readable, type Transform } from 'node:stream';
 import { UnusableBodyError } from './collect-body.ts';
 import { getHeader, type Response } from './message.ts';
-import { observeChunks } from './observe-chunks.ts';
 
 // A small body may have any ratio; a long one with this ratio is an attack.
 const RATIO_EXEMPT_BYTES = 8 * 1024 * 1024;
@@ -9,7 +8,8 @@ const MAX_INFLATION_RATIO = 200;
 
 /**
  * A response with its body decompressed as it arrives, although svc does not ask for compression. Reading it throws
- * UnusableBodyError if it is in another encoding, broken, or inflates more than 200-fold.
+ * UnusableBodyError if it is in another encoding, broken, or inflates more than 200-fold, and after the last byte of a
+ * body that was cut what the connection throws.
  */
 export function decompressResponse(response: Response): Response {
   const encoding = getHeader(response.headers, 'content-encoding')?.trim().toLowerCase() ?? '';
@@ -22,11 +22,20 @@ async function* decompressBody(body: AsyncIterable<Uint8Array>, encoding: string
   const decompressor = await createDecompressor(encoding);
   let compressedBytes = 0;
   let inflatedBytes = 0;
-  const compressed = observeChunks(body, (chunk) => {
-    compressedBytes += chunk.length;
-  });
+  let cut: { readonly error: unknown } | undefined;
+  const readCompressed = async function* (): AsyncGenerator<Uint8Array> {
+    try {
+      for await (const chunk of body) {
+        compressedBytes += chunk.length;
+        yield chunk;
+      }
+    } catch (error) {
+      // As an error of the stream it would overtake the bytes that are not yet inflated.
+      cut = { error };
+    }
+  };
   // Errors come out of the last stream; pipeline requires a callback.
-  const inflated: AsyncIterable<Uint8Array> = pipeline(Readable.from(compressed), decompressor, () => {});
+  const inflated: AsyncIterable<Uint8Array> = pipeline(Readable.from(readCompressed()), decompressor, () => {});
   try {
     for await (const chunk of inflated) {
       inflatedBytes += chunk.length;
@@ -36,6 +45,7 @@ async function* decompressBody(body: AsyncIterable<Uint8Array>, encoding: string
         );
       yield chunk;
     }
+    if (cut) throw cut.error;
   } catch (error) {
     const isEncodingError =
       error instanceof Error && 'code' in error && /^(Z_|ERR_BROTLI|ERR__)/.test(String(error.code));
@@ -44,9 +54,11 @@ async function* decompressBody(body: AsyncIterable<Uint8Array>, encoding: string
 }
 
 async function createDecompressor(encoding: string): Promise<Transform> {
-  const { createBrotliDecompress, createGunzip, createInflate } = await import('node:zlib');
-  if (encoding === 'gzip' || encoding === 'x-gzip') return createGunzip();
-  if (encoding === 'deflate') return createInflate();
-  if (encoding === 'br') return createBrotliDecompress();
+  const { constants, createBrotliDecompress, createGunzip, createInflate } = await import('node:zlib');
+  // The decompressor accepts a body that was cut: its text shows whether it is complete.
+  const untilCut = { finishFlush: constants.Z_SYNC_FLUSH };
+  if (encoding === 'gzip' || encoding === 'x-gzip') return createGunzip(untilCut);
+  if (encoding === 'deflate') return createInflate(untilCut);
+  if (encoding === 'br') return createBrotliDecompress({ finishFlush: constants.BROTLI_OPERATION_FLUSH });
   throw new UnusableBodyError(`it is encoded as ${encoding}, which svc did not ask for`);
 }

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { brotliCompressSync, constants, deflateSync, gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import type { Headers, Send } from '../../src/http/message.ts';
 import { clock } from '../support/clock.ts';
@@ -159,6 +160,24 @@ describe('a response', () => {
       code: 11,
       stderr: `svc: cannot read the response from https://svc.test: ${reason}\n  the request was applied\n`,
     });
+  });
+
+  const { BROTLI_OPERATION_FLUSH, Z_SYNC_FLUSH } = constants;
+  it.each<[string, (text: string) => Buffer]>([
+    ['gzip', (part) => gzipSync(part, { finishFlush: Z_SYNC_FLUSH })],
+    ['deflate', (part) => deflateSync(part, { finishFlush: Z_SYNC_FLUSH })],
+    ['br', (part) => brotliCompressSync(part, { finishFlush: BROTLI_OPERATION_FLUSH })],
+  ])('in the encoding %s keeps the text before a cut', async (encoding, compressStart) => {
+    const encoded: Headers = [['Content-Encoding', encoding]];
+    const half = compressStart(text('a').repeat(2));
+    const cutStream = (...pieces: (Buffer | Error)[]): Promise<Result> =>
+      ask({ headers: [...events, ...encoded], pieces }, '--stream');
+    expect(await cutStream(half)).toMatchObject({ code: 11, stdout: 'aa\n' });
+    expect(await cutStream(half, new Error('reset'))).toMatchObject({ code: 11, stdout: 'aa\n' });
+    const complete = compressStart(text('a') + finish());
+    expect(await cutStream(complete, new Error('reset'))).toMatchObject({ code: 0, stdout: 'a\n' });
+    const json = await start({ headers: encoded, pieces: [compressStart('{"id":'), new Error('reset')] });
+    expect(json).toMatchObject({ code: 11, stderr: expect.stringContaining('cut after 6 bytes: reset') });
   });
 
   it('that is cut is exit 11 after its first byte, and unknown before', async () => {
