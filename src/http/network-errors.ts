@@ -30,6 +30,8 @@ export function networkErrorHint(error: unknown): string | undefined {
   if (/client certificate/.test(reason))
     return 'give a certificate that the server accepts: --cert <file> --key <file>';
   if (/unknown CA|self-signed/.test(reason)) return 'to trust the CA of the server: --cacert <file>';
+  if (error instanceof Error && rootCause(error) instanceof ProxyError)
+    return 'check HTTPS_PROXY, HTTP_PROXY and NO_PROXY, or run: svc doctor';
   if (/is it http/.test(reason)) return 'check the scheme of --base-url: https:// or http://';
   return undefined;
 }

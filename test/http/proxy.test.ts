@@ -59,7 +59,8 @@ describe('a proxy that fails is named as the cause, and nothing is sent', () => 
     ['https://svc.test', 'http://proxy.invalid:1', 'the proxy proxy.invalid:1 failed: host not found'],
   ])('%s through %s', async (base, proxy, why) => {
     const { code, stderr } = await through(proxy, base);
-    expect({ code, stderr }).toEqual({ code: 7, stderr: expect.stringContaining(why) });
+    const hint = 'check HTTPS_PROXY, HTTP_PROXY and NO_PROXY, or run: svc doctor';
+    expect({ code, stderr }).toEqual({ code: 7, stderr: expect.stringContaining(`${why}\n  ${hint}\n`) });
   });
 
   it('an invalid URL is a usage error, and not repeated', async () => {
