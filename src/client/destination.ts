@@ -11,6 +11,7 @@ import { isLoopbackUrl, proxySecrets } from '../http/proxy.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { Runtime } from '../runtime.ts';
 import type { OperationOptions } from './operation-options.ts';
+import { requireValidHeader } from './request-headers.ts';
 
 /** The URL a request goes to, with its headers from the profile. */
 export interface Destination {
@@ -34,7 +35,7 @@ export interface Authorization {
 // The local service has no URL; svc never connects to this one.
 const LOCAL_ORIGIN = 'http://localhost';
 
-/** The destination of an operation's request, by flags, environment and profile. Throws usage for invalid URLs. */
+/** The destination of an operation's request, by flags, environment and profile. Throws usage for invalid URLs and headers. */
 export function resolveDestination(
   { host, path }: Operation,
   connection: ConnectionFlags,
@@ -49,9 +50,11 @@ export function resolveDestination(
   const base = resolveBaseUrl(host, connection, env, selected.profile);
   if (!base) return { url: undefined, profileHeaders: [], isLocal: false };
   const { headers = {}, header_origins: origins = [] } = selected.profile;
+  const ownHeaders = origins.includes(base.origin) ? Object.entries(headers) : [];
+  const source = `profile "${selected.name}": header`;
   return {
     url: new URL(joinUrl(base, path)),
-    profileHeaders: origins.includes(base.origin) ? Object.entries(headers) : [],
+    profileHeaders: ownHeaders.map(([name, value]) => requireValidHeader(name, value, source)),
     isLocal: false,
   };
 }

@@ -10,17 +10,22 @@ const RESERVED_HEADERS =
 export function parseHeaderFlags(values: readonly string[]): Headers {
   return values.map((text) => {
     const [, name = '', value = ''] = /^([^:]*):[ \t]*(.*?)[ \t]*$/s.exec(text) ?? [];
-    // The value is not repeated: it may be a secret.
-    if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name))
-      throw usageFailure('--header needs a name and a value', "write -H 'Name: value'");
-    if (RESERVED_HEADERS.test(name)) throw usageFailure(`--header cannot set ${name}`, 'svc sets that header itself');
-    if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value))
-      throw usageFailure(
-        `--header ${name} has characters that a header cannot contain`,
-        'use only printable characters of Latin-1',
-      );
-    return [name, value] as const;
+    return requireValidHeader(name, value, '--header');
   });
+}
+
+/** The header, unless it is malformed or not for users to set: then it throws usage, which names `source`. */
+export function requireValidHeader(name: string, value: string, source: string): Headers[number] {
+  // The value is not repeated: it may be a secret.
+  if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name))
+    throw usageFailure(`${source} needs a name and a value`, "write -H 'Name: value'");
+  if (RESERVED_HEADERS.test(name)) throw usageFailure(`${source} cannot set ${name}`, 'svc sets that header itself');
+  if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value))
+    throw usageFailure(
+      `${source} ${name} has characters that a header cannot contain`,
+      'use only printable characters of Latin-1',
+    );
+  return [name, value];
 }
 
 /** All headers of a request except Authorization; headers of the command line replace those of the profile. */

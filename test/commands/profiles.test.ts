@@ -308,6 +308,25 @@ describe('svc profile', () => {
     expect(recorded[1]?.headers.map(([name]) => name)).not.toContain('OpenAI-Project');
   });
 
+  it.each([
+    ['content-type', 'text/plain', 'header cannot set content-type'],
+    ['Authorization', 'Bearer x', 'header cannot set Authorization'],
+    ['X A', '1', 'header needs a name and a value'],
+    ['X-A', '1\n2', 'header X-A has characters that a header cannot contain'],
+  ])('a header that was edited in the file follows the rules of -H: %s', async (name, value, problem) => {
+    const cwd = temporaryDirectory();
+    await svc(['profile', 'set', 'p', '--base-url', 'https://a.test', '-H', 'X-A: 1'], { cwd });
+    const file = join(cwd, 'config', 'config.json');
+    const store = stored(cwd);
+    store.profiles.p.headers = { [name]: value };
+    writeFileSync(file, JSON.stringify(store));
+    const { send, recorded } = network();
+    const env = { SVC_CONFIG_DIR: join(cwd, 'config'), SVC_TOKEN: 'tok-en-1' };
+    const result = await svc([...chat, '--profile', 'p'], { cwd, env, send });
+    expect(result).toMatchObject({ code: 2, stderr: expect.stringContaining(`svc: profile "p": ${problem}\n`) });
+    expect(recorded).toEqual([]);
+  });
+
   it('retries, user and CA certificates are settings too; an unreadable file is reported', async () => {
     const cwd = temporaryDirectory();
     writeFileSync(join(cwd, 'ca.pem'), '');
