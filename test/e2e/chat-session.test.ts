@@ -296,16 +296,19 @@ describe.skipIf(!hasTerminal)('an interactive chat (skipped where `script` of ut
 });
 
 it('says why a command of the session does nothing', async () => {
-  const { env } = await chatServer(() => 'fine');
+  const { env, asked } = await chatServer(() => 'fine');
   const { screen } = await runOnTerminal(['chat'], {
     env,
     typed: [
-      [READY, '/nope\r'],
-      ['/nope is not a command', '/save\r'],
-      ['/save needs a file name', '/retry\r'],
+      [READY, '/usr/bin\r'],
+      ['/usr is not a command; to send the text as a prompt, begin it with a space', ' /usr/bin\r'],
+      ['fine', '/exit now\r'],
+      ['/exit takes no text', '/save\r'],
+      ['/save needs a file name', '/clear\r/retry\r'],
       ['there is no prompt to retry', CTRL_D],
     ],
   });
+  expect(asked.map(([message]) => message?.content)).toEqual([' /usr/bin']);
   expect(screen).toContain('/system TEXT sets the system message\r\n/save FILE saves the conversation\r\n');
 });
 

@@ -87,7 +87,9 @@ function commandProblem(command: string): string | undefined {
   if (command === 'help') return undefined;
   if (command === 'system') return '/system needs a text';
   if (command === 'save') return '/save needs a file name';
-  return command === 'retry' ? 'there is no prompt to retry' : `/${command} is not a command`;
+  if (command === 'retry') return 'there is no prompt to retry';
+  if (command === 'exit' || command === 'quit') return `/${command} takes no text`;
+  return `/${command} is not a command; to send the text as a prompt, begin it with a space`;
 }
 
 // Ctrl-C stops the turn and not the session.
