@@ -312,6 +312,19 @@ it('says why a command of the session does nothing', async () => {
   expect(screen).toContain('/system TEXT sets the system message\r\n/save FILE saves the conversation\r\n');
 });
 
+it('shows what a command of the session requests also with -q', async () => {
+  const { env } = await chatServer(() => 'fine');
+  const { screen } = await runOnTerminal(['chat', '-q'], {
+    env,
+    typed: [
+      [READY, '/stats\r'],
+      ['there is no response yet', '/help\r'],
+      ['/exit or Ctrl-D ends the session', CTRL_D],
+    ],
+  });
+  expect(screen).not.toContain('svc: ');
+});
+
 it('a chat without a prompt is interactive only at a terminal, without a body and with text as the result', async () => {
   const session = await svc(['chat', '--local'], { terminal: true });
   expect(session).toMatchObject({ code: 0, stderr: 'svc: /help lists the commands; Ctrl-D ends the session\n' });

@@ -74,11 +74,11 @@ async function handleLine(line: string, session: ChatSession): Promise<void> {
     if (file !== undefined)
       await context.report.note(`${file} keeps the earlier messages; to save the new ones, use /save FILE`);
   } else if (command === 'retry' && turns.canRetry()) await runTurn(turns.retry, session);
-  else if (command === 'stats') await context.report.line(turns.statsLine());
+  else if (command === 'stats') await context.stdout.write(`${turns.statsLine()}\n`);
   else {
     const problem = commandProblem(command);
     if (problem) await context.report.note(problem);
-    await context.report.line(commandHelp);
+    await context.stdout.write(`${commandHelp}\n`);
   }
 }
 
