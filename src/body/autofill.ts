@@ -18,6 +18,8 @@ export interface AutofillSettings {
   readonly trace?:
     | { readonly callId: string; readonly traceId: string; readonly parentId: string | undefined }
     | undefined;
+  /** The id of a new call in any trace, unless it has a generated one. */
+  readonly callId?: string | undefined;
 }
 
 /** The sources of new ids and of the time. */
@@ -43,8 +45,8 @@ export function createAutofill({
     if (!object || kindOf(object) !== 'object') return [];
     const edits: Edit[] = [];
     const isInTrace = ['trace_id', 'parent_id'].some((name) => getMember(object, name));
-    const { project, model, trace } = settings;
-    const values = { project, model, trace: isInTrace ? undefined : trace };
+    const { project, model, trace, callId } = settings;
+    const values = { project, model, trace: isInTrace ? undefined : trace, callId };
     for (const [name, { fill, fillUnless, excludes }] of autofillFields) {
       if (excludes && isTrue(getMember(object, name)) && !getMember(object, excludes))
         edits.push({ path: [...path, excludes], text: 'false', origin: AUTOFILL_ORIGIN });
@@ -75,13 +77,13 @@ function hasValue(object: JsonNode, name: string | undefined): boolean {
 function autofillJson(
   name: string,
   fill: NonNullable<Field['fill']>,
-  { project, model, trace }: AutofillSettings,
+  { project, model, trace, callId }: AutofillSettings,
   { now, newId }: AutofillGenerators,
 ): string | undefined {
   switch (fill) {
     // Ids and times have no character that JSON escapes.
     case 'call-id':
-      return `"${trace?.callId ?? newId(name)}"`;
+      return `"${trace?.callId ?? callId ?? newId(name)}"`;
     case 'trace-id':
       return `"${trace?.traceId ?? newId(name)}"`;
     case 'parent-id':

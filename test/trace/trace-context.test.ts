@@ -99,6 +99,20 @@ describe('the ids of a call', () => {
     });
   });
 
+  it.each([
+    ['another trace', ['--trace-id', '1'.repeat(32)]],
+    ['another parent', ['--parent-id', '1'.repeat(16), '--trace-id', '1'.repeat(32)]],
+  ])('have the shape of TRACEPARENT in %s, so that children continue it', async (_, ids) => {
+    const flags = ['--project-id', 'a/b', '--op-name', 'x', '--export', ...ids];
+    const env = { ...serviceEnv, TRACEPARENT: `00-${traceId}-${spanId}-01` };
+    const { stdout } = await svc(['call', 'start', ...flags], {
+      env,
+      send: answering('{"id":"1","trace_id":"2"}').send,
+    });
+    const [, id] = /^export SVC_CALL_ID='([0-9a-f]{16})'$/m.exec(stdout) ?? [];
+    expect(stdout).toContain(`export TRACEPARENT='00-${'1'.repeat(32)}-${id}-01'\n`);
+  });
+
   it('are not exported where one is unknown', async () => {
     const flags = ['--project-id', 'a/b', '--op-name', 'x', '--export', '--parent-id', spanId];
     const { send } = answering('{"id":"1"}');

@@ -1,4 +1,5 @@
 import { batchFlags } from '../../batch/batch-flags.ts';
+import type { AutofillSettings } from '../../body/autofill.ts';
 import { requireBodySource } from '../../body/body-base.ts';
 import { buildBody } from '../../body/build-body.ts';
 import type { Conversation } from '../../body/chat/conversation.ts';
@@ -25,7 +26,7 @@ import { getMember, rawText, rootOf } from '../../json/json-node.ts';
 import type { Operation } from '../../operations/operation.ts';
 import { defaultFormat } from '../../results/output-format.ts';
 import { openResultFilter } from '../../results/print-result.ts';
-import { createTraceContext, readParent, type TraceContext, traceExports } from '../../trace/trace-context.ts';
+import { createTraceContext, readParent, traceExports } from '../../trace/trace-context.ts';
 import { openChosenConversation } from '../chat/chosen-conversation.ts';
 import type { PreparedTraining } from '../train/prepare-training.ts';
 import type { OpenResponseHooks } from './response-hooks.ts';
@@ -146,15 +147,18 @@ export async function readHooks(
   return readResponseHooks(flags, history, deadline, context);
 }
 
-// Without a parent and --export, ids are UUIDs.
+// Without a parent and --export, ids are UUIDs. The exported id of a call has the shape of TRACEPARENT in any trace.
 async function readTrace(
   { continuesTrace }: Operation,
   flags: FlagValues,
   { runtime, report }: Context,
-): Promise<TraceContext | undefined> {
-  if (!continuesTrace) return undefined;
+): Promise<Pick<AutofillSettings, 'trace' | 'callId'>> {
+  if (!continuesTrace) return {};
   const parent = await readParent(flags, runtime.env, report);
-  return parent || isFlagOn(flags, 'export') ? createTraceContext(parent, runtime) : undefined;
+  const isExported = isFlagOn(flags, 'export');
+  if (!parent && !isExported) return {};
+  const trace = createTraceContext(parent, runtime);
+  return { trace, callId: isExported ? trace.callId : undefined };
 }
 
 function toCommandInput(operation: Operation, { args, flags }: Invocation, { runtime }: Context): CommandInput {
@@ -200,7 +204,7 @@ export async function buildCheckedBody(
   const input = toCommandInput(operation, invocation, context);
   const dependencies = createBodyDependencies(context, deadline);
   const autofill = await resolveAutofill(options, chosen, runtime);
-  const settings = autofill && { ...autofill, trace: await readTrace(operation, flags, context) };
+  const settings = autofill && { ...autofill, ...(await readTrace(operation, flags, context)) };
   const buildResult = await buildBody(input, { settings, conversation: conversation?.source }, dependencies);
   const isWholeText = flags.has('extract') || flags.has('logprobs-view');
   const streamMode = isWholeText ? undefined : chooseStreamMode(operation, options, stdout.isTerminal);
