@@ -9,6 +9,7 @@ import { firstStringMember, getMember, itemsAt, type JsonNode, kindOf, rawText, 
 import { parseJson } from '../json/parse-json.ts';
 import type { Runtime } from '../runtime.ts';
 import { classifyStatus } from './classify-status.ts';
+import { retryAdvice } from './idempotency.ts';
 import { failureFromBodyError, invalidResponseFailure, responseFacts } from './read-response.ts';
 import { type RequestContext, serviceName } from './request-context.ts';
 import { parseServiceError } from './service-error.ts';
@@ -132,6 +133,10 @@ function failureFromEvent(
       ? `${serviceName(context.target)} ended the stream with an error`
       : `${statusSummary(status, String(status), undefined, context)} in the stream`;
   const failureCode = statusClass?.code ?? 'answer';
+  const hint =
+    failureCode === 'limited' && applied === 'yes'
+      ? retryAdvice(context.effect)
+      : statusHint(failureCode, status ?? response.status, context);
   return new Failure(failureCode, `${summary}${reason}`, {
     ...responseFacts(response, context),
     summary,
@@ -139,6 +144,6 @@ function failureFromEvent(
     applied,
     issues: locateIssues(serviceError, context),
     isPermanent: failureCode === 'limited' && serviceError.isQuotaError,
-    hint: statusHint(failureCode, status ?? response.status, context),
+    hint,
   });
 }

@@ -671,7 +671,14 @@ describe('a streamed chat', () => {
       stream(text('a'), event('{"error":{"message":"m","code":429}}'), done),
       9,
       'a\n',
-      /^svc: https:\/\/svc.test returned 429 in the stream: m\n {2}the request was applied\n {2}run the command again later\n/m,
+      /^svc: https:\/\/svc.test returned 429 in the stream: m\n {2}the request was applied\n {2}if you run it again, you may be charged twice\n/m,
+    ],
+    [
+      'one with a code in place of the first chunk',
+      stream(event('{"error":{"message":"m","code":429}}'), done),
+      9,
+      '',
+      /^svc: https:\/\/svc.test returned 429 in the stream: m\n {2}run the command again later\n/m,
     ],
     [
       'one with a status of a gateway',
