@@ -408,15 +408,17 @@ describe('--attach', () => {
     expect(JSON.parse(stdout).messages).toMatchObject([
       { role: 'user', content: [{ type: 'text', text: 'x' }, { type: 'image_url' }] },
     ]);
+    const empty = await svc(['chat', 'x', '--attach', '-', '--local', '--dry-run'], { stdin: '' });
+    expect(empty).toMatchObject({ code: 2, stderr: expect.stringContaining('--attach: stdin is empty\n') });
   });
 
   it.each([
-    ['at a terminal', 'a.txt', { terminal: true }],
-    ['as stdin', '-', { stdin: 'hello' }],
-  ])('needs no prompt: %s', async (_, name, input) => {
+    ['at a terminal', 'a.txt', 'a.txt', { terminal: true }],
+    ['as stdin', '-', 'stdin', { stdin: 'hello' }],
+  ])('needs no prompt: %s', async (_, path, name, input) => {
     const cwd = temporaryDirectory();
     writeFileSync(join(cwd, 'a.txt'), 'hello');
-    const { stdout } = await svc(['chat', '--attach', name, '--local', '--dry-run'], { cwd, ...input });
+    const { stdout } = await svc(['chat', '--attach', path, '--local', '--dry-run'], { cwd, ...input });
     expect(JSON.parse(stdout).messages).toEqual([
       { role: 'user', content: [{ type: 'text', text: `${name}:\n\nhello` }] },
     ]);

@@ -10,19 +10,20 @@ import type { BodyDependencies } from '../input-reader.ts';
  */
 export async function attachmentPart(path: string, { inputs }: Pick<BodyDependencies, 'inputs'>): Promise<string> {
   const bytes = Buffer.from(await inputs.read(path));
+  const displayPath = path === '-' ? 'stdin' : path;
   const head = bytes.subarray(0, 16).toString('latin1');
   const { image, audio } = mediaTypes.find(({ start }) => start.test(head)) ?? {};
   const data = bytes.toString('base64');
   if (image) return writeJson({ type: 'image_url', image_url: { url: `data:image/${image};base64,${data}` } });
   if (audio) return writeJson({ type: 'input_audio', input_audio: { data, format: audio } });
   const text = bytes.toString();
-  if (bytes.length === 0) throw usageFailure(`--attach: ${path} is empty`, 'attach a file with content');
+  if (bytes.length === 0) throw usageFailure(`--attach: ${displayPath} is empty`, 'attach a file with content');
   if (text.includes('\0') || !Buffer.from(text).equals(bytes))
     throw usageFailure(
-      `--attach: ${path} is not an image, audio or UTF-8 text file`,
+      `--attach: ${displayPath} is not an image, audio or UTF-8 text file`,
       'use PNG, JPEG, GIF, WebP, WAV, MP3 or text',
     );
-  return writeJson({ type: 'text', text: `${basename(path)}:\n\n${text.replace(/^\ufeff/, '')}` });
+  return writeJson({ type: 'text', text: `${basename(displayPath)}:\n\n${text.replace(/^\ufeff/, '')}` });
 }
 
 // By the first bytes: a file's name may be wrong.
