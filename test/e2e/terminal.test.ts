@@ -127,15 +127,18 @@ describe.skipIf(!hasTerminal)('on a terminal (skipped where `script` of util-lin
   });
 
   it.each([
-    ['Ctrl-C', '\x03'],
-    ['Ctrl-D', '\x04'],
-  ])('%s at a prompt ends with 130 and stores nothing', async (_, key) => {
+    ['Ctrl-C', '\x03', 'Password of api: ', ['--username', 'api']],
+    ['Ctrl-D', '\x04', 'Password of api: ', ['--username', 'api']],
+    ['Ctrl-C', '\x03', '(empty for none): ', []],
+    ['Ctrl-D', '\x04', '(empty for none): ', []],
+  ])('%s at a prompt ends with 130 and stores nothing', async (_, key, prompt, flags) => {
     const cwd = temporaryDirectory();
-    const { code } = await runOnTerminal(['auth', 'login', '--base-url', 'https://svc.test', '--username', 'api'], {
+    const { code, screen } = await runOnTerminal(['auth', 'login', '--base-url', 'https://svc.test', ...flags], {
       cwd,
-      typed: [['Password', key]],
+      typed: [[prompt, key]],
     });
     expect(code).toBe(130);
+    expect(screen).toMatch(/: \x1b\[\d+G\r\n\S+ interrupted; nothing was sent\r\n$/);
     expect(() => readFileSync(join(cwd, 'config', 'config.json'))).toThrow();
   });
 

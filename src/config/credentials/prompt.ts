@@ -31,10 +31,14 @@ async function readFromTerminal({ stdin, stderr, after }: Runtime, prompt: strin
   const line = read({ prompt, silent: isHidden, input: stdin, output: stderr }).catch(() => {
     throw new InterruptedError('SIGINT');
   });
+  // The line break that ends the input shows up only if the input does.
+  let isLineBroken = false;
   try {
-    return await Promise.race([line, inputEnd]);
+    const text = await Promise.race([line, inputEnd]);
+    isLineBroken = !isHidden;
+    return text;
   } finally {
     inputEnd.catch(() => {});
-    if (isHidden) stderr.write('\n');
+    if (!isLineBroken) stderr.write('\n');
   }
 }
