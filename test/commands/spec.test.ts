@@ -65,11 +65,6 @@ describe('svc spec', () => {
     expect((await svc([...words, '-f', 'body.yaml', '--dry-run', '--exact', '-q'], { cwd })).code).toBe(0);
   });
 
-  it('chat --skeleton takes the short flags of chat', async () => {
-    const { stdout } = await svc(['spec', 'chat', '--skeleton', '-m', 'm-1', '-sBrief']);
-    expect(JSON.parse(stdout)).toMatchObject({ model: 'm-1', messages: [{ role: 'system', content: 'Brief' }, {}] });
-  });
-
   it('chat --skeleton does not show a secret field', async () => {
     const cwd = temporaryDirectory();
     writeFileSync(join(cwd, 'salt'), 'sEcReT-salt-of-forty-three-characters-or-more');
