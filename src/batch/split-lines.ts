@@ -1,5 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { CARRIAGE_RETURN, LINE_FEED, SPACE, TAB } from '../json/json-bytes.ts';
+import { hasByteOrderMark } from '../json/utf8.ts';
 
 /** A line of a text, without its line feed. */
 export interface InputLine {
@@ -59,9 +60,10 @@ export async function* splitLines(chunks: AsyncIterable<Uint8Array>, maxLineByte
   if (length > 0) yield finishLine(Buffer.alloc(0), true);
 }
 
-/** True for a line of white space only. */
-export function isEmptyLine({ bytes }: InputLine): boolean {
-  return bytes?.every((byte) => byte === SPACE || byte === TAB || byte === CARRIAGE_RETURN) ?? false;
+/** True for a line of white space only; a byte order mark on the first line is not part of its text. */
+export function isEmptyLine({ number, bytes }: InputLine): boolean {
+  const text = bytes && number === 1 && hasByteOrderMark(bytes) ? bytes.subarray(3) : bytes;
+  return text?.every((byte) => byte === SPACE || byte === TAB || byte === CARRIAGE_RETURN) ?? false;
 }
 
 function toBuffer(bytes: Uint8Array): Buffer {

@@ -338,6 +338,16 @@ describe('a batch', () => {
     expect(stderr).toContain('further warnings are not shown');
   });
 
+  it.each([
+    ['\ufeff', '0 lines: 0 done, 0 failed, 0 unknown, 0 not sent, 1 empty'],
+    [`\ufeff \r\n${JSON.stringify(chat('p2'))}`, '1 line: 1 done, 0 failed, 0 unknown, 0 not sent, 1 empty'],
+  ])('takes a first line of a byte order mark as empty: %j', async (text, summary) => {
+    const { run } = await scene([]);
+    const { code, stderr } = await run(['--batch', '-', '-o', 'out.jsonl'], { stdin: text });
+    expect({ code, stderr }).toMatchObject({ code: 0 });
+    expect(stderr).toContain(summary);
+  });
+
   it('redacts the secrets of a line in failures, which -q does not silence', async () => {
     const { run, lines } = await scene([chat('p1', { cache_salt: 'very-secret-salt' })], ({ text }, response) =>
       answerJson(response, { error: { message: `bad: ${text}` } }, 400),
