@@ -6,15 +6,17 @@ import { formatLineRanges } from './line-ranges.ts';
 // A mistake in one line is likely in all lines, and a file has millions.
 const MAX_WARNINGS = 20;
 
-/** Prints the first 20 warnings, and after the last a note that there may be more. */
+/** Prints the first 20 different warnings, and after the last a note that there may be more. */
 export function createWarningLimiter({ warn, note }: Reporter): (warning: Issue) => Promise<void> {
-  let warningCount = 0;
+  const printed = new Set<string>();
   return async (warning) => {
-    warningCount += 1;
-    const position = warningCount;
-    if (position <= MAX_WARNINGS) await warn(issueText(warning));
-    if (position === MAX_WARNINGS)
-      await note('further warnings are not shown; run with --dry-run --strict to count lines with warnings');
+    const text = issueText(warning);
+    // A warning about a flag has the same text for each line.
+    if (printed.size === MAX_WARNINGS || printed.has(text)) return;
+    printed.add(text);
+    const isLast = printed.size === MAX_WARNINGS;
+    await warn(text);
+    if (isLast) await note('further warnings are not shown; run with --dry-run --strict to count lines with warnings');
   };
 }
 

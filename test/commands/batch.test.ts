@@ -338,6 +338,12 @@ describe('a batch', () => {
     expect(stderr).toContain('further warnings are not shown');
   });
 
+  it('prints a warning about a flag once', async () => {
+    const { run } = await scene([chat('p1'), chat('p2', { foo: 1 }), chat('p3')]);
+    const { stderr } = await run(['-o', 'out.jsonl', '--set', 'bar=1']);
+    expect(stderr.match(/warning: \S+ \w+/g)?.sort()).toEqual(['warning: --set bar', 'warning: in.jsonl:2:52 foo']);
+  });
+
   it.each([
     ['\ufeff', '0 lines: 0 done, 0 failed, 0 unknown, 0 not sent, 1 empty'],
     [`\ufeff \r\n${JSON.stringify(chat('p2'))}`, '1 line: 1 done, 0 failed, 0 unknown, 0 not sent, 1 empty'],
