@@ -55,7 +55,10 @@ export const localFlags: readonly Flag[] = flagGroup('Service', {
 
 const trainFlags: readonly Flag[] = [
   ...flagGroup('Body', {
-    '--group-by <path>': 'Field that groups the trajectories of files with one per line, such as metadata.task',
+    '--group-by <path>': {
+      summary: 'Field that groups the trajectories of files with one per line, such as metadata.task',
+      conflicts: ['batch'],
+    },
     '--no-spool':
       'Send stdin and compressed input without a copy on disk; svc sends the end only after all checks pass',
   }),

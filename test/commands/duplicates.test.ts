@@ -59,6 +59,14 @@ describe('the same job in the lines of a batch', () => {
     expect(recorded).toHaveLength(3);
   });
 
+  it('is not sent with --group-by, which is for files', async () => {
+    const { run, recorded } = home();
+    const { code, stderr } = await run([...batch, '--group-by', 'metadata.task']);
+    expect(code).toBe(2);
+    expect(stderr).toContain('--group-by cannot be combined with --batch');
+    expect(recorded).toHaveLength(0);
+  });
+
   it('may be sent again when it was refused', async () => {
     const { cwd, run, jobs, recorded } = home({ status: 422 });
     writeFileSync(join(cwd, 'in.jsonl'), `${line}\n`);
