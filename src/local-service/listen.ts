@@ -62,6 +62,13 @@ export async function listenOnLoopback(
   };
   // A client that expects 100 Continue gets it when its body is read.
   server.on('request', onRequest).on('checkContinue', onRequest);
+  // Node does not close responses that wait for their turn on a connection that ends.
+  server.on('connection', (socket) =>
+    socket.once('close', () => {
+      for (const response of inFlight)
+        if (!response.socket && response.req.socket === socket) response.destroy().emit('close');
+    }),
+  );
   await bindPort(server, port);
   const address = server.address();
   const boundPort = typeof address === 'object' && address ? address.port : port;

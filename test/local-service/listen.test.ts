@@ -272,6 +272,24 @@ describe('a client that disconnects', () => {
     await aborted(signal);
   });
 
+  it('ends the work of all requests that it has sent', async () => {
+    const signals: ExchangeSignal[] = [];
+    let start = (): void => {};
+    const started = new Promise<void>((resolve) => {
+      start = resolve;
+    });
+    const { port } = await listening({}, async ({ signal }) => {
+      if (signal) signals.push(signal);
+      if (signals.length === 3) start();
+      if (signal) await aborted(signal);
+      return textResponse(200, Buffer.from(''), 'text/plain');
+    });
+    const client = await rawClient(port, Buffer.concat(Array(3).fill(request('', { line: 'GET /x' }))));
+    await started;
+    client.socket.destroy();
+    await Promise.all(signals.map(aborted));
+  });
+
   it('after its response does not end anything', async () => {
     const answer = withheld();
     const { port } = await listening({}, answer.send);
