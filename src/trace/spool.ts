@@ -76,6 +76,15 @@ export async function readSpool(directory: string): Promise<SpooledCall[]> {
   return calls;
 }
 
+/** Removes a call that is confirmed. Throws Failure `local` if it cannot be removed. */
+export function removeSpooledCall(file: string): Promise<void> {
+  const facts = {
+    hint: 'make its directory writable: a call that is sent twice is stored once',
+    applied: 'yes',
+  } as const;
+  return withFileFailure(`remove ${file}`, () => rm(file, { force: true }), facts);
+}
+
 /** Removes the files that killed processes left half written. `now` is in milliseconds since 1970. */
 export async function removeStaleSpoolFiles(directory: string, now: number): Promise<void> {
   const names = await readdir(directory).catch(() => []);
@@ -87,12 +96,12 @@ export async function removeStaleSpoolFiles(directory: string, now: number): Pro
 
 function spoolFiles(directory: string): Promise<string[]> {
   return withFileFailure(`read ${directory}`, async () => {
-    const names = await readdir(directory).catch((error: unknown) => {
+    const entries = await readdir(directory, { withFileTypes: true }).catch((error: unknown) => {
       if (isNotFoundError(error)) return [];
       throw error;
     });
-    const calls = names.filter((name) => /^[^.].*\.json$/.test(name));
-    return calls.sort().map((name) => join(directory, name));
+    const calls = entries.filter((entry) => entry.isFile() && /^[^.].*\.json$/.test(entry.name));
+    return calls.map(({ name }) => join(directory, name)).sort();
   });
 }
 

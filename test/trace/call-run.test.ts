@@ -1,8 +1,9 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { Failure } from '../../src/errors.ts';
+import { jsonResponse } from '../../src/local-service/responses.ts';
 import type { Runtime } from '../../src/runtime.ts';
 import { readSpool } from '../../src/trace/spool.ts';
 import { ascii, beyond, leakingFiles, leaksIn, outcomes } from '../reliability/canaries.ts';
@@ -289,16 +290,17 @@ describe('--replace', () => {
 });
 
 describe('svc call flush', () => {
-  it('removes files that a killed process left half written an hour ago', async () => {
+  it('removes files that a killed process left half written an hour ago, and reads regular files only', async () => {
     const spool = join(temporaryDirectory(), 'data', 'spool');
     mkdirSync(spool, { recursive: true });
     for (const name of ['.old.json.1.tmp', '.new.json.1.tmp']) writeFileSync(join(spool, name), '{"target":');
+    execFileSync('mkfifo', [join(spool, 'fifo.json')]);
     const twoHoursAgo = new Date(Date.now() - 7_200_000);
     utimesSync(join(spool, '.old.json.1.tmp'), twoHoursAgo, twoHoursAgo);
     const runtime = { now: Date.now };
     const { code, stdout } = await svc(['call', 'flush', '--local'], { cwd: join(spool, '../..'), runtime });
     expect([code, JSON.parse(stdout)]).toEqual([0, { sent: 0, remaining: 0, other_base_urls: 0 }]);
-    expect(readdirSync(spool)).toEqual(['.new.json.1.tmp']);
+    expect(readdirSync(spool)).toEqual(['.new.json.1.tmp', 'fifo.json']);
   });
 
   it('is done where a signal arrives with the response to the last call', async () => {
@@ -321,6 +323,37 @@ describe('svc call flush', () => {
     const result = await svc(['call', 'flush', ...service], { cwd, env: credentials, send, runtime });
     expect(result).toMatchObject({ code: 0, stderr: '' });
     expect(JSON.parse(result.stdout)).toMatchObject({ sent: 1, remaining: 0 });
+  });
+});
+
+describe('a spooled call that cannot be removed', () => {
+  // A directory takes its place while it is sent.
+  const confirming = (spool: string) =>
+    recording(async (request) => {
+      for (const name of readdirSync(spool)) {
+        rmSync(join(spool, name));
+        mkdirSync(join(spool, name));
+      }
+      const { id, trace_id } = JSON.parse(String(request.body)).start;
+      return jsonResponse(200, { id, trace_id });
+    });
+  const service = ['--base-url', 'http://127.0.0.1:9'];
+
+  it('does not keep a command from running', async () => {
+    const cwd = temporaryDirectory();
+    const { send } = confirming(join(cwd, 'data', 'spool'));
+    const { code, stderr } = await traced(exit7, [...service, '--spool', '--require'], { cwd, send });
+    expect(code).toBe(7);
+    expect(stderr).toMatch(/^svc: warning: the call was sent, but stays in the spool: cannot remove .*\.json: .*\n$/);
+  });
+
+  it('is sent by a flush, which fails', async () => {
+    const cwd = temporaryDirectory();
+    await traced(['true'], [...service, '--spool=only'], { cwd });
+    const { send } = confirming(join(cwd, 'data', 'spool'));
+    const { code, stdout, stderr } = await svc(['call', 'flush', ...service], { cwd, env: credentials, send });
+    expect([code, JSON.parse(stdout)]).toEqual([12, { sent: 1, remaining: 0, other_base_urls: 0 }]);
+    expect(stderr).toMatch(/^svc: cannot remove .*\.json: /);
   });
 });
 

@@ -1,5 +1,4 @@
 import { Buffer } from 'node:buffer';
-import { rm } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { parseResultEntry, type ResultEntry } from '../../batch/parse-result-entry.ts';
 import { resolveCallSettings } from '../../client/call-settings.ts';
@@ -16,6 +15,7 @@ import { openResultOutput, printResult, resultOf } from '../../results/print-res
 import {
   flushCommand,
   readSpool,
+  removeSpooledCall,
   removeStaleSpoolFiles,
   type SpooledCall,
   spoolDirectory,
@@ -41,7 +41,7 @@ export async function runCallFlush(invocation: Invocation, context: Context): Pr
   await removeStaleSpoolFiles(directory, context.runtime.now());
   const spooled = await readSpool(directory);
   const calls = spooled.filter((call) => call.target === target);
-  const { sent, unaccepted, failure } = await sendCalls(calls, invocation, context);
+  const { sent, unaccepted, failure, removalFailure } = await sendCalls(calls, invocation, context);
   const remaining = calls.length - sent;
   const others = spooled.filter((call) => call.target !== target);
   await printResult(resultOf({ sent, remaining, other_base_urls: others.length }), output);
@@ -49,6 +49,7 @@ export async function runCallFlush(invocation: Invocation, context: Context): Pr
   if (others.length > 0) await context.report.note(otherTargetsText(others));
   // A signal after the last call has nothing left to stop.
   if (remaining > 0) throw unconfirmedFailure(remaining, calls.length, unaccepted, flags, failure);
+  if (removalFailure) throw removalFailure;
 }
 
 function otherTargetsText(others: readonly SpooledCall[]): string {
@@ -85,6 +86,8 @@ interface SentCalls {
   /** The files of calls that the service rejects, or for which it returns other ids: sending them again changes nothing. */
   readonly unaccepted: readonly Issue[];
   readonly failure?: Failure;
+  /** The first failure to remove a call that was sent. */
+  readonly removalFailure?: Failure | undefined;
 }
 
 // The input of the batch is the spool, and each result of a call that the service confirmed deletes the call.
@@ -98,6 +101,7 @@ async function sendCalls(
   const unaccepted: Issue[] = [];
   if (calls.length === 0) return { sent, unaccepted };
   let firstMessage: string | undefined;
+  let removalFailure: Failure | undefined;
   const onResults = async (results: string | Uint8Array): Promise<void> => {
     for (const result of results.toString().trimEnd().split('\n')) {
       const entry = parseResultEntry(Buffer.from(result));
@@ -105,8 +109,10 @@ async function sendCalls(
       if (!entry || !call) continue;
       const { message, isFinal } = resultProblem(Buffer.from(result), entry);
       if (message === undefined) {
-        await rm(call.file, { force: true });
         sent += 1;
+        await removeSpooledCall(call.file).catch((error: unknown) => {
+          removalFailure ??= toFailure(error);
+        });
       } else if (isFinal) unaccepted.push({ path: '', at: call.file, message });
       else firstMessage ??= message;
     }
@@ -129,10 +135,10 @@ async function sendCalls(
   try {
     const { runBatch } = await import('../batch/batch.ts');
     await runBatch(callStartOperation, { command, args: [], flags: batchFlags }, batchContext);
-    return { sent, unaccepted };
+    return { sent, unaccepted, removalFailure };
   } catch (error) {
     const { code, message, facts } = toFailure(error);
-    return { sent, unaccepted, failure: new Failure(code, firstMessage ?? stopReason(message), facts) };
+    return { sent, unaccepted, removalFailure, failure: new Failure(code, firstMessage ?? stopReason(message), facts) };
   }
 }
 

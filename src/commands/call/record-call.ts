@@ -1,4 +1,3 @@
-import { rm } from 'node:fs/promises';
 import type { CallSettings } from '../../client/call-settings.ts';
 import { authorizeRequest, missingBaseUrl } from '../../client/destination.ts';
 import { sendBody } from '../../client/send-body.ts';
@@ -9,7 +8,7 @@ import { type FlagValues, isFlagOn } from '../../flag.ts';
 import { writeJson } from '../../json/write-json.ts';
 import { callStartOperation } from '../../operations/call-start.ts';
 import { recordedInputs, type TracedCall } from '../../trace/call-record.ts';
-import { flushCommand, spoolCall, spoolDirectory, traceTarget } from '../../trace/spool.ts';
+import { flushCommand, removeSpooledCall, spoolCall, spoolDirectory, traceTarget } from '../../trace/spool.ts';
 import type { TracedCommand } from './traced-command.ts';
 
 /**
@@ -57,8 +56,8 @@ export async function recordCall(command: TracedCommand, context: Context): Prom
   // A response for another request confirms nothing.
   if (warnings.length > 0)
     return [...warnings, `the call stays in the spool; to send it again, run: ${flushCommand(flags)}`];
-  await rm(file, { force: true });
-  return warnings;
+  const removal = await removeSpooledCall(file).catch(toFailure);
+  return removal ? [`the call was sent, but stays in the spool: ${removal.message}`] : [];
 }
 
 // Their hints are about credentials, the base URL and files; those of others, about running svc again.
