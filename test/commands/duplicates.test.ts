@@ -1,7 +1,11 @@
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import type { Send } from '../../src/http/message.ts';
+import { bodyChunks } from '../../src/http/request-progress.ts';
+import { jsonResponse } from '../../src/local-service/responses.ts';
 import { recording } from '../support/service.ts';
 import { type Setting, svc, temporaryDirectory } from '../support/svc.ts';
 
@@ -75,6 +79,35 @@ describe('the same job in the lines of a batch', () => {
     expect(recorded).toHaveLength(2);
     expect(await jobs()).toMatchObject([{ outcome: 'not-applied' }, { outcome: 'not-applied' }]);
   });
+});
+
+it('a job that is refused while its start is recorded may be sent again', async () => {
+  const { cwd, run, jobs } = home();
+  const lock = join(cwd, 'data', 'training-jobs.jsonl.lock');
+  mkdirSync(join(cwd, 'data'));
+  writeFileSync(lock, `${process.pid} ${hostname()} 1`);
+  let attempts = 0;
+  let begin = (): void => {};
+  const begun = new Promise<void>((resolve) => {
+    begin = resolve;
+  });
+  // Called for each attempt to lock the history.
+  const processStart = (): undefined => {
+    attempts += 1;
+    begin();
+    if (attempts === 9) rmSync(lock);
+  };
+  const send: Send = async ({ body }) => {
+    const upload = async (): Promise<void> => {
+      for await (const _ of bodyChunks(body));
+    };
+    upload().catch(() => {});
+    await begun;
+    return jsonResponse(413, {});
+  };
+  const args = ['train', '-', '--model-id', model, '--no-spool'];
+  expect((await run(args, { stdin: group, send, runtime: { processStart } })).code).toBe(5);
+  expect(await jobs()).toMatchObject([{ outcome: 'not-applied' }]);
 });
 
 describe('the same job again', () => {

@@ -24,17 +24,19 @@ export function createJobGuard(
   { runtime, report }: Context,
 ): JobGuard {
   const target = isLocal || !url ? 'local' : url.origin + url.pathname;
-  let recordOutcome: RecordOutcome | undefined;
+  const file = jobHistoryFile(dataDirectory(runtime));
+  let start: Promise<RecordOutcome> | undefined;
+  let hasEnded = false;
   return {
     begin: async (facts) => {
-      recordOutcome = await recordJobStart(
-        { ...facts, target },
-        jobHistoryFile(dataDirectory(runtime)),
-        allowed,
-        runtime,
-      );
+      // With --no-spool, the response can arrive before or while the start of the job is recorded.
+      if (hasEnded) return;
+      start = recordJobStart({ ...facts, target }, file, allowed, runtime);
+      await start;
     },
     end: async (outcome) => {
+      hasEnded = true;
+      const recordOutcome = await start?.catch(() => undefined);
       await recordOutcome?.(outcome).catch((error: unknown) =>
         report.warn(
           `could not record the outcome of the job, so svc will refuse to send it again: ${toFailure(error).message}`,
