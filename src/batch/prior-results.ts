@@ -59,7 +59,7 @@ export async function openPriorResults(
 ): Promise<PriorResults> {
   const { release, ...target } = await lockCheckpoint(checkpointPath, runtime);
   try {
-    await rejectHardLinks(target);
+    await rejectUnusableFile(target);
     if (!use.isResumed) await rejectExistingResults(target);
     const prior = await readPriorResults(target, use, release);
     const { checkpoint, inFlight } = prior;
@@ -200,11 +200,13 @@ function legacyFailure(displayPath: string): Failure {
   });
 }
 
-async function rejectHardLinks({ path, displayPath }: CheckpointPath): Promise<void> {
+async function rejectUnusableFile({ path, displayPath }: CheckpointPath): Promise<void> {
   const found = await stat(path).catch((error: unknown) => {
     if (isNotFoundError(error)) return undefined;
     throw error;
   });
+  if (found?.isDirectory())
+    throw new Failure('local', `cannot write ${displayPath}: it is a directory`, { applied: 'no' });
   if (found?.isFile() && found.nlink > 1)
     throw new Failure('guard', `${displayPath} has ${found.nlink} names (hard links), so another batch could use it`, {
       hint: 'choose another file with -o',

@@ -338,6 +338,13 @@ describe('a batch', () => {
     expect(stderr).toContain('further warnings are not shown');
   });
 
+  it.each([[[]], [['--resume']]])('does not write to a directory (%j)', async (flags) => {
+    const { run } = await scene(many(1));
+    const { code, stderr } = await run(['-o', '.', ...flags]);
+    expect(code).toBe(12);
+    expect(stderr).toBe('svc: cannot write .: it is a directory\n');
+  });
+
   it('prints a warning about a flag once', async () => {
     const { run } = await scene([chat('p1'), chat('p2', { foo: 1 }), chat('p3')]);
     const { stderr } = await run(['-o', 'out.jsonl', '--set', 'bar=1']);
