@@ -23,13 +23,13 @@ export function createBodyCopy(maxBytes: number): {
 /**
  * Sends a request and copies its body, also one that is refused unread, and that of its response, each up to a limit and
  * without the secret fields of the request. `onEnd` is awaited before the end of the response, also if it is cut or
- * abandoned, and without a response if `send` throws.
+ * abandoned, and without a response if `send` throws. `isCut`: the body of the response threw.
  */
 export async function sendWithCopies(
   request: Request,
   send: Send,
   maxBytes: number,
-  onEnd: (sent: Buffer, response: Response | undefined, received: Buffer) => Promise<void>,
+  onEnd: (sent: Buffer, response: Response | undefined, received: Buffer, isCut: boolean) => Promise<void>,
 ): Promise<Response> {
   const [sent, received] = [createBodyCopy(maxBytes), createBodyCopy(maxBytes)];
   const { body } = request;
@@ -39,18 +39,18 @@ export async function sendWithCopies(
     return tapChunks(bodyChunks(body), sent.add, async () => {});
   };
   const copied = { length: body.length, chunks };
-  const end = async (response: Response | undefined): Promise<void> => {
+  const end = async (response: Response | undefined, isCut: boolean): Promise<void> => {
     // A client that got no 100 Continue sends no body. Waiting for one that is too large would delay its refusal.
     const canRead = getHeader(request.headers, 'expect') === undefined && (body.length ?? 0) <= maxBytes;
     if (!isRead && canRead) await readUpTo(maxBytes, chunks()).catch(() => {});
     const { body: redactedBody, secrets } = redactBody(requestPath(request), sent.bytes());
-    return onEnd(redactedBody, response, redactResponseBody(received.bytes(), secrets));
+    return onEnd(redactedBody, response, redactResponseBody(received.bytes(), secrets), isCut);
   };
   try {
     const { completeBody: _, ...response } = await send({ ...request, body: copied });
-    return { ...response, body: tapChunks(response.body, received.add, () => end(response)) };
+    return { ...response, body: tapChunks(response.body, received.add, (isCut) => end(response, isCut)) };
   } catch (error) {
-    await end(undefined);
+    await end(undefined, false);
     throw error;
   }
 }
@@ -67,14 +67,18 @@ async function readUpTo(maxBytes: number, chunks: AsyncIterable<Uint8Array>): Pr
 async function* tapChunks(
   chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   onChunk: (chunk: Uint8Array) => void,
-  onEnd: () => Promise<void>,
+  onEnd: (isCut: boolean) => Promise<void>,
 ): AsyncGenerator<Uint8Array> {
+  let isCut = false;
   try {
     for await (const chunk of chunks) {
       onChunk(chunk);
       yield chunk;
     }
+  } catch (error) {
+    isCut = true;
+    throw error;
   } finally {
-    await onEnd();
+    await onEnd(isCut);
   }
 }

@@ -12,6 +12,8 @@ export interface RecordedExchange {
   readonly sent: Buffer;
   readonly response: Response | undefined;
   readonly received: Buffer;
+  /** The response was cut after these bytes. */
+  readonly isCut: boolean;
 }
 
 // Credentials, cookies and all that is unknown stay out of a recording.
@@ -20,7 +22,7 @@ const RESPONSE_HEADERS = ['content-type', 'retry-after', 'x-request-id', 'allow'
 
 /** An entry of HAR 1.2, without credentials and without a query. */
 export function harEntry(exchange: RecordedExchange): JsonValue {
-  const { startedAt, durationMs, request, sent, response, received } = exchange;
+  const { startedAt, durationMs, request, sent, response, received, isCut } = exchange;
   const responseHeaders = response?.headers ?? [];
   const time = Math.round(durationMs * 1000) / 1000;
   const sizes = { headersSize: -1, cookies: [], httpVersion: 'HTTP/1.1' };
@@ -44,6 +46,7 @@ export function harEntry(exchange: RecordedExchange): JsonValue {
       content: { size: received.length, mimeType: contentType(responseHeaders), ...bodyText(received) },
       redirectURL: '',
       bodySize: received.length,
+      ...(isCut ? { _cut: true } : {}),
     },
     cache: {},
     timings: { send: 0, wait: time, receive: 0 },

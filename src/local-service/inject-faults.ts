@@ -77,7 +77,8 @@ function randomShare(text: string): number {
   return createHash('sha256').update(text).digest().readUInt32BE(0) / 2 ** 32;
 }
 
-async function* cutBody(body: Response['body'], maxBytes: number): AsyncGenerator<Uint8Array> {
+/** The first bytes of a body; then it throws. */
+export async function* cutBody(body: Response['body'], maxBytes: number): AsyncGenerator<Uint8Array> {
   let remaining = maxBytes;
   for await (const chunk of body) {
     yield chunk.subarray(0, remaining);

@@ -72,8 +72,8 @@ export async function openHarRecorder(
     record: (next) => async (request) => {
       if (!isRecorded(requestPath(request))) return next(request);
       const [startedAt, start] = [now(), elapsed()];
-      return sendWithCopies(request, next, MAX_RECORDED_BODY_BYTES, (sent, response, received) =>
-        write(harEntry({ startedAt, durationMs: elapsed() - start, request, sent, response, received })),
+      return sendWithCopies(request, next, MAX_RECORDED_BODY_BYTES, (sent, response, received, isCut) =>
+        write(harEntry({ startedAt, durationMs: elapsed() - start, request, sent, response, received, isCut })),
       );
     },
     close: async () => {

@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import { readFile } from 'node:fs/promises';
 import { errorMessage, Failure } from '../errors.ts';
 import { withFileFailure } from '../files/file-errors.ts';
-import { getHeader, type Headers, type Send } from '../http/message.ts';
+import { getHeader, type Headers, type Response, type Send } from '../http/message.ts';
 import { bodyChunks } from '../http/request-progress.ts';
 import {
   firstStringMember,
@@ -22,7 +22,7 @@ import { type AcceptedCredentials, authenticateRequest } from './authenticate-re
 import { createBodyCopy } from './body-copy.ts';
 import { exchangeKey, generatedValues } from './har-entry.ts';
 import { HttpError, httpErrorResponse } from './http-error.ts';
-import { ConnectionResetError } from './inject-faults.ts';
+import { ConnectionResetError, cutBody } from './inject-faults.ts';
 import { MAX_RECORDED_BODY_BYTES } from './record-har.ts';
 import { redactBody } from './redact-body.ts';
 import { requestPath } from './request-path.ts';
@@ -40,6 +40,7 @@ interface ReplayedEntry {
   readonly status: number;
   readonly headers: Headers;
   readonly body: Buffer;
+  readonly isCut: boolean;
 }
 
 const MAX_LISTED_REQUESTS = 5;
@@ -91,14 +92,18 @@ export async function openHarReplay(path: string, credentials: AcceptedCredentia
   };
 }
 
-function replayedResponse({ requestValues, status, headers, body }: ReplayedEntry, request: string) {
+function replayedResponse({ requestValues, status, headers, body, isCut }: ReplayedEntry, request: string): Response {
   if (status === 0) throw new ConnectionResetError('the recorded request got no response');
   const actual = generatedValues(request);
   let text = body.toString('latin1');
   for (const [at, value] of requestValues.entries()) text = text.replaceAll(value, actual[at] ?? value);
   const contentType = getHeader(headers, 'content-type') ?? 'application/json';
   const kept = headers.filter(([name]) => !isBodyHeader(name));
-  return textResponse(status, Buffer.from(text, 'latin1'), contentType, kept);
+  const response = textResponse(status, Buffer.from(text, 'latin1'), contentType, kept);
+  if (!isCut) return response;
+  // Without a length, because the body ends early.
+  const { completeBody: _, ...rest } = response;
+  return { ...rest, headers: [['Content-Type', contentType], ...kept], body: cutBody(response.body, text.length) };
 }
 
 function isBodyHeader(name: string): boolean {
@@ -123,6 +128,7 @@ async function readEntries(path: string): Promise<Map<string, ReplayedEntry[]>> 
         status: numberMember(response, 'status') ?? 0,
         headers: headersOf(response),
         body: bodyOf(getMember(response, 'content')),
+        isCut: getMember(response, '_cut') !== undefined,
       });
     }
   } catch (error) {

@@ -98,6 +98,25 @@ describe('svc serve in operation', () => {
     expect(await (await post(`${replay.url}/v1/chat/completions`, body)).text()).toBe(recorded);
   });
 
+  it.each([0, 20])('replays a response that was cut after %i bytes', async (count) => {
+    const har = join(temporaryDirectory(), 'r.har');
+    const chat = async (url: string): Promise<unknown[]> => {
+      const { status, body } = await post(`${url}/v1/chat/completions`, question);
+      const chunks: Uint8Array[] = [];
+      const read = async (): Promise<void> => {
+        for await (const chunk of body ?? []) chunks.push(chunk);
+      };
+      await expect(read()).rejects.toThrow('terminated');
+      return [status, Buffer.concat(chunks).toString()];
+    };
+    const { url, child } = await serve(['--no-auth', '--record', har, '--fault', `cut=${count}`]);
+    const recorded = await chat(url);
+    child.kill('SIGTERM');
+    await waitForExit(child);
+    const replay = await serve(['--no-auth', '--replay', har]);
+    expect(await chat(replay.url)).toEqual(recorded);
+  });
+
   it('records bodies as they are where a password is shorter than eight characters', async () => {
     const har = join(temporaryDirectory(), 'r.har');
     const env = { SVC_USERNAME: 'u', SVC_PASSWORD: 'p', SVC_TOKEN: 'EMPTY' };
