@@ -113,6 +113,9 @@ it.each([['merge'], ['report']])('batch %s reads regular files only, and waits f
     const { code, stdout, stderr } = await run(['batch', command, `${file}`], { cwd });
     expect({ code, stdout, stderr }).toEqual({ code: 12, stdout: '', stderr: `svc: cannot read ${file}: ${reason}` });
   }
+  const { code, stderr } = await run(['batch', command, '-'], { cwd });
+  expect(code).toBe(2);
+  expect(stderr).toMatch(/^svc: stdin cannot be the output of a batch\n/);
 });
 
 it('--batch with -o in a loop of symbolic links is exit 12', async () => {
