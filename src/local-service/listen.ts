@@ -48,6 +48,7 @@ export async function listenOnLoopback(
     return () => shutdownCallbacks.delete(callback);
   };
   const inFlight = new Set<ServerResponse>();
+  const exchanges = new Set<Promise<void>>();
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
     inFlight.add(response);
     const stopWatching = watchBodyRate(request, timeouts.bodyMs, after);
@@ -55,10 +56,13 @@ export async function listenOnLoopback(
       inFlight.delete(response);
       stopWatching();
     });
-    handleConnection(service, request, response, onShutdown).catch((error) => {
-      if (error instanceof ConnectionResetError) request.socket.resetAndDestroy();
-      else if (!response.writableEnded) response.destroy();
-    });
+    const exchange = handleConnection(service, request, response, onShutdown)
+      .catch((error) => {
+        if (error instanceof ConnectionResetError) request.socket.resetAndDestroy();
+        else if (!response.writableEnded) response.destroy();
+      })
+      .finally(() => exchanges.delete(exchange));
+    exchanges.add(exchange);
   };
   // A client that expects 100 Continue gets it when its body is read.
   server.on('request', onRequest).on('checkContinue', onRequest);
@@ -72,13 +76,13 @@ export async function listenOnLoopback(
   await bindPort(server, port);
   const address = server.address();
   const boundPort = typeof address === 'object' && address ? address.port : port;
-  const settleWithin = (limitMs: number): Promise<unknown> => {
-    const closed = Array.from(
-      inFlight,
-      (response) => new Promise<void>((resolve) => void response.once('close', resolve)),
+  const within = (limitMs: number, ends: Iterable<Promise<void>>): Promise<unknown> =>
+    Promise.race([Promise.all(ends), new Promise<void>((resolve) => after(limitMs, resolve))]);
+  const settleWithin = (limitMs: number): Promise<unknown> =>
+    within(
+      limitMs,
+      Array.from(inFlight, (response) => new Promise<void>((resolve) => void response.once('close', resolve))),
     );
-    return Promise.race([Promise.all(closed), new Promise<void>((resolve) => after(limitMs, resolve))]);
-  };
   return {
     url: `http://127.0.0.1:${boundPort}`,
     close: async () => {
@@ -88,6 +92,8 @@ export async function listenOnLoopback(
       await settleWithin(Math.max(timeouts.drainMs, MIN_LAST_WRITES_MS));
       server.closeAllConnections();
       await closed;
+      // The log and the recording of what was cut.
+      await within(MIN_LAST_WRITES_MS, exchanges);
     },
   };
 }

@@ -348,6 +348,26 @@ describe('closing', () => {
     );
   });
 
+  it('waits until the end of a response that was cut is recorded', async () => {
+    let hasEnded = false;
+    const { port, close } = await listening({ drainMs: 20 }, async ({ signal }) => {
+      const body = async function* () {
+        yield Buffer.from('data: 1\n\n');
+        try {
+          if (signal) await aborted(signal);
+        } finally {
+          await new Promise(setImmediate);
+          hasEnded = true;
+        }
+      };
+      return { status: 200, statusText: '', headers: [['Content-Type', 'text/event-stream']], body: body() };
+    });
+    const client = await rawClient(port, request(question));
+    await client.until(/data: 1/);
+    await close();
+    expect(hasEnded).toBe(true);
+  });
+
   it('gives a slow reader the same time again for the end of its stream', async () => {
     let hasAborted = (): void => {};
     const abortion = new Promise<void>((resolve) => {
