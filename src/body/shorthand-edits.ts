@@ -4,7 +4,6 @@ import { type FlagValues, getArrayFlag, getStringFlag, isFlagOn } from '../flag.
 import { rawText, rootOf } from '../json/json-node.ts';
 import { nodeAtPath } from '../json/json-path.ts';
 import { flagTarget, type Operation, type Shorthand } from '../operations/operation.ts';
-import { attachmentPart } from './chat/attachment.ts';
 import { type MessageSources, messageEdits } from './chat/message-edits.ts';
 import { responseFormatEdit } from './chat/response-format.ts';
 import type { Draft } from './draft.ts';
@@ -37,8 +36,7 @@ export async function shorthandEdits(
     }
   }
   if (operation.arguments?.as === 'prompt') {
-    const attachments: string[] = [];
-    for (const path of getArrayFlag(flags, 'attach')) attachments.push(await attachmentPart(path, dependencies));
+    const attachments = await readAttachments(getArrayFlag(flags, 'attach'), dependencies);
     results.push(...messageEdits(draft, flags, { ...messages, attachments }));
   }
   return collectEdits(results);
@@ -77,4 +75,12 @@ function logprobsEdits(draft: Draft, label: string): Edit[] {
     { path: ['top_logprobs'], text: '5', origin: { label } },
   ];
   return edits.filter(({ path }) => !nodeAtPath(rootOf(draft.doc), path));
+}
+
+async function readAttachments(paths: readonly string[], dependencies: BodyDependencies): Promise<string[]> {
+  if (paths.length === 0) return [];
+  const { attachmentPart } = await import('./chat/attachment.ts');
+  const parts: string[] = [];
+  for (const path of paths) parts.push(await attachmentPart(path, dependencies));
+  return parts;
 }
