@@ -18,12 +18,14 @@ export interface Transport {
  *
  * Each exchange has its own connection: a server may close a reused one just as the next request is sent, and then it is
  * unknown whether that request was applied. With `keepAlive`, for many exchanges in a row, a connection whose response was read to
- * its end serves the next one within a second (docs/decisions/0019).
+ * its end serves the next one within a second (docs/decisions/0019), until a request gets no response on such a connection.
  */
 export function openHttpTransport(route: Route, keepAlive?: { readonly after: StartTimer }): Transport {
   const openConnections = new Set<HttpConnection>();
   const idleConnections: HttpConnection[] = [];
   let lastUrl: URL | undefined;
+  // Some servers close each connection after a response without announcing it: they would lose every second request.
+  let isReuseSafe = keepAlive !== undefined;
   const discard = async (connection: HttpConnection): Promise<void> => {
     openConnections.delete(connection);
     await connection.destroy();
@@ -39,21 +41,23 @@ export function openHttpTransport(route: Route, keepAlive?: { readonly after: St
       // Many exchanges in a row have the same URL.
       const url = lastUrl?.href === request.url ? lastUrl : new URL(request.url);
       lastUrl = url;
-      const idle = idleConnections.at(-1)?.origin === url.origin ? idleConnections.pop() : undefined;
-      const connection = idle ?? createConnection(url, route, keepAlive !== undefined);
+      const canReuse = isReuseSafe && idleConnections.at(-1)?.origin === url.origin;
+      const idle = canReuse ? idleConnections.pop() : undefined;
+      const connection = idle ?? createConnection(url, route, isReuseSafe);
       openConnections.add(connection);
       const stop = (): void => void connection.destroy(signal?.reason);
       signal?.addEventListener('abort', stop, { once: true });
       const onEnd = (isComplete: boolean): Promise<void> | undefined => {
         signal?.removeEventListener('abort', stop);
         if (!isComplete || !keepAlive) return discard(connection);
-        if (connection.isReusable()) idleConnections.push(connection);
+        if (isReuseSafe && connection.isReusable()) idleConnections.push(connection);
         else void finish(connection);
         return undefined;
       };
       try {
         return await notifyBodyEnd(await connection.exchange(request, url), onEnd);
       } catch (error) {
+        if (idle && !signal?.aborted) isReuseSafe = false;
         await onEnd(false);
         throw error;
       }

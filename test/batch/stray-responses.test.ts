@@ -277,3 +277,17 @@ describe('a response with other ids', () => {
     expect(entries()[0]?.error.message).toContain(`the response has id "other", but "${uuid(1)}" was sent`);
   });
 });
+
+it('a service that closes connections without notice loses requests only until svc stops keeping connections', async () => {
+  const url = await keepingServer(
+    () => {},
+    ({ body, socket, count }) => {
+      if (count === 1) socket.write(completion(promptOf(body)));
+      else socket.destroy();
+    },
+  );
+  const { batch, entries } = run(url, ['chat'], chats(60));
+  const { stderr } = await batch('--concurrency', '2');
+  expect(outcomes(entries()).filter(([, code]) => code === 0).length, stderr).toBeGreaterThanOrEqual(58);
+  expect(entries().every(({ applied }) => applied === 'yes' || applied === 'unknown')).toBe(true);
+});
