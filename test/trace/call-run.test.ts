@@ -236,6 +236,12 @@ describe('the end of a traced command', () => {
   });
 });
 
+it('--log-file - is exit code 2, and nothing runs', async () => {
+  const { code, stdout, stderr } = await traced(['echo', 'ran'], ['--local', '--log-file', '-']);
+  expect([code, stdout]).toEqual([2, '']);
+  expect(stderr).toBe('svc: --log-file writes a file, not stdout\n  name a file, such as calls.jsonl\n');
+});
+
 it.each([
   ['FOO=hunter2', 'FOO'],
   ['', 'NAME'],

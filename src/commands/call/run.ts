@@ -83,6 +83,8 @@ function requireConsistentFlags(args: readonly string[], flags: FlagValues, runt
   const notName = getArrayFlag(flags, 'env').find((name) => !/^[^=]+$/.test(name));
   if (notName !== undefined)
     throw usageFailure('--env takes the name of a variable', `write: --env ${notName.split('=')[0] || 'NAME'}`);
+  if (flags.get('log-file') === '-')
+    throw usageFailure('--log-file writes a file, not stdout', 'name a file, such as calls.jsonl');
   if (flags.get('spool') === 'only' && isFlagOn(flags, 'require'))
     throw usageFailure('--require cannot be combined with --spool=only', 'remove one of them');
   if (flags.get('spool') === 'only' && flags.has('exit-feedback'))
