@@ -4,12 +4,14 @@ import { JsonError } from './json-error.ts';
 
 /**
  * The bytes of a text as valid UTF-8 without a byte order mark.
- * Throws JsonError with the offset of the first bad byte; UTF-16 and UTF-32 with a byte order mark are named as what they are, in JSON
- * also without one.
+ * Throws JsonError with the offset of the first bad byte; it names gzip, and UTF-16 and UTF-32 with a byte order mark, in JSON also
+ * without one.
  */
 export function decodeUtf8(input: Uint8Array, isJson = false): Buffer {
   const bytes = Buffer.from(input.buffer, input.byteOffset, input.byteLength);
   rejectUtf16(bytes, isJson);
+  if (bytes[0] === 0x1f && bytes[1] === 0x8b)
+    throw new JsonError('this is compressed with gzip', 0, 'decompress it, such as with gunzip');
   if (!isUtf8(bytes)) throw new JsonError('invalid UTF-8', firstInvalidOffset(bytes));
   return hasByteOrderMark(bytes) ? bytes.subarray(3) : bytes;
 }

@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { answering } from '../support/service.ts';
 import { type Result, type Setting, svc, temporaryDirectory } from '../support/svc.ts';
@@ -63,6 +64,12 @@ describe('errors that always stop a request (row 1)', () => {
     const { code, stderr, sent } = await run('call start', Buffer.from('{"start":{}}', 'utf16le'));
     expect({ code, sent }).toEqual({ code: 3, sent: [] });
     expect(stderr).toMatch(/UTF-16/);
+  });
+
+  it.each(['call start', 'chat'])('gzip is named in the error: %s', async (command) => {
+    const { code, stderr, sent } = await run(command, gzipSync('{}'));
+    expect({ code, sent }).toEqual({ code: 3, sent: [] });
+    expect(stderr).toMatch(/this is compressed with gzip; decompress it, such as with gunzip$/m);
   });
 
   it('UTF-16 with a byte order mark is not a prompt', async () => {
