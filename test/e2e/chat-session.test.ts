@@ -301,7 +301,7 @@ it('says why a command of the session does nothing', async () => {
     env,
     typed: [
       [READY, '/usr/bin\r'],
-      ['/usr is not a command; to send the text as a prompt, begin it with a space', ' /usr/bin\r'],
+      ['to send the text as a prompt, begin it with a space', ' /usr/bin\r'],
       ['fine', '/exit now\r'],
       ['/exit takes no text', '/save\r'],
       ['/save needs a file name', '/clear\r/retry\r'],
@@ -312,17 +312,18 @@ it('says why a command of the session does nothing', async () => {
   expect(screen).toContain('/system TEXT sets the system message\r\n/save FILE saves the conversation\r\n');
 });
 
-it('shows what a command of the session requests also with -q', async () => {
+it('shows the results and errors of commands of the session also with -q', async () => {
   const { env } = await chatServer(() => 'fine');
   const { screen } = await runOnTerminal(['chat', '-q'], {
     env,
     typed: [
       [READY, '/stats\r'],
       ['there is no response yet', '/help\r'],
-      ['/exit or Ctrl-D ends the session', CTRL_D],
+      ['/exit or Ctrl-D ends the session', '/nope\r'],
+      ['/nope is not a command', CTRL_D],
     ],
   });
-  expect(screen).not.toContain('svc: ');
+  expect(screen).not.toContain('/help lists the commands');
 });
 
 it('a chat without a prompt is interactive only at a terminal, without a body and with text as the result', async () => {

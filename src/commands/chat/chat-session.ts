@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { isEmptyConversation } from '../../body/chat/conversation.ts';
 import type { Context } from '../../context.ts';
-import { Failure, InterruptedError, toFailure } from '../../errors.ts';
+import { Failure, InterruptedError, toFailure, usageFailure } from '../../errors.ts';
 import { pathExists } from '../../files/file-errors.ts';
 import { writeFileAtomically } from '../../files/file-replacement.ts';
 import { MAX_INPUT_BYTES, readInputFile } from '../../files/read-input.ts';
@@ -77,19 +77,19 @@ async function handleLine(line: string, session: ChatSession): Promise<void> {
   else if (command === 'stats') await context.stdout.write(`${turns.statsLine()}\n`);
   else {
     const problem = commandProblem(command);
-    if (problem) await context.report.note(problem);
+    if (problem) await context.report.failure(problem);
     await context.stdout.write(`${commandHelp}\n`);
   }
 }
 
 // The reason why a command line only shows the help; undefined for `/help`.
-function commandProblem(command: string): string | undefined {
+function commandProblem(command: string): Failure | undefined {
   if (command === 'help') return undefined;
-  if (command === 'system') return '/system needs a text';
-  if (command === 'save') return '/save needs a file name';
-  if (command === 'retry') return 'there is no prompt to retry';
-  if (command === 'exit' || command === 'quit') return `/${command} takes no text`;
-  return `/${command} is not a command; to send the text as a prompt, begin it with a space`;
+  if (command === 'system') return usageFailure('/system needs a text');
+  if (command === 'save') return usageFailure('/save needs a file name');
+  if (command === 'retry') return usageFailure('there is no prompt to retry');
+  if (command === 'exit' || command === 'quit') return usageFailure(`/${command} takes no text`);
+  return usageFailure(`/${command} is not a command`, 'to send the text as a prompt, begin it with a space');
 }
 
 // Ctrl-C stops the turn and not the session.
