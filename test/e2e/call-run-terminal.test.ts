@@ -87,7 +87,9 @@ describe.skipIf(!hasTerminal)('a traced command on a terminal', () => {
         ['prompt>', `${[process.execPath, program, ...callRun].join(' ')} -- sh -c ${script}\r`],
         ['ready\r\n', '\x1a'],
         ['Stopped', 'fg\r'],
-        ['fg\r\n', 'word\r'],
+        ['fg\r\n', ''],
+        // The shell prints the command once it has left the mode in which a carriage return does not end a line.
+        [callRun.join(' '), 'word\r'],
         ['got word', 'echo "code $?"; exit\r'],
       ],
     });
