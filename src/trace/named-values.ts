@@ -58,7 +58,8 @@ export function secretArgumentIndexes(words: readonly string[]): Set<number> {
   const databaseAt = words.findIndex((word) => DATABASE_PROGRAM.test(word));
   const loginAt = words.indexOf('login');
   const sshpassAt = words.findIndex((word) => SSHPASS.test(word));
-  const sshpassEnd = words.findIndex((word, at) => sshpassAt >= 0 && at > sshpassAt && !word.startsWith('-'));
+  // Its flags end at the first other word, or with the last word.
+  const sshpassEnd = [...words, ''].findIndex((word, at) => sshpassAt >= 0 && at > sshpassAt && !word.startsWith('-'));
   const isSecret = (word: string, at: number): boolean => {
     const [first = '', flag = ''] = [words[at - 2], words[at - 1]];
     if (isSecretFlag(flag)) return !isSecretFlag(word);

@@ -60,6 +60,7 @@ describe('the recorded arguments of a command', () => {
       ['docker', 'login', '-u', 'me', '-p', '[redacted]', 'host'],
     ],
     ['its password without a space', ['docker', 'login', '-pabcd', 'host'], ['docker', 'login', '[redacted]', 'host']],
+    ['its password with sshpass without a command', ['sshpass', '-pabcd'], ['sshpass', '[redacted]']],
     [
       'the password of sshpass after another flag',
       ['sshpass', '-v', '-p', 'x', 'ssh', '-p', '22'],
