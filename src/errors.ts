@@ -62,6 +62,8 @@ export interface FailureFacts {
   readonly rateLimit?: { readonly [name: string]: string } | undefined;
   /** The message without the details that the service sent, for the line that announces a retry. */
   readonly summary?: string | undefined;
+  /** Why no connection was made, without the service. */
+  readonly reason?: string | undefined;
   readonly hint?: string | undefined;
   readonly status?: number | undefined;
   readonly requestId?: string | undefined;

@@ -1,19 +1,21 @@
+import { hash } from 'node:crypto';
+import { firstStringMember, getMember, isTrue, type JsonNode, kindOf, membersOf, stringOf } from '../json/json-node.ts';
+import { writeJson } from '../json/write-json.ts';
 import { flagTarget } from '../operations/operation.ts';
 import type { LineChecks } from './prepare-line.ts';
-import { digestValue } from './seal.ts';
 import type { Shard } from './shard.ts';
 
-/** What identifies a batch besides its lines; only the same batch can resume a checkpoint. */
+/** What identifies a batch besides its lines; only the same batch can resume an output. */
 export interface BatchIdentity {
   /** The path of the operation. */
   readonly operation: string;
   /** `3/10`. */
   readonly shard: string;
-  /** The base URL with a slash at its end; only its origin, without the slash, in older records. */
+  /** The base URL with a slash at its end. */
   readonly baseUrl: string;
   /**
-   * The values that flags, environment and profile put into bodies, by field or flag; digests of them in a record. A value
-   * that differs from run to run, such as an age, is its argument.
+   * The values that flags, environment and profile put into bodies, by field or flag. A value that differs from run to run,
+   * such as an age, is its argument.
    */
   readonly values: Readonly<Record<string, string>>;
 }
@@ -43,92 +45,66 @@ export function createBatchIdentity(
   };
 }
 
-/** An identity as a checkpoint stores it: values may be secret, so only their digests are stored. */
-export function recordedIdentity(identity: BatchIdentity, runId: string): BatchIdentity {
-  const values = Object.entries(identity.values).map(([name, value]) => [name, digestValue(runId, value)]);
-  return { ...identity, values: Object.fromEntries(values) };
+/** A `run` record: an identity whose base URL and values are digests, because they may be secret. */
+export interface RunRecord extends BatchIdentity {
+  /** The id of the run, a UUID, which salts the digests. */
+  readonly run: string;
+  /** Earlier records were lost: any line without a result may have been sent. */
+  readonly isJournalLost: boolean;
 }
 
-/** The `run` and `settings` members that tie each result line to its batch. */
-export function formatStamp(identity: BatchIdentity, runId: string): string {
-  const { operation, shard, baseUrl, values } = recordedIdentity(identity, runId);
-  const valuesDigest = digestValue(runId, JSON.stringify(Object.entries(values).sort()));
-  return `"run":"${runId}","settings":"${operation} ${shard} ${digestValue(runId, baseUrl)} ${valuesDigest}"`;
+/** The record of a run of a batch. */
+export function createRunRecord(identity: BatchIdentity, run: string, isJournalLost = false): RunRecord {
+  const digest = (value: string): string => hash('sha256', `${run} ${value}`, 'hex').slice(0, 8);
+  const values = Object.entries(identity.values).map(([name, value]) => [name, digest(value)]);
+  return { ...identity, run, isJournalLost, baseUrl: digest(identity.baseUrl), values: Object.fromEntries(values) };
 }
 
-/** The run that a stamp names. */
-export function stampRunId(stamp: string): string {
-  return stamp.slice('"run":"'.length, '"run":"'.length + UUID_CHARS);
+/** A `run` record as a line of the journal. */
+export function formatRunRecord({ run, operation, shard, baseUrl, values, isJournalLost }: RunRecord): string {
+  return writeJson({
+    run,
+    operation,
+    shard,
+    base_url: baseUrl,
+    values,
+    ...(isJournalLost ? { journal_lost: true } : {}),
+  });
 }
 
-const UUID_CHARS = 36;
-
-/** The operation and the shard that a stamp names, and the text of the operation and the number of shards in a sentence. */
-export function describeStamp(stamp: string): {
-  readonly operation: string;
-  readonly shard: string;
-  readonly text: string;
-} {
-  const { operation, shard } = stampParts(stamp);
-  const count = shard.slice(shard.indexOf('/') + 1);
-  return { operation, shard, text: `${operation}${count === '1' ? '' : ` in ${count} shards`}` };
-}
-
-/** The differences between a batch and the batch that wrote a checkpoint. */
-export interface IdentityDifferences {
-  /** Another batch: its results cannot be in the same file. */
-  readonly fatal: readonly string[];
-  /** The same batch with other values or at another service, which the user may accept. */
-  readonly acceptable: readonly string[];
-}
-
-/** Compares a batch with the stamps of result lines; of several values the batch has to match one. */
-export function compareStamps(stamps: Iterable<string>, current: BatchIdentity, runId: string): IdentityDifferences {
-  const expected = stampParts(formatStamp(current, runId));
-  const found = Array.from(stamps, stampParts);
-  const accepted = acceptedBaseUrls(current).map((url) => digestValue(runId, url));
-  const isNewBaseUrl = found.length > 0 && !found.some(({ baseUrl }) => accepted.includes(baseUrl));
-  const isNewValues = found.length > 0 && !found.some(({ values }) => values === expected.values);
-  return {
-    fatal: [...new Set(found.flatMap((stamp) => fatalDifferences(stamp, expected)))],
-    acceptable: [
-      ...(isNewBaseUrl ? [`its results came from a base URL other than ${current.baseUrl}`] : []),
-      ...(isNewValues ? ['its results were made with other flags, environment variables or profile settings'] : []),
-    ],
-  };
-}
-
-/** Compares a batch with the record of an earlier run, which can name what differs. */
-export function compareIdentities(recorded: BatchIdentity, current: BatchIdentity): IdentityDifferences {
-  const names = new Set([...Object.keys(recorded.values), ...Object.keys(current.values)]);
-  const changed = Array.from(names).filter((name) => recorded.values[name] !== current.values[name]);
-  return {
-    fatal: fatalDifferences(recorded, current),
-    acceptable: [
-      ...(acceptedBaseUrls(current).includes(recorded.baseUrl)
-        ? []
-        : [`its results came from ${recorded.baseUrl}, but the base URL is now ${current.baseUrl}`]),
-      ...(changed.length === 0 ? [] : [`it was started with other values for ${changed.join(', ')}`]),
-    ],
-  };
-}
-
-type BatchPart = Pick<BatchIdentity, 'operation' | 'shard'>;
-
-function fatalDifferences(found: BatchPart, current: BatchPart): string[] {
-  if (found.operation !== current.operation)
-    return [`it holds results of ${found.operation}, not ${current.operation}`];
-  return found.shard === current.shard ? [] : [`it holds results of shard ${found.shard}, not ${current.shard}`];
-}
-
-// Older records have the origin alone.
-function acceptedBaseUrls({ baseUrl }: BatchIdentity): string[] {
-  return [baseUrl, new URL(baseUrl).origin];
-}
-
-function stampParts(stamp: string): { operation: string; shard: string; baseUrl: string; values: string } {
-  const [operation = '', shard = '', baseUrl = '', values = ''] = (/"settings":"([^"]*)"/.exec(stamp)?.[1] ?? '').split(
-    ' ',
+/** Reads a `run` record; undefined if a member is missing. */
+export function parseRunRecord(record: JsonNode): RunRecord | undefined {
+  const [run, operation, shard, baseUrl] = ['run', 'operation', 'shard', 'base_url'].map((name) =>
+    firstStringMember(record, name),
   );
-  return { operation, shard, baseUrl, values };
+  const values = getMember(record, 'values');
+  if (!run || !operation || !shard || !baseUrl || !values || kindOf(values) !== 'object') return undefined;
+  const digests = Array.from(membersOf(values), ({ key, value }) => [key, stringOf(value)]);
+  const isJournalLost = isTrue(getMember(record, 'journal_lost'));
+  return { run, operation, shard, baseUrl, values: Object.fromEntries(digests), isJournalLost };
+}
+
+/** The part of an identity that result lines have too. */
+export type BatchKind = Pick<BatchIdentity, 'operation' | 'shard'>;
+
+/** The difference that makes two batches different ones; undefined if there is none. */
+export function differentKind(found: BatchKind, current: BatchKind): string | undefined {
+  if (found.operation !== current.operation) return `it holds results of ${found.operation}, not ${current.operation}`;
+  return found.shard === current.shard ? undefined : `it holds results of shard ${found.shard}, not ${current.shard}`;
+}
+
+/** Compares a batch with the records of earlier runs: it has to match one of them, and differs from the last otherwise. */
+export function compareRuns(records: readonly RunRecord[], identity: BatchIdentity): string[] {
+  const differences = records.map((record) => differencesFromRun(record, identity));
+  return differences.some((one) => one.length === 0) ? [] : (differences.at(-1) ?? []);
+}
+
+function differencesFromRun(record: RunRecord, identity: BatchIdentity): string[] {
+  const current = createRunRecord(identity, record.run);
+  const names = new Set([...Object.keys(record.values), ...Object.keys(current.values)]);
+  const changed = Array.from(names).filter((name) => record.values[name] !== current.values[name]);
+  return [
+    ...(record.baseUrl === current.baseUrl ? [] : [`its results came from a base URL other than ${identity.baseUrl}`]),
+    ...(changed.length === 0 ? [] : [`it was started with other values for ${changed.join(', ')}`]),
+  ];
 }

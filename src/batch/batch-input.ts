@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer';
 import { access, constants, type FileHandle, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { addAbortSignal, type Readable } from 'node:stream';
@@ -5,9 +6,13 @@ import { limitInputTime } from '../body/input-reader.ts';
 import { openAnonymousFile } from '../files/anonymous-file.ts';
 import { fileFailure } from '../files/file-errors.ts';
 import { openInputFile, unreadableInputFailure } from '../files/read-input.ts';
+import { type InputLine, splitLines } from '../files/split-lines.ts';
 import { createDeadline } from '../http/deadline.ts';
+import { CARRIAGE_RETURN, SPACE, TAB } from '../json/json-bytes.ts';
+import { hasByteOrderMark } from '../json/utf8.ts';
 import type { Runtime } from '../runtime.ts';
-import { type InputLine, splitLines } from './split-lines.ts';
+import type { BatchOptions } from './batch-options.ts';
+import { isInShard } from './shard.ts';
 
 /** The lines of a batch. */
 export interface BatchInput {
@@ -24,6 +29,57 @@ export interface BatchInput {
    * signal ends the copying with its reason.
    */
   readonly twice: (directory: string, signal: AbortSignal) => Promise<readonly [BatchInput, BatchInput]>;
+}
+
+/** Lines that svc has in memory. */
+export function createMemoryInput(label: string, texts: readonly string[]): BatchInput {
+  const stopped = new AbortController();
+  const lines = async function* (): AsyncGenerator<InputLine> {
+    let offset = 0;
+    for (const [at, text] of texts.entries()) {
+      if (stopped.signal.aborted) return;
+      const bytes = Buffer.from(text);
+      yield { number: at + 1, offset, length: bytes.length, bytes, isTorn: false };
+      offset += bytes.length;
+    }
+  };
+  const input: BatchInput = {
+    label,
+    totalBytes: undefined,
+    lines: lines(),
+    stop: () => stopped.abort(),
+    twice: async () => [
+      { ...input, lines: lines() },
+      { ...input, lines: lines() },
+    ],
+  };
+  return input;
+}
+
+/**
+ * The lines of an input that a batch is about: checking, comparing, counting and sending read them from here. `onEmpty` is
+ * called for an empty line, `onRead` for each line of the input. A line that is left out keeps the result of an earlier run.
+ */
+export async function* selectedLines(
+  { lines }: Pick<BatchInput, 'lines'>,
+  { shard }: Pick<BatchOptions, 'shard'>,
+  {
+    onRead,
+    onEmpty,
+  }: { readonly onRead?: (line: InputLine) => void; readonly onEmpty?: (line: InputLine) => void } = {},
+): AsyncGenerator<InputLine> {
+  for await (const line of lines) {
+    onRead?.(line);
+    if (!isInShard(line.number, shard)) continue;
+    if (isEmptyLine(line)) onEmpty?.(line);
+    else yield line;
+  }
+}
+
+/** True for a line of white space only; a byte order mark on the first line is not part of its text. */
+export function isEmptyLine({ number, bytes }: InputLine): boolean {
+  const text = bytes && number === 1 && hasByteOrderMark(bytes) ? bytes.subarray(3) : bytes;
+  return text?.every((byte) => byte === SPACE || byte === TAB || byte === CARRIAGE_RETURN) ?? false;
 }
 
 type OpenStream = (signal: AbortSignal) => Promise<Readable>;

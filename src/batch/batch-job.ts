@@ -1,3 +1,4 @@
+import type { Buffer } from 'node:buffer';
 import type { Draft } from '../body/draft.ts';
 import type { Destination } from '../client/destination.ts';
 import type { ChatExpectations } from '../client/expectations/chat-expectations.ts';
@@ -5,20 +6,20 @@ import type { JunitReport } from '../client/expectations/junit-report.ts';
 import type { RequestTarget } from '../client/request-context.ts';
 import type { RequestObserver } from '../client/request-observer.ts';
 import type { Context } from '../context.ts';
-import type { ExchangeSignal, LinkedSignal } from '../http/exchange-signal.ts';
+import type { ExchangeSignal } from '../http/exchange-signal.ts';
 import type { Headers, Send } from '../http/message.ts';
+import type { LineResult } from './line-result.ts';
 import type { ResponseWarnings } from './line-warnings.ts';
-import type { OutageMonitor } from './outage.ts';
 import type { LineChecks } from './prepare-line.ts';
-import type { RateLimiter } from './rate-limiter.ts';
-import type { ResultSlotFactory } from './result-order.ts';
 import type { ResultStore } from './result-store.ts';
+import type { Scheduler } from './scheduler.ts';
 
-/** Follows the request of a line, to record more than its result. */
-export type LineObserver = Pick<RequestObserver, 'onSend' | 'onOutcome'>;
-
-/** Creates the observer of a line, which an earlier run may have applied; undefined if lines need none. */
-export type LineObservers = (draft: Draft, mayBeApplied: boolean) => LineObserver | undefined;
+/** Records the request of a line outside of the batch too, and prevents a duplicate there. */
+export interface LineGuard extends Required<Pick<RequestObserver, 'onSend' | 'onOutcome'>> {
+  readonly onSend: () => Promise<void>;
+  /** The response to a line that may have been sent at that time or later, if that is known outside of the batch. */
+  readonly knownResponse: (sentAtMs: number) => Promise<Buffer | undefined>;
+}
 
 /** Everything that sends the lines of a batch. */
 export interface BatchJob extends LineChecks {
@@ -29,21 +30,20 @@ export interface BatchJob extends LineChecks {
   readonly send: Send;
   /** Ends the connections that are kept for further lines. */
   readonly finishConnections: () => Promise<void>;
-  readonly rateLimiter: RateLimiter;
-  readonly outage: OutageMonitor;
+  readonly scheduler: Scheduler;
   /** Ends requests in flight. */
   readonly signal: ExchangeSignal;
-  /** Aborted to stop taking lines; requests in flight continue. */
-  readonly stopSignal: LinkedSignal;
   /** Maximum retries per line. */
   readonly maxRetries: number;
   /** Time limit per line in milliseconds. */
   readonly timeoutMs: number | undefined;
   readonly resultStore: ResultStore;
-  readonly observerFor: LineObservers;
+  /** Called with the result of each line, once it is stored. */
+  readonly onResult?: (line: number, result: LineResult) => Promise<void>;
+  /** Creates the guard of a line, which an earlier run may have applied; undefined if lines need none. */
+  readonly guardFor: (draft: Draft, mayBeApplied: boolean) => LineGuard | undefined;
   /** Lines with unknown outcome are sent. */
   readonly canRetryUnknown: boolean;
-  readonly openSlot: ResultSlotFactory;
   readonly expectations: ChatExpectations | undefined;
   readonly junit: JunitReport | undefined;
   readonly responseWarnings: ResponseWarnings;

@@ -4,7 +4,6 @@ import { parseDurationOrZeroMs } from '../config/parse-duration.ts';
 import { usageFailure } from '../errors.ts';
 import { getStringFlag, isFlagOn } from '../flag.ts';
 import type { Runtime } from '../runtime.ts';
-import type { RateLimits } from './rate-limiter.ts';
 import { parseShard, type Shard } from './shard.ts';
 
 /** A limit of failures. */
@@ -17,7 +16,10 @@ export interface MaxFailures {
 export interface BatchOptions {
   /** The file of lines as typed; `-` is stdin. */
   readonly input: string;
-  readonly rateLimits: RateLimits;
+  /** Maximum requests in flight. */
+  readonly concurrency: number;
+  /** Maximum requests per second; undefined for no limit. */
+  readonly rate: number | undefined;
   readonly shard: Shard;
   readonly isResumed: boolean;
   readonly canRetryUnknown: boolean;
@@ -28,11 +30,27 @@ export interface BatchOptions {
   readonly isOrdered: boolean;
   /** Milliseconds that lines wait while no connection can be made; 0 if they fail at once. */
   readonly maxOutageMs: number;
+  /** The flag that changes that time, for messages. */
+  readonly outageFlag: '--max-outage' | undefined;
 }
 
-const DEFAULT_CONCURRENT_REQUESTS = 8;
 const MAX_CONCURRENT_REQUESTS = 1000;
-const DEFAULT_MAX_OUTAGE_MS = 5 * 60_000;
+
+/** The options of a batch without flags. */
+export const DEFAULT_BATCH_OPTIONS: BatchOptions = {
+  input: '-',
+  concurrency: 8,
+  rate: undefined,
+  shard: { index: 1, count: 1 },
+  isResumed: false,
+  canRetryUnknown: false,
+  canAcceptChanges: false,
+  isFailFast: false,
+  maxFailures: undefined,
+  isOrdered: false,
+  maxOutageMs: 5 * 60_000,
+  outageFlag: undefined,
+};
 
 /** Reads the flags of a batch. Throws usage for flags that contradict --batch or each other. */
 export function readBatchOptions(
@@ -59,11 +77,9 @@ export function readBatchOptions(
   if (isFlagOn(flags, 'accept-changes') && !isFlagOn(flags, 'resume'))
     throw usageFailure('--accept-changes needs --resume', 'add --resume, or leave out --accept-changes');
   return {
-    input: getStringFlag(flags, 'batch') ?? '-',
-    rateLimits: {
-      concurrency: parseConcurrency(getStringFlag(flags, 'concurrency')),
-      rate: parseRate(getStringFlag(flags, 'rate')),
-    },
+    input: getStringFlag(flags, 'batch') ?? DEFAULT_BATCH_OPTIONS.input,
+    concurrency: parseConcurrency(getStringFlag(flags, 'concurrency')),
+    rate: parseRate(getStringFlag(flags, 'rate')),
     shard: readShard(getStringFlag(flags, 'shard'), env),
     isResumed: isFlagOn(flags, 'resume'),
     canRetryUnknown: isFlagOn(flags, 'retry-unknown'),
@@ -72,6 +88,7 @@ export function readBatchOptions(
     maxFailures: parseMaxFailures(getStringFlag(flags, 'max-failures')),
     isOrdered: isFlagOn(flags, 'ordered'),
     maxOutageMs: isFlagOn(flags, 'fail-fast') ? 0 : parseMaxOutage(getStringFlag(flags, 'max-outage')),
+    outageFlag: '--max-outage',
   };
 }
 
@@ -82,7 +99,7 @@ function readShard(flag: string | undefined, env: Runtime['env']): Shard {
 }
 
 function parseConcurrency(text: string | undefined): number {
-  if (text === undefined) return DEFAULT_CONCURRENT_REQUESTS;
+  if (text === undefined) return DEFAULT_BATCH_OPTIONS.concurrency;
   if (/^[1-9]\d{0,3}$/.test(text) && Number(text) <= MAX_CONCURRENT_REQUESTS) return Number(text);
   throw usageFailure(
     `--concurrency cannot be ${JSON.stringify(text)}`,
@@ -99,7 +116,7 @@ function parseMaxFailures(text: string | undefined): MaxFailures | undefined {
 }
 
 function parseMaxOutage(text: string | undefined): number {
-  if (text === undefined) return DEFAULT_MAX_OUTAGE_MS;
+  if (text === undefined) return DEFAULT_BATCH_OPTIONS.maxOutageMs;
   return parseDurationOrZeroMs('--max-outage', text);
 }
 

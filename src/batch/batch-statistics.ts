@@ -2,18 +2,11 @@ import { getMember, type JsonNode, numberMember } from '../json/json-node.ts';
 import type { LineStatus } from './batch-counts.ts';
 import { createDistribution, type Distribution } from './distribution.ts';
 import { addCause, type FailureCauses } from './failure-causes.ts';
+import type { ResultLineFacts } from './result-line.ts';
 
 /** The parts of a result that statistics need. */
-export interface ResultFacts {
-  readonly line: number;
+export interface ResultFacts extends ResultLineFacts {
   readonly status: LineStatus;
-  readonly httpStatus: number | undefined;
-  /** The message of a failure. */
-  readonly message: string | undefined;
-  readonly attempts: number;
-  readonly milliseconds: number;
-  /** The response, if it is JSON. */
-  readonly response: JsonNode | undefined;
 }
 
 /** Figures over the results of a batch, in bounded memory. */
@@ -49,15 +42,6 @@ export function addResult(statistics: BatchStatistics, facts: ResultFacts): void
   addTokens(statistics.promptTokens, response, 'prompt_tokens');
   addTokens(statistics.completionTokens, response, 'completion_tokens');
   if (message !== undefined && status !== 'unsent') addCause(statistics.causes, message, facts);
-}
-
-/** The message of a failure, with the first of its issues. */
-export function messageWithIssue(
-  message: string,
-  issue: { readonly path?: string | undefined; readonly message?: string | undefined } | undefined,
-): string {
-  if (!issue?.message) return message;
-  return `${message}: ${issue.path ? `${issue.path}: ` : ''}${issue.message}`;
 }
 
 function addTokens(distribution: Distribution, response: JsonNode | undefined, name: string): void {

@@ -77,6 +77,12 @@ export function lostResultsFailure(error: unknown, tally: BatchCounts, isResumab
   });
 }
 
+/** The note about failures that were not retried; undefined without any. */
+export function skippedRetriesNote(count: number): string | undefined {
+  if (count === 0) return undefined;
+  return `${count} ${pluralize(count, 'failure was', 'failures were')} not retried, because the service failed every recent request`;
+}
+
 function unknownLinesHint({ unknownLines }: BatchCounts): string {
   return `lines that may have been applied: ${formatLineRanges(unknownLines)}`;
 }

@@ -4,12 +4,10 @@ import { pluralize } from '../json/pluralize.ts';
 import { issueText } from '../output/failure-text.ts';
 import type { OutputFormat } from '../results/output-format.ts';
 import { printResult, resultOf } from '../results/print-result.ts';
-import type { BatchInput } from './batch-input.ts';
+import { type BatchInput, selectedLines } from './batch-input.ts';
 import type { BatchOptions } from './batch-options.ts';
-import { digestInputLine } from './compare-input.ts';
 import { type LineChecks, prepareLine } from './prepare-line.ts';
-import { isInShard } from './shard.ts';
-import { isEmptyLine } from './split-lines.ts';
+import { digestInputLine } from './result-line.ts';
 
 /**
  * Checks every line of a batch and sends nothing: counts are printed on stdout, errors on stderr. Throws Failure `body`
@@ -17,16 +15,15 @@ import { isEmptyLine } from './split-lines.ts';
  */
 export async function checkBatch(
   input: BatchInput,
-  { shard }: BatchOptions,
+  options: BatchOptions,
   lineChecks: LineChecks,
   format: OutputFormat,
   { runtime, stdout, report, signal }: Context,
 ): Promise<void> {
   const counts = { lines: 0, good: 0, bad: 0, bytes: 0 };
   signal.addEventListener('abort', input.stop, { once: true });
-  for await (const line of input.lines) {
+  for await (const line of selectedLines(input, options)) {
     signal.throwIfAborted();
-    if (!isInShard(line.number, shard) || isEmptyLine(line)) continue;
     const { draft } = await prepareLine(
       line,
       { digest: digestInputLine(line), timestampMs: runtime.now() },

@@ -1,6 +1,7 @@
 import { Buffer } from 'node:buffer';
 import type { JsonSource } from '../body/json-source.ts';
 import type { Issue } from '../errors.ts';
+import type { InputLine } from '../files/split-lines.ts';
 import { applySplices } from '../json/edit.ts';
 import { JsonError } from '../json/json-error.ts';
 import {
@@ -19,7 +20,6 @@ import { createNodeFinder } from '../json/node-finder.ts';
 import { type JsonDocument, parseJson } from '../json/parse-json.ts';
 import { createPositionLookup } from '../json/text-position.ts';
 import type { Operation } from '../operations/operation.ts';
-import type { InputLine } from './split-lines.ts';
 
 /** The body of a line, or the error in the line. */
 export interface LineBody {

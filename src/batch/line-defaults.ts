@@ -29,6 +29,9 @@ export interface LineDefaults {
   readonly perLineFlags: FlagValues;
 }
 
+/** The defaults of a batch without flags. */
+export const NO_DEFAULTS: LineDefaults = { fieldEdits: [], perLineFlags: new Map() };
+
 /**
  * Reads the flags of a batch once. Throws usage for flags that belong to one body, and Failure `body` for values that
  * cannot be read.

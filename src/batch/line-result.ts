@@ -1,12 +1,10 @@
 import { Failure, failureCodeOf } from '../errors.ts';
 import type { JsonNode } from '../json/json-node.ts';
 import { tryParseJson } from '../json/parse-json.ts';
-import { messageWithIssue } from './batch-statistics.ts';
 import { classifyLine, type LineState } from './line-status.ts';
-import type { PermitHold } from './rate-limiter.ts';
-import { resultLineFacts } from './read-result-lines.ts';
-import type { ResultSlot } from './result-order.ts';
+import { messageWithIssue, resultLineFacts } from './result-line.ts';
 import type { PriorEntry } from './result-store.ts';
+import type { Turn } from './scheduler.ts';
 
 /** The result of a line. */
 export interface LineResult extends LineState {
@@ -20,9 +18,11 @@ export interface LineResult extends LineState {
   readonly milliseconds: number;
   readonly httpStatus: number | undefined;
   readonly response: JsonNode | undefined;
+  /** Signs that the response is for another request. */
+  readonly warnings: readonly string[];
 }
 
-/** A result that replaces the one that was put. */
+/** A result that replaces an earlier one of this run. */
 export interface LineRevision {
   readonly line: number;
   readonly failure: Failure;
@@ -40,13 +40,15 @@ export interface LineProgress {
 }
 
 /** Takes the result of a line. */
-export interface LineOutput extends ResultSlot {
+export interface LineOutput {
+  /** Writes the result, or nothing, when it is its turn. After a failed write nothing more is written. */
+  readonly put: (result: Uint8Array | undefined) => Promise<void>;
   readonly progress: LineProgress;
   readonly revise: (revision: LineRevision) => void;
-  /** Called when the outcome of a line that was sent is known, before its result waits for its turn. */
+  /** Called when the outcome of a line is known, before its result waits to be written. */
   readonly onOutcome: (outcome: Pick<LineResult, 'failure' | 'status'>) => void;
-  /** Ended by `onOutcome`, or with the line. */
-  readonly permitHold: PermitHold;
+  /** Released by `onOutcome`, or with the line. */
+  readonly turn: Turn;
 }
 
 /** The result of a line that was not sent in this run. */
@@ -57,6 +59,7 @@ export const NOT_SENT = {
   milliseconds: 0,
   httpStatus: undefined,
   response: undefined,
+  warnings: [],
 } as const;
 
 /** Leaves the result of an earlier run as it is; its failure does not stop this one. */

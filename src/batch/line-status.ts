@@ -17,17 +17,19 @@ export function classifyLine(exitCode: number, applied: AppliedState = 'no'): Li
   return { status: applied === 'unknown' ? 'unknown' : 'failed', isUnresolved: applied !== 'no' };
 }
 
-/** Whether earlier runs applied a line, according to its result or its mark in the `.inflight` file. */
-export function priorOutcome({ entry, inFlight }: PriorLine): AppliedState {
-  // The mark of a line that was not applied is withdrawn, so this one is of a later attempt. svc 0.1 left its marks.
-  if (entry?.applied === 'no' && inFlight?.digest !== undefined) return 'unknown';
-  return entry?.applied ?? (inFlight === undefined ? 'no' : 'unknown');
+/**
+ * Whether earlier runs applied a line, by the first rule that matches: a result says so; the last record of its journal says
+ * that it was sent; a result of a failure; neither, so it was never sent.
+ */
+export function priorOutcome({ entry, sentAtMs }: PriorLine): AppliedState {
+  if (entry?.applied === 'yes') return 'yes';
+  return sentAtMs !== undefined ? 'unknown' : (entry?.applied ?? 'no');
 }
 
 /** True for a line that may be sent: one that was or may have been applied only if that is safe or wanted. */
 export function canSendLine(prior: PriorLine, effect: Operation['effect'], canRetryUnknown: boolean): boolean {
   const applied = priorOutcome(prior);
   if (applied === 'no' || (applied === 'unknown' && canRetryUnknown)) return true;
-  // Without the time of its first request, or with the ids of svc 0.1, it would be another call.
-  return isIdempotent(effect) && (effect === 'read' || prior.inFlight?.digest !== undefined);
+  // Without the time of its first request, it would be another call.
+  return isIdempotent(effect) && (effect === 'read' || Boolean(prior.sentAtMs));
 }

@@ -6,12 +6,12 @@ import { isIssue } from '../body/json-source.ts';
 import { emptyBodyJson, toParsedBody } from '../body/parsed-body.ts';
 import type { Failure, Issue } from '../errors.ts';
 import { uuidV5 } from '../fields/uuid.ts';
+import type { InputLine } from '../files/split-lines.ts';
 import { flagTarget, type Operation } from '../operations/operation.ts';
 import type { TraceParent } from '../trace/trace-context.ts';
 import type { CustomIdTracker } from './custom-id-tracker.ts';
 import { type LineBody, readLineBody } from './line-body.ts';
 import { applyLineDefaults, hasDefaults, type LineDefaults } from './line-defaults.ts';
-import type { InputLine } from './split-lines.ts';
 
 /** The dependencies of building and checking the bodies of all lines. */
 export interface LineChecks {

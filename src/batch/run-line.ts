@@ -1,15 +1,29 @@
-import { retryAdvice } from '../client/idempotency.ts';
-import { createRequestContext, type RequestContext } from '../client/request-context.ts';
-import { Failure } from '../errors.ts';
+import { Buffer } from 'node:buffer';
+import { type ExchangeOptions, exchange, type Outcome } from '../client/exchange.ts';
+import { expectationFailure } from '../client/expectations/chat-expectations.ts';
+import { mayBeApplied } from '../client/failure.ts';
+import { isIdempotent, retryAdvice } from '../client/idempotency.ts';
+import { type PreparedRequest, prepareRequest, requestSecrets } from '../client/prepared-request.ts';
+import { invalidResponseFailure } from '../client/read-response.ts';
+import { createRequestContext, type RequestContext, serviceName } from '../client/request-context.ts';
+import { hasIdOfRequest } from '../client/response-warnings.ts';
+import { formatRetryMessage } from '../client/with-retries.ts';
+import { type AppliedState, Failure, signalOfFailure, toFailure } from '../errors.ts';
+import type { InputLine } from '../files/split-lines.ts';
+import { createDeadline } from '../http/deadline.ts';
+import { observeChunks } from '../http/observe-chunks.ts';
+import { rootOf } from '../json/json-node.ts';
+import { parseJson } from '../json/parse-json.ts';
 import { writeJson } from '../json/write-json.ts';
-import type { BatchJob } from './batch-job.ts';
-import { digestInputLine } from './compare-input.ts';
+import { createRedactor } from '../output/redact.ts';
+import { mergeStream } from '../results/merge-stream.ts';
+import type { ParsedResponse } from '../results/show-response.ts';
+import type { BatchJob, LineGuard } from './batch-job.ts';
 import { failureMessage, keepEarlierResult, type LineOutput, type LineResult, NOT_SENT } from './line-result.ts';
-import { canSendLine, classifyLine, priorOutcome } from './line-status.ts';
+import { canSendLine, classifyLine, type LineState, priorOutcome } from './line-status.ts';
 import { prepareLine } from './prepare-line.ts';
-import { formatFailureEntry } from './result-entry.ts';
-import { sendAndRecord } from './send-and-record.ts';
-import type { InputLine } from './split-lines.ts';
+import { digestInputLine, formatFailure, formatSuccess, type LineAttempt } from './result-line.ts';
+import type { PriorLine } from './result-store.ts';
 
 /**
  * Sends a line, unless an earlier run has its outcome or it must not be sent twice, and stores the result. Throws the
@@ -17,45 +31,52 @@ import type { InputLine } from './split-lines.ts';
  */
 export async function runLine(line: InputLine, output: LineOutput, job: BatchJob): Promise<LineResult> {
   const { resultStore, context } = job;
+  const { redact } = context.report;
   const digest = digestInputLine(line);
   const prior = resultStore.findPrior(line.number, digest);
-  output.progress.mayBeApplied = priorOutcome(prior) !== 'no';
-  if (prior.entry?.exitCode === 0) return keepEarlierResult(prior.entry, output);
-  const isStopped = job.stopSignal.signal.aborted;
-  if (isStopped && priorOutcome(prior) === 'no') {
+  const priorApplied = priorOutcome(prior);
+  output.progress.mayBeApplied = priorApplied !== 'no';
+  if (prior.entry?.exitCode === 0 && priorApplied === 'yes') return keepEarlierResult(prior.entry, output);
+  const isStopped = job.scheduler.stopSignal.aborted;
+  if (isStopped && priorApplied === 'no') {
     await output.put(undefined);
     return { status: 'unsent', isUnresolved: false, failure: undefined, ...NOT_SENT };
   }
-  const timestampMs = prior.inFlight?.timestampMs || context.runtime.now();
+  const timestampMs = prior.sentAtMs || context.runtime.now();
   const { draft, customId } = await prepareLine(line, { digest, timestampMs }, job);
+  const checkpoint = { input: digest, ...resultStore.batch };
+  const attempt: LineAttempt = { line: line.number, id: customId, attempts: 0, milliseconds: 0, checkpoint };
   const recordUnsent = async (failure: Failure, id = customId): Promise<LineResult> => {
-    const { redact } = context.report;
-    const entry = formatFailureEntry({ line: line.number, id, attempts: 0, milliseconds: 0 }, failure, redact);
     const state = classifyLine(failure.exitCode, failure.facts.applied);
     output.onOutcome({ failure, status: state.status });
-    await output.put(resultStore.seal(entry, digest));
+    await output.put(formatFailure({ ...attempt, id }, failure, redact, undefined));
     return { ...state, failure, ...NOT_SENT, message: failureMessage(failure, redact) };
   };
+  const isKept = prior.entry !== undefined && prior.entry.applied !== 'no';
   if (draft instanceof Failure) {
-    if (prior.entry && prior.entry.applied !== 'no') return keepEarlierResult(prior.entry, output);
-    return recordUnsent(prior.inFlight === undefined ? draft : lostResponseFailure());
+    if (isKept && prior.entry) return keepEarlierResult(prior.entry, output);
+    return recordUnsent(prior.sentAtMs === undefined ? draft : lostResponseFailure());
   }
   const requestContext = createRequestContext(job.operation, draft, job.target);
   const [requestId] = Object.values(requestContext.ids);
   const id = customId ?? (requestId === undefined ? undefined : writeJson(requestId));
   const { effect } = requestContext;
+  const guard = job.guardFor(draft, priorApplied === 'unknown');
+  const known = prior.sentAtMs && priorApplied === 'unknown' ? await guard?.knownResponse(prior.sentAtMs) : undefined;
+  if (known) {
+    output.onOutcome({ failure: undefined, status: 'done' });
+    await output.put(formatSuccess({ ...attempt, id }, null, known));
+    return { ...classifyLine(0), failure: undefined, ...NOT_SENT };
+  }
   const keepPriorOutcome = async (): Promise<LineResult> => {
-    const kept = await (prior.entry && prior.entry.applied !== 'no'
+    const kept = await (isKept && prior.entry
       ? keepEarlierResult(prior.entry, output)
       : recordUnsent(lostResponseFailure(requestContext), id));
     return { ...kept, isIdempotent: canSendLine(prior, effect, false) };
   };
   if (isStopped || !canSendLine(prior, effect, job.canRetryUnknown)) return keepPriorOutcome();
-  return sendAndRecord(
-    { number: line.number, id, digest, timestampMs, prior, keepPriorOutcome, requestContext },
-    output,
-    job,
-  );
+  const ready = { attempt: { ...attempt, id }, timestampMs, prior, guard, requestContext, keepPriorOutcome };
+  return sendAndRecord(ready, output, job);
 }
 
 function lostResponseFailure(requestContext?: RequestContext): Failure {
@@ -63,4 +84,265 @@ function lostResponseFailure(requestContext?: RequestContext): Failure {
     ? { ids: requestContext.ids, hint: `${retryAdvice(requestContext.effect)}; --retry-unknown sends it` }
     : { hint: 'the line is no longer valid; run with --dry-run to see why' };
   return new Failure('unknown', 'an earlier run ended before the response arrived', { applied: 'unknown', ...facts });
+}
+
+/** A line that may be sent. */
+interface ReadyLine {
+  readonly attempt: LineAttempt;
+  /** The time of its ids: milliseconds since 1970. */
+  readonly timestampMs: number;
+  readonly prior: PriorLine;
+  readonly guard: LineGuard | undefined;
+  readonly requestContext: RequestContext;
+  /** Stores what earlier runs know about a line that they may have sent, in place of a result of this run. */
+  readonly keepPriorOutcome: () => Promise<LineResult>;
+}
+
+async function sendAndRecord(ready: ReadyLine, output: LineOutput, job: BatchJob): Promise<LineResult> {
+  const { attempt, prior, requestContext } = ready;
+  const { resultStore, responseWarnings } = job;
+  const { line, checkpoint } = attempt;
+  const strayData = createStrayDataWatch();
+  const request = prepareRequest(requestContext.operation, requestContext.draft, job.destination, job.flagHeaders);
+  const { sent, milliseconds, isRecorded } = await recordAndSend(ready, request, strayData.onData, output, job);
+  const { response, warnings } = sent;
+  const isComplete = !sent.failure && response?.doc !== undefined;
+  const expectations = (isComplete && job.expectations?.(rootOf(response.doc), milliseconds)) || [];
+  const isOwnResponse = hasIdOfRequest(response, requestContext);
+  const createDoubt = strayDataFailureOf(requestContext);
+  const doubt = strayData.hasArrived() && !isOwnResponse ? createDoubt() : undefined;
+  const { attempts } = requestContext.progress;
+  const sentFacts = { url: requestContext.target.url.href, status: sent.status, attempts };
+  const failure =
+    doubt ??
+    (sent.failure
+      ? withPriorOutcome(sent.failure, priorOutcome(prior))
+      : (strictWarningFailure(sent, job) ?? expectationFailure(expectations, sentFacts)));
+  const withdraw = async (): Promise<void> => {
+    if (isRecorded && prior.sentAtMs === undefined) await resultStore.recordWithdrawn(line, checkpoint.input);
+  };
+  if (!doubt && failure && isInterruption(sent.failure ?? failure)) {
+    await withdraw();
+    if (priorOutcome(prior) !== 'no') return ready.keepPriorOutcome();
+    await output.put(undefined);
+    return { status: 'unsent', isUnresolved: false, failure, ...NOT_SENT, attempts };
+  }
+  const sentAttempt = { ...attempt, attempts, milliseconds, expectations, warnings };
+  const state = classifyLine(failure?.exitCode ?? 0, failure?.facts.applied);
+  // Before its result is stored, so that a record after such a result is always of a later attempt.
+  if (failure && !state.isUnresolved) await withdraw();
+  output.onOutcome({ failure, status: state.status });
+  if (!failure) await responseWarnings.add(line, warnings);
+  if (doubt) await responseWarnings.add(line, [doubt.facts.summary ?? doubt.message]);
+  const redact = failure ? redactorFor(request, job) : String;
+  const result = failure
+    ? formatFailure(sentAttempt, failure, redact, response)
+    : response && formatSuccess(sentAttempt, sent.status, response.bytes);
+  const written = output.put(result);
+  if (state.status !== 'unknown' && !isOwnResponse)
+    strayData.onLaterData(
+      createRevision({ attempt: sentAttempt, state, bytes: response?.bytes, written }, createDoubt, output, job),
+    );
+  await written;
+  // Written out, because a copy with more members is slow (docs/performance.md).
+  return {
+    status: state.status,
+    isUnresolved: state.isUnresolved,
+    failure,
+    isIdempotent: isIdempotent(requestContext.effect),
+    message: failure && failureMessage(failure, redact),
+    attempts,
+    milliseconds: Math.round(milliseconds),
+    httpStatus: failure ? failure.facts.status : sent.status,
+    response: response?.doc && rootOf(response.doc),
+    warnings,
+  };
+}
+
+/** A line that was sent. */
+interface SentLineResult {
+  readonly status: number;
+  readonly response: Pick<ParsedResponse, 'bytes' | 'doc'> | undefined;
+  readonly failure: Failure | undefined;
+  /** Signs that the response is for another request. */
+  readonly warnings: readonly string[];
+  /** When the last chunk of a complete stream came, by the runtime's `elapsed`: the end of a stream may come late. */
+  readonly lastChunkAt?: number | undefined;
+}
+
+// The line is in the journal before its first byte leaves.
+async function recordAndSend(
+  { attempt: { line, checkpoint }, timestampMs, guard, requestContext }: ReadyLine,
+  request: PreparedRequest,
+  onStrayData: () => void,
+  { turn, progress }: LineOutput,
+  job: BatchJob,
+): Promise<{ readonly sent: SentLineResult; readonly milliseconds: number; readonly isRecorded: boolean }> {
+  const { runtime, report } = job.context;
+  const { elapsed } = runtime;
+  let isRecorded = false;
+  let journalError: unknown;
+  let startedAt = 0;
+  const record = async (): Promise<void> => {
+    if (isRecorded) return;
+    try {
+      await job.resultStore.recordSending(line, { digest: checkpoint.input, timestampMs });
+    } catch (error) {
+      journalError = error;
+      throw error;
+    }
+    isRecorded = true;
+  };
+  // A line that is safe to send twice is recorded ahead, so that the disk works while other lines are in flight.
+  if (isIdempotent(requestContext.effect)) await record();
+  const observer = {
+    onSend: async () => {
+      // First, so that a job that only the job history has is not one of this batch.
+      await record();
+      await guard?.onSend();
+      progress.mayBeApplied = true;
+      progress.isSent = true;
+      startedAt = elapsed();
+    },
+    onOutcome: guard?.onOutcome,
+    onRetry: (failure: Failure, retryNumber: number, delayMs: number) => {
+      turn.release();
+      return report.detail(`line ${line}: ${formatRetryMessage(failure, retryNumber, job.maxRetries, delayMs)}`);
+    },
+    onTrace: report.isVerbose ? report.detail : undefined,
+  };
+  const options: ExchangeOptions = {
+    send: job.send,
+    runtime,
+    signal: job.signal,
+    waitSignal: job.scheduler.stopSignal,
+    // The time of a line starts when it may be sent, not while it waits for others.
+    startDeadline: () => createDeadline(job.timeoutMs, runtime),
+    maxRetries: job.maxRetries,
+    turn,
+    onStrayData,
+  };
+  const sent = await exchange(request, requestContext, observer, options)
+    .then((outcome) => readOutcome(outcome, requestContext, elapsed))
+    .catch((error: unknown): SentLineResult => {
+      // A line that could not be recorded was not sent, and has no result.
+      if (journalError !== undefined) throw journalError;
+      const failure = turn.toOutcome(toFailure(error));
+      if (failure.code === 'bug') throw error;
+      return { status: failure.facts.status ?? 0, response: undefined, failure, warnings: [] };
+    });
+  progress.hasResponse = sent.status !== 0;
+  return { sent, milliseconds: (sent.lastChunkAt ?? elapsed()) - startedAt, isRecorded };
+}
+
+async function readOutcome(
+  { response: { status }, response, parsedResponse, chunks, warnings }: Outcome,
+  requestContext: RequestContext,
+  elapsed: () => number,
+): Promise<SentLineResult> {
+  if (parsedResponse) return { status, response: parsedResponse, failure: parsedResponse.failure, warnings };
+  let lastChunkAt: number | undefined;
+  const timedChunks = observeChunks(chunks, () => {
+    lastChunkAt = elapsed();
+  });
+  const { json, failure } = await mergeStream(timedChunks, requestContext.operation.reply, (message) =>
+    invalidResponseFailure(message, response, requestContext),
+  );
+  const bytes = Buffer.from(json);
+  if (failure) lastChunkAt = undefined;
+  return { status, response: { bytes, doc: parseJson(bytes) }, failure, warnings, lastChunkAt };
+}
+
+/** A stored result, without the line and its request. */
+interface StoredResult {
+  readonly attempt: LineAttempt;
+  readonly state: LineState;
+  /** The response. */
+  readonly bytes: Buffer | undefined;
+  /** The end of writing it. */
+  readonly written: Promise<void>;
+}
+
+// Holds no more than a later revision needs: a kept connection has one for each of its lines.
+function createRevision(
+  { attempt, state, bytes, written }: StoredResult,
+  createDoubt: () => Failure,
+  { revise }: LineOutput,
+  { resultStore, context: { report } }: BatchJob,
+): () => void {
+  return () => {
+    const failure = createDoubt();
+    const result = formatFailure(attempt, failure, report.redact, bytes && { bytes }, true);
+    const write = async (): Promise<void> => {
+      await written;
+      await resultStore.revise(result);
+    };
+    revise({ line: attempt.line, failure, earlier: state, write });
+  };
+}
+
+// With --strict a warning is a failure, although the request was applied.
+function strictWarningFailure({ warnings, status }: SentLineResult, { isStrict }: BatchJob): Failure | undefined {
+  const [warning] = warnings;
+  return isStrict && warning !== undefined ? new Failure('answer', warning, { applied: 'yes', status }) : undefined;
+}
+
+// An earlier run applied the line, or may have, whatever this one did.
+function withPriorOutcome(failure: Failure, priorApplied: AppliedState): Failure {
+  const { code, message, facts } = failure;
+  const isKnown = priorApplied === 'no' || (priorApplied === 'unknown' && (facts.applied ?? 'no') !== 'no');
+  return isKnown ? failure : new Failure(code, message, { ...facts, applied: priorApplied });
+}
+
+function isInterruption({ code, facts }: Failure): boolean {
+  return signalOfFailure(code) !== undefined && facts.applied === 'no';
+}
+
+function redactorFor(request: PreparedRequest, { context: { report } }: BatchJob): (text: string) => string {
+  const { redact } = createRedactor(requestSecrets(request));
+  return (text) => redact(report.redact(text));
+}
+
+/** Watches for data that no request asked for, on the connections that a line used. The watch outlives the line. */
+interface StrayDataWatch {
+  /** Call it when such data arrives. */
+  readonly onData: () => void;
+  readonly hasArrived: () => boolean;
+  /** Calls `revise` once if such data arrives from now on. */
+  readonly onLaterData: (revise: () => void) => void;
+}
+
+function createStrayDataWatch(): StrayDataWatch {
+  let hasArrived = false;
+  let revise: (() => void) | undefined;
+  return {
+    onData: () => {
+      hasArrived = true;
+      revise?.();
+      revise = undefined;
+    },
+    hasArrived: () => hasArrived,
+    onLaterData: (action) => {
+      revise = action;
+    },
+  };
+}
+
+// Creates the failure of a line whose response may be for another request; the function holds no body.
+function strayDataFailureOf({ target, effect, ids, progress: { attempts } }: RequestContext): () => Failure {
+  const [service, url] = [serviceName(target), target.url.href];
+  const suffix = mayBeApplied({ effect }).replace(' and', '; the request');
+  return () =>
+    new Failure(
+      'unknown',
+      `${service} sent a response that no request asked for on the same connection, so this response may be for another request${suffix}`,
+      {
+        summary: 'the response may be for another request',
+        url,
+        applied: 'unknown',
+        attempts,
+        ids,
+        hint: retryAdvice(effect),
+      },
+    );
 }

@@ -1,141 +1,153 @@
-import { InterruptedError, toFailure } from '../errors.ts';
+import { type InterruptedError, toFailure } from '../errors.ts';
+import type { InputLine } from '../files/split-lines.ts';
 import { createHeapLimit } from '../train/stream/small-heap.ts';
 import { countLine } from './batch-counts.ts';
-import type { BatchInput } from './batch-input.ts';
+import { type BatchInput, selectedLines } from './batch-input.ts';
 import type { BatchJob } from './batch-job.ts';
 import type { BatchOptions } from './batch-options.ts';
 import { formatBatchProgress } from './batch-progress.ts';
 import { type BatchRecord, createBatchRecord } from './batch-record.ts';
-import { batchFailure, formatBatchSummary, lostResultsFailure } from './batch-summary.ts';
-import { createConcurrencyLimit } from './concurrency-limit.ts';
+import { batchFailure, formatBatchSummary, lostResultsFailure, skippedRetriesNote } from './batch-summary.ts';
 import type { LineOutput, LineProgress, LineRevision } from './line-result.ts';
-import { createPermitHold } from './rate-limiter.ts';
 import { causeLines, statisticsLines } from './report-text.ts';
-import type { ResultSlot } from './result-order.ts';
+import { createOrderedSlots, createUnorderedSlots, type ResultSlotFactory } from './result-order.ts';
 import { runLine } from './run-line.ts';
-import { isInShard } from './shard.ts';
-import { type InputLine, isEmptyLine } from './split-lines.ts';
-import { createStopPolicy, type StopPolicy } from './stop-policy.ts';
-
-// Lines that are being prepared, wait for a retry or for their slot, besides those in flight.
-const LINES_PER_REQUEST = 4;
-const ORDERED_LINES_PER_REQUEST = 16;
 
 // The lines between two looks at the size of the heap leave 1 MB of garbage.
 const LINES_PER_HEAP_CHECK = 16;
+
+/** How a batch ended, when every result is stored. */
+export interface BatchEnd {
+  readonly record: BatchRecord;
+  /** Why no more lines were taken; undefined if all were. */
+  readonly stopReason: string | undefined;
+  /** The signal that ended the batch. */
+  readonly abortReason: unknown;
+  /** The first error of reading the input. */
+  readonly inputError: unknown;
+  /** The first error of writing a result. */
+  readonly storeError: unknown;
+  readonly elapsedMs: number;
+  readonly job: BatchJob;
+}
 
 /** A batch that is running. */
 interface BatchRun {
   readonly job: BatchJob;
   readonly record: BatchRecord;
-  readonly stopPolicy: StopPolicy;
+  readonly openSlot: ResultSlotFactory;
   /** Revised results that are being written. */
   readonly revisions: Promise<void>[];
-  /** The first error of writing a result. */
   storeError: unknown;
   isFinished: boolean;
 }
 
-/** Runs all lines of an input. Throws the Failure of the batch as a whole, after every result is recorded. */
-export async function runLines(input: BatchInput, options: BatchOptions, job: BatchJob): Promise<void> {
-  const { runtime, startSpinner } = job.context;
+/** Runs all lines of an input, and stores every result. Prints nothing but progress and warnings about responses. */
+export async function runLines(
+  input: BatchInput,
+  options: Pick<BatchOptions, 'shard' | 'isOrdered'>,
+  job: BatchJob,
+): Promise<BatchEnd> {
+  const { runtime, startSpinner, signal } = job.context;
   const startedAt = runtime.elapsed();
   const elapsed = (): number => runtime.elapsed() - startedAt;
   const record = createBatchRecord(job.junit);
-  const stopPolicy = createStopPolicy(options, () => {
-    job.stopSignal.abort(new InterruptedError('SIGINT'));
-    // The rest of a file is counted; a pipe may never end.
-    if (input.totalBytes === undefined) input.stop();
-  });
-  const run: BatchRun = { job, record, stopPolicy, revisions: [], storeError: undefined, isFinished: false };
-  const { currentLimit } = job.rateLimiter;
-  const progress = {
-    tally: record.tally,
-    totalBytes: input.totalBytes,
-    currentLimit,
-    elapsed,
-    stopReason: stopPolicy.stopReason,
-  };
+  const { write, finish } = job.resultStore;
+  const openSlot = options.isOrdered ? createOrderedSlots(write) : createUnorderedSlots(write);
+  const run: BatchRun = { job, record, openSlot, revisions: [], storeError: undefined, isFinished: false };
+  const { currentLimit, stopReason } = job.scheduler;
+  const progress = { tally: record.tally, totalBytes: input.totalBytes, currentLimit, elapsed, stopReason };
   const endSpinner = startSpinner(() => formatBatchProgress(progress));
-  const interruption = stopOnSignals(run);
+  const interruption = stopOnSignals(job);
   const inputError = await sendLines(input, options, run).then(() => undefined, toFailure);
   await job.finishConnections();
   run.isFinished = true;
   await Promise.all(run.revisions);
   endSpinner();
-  await reportRun(run, inputError, interruption(), elapsed);
+  const onLostResults = (count: number): void => {
+    const { tally } = record;
+    tally.lostResults += count;
+    tally.byStatus.unknown += tally.byStatus.done;
+    tally.byStatus.done = 0;
+  };
+  await finish(onLostResults).catch((error: unknown) => {
+    run.storeError ??= error;
+  });
+  const abortReason = signal.reason ?? interruption();
+  const { storeError } = run;
+  return { record, stopReason: stopReason(), abortReason, inputError, storeError, elapsedMs: elapsed(), job };
 }
 
 // Returns the signal that ended the batch in order, if one did.
-function stopOnSignals({ job: { context }, stopPolicy }: BatchRun): () => InterruptedError | undefined {
+function stopOnSignals({ context, scheduler }: BatchJob): () => InterruptedError | undefined {
   const { signal } = context;
-  const onAbort = (): void => stopPolicy.stop(String(signal.reason.message));
+  const onAbort = (): void => scheduler.stop(String(signal.reason.message));
   signal.addEventListener('abort', onAbort, { once: true });
   if (signal.aborted) onAbort();
   let interruption: InterruptedError | undefined;
   context.onInterrupt((reason) => {
     interruption = reason;
-    stopPolicy.stop(reason.message);
+    scheduler.stop(reason.message);
   });
   context.onProgressFacts(() => ({ applied: 'unknown', hint: 'continue the run with --resume' }));
   return () => interruption;
 }
 
 // Throws the error of reading the input when the lines before it are done.
-async function sendLines(input: BatchInput, options: BatchOptions, run: BatchRun): Promise<void> {
+async function sendLines(input: BatchInput, options: Pick<BatchOptions, 'shard'>, run: BatchRun): Promise<void> {
   const { tally } = run.record;
-  const { rateLimits, isOrdered, shard } = options;
-  const linesPerRequest = isOrdered ? ORDERED_LINES_PER_REQUEST : LINES_PER_REQUEST;
-  const concurrencyLimit = createConcurrencyLimit(rateLimits.concurrency * linesPerRequest);
+  const { scheduler } = run.job;
   const limitHeap = createHeapLimit();
+  const lines = selectedLines(input, options, {
+    onRead: ({ offset, length }) => {
+      tally.bytesRead = offset + length;
+    },
+    onEmpty: () => {
+      tally.emptyLines += 1;
+    },
+  });
   try {
-    for await (const line of input.lines) {
-      tally.bytesRead = line.offset + line.length;
-      if (!isInShard(line.number, shard)) continue;
-      if (isEmptyLine(line)) {
-        tally.emptyLines += 1;
-        continue;
-      }
+    for await (const line of lines) {
       tally.linesRead += 1;
       if (tally.linesRead % LINES_PER_HEAP_CHECK === 0) limitHeap();
-      await concurrencyLimit.start(() => processLine(line, run));
+      await scheduler.start(() => processLine(line, run));
     }
   } finally {
-    await concurrencyLimit.waitForAll();
+    await scheduler.waitForAll();
   }
 }
 
 async function processLine(line: InputLine, run: BatchRun): Promise<void> {
-  const { job, record, stopPolicy } = run;
-  const slot = job.openSlot();
+  const { job, record, openSlot } = run;
+  const { scheduler } = job;
+  const slot = openSlot();
   const progress: LineProgress = { mayBeApplied: true, isSent: false, hasResponse: false };
-  const put: ResultSlot['put'] = (result) =>
+  const put: LineOutput['put'] = (result) =>
     slot.put(result).catch((error: unknown) => {
       if (progress.hasResponse) record.tally.lostResults += 1;
       throw error;
     });
-  const permitHold = createPermitHold();
+  const turn = scheduler.createTurn();
   let hasOutcome = false;
   const onOutcome: LineOutput['onOutcome'] = (outcome) => {
     if (hasOutcome) return;
     hasOutcome = true;
-    stopPolicy.addOutcome(outcome);
-    permitHold.end();
+    scheduler.addOutcome(outcome);
+    turn.release();
   };
   const revise: LineOutput['revise'] = (revision) => reviseLine(revision, run);
   try {
-    const result = await runLine(line, { put, progress, revise, onOutcome, permitHold }, job);
+    const result = await runLine(line, { put, progress, revise, onOutcome, turn }, job);
     record.add(line.number, result);
+    await job.onResult?.(line.number, result);
     onOutcome(result);
-    const outageReason = job.outage.stopReason();
-    if (outageReason !== undefined) stopPolicy.stop(outageReason);
   } catch (error) {
     // Its result is not recorded; if it may have been applied, it counts as unknown with --resume.
     countLine(record.tally, line.number, progress.mayBeApplied ? 'unknown' : 'unsent');
     if (progress.isSent) record.tally.sentLines += 1;
     run.storeError ??= error;
-    stopPolicy.stop('the results cannot be written');
-    permitHold.end();
+    scheduler.stop('the results cannot be written');
+    turn.release();
     // With --ordered, later results wait for this one.
     await slot.put(undefined);
   }
@@ -145,7 +157,7 @@ function reviseLine(revision: LineRevision, run: BatchRun): void {
   if (run.isFinished) return;
   const { line, failure, write } = revision;
   run.record.revise(revision);
-  run.stopPolicy.reviseOutcome({ failure, status: 'unknown' });
+  run.job.scheduler.reviseOutcome({ failure, status: 'unknown' });
   const warned = run.job.responseWarnings.add(line, [failure.facts.summary ?? failure.message]);
   run.revisions.push(
     Promise.all([write(), warned]).then(
@@ -157,46 +169,26 @@ function reviseLine(revision: LineRevision, run: BatchRun): void {
   );
 }
 
-// Throws the Failure of the batch as a whole.
-async function reportRun(
-  run: BatchRun,
-  inputError: unknown,
-  interruption: InterruptedError | undefined,
-  elapsed: () => number,
-): Promise<void> {
-  const { job, record } = run;
+/** Reports how a batch ended. Throws the Failure of the batch as a whole. */
+export async function reportBatch(end: BatchEnd): Promise<void> {
+  const { record, inputError, storeError, job } = end;
+  const { customIds, responseWarnings, junit } = job;
   const { tally, statistics } = record;
-  const { report, signal } = job.context;
-  await job.customIds.finish();
-  await job.responseWarnings.finish();
-  const stopReason = run.stopPolicy.stopReason();
-  const openLines = tally.byStatus.unknown + tally.byStatus.unsent + tally.resendableFailures;
-  const isComplete = stopReason === undefined && inputError === undefined && openLines === 0;
-  const onLostResults = (count: number): void => {
-    tally.lostResults += count;
-    tally.byStatus.unknown += tally.byStatus.done;
-    tally.byStatus.done = 0;
-  };
-  await job.resultStore.finish(isComplete, onLostResults).catch((error: unknown) => {
-    run.storeError ??= error;
-  });
-  const summary = formatBatchSummary(tally, elapsed());
-  const junitFailure = await job.junit?.save().then(() => undefined, toFailure);
+  const { report } = job.context;
+  const { isResumable } = job.resultStore;
+  await customIds.finish();
+  await responseWarnings.finish();
+  const summary = formatBatchSummary(tally, end.elapsedMs);
+  const junitFailure = await junit?.save().then(() => undefined, toFailure);
   for (const text of causeLines(statistics)) await report.error(text);
   for (const text of statisticsLines(statistics)) await report.note(text);
-  if (run.storeError ?? inputError) {
+  const skipped = skippedRetriesNote(job.scheduler.skippedRetries());
+  if (skipped !== undefined) await report.note(skipped);
+  if (storeError ?? inputError) {
     await report.note(summary);
-    throw run.storeError === undefined
-      ? inputError
-      : lostResultsFailure(run.storeError, tally, job.resultStore.isResumable);
+    throw storeError === undefined ? inputError : lostResultsFailure(storeError, tally, isResumable);
   }
-  const failure = batchFailure({
-    tally,
-    summary,
-    stopReason,
-    abortReason: signal.reason ?? interruption,
-    isResumable: job.resultStore.isResumable,
-  });
+  const failure = batchFailure({ ...end, tally, summary, isResumable });
   if (failure && junitFailure) await report.warn(junitFailure.message);
   if (failure) throw failure;
   await report.note(summary);

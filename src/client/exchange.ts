@@ -3,7 +3,7 @@ import type { Deadline } from '../http/deadline.ts';
 import type { Request, Send } from '../http/message.ts';
 import { firstStringMember, rootOf } from '../json/json-node.ts';
 import type { Runtime } from '../runtime.ts';
-import type { JobOutcome } from '../train/history/training-job.ts';
+import type { JobOutcome } from '../train/job-history.ts';
 import { factsWithoutResponse } from './failure.ts';
 import { withMiddleware } from './open-transport.ts';
 import type { PreparedRequest } from './prepared-request.ts';
@@ -25,10 +25,21 @@ export interface ExchangeOptions extends RetryOptions {
   readonly runtime: Pick<Runtime, 'now' | 'elapsed' | 'after' | 'randomBytes'>;
   /** Called when the first attempt may start: the deadline over attempts, waits and response. */
   readonly startDeadline: () => Deadline;
-  /** Waits until an attempt may start; the result is called when the attempt ends. */
-  readonly acquirePermit?: () => Promise<(failure: Failure | undefined) => void>;
+  /** Decides when an attempt may start, and is told how it ended. */
+  readonly turn?: AttemptTurn;
   /** Called when a response of the exchange may be for another request; see Request. */
   readonly onStrayData?: () => void;
+}
+
+/** The turns of a request among others. */
+export interface AttemptTurn {
+  /** Waits until an attempt may start. Throws the Failure of a request that is not to be sent. */
+  readonly acquire: () => Promise<void>;
+  readonly report: (failure: Failure | undefined) => void;
+  /** False for a failure that is not worth a retry. */
+  readonly canRetry: (failure: Failure) => boolean;
+  /** True for a failure after which the request waits for a turn again, as if it had not been sent. */
+  readonly canWait: (failure: Failure) => boolean;
 }
 
 /**
@@ -54,9 +65,10 @@ export async function exchange(
     signal: options.signal,
     onStrayData: options.onStrayData,
   };
+  const { turn } = options;
   let deadline: Deadline | undefined;
   const attempt = async (): Promise<AttemptResult> => {
-    const releasePermit = await options.acquirePermit?.();
+    await turn?.acquire();
     let failure: Failure | undefined;
     try {
       if (!deadline) {
@@ -69,13 +81,24 @@ export async function exchange(
       if (error instanceof Failure) failure = error;
       throw error;
     } finally {
-      releasePermit?.(failure);
+      turn?.report(failure);
+    }
+  };
+  const attemptWhenUp = async (): Promise<AttemptResult> => {
+    for (;;) {
+      try {
+        return await attempt();
+      } catch (error) {
+        if (!(error instanceof Failure) || turn?.canWait(error) !== true) throw error;
+        // The time of the request starts when it may be sent, not while it waits for the service.
+        deadline = undefined;
+      }
     }
   };
   const remainingMs = (): number => deadline?.remainingMs() ?? Number.POSITIVE_INFINITY;
   let attemptResult: AttemptResult;
   try {
-    attemptResult = await withRetries(attempt, requestContext.effect, observer.onRetry, remainingMs, options);
+    attemptResult = await withRetries(attemptWhenUp, requestContext.effect, observer.onRetry, remainingMs, options);
   } catch (error) {
     await observer.onOutcome?.(outcomeOfFailure(error, requestContext));
     throw error;

@@ -45,7 +45,7 @@ export function failureFromError(error: unknown, context: RequestContext): Failu
     : `could not connect to ${service}`;
   const message = `${what}: ${reason}`;
   const summary = isConnected ? message : `${what} (${reason})`;
-  return new Failure('unreachable', message, { ...facts, summary, hint: connectionHint(error, context) });
+  return new Failure('unreachable', message, { ...facts, summary, reason, hint: connectionHint(error, context) });
 }
 
 // WebAssembly reserves gigabytes of address space, which a limit may not allow.

@@ -1,5 +1,5 @@
 import type { Failure } from '../errors.ts';
-import type { JobOutcome } from '../train/history/training-job.ts';
+import type { JobOutcome } from '../train/job-history.ts';
 
 /** Follows one request through its attempts. An exchange prints nothing; its observer may. */
 export interface RequestObserver {

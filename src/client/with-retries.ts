@@ -14,6 +14,7 @@ export interface RetryOptions {
   readonly waitSignal?: ExchangeSignal;
   /** Attempts after the first. */
   readonly maxRetries: number;
+  readonly turn?: { readonly canRetry: (failure: Failure) => boolean };
 }
 
 /**
@@ -26,7 +27,7 @@ export async function withRetries<T>(
   effect: Operation['effect'],
   onRetry: RequestObserver['onRetry'],
   remainingMs: () => number,
-  { maxRetries, runtime, signal, waitSignal = signal }: RetryOptions,
+  { maxRetries, runtime, signal, waitSignal = signal, turn }: RetryOptions,
 ): Promise<T> {
   let worst: Failure | undefined;
   for (let attemptNumber = 1; ; attemptNumber += 1) {
@@ -35,7 +36,8 @@ export async function withRetries<T>(
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
       worst = moreLikelyApplied(worst, error);
-      if (attemptNumber > maxRetries || !isRetryable(effect, error)) throw combineFailures(worst, error, effect);
+      const isLast = attemptNumber > maxRetries || !isRetryable(effect, error) || turn?.canRetry(error) === false;
+      if (isLast) throw combineFailures(worst, error, effect);
       const delayMs = retryDelayMs(attemptNumber, error, (runtime.randomBytes(1)[0] ?? 0) / 255);
       if (delayMs >= remainingMs()) throw combineFailures(worst, error, effect);
       await onRetry?.(error, attemptNumber, delayMs);

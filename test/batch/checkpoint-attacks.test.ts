@@ -57,7 +57,7 @@ async function batch(prompts: readonly string[], rejected: ReadonlySet<string> =
           .trim()
           .split('\n')
           .map((line) => JSON.parse(line))
-          .map(({ line, reply }) => [line, reply?.choices?.[0].message.content]),
+          .map(({ line, response }) => [line, response?.choices?.[0].message.content]),
       ),
   };
 }
@@ -216,7 +216,7 @@ describe('a checkpoint of another batch', () => {
   it('does not reveal the values of flags', async () => {
     const { run, cwd } = await batch(twelve, new Set(['p3']));
     await run(['--cache-salt', 'random', '--fail-fast', '--concurrency', '1', '--model', 'secret-model']);
-    expect(readFileSync(join(cwd, 'out.jsonl.inflight'), 'utf8')).not.toContain('secret-model');
+    expect(readFileSync(join(cwd, 'out.jsonl.journal'), 'utf8')).not.toContain('secret-model');
   });
 });
 
@@ -300,14 +300,14 @@ describe('a checkpoint file', () => {
     return made;
   };
 
-  it('that was renamed without its .inflight file leaves its lines unknown', async () => {
+  it('that was renamed without its .journal file leaves its lines unknown', async () => {
     const { run, cwd, counts } = await stopped();
-    rmSync(join(cwd, 'out.jsonl.inflight'));
+    rmSync(join(cwd, 'out.jsonl.journal'));
     const before = counts.size;
     const { code, stderr } = await run();
     expect({ code, stderr }).toMatchObject({
       code: 10,
-      stderr: expect.stringContaining('out.jsonl.inflight is missing'),
+      stderr: expect.stringContaining('out.jsonl.journal is missing'),
     });
     expect(stderr).toMatch(/\d+ unknown, 0 not sent/);
     expect(counts.size).toBe(before);
@@ -335,9 +335,9 @@ describe('a checkpoint file', () => {
     );
   });
 
-  it('beside the .inflight file of another run is refused', async () => {
+  it('beside the .journal file of another run is refused', async () => {
     const [one, two] = [await stopped(), await stopped()];
-    renameSync(join(two.cwd, 'out.jsonl.inflight'), join(one.cwd, 'out.jsonl.inflight'));
+    renameSync(join(two.cwd, 'out.jsonl.journal'), join(one.cwd, 'out.jsonl.journal'));
     const { code, stderr } = await one.run();
     expect({ code, stderr }).toMatchObject({ code: 13, stderr: expect.stringContaining('belongs to another run') });
   });
@@ -373,7 +373,7 @@ describe('a checkpoint file', () => {
 
   it('and its log are readable by their owner only', async () => {
     const { cwd } = await stopped();
-    for (const name of ['out.jsonl', 'out.jsonl.inflight'])
+    for (const name of ['out.jsonl', 'out.jsonl.journal'])
       expect(statSync(join(cwd, name)).mode & 0o777, name).toBe(0o600);
   });
 
@@ -395,7 +395,7 @@ describe('a checkpoint file', () => {
   it('with a flipped bit anywhere is detected', async () => {
     const { run, cwd, counts } = await stopped();
     const sent = counts.size;
-    for (const name of ['out.jsonl', 'out.jsonl.inflight']) {
+    for (const name of ['out.jsonl', 'out.jsonl.journal']) {
       const path = join(cwd, name);
       const whole = readFileSync(path);
       for (let at = (whole.length - 1) % 7; at < whole.length; at += 7) {
@@ -465,7 +465,7 @@ describe('a checkpoint file', () => {
     const { run, cwd, counts, write, results } = await batch(twelve, rejected);
     const reply = (prompt: string) => ({ choices: [{ message: { content: prompt } }] });
     const entry = (line: number, tail = '') =>
-      `{"line":${line},"id":null,"status":200,"exit_code":0,"applied":"yes","reply":${JSON.stringify(reply(`p${line}`))},"attempts":1,"ms":2}${tail}\n`;
+      `{"line":${line},"id":null,"status":200,"exit_code":0,"applied":"yes","response":${JSON.stringify(reply(`p${line}`))},"attempts":1,"ms":2}${tail}\n`;
     writeFileSync(join(cwd, 'out.jsonl'), [entry(3), entry(1, ' \r'), entry(2), entry(2)].join(''));
     const { code } = await run(['--resume', '--accept-changes', '--fail-fast', '--concurrency', '1']);
     expect(code).toBe(rejected.size > 0 ? 10 : 0);
@@ -498,11 +498,11 @@ describe('a checkpoint file', () => {
   it('of svc 0.1 is continued with --accept-changes only', async () => {
     const { run, cwd, counts } = await batch(twelve);
     const entry = (line: number) =>
-      `{"line":${line},"id":null,"status":200,"exit_code":0,"applied":"yes","reply":{},"attempts":1,"ms":2}\n`;
+      `{"line":${line},"id":null,"status":200,"exit_code":0,"applied":"yes","response":{},"attempts":1,"ms":2}\n`;
     writeFileSync(join(cwd, 'out.jsonl'), [1, 2, 3].map(entry).join(''));
     expect(await run()).toMatchObject({ code: 13, stderr: expect.stringContaining('was written by svc 0.1') });
     expect(await run(['--resume', '--accept-changes'])).toMatchObject({ code: 0 });
     expect(counts.size).toBe(9);
-    expect(existsSync(join(cwd, 'out.jsonl.inflight'))).toBe(false);
+    expect(existsSync(join(cwd, 'out.jsonl.journal'))).toBe(false);
   });
 });

@@ -76,7 +76,7 @@ interface Entry {
   readonly applied: string;
   readonly warnings: string[];
   readonly error: { readonly message: string };
-  readonly reply: { readonly id: string; readonly choices: { readonly message: { readonly content: string } }[] };
+  readonly response: { readonly id: string; readonly choices: { readonly message: { readonly content: string } }[] };
 }
 
 const chats = (count: number) =>
@@ -111,7 +111,7 @@ describe('a second response on a kept connection', () => {
     expect(stderr).toContain('5 lines: 2 done, 0 failed, 3 unknown, 0 not sent');
     expect(stderr).toContain('lines that may have been applied: 1-3');
     // The response is kept, and nothing is sent again unasked.
-    expect(entries()[2]?.reply.choices[0]?.message.content).toBe('p3');
+    expect(entries()[2]?.response.choices[0]?.message.content).toBe('p3');
     expect((await batch('--resume')).code).toBe(10);
     expect(connections).toBe(2);
     expect((await batch('--resume', '--retry-unknown')).code).toBe(0);
@@ -130,8 +130,8 @@ describe('a second response on a kept connection', () => {
     );
     const { batch, entries } = run(url, ['chat'], chats(8));
     const { code, stderr } = await batch('--concurrency', '1');
-    const isWrong = ({ line, exit_code, reply }: Entry): boolean =>
-      exit_code === 0 && reply.choices[0]?.message.content !== `p${line}`;
+    const isWrong = ({ line, exit_code, response }: Entry): boolean =>
+      exit_code === 0 && response.choices[0]?.message.content !== `p${line}`;
     expect(entries().filter(isWrong)).toEqual([]);
     expect(code).toBe(10);
     expect(stderr).toContain('line 2: the response may be for another request');
@@ -208,7 +208,7 @@ describe('what a server sends in the packet of a response', () => {
     );
     const { batch, entries } = run(url, ['chat'], chats(2));
     expect((await batch('--concurrency', '1')).code).toBe(0);
-    expect(entries().map(({ reply }) => reply.choices[0]?.message.content)).toEqual([notice, notice]);
+    expect(entries().map(({ response }) => response.choices[0]?.message.content)).toEqual([notice, notice]);
   });
 });
 
@@ -273,7 +273,7 @@ describe('a response with other ids', () => {
     const { batch, entries } = await scene(1);
     const { code } = await batch('--strict');
     expect(code).toBe(10);
-    expect(entries()[0]).toMatchObject({ exit_code: 11, applied: 'yes', reply: { id: 'other' } });
+    expect(entries()[0]).toMatchObject({ exit_code: 11, applied: 'yes', response: { id: 'other' } });
     expect(entries()[0]?.error.message).toContain(`the response has id "other", but "${uuid(1)}" was sent`);
   });
 });

@@ -9,7 +9,7 @@ const prompts = (count: number) => Array.from({ length: count }, (_, at) => chat
 
 /** A result of svc 0.1, which names no batch. */
 const entry = (line: number) =>
-  `{"line":${line},"id":null,"status":200,"exit_code":0,"applied":"yes","reply":{},"attempts":1,"ms":1}\n`;
+  `{"line":${line},"id":null,"status":200,"exit_code":0,"applied":"yes","response":{},"attempts":1,"ms":1}\n`;
 
 describe('an output that is an input', () => {
   it.each([
@@ -210,6 +210,6 @@ describe('the output of a running batch', () => {
     });
     expect(counts.size).toBe(1);
     expect(existsSync(output) && readFileSync(output, 'utf8')).toBe(existsSync(output) && entry(9));
-    expect(readFileSync(`${output}.inflight`, 'utf8')).toContain('"line":1');
+    expect(readFileSync(`${output}.journal`, 'utf8')).toContain('"line":1');
   });
 });

@@ -32,7 +32,7 @@ interface Line {
   readonly status: number | null;
   readonly exit_code: number;
   readonly applied: string;
-  readonly reply?: { readonly choices: { readonly message: { readonly content: string } }[] };
+  readonly response?: { readonly choices: { readonly message: { readonly content: string } }[] };
   readonly error?: { readonly message: string; readonly issues: { readonly at: string; readonly message: string }[] };
   readonly attempts: number;
 }
@@ -81,14 +81,14 @@ describe('a batch', () => {
     expect(stderr).toContain('23 lines: 20 done, 3 failed, 0 unknown, 0 not sent, 1 empty');
     const found = lines().sort(byLine);
     expect(found.map(({ line }) => line)).toEqual([...Array(20).keys()].map((at) => at + 1).concat(22, 23, 24));
-    for (const { line, exit_code, reply, error } of found) {
+    for (const { line, exit_code, response, error } of found) {
       if (line === 7) expect({ exit_code, message: error?.message }).toMatchObject({ exit_code: 5 });
       else if (line === 22) expect(error?.issues[0]).toMatchObject({ at: 'in.jsonl:22:51' });
       else if (line === 23) expect(error?.issues[0]?.at).toBe('in.jsonl:23:13');
-      else expect(reply?.choices[0]?.message.content).toBe(`p${line}`);
+      else expect(response?.choices[0]?.message.content).toBe(`p${line}`);
     }
     expect([...counts.values()].every((count) => count === 1)).toBe(true);
-    expect(existsSync(join(cwd, 'out.jsonl.inflight'))).toBe(false);
+    expect(existsSync(join(cwd, 'out.jsonl.journal'))).toBe(false);
     expect(existsSync(join(cwd, 'out.jsonl.lock'))).toBe(false);
   });
 
@@ -103,7 +103,7 @@ describe('a batch', () => {
     expect(
       entries(stdout)
         .sort(byLine)
-        .map(({ reply }) => reply?.choices[0]?.message.content),
+        .map(({ response }) => response?.choices[0]?.message.content),
     ).toEqual(['p1', 'p2', 'p3', 'p4', 'p5']);
     expect(stderr).toContain('5 lines: 5 done');
   });
@@ -216,12 +216,12 @@ describe('a batch', () => {
     const [whole, cut] = lines().sort(byLine);
     expect(whole).toMatchObject({
       exit_code: 0,
-      reply: { choices: [{ message: { content: 'almost' }, finish_reason: 'stop' }] },
+      response: { choices: [{ message: { content: 'almost' }, finish_reason: 'stop' }] },
     });
     expect(cut).toMatchObject({
       exit_code: 11,
       applied: 'yes',
-      reply: { choices: [{ message: { content: 'almost' } }] },
+      response: { choices: [{ message: { content: 'almost' } }] },
     });
   });
 
@@ -454,7 +454,7 @@ it('a training job is in the checkpoint before it is in the job history', async 
   const cwd = temporaryDirectory();
   const { url } = await countingServer(String, (_, response) => answerJson(response, { id: 'x' }));
   writeFileSync(join(cwd, 'in.jsonl'), '{"model_id":"0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e08","trajectory_groups":[]}');
-  const [inFlight, lock] = [join(cwd, 'out.jsonl.inflight'), join(cwd, 'training-jobs.jsonl.lock')];
+  const [inFlight, lock] = [join(cwd, 'out.jsonl.journal'), join(cwd, 'training-jobs.jsonl.lock')];
   writeFileSync(lock, `${process.pid} ${hostname()} a1`);
   const running = svc(['train', '--batch', 'in.jsonl', '-o', 'out.jsonl'], {
     cwd,
@@ -507,7 +507,7 @@ describe('a call that was applied and got an invalid response', () => {
     const { cwd, ids, run } = await begun();
     expect((await run('--resume')).code).toBe(0);
     expect(ids).toEqual([ids[0], ids[0]]);
-    expect(existsSync(join(cwd, 'out.jsonl.inflight'))).toBe(false);
+    expect(existsSync(join(cwd, 'out.jsonl.journal'))).toBe(false);
   });
 
   it('without the object of its fields is sent with --no-check, unless a flag belongs into that object', async () => {
@@ -534,7 +534,7 @@ describe('a call that was applied and got an invalid response', () => {
 
   it('is never sent again by --resume once its time is lost', async () => {
     const { cwd, ids, run } = await begun();
-    rmSync(join(cwd, 'out.jsonl.inflight'));
+    rmSync(join(cwd, 'out.jsonl.journal'));
     for (const _ of ['first', 'second', 'third']) expect((await run('--resume')).code).toBe(10);
     expect(ids).toHaveLength(1);
   });
@@ -551,7 +551,7 @@ describe('an interrupted batch', () => {
     const accepted = await run(['-o', 'out.jsonl', '--resume', '--strict', '--accept-changes']);
     expect(accepted.stderr).toContain('0 failed, 1 unknown');
     expect(existsSync(join(cwd, 'out.jsonl.intents'))).toBe(false);
-    expect(existsSync(join(cwd, 'out.jsonl.inflight'))).toBe(true);
+    expect(existsSync(join(cwd, 'out.jsonl.journal'))).toBe(true);
     expect(lines()).toMatchObject([{ line: 1, exit_code: 8, applied: 'unknown' }]);
   });
 
@@ -736,9 +736,9 @@ describe('files that were not written by a batch', () => {
     ['out.jsonl', 'my only note'],
     ['out.jsonl', '{"my":"json"}'],
     ['out.jsonl', '{"line":999999999999,"exit_code":0,"applied":"yes"}\n'],
-    ['out.jsonl', '{"line":50000001,"id":null,"status":200,"exit_code":0,"applied":"yes","reply":{}}\n'],
-    ['out.jsonl.inflight', '{"my":"json"}\n'],
-    ['out.jsonl.inflight', 'my notes\n'],
+    ['out.jsonl', '{"line":50000001,"id":null,"status":200,"exit_code":0,"applied":"yes","response":{}}\n'],
+    ['out.jsonl.journal', '{"my":"json"}\n'],
+    ['out.jsonl.journal', 'my notes\n'],
   ])('%s with %j stays unchanged', async (name, text) => {
     const { run, counts, cwd } = await scene(many(2));
     writeFileSync(join(cwd, name), text);

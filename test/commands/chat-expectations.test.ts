@@ -114,7 +114,7 @@ describe('expectations', () => {
     const { code, stderr } = await ask([completion('No')], flags, cwd);
     expect(code).toBe(10);
     expect(stderr).toContain('the failed lines were applied, so --resume does not send them again');
-    expect(existsSync(join(cwd, 'out.jsonl.inflight'))).toBe(false);
+    expect(existsSync(join(cwd, 'out.jsonl.journal'))).toBe(false);
     const again = await ask([], [...flags, '--resume'], cwd);
     expect([again.code, again.bodies]).toEqual([10, []]);
     expect((await svc(['batch', 'merge', 'out.jsonl'], { cwd })).stderr).not.toContain('is not complete');
@@ -155,7 +155,7 @@ describe('expectations', () => {
       [13, 'yes', false],
       [11, 'yes', undefined],
     ]);
-    expect(lines[1].reply.choices[0].message.content).toBe(hostile);
+    expect(lines[1].response.choices[0].message.content).toBe(hostile);
     const script =
       'import sys,xml.etree.ElementTree as e\ns=e.parse(sys.argv[1]).getroot()[0]\nprint(s.get("tests"),s.get("failures"),s.get("errors"),[[c.tag for c in t] for t in s])';
     const { stdout: read, status } = spawnSync('python3', ['-c', script, join(cwd, 'junit.xml')], { encoding: 'utf8' });

@@ -104,7 +104,7 @@ it('a batch that is killed and loses its log sends no call with another time, ho
     expect((await waitForExit(child)).signal).toBe('SIGKILL');
   };
   await killedRun();
-  rmSync(join(cwd, 'out.jsonl.inflight'));
+  rmSync(join(cwd, 'out.jsonl.journal'));
   isRejecting = false;
   // The rejected lines are sent again; the run is killed before it has recorded that the other lines are unknown.
   await killedRun();
@@ -406,7 +406,7 @@ describe.skipIf(noStrace() !== undefined)('a disk that is full', () => {
     const args = ['call', 'start', '--batch', 'in.jsonl', '-o', 'out.jsonl', '--local', '--concurrency', '2', ...more];
     for (const [file, count] of [
       ['out.jsonl', 3],
-      ['out.jsonl.inflight', 4],
+      ['out.jsonl.journal', 4],
     ] as const) {
       if (name === 'fdatasync' && file === 'out.jsonl') continue;
       const cwd = temporaryDirectory();

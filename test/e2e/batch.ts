@@ -88,7 +88,7 @@ export async function runKilledBatch(kind: Kind, lines: number, kills: number, r
     .map((line) => JSON.parse(line));
   const unknown = entries.filter(({ applied }) => applied === 'unknown');
   expect(code, stderr).toBe(unknown.length > 0 ? 10 : 0);
-  expect(existsSync(join(cwd, 'out.jsonl.inflight'))).toBe(unknown.length > 0);
+  expect(existsSync(join(cwd, 'out.jsonl.journal'))).toBe(unknown.length > 0);
   expect(stderr).toContain(
     `${lines} lines: ${lines - unknown.length} done, 0 failed, ${unknown.length} unknown, 0 not sent`,
   );

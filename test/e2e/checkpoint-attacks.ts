@@ -37,11 +37,11 @@ const attacks: readonly ((scene: Scene) => void)[] = [
   },
   ({ lines, fresh }) => void lines.push(fresh(), fresh()),
   // Renames the output, or loses its log.
-  ({ cwd }) => rmSync(join(cwd, 'out.jsonl.inflight'), { force: true }),
+  ({ cwd }) => rmSync(join(cwd, 'out.jsonl.journal'), { force: true }),
   ({ cwd }) => {
     renameSync(join(cwd, 'out.jsonl'), join(cwd, 'moved.jsonl'));
     renameSync(join(cwd, 'moved.jsonl'), join(cwd, 'out.jsonl'));
-    rmSync(join(cwd, 'out.jsonl.inflight'), { force: true });
+    rmSync(join(cwd, 'out.jsonl.journal'), { force: true });
   },
   ({ cwd }) => {
     const second = join(cwd, 'second.jsonl');
@@ -49,7 +49,7 @@ const attacks: readonly ((scene: Scene) => void)[] = [
   },
   // Flips a bit of the output or its log, deletes or swaps result lines.
   ({ cwd, pick }) => flipBit(join(cwd, 'out.jsonl'), pick),
-  ({ cwd, pick }) => flipBit(join(cwd, 'out.jsonl.inflight'), pick),
+  ({ cwd, pick }) => flipBit(join(cwd, 'out.jsonl.journal'), pick),
   // With every result and the log gone, nothing of the checkpoint would be left.
   ({ cwd, pick }) => editOutput(cwd, (results) => results.toSpliced(pick(results.length), results.length > 1 ? 1 : 0)),
   ({ cwd }) => editOutput(cwd, (results) => [...results].reverse()),
@@ -100,7 +100,8 @@ export async function attackCheckpoints(cases: number, random: () => number): Pr
 function wrongResults(cwd: string, lines: Lines): number {
   return readResults(cwd)
     .map((result) => JSON.parse(result))
-    .filter(({ line, reply }) => reply?.choices && reply.choices[0].message.content !== lines[line - 1]).length;
+    .filter(({ line, response }) => response?.choices && response.choices[0].message.content !== lines[line - 1])
+    .length;
 }
 
 function readResults(cwd: string): string[] {

@@ -7,7 +7,7 @@ import { type Result, svc, temporaryDirectory } from '../support/svc.ts';
 
 const formats = ['json', 'jsonl', 'yaml', 'table', 'csv', 'tsv', 'text'] as const;
 const groups = '[{"trajectories":[{"messages":[{"role":"user","content":"x"}],"reward":1}]}]';
-const entry = '{"line":1,"id":null,"status":200,"exit_code":0,"applied":"yes","reply":{},"attempts":1,"ms":1}\n';
+const entry = '{"line":1,"id":null,"status":200,"exit_code":0,"applied":"yes","response":{},"attempts":1,"ms":1}\n';
 
 // What runs each command that prints a result. `serve` is run in test/e2e, since it ends with a signal only.
 const runs: { readonly [command: string]: readonly string[] } = {

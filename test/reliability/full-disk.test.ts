@@ -84,13 +84,13 @@ describe('a full disk', () => {
     expect(readFileSync(talk, 'utf8')).toBe('[]');
   });
 
-  it.for<[string, 'out' | 'out.inflight', Kind, string[]]>([
+  it.for<[string, 'out' | 'out.journal', Kind, string[]]>([
     ['the results', 'out', chats, []],
     ['the results', 'out', chats, ['--ordered']],
     ['the results', 'out', calls, []],
-    ['the log', 'out.inflight', chats, []],
-    ['the log', 'out.inflight', chats, ['--ordered']],
-    ['the log', 'out.inflight', calls, []],
+    ['the log', 'out.journal', chats, []],
+    ['the log', 'out.journal', chats, ['--ordered']],
+    ['the log', 'out.journal', calls, []],
   ])('for %s ends a batch, which counts what it sent and what it lost', async ([, full, kind, flags], { skip }) => {
     const disk = smallDisk(full === 'out' ? '40k' : '8k');
     if (!disk) return skip('no tmpfs can be mounted here');
@@ -99,7 +99,7 @@ describe('a full disk', () => {
     writeFileSync(join(cwd, 'in.jsonl'), lines.join(''));
     const [output, log] =
       full === 'out' ? [join(disk, 'out'), join(cwd, 'log')] : [join(cwd, 'out'), join(disk, 'log')];
-    symlinkSync(log, `${output}.inflight`);
+    symlinkSync(log, `${output}.journal`);
     const { url, counts } = await countingServer(kind.keyOf, (_, response) => answerJson(response, kind.reply));
     const sentRequests = (): number => [...counts.values()].reduce((sum, count) => sum + count, 0);
     const args = [...kind.command, '--batch', 'in.jsonl', '-o', output, '--concurrency', '8', '--resume', ...flags];

@@ -72,7 +72,7 @@ export function expectComplete({ cwd, lines, server }: Workplace): void {
     .map((line) => JSON.parse(line));
   const numbers = Array.from({ length: lines }, (_, at) => at + 1);
   expect(results.map(({ line }) => line)).toEqual(numbers);
-  expect(results.map(({ reply }) => reply?.id)).toEqual(numbers.map((number) => `prompt-${number}`));
+  expect(results.map(({ response }) => response?.id)).toEqual(numbers.map((number) => `prompt-${number}`));
   expect([...server.counts].filter(([, count]) => count !== 1)).toEqual([]);
   expect(server.counts.size).toBe(lines);
 }

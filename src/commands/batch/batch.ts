@@ -1,30 +1,27 @@
 import { createBatchIdentity } from '../../batch/batch-identity.ts';
-import { openBatchInput } from '../../batch/batch-input.ts';
-import type { LineObservers } from '../../batch/batch-job.ts';
-import { readBatchOptions } from '../../batch/batch-options.ts';
+import { type BatchInput, openBatchInput } from '../../batch/batch-input.ts';
+import type { BatchJob } from '../../batch/batch-job.ts';
+import { type BatchOptions, readBatchOptions } from '../../batch/batch-options.ts';
 import { checkBatch } from '../../batch/check-batch.ts';
 import { createCustomIdTracker } from '../../batch/custom-id-tracker.ts';
 import { readLineDefaults } from '../../batch/line-defaults.ts';
 import { createResponseWarnings, createWarningLimiter } from '../../batch/line-warnings.ts';
-import { createOutageMonitor } from '../../batch/outage.ts';
 import type { LineChecks } from '../../batch/prepare-line.ts';
-import { createRateLimiter } from '../../batch/rate-limiter.ts';
-import { createOrderedSlots, createUnorderedSlots } from '../../batch/result-order.ts';
-import { runLines } from '../../batch/run-lines.ts';
+import { type BatchEnd, reportBatch, runLines } from '../../batch/run-lines.ts';
+import { createScheduler } from '../../batch/scheduler.ts';
 import { fillShardInFiles } from '../../batch/shard.ts';
 import { createAutofill } from '../../body/autofill.ts';
 import { createBodyCheck } from '../../body/body-check.ts';
 import { createBodyDependencies } from '../../body/input-reader.ts';
 import { rejectReplacedInputs, stdinClaim } from '../../body/named-inputs.ts';
-import { resolveAutofill, resolveCallSettings } from '../../client/call-settings.ts';
-import { authorizeRequest, type Destination, missingBaseUrl } from '../../client/destination.ts';
+import { type CallSettings, resolveAutofill, resolveCallSettings } from '../../client/call-settings.ts';
+import { type Authorization, authorizeRequest, type Destination, missingBaseUrl } from '../../client/destination.ts';
 import { readChatExpectations } from '../../client/expectations/chat-expectations.ts';
 import { checkJunitFile, openJunitReport } from '../../client/expectations/junit-report.ts';
 import { openTransport } from '../../client/open-transport.ts';
 import { createRequestTarget } from '../../client/request-context.ts';
 import type { Invocation } from '../../command.ts';
 import type { Context } from '../../context.ts';
-import { InterruptedError } from '../../errors.ts';
 import { uuidV7 } from '../../fields/uuid.ts';
 import { type FlagValues, getStringFlag, isFlagOn } from '../../flag.ts';
 import { createDeadline } from '../../http/deadline.ts';
@@ -33,14 +30,14 @@ import { flagTarget, type Operation } from '../../operations/operation.ts';
 import { chooseFormat } from '../../results/output-format.ts';
 import { openResultFilter } from '../../results/print-result.ts';
 import { readParent } from '../../trace/trace-context.ts';
-import { compareCheckpoint, openResults, resolveOutput } from './open-results.ts';
+import { compareResults, openResults, resolveOutput } from './open-results.ts';
 
 /**
  * Sends each line of a file as a body of an operation. Throws usage for flags that do not fit, Failure `guard` for a
  * checkpoint of another batch, `partial` if lines failed, and the reason for ending early.
  */
 export async function runBatch(operation: Operation, invocation: Invocation, context: Context): Promise<void> {
-  const { runtime, report, signal } = context;
+  const { runtime, report } = context;
   const { args, flags } = invocation;
   const callSettings = await resolveCallSettings(operation, flags, context);
   const { options, chosen, destination } = callSettings;
@@ -78,12 +75,12 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
   const unopened = {
     fileInput,
     identity: createBatchIdentity(url, batchOptions.shard, lineChecks),
-    newRunId: lineChecks.run,
+    newRun: lineChecks.run,
     batchOptions,
     authorize: () => authorizeRequest(operation, url, callSettings, context),
   };
   if (previewFormat)
-    return await compareCheckpoint(batchOutput, { ...unopened, authorize: async () => {} }, context)
+    return await compareResults(batchOutput, { ...unopened, authorize: async () => {} }, context)
       .then((input) => checkBatch(input, batchOptions, lineChecks, previewFormat, context))
       .finally(fileInput.stop);
   const { input, resultStore, authorization } = await openResults(batchOutput, unopened, context).catch(
@@ -92,55 +89,79 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
       throw error;
     },
   );
-  const stopSignal = linkSignal(signal);
-  const observerFor = await createLineObservers(operation, destination, flags, fileInput.label, context);
+  const guardFor = await createLineGuards(operation, destination, flags, fileInput.label, context);
   const junit = await openJunitReport(fileFlags, context);
-  const transport = await openTransport(callSettings.route, context, true);
   try {
-    await runLines(input, batchOptions, {
+    const batch = {
       ...lineChecks,
-      run: resultStore.runId,
-      destination,
+      ...callSettings,
+      run: resultStore.batch.run,
+      url,
+      authorization,
+      resultStore,
+      guardFor,
+      expectations,
+      junit,
+      responseWarnings: createResponseWarnings(report),
+    };
+    await reportBatch(await sendBatch(input, batchOptions, batch, context));
+  } finally {
+    fileInput.stop();
+  }
+}
+
+/** A batch whose lines are to be sent. */
+type ReadyBatch = LineChecks &
+  CallSettings &
+  Pick<BatchJob, 'resultStore' | 'guardFor' | 'expectations' | 'junit' | 'responseWarnings' | 'onResult'> & {
+    readonly url: URL;
+    readonly authorization: Authorization | undefined;
+  };
+
+/** Sends the lines of an input over connections of their own. */
+export async function sendBatch(
+  input: BatchInput,
+  batchOptions: BatchOptions,
+  { options, chosen, url, authorization, route, ...batch }: ReadyBatch,
+  context: Context,
+): Promise<BatchEnd> {
+  const { runtime, report, signal } = context;
+  const scheduler = createScheduler(batchOptions, runtime, signal, {
+    onOutage: ({ message }) => void report.note(`${message}; the batch waits and retries with one line at a time`),
+    // The rest of a file is counted; a pipe may never end.
+    onStop: () => {
+      if (input.totalBytes === undefined) input.stop();
+    },
+  });
+  const transport = await openTransport(route, context, true);
+  try {
+    const job: BatchJob = {
+      ...batch,
       target: createRequestTarget(url, chosen, authorization),
       flagHeaders: options.headers,
       send: transport.send,
       finishConnections: async () => transport.finishIdle?.(),
-      rateLimiter: createRateLimiter(batchOptions.rateLimits, runtime, stopSignal.signal),
-      outage: createOutageMonitor(batchOptions.maxOutageMs, runtime, {
-        onStart: ({ message }) => void report.note(`${message}; the batch waits and retries with one line at a time`),
-        onGiveUp: () => stopSignal.abort(new InterruptedError('SIGINT')),
-      }),
+      scheduler,
       signal: linkSignal(signal).signal,
-      stopSignal,
-      maxRetries: callSettings.maxRetries,
-      timeoutMs: callSettings.timeoutMs,
-      resultStore,
-      observerFor,
-      openSlot: batchOptions.isOrdered
-        ? createOrderedSlots(resultStore.writeEntry)
-        : createUnorderedSlots(resultStore.writeEntry),
       canRetryUnknown: batchOptions.canRetryUnknown,
-      expectations,
-      junit,
-      responseWarnings: createResponseWarnings(report),
       isStrict: options.isStrict,
       context,
-    });
+    };
+    return await runLines(input, batchOptions, job);
   } finally {
-    fileInput.stop();
     await transport.close();
   }
 }
 
 // The training jobs of lines are recorded in the job history; `label` names the input.
-async function createLineObservers(
+async function createLineGuards(
   { arguments: operands }: Operation,
   destination: Destination,
   flags: FlagValues,
   label: string,
   context: Context,
-): Promise<LineObservers> {
+): Promise<BatchJob['guardFor']> {
   if (typeof operands?.as !== 'object') return () => undefined;
-  const { createLineObserver } = await import('../train/job-guard.ts');
-  return createLineObserver(destination, isFlagOn(flags, 'allow-duplicate'), label, context);
+  const { createLineGuards: createGuards } = await import('../train/job-guard.ts');
+  return createGuards(destination, isFlagOn(flags, 'allow-duplicate'), label, context);
 }

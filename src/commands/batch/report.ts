@@ -1,11 +1,8 @@
 import { resolve } from 'node:path';
-import { resolveBatchOutputs } from '../../batch/batch-outputs.ts';
 import { addResult, type BatchStatistics, createBatchStatistics } from '../../batch/batch-statistics.ts';
-import type { CheckpointPath } from '../../batch/compact-checkpoint.ts';
-import { createLineIndex, type IndexedEntry } from '../../batch/line-index.ts';
 import { classifyLine } from '../../batch/line-status.ts';
-import { readCheckpoint } from '../../batch/read-checkpoint.ts';
-import { readResultLines } from '../../batch/read-result-lines.ts';
+import { createLineTable } from '../../batch/line-table.ts';
+import { type OutputPath, readOutput, readResultLines, resolveOutputs } from '../../batch/output-file.ts';
 import { reportHtml } from '../../batch/report-html.ts';
 import { reportJson, reportText } from '../../batch/report-text.ts';
 import type { Invocation } from '../../command.ts';
@@ -26,7 +23,7 @@ export async function runBatchReport({ args, flags }: Invocation, context: Conte
   if (htmlPath === '-') throw usageFailure('--html writes a file, not stdout', 'name a file, such as report.html');
   await rejectReplacedInput('--html', htmlPath, args, runtime.cwd);
   const statistics = createBatchStatistics();
-  for (const checkpoint of await resolveBatchOutputs(args, runtime.cwd)) await addFile(statistics, checkpoint);
+  for (const file of await resolveOutputs(args, runtime.cwd)) await addFile(statistics, file);
   if (htmlPath !== undefined) {
     await writeFileAtomically(resolve(runtime.cwd, htmlPath), htmlPath, reportHtml(statistics, args), 0o600);
     await report.note(`wrote ${htmlPath}`);
@@ -36,12 +33,12 @@ export async function runBatchReport({ args, flags }: Invocation, context: Conte
   await stdout.end();
 }
 
-// Of several results of a line the checkpoint knows which one counts.
-async function addFile(statistics: BatchStatistics, { path, displayPath }: CheckpointPath): Promise<void> {
-  const lineIndex = createLineIndex();
-  const { validBytes } = await readCheckpoint(path, displayPath, 0, lineIndex);
-  for await (const { offset, line, ...facts } of readResultLines(path, displayPath, validBytes)) {
-    const entry: IndexedEntry | undefined = lineIndex.get(line);
+// Of several results of a line, one counts.
+async function addFile(statistics: BatchStatistics, file: OutputPath): Promise<void> {
+  const table = createLineTable();
+  const state = await readOutput(file, 0, table);
+  for await (const { offset, line, ...facts } of readResultLines(file, state?.validBytes ?? 0)) {
+    const entry = table.result(line);
     if (entry?.offset !== offset) continue;
     const { status } = classifyLine(entry.exitCode, entry.applied);
     addResult(statistics, { line, status, ...facts });

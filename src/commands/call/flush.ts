@@ -1,16 +1,26 @@
-import { Buffer } from 'node:buffer';
-import { Readable } from 'node:stream';
-import { parseResultEntry, type ResultEntry } from '../../batch/parse-result-entry.ts';
-import { resolveCallSettings } from '../../client/call-settings.ts';
+import { createBatchIdentity } from '../../batch/batch-identity.ts';
+import { createMemoryInput } from '../../batch/batch-input.ts';
+import { DEFAULT_BATCH_OPTIONS } from '../../batch/batch-options.ts';
+import { createCustomIdTracker } from '../../batch/custom-id-tracker.ts';
+import { NO_DEFAULTS } from '../../batch/line-defaults.ts';
+import type { LineResult } from '../../batch/line-result.ts';
+import { createResponseWarnings } from '../../batch/line-warnings.ts';
+import { createStreamStore } from '../../batch/result-store.ts';
+import { createAutofill } from '../../body/autofill.ts';
+import { createBodyCheck } from '../../body/body-check.ts';
+import { createBodyDependencies } from '../../body/input-reader.ts';
+import { type CallSettings, resolveCallSettings } from '../../client/call-settings.ts';
+import { authorizeRequest } from '../../client/destination.ts';
 import type { Invocation } from '../../command.ts';
 import { dataDirectory } from '../../config/directories.ts';
 import type { Context } from '../../context.ts';
-import { exitCodes, Failure, type Issue, toFailure } from '../../errors.ts';
+import { Failure, InterruptedError, type Issue, toFailure } from '../../errors.ts';
+import { uuidV7 } from '../../fields/uuid.ts';
 import type { FlagValues } from '../../flag.ts';
-import { firstStringMember, getMember, itemsAt, stringOf } from '../../json/json-node.ts';
-import { tryParseJson } from '../../json/parse-json.ts';
+import { createDeadline } from '../../http/deadline.ts';
 import { pluralize } from '../../json/pluralize.ts';
 import { callStartOperation } from '../../operations/call-start.ts';
+import { flagTarget } from '../../operations/operation.ts';
 import { openResultOutput, printResult, resultOf } from '../../results/print-result.ts';
 import {
   flushCommand,
@@ -21,9 +31,10 @@ import {
   spoolDirectory,
   traceTarget,
 } from '../../trace/spool.ts';
+import { sendBatch } from '../batch/batch.ts';
 
 // A flush is the last step of a job: it does not wait for a service that is down as long as a batch does.
-const MAX_OUTAGE = '5s';
+const MAX_OUTAGE_MS = 5000;
 
 const MAX_LISTED_FILES = 10;
 const MAX_LISTED_TARGETS = 3;
@@ -41,14 +52,19 @@ export async function runCallFlush(invocation: Invocation, context: Context): Pr
   await removeStaleSpoolFiles(directory, context.runtime.now());
   const spooled = await readSpool(directory);
   const calls = spooled.filter((call) => call.target === target);
-  const { sent, unaccepted, failure, removalFailure } = await sendCalls(calls, invocation, context);
+  const { sent, unaccepted, end, removalFailure } = await sendCalls(calls, settings, context).catch(
+    (error: unknown): SentCalls => {
+      const { code, facts, message } = toFailure(error);
+      return { sent: 0, unaccepted: [], end: { code, facts, reason: message } };
+    },
+  );
   const remaining = calls.length - sent;
   const others = spooled.filter((call) => call.target !== target);
   await printResult(resultOf({ sent, remaining, other_base_urls: others.length }), output);
   await output.writer.end();
   if (others.length > 0) await context.report.note(otherTargetsText(others));
   // A signal after the last call has nothing left to stop.
-  if (remaining > 0) throw unconfirmedFailure(remaining, calls.length, unaccepted, flags, failure);
+  if (remaining > 0) throw unconfirmedFailure(remaining, calls.length, unaccepted, flags, end);
   if (removalFailure) throw removalFailure;
 }
 
@@ -65,12 +81,11 @@ function unconfirmedFailure(
   total: number,
   unaccepted: readonly Issue[],
   flags: FlagValues,
-  failure: Failure | undefined,
+  { code, reason, facts }: FlushEnd,
 ): Failure {
-  const { code = 'partial', message, facts = {} } = failure ?? {};
   const subject = `${remaining} of ${total} ${pluralize(total, 'call')} ${pluralize(remaining, 'was', 'were')} not confirmed`;
   const later = `send ${pluralize(remaining, 'it', 'them')} later with: ${flushCommand(flags)}`;
-  return new Failure(code, unaccepted.length < remaining && message ? `${subject}: ${message}` : subject, {
+  return new Failure(code, unaccepted.length < remaining && reason ? `${subject}: ${reason}` : subject, {
     ...facts,
     isBatch: true,
     issues: unaccepted.slice(0, MAX_LISTED_FILES),
@@ -81,88 +96,81 @@ function unconfirmedFailure(
   });
 }
 
+/** How the batch of a flush ended. */
+interface FlushEnd extends Pick<Failure, 'code' | 'facts'> {
+  /** Why a call was not confirmed. */
+  readonly reason: string | undefined;
+}
+
 interface SentCalls {
   readonly sent: number;
   /** The files of calls that the service rejects, or for which it returns other ids: sending them again changes nothing. */
   readonly unaccepted: readonly Issue[];
-  readonly failure?: Failure;
+  readonly end: FlushEnd;
   /** The first failure to remove a call that was sent. */
   readonly removalFailure?: Failure | undefined;
 }
 
-// The input of the batch is the spool, and each result of a call that the service confirmed deletes the call.
-async function sendCalls(
-  calls: readonly SpooledCall[],
-  { command, flags }: Invocation,
-  context: Context,
-): Promise<SentCalls> {
-  const { runtime, report, stdout } = context;
+// A batch whose input is the spool: each call that the service confirms is deleted.
+async function sendCalls(calls: readonly SpooledCall[], settings: CallSettings, context: Context): Promise<SentCalls> {
+  const { runtime } = context;
+  const { url } = settings.destination;
   let sent = 0;
   const unaccepted: Issue[] = [];
-  if (calls.length === 0) return { sent, unaccepted };
+  if (calls.length === 0 || !url) return { sent, unaccepted, end: { code: 'partial', facts: {}, reason: undefined } };
   let firstMessage: string | undefined;
   let removalFailure: Failure | undefined;
-  const onResults = async (results: string | Uint8Array): Promise<void> => {
-    for (const result of results.toString().trimEnd().split('\n')) {
-      const entry = parseResultEntry(Buffer.from(result));
-      const call = calls[(entry?.line ?? 0) - 1];
-      if (!entry || !call) continue;
-      const { message, isFinal } = resultProblem(Buffer.from(result), entry);
-      if (message === undefined) {
-        sent += 1;
-        await removeSpooledCall(call.file).catch((error: unknown) => {
-          removalFailure ??= toFailure(error);
-        });
-      } else if (isFinal) unaccepted.push({ path: '', at: call.file, message });
-      else firstMessage ??= message;
-    }
+  const onResult = async (
+    line: number,
+    { failure, message, warnings: [warning], status }: LineResult,
+  ): Promise<void> => {
+    const call = calls[line - 1];
+    if (!call || status === 'unsent') return;
+    const problem = message ?? warning;
+    if (problem === undefined) {
+      sent += 1;
+      await removeSpooledCall(call.file).catch((error: unknown) => {
+        removalFailure ??= toFailure(error);
+      });
+    } else if (!failure || failure.code === 'refused') unaccepted.push({ path: '', at: call.file, message: problem });
+    else firstMessage ??= message;
   };
-  const resultFlags = ['format', 'json', 'jq', 'output'];
-  const batchFlags = new Map([...flags].filter(([name]) => !resultFlags.includes(name)));
-  batchFlags.set('batch', '-').set('exact', true).set('check', false).set('max-outage', MAX_OUTAGE);
-  const batchContext: Context = {
-    ...context,
-    runtime: {
-      ...runtime,
-      env: { ...runtime.env, SVC_SHARD: undefined },
-      isStdoutClosed: () => false,
-      stdin: Readable.from(calls.map(({ body }) => Buffer.from(`${body}\n`))),
-    },
-    stdout: { ...stdout, write: onResults },
-    // Lines of the spool mean nothing to a reader.
-    report: { ...report, note: async () => {}, warn: async () => {}, error: async () => {} },
+  // Lines of the spool mean nothing to a reader.
+  const report = { ...context.report, note: async () => {}, warn: async () => {}, error: async () => {} };
+  const input = createMemoryInput(
+    'the spool',
+    calls.map(({ body }) => body),
+  );
+  const lineChecks = {
+    operation: callStartOperation,
+    defaults: NO_DEFAULTS,
+    settings: undefined,
+    parent: undefined,
+    fill: createAutofill(flagTarget(callStartOperation)),
+    run: uuidV7(runtime.now(), runtime.randomBytes(10)),
+    tools: createBodyDependencies(context, createDeadline(settings.timeoutMs, runtime)),
+    label: input.label,
+    check: await createBodyCheck(callStartOperation, { isStrict: false, isCheckDisabled: true, origin: 'batch' }),
+    onWarning: async () => {},
+    customIds: createCustomIdTracker(input.label, report),
   };
-  try {
-    const { runBatch } = await import('../batch/batch.ts');
-    await runBatch(callStartOperation, { command, args: [], flags: batchFlags }, batchContext);
-    return { sent, unaccepted, removalFailure };
-  } catch (error) {
-    const { code, message, facts } = toFailure(error);
-    return { sent, unaccepted, removalFailure, failure: new Failure(code, firstMessage ?? stopReason(message), facts) };
-  }
-}
-
-// The reason why a call is not confirmed, if any, and whether it is permanent.
-function resultProblem(
-  bytes: Buffer,
-  { exitCode }: ResultEntry,
-): { readonly message?: string; readonly isFinal: boolean } {
-  const root = tryParseJson(bytes);
-  const error = getMember(root, 'error');
-  const [warning] = itemsAt(root, 'warnings');
-  if (!error) return warning ? { message: stringOf(warning), isFinal: true } : { isFinal: false };
-  const [issue] = itemsAt(error, 'issues');
-  const texts = [
-    firstStringMember(error, 'message'),
-    firstStringMember(issue, 'path'),
-    firstStringMember(issue, 'message'),
-  ];
-  return { message: texts.filter(Boolean).join(': '), isFinal: exitCode === exitCodes.refused.code };
-}
-
-// A message of the batch engine is its summary in lines, and why it stopped.
-function stopReason(message: string): string {
-  const isSummary = (part: string): boolean => /^\d+ lines?: /.test(part);
-  const reason = message.split('; ').findLast((part) => !isSummary(part)) ?? 'svc stopped early';
-  return reason.replace(' (--max-outage)', '');
+  const identity = createBatchIdentity(url, DEFAULT_BATCH_OPTIONS.shard, lineChecks);
+  const noSink = { writer: { write: async () => {} }, commit: async () => {} };
+  const batch = {
+    ...lineChecks,
+    ...settings,
+    url,
+    authorization: await authorizeRequest(callStartOperation, url, settings, context),
+    resultStore: createStreamStore(lineChecks.run, identity, noSink),
+    onResult,
+    guardFor: () => undefined,
+    expectations: undefined,
+    junit: undefined,
+    responseWarnings: createResponseWarnings(report),
+  };
+  const batchOptions = { ...DEFAULT_BATCH_OPTIONS, maxOutageMs: MAX_OUTAGE_MS };
+  const { record, stopReason, abortReason } = await sendBatch(input, batchOptions, batch, { ...context, report });
+  const code = abortReason instanceof InterruptedError ? abortReason.code : 'partial';
+  const applied = record.tally.byStatus.unknown > 0 ? 'unknown' : 'no';
+  return { sent, unaccepted, removalFailure, end: { code, facts: { applied }, reason: firstMessage ?? stopReason } };
 }

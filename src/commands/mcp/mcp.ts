@@ -1,6 +1,6 @@
-import { splitLines } from '../../batch/split-lines.ts';
 import type { RunCommand } from '../../command.ts';
 import { Failure, type InterruptedError, usageFailure } from '../../errors.ts';
+import { splitLines } from '../../files/split-lines.ts';
 import { getArrayFlag } from '../../flag.ts';
 import type { JsonValue } from '../../json/write-json.ts';
 import { hasDefaultProject } from './default-project.ts';

@@ -14,7 +14,7 @@ import type { Operation } from '../../operations/operation.ts';
 import { failureJson } from '../../output/failure-text.ts';
 import { mergeStream } from '../../results/merge-stream.ts';
 import { createTraceContext, readTraceParent } from '../../trace/trace-context.ts';
-import { createLineObserver } from '../train/job-guard.ts';
+import { createLineGuards } from '../train/job-guard.ts';
 import type { RunTool, ToolCall } from './mcp-methods.ts';
 
 // A larger response would fill the context of a model.
@@ -69,7 +69,7 @@ async function runOperationTool(
   await enforceChecks(draft, operation, inputIssues, { ...settings.options, origin: 'tool' }, { ...report, warn });
   const observer =
     typeof operation.arguments?.as === 'object'
-      ? createLineObserver(settings.destination, false, 'mcp', context)(draft, false)
+      ? createLineGuards(settings.destination, false, 'mcp', context)(draft, false)
       : {};
   const outcome = await sendDraft(operation, draft, settings, { ...context, signal }, observer);
   return { ...(await readOutcome(outcome, operation)), warnings: [...bodyWarnings, ...outcome.warnings] };

@@ -1,12 +1,22 @@
-import type { LineObservers } from '../../batch/batch-job.ts';
+import { Buffer } from 'node:buffer';
+import type { BatchJob } from '../../batch/batch-job.ts';
 import type { Destination } from '../../client/destination.ts';
 import { dataDirectory } from '../../config/directories.ts';
 import type { Context } from '../../context.ts';
 import { toFailure } from '../../errors.ts';
-import { type AllowedDuplicates, type RecordOutcome, recordJobStart } from '../../train/history/duplicate-guard.ts';
-import { jobHistoryFile } from '../../train/history/job-history.ts';
-import { countTrajectories, createTrainingFacts, type TrainingFacts } from '../../train/history/training-facts.ts';
-import type { JobOutcome } from '../../train/history/training-job.ts';
+import { firstStringMember } from '../../json/json-node.ts';
+import { writeJson } from '../../json/write-json.ts';
+import {
+  type AllowedDuplicates,
+  countTrajectories,
+  createJobHistory,
+  createTrainingFacts,
+  type JobHistory,
+  type JobOutcome,
+  jobHistoryFile,
+  jobStatus,
+  type TrainingFacts,
+} from '../../train/job-history.ts';
 import { digestBytes } from '../../train/stream/body-digest.ts';
 
 /** Prevents the same training job from being sent twice by mistake. */
@@ -17,21 +27,21 @@ export interface JobGuard {
   readonly end: (outcome: JobOutcome) => Promise<void>;
 }
 
-/** The guard of one command, on the job history in the data directory. */
+/** The guard of one job, on the job history in the data directory. */
 export function createJobGuard(
-  { url, isLocal }: Destination,
+  destination: Destination,
   allowed: AllowedDuplicates,
   { runtime, report }: Context,
+  history = createJobHistory(jobHistoryFile(dataDirectory(runtime)), runtime),
 ): JobGuard {
-  const target = isLocal || !url ? 'local' : url.origin + url.pathname;
-  const file = jobHistoryFile(dataDirectory(runtime));
-  let start: Promise<RecordOutcome> | undefined;
+  const target = jobTarget(destination);
+  let start: ReturnType<JobHistory['begin']> | undefined;
   let hasEnded = false;
   return {
     begin: async (facts) => {
       // With --no-spool, the response can arrive before or while the start of the job is recorded.
       if (hasEnded) return;
-      start = recordJobStart({ ...facts, target }, file, allowed, runtime);
+      start = history.begin({ ...facts, target }, allowed);
       await start;
     },
     end: async (outcome) => {
@@ -47,17 +57,31 @@ export function createJobGuard(
 }
 
 /** Guards each line of a batch as a training job of its own, in the same job history. */
-export function createLineObserver(
+export function createLineGuards(
   destination: Destination,
   allowsDuplicate: boolean,
   file: string,
   context: Context,
-): LineObservers {
+): BatchJob['guardFor'] {
+  const { runtime } = context;
+  const history = createJobHistory(jobHistoryFile(dataDirectory(runtime)), runtime);
   return (draft, mayBeApplied) => {
-    const { begin, end } = createJobGuard(destination, allowsDuplicate || (mayBeApplied && 'unknown'), context);
+    const facts = createTrainingFacts(digestBytes(draft.doc.bytes), draft, countTrajectories(draft), [file]);
+    const guard = createJobGuard(destination, allowsDuplicate || (mayBeApplied && 'unknown'), context, history);
     return {
-      onSend: () => begin(createTrainingFacts(digestBytes(draft.doc.bytes), draft, countTrajectories(draft), [file])),
-      onOutcome: end,
+      onSend: () => guard.begin(facts),
+      onOutcome: guard.end,
+      knownResponse: async (sentAtMs) => {
+        const record = await history.find({ ...facts, target: jobTarget(destination) });
+        if (!record || jobStatus(record, runtime) !== 'applied') return undefined;
+        // An earlier job is not the one of this line.
+        if (Date.parse(firstStringMember(record.start, 'started_at') ?? '') < sentAtMs) return undefined;
+        return Buffer.from(writeJson({ id: firstStringMember(record.end, 'id') ?? null }));
+      },
     };
   };
+}
+
+function jobTarget({ url, isLocal }: Destination): string {
+  return isLocal || !url ? 'local' : url.origin + url.pathname;
 }

@@ -5,8 +5,13 @@ import { firstStringMember, getMember, itemsAt, membersOf, rawText, stringOf } f
 import { type JsonValue, RawJson } from '../../json/write-json.ts';
 import { formatBinaryBytes } from '../../output/byte-size.ts';
 import { openResultOutput, printResult, resultOf } from '../../results/print-result.ts';
-import { jobHistoryFile, readJobHistory } from '../../train/history/job-history.ts';
-import { type JobStatus, jobStatus, type TrainingJobRecord } from '../../train/history/job-records.ts';
+import {
+  createJobHistory,
+  type JobStatus,
+  jobHistoryFile,
+  jobStatus,
+  type TrainingJobRecord,
+} from '../../train/job-history.ts';
 import { parsePositive } from '../log.ts';
 
 interface ListedJob {
@@ -19,7 +24,7 @@ export const runTrainLog: RunCommand = async ({ flags }, context) => {
   const { runtime } = context;
   const output = await openResultOutput('rows', flags, context);
   const limit = parsePositive('--limit', getStringFlag(flags, 'limit'), 'for example --limit 10');
-  const records = await readJobHistory(jobHistoryFile(dataDirectory(runtime)));
+  const records = await createJobHistory(jobHistoryFile(dataDirectory(runtime)), runtime).read();
   const jobs = records.slice(-limit).map((record) => ({ record, status: jobStatus(record, runtime) }));
   const table = (): string[][] => [tableHeadings, ...jobs.map(jobToRow)];
   const emptyNote = 'no training job was sent from this machine';

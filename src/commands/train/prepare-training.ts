@@ -5,7 +5,7 @@ import type { Context } from '../../context.ts';
 import { collectBody } from '../../http/collect-body.ts';
 import type { RequestBody } from '../../http/message.ts';
 import { parseJson } from '../../json/parse-json.ts';
-import { countTrajectories, createTrainingFacts } from '../../train/history/training-facts.ts';
+import { countTrajectories, createTrainingFacts } from '../../train/job-history.ts';
 import { assembleBody, splitAtGroupArrays } from '../../train/stream/assemble-body.ts';
 import { type CheckedDigest, digestBytes, digestChunks, requireUnchanged } from '../../train/stream/body-digest.ts';
 import type { CheckedContent } from '../../train/stream/checked-content.ts';

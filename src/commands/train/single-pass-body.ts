@@ -5,7 +5,7 @@ import { enforceChecks } from '../../client/enforce-checks.ts';
 import type { Context } from '../../context.ts';
 import { Failure } from '../../errors.ts';
 import type { RequestBody } from '../../http/message.ts';
-import { createTrainingFacts } from '../../train/history/training-facts.ts';
+import { createTrainingFacts } from '../../train/job-history.ts';
 import { assembleBody, splitAtGroupArrays } from '../../train/stream/assemble-body.ts';
 import { createBodyHash, withholdLastChunk } from '../../train/stream/body-digest.ts';
 import type { CheckedContent } from '../../train/stream/checked-content.ts';

@@ -1,6 +1,5 @@
 import { Buffer } from 'node:buffer';
-import { CARRIAGE_RETURN, LINE_FEED, SPACE, TAB } from '../json/json-bytes.ts';
-import { hasByteOrderMark } from '../json/utf8.ts';
+import { LINE_FEED } from '../json/json-bytes.ts';
 
 /** A line of a text, without its line feed. */
 export interface InputLine {
@@ -58,12 +57,6 @@ export async function* splitLines(chunks: AsyncIterable<Uint8Array>, maxLineByte
     else if (rest.length > 0) pendingChunks.push(rest);
   }
   if (length > 0) yield finishLine(Buffer.alloc(0), true);
-}
-
-/** True for a line of white space only; a byte order mark on the first line is not part of its text. */
-export function isEmptyLine({ number, bytes }: InputLine): boolean {
-  const text = bytes && number === 1 && hasByteOrderMark(bytes) ? bytes.subarray(3) : bytes;
-  return text?.every((byte) => byte === SPACE || byte === TAB || byte === CARRIAGE_RETURN) ?? false;
 }
 
 function toBuffer(bytes: Uint8Array): Buffer {

@@ -1,0 +1,291 @@
+import { Buffer } from 'node:buffer';
+import { createReadStream, statSync } from 'node:fs';
+import { type FileHandle, open, stat } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { Failure, usageFailure } from '../errors.ts';
+import { coalesceWrites } from '../files/coalesced-writes.ts';
+import { fileFailure, isNotFoundError, withFileFailure } from '../files/file-errors.ts';
+import { commitOrAbandon, openReplacement } from '../files/file-replacement.ts';
+import { writeAllSync } from '../files/journal.ts';
+import { unreadableInputFailure } from '../files/read-input.ts';
+import { splitLines } from '../files/split-lines.ts';
+import { rootOf } from '../json/json-node.ts';
+import { parseJson } from '../json/parse-json.ts';
+import { MAX_LINES } from './batch-journal.ts';
+import type { LineTable } from './line-table.ts';
+import {
+  type Checkpoint,
+  parseResultLine,
+  type ResultEntry,
+  type ResultLineFacts,
+  resultLineFacts,
+} from './result-line.ts';
+
+/** An output of a batch: its path, and the path as the user typed it. */
+export interface OutputPath {
+  readonly path: string;
+  readonly displayPath: string;
+}
+
+/** The state of an output, apart from its results. */
+export interface OutputState {
+  /** Bytes of whole result lines; the rest was cut. */
+  readonly validBytes: number;
+  /** The file has no byte. */
+  readonly isEmpty: boolean;
+  /** The last result line lacks its line feed. */
+  readonly isUnterminated: boolean;
+  /** One result per line, in the order of the lines. */
+  readonly isSorted: boolean;
+  /** Of a result of each run, operation and shard. */
+  readonly checkpoints: readonly Checkpoint[];
+  /** Lines whose input differs from that of a result in an earlier file; the results of that file stay in the table. */
+  readonly otherInputLines: ReadonlySet<number>;
+}
+
+/** The largest result line: a response has up to 32 MiB, and as a JSON string text is longer. */
+const MAX_RESULT_BYTES = 256 * 1024 * 1024;
+
+/**
+ * Reads the results of an output into a table, as file `fileIndex`; undefined if the file does not exist. Their order means
+ * nothing: of several results of a line, one for the input that the journal recorded last counts, and a failure does not
+ * replace a success. Throws Failure `local` for a file that is not an output, and `guard` for one of an earlier version.
+ */
+export async function readOutput(
+  { path, displayPath }: OutputPath,
+  fileIndex: number,
+  table: LineTable,
+): Promise<OutputState | undefined> {
+  const checkpoints: Checkpoint[] = [];
+  const otherInputLines = new Set<number>();
+  let validBytes = 0;
+  let isEmpty = true;
+  let isUnterminated = false;
+  let isSorted = true;
+  let previousLine = 0;
+  try {
+    for await (const line of splitLines(createReadStream(path), MAX_RESULT_BYTES)) {
+      const { number, offset, bytes, length, isTorn } = line;
+      isEmpty = false;
+      const entry = bytes && parseResultLine(bytes);
+      if (isTorn && !entry && isCutResult(bytes)) break;
+      if (bytes?.length === 0) {
+        isSorted = false;
+        continue;
+      }
+      if (!bytes || !entry) throw invalidResultFailure(displayPath, number);
+      if (entry.line > MAX_LINES) throw lineLimitFailure(displayPath, number);
+      const { checkpoint } = entry;
+      if (!checkpoint) throw earlierVersionFailure(`${displayPath}:${number}`, 'the result has no checkpoint');
+      if (!checkpoints.some((known) => isSameBatch(known, checkpoint))) checkpoints.push(checkpoint);
+      const earlier = table.result(entry.line);
+      const isOtherInput =
+        earlier !== undefined && earlier.fileIndex !== fileIndex && earlier.digest !== checkpoint.input;
+      // A resumed run with --accept-changes may have a later result for the same input.
+      if (isOtherInput) otherInputLines.add(entry.line);
+      else otherInputLines.delete(entry.line);
+      isSorted &&= entry.line > previousLine;
+      previousLine = entry.line;
+      validBytes = offset + length;
+      isUnterminated = isTorn;
+      if (!isOtherInput && replacesEarlier(entry, checkpoint, table))
+        table.setResult(entry.line, { fileIndex, offset, length: bytes.length, ...entry, digest: checkpoint.input });
+    }
+  } catch (error) {
+    if (isNotFoundError(error)) return undefined;
+    throw fileFailure(`read ${displayPath}`, error);
+  }
+  return { validBytes, isEmpty, isUnterminated, isSorted, checkpoints, otherInputLines };
+}
+
+function replacesEarlier(entry: ResultEntry, { input }: Checkpoint, table: LineTable): boolean {
+  const earlier = table.result(entry.line);
+  if (!earlier) return true;
+  if (earlier.digest !== input) return earlier.digest !== table.sent(entry.line)?.digest;
+  return earlier.exitCode !== 0 || entry.exitCode === 0 || entry.isRevised;
+}
+
+function isSameBatch(left: Checkpoint, right: Checkpoint): boolean {
+  return left.run === right.run && left.operation === right.operation && left.shard === right.shard;
+}
+
+// Only what svc wrote is cut off; after a power failure a file may end in zeros.
+function isCutResult(bytes: Buffer | undefined): boolean {
+  const start = bytes?.toString('latin1', 0, RESULT_PREFIX.length) ?? '';
+  const isStart = RESULT_PREFIX.startsWith(start) || start.startsWith('\0');
+  // A result that was cut has nothing after its end: another byte is a line feed that was changed.
+  return isStart && !(bytes && parseResultLine(bytes.subarray(0, -1)));
+}
+
+const RESULT_PREFIX = '{"line":';
+
+/** The failure of a file that an earlier version of svc wrote; it is never read as empty. */
+export function earlierVersionFailure(place: string, reason: string): Failure {
+  return new Failure('guard', `${place} was written by an earlier version of svc: ${reason}`, {
+    hint: 'finish that batch with the version that began it, or start again with another file for -o',
+    applied: 'no',
+  });
+}
+
+function lineLimitFailure(displayPath: string, line: number): Failure {
+  return new Failure('local', `${displayPath}:${line} has a line number above ${MAX_LINES}, the limit of a batch`, {
+    hint: 'remove that line, or split the input',
+  });
+}
+
+function invalidResultFailure(displayPath: string, line: number): Failure {
+  return new Failure('local', `${displayPath}:${line} is not a result of a batch`, {
+    hint: 'use the output file of --batch, or remove that line',
+  });
+}
+
+/** A result line, and its offset in its file. */
+export interface LocatedResult extends ResultLineFacts {
+  readonly offset: number;
+}
+
+/** The result lines in the first `validBytes` bytes of an output. Throws Failure `local` if it cannot be read. */
+export async function* readResultLines(
+  { path, displayPath }: OutputPath,
+  validBytes: number,
+): AsyncGenerator<LocatedResult> {
+  if (validBytes === 0) return;
+  try {
+    const stream = createReadStream(path, { end: validBytes - 1 });
+    for await (const { bytes, offset } of splitLines(stream, MAX_RESULT_BYTES))
+      if (bytes && bytes.length > 0) yield { offset, ...resultLineFacts(rootOf(parseJson(bytes))) };
+  } catch (error) {
+    throw unreadableInputFailure(displayPath, error);
+  }
+}
+
+/**
+ * The outputs of batches that a command reads, each once even if it is named twice. Throws usage for stdin and Failure
+ * `local` for another one that is not a regular file: results are read twice, and a pipe only once.
+ */
+export async function resolveOutputs(displayPaths: readonly string[], cwd: string): Promise<OutputPath[]> {
+  const outputs = new Map<string, OutputPath>();
+  for (const displayPath of displayPaths) {
+    if (displayPath === '-')
+      throw usageFailure('stdin cannot be the output of a batch', 'save that output to a file, and name the file');
+    const path = resolve(cwd, displayPath);
+    const found = await withFileFailure(`read ${displayPath}`, () => stat(path));
+    if (!found.isFile())
+      throw new Failure('local', `cannot read ${displayPath}: it is not a regular file`, {
+        hint: 'save the output of the batch to a file first',
+      });
+    const file = `${found.dev}:${found.ino}`;
+    if (!outputs.has(file)) outputs.set(file, { path, displayPath });
+  }
+  return [...outputs.values()];
+}
+
+/** An output that result lines are appended to. Every function throws Failure `local`. */
+export interface OutputFile {
+  readonly append: (result: Uint8Array) => Promise<void>;
+  /** The bytes of a result line. */
+  readonly read: (offset: number, length: number) => Promise<Buffer>;
+  /** Makes the results durable, and closes the file. */
+  readonly finish: () => Promise<void>;
+  /** False if the path names another file by now, or none. */
+  readonly isAtPath: () => boolean;
+}
+
+/** Opens an output, creating it (0600) if it does not exist; its first `validBytes` bytes stay. */
+export async function openOutput(
+  { path, displayPath }: OutputPath,
+  { validBytes, isUnterminated }: Pick<OutputState, 'validBytes' | 'isUnterminated'>,
+): Promise<OutputFile> {
+  const write = <T>(action: () => Promise<T>): Promise<T> => withFileFailure(`write ${displayPath}`, action);
+  const handle = await write(() => open(path, 'a+', 0o600));
+  await write(() => handle.truncate(validBytes));
+  const opened = await write(() => handle.stat());
+  let writtenBytes = validBytes;
+  const append = coalesceWrites((results) =>
+    write(async () => {
+      try {
+        writeAllSync(handle.fd, results);
+        writtenBytes += results.length;
+      } catch (error) {
+        // A full disk may accept only part of the bytes; a part of a result is not a result.
+        await handle.truncate(writtenBytes).catch(() => {});
+        throw error;
+      }
+    }),
+  );
+  if (isUnterminated) await append(NEWLINE);
+  return {
+    append,
+    read: (offset, length) =>
+      withFileFailure(`read ${displayPath}`, async () => {
+        const { buffer, bytesRead } = await handle.read(Buffer.alloc(length), 0, length, offset);
+        return buffer.subarray(0, bytesRead);
+      }),
+    finish: () => write(() => handle.datasync().finally(() => handle.close())),
+    isAtPath: () => {
+      try {
+        const found = statSync(path);
+        return found.ino === opened.ino && found.dev === opened.dev;
+      } catch {
+        return false;
+      }
+    },
+  };
+}
+
+/**
+ * Rewrites an output in the order of its lines, one result each and without `removedLines`. `table` has the journal's records.
+ * The file changes completely or, with Failure `local`, not at all.
+ */
+export async function sortOutput(
+  output: OutputPath,
+  table: LineTable,
+  removedLines: ReadonlySet<number>,
+): Promise<void> {
+  const isUnchanged = (await readOutput(output, 0, table))?.isSorted === true && removedLines.size === 0;
+  if (isUnchanged) return;
+  for (const line of removedLines) table.setResult(line, undefined);
+  const file = await openReplacement(output.path, output.displayPath);
+  await commitOrAbandon(file, () => writeResultsInOrder(table, [output], file.write));
+}
+
+const NEWLINE = Buffer.from('\n');
+const WRITE_CHUNK_BYTES = 256 * 1024;
+
+/** Writes the results of a table in the order of their lines, byte for byte. */
+export async function writeResultsInOrder(
+  table: LineTable,
+  outputs: readonly OutputPath[],
+  write: (results: Uint8Array) => Promise<void>,
+): Promise<void> {
+  const handles = new Map<OutputPath, FileHandle>();
+  let pending: Buffer[] = [];
+  let pendingBytes = 0;
+  const flush = async (): Promise<void> => {
+    await write(Buffer.concat(pending));
+    pending = [];
+    pendingBytes = 0;
+  };
+  try {
+    for (const line of table.lines()) {
+      const found = table.result(line);
+      const output = found && outputs[found.fileIndex];
+      if (!output) continue;
+      const read = `read ${output.displayPath}`;
+      const handle = handles.get(output) ?? (await withFileFailure(read, () => open(output.path, 'r')));
+      handles.set(output, handle);
+      const bytes = Buffer.allocUnsafe(found.length);
+      const { bytesRead } = await handle.read(bytes, 0, found.length, found.offset);
+      if (bytesRead !== found.length)
+        throw new Failure('local', `${output.displayPath} changed while svc read it`, {
+          hint: 'run the command again',
+        });
+      pending.push(bytes, NEWLINE);
+      pendingBytes += bytes.length + 1;
+      if (pendingBytes > WRITE_CHUNK_BYTES) await flush();
+    }
+    await flush();
+  } finally {
+    for (const handle of handles.values()) await handle.close();
+  }
+}

@@ -1,0 +1,201 @@
+import { Buffer } from 'node:buffer';
+import { hash } from 'node:crypto';
+import type { ExpectationResult } from '../client/expectations/chat-expectations.ts';
+import { type AppliedState, Failure } from '../errors.ts';
+import type { InputLine } from '../files/split-lines.ts';
+import { compactChunks } from '../json/format-json.ts';
+import { CARRIAGE_RETURN, LINE_FEED } from '../json/json-bytes.ts';
+import {
+  firstStringMember,
+  getMember,
+  isTrue,
+  itemsAt,
+  type JsonNode,
+  kindOf,
+  numberMember,
+  rawText,
+  rootOf,
+} from '../json/json-node.ts';
+import { parseJson, tryParseJson } from '../json/parse-json.ts';
+import { writeJson } from '../json/write-json.ts';
+import { failureFields } from '../output/failure-text.ts';
+import type { ParsedResponse } from '../results/show-response.ts';
+import { appliedStates } from './line-table.ts';
+
+/** What ties a result to its input line and its batch: the `checkpoint` of a result line. */
+export interface Checkpoint {
+  /** Digest of the input line. */
+  readonly input: string;
+  /** The id of the run, a UUID; the same when a run is resumed. */
+  readonly run: string;
+  /** The path of the operation. */
+  readonly operation: string;
+  /** `3/10`. */
+  readonly shard: string;
+}
+
+/** The outcome of a line as a result line has it. */
+export interface ResultEntry {
+  readonly line: number;
+  readonly exitCode: number;
+  readonly applied: AppliedState;
+  /** A result that takes back an earlier one of the same run. */
+  readonly isRevised: boolean;
+  /** Undefined for a result that lacks it, as earlier versions wrote them. */
+  readonly checkpoint: Checkpoint | undefined;
+}
+
+/** The facts of a result besides the response. */
+export interface LineAttempt {
+  readonly line: number;
+  /** The `custom_id` of the line, or the id in its body, as JSON. */
+  readonly id: string | undefined;
+  readonly attempts: number;
+  readonly milliseconds: number;
+  readonly checkpoint: Checkpoint;
+  readonly expectations?: readonly ExpectationResult[] | undefined;
+  /** Signs that the response is for another request. */
+  readonly warnings?: readonly string[] | undefined;
+}
+
+/** The digest of an input line, in 16 hex digits; a carriage return at its end does not count. */
+export function digestInputLine({ bytes, length }: Pick<InputLine, 'bytes' | 'length'>): string {
+  if (!bytes) return shortHash(`a line of ${length} bytes`);
+  return shortHash(bytes.at(-1) === CARRIAGE_RETURN ? bytes.subarray(0, -1) : bytes);
+}
+
+function shortHash(content: string | Uint8Array): string {
+  return hash('sha256', content, 'hex').slice(0, 16);
+}
+
+/** The result line of a success; the response keeps every digit, on one line. */
+export function formatSuccess(attempt: LineAttempt, status: number | null, response: Buffer): Buffer {
+  const head = `{"line":${attempt.line},"id":${attempt.id ?? null},"status":${status},"exit_code":0,"applied":"yes","response":`;
+  return Buffer.concat([Buffer.from(head), toSingleLine(response), Buffer.from(formatEnd(attempt))]);
+}
+
+/** The result line of a failure; a response that breaks the interface is kept in it, as text if it is not JSON. */
+export function formatFailure(
+  attempt: LineAttempt,
+  failure: Failure,
+  redact: (text: string) => string,
+  response: Pick<ParsedResponse, 'bytes'> | undefined,
+  isRevised = false,
+): Buffer {
+  const { status = null, applied = 'no' } = failure.facts;
+  const responseJson = response && response.bytes.length > 0 ? `"response":${formatResponse(response.bytes)},` : '';
+  return Buffer.from(
+    `{"line":${attempt.line},"id":${attempt.id ?? null},"status":${status},"exit_code":${failure.exitCode},"applied":"${applied}",${isRevised ? REVISED : ''}${responseJson}"error":${writeJson(failureFields(failure, redact))}${formatEnd(attempt)}`,
+  );
+}
+
+const REVISED = '"revised":true,';
+
+function formatEnd({ attempts, milliseconds, expectations = [], warnings = [], checkpoint }: LineAttempt): string {
+  const expected =
+    expectations.length > 0 ? `,"expectations":${writeJson(expectations.map((one) => ({ ...one })))}` : '';
+  const warned = warnings.length > 0 ? `,"warnings":${writeJson(warnings)}` : '';
+  const { input, run, operation, shard } = checkpoint;
+  return `${expected}${warned},"attempts":${attempts},"ms":${Math.round(milliseconds)},"checkpoint":{"input":"${input}","run":"${run}","operation":"${operation}","shard":"${shard}"}}\n`;
+}
+
+// In JSON, line breaks are only between values.
+function toSingleLine(bytes: Buffer): Buffer {
+  if (!bytes.includes(LINE_FEED) && !bytes.includes(CARRIAGE_RETURN)) return bytes;
+  return Buffer.from(Array.from(compactChunks(rootOf(parseJson(bytes)))).join(''));
+}
+
+function formatResponse(bytes: Buffer): string {
+  return tryParseJson(bytes) ? toSingleLine(bytes).toString() : writeJson(bytes.toString());
+}
+
+// The ends of a result line as svc writes it hold all that is needed; the rest need not be parsed.
+const HEAD =
+  /^\{"line":(\d{1,15}),"id":(?:null|-?[\d.eE+-]+|"(?:[^"\\]|\\.)*"),"status":(?:null|\d+),"exit_code":(\d{1,3}),"applied":"(no|yes|unknown)",("revised":true,)?/;
+const END =
+  /,"checkpoint":\{"input":"([0-9a-f]{16})","run":"([0-9a-f-]{36})","operation":"([\w/-]+)","shard":"(\d+\/\d+)"\}\}$/;
+const MAX_HEAD_BYTES = 1024;
+const MAX_END_BYTES = 300;
+
+/** Reads a result line, also one that was edited; undefined for any other line. */
+export function parseResultLine(bytes: Buffer): ResultEntry | undefined {
+  const [, line, exitCode, applied, revised] = HEAD.exec(bytes.toString('latin1', 0, MAX_HEAD_BYTES)) ?? [];
+  const end = END.exec(bytes.toString('latin1', Math.max(0, bytes.length - MAX_END_BYTES)));
+  const state = appliedStates.find((one) => one === applied);
+  if (!end || state === undefined) return parseEditedLine(tryParseJson(bytes));
+  const [, input = '', run = '', operation = '', shard = ''] = end;
+  return {
+    line: Number(line),
+    exitCode: Number(exitCode),
+    applied: state,
+    isRevised: revised !== undefined,
+    checkpoint: { input, run, operation, shard },
+  };
+}
+
+function parseEditedLine(root: JsonNode | undefined): ResultEntry | undefined {
+  const [line, exitCode] = ['line', 'exit_code'].map((name) => integerMember(root, name));
+  const applied = appliedStates.find((one) => one === firstStringMember(root, 'applied'));
+  if (!line || exitCode === undefined || applied === undefined) return undefined;
+  const member = getMember(root, 'checkpoint');
+  const [input = '', run = '', operation = '', shard = ''] = ['input', 'run', 'operation', 'shard'].map((name) =>
+    firstStringMember(member, name),
+  );
+  const isComplete = /^[0-9a-f]{16}$/.test(input) && run && operation && /^\d+\/\d+$/.test(shard);
+  const isRevised = isTrue(getMember(root, 'revised'));
+  return { line, exitCode, applied, isRevised, checkpoint: isComplete ? { input, run, operation, shard } : undefined };
+}
+
+function integerMember(node: JsonNode | undefined, name: string): number | undefined {
+  const value = getMember(node, name);
+  return value && kindOf(value) === 'number' && /^\d{1,15}$/.test(rawText(value)) ? Number(rawText(value)) : undefined;
+}
+
+/** The facts of a result line besides its outcome. */
+export interface ResultLineFacts {
+  readonly line: number;
+  readonly httpStatus: number | undefined;
+  /** The message of a failure, with the first of its issues. */
+  readonly message: string | undefined;
+  readonly attempts: number;
+  readonly milliseconds: number;
+  /** The response, if it is JSON. */
+  readonly response: JsonNode | undefined;
+}
+
+/** The facts of a result line; undefined for those that it lacks. */
+export function resultLineFacts(root: JsonNode | undefined): ResultLineFacts {
+  const error = getMember(root, 'error');
+  const [issue] = itemsAt(error, 'issues');
+  const message = firstStringMember(error, 'message');
+  return {
+    line: numberMember(root, 'line') ?? 0,
+    httpStatus: numberMember(root, 'status'),
+    message:
+      message &&
+      messageWithIssue(message, {
+        path: firstStringMember(issue, 'path'),
+        message: firstStringMember(issue, 'message'),
+      }),
+    attempts: numberMember(root, 'attempts') ?? 0,
+    milliseconds: numberMember(root, 'ms') ?? 0,
+    response: getMember(root, 'response'),
+  };
+}
+
+/** The message of a failure, with the first of its issues. */
+export function messageWithIssue(
+  message: string,
+  issue: { readonly path?: string | undefined; readonly message?: string | undefined } | undefined,
+): string {
+  if (!issue?.message) return message;
+  return `${message}: ${issue.path ? `${issue.path}: ` : ''}${issue.message}`;
+}
+
+/** The Failure of a filter on a result line, with its line number; with its outcome too, if this command sent the line. */
+export function filterFailure({ code, message, facts }: Failure, resultLine: string, isSent: boolean): Failure {
+  const bytes = Buffer.from(resultLine);
+  const { line, applied } = parseResultLine(bytes) ?? {};
+  const outcome = isSent ? { applied, attempts: integerMember(tryParseJson(bytes), 'attempts') } : {};
+  return new Failure(code, `${message} (line ${line})`, { ...facts, ...outcome });
+}

@@ -1,0 +1,301 @@
+import { Failure, InterruptedError } from '../errors.ts';
+import { type ExchangeSignal, linkSignal } from '../http/exchange-signal.ts';
+import { pluralize } from '../json/pluralize.ts';
+import type { Runtime } from '../runtime.ts';
+import type { BatchOptions, MaxFailures } from './batch-options.ts';
+import type { LineResult } from './line-result.ts';
+
+/** The limits that a scheduler keeps. */
+export type SchedulerLimits = Pick<
+  BatchOptions,
+  'concurrency' | 'rate' | 'maxOutageMs' | 'outageFlag' | 'isFailFast' | 'maxFailures' | 'isOrdered'
+>;
+
+/** Decides when a line is read, when a request is sent, whether it is retried, and when the batch stops. */
+export interface Scheduler {
+  /** Waits until another line may be processed, and starts it; `work` must not throw. */
+  readonly start: (work: () => Promise<void>) => Promise<void>;
+  /** Waits until no line is processed. */
+  readonly waitForAll: () => Promise<void>;
+  /** The turns of one line, for all its attempts. */
+  readonly createTurn: () => Turn;
+  /** Requests that may be in flight now: fewer than the maximum while the service is rate limited or down. */
+  readonly currentLimit: () => number;
+  /** Stops taking lines; the first reason is kept. */
+  readonly stop: (reason: string) => void;
+  /** The reason why no more lines are sent; undefined while they are. */
+  readonly stopReason: () => string | undefined;
+  /** Aborted when the batch stops taking lines; requests in flight continue. */
+  readonly stopSignal: ExchangeSignal;
+  /** Counts the outcome of a line, and stops the batch if the flags or the service require that. */
+  readonly addOutcome: (outcome: LineOutcome) => void;
+  /** As addOutcome, for a line whose outcome was counted before. */
+  readonly reviseOutcome: (outcome: LineOutcome) => void;
+  /** The number of failures that were not retried, because the service failed every request. */
+  readonly skippedRetries: () => number;
+}
+
+type LineOutcome = Pick<LineResult, 'failure' | 'status'>;
+
+/** The attempts of one line: at most one is in flight, and none while the line waits for a retry. */
+export interface Turn {
+  /** Waits until a request may be sent: by concurrency, by rate, and never while the service asks to wait. Throws `NOT_SENT`. */
+  readonly acquire: () => Promise<void>;
+  /** Ends an attempt. The next request of another line waits for `release`, so that no line is sent after a reason to stop. */
+  readonly report: (failure: Failure | undefined) => void;
+  /** Lets the next request go. */
+  readonly release: () => void;
+  /** False for a failure that is not worth a retry, because the last 20 attempts of the batch failed for the service's reasons. */
+  readonly canRetry: (failure: Failure) => boolean;
+  /** True for a line that waits for a service that is down: it is not the line that failed. */
+  readonly canWait: (failure: Failure) => boolean;
+  /** The failure of the line: one that waited in vain was not sent. */
+  readonly toOutcome: (failure: Failure) => Failure;
+}
+
+// Lines that are being prepared, wait for a retry or for their turn to be written, besides those in flight.
+const LINES_PER_REQUEST = 4;
+const ORDERED_LINES_PER_REQUEST = 16;
+
+// The longest wait of one timer.
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+// A timer may be this late; the rate catches up.
+const MAX_CATCH_UP_MS = 50;
+
+// While the service is down it is probed with one request at a time, at growing intervals.
+const MIN_PROBE_INTERVAL_MS = 250;
+const MAX_PROBE_INTERVAL_MS = 5000;
+
+// So many attempts that failed for the service's reasons leave no hope for retries.
+const MAX_SERVICE_FAILURES = 20;
+
+// A longer Retry-After stops the batch: the rest is better sent later.
+const MAX_BATCH_WAIT_MS = 60_000;
+
+// A percentage of few lines says little.
+const MIN_LINES_FOR_PERCENTAGE = 20;
+
+interface Waiter {
+  readonly admit: () => void;
+  readonly reject: (reason: unknown) => void;
+}
+
+/**
+ * Limits a batch by additive increase and multiplicative decrease: a rate-limited service halves the concurrency, once for
+ * all requests in flight then; each full round of responses adds one. A service that is down leaves one, and after
+ * `maxOutageMs` stops the batch; a permanent cause, such as a host name that does not exist, at once, unless a connection was
+ * made before. `onOutage` is called at the beginning of an outage, `onStop` each time there is a reason to stop.
+ */
+export function createScheduler(
+  limits: SchedulerLimits,
+  { elapsed, after }: Pick<Runtime, 'elapsed' | 'after'>,
+  signal: ExchangeSignal | undefined,
+  { onOutage, onStop }: { readonly onOutage: (failure: Failure) => void; readonly onStop: () => void },
+): Scheduler {
+  const { concurrency, rate, maxOutageMs, isFailFast, maxFailures, isOrdered } = limits;
+  const stopSignal = linkSignal(signal);
+  const waiters = new Set<Waiter>();
+  const maxLines = concurrency * (isOrdered ? ORDERED_LINES_PER_REQUEST : LINES_PER_REQUEST);
+  let activeLines = 0;
+  let notifyLine = (): void => {};
+  let limit = concurrency;
+  let active = 0;
+  let lastDecreaseAt = Number.NEGATIVE_INFINITY;
+  let notBefore = 0;
+  let nextSendAt = 0;
+  let isTimerSet = false;
+  let failedProbes = 0;
+  let serviceFailures = 0;
+  let skippedRetries = 0;
+  let failureCount = 0;
+  let outcomeCount = 0;
+  let stopReason: string | undefined;
+  let outage: Failure | undefined;
+  let outageReason: string | undefined;
+  let hasConnected = false;
+  let cancelOutage = (): void => {};
+
+  const admitWaiters = (): void => {
+    for (const waiter of waiters) {
+      if (active >= Math.floor(limit)) return;
+      const now = elapsed();
+      const wait = Math.max(notBefore, nextSendAt) - now;
+      if (wait > 0) {
+        admitLater(wait);
+        return;
+      }
+      if (rate !== undefined) nextSendAt = Math.max(nextSendAt, now - MAX_CATCH_UP_MS) + 1000 / rate;
+      waiters.delete(waiter);
+      active += 1;
+      waiter.admit();
+    }
+  };
+  const admitLater = (delayMs: number): void => {
+    if (isTimerSet) return;
+    isTimerSet = true;
+    after(Math.min(Math.ceil(delayMs), MAX_TIMER_MS), () => {
+      isTimerSet = false;
+      admitWaiters();
+    });
+  };
+  const rejectWaiters = (): void => {
+    for (const { reject } of waiters) reject(stopSignal.signal.reason);
+    waiters.clear();
+  };
+  stopSignal.signal.addEventListener('abort', rejectWaiters);
+
+  const stop: Scheduler['stop'] = (reason) => {
+    stopReason ??= reason;
+    stopSignal.abort(new InterruptedError('SIGINT'));
+    onStop();
+  };
+  const giveUp = (reason: string): void => {
+    cancelOutage();
+    outageReason = reason;
+    stop(reason);
+  };
+  // The next probe may be later than the end of the time.
+  const giveUpAt = (end: number): void => {
+    const remainingMs = end - elapsed();
+    if (remainingMs > 0) cancelOutage = after(remainingMs, () => giveUpAt(end));
+    else if (outage) giveUp(outageText(outage, limits));
+  };
+  const onFailedConnect = (failure: Failure): void => {
+    if (outageReason !== undefined) return;
+    const isFirst = outage === undefined;
+    outage = failure;
+    const { isPermanent, isTimedOut } = failure.facts;
+    if (isPermanent && !isTimedOut && !hasConnected) giveUp(failure.message);
+    else if (isFirst) {
+      onOutage(failure);
+      giveUpAt(elapsed() + maxOutageMs);
+    }
+  };
+  const onConnected = (): void => {
+    hasConnected = true;
+    outage = undefined;
+    cancelOutage();
+  };
+
+  const slowDown = (failure: Failure | undefined, startedAt: number): void => {
+    const isDown = failure !== undefined && maxOutageMs > 0 && isConnectFailure(failure);
+    const isLimited = failure?.code === 'limited' || failure?.code === 'unreachable';
+    const isFirstOfRound = startedAt >= lastDecreaseAt;
+    if (failure === undefined || !isServiceFailure(failure)) serviceFailures = 0;
+    else serviceFailures += 1;
+    if (isDown) onFailedConnect(failure);
+    else onConnected();
+    if ((isDown || isLimited) && isFirstOfRound) lastDecreaseAt = elapsed();
+    if (isDown) {
+      if (isFirstOfRound) failedProbes += 1;
+      limit = 1;
+      const intervalMs = Math.min(MAX_PROBE_INTERVAL_MS, MIN_PROBE_INTERVAL_MS * 2 ** (failedProbes - 1));
+      notBefore = Math.max(notBefore, elapsed() + intervalMs);
+      return;
+    }
+    failedProbes = 0;
+    if (isLimited) {
+      notBefore = Math.max(notBefore, elapsed() + (failure.facts.retryAfter ?? 0));
+      if (isFirstOfRound) limit = Math.max(1, limit / 2);
+    } else limit = Math.min(concurrency, limit + 1 / limit);
+  };
+
+  const createTurn = (): Turn => {
+    let startedAt = 0;
+    let isHeld = false;
+    const release = (): void => {
+      if (!isHeld) return;
+      isHeld = false;
+      active -= 1;
+      admitWaiters();
+    };
+    return {
+      acquire: async () => {
+        release();
+        await new Promise<void>((resolve, reject) => {
+          if (stopSignal.signal.aborted) return reject(stopSignal.signal.reason);
+          waiters.add({ admit: resolve, reject });
+          admitWaiters();
+        }).catch(() => {
+          throw notSentFailure();
+        });
+        isHeld = true;
+        startedAt = elapsed();
+      },
+      report: (failure) => slowDown(failure, startedAt),
+      release,
+      canRetry: (failure) => {
+        if (serviceFailures < MAX_SERVICE_FAILURES || !isServiceFailure(failure)) return true;
+        skippedRetries += 1;
+        return false;
+      },
+      canWait: (failure) => maxOutageMs > 0 && outageReason === undefined && isConnectFailure(failure),
+      toOutcome: (failure) => (outageReason !== undefined && isConnectFailure(failure) ? notSentFailure() : failure),
+    };
+  };
+
+  const reviseOutcome: Scheduler['reviseOutcome'] = ({ failure, status }) => {
+    if (failure && isFailFast) stop('a line failed (--fail-fast)');
+    if (failure && status !== 'unsent') failureCount += 1;
+    if (exceedsMaxFailures(failureCount, outcomeCount, maxFailures))
+      stop(`${failureCount} ${pluralize(failureCount, 'line')} failed (--max-failures)`);
+    const retryAfterMs = failure?.facts.retryAfter ?? 0;
+    if (retryAfterMs > MAX_BATCH_WAIT_MS) stop(`the service asks to wait ${Math.ceil(retryAfterMs / 1000)} s`);
+  };
+
+  const waitUntil = async (isMet: () => boolean): Promise<void> => {
+    while (!isMet())
+      await new Promise<void>((resolve) => {
+        notifyLine = resolve;
+      });
+  };
+  return {
+    start: async (work) => {
+      await waitUntil(() => activeLines < maxLines);
+      activeLines += 1;
+      void work().finally(() => {
+        activeLines -= 1;
+        notifyLine();
+      });
+    },
+    waitForAll: () => waitUntil(() => activeLines === 0),
+    createTurn,
+    currentLimit: () => Math.floor(limit),
+    stop,
+    stopReason: () => stopReason,
+    stopSignal: stopSignal.signal,
+    addOutcome: (outcome) => {
+      if (outcome.status !== 'unsent') outcomeCount += 1;
+      reviseOutcome(outcome);
+    },
+    reviseOutcome,
+    skippedRetries: () => skippedRetries,
+  };
+}
+
+function outageText({ facts: { url = '', reason } }: Failure, { maxOutageMs, outageFlag }: SchedulerLimits): string {
+  return `could not connect for ${maxOutageMs / 1000} s${outageFlag ? ` (${outageFlag})` : ''} to ${new URL(url).origin}: ${reason}`;
+}
+
+// No connection was made.
+function isConnectFailure({ code, facts }: Failure): boolean {
+  return code === 'unreachable' && facts.phase === 'nothing';
+}
+
+// Not a rate limit, which has a remedy of its own.
+function isServiceFailure({ code }: Failure): boolean {
+  return code === 'failed' || code === 'unknown' || code === 'unreachable';
+}
+
+// A line that waits for its turn was not sent in this run.
+function notSentFailure(): Failure {
+  return new Failure('interrupted', 'not sent', { applied: 'no', isPermanent: true });
+}
+
+function exceedsMaxFailures(failed: number, lines: number, maxFailures: MaxFailures | undefined): boolean {
+  if (!maxFailures || failed === 0) return false;
+  const { limit, isPercentage } = maxFailures;
+  if (!isPercentage) return failed > limit;
+  return lines >= MIN_LINES_FOR_PERCENTAGE && (failed / lines) * 100 > limit;
+}

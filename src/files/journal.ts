@@ -1,0 +1,121 @@
+import { Buffer } from 'node:buffer';
+import { createReadStream, writeSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { Failure } from '../errors.ts';
+import { JsonError } from '../json/json-error.ts';
+import { type JsonNode, kindOf, rootOf } from '../json/json-node.ts';
+import { parseJson } from '../json/parse-json.ts';
+import { coalesceWrites } from './coalesced-writes.ts';
+import { isNotFoundError, withFileFailure } from './file-errors.ts';
+import { syncDirectory } from './rename-durably.ts';
+import { splitLines } from './split-lines.ts';
+
+/** An append-only file of what was sent: one JSON object per line. */
+export interface JournalFile {
+  readonly path: string;
+  /** The path as the user knows it. */
+  readonly displayPath: string;
+  /** The next step if a record is invalid. */
+  readonly hint: string;
+}
+
+/** The end of the complete records of a journal, from where a later read continues. */
+export interface JournalEnd {
+  readonly bytes: number;
+  readonly lines: number;
+}
+
+/** The beginning of a journal. */
+export const JOURNAL_START: JournalEnd = { bytes: 0, lines: 0 };
+
+const MAX_RECORD_BYTES = 256 * 1024 * 1024;
+
+/**
+ * Calls `onRecord` with each record after `start`, and returns their end; undefined without a file. A last line without a line
+ * feed never happened: nothing was sent before its record was durable. Throws Failure `guard` with the place of any other
+ * line that is not an object, or that `onRecord` rejects with a problem as its result.
+ */
+export async function readJournal(
+  { path, displayPath, hint }: JournalFile,
+  onRecord: (record: JsonNode) => string | undefined,
+  start = JOURNAL_START,
+): Promise<JournalEnd | undefined> {
+  let end = start;
+  try {
+    const stream = createReadStream(path, { start: start.bytes });
+    for await (const { bytes, length, isTorn } of splitLines(stream, MAX_RECORD_BYTES)) {
+      const lines = end.lines + 1;
+      // A record that was cut has nothing after its end: another byte is a line feed that was changed.
+      if (isTorn && !(bytes && parseRecord(bytes.subarray(0, -1)))) break;
+      const record = isTorn ? undefined : bytes && parseRecord(bytes);
+      const problem = record ? onRecord(record) : 'it is not a JSON object on one line';
+      if (problem !== undefined)
+        throw new Failure('guard', `${displayPath}:${lines} is not a valid record: ${problem}`, {
+          hint,
+          applied: 'no',
+        });
+      end = { bytes: end.bytes + length, lines };
+    }
+  } catch (error) {
+    if (isNotFoundError(error)) return undefined;
+    throw error instanceof Failure ? error : await withFileFailure(`read ${displayPath}`, () => Promise.reject(error));
+  }
+  return end;
+}
+
+function parseRecord(bytes: Buffer): JsonNode | undefined {
+  try {
+    const record = rootOf(parseJson(bytes));
+    return kindOf(record) === 'object' ? record : undefined;
+  } catch (error) {
+    if (error instanceof JsonError) return undefined;
+    throw error;
+  }
+}
+
+/** A journal that is open for appending; the caller holds its lock. Every function throws Failure `local`. */
+export interface Journal {
+  /** Appends records, durably when it returns. Records of concurrent calls share one write. */
+  readonly append: (...records: readonly string[]) => Promise<void>;
+  readonly close: () => Promise<void>;
+}
+
+/**
+ * Opens a journal whose complete records end after `validBytes`, creating it with mode 0600. `beforeWrite` is called before
+ * each write; an error that it throws keeps the records from being written.
+ */
+export async function openJournal(
+  { path, displayPath }: Pick<JournalFile, 'path' | 'displayPath'>,
+  validBytes: number,
+  beforeWrite: () => void = () => {},
+): Promise<Journal> {
+  const write = <T>(action: () => Promise<T>): Promise<T> => withFileFailure(`write ${displayPath}`, action);
+  const file = await write(() => open(path, 'a', 0o600));
+  await write(() => file.truncate(validBytes));
+  if (validBytes === 0) await write(() => syncDirectory(dirname(path)));
+  let durableBytes = validBytes;
+  const append = coalesceWrites((records) =>
+    write(async () => {
+      beforeWrite();
+      try {
+        writeAllSync(file.fd, records);
+        await file.datasync();
+        durableBytes += records.length;
+      } catch (error) {
+        // What is not durable is not sent, and nothing can follow a part of a record.
+        await file.truncate(durableBytes).catch(() => {});
+        throw error;
+      }
+    }),
+  );
+  return {
+    append: (...records) => append(Buffer.from(records.map((record) => `${record}\n`).join(''))),
+    close: () => write(() => file.close()),
+  };
+}
+
+/** Appends bytes synchronously, which is faster than a write in the background. Throws system errors. */
+export function writeAllSync(fileDescriptor: number, bytes: Uint8Array): void {
+  for (let offset = 0; offset < bytes.length; ) offset += writeSync(fileDescriptor, bytes, offset);
+}

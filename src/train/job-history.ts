@@ -1,0 +1,244 @@
+import { Buffer } from 'node:buffer';
+import { stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { Draft } from '../body/draft.ts';
+import { type AppliedState, Failure } from '../errors.ts';
+import { withFileFailure } from '../files/file-errors.ts';
+import { acquireLock, type LockRuntime } from '../files/file-lock.ts';
+import { JOURNAL_START, type JournalEnd, type JournalFile, openJournal, readJournal } from '../files/journal.ts';
+import { makeDirectory } from '../files/make-directory.ts';
+import { firstStringMember, getMember, itemsAt, type JsonNode, rawText, rootOf } from '../json/json-node.ts';
+import { writeJson } from '../json/write-json.ts';
+import type { Runtime } from '../runtime.ts';
+import type { BodyDigest } from './stream/body-digest.ts';
+
+/** A training job about to be sent. Jobs with the same digest, target and model are the same job. */
+export interface TrainingJob {
+  /** SHA-256 of the body, in hexadecimal. */
+  readonly digest: string;
+  /** The URL it is sent to, without userinfo; `local` for the local service. */
+  readonly target: string;
+  readonly model: string | undefined;
+  /** Files as given on the command line. */
+  readonly files: readonly string[];
+  readonly bytes: number;
+  readonly groups: number;
+  readonly trajectories: number;
+}
+
+/** The facts that identify a training job before it is sent. */
+export type TrainingFacts = Omit<TrainingJob, 'target'>;
+
+/** The number of groups and of trajectories. */
+export interface TrajectoryCounts {
+  readonly groupCount: () => number;
+  readonly trajectoryCount: () => number;
+}
+
+/** The facts of a body with this digest; the draft holds everything but the counted trajectories. */
+export function createTrainingFacts(
+  { bytes, digest }: BodyDigest,
+  { doc }: Draft,
+  counts: TrajectoryCounts,
+  files: readonly string[],
+): TrainingFacts {
+  const model = firstStringMember(rootOf(doc), 'model_id');
+  return { bytes, digest, model, files, groups: counts.groupCount(), trajectories: counts.trajectoryCount() };
+}
+
+/** Counts the trajectories in a draft that holds the whole body. */
+export function countTrajectories({ doc }: Draft): TrajectoryCounts {
+  const groups = itemsAt(rootOf(doc), 'trajectory_groups');
+  const sizes = groups.map((group) => itemsAt(group, 'trajectories').length);
+  return { groupCount: () => groups.length, trajectoryCount: () => sizes.reduce((sum, size) => sum + size, 0) };
+}
+
+/** The outcome of a job. */
+export interface JobOutcome {
+  readonly applied: AppliedState;
+  /** Exit code of the process. */
+  readonly exitCode: number;
+  /** The job id from the response. */
+  readonly id: string | undefined;
+}
+
+/** A recorded job: the record written before it was sent, and the last record with its outcome. */
+export interface TrainingJobRecord {
+  readonly start: JsonNode;
+  end: JsonNode | undefined;
+}
+
+/** The outcome of a job. `in-flight`: none yet, and the process that sends it is running on this machine. */
+export type JobStatus = 'applied' | 'not-applied' | 'unknown' | 'in-flight';
+
+/** The outcome of a job as far as this machine knows. A job without an outcome and without a process may have been applied. */
+export function jobStatus(
+  { start, end }: TrainingJobRecord,
+  { host, isRunning }: Pick<Runtime, 'host' | 'isRunning'>,
+): JobStatus {
+  const applied = firstStringMember(end, 'applied');
+  if (applied !== undefined) return applied === 'yes' ? 'applied' : applied === 'no' ? 'not-applied' : 'unknown';
+  const pid = getMember(start, 'pid');
+  const isRunningHere =
+    pid !== undefined && firstStringMember(start, 'host') === host && isRunning(Number(rawText(pid)));
+  return isRunningHere ? 'in-flight' : 'unknown';
+}
+
+/** Jobs that may be sent again: all, none, or those that may have been applied. */
+export type AllowedDuplicates = boolean | 'unknown';
+
+/** The part of the runtime that the job history needs. */
+export type JobHistoryRuntime = LockRuntime & Pick<Runtime, 'now'>;
+
+/** The jobs sent from this machine. Every function throws Failure `local` for the file, and `guard` for an invalid record. */
+export interface JobHistory {
+  /** The recorded jobs, oldest first. */
+  readonly read: () => Promise<readonly TrainingJobRecord[]>;
+  /** The last record of the same job. */
+  readonly find: (job: TrainingJob) => Promise<TrainingJobRecord | undefined>;
+  /**
+   * Records a job durably before it is sent, and returns a function that records its outcome. Throws Failure `guard` if the
+   * same job was applied before, may have been, or is in flight, unless that duplicate is allowed; a job that was rejected or
+   * never sent does not count. Of many processes that ask at once for the same job, only one may send it.
+   */
+  readonly begin: (job: TrainingJob, allowed: AllowedDuplicates) => Promise<(outcome: JobOutcome) => Promise<void>>;
+}
+
+// The holder writes one record; a disk may be slow, and many processes may wait.
+const LOCK_TIMEOUT_MS = 30_000;
+
+/** The path of the job history in a data directory. */
+export function jobHistoryFile(directory: string): string {
+  return join(directory, 'training-jobs.jsonl');
+}
+
+/** The job history in a file (0600, in a 0700 directory). Only what other processes have added is read again. */
+export function createJobHistory(path: string, context: JobHistoryRuntime): JobHistory {
+  const { pid, host, now, randomBytes } = context;
+  const file: JournalFile = {
+    path,
+    displayPath: path,
+    hint: 'fix that line, or move the file away to start without earlier jobs',
+  };
+  let end = JOURNAL_START;
+  let records = new Map<string, TrainingJobRecord>();
+  let recordsByJob = new Map<string, TrainingJobRecord[]>();
+  const onRecord = (node: JsonNode): string | undefined => {
+    const entry = firstStringMember(node, 'entry') ?? '';
+    const earlier = records.get(entry);
+    if (firstStringMember(node, 'started_at') === undefined) {
+      if (!earlier) return 'it is the outcome of an unknown training job, so earlier jobs are unknown';
+      earlier.end = node;
+      return undefined;
+    }
+    const record = { start: node, end: undefined };
+    records.set(entry, record);
+    const job = jobKey(...(['digest', 'target', 'model_id'] as const).map((name) => firstStringMember(node, name)));
+    recordsByJob.set(job, [...(recordsByJob.get(job) ?? []), record]);
+    return undefined;
+  };
+  const refresh = async (): Promise<JournalEnd> => {
+    const size = await stat(path).then(
+      (found) => found.size,
+      () => 0,
+    );
+    // The file was replaced or moved away.
+    if (size < end.bytes) {
+      [end, records, recordsByJob] = [JOURNAL_START, new Map(), new Map()];
+    }
+    end = (await withHint(readJournal(file, onRecord, end))) ?? JOURNAL_START;
+    return end;
+  };
+  const withHint = async <T>(action: Promise<T>): Promise<T> =>
+    action.catch((error: unknown) => {
+      if (error instanceof Failure && error.code === 'local' && !error.facts.hint)
+        throw new Failure(error.code, error.message, {
+          ...error.facts,
+          hint: 'set SVC_DATA_DIR to another directory',
+          applied: 'no',
+        });
+      throw error;
+    });
+  const append = (toRecord: () => string): Promise<void> =>
+    withHint(
+      (async () => {
+        await withFileFailure(`write ${path}`, () => makeDirectory(dirname(path), 0o700));
+        const unlock = await acquireLock(path, path, context, LOCK_TIMEOUT_MS);
+        try {
+          const { bytes } = await refresh();
+          const record = toRecord();
+          const journal = await openJournal(file, bytes);
+          await journal.append(record).finally(journal.close);
+        } finally {
+          await unlock();
+        }
+      })(),
+    );
+  const recordsOf = ({ digest, target, model }: TrainingJob): readonly TrainingJobRecord[] =>
+    recordsByJob.get(jobKey(digest, target, model)) ?? [];
+  return {
+    read: async () => {
+      await refresh();
+      return [...records.values()];
+    },
+    find: async (job) => {
+      await refresh();
+      return recordsOf(job).at(-1);
+    },
+    begin: async (job, allowed) => {
+      const entry = Buffer.from(randomBytes(8)).toString('hex');
+      await append(() => {
+        const failure = allowed === true ? undefined : duplicateFailure(recordsOf(job), allowed, context);
+        if (failure) throw failure;
+        const { model, ...facts } = job;
+        const started_at = new Date(now()).toISOString();
+        return writeJson({ entry, started_at, ...facts, model_id: model ?? null, pid, host });
+      });
+      return ({ applied, exitCode, id }) =>
+        append(() =>
+          writeJson({ entry, ended_at: new Date(now()).toISOString(), applied, exit_code: exitCode, id: id ?? null }),
+        );
+    },
+  };
+}
+
+function jobKey(...parts: readonly (string | undefined)[]): string {
+  return JSON.stringify(parts.map((part) => part ?? null));
+}
+
+// The last of several jobs, which the user is most likely to remember.
+function duplicateFailure(
+  records: readonly TrainingJobRecord[],
+  allowed: AllowedDuplicates,
+  context: JobHistoryRuntime,
+): Failure | undefined {
+  const earlier = records.findLast((record) => {
+    const status = jobStatus(record, context);
+    return status !== 'not-applied' && status !== allowed;
+  });
+  if (!earlier) return undefined;
+  const id = firstStringMember(earlier.end, 'id');
+  const { message, hint } = describeDuplicate(earlier, jobStatus(earlier, context));
+  return new Failure('guard', `${message}; nothing was sent`, {
+    hint: `${hint}to send it again, run svc train with --allow-duplicate`,
+    applied: 'no',
+    ids: id === undefined ? {} : { job: id },
+  });
+}
+
+function describeDuplicate(
+  { start }: TrainingJobRecord,
+  status: JobStatus,
+): { readonly message: string; readonly hint: string } {
+  const when = firstStringMember(start, 'started_at');
+  const pid = getMember(start, 'pid');
+  const who = `process ${pid && rawText(pid)} on ${firstStringMember(start, 'host')}`;
+  if (status === 'applied')
+    return { message: `the same job was sent at ${when} and was applied`, hint: 'svc train log lists it; ' };
+  if (status === 'in-flight')
+    return { message: `the same job has been in flight since ${when}, in ${who}`, hint: 'wait for it; ' };
+  return {
+    message: `the same job was sent at ${when} by ${who}, and may have been applied`,
+    hint: 'check the service first; ',
+  };
+}
