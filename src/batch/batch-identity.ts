@@ -24,19 +24,19 @@ export interface BatchIdentity {
 export function createBatchIdentity(
   url: URL,
   { index, count }: Shard,
-  { operation, defaults, settings, parent }: Pick<LineChecks, 'operation' | 'defaults' | 'settings' | 'parent'>,
+  { operation, defaults, autofill, parent }: Pick<LineChecks, 'operation' | 'defaults' | 'autofill' | 'parent'>,
 ): BatchIdentity {
   const { fieldEdits, perLineFlags } = defaults;
   const { fields } = flagTarget(operation);
   const autofilled = Object.entries(fields).flatMap(([name, { fill }]) =>
-    fill === 'project' || fill === 'model' ? [[name, settings?.[fill].text ?? '']] : [],
+    fill === 'project' || fill === 'model' ? [[name, autofill?.[fill].text ?? '']] : [],
   );
   return {
     operation: operation.path,
     shard: `${index}/${count}`,
     baseUrl: url.href.slice(0, 1 - operation.path.length),
     values: Object.fromEntries([
-      ['--exact', String(settings === undefined)],
+      ['--exact', String(autofill === undefined)],
       ...autofilled,
       ...(parent ? [['TRACEPARENT', `${parent.traceId} ${parent.spanId}`]] : []),
       ...fieldEdits.map(({ path, text, origin }) => [path.join('.'), origin.argument ?? text.toString()]),

@@ -1,13 +1,11 @@
 import type { Buffer } from 'node:buffer';
 import type { Draft } from '../body/draft.ts';
-import type { Destination } from '../client/destination.ts';
 import type { ChatExpectations } from '../client/expectations/chat-expectations.ts';
 import type { JunitReport } from '../client/expectations/junit-report.ts';
-import type { RequestTarget } from '../client/request-context.ts';
-import type { RequestObserver } from '../client/request-observer.ts';
+import type { Connection, RequestObserver } from '../client/send.ts';
+import type { Settings } from '../client/settings.ts';
 import type { Context } from '../context.ts';
 import type { ExchangeSignal } from '../http/exchange-signal.ts';
-import type { Headers, Send } from '../http/message.ts';
 import type { LineResult } from './line-result.ts';
 import type { ResponseWarnings } from './line-warnings.ts';
 import type { LineChecks } from './prepare-line.ts';
@@ -23,20 +21,11 @@ export interface LineGuard extends Required<Pick<RequestObserver, 'onSend' | 'on
 
 /** Everything that sends the lines of a batch. */
 export interface BatchJob extends LineChecks {
-  readonly destination: Destination;
-  readonly target: RequestTarget;
-  /** Headers of the command line. */
-  readonly flagHeaders: Headers;
-  readonly send: Send;
-  /** Ends the connections that are kept for further lines. */
-  readonly finishConnections: () => Promise<void>;
+  readonly settings: Settings;
+  readonly connection: Connection;
   readonly scheduler: Scheduler;
   /** Ends requests in flight. */
   readonly signal: ExchangeSignal;
-  /** Maximum retries per line. */
-  readonly maxRetries: number;
-  /** Time limit per line in milliseconds. */
-  readonly timeoutMs: number | undefined;
   readonly resultStore: ResultStore;
   /** Called with the result of each line, once it is stored. */
   readonly onResult?: (line: number, result: LineResult) => Promise<void>;
@@ -47,7 +36,5 @@ export interface BatchJob extends LineChecks {
   readonly expectations: ChatExpectations | undefined;
   readonly junit: JunitReport | undefined;
   readonly responseWarnings: ResponseWarnings;
-  /** Warnings are failures (`--strict`). */
-  readonly isStrict: boolean;
   readonly context: Context;
 }

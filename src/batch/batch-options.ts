@@ -1,4 +1,4 @@
-import type { OperationOptions } from '../client/operation-options.ts';
+import type { Settings } from '../client/settings.ts';
 import type { Invocation } from '../command.ts';
 import { parseDurationOrZeroMs } from '../config/parse-duration.ts';
 import { usageFailure } from '../errors.ts';
@@ -55,7 +55,7 @@ export const DEFAULT_BATCH_OPTIONS: BatchOptions = {
 /** Reads the flags of a batch. Throws usage for flags that contradict --batch or each other. */
 export function readBatchOptions(
   { args, flags }: Invocation,
-  { previewFormat, output }: OperationOptions,
+  { previewFormat, output }: Pick<Settings, 'previewFormat' | 'output'>,
   env: Runtime['env'],
 ): BatchOptions {
   if (flags.has('file'))

@@ -1,4 +1,4 @@
-import { isIdempotent } from '../client/idempotency.ts';
+import { isIdempotent } from '../client/request.ts';
 import type { AppliedState } from '../errors.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { LineStatus } from './batch-counts.ts';

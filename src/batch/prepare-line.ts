@@ -18,7 +18,7 @@ export interface LineChecks {
   readonly operation: Operation;
   readonly defaults: LineDefaults;
   /** Values for fields that svc fills in; undefined for `--exact`. */
-  readonly settings: AutofillSettings | undefined;
+  readonly autofill: AutofillSettings | undefined;
   /** The parent of calls that name neither trace nor parent. */
   readonly parent: TraceParent | undefined;
   readonly fill: ReturnType<typeof createAutofill>;
@@ -65,7 +65,7 @@ async function createLineDraft(
   { source }: LineBody,
   line: number,
   { digest, timestampMs }: LineKey,
-  { operation, defaults, settings, parent, fill, run, tools }: LineChecks,
+  { operation, defaults, autofill, parent, fill, run, tools }: LineChecks,
 ): Promise<Draft | Issue> {
   if (isIssue(source)) return source;
   const target = flagTarget(operation);
@@ -77,12 +77,12 @@ async function createLineDraft(
   const draft = await applyLineDefaults(createDraft(source, emptyBodyJson(target)), operation, defaults, tools);
   const newId = (member: string): string => uuidV5(run, `${line} ${digest} ${member}`);
   const trace = parent && { traceId: parent.traceId, parentId: parent.spanId, callId: spanIdOf(newId('span')) };
-  // The settings are written out, because a copy with one more member is slow (docs/performance.md).
-  const filled = settings
+  // Written out, because a copy with one more member is slow (docs/performance.md).
+  const filled = autofill
     ? setDraftFields(
         draft,
         target.path,
-        fill(draft, { project: settings.project, model: settings.model, trace }, { now: () => timestampMs, newId }),
+        fill(draft, { project: autofill.project, model: autofill.model, trace }, { now: () => timestampMs, newId }),
       )
     : draft;
   // Autofill alone adds fields in order.

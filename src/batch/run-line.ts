@@ -1,12 +1,19 @@
 import { Buffer } from 'node:buffer';
-import { type ExchangeOptions, exchange, type Outcome } from '../client/exchange.ts';
 import { expectationFailure } from '../client/expectations/chat-expectations.ts';
 import { mayBeApplied } from '../client/failure.ts';
-import { isIdempotent, retryAdvice } from '../client/idempotency.ts';
-import { type PreparedRequest, prepareRequest, requestSecrets } from '../client/prepared-request.ts';
 import { invalidResponseFailure } from '../client/read-response.ts';
-import { createRequestContext, type RequestContext, serviceName } from '../client/request-context.ts';
+import {
+  createRequestContext,
+  isIdempotent,
+  type PreparedRequest,
+  prepareRequest,
+  type RequestContext,
+  requestSecrets,
+  retryAdvice,
+  serviceName,
+} from '../client/request.ts';
 import { hasIdOfRequest } from '../client/response-warnings.ts';
+import { type Outcome, type SendHooks, send } from '../client/send.ts';
 import { formatRetryMessage } from '../client/with-retries.ts';
 import { type AppliedState, Failure, signalOfFailure, toFailure } from '../errors.ts';
 import type { InputLine } from '../files/split-lines.ts';
@@ -57,10 +64,10 @@ export async function runLine(line: InputLine, output: LineOutput, job: BatchJob
     if (isKept && prior.entry) return keepEarlierResult(prior.entry, output);
     return recordUnsent(prior.sentAtMs === undefined ? draft : lostResponseFailure());
   }
-  const requestContext = createRequestContext(job.operation, draft, job.target);
-  const [requestId] = Object.values(requestContext.ids);
+  const request = prepareRequest(job.settings, draft);
+  const [requestId] = Object.values(request.ids);
   const id = customId ?? (requestId === undefined ? undefined : writeJson(requestId));
-  const { effect } = requestContext;
+  const { effect } = request;
   const guard = job.guardFor(draft, priorApplied === 'unknown');
   const known = prior.sentAtMs && priorApplied === 'unknown' ? await guard?.knownResponse(prior.sentAtMs) : undefined;
   if (known) {
@@ -71,17 +78,18 @@ export async function runLine(line: InputLine, output: LineOutput, job: BatchJob
   const keepPriorOutcome = async (): Promise<LineResult> => {
     const kept = await (isKept && prior.entry
       ? keepEarlierResult(prior.entry, output)
-      : recordUnsent(lostResponseFailure(requestContext), id));
+      : recordUnsent(lostResponseFailure(request), id));
     return { ...kept, isIdempotent: canSendLine(prior, effect, false) };
   };
   if (isStopped || !canSendLine(prior, effect, job.canRetryUnknown)) return keepPriorOutcome();
-  const ready = { attempt: { ...attempt, id }, timestampMs, prior, guard, requestContext, keepPriorOutcome };
+  const requestContext = createRequestContext(request, job.connection);
+  const ready = { attempt: { ...attempt, id }, timestampMs, prior, guard, request, requestContext, keepPriorOutcome };
   return sendAndRecord(ready, output, job);
 }
 
-function lostResponseFailure(requestContext?: RequestContext): Failure {
-  const facts = requestContext
-    ? { ids: requestContext.ids, hint: `${retryAdvice(requestContext.effect)}; --retry-unknown sends it` }
+function lostResponseFailure(request?: PreparedRequest): Failure {
+  const facts = request
+    ? { ids: request.ids, hint: `${retryAdvice(request.effect)}; --retry-unknown sends it` }
     : { hint: 'the line is no longer valid; run with --dry-run to see why' };
   return new Failure('unknown', 'an earlier run ended before the response arrived', { applied: 'unknown', ...facts });
 }
@@ -93,18 +101,18 @@ interface ReadyLine {
   readonly timestampMs: number;
   readonly prior: PriorLine;
   readonly guard: LineGuard | undefined;
+  readonly request: PreparedRequest;
   readonly requestContext: RequestContext;
   /** Stores what earlier runs know about a line that they may have sent, in place of a result of this run. */
   readonly keepPriorOutcome: () => Promise<LineResult>;
 }
 
 async function sendAndRecord(ready: ReadyLine, output: LineOutput, job: BatchJob): Promise<LineResult> {
-  const { attempt, prior, requestContext } = ready;
+  const { attempt, prior, request, requestContext } = ready;
   const { resultStore, responseWarnings } = job;
   const { line, checkpoint } = attempt;
   const strayData = createStrayDataWatch();
-  const request = prepareRequest(requestContext.operation, requestContext.draft, job.destination, job.flagHeaders);
-  const { sent, milliseconds, isRecorded } = await recordAndSend(ready, request, strayData.onData, output, job);
+  const { sent, milliseconds, isRecorded } = await recordAndSend(ready, strayData.onData, output, job);
   const { response, warnings } = sent;
   const isComplete = !sent.failure && response?.doc !== undefined;
   const expectations = (isComplete && job.expectations?.(rootOf(response.doc), milliseconds)) || [];
@@ -112,7 +120,7 @@ async function sendAndRecord(ready: ReadyLine, output: LineOutput, job: BatchJob
   const createDoubt = strayDataFailureOf(requestContext);
   const doubt = strayData.hasArrived() && !isOwnResponse ? createDoubt() : undefined;
   const { attempts } = requestContext.progress;
-  const sentFacts = { url: requestContext.target.url.href, status: sent.status, attempts };
+  const sentFacts = { url: requestContext.destination.url.href, status: sent.status, attempts };
   const failure =
     doubt ??
     (sent.failure
@@ -172,8 +180,7 @@ interface SentLineResult {
 
 // The line is in the journal before its first byte leaves.
 async function recordAndSend(
-  { attempt: { line, checkpoint }, timestampMs, guard, requestContext }: ReadyLine,
-  request: PreparedRequest,
+  { attempt: { line, checkpoint }, timestampMs, guard, request, requestContext }: ReadyLine,
   onStrayData: () => void,
   { turn, progress }: LineOutput,
   job: BatchJob,
@@ -207,22 +214,22 @@ async function recordAndSend(
     onOutcome: guard?.onOutcome,
     onRetry: (failure: Failure, retryNumber: number, delayMs: number) => {
       turn.release();
-      return report.detail(`line ${line}: ${formatRetryMessage(failure, retryNumber, job.maxRetries, delayMs)}`);
+      return report.detail(
+        `line ${line}: ${formatRetryMessage(failure, retryNumber, job.connection.maxRetries, delayMs)}`,
+      );
     },
     onTrace: report.isVerbose ? report.detail : undefined,
   };
-  const options: ExchangeOptions = {
-    send: job.send,
-    runtime,
+  const hooks: SendHooks = {
     signal: job.signal,
     waitSignal: job.scheduler.stopSignal,
     // The time of a line starts when it may be sent, not while it waits for others.
-    startDeadline: () => createDeadline(job.timeoutMs, runtime),
-    maxRetries: job.maxRetries,
+    startDeadline: () => createDeadline(job.settings.timeoutMs, runtime),
+    observer,
     turn,
     onStrayData,
   };
-  const sent = await exchange(request, requestContext, observer, options)
+  const sent = await send(request, requestContext, job.connection, hooks, runtime)
     .then((outcome) => readOutcome(outcome, requestContext, elapsed))
     .catch((error: unknown): SentLineResult => {
       // A line that could not be recorded was not sent, and has no result.
@@ -282,7 +289,10 @@ function createRevision(
 }
 
 // With --strict a warning is a failure, although the request was applied.
-function strictWarningFailure({ warnings, status }: SentLineResult, { isStrict }: BatchJob): Failure | undefined {
+function strictWarningFailure(
+  { warnings, status }: SentLineResult,
+  { settings: { isStrict } }: BatchJob,
+): Failure | undefined {
   const [warning] = warnings;
   return isStrict && warning !== undefined ? new Failure('answer', warning, { applied: 'yes', status }) : undefined;
 }
@@ -329,8 +339,8 @@ function createStrayDataWatch(): StrayDataWatch {
 }
 
 // Creates the failure of a line whose response may be for another request; the function holds no body.
-function strayDataFailureOf({ target, effect, ids, progress: { attempts } }: RequestContext): () => Failure {
-  const [service, url] = [serviceName(target), target.url.href];
+function strayDataFailureOf({ destination, effect, ids, progress: { attempts } }: RequestContext): () => Failure {
+  const [service, url] = [serviceName(destination), destination.url.href];
   const suffix = mayBeApplied({ effect }).replace(' and', '; the request');
   return () =>
     new Failure(

@@ -60,7 +60,7 @@ export async function runLines(
   const endSpinner = startSpinner(() => formatBatchProgress(progress));
   const interruption = stopOnSignals(job);
   const inputError = await sendLines(input, options, run).then(() => undefined, toFailure);
-  await job.finishConnections();
+  await job.connection.transport.finishIdle?.();
   run.isFinished = true;
   await Promise.all(run.revisions);
   endSpinner();

@@ -1,7 +1,9 @@
-import type { Argument, Command, CommandDefinition } from '../command.ts';
+import type { Argument, Command, CommandDefinition, RunCommand } from '../command.ts';
 import type { Flag } from '../flag.ts';
 import { allOperations } from '../operations/all-operations.ts';
+import { chatOperation } from '../operations/chat.ts';
 import type { Operation } from '../operations/operation.ts';
+import { trainOperation } from '../operations/train.ts';
 import { accountCommands } from './account-commands.ts';
 import { bodyFlags } from './body-flags.ts';
 import { callCommands } from './call-commands.ts';
@@ -56,8 +58,15 @@ function operationCommand(operation: Operation): CommandDefinition {
     flags: () => [...bodyFlags(operation), ...operationFlags(operation)],
     examples,
     operation,
-    load: async () => (await import('../commands/operation/operation.ts')).runOperation(operation),
+    load: () => loadOperation(operation),
   };
+}
+
+// A conversation, and a body larger than memory, take steps of their own.
+async function loadOperation(operation: Operation): Promise<RunCommand> {
+  if (operation === chatOperation) return (await import('../commands/chat/chat.ts')).runChat;
+  if (operation === trainOperation) return (await import('../commands/train/train.ts')).runTrain;
+  return (await import('../commands/operation/operation.ts')).runOperation(operation);
 }
 
 // Flags are made on first use: a run needs those of one command.

@@ -1,62 +1,47 @@
 import { joinUrl } from '../config/base-url.ts';
-import { requireCredentialSource } from '../config/credentials/credential-source.ts';
-import type { Secret } from '../config/credentials/secret.ts';
 import { LOCAL_PROFILE_NAME } from '../config/profile.ts';
 import { type ConnectionFlags, findBaseUrl, resolveBaseUrl, type SelectedProfile } from '../config/select-profile.ts';
-import type { Context } from '../context.ts';
-import { Failure, usageFailure } from '../errors.ts';
-import type { Headers } from '../http/message.ts';
+import { type Failure, usageFailure } from '../errors.ts';
 import type { Route } from '../http/open-socket.ts';
-import { isLoopbackUrl, proxySecrets } from '../http/proxy.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { Runtime } from '../runtime.ts';
-import type { OperationOptions } from './operation-options.ts';
-import { requireValidHeader } from './request-headers.ts';
 
-/** The URL a request goes to, with its headers from the profile. */
+/** Where the requests of an operation go. */
 export interface Destination {
-  /** Absolute; undefined if no base URL is set, which only a dry run accepts. */
-  readonly url: URL | undefined;
-  /** Headers of the profile that belong to this origin. */
-  readonly profileHeaders: Headers;
+  readonly url: URL;
   /** The local service responds. */
   readonly isLocal: boolean;
-}
-
-/** The credential of a request. */
-export interface Authorization {
-  readonly value: Secret;
-  /** Its source, for messages: `user "api" from profile "work"`. */
-  readonly description: string;
-  /** The next step after the service rejected it; default: to store another one. */
-  readonly correction?: string | undefined;
+  /** The name of the profile. */
+  readonly profile: string;
+  /** The profile has a base URL of this origin. */
+  readonly isInProfile: boolean;
+  /** How to connect; undefined for the local service and for a dry run. */
+  readonly route: Route | undefined;
 }
 
 // The local service has no URL; svc never connects to this one.
 const LOCAL_ORIGIN = 'http://localhost';
 
-/** The destination of an operation's request, by flags, environment and profile. Throws usage for invalid URLs and headers. */
+/**
+ * The destination of an operation's requests, by flags, environment and profile; undefined without a base URL. Throws usage
+ * for invalid ones.
+ */
 export function resolveDestination(
   { host, path }: Operation,
   connection: ConnectionFlags,
   selected: SelectedProfile,
   env: Runtime['env'],
-): Destination {
-  if (selected.isLocal) {
-    if (connection.baseUrl || connection.hostUrl)
-      throw baseUrlOfLocalFailure(selected.source, connection.baseUrl ? '--base-url' : `--${host}-base-url`);
-    return { url: new URL(LOCAL_ORIGIN + path), profileHeaders: [], isLocal: true };
-  }
-  const base = resolveBaseUrl(host, connection, env, selected.profile);
-  if (!base) return { url: undefined, profileHeaders: [], isLocal: false };
-  const { headers = {}, header_origins: origins = [] } = selected.profile;
-  const ownHeaders = origins.includes(base.origin) ? Object.entries(headers) : [];
-  const source = `profile "${selected.name}": header`;
-  return {
-    url: new URL(joinUrl(base, path)),
-    profileHeaders: ownHeaders.map(([name, value]) => requireValidHeader(name, value, source)),
-    isLocal: false,
-  };
+): Omit<Destination, 'route'> | undefined {
+  const { name: profile, isLocal } = selected;
+  if (isLocal && (connection.baseUrl || connection.hostUrl))
+    throw baseUrlOfLocalFailure(selected.source, connection.baseUrl ? '--base-url' : `--${host}-base-url`);
+  const baseUrl = isLocal ? new URL(LOCAL_ORIGIN) : resolveBaseUrl(host, connection, env, selected.profile);
+  if (!baseUrl) return undefined;
+  const { base_url, trace_base_url, chat_base_url, train_base_url } = selected.profile;
+  const isInProfile = [base_url, trace_base_url, chat_base_url, train_base_url].some(
+    (base = '') => URL.canParse(base) && new URL(base).origin === baseUrl.origin,
+  );
+  return { url: new URL(joinUrl(baseUrl, path)), isLocal, profile, isInProfile };
 }
 
 /**
@@ -92,40 +77,4 @@ export function missingBaseUrl(selected?: Pick<SelectedProfile, 'name' | 'source
       ? `run: svc auth login --profile ${selected.name} --base-url <url>`
       : 'run: svc auth login --base-url <url>, or add --local to use the local service',
   );
-}
-
-/** The facts that determine the credential of a request. */
-interface AuthorizationSettings {
-  readonly options: Pick<OperationOptions, 'isPlainHttpAllowed'>;
-  readonly chosen: SelectedProfile;
-  readonly route: Route | undefined;
-  readonly timeoutMs: number | undefined;
-}
-
-/**
- * The credential for a request, redacted in all output from now on; undefined for the local service. Throws Failure
- * `credentials` if there is none, and `guard` if it would leave the machine over plain http, unless that is allowed; then
- * no program is run to get it.
- */
-export async function authorizeRequest(
-  operation: Operation,
-  url: URL,
-  { options: { isPlainHttpAllowed }, chosen, route, timeoutMs }: AuthorizationSettings,
-  { runtime, report, signal }: Pick<Context, 'runtime' | 'report' | 'signal'>,
-): Promise<Authorization | undefined> {
-  if (route?.proxy) report.addSecrets(proxySecrets(route.proxy));
-  if (chosen.isLocal) return undefined;
-  const baseUrl = url.href.slice(0, -operation.path.length);
-  const source = requireCredentialSource(operation.auth, baseUrl, chosen, runtime.env);
-  const isExposed = url.protocol === 'http:' && !isLoopbackUrl(url);
-  if (isExposed && !isPlainHttpAllowed)
-    throw new Failure('guard', `${url.origin} is plain http: anyone on the network could read the credential`, {
-      hint: 'use https, or add --allow-http if you trust the network',
-      applied: 'no',
-    });
-  const { authorization: value, secrets } = await source.read(runtime, signal, timeoutMs);
-  report.addSecrets(secrets);
-  if (isExposed) await report.warn(`the credential goes to ${url.origin} over plain http`);
-  const who = source.username === undefined ? 'the token' : `user ${JSON.stringify(source.username)}`;
-  return { value, description: `${who} from ${source.description}`, correction: source.correction };
 }

@@ -7,8 +7,7 @@ import {
 } from '../http/network-errors.ts';
 import { rootCause } from '../http/root-cause.ts';
 import { TimeLimitError } from '../http/time-limits.ts';
-import { retryAdvice } from './idempotency.ts';
-import { progressFacts, type RequestContext, serviceName } from './request-context.ts';
+import { progressFacts, type RequestContext, retryAdvice, serviceName } from './request.ts';
 
 /** The failure of an exchange without a response: decided by how far the request came, never by the name of the error. */
 export function failureFromError(error: unknown, context: RequestContext): Failure {
@@ -26,7 +25,7 @@ export function failureFromError(error: unknown, context: RequestContext): Failu
       isPermanent: true,
       hint: 'raise the limit on virtual memory: ulimit -v unlimited',
     });
-  const service = serviceName(context.target);
+  const service = serviceName(context.destination);
   const reason = exchangeErrorReason(error);
   const facts: FailureFacts = {
     ...factsWithoutResponse(context),
@@ -81,9 +80,11 @@ function isTotalTimeLimit(error: unknown): boolean {
   return error instanceof TimeLimitError && error.limit === 'total';
 }
 
-function connectionHint(error: unknown, { target }: RequestContext): string | undefined {
-  if (target.isLocal) return undefined;
+function connectionHint(error: unknown, { destination }: RequestContext): string | undefined {
+  if (destination.isLocal) return undefined;
   if (isTotalTimeLimit(error)) return 'to wait longer, raise --timeout';
-  const selection = target.isInProfile ? `--profile ${target.profile}` : `--base-url ${target.url.origin}`;
+  const selection = destination.isInProfile
+    ? `--profile ${destination.profile}`
+    : `--base-url ${destination.url.origin}`;
   return networkErrorHint(error) ?? `check --base-url, or run: svc doctor ${selection}`;
 }

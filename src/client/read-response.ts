@@ -10,8 +10,7 @@ import { type JsonDocument, parseJson } from '../json/parse-json.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { ParsedResponse } from '../results/show-response.ts';
 import { exchangeErrorReason, failureFromError } from './failure.ts';
-import { retryAdvice } from './idempotency.ts';
-import { progressFacts, type RequestContext, serviceName } from './request-context.ts';
+import { progressFacts, type RequestContext, retryAdvice, serviceName } from './request.ts';
 
 const MAX_RESPONSE_BYTES = 32 * 1024 * 1024;
 
@@ -33,10 +32,10 @@ export async function readResponse(response: Response, context: RequestContext):
     problem = bytes.length === 0 ? 'is empty' : `is not valid JSON: ${error.problem}`;
   }
   if (problem === undefined) return { bytes, doc, failure: undefined };
-  const message = `the response from ${serviceName(context.target)} ${problem}`;
+  const message = `the response from ${serviceName(context.destination)} ${problem}`;
   // A web page is the response of another server, or of a proxy.
   const isPage = /^\s*</.test(bytes.toString('latin1', 0, 100));
-  const hint = isPage ? `check the base URL: the request went to ${context.target.url.href}` : undefined;
+  const hint = isPage ? `check the base URL: the request went to ${context.destination.url.href}` : undefined;
   return { bytes, doc, failure: new Failure('answer', message, { ...responseFacts(response, context), hint }) };
 }
 
@@ -57,7 +56,7 @@ async function collectResponse(response: Response, context: RequestContext): Pro
   try {
     return await collectBody(chunks, MAX_RESPONSE_BYTES, expectedBytes);
   } catch (error) {
-    const cutMessage = `the response from ${serviceName(context.target)} was cut after ${receivedBytes} bytes`;
+    const cutMessage = `the response from ${serviceName(context.destination)} was cut after ${receivedBytes} bytes`;
     throw failureFromBodyError(error, response, context, receivedBytes === 0 ? undefined : cutMessage);
   }
 }
@@ -83,7 +82,7 @@ export function failureFromBodyError(
   cutMessage: string | undefined,
 ): Failure {
   if (error instanceof UnusableBodyError) {
-    const message = `cannot read the response from ${serviceName(context.target)}: ${error.message}`;
+    const message = `cannot read the response from ${serviceName(context.destination)}: ${error.message}`;
     return invalidResponseFailure(message, response, context);
   }
   if (error instanceof Failure) return error;

@@ -1,6 +1,6 @@
 import { firstStringMember, rootOf } from '../json/json-node.ts';
 import type { ParsedResponse } from '../results/show-response.ts';
-import type { RequestContext } from './request-context.ts';
+import type { RequestContext } from './request.ts';
 import type { AttemptResult } from './send-once.ts';
 
 /** Signs that a successful response is for another request, or for a part of this one. */

@@ -7,9 +7,8 @@ import { rootOf } from '../json/json-node.ts';
 import { formatJsonPath, type JsonPath, nodeAtPath } from '../json/json-path.ts';
 import { flagTarget } from '../operations/operation.ts';
 import { classifyStatus } from './classify-status.ts';
-import { retryAdvice } from './idempotency.ts';
 import { responseFacts } from './read-response.ts';
-import { type RequestContext, serviceName } from './request-context.ts';
+import { type RequestContext, retryAdvice, serviceName } from './request.ts';
 import { MAX_ERROR_BYTES, parseServiceError, type ServiceError } from './service-error.ts';
 
 /** The failure of a response whose status is not 2xx, with what the service says about it. `now` is in milliseconds since 1970. */
@@ -51,12 +50,13 @@ export function statusSummary(
   status: number,
   statusLine: string,
   location: string | undefined,
-  { target }: RequestContext,
+  { destination, authorization }: RequestContext,
 ): string {
-  const service = serviceName(target);
-  const { authorization, profile } = target;
+  const service = serviceName(destination);
+  const { profile } = destination;
   const credential = authorization?.description ?? 'the request without credentials';
-  const who = credential.includes('profile "') || target.isLocal ? credential : `${credential} (profile "${profile}")`;
+  const who =
+    credential.includes('profile "') || destination.isLocal ? credential : `${credential} (profile "${profile}")`;
   if (status === 401) return `${service} rejected ${who}: ${statusLine}`;
   if (status === 403) return `${service} denies permission to ${who}: ${statusLine}`;
   if (location) return `${service} redirects to ${location} (${statusLine}), and svc does not follow redirects`;
@@ -80,7 +80,7 @@ function isBodyPath(path: JsonPath, { operation, draft }: RequestContext): boole
 export function statusHint(
   code: FailureCode,
   status: number,
-  { operation, effect, target: { profile, url, authorization } }: RequestContext,
+  { operation, effect, authorization, destination: { profile, url } }: RequestContext,
   waitMs = 0,
   now = 0,
 ): string | undefined {

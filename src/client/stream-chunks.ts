@@ -9,9 +9,8 @@ import { firstStringMember, getMember, itemsAt, type JsonNode, kindOf, rawText, 
 import { parseJson } from '../json/parse-json.ts';
 import type { Runtime } from '../runtime.ts';
 import { classifyStatus } from './classify-status.ts';
-import { retryAdvice } from './idempotency.ts';
 import { failureFromBodyError, invalidResponseFailure, responseFacts } from './read-response.ts';
-import { type RequestContext, serviceName } from './request-context.ts';
+import { type RequestContext, retryAdvice, serviceName } from './request.ts';
 import { parseServiceError } from './service-error.ts';
 import { locateIssues, statusHint, statusSummary } from './status-failure.ts';
 
@@ -83,8 +82,8 @@ async function* readStreamChunks(
   throw invalidResponseFailure(message, response, context, true);
 }
 
-function streamName({ target }: RequestContext): string {
-  return `the stream from ${serviceName(target)}`;
+function streamName({ destination }: RequestContext): string {
+  return `the stream from ${serviceName(destination)}`;
 }
 
 function parseChunk(event: ServerEvent, response: Response, context: RequestContext, hasBegun: boolean): JsonNode {
@@ -130,7 +129,7 @@ function failureFromEvent(
   const applied = statusClass?.code && !hasBegun ? statusClass.applied : 'yes';
   const summary =
     status === undefined
-      ? `${serviceName(context.target)} ended the stream with an error`
+      ? `${serviceName(context.destination)} ended the stream with an error`
       : `${statusSummary(status, String(status), undefined, context)} in the stream`;
   const failureCode = statusClass?.code ?? 'answer';
   const hint =

@@ -3,8 +3,8 @@ import { abortableDelay } from '../http/abortable-delay.ts';
 import type { ExchangeSignal } from '../http/exchange-signal.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { Runtime } from '../runtime.ts';
-import { isIdempotent } from './idempotency.ts';
-import type { RequestObserver } from './request-observer.ts';
+import { isIdempotent } from './request.ts';
+import type { RequestObserver } from './send.ts';
 
 /** The limits of retries. */
 export interface RetryOptions {
@@ -14,7 +14,7 @@ export interface RetryOptions {
   readonly waitSignal?: ExchangeSignal;
   /** Attempts after the first. */
   readonly maxRetries: number;
-  readonly turn?: { readonly canRetry: (failure: Failure) => boolean };
+  readonly turn?: { readonly canRetry: (failure: Failure) => boolean } | undefined;
 }
 
 /**

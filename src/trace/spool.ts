@@ -32,8 +32,8 @@ export function spoolDirectory(dataDirectory: string): string {
 }
 
 /** The destination of a spooled call: origin and path of the trace base URL, or `local`. */
-export function traceTarget({ url, isLocal }: { readonly url: URL | undefined; readonly isLocal: boolean }): string {
-  return isLocal ? 'local' : (url?.href ?? '').replace(/\/call\/start$/, '');
+export function traceTarget(destination: { readonly url: URL; readonly isLocal: boolean } | undefined): string {
+  return destination?.isLocal ? 'local' : (destination?.url.href ?? '').replace(/\/call\/start$/, '');
 }
 
 /** The command that sends the spooled calls of a command with these flags, for hints. */

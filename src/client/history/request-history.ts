@@ -4,7 +4,6 @@ import { dirname, join } from 'node:path';
 import { type Conversation, messagesAfterResponse } from '../../body/chat/conversation.ts';
 import { isIssue, parseJsonSource } from '../../body/json-source.ts';
 import { dataDirectory } from '../../config/directories.ts';
-import { resolveSetting, type SettingSources } from '../../config/resolve-setting.ts';
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
 import { fileFailure, isNotFoundError, withFileFailure } from '../../files/file-errors.ts';
@@ -15,16 +14,6 @@ import { tryParseJson } from '../../json/parse-json.ts';
 import { type JsonValue, writeJson } from '../../json/write-json.ts';
 import type { Reporter } from '../../output/reporter.ts';
 import type { Runtime } from '../../runtime.ts';
-
-export type HistoryMode = 'off' | 'on' | 'bodies';
-
-/** The mode of the history: SVC_HISTORY or the profile; `1` is `on`. Throws usage for any other value. */
-export function resolveHistoryMode(sources: SettingSources): HistoryMode {
-  const setting = resolveSetting('history', sources);
-  const text = setting?.text === '1' ? 'on' : setting?.text === '0' ? 'off' : (setting?.text ?? 'off');
-  if (text === 'off' || text === 'on' || text === 'bodies') return text;
-  throw usageFailure(`${setting?.label} cannot be ${JSON.stringify(text)}`, 'use off, on or bodies');
-}
 
 /** The file of the history: one JSON object per line, oldest first. */
 export function requestHistoryFile(runtime: Runtime): string {

@@ -14,16 +14,16 @@ import { createAutofill } from '../../body/autofill.ts';
 import { createBodyCheck } from '../../body/body-check.ts';
 import { createBodyDependencies } from '../../body/input-reader.ts';
 import { rejectReplacedInputs, stdinClaim } from '../../body/named-inputs.ts';
-import { type CallSettings, resolveAutofill, resolveCallSettings } from '../../client/call-settings.ts';
-import { type Authorization, authorizeRequest, type Destination, missingBaseUrl } from '../../client/destination.ts';
+import { type Authorization, readAuthorization } from '../../client/authorization.ts';
+import { missingBaseUrl } from '../../client/destination.ts';
 import { readChatExpectations } from '../../client/expectations/chat-expectations.ts';
 import { checkJunitFile, openJunitReport } from '../../client/expectations/junit-report.ts';
-import { openTransport } from '../../client/open-transport.ts';
-import { createRequestTarget } from '../../client/request-context.ts';
+import { connect } from '../../client/send.ts';
+import { resolveSettings, type Settings } from '../../client/settings.ts';
 import type { Invocation } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { uuidV7 } from '../../fields/uuid.ts';
-import { type FlagValues, getStringFlag, isFlagOn } from '../../flag.ts';
+import { getStringFlag, isFlagOn } from '../../flag.ts';
 import { createDeadline } from '../../http/deadline.ts';
 import { linkSignal } from '../../http/exchange-signal.ts';
 import { flagTarget, type Operation } from '../../operations/operation.ts';
@@ -33,51 +33,50 @@ import { readParent } from '../../trace/trace-context.ts';
 import { compareResults, openResults, resolveOutput } from './open-results.ts';
 
 /**
- * Sends each line of a file as a body of an operation. Throws usage for flags that do not fit, Failure `guard` for a
- * checkpoint of another batch, `partial` if lines failed, and the reason for ending early.
+ * Sends each line of a file as a body of an operation. Throws usage for flags that do not fit, Failure `guard` for the
+ * output of another batch, `partial` if lines failed, and the reason for ending early.
  */
 export async function runBatch(operation: Operation, invocation: Invocation, context: Context): Promise<void> {
   const { runtime, report } = context;
   const { args, flags } = invocation;
-  const callSettings = await resolveCallSettings(operation, flags, context);
-  const { options, chosen, destination } = callSettings;
-  const batchOptions = readBatchOptions(invocation, options, runtime.env);
+  const settings = await resolveSettings(operation, flags, context);
+  const { destination, timeoutMs } = settings;
+  const batchOptions = readBatchOptions(invocation, settings, runtime.env);
   const filter = await openResultFilter(flags, context);
   const fileFlags = fillShardInFiles(flags, batchOptions.shard);
   const output = getStringFlag(fileFlags, 'output');
   stdinClaim(operation, args, flags);
   await rejectReplacedInputs(operation, args, fileFlags, runtime.cwd);
-  const tools = createBodyDependencies(context, createDeadline(callSettings.timeoutMs, runtime));
+  const tools = createBodyDependencies(context, createDeadline(timeoutMs, runtime));
   const expectations = await readChatExpectations(flags, tools.inputs.read, context.suspendSignals);
   const defaults = await readLineDefaults(operation, flags, tools);
-  const fileInput = await openBatchInput(batchOptions.input, runtime, operation.largestBody, callSettings.timeoutMs);
-  const settings = await resolveAutofill(options, chosen, runtime);
+  const fileInput = await openBatchInput(batchOptions.input, runtime, operation.largestBody, timeoutMs);
+  const autofill = settings.isExact ? undefined : settings.defaults;
   const lineChecks: LineChecks = {
     operation,
     defaults,
-    settings,
-    parent: settings && operation.continuesTrace ? await readParent(flags, runtime.env, report) : undefined,
+    autofill,
+    parent: autofill && operation.continuesTrace ? await readParent(flags, runtime.env, report) : undefined,
     fill: createAutofill(flagTarget(operation)),
     run: uuidV7(runtime.now(), runtime.randomBytes(10)),
     tools,
     label: fileInput.label,
-    check: await createBodyCheck(operation, { ...options, origin: 'batch' }),
+    check: await createBodyCheck(operation, { ...settings, origin: 'batch' }),
     onWarning: createWarningLimiter(report),
     customIds: createCustomIdTracker(fileInput.label, report),
   };
-  const previewFormat = options.previewFormat && chooseFormat('record', flags, context.stdout.isTerminal);
+  const previewFormat = settings.previewFormat && chooseFormat('record', flags, context.stdout.isTerminal);
   if (previewFormat && !batchOptions.isResumed)
     return await checkBatch(fileInput, batchOptions, lineChecks, previewFormat, context);
-  const { url } = destination;
-  if (!url) throw missingBaseUrl();
+  if (!destination) throw missingBaseUrl();
   await checkJunitFile(fileFlags, runtime.cwd);
   const batchOutput = await resolveOutput(output, filter, batchOptions, context);
   const unopened = {
     fileInput,
-    identity: createBatchIdentity(url, batchOptions.shard, lineChecks),
+    identity: createBatchIdentity(destination.url, batchOptions.shard, lineChecks),
     newRun: lineChecks.run,
     batchOptions,
-    authorize: () => authorizeRequest(operation, url, callSettings, context),
+    authorize: () => readAuthorization(settings, destination, context),
   };
   if (previewFormat)
     return await compareResults(batchOutput, { ...unopened, authorize: async () => {} }, context)
@@ -89,19 +88,16 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
       throw error;
     },
   );
-  const guardFor = await createLineGuards(operation, destination, flags, fileInput.label, context);
-  const junit = await openJunitReport(fileFlags, context);
   try {
-    const batch = {
+    const batch: ReadyBatch = {
       ...lineChecks,
-      ...callSettings,
-      run: resultStore.batch.run,
-      url,
+      settings,
       authorization,
+      run: resultStore.batch.run,
       resultStore,
-      guardFor,
+      guardFor: await createLineGuards(settings, isFlagOn(flags, 'allow-duplicate'), fileInput.label, context),
       expectations,
-      junit,
+      junit: await openJunitReport(fileFlags, context),
       responseWarnings: createResponseWarnings(report),
     };
     await reportBatch(await sendBatch(input, batchOptions, batch, context));
@@ -111,18 +107,15 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
 }
 
 /** A batch whose lines are to be sent. */
-type ReadyBatch = LineChecks &
-  CallSettings &
-  Pick<BatchJob, 'resultStore' | 'guardFor' | 'expectations' | 'junit' | 'responseWarnings' | 'onResult'> & {
-    readonly url: URL;
-    readonly authorization: Authorization | undefined;
-  };
+interface ReadyBatch extends Omit<BatchJob, 'connection' | 'scheduler' | 'signal' | 'canRetryUnknown' | 'context'> {
+  readonly authorization: Authorization | undefined;
+}
 
 /** Sends the lines of an input over connections of their own. */
 export async function sendBatch(
   input: BatchInput,
   batchOptions: BatchOptions,
-  { options, chosen, url, authorization, route, ...batch }: ReadyBatch,
+  { authorization, ...batch }: ReadyBatch,
   context: Context,
 ): Promise<BatchEnd> {
   const { runtime, report, signal } = context;
@@ -133,35 +126,24 @@ export async function sendBatch(
       if (input.totalBytes === undefined) input.stop();
     },
   });
-  const transport = await openTransport(route, context, true);
+  const connection = await connect(batch.settings, context, { isReused: true, authorization });
+  const { canRetryUnknown } = batchOptions;
   try {
-    const job: BatchJob = {
-      ...batch,
-      target: createRequestTarget(url, chosen, authorization),
-      flagHeaders: options.headers,
-      send: transport.send,
-      finishConnections: async () => transport.finishIdle?.(),
-      scheduler,
-      signal: linkSignal(signal).signal,
-      canRetryUnknown: batchOptions.canRetryUnknown,
-      isStrict: options.isStrict,
-      context,
-    };
+    const job = { ...batch, connection, scheduler, signal: linkSignal(signal).signal, canRetryUnknown, context };
     return await runLines(input, batchOptions, job);
   } finally {
-    await transport.close();
+    await connection.transport.close();
   }
 }
 
 // The training jobs of lines are recorded in the job history; `label` names the input.
 async function createLineGuards(
-  { arguments: operands }: Operation,
-  destination: Destination,
-  flags: FlagValues,
+  settings: Settings,
+  allowsDuplicate: boolean,
   label: string,
   context: Context,
 ): Promise<BatchJob['guardFor']> {
-  if (typeof operands?.as !== 'object') return () => undefined;
+  if (typeof settings.operation.arguments?.as !== 'object') return () => undefined;
   const { createLineGuards: createGuards } = await import('../train/job-guard.ts');
-  return createGuards(destination, isFlagOn(flags, 'allow-duplicate'), label, context);
+  return createGuards(settings, allowsDuplicate, label, context);
 }

@@ -9,8 +9,8 @@ import { createStreamStore } from '../../batch/result-store.ts';
 import { createAutofill } from '../../body/autofill.ts';
 import { createBodyCheck } from '../../body/body-check.ts';
 import { createBodyDependencies } from '../../body/input-reader.ts';
-import { type CallSettings, resolveCallSettings } from '../../client/call-settings.ts';
-import { authorizeRequest } from '../../client/destination.ts';
+import { readAuthorization } from '../../client/authorization.ts';
+import { resolveSettings, type Settings } from '../../client/settings.ts';
 import type { Invocation } from '../../command.ts';
 import { dataDirectory } from '../../config/directories.ts';
 import type { Context } from '../../context.ts';
@@ -46,7 +46,7 @@ const MAX_LISTED_TARGETS = 3;
 export async function runCallFlush(invocation: Invocation, context: Context): Promise<void> {
   const { flags } = invocation;
   const output = await openResultOutput('record', flags, context);
-  const settings = await resolveCallSettings(callStartOperation, flags, context);
+  const settings = await resolveSettings(callStartOperation, flags, context);
   const target = traceTarget(settings.destination);
   const directory = spoolDirectory(dataDirectory(context.runtime));
   await removeStaleSpoolFiles(directory, context.runtime.now());
@@ -112,12 +112,13 @@ interface SentCalls {
 }
 
 // A batch whose input is the spool: each call that the service confirms is deleted.
-async function sendCalls(calls: readonly SpooledCall[], settings: CallSettings, context: Context): Promise<SentCalls> {
+async function sendCalls(calls: readonly SpooledCall[], settings: Settings, context: Context): Promise<SentCalls> {
   const { runtime } = context;
-  const { url } = settings.destination;
+  const { destination } = settings;
   let sent = 0;
   const unaccepted: Issue[] = [];
-  if (calls.length === 0 || !url) return { sent, unaccepted, end: { code: 'partial', facts: {}, reason: undefined } };
+  if (calls.length === 0 || !destination)
+    return { sent, unaccepted, end: { code: 'partial', facts: {}, reason: undefined } };
   let firstMessage: string | undefined;
   let removalFailure: Failure | undefined;
   const onResult = async (
@@ -144,7 +145,7 @@ async function sendCalls(calls: readonly SpooledCall[], settings: CallSettings, 
   const lineChecks = {
     operation: callStartOperation,
     defaults: NO_DEFAULTS,
-    settings: undefined,
+    autofill: undefined,
     parent: undefined,
     fill: createAutofill(flagTarget(callStartOperation)),
     run: uuidV7(runtime.now(), runtime.randomBytes(10)),
@@ -154,13 +155,12 @@ async function sendCalls(calls: readonly SpooledCall[], settings: CallSettings, 
     onWarning: async () => {},
     customIds: createCustomIdTracker(input.label, report),
   };
-  const identity = createBatchIdentity(url, DEFAULT_BATCH_OPTIONS.shard, lineChecks);
+  const identity = createBatchIdentity(destination.url, DEFAULT_BATCH_OPTIONS.shard, lineChecks);
   const noSink = { writer: { write: async () => {} }, commit: async () => {} };
   const batch = {
     ...lineChecks,
-    ...settings,
-    url,
-    authorization: await authorizeRequest(callStartOperation, url, settings, context),
+    settings,
+    authorization: await readAuthorization(settings, destination, context),
     resultStore: createStreamStore(lineChecks.run, identity, noSink),
     onResult,
     guardFor: () => undefined,

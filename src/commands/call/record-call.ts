@@ -1,12 +1,12 @@
-import type { CallSettings } from '../../client/call-settings.ts';
-import { authorizeRequest, missingBaseUrl } from '../../client/destination.ts';
-import { sendBody } from '../../client/send-body.ts';
+import { readAuthorization } from '../../client/authorization.ts';
+import { missingBaseUrl } from '../../client/destination.ts';
+import { sendJson } from '../../client/send.ts';
+import type { Settings } from '../../client/settings.ts';
 import { dataDirectory } from '../../config/directories.ts';
 import type { Context } from '../../context.ts';
 import { Failure, type FailureCode, toFailure, usageFailure } from '../../errors.ts';
 import { type FlagValues, isFlagOn } from '../../flag.ts';
 import { writeJson } from '../../json/write-json.ts';
-import { callStartOperation } from '../../operations/call-start.ts';
 import { recordedInputs, type TracedCall } from '../../trace/call-record.ts';
 import { flushCommand, removeSpooledCall, spoolCall, spoolDirectory, traceTarget } from '../../trace/spool.ts';
 import type { TracedCommand } from './traced-command.ts';
@@ -23,15 +23,15 @@ export async function recordCall(command: TracedCommand, context: Context): Prom
       'the call has no project',
       'give --project-id, or set SVC_PROJECT_ID or project_id of the profile',
     );
-  const { url } = settings.destination;
-  if (!url) throw missingBaseUrl(settings.chosen);
+  const { destination } = settings;
+  if (!destination) throw missingBaseUrl(settings.profile);
   // A secret that a program prints is known only now; the spool must not have it either.
-  const authorization = await authorizeRequest(callStartOperation, url, settings, context).catch(toFailure);
+  const authorization = await readAuthorization(settings, destination, context).catch(toFailure);
   const isUnread = authorization instanceof Failure && hasSecretOfProgram(settings);
   const body = writeJson({ start: isUnread ? withoutArguments(command) : redactRecord(record, context.report.redact) });
   const spool = flags.get('spool');
   const directory = spoolDirectory(dataDirectory(context.runtime));
-  const spooled = spool ? spoolCall(directory, record.id, traceTarget(settings.destination), body) : undefined;
+  const spooled = spool ? spoolCall(directory, record.id, traceTarget(destination), body) : undefined;
   if (spool === 'only') {
     await spooled;
     return isUnread ? [`the arguments of the command were not recorded: ${authorization.message}`] : [];
@@ -41,7 +41,7 @@ export async function recordCall(command: TracedCommand, context: Context): Prom
   const sent =
     authorization instanceof Failure
       ? Promise.reject(authorization)
-      : sendBody(callStartOperation, body, { ...settings, authorization }, context);
+      : sendJson(body, settings, context, authorization).then((outcome) => outcome.warnings);
   const warnings = await sent.catch((error: unknown) => {
     const failure = toRecordFailure(error, flags);
     if (!file) throw failure;
@@ -74,7 +74,7 @@ export function toRecordFailure(error: unknown, flags: FlagValues): Failure {
   return new Failure(code, message, { ...facts, issues, hint: isHintKept ? facts.hint : undefined });
 }
 
-function hasSecretOfProgram({ chosen: { profile } }: CallSettings): boolean {
+function hasSecretOfProgram({ profile: { profile } }: Settings): boolean {
   return [profile.credential_command, profile.password_key, profile.token_key].some((source) => source !== undefined);
 }
 

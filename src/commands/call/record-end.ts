@@ -1,7 +1,7 @@
 import { constants, open } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { type CallSettings, resolveCallSettings } from '../../client/call-settings.ts';
-import { sendBody } from '../../client/send-body.ts';
+import { sendJson } from '../../client/send.ts';
+import { resolveSettings, type Settings } from '../../client/settings.ts';
 import type { ProcessEnd } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { Failure } from '../../errors.ts';
@@ -54,7 +54,7 @@ export async function appendCallLog(
  * of the response, and throws the Failure of feedback that was not confirmed.
  */
 export async function sendExitFeedback(
-  { program, record, settings: { options }, flags }: TracedCommand & { readonly settings: CallSettings },
+  { program, record, flags }: TracedCommand & { readonly settings: Settings },
   { end, endedAtMs }: CallEnd,
   context: Context,
 ): Promise<readonly string[]> {
@@ -75,10 +75,11 @@ export async function sendExitFeedback(
   };
   // The call before it reported the same.
   const report = { ...context.report, note: async () => {} };
-  const settings = await resolveCallSettings(feedbackReplaceOperation, flags, { ...context, report });
-  return sendBody(feedbackReplaceOperation, writeJson(body), { ...settings, options }, context).catch((error) => {
+  const settings = await resolveSettings(feedbackReplaceOperation, flags, { ...context, report });
+  const { warnings } = await sendJson(writeJson(body), settings, context).catch((error: unknown) => {
     throw toRecordFailure(error, flags);
   });
+  return warnings;
 }
 
 function exitOf(end: ProcessEnd): { exit_code: number | null; signal: string | null } {

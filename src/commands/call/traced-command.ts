@@ -1,4 +1,4 @@
-import { type CallSettings, resolveAutofill, resolveCallSettings } from '../../client/call-settings.ts';
+import { resolveSettings, type Settings } from '../../client/settings.ts';
 import { environmentSetting } from '../../config/resolve-setting.ts';
 import type { Context } from '../../context.ts';
 import { Failure, toFailure } from '../../errors.ts';
@@ -16,7 +16,7 @@ export interface TracedCommand {
   readonly program: string;
   readonly record: TracedCall;
   /** The route to the service, or the reason why there is none. */
-  readonly settings: CallSettings | Failure;
+  readonly settings: Settings | Failure;
   readonly childEnv: Runtime['env'];
   readonly flags: FlagValues;
 }
@@ -31,7 +31,7 @@ export async function prepareCommand(
   const isExact = isFlagOn(flags, 'exact');
   const trace = createTraceContext(isExact ? undefined : await readParent(flags, runtime.env, report), runtime);
   const { settings, defaultProject } = await resolveService(flags, context);
-  const { password, token } = settings instanceof Failure ? {} : settings.chosen.profile;
+  const { password, token } = settings instanceof Failure ? {} : settings.profile.profile;
   const credentials = [password, token].flatMap((secret) => secret ?? []);
   const redactor = createArgumentRedactor(runtime.env, credentials);
   const redactedWords = redactor.redactArguments(words);
@@ -55,11 +55,10 @@ export async function prepareCommand(
 async function resolveService(
   flags: FlagValues,
   context: Context,
-): Promise<{ settings: CallSettings | Failure; defaultProject: string | undefined }> {
+): Promise<{ settings: Settings | Failure; defaultProject: string | undefined }> {
   try {
-    const settings = await resolveCallSettings(callStartOperation, flags, context);
-    const autofill = await resolveAutofill({ ...settings.options, isExact: false }, settings.chosen, context.runtime);
-    return { settings, defaultProject: autofill?.project.text };
+    const settings = await resolveSettings(callStartOperation, flags, context);
+    return { settings, defaultProject: settings.defaults.project.text };
   } catch (error) {
     const failure = toFailure(error);
     if (failure.code === 'usage' || context.signal.aborted) throw error;

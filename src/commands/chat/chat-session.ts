@@ -26,7 +26,7 @@ interface ChatSession {
 export async function runChatSession(start: ChatStart, context: Context): Promise<void> {
   const { report, runtime, signal, stdout } = context;
   const turns = await createChatTurns(start, context);
-  const file = getStringFlag(start.invocation.flags, 'conversation');
+  const file = getStringFlag(start.flags, 'conversation');
   await report.note('/help lists the commands; Ctrl-D ends the session');
   const editor = openLineEditor(runtime);
   signal.addEventListener('abort', editor.close, { once: true });

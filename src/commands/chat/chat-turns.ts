@@ -1,17 +1,18 @@
 import { type Conversation, messagesAfterResponse } from '../../body/chat/conversation.ts';
 import { isIssue, type JsonSource, parseJsonSource } from '../../body/json-source.ts';
-import type { CallSettings } from '../../client/call-settings.ts';
-import { authorizeRequest, missingBaseUrl } from '../../client/destination.ts';
-import { prepareRequest } from '../../client/prepared-request.ts';
-import type { Invocation } from '../../command.ts';
+import { readAuthorization } from '../../client/authorization.ts';
+import { missingBaseUrl } from '../../client/destination.ts';
+import { prepareRequest } from '../../client/request.ts';
 import type { Context } from '../../context.ts';
 import type { AppliedState } from '../../errors.ts';
 import { type FlagValues, getArrayFlag } from '../../flag.ts';
 import { createDeadline } from '../../http/deadline.ts';
 import { type JsonNode, rawText, rootOf } from '../../json/json-node.ts';
-import type { Operation } from '../../operations/operation.ts';
 import { chatStats, formatChatStats } from '../../results/chat-stats.ts';
-import { buildCheckedBody, readHooks, sendWithHooks } from '../operation/operation.ts';
+import { readHooks } from '../operation/response-hooks.ts';
+import { sendAndShow } from '../operation/send-and-show.ts';
+import type { RequestStart } from '../operation/start-request.ts';
+import { buildChatBody } from './chat-body.ts';
 
 /** The turns of an interactive chat. The conversation changes only with a complete response. */
 export interface ChatTurns {
@@ -34,25 +35,19 @@ export interface ChatTurns {
 }
 
 /** The start of a chat at a terminal. */
-export interface ChatStart {
-  readonly operation: Operation;
-  readonly invocation: Invocation;
-  readonly callSettings: CallSettings;
+export interface ChatStart extends RequestStart {
   /** The conversation to continue; undefined for a new one. */
   readonly conversation: Conversation | undefined;
 }
 
-/** The turns that continue a conversation, or a new one. Throws Failure `usage` without a base URL, and as authorizeRequest does. */
-export async function createChatTurns(
-  { operation, invocation, callSettings, conversation }: ChatStart,
-  context: Context,
-): Promise<ChatTurns> {
-  const { destination, options } = callSettings;
-  const { url } = destination;
-  if (!url) throw missingBaseUrl();
+/** The turns that continue a conversation, or a new one. Throws Failure `usage` without a base URL, and as readAuthorization does. */
+export async function createChatTurns(start: ChatStart, context: Context): Promise<ChatTurns> {
+  const { settings, input, conversation } = start;
+  const { destination } = settings;
+  if (!destination) throw missingBaseUrl();
   // Before a prompt is typed for nothing; the first turn uses it.
-  let authorization = await authorizeRequest(operation, url, callSettings, context);
-  const flags = new Map(invocation.flags);
+  let authorization = await readAuthorization(settings, destination, context);
+  const flags = new Map(start.flags);
   const noMessages = parseMessages('[]');
   let messages = conversation?.source ?? noMessages;
   let saved = conversation;
@@ -75,16 +70,15 @@ export async function createChatTurns(
       },
       close: async () => {},
     };
-    const deadline = createDeadline(callSettings.timeoutMs, context.runtime);
-    const bodyRequest = { operation, invocation: { ...invocation, flags: turnFlags }, callSettings, deadline };
-    const draft = await buildCheckedBody(bodyRequest, turn, turnContext);
-    const openHooks = await readHooks(flags, callSettings.chosen, deadline, turnContext);
-    const prepared = prepareRequest(operation, draft, destination, options.headers);
-    const request = { ...callSettings, deadline, prepared, url, conversation: turn, authorization };
+    const deadline = createDeadline(settings.timeoutMs, context.runtime);
+    const turnStart = { ...start, deadline, flags: turnFlags, input: { ...input, flags: turnFlags } };
+    const draft = await buildChatBody(turnStart, turn, turnContext);
+    const hooks = await readHooks(turnStart, turnContext);
+    const options = { settings, deadline, filter: undefined, conversation: turn, authorization, hooks };
     authorization = undefined;
     attempts += 1;
     if (applied === 'no') applied = 'unknown';
-    const { doc, timing } = await sendWithHooks(request, openHooks, turnContext);
+    const { doc, timing } = await sendAndShow(prepareRequest(settings, draft), options, turnContext);
     applied = 'yes';
     statsLine = formatChatStats(chatStats(rootOf(doc), timing));
   };

@@ -3,10 +3,12 @@ import type { CertificateFiles } from '../../config/route.ts';
 import type { ConnectionFlags, SelectedProfile, ServiceHost } from '../../config/select-profile.ts';
 import type { Context } from '../../context.ts';
 import { Failure, type FailureCode } from '../../errors.ts';
+import type { FlagValues } from '../../flag.ts';
 
 /** The context of an examination, and its findings so far. */
 export interface Examination {
   readonly context: Context;
+  readonly flags: FlagValues;
   /** The base URL of one host in the form of the operations that go to it. */
   readonly connectionFlagsFor: (host: ServiceHost) => ConnectionFlags;
   readonly certificateFiles: CertificateFiles;

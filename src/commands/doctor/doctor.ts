@@ -1,5 +1,10 @@
-import { resolveHistoryMode } from '../../client/history/request-history.ts';
-import { readCertificateFlags, resolveMaxRetries, resolveTimeoutMs } from '../../client/operation-options.ts';
+import {
+  readCertificateFlags,
+  readConnectionFlags,
+  resolveHistoryMode,
+  resolveMaxRetries,
+  resolveTimeoutMs,
+} from '../../client/settings.ts';
 import type { RunCommand } from '../../command.ts';
 import { DEFAULT_PROFILE_NAME } from '../../config/profile.ts';
 import { readProjectFile } from '../../config/project-file.ts';
@@ -42,12 +47,7 @@ async function collectReport(flags: FlagValues, context: Context): Promise<Docto
   const { env } = runtime;
   const findings: DoctorFinding[] = [];
   const capture = <T>(action: () => T | Promise<T>): Promise<T | undefined> => captureFinding(action, findings);
-  const connectionFlagsFor = (host: ServiceHost): ConnectionFlags => ({
-    profile: getStringFlag(flags, 'profile'),
-    isLocal: isFlagOn(flags, 'local'),
-    baseUrl: getStringFlag(flags, 'base-url'),
-    hostUrl: getStringFlag(flags, `${host}-base-url`),
-  });
+  const connectionFlagsFor = (host: ServiceHost): ConnectionFlags => readConnectionFlags({ host }, flags);
   const report = { warn: async (message: string) => void findings.push({ message }) };
   // A profile that cannot be read is reported; the rest is examined as if it were empty.
   const selected = (await capture(() => selectProfile(connectionFlagsFor('trace'), { runtime, report }))) ?? {
@@ -58,9 +58,9 @@ async function collectReport(flags: FlagValues, context: Context): Promise<Docto
   };
   const sources = { flags, env, project: await capture(() => readProjectFile(runtime)), selected };
   const certificateFiles = readCertificateFlags(flags);
-  const examination = { context, connectionFlagsFor, certificateFiles, selected, sources, findings };
+  const examination = { context, flags, connectionFlagsFor, certificateFiles, selected, sources, findings };
   const baseUrls = await resolveBaseUrls(examination);
-  const timeoutMs = await capture(() => resolveTimeoutMs(sources, feedbackSchemaOperation));
+  await capture(() => resolveTimeoutMs(sources, feedbackSchemaOperation));
   await capture(() => resolveMaxRetries(sources));
   await capture(() => resolveHistoryMode(sources));
   await capture(() => requireValidProject(sources, runtime.cwd));
@@ -70,7 +70,7 @@ async function collectReport(flags: FlagValues, context: Context): Promise<Docto
   const stopSpinner = context.startSpinner('connecting');
   try {
     const connections = await testConnections(examination, baseUrls);
-    const probe = isFlagOn(flags, 'probe') ? await capture(() => probeService(examination, timeoutMs)) : undefined;
+    const probe = isFlagOn(flags, 'probe') ? await capture(() => probeService(examination)) : undefined;
     return { settings, files, connections, probe, findings };
   } finally {
     stopSpinner();

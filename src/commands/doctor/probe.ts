@@ -1,8 +1,5 @@
-import { authorizeRequest, resolveDestination } from '../../client/destination.ts';
 import { probeFeedbackSchema } from '../../client/probe-feedback-schema.ts';
-import { createRequestTarget } from '../../client/request-context.ts';
-import { resolveSetting } from '../../config/resolve-setting.ts';
-import { routeTo } from '../../config/route.ts';
+import { resolveSettings } from '../../client/settings.ts';
 import { type Failure, toFailure } from '../../errors.ts';
 import { feedbackSchemaOperation } from '../../operations/feedback-schema.ts';
 import type { Examination, ProbeResult } from './doctor-report.ts';
@@ -14,23 +11,10 @@ const PLACEHOLDER_PROJECT_ID = 'svc/doctor';
  * Requests the schema of the feedback of the last minute, which changes nothing. Throws the Failure that prevents the
  * request; a failed request is a finding.
  */
-export async function probeService(
-  { connectionFlagsFor, certificateFiles, selected, sources, context, findings }: Examination,
-  timeoutMs: number | undefined,
-): Promise<ProbeResult | undefined> {
+export async function probeService({ context, flags, findings }: Examination): Promise<ProbeResult | undefined> {
   const { runtime, signal } = context;
-  const destination = resolveDestination(feedbackSchemaOperation, connectionFlagsFor('trace'), selected, sources.env);
-  const { url, isLocal } = destination;
-  if (!url) return undefined;
-  const route = isLocal ? undefined : await routeTo(url, certificateFiles, selected.profile, context);
-  const authorization = await authorizeRequest(
-    feedbackSchemaOperation,
-    url,
-    { options: { isPlainHttpAllowed: false }, chosen: selected, route, timeoutMs: undefined },
-    context,
-  );
-  const target = createRequestTarget(url, selected, authorization);
-  const configuredProject = resolveSetting('project_id', sources)?.text;
+  const settings = await resolveSettings(feedbackSchemaOperation, flags, context);
+  const configuredProject = settings.defaults.project.text;
   const projectId = configuredProject || PLACEHOLDER_PROJECT_ID;
   const startedAt = runtime.elapsed();
   const result = (status: number | null): ProbeResult => ({
@@ -39,7 +23,7 @@ export async function probeService(
     milliseconds: Math.round(runtime.elapsed() - startedAt),
   });
   try {
-    return result(await probeFeedbackSchema(projectId, destination, target, route, context, timeoutMs));
+    return result(await probeFeedbackSchema(projectId, settings, context));
   } catch (error) {
     if (signal.aborted) throw signal.reason;
     const failure = toFailure(error);

@@ -1,6 +1,4 @@
-import { resolveAutofill } from '../../client/call-settings.ts';
-import { readOperationOptions } from '../../client/operation-options.ts';
-import { selectProfile } from '../../config/select-profile.ts';
+import { resolveSettings } from '../../client/settings.ts';
 import type { Context } from '../../context.ts';
 import type { FlagValues } from '../../flag.ts';
 import { feedbackSchemaOperation } from '../../operations/feedback-schema.ts';
@@ -8,9 +6,13 @@ import { feedbackSchemaOperation } from '../../operations/feedback-schema.ts';
 /** True if the environment, `.svc.json` or the profile names a project, which svc adds to arguments without one. */
 export async function hasDefaultProject(flags: FlagValues, context: Context): Promise<boolean> {
   try {
-    const options = readOperationOptions(feedbackSchemaOperation, flags);
-    const selected = await selectProfile(options.connectionFlags, context);
-    return (await resolveAutofill(options, selected, context.runtime))?.project.text !== undefined;
+    // As for a dry run: the tools are listed without a base URL, too.
+    const { isExact, defaults } = await resolveSettings(
+      feedbackSchemaOperation,
+      new Map([...flags, ['dry-run', true]]),
+      context,
+    );
+    return !isExact && defaults.project.text !== undefined;
   } catch {
     // A call reports what is wrong.
     return false;

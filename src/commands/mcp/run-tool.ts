@@ -1,10 +1,10 @@
 import { Buffer } from 'node:buffer';
 import { buildBody } from '../../body/build-body.ts';
 import type { InputReader } from '../../body/input-reader.ts';
-import { resolveAutofill, resolveCallSettings } from '../../client/call-settings.ts';
 import { enforceChecks } from '../../client/enforce-checks.ts';
-import type { Outcome } from '../../client/exchange.ts';
-import { sendDraft } from '../../client/send-body.ts';
+import { prepareRequest } from '../../client/request.ts';
+import { type Outcome, sendAlone } from '../../client/send.ts';
+import { resolveSettings } from '../../client/settings.ts';
 import type { Context } from '../../context.ts';
 import { Failure, toFailure } from '../../errors.ts';
 import type { FlagValues } from '../../flag.ts';
@@ -52,13 +52,12 @@ async function runOperationTool(
   signal: AbortSignal,
 ): Promise<ToolResponse & Pick<Outcome, 'warnings'>> {
   const { runtime, report } = context;
-  const settings = await resolveCallSettings(operation, flags, context);
-  const autofill = await resolveAutofill(settings.options, settings.chosen, runtime);
+  const settings = await resolveSettings(operation, flags, context);
   const parent = operation.continuesTrace ? readTraceParent({ TRACEPARENT: traceParent }) : undefined;
   const trace = parent && createTraceContext(parent, runtime);
   const { draft, inputIssues } = await buildBody(
     { operation, args: [], flags: new Map([['file', 'arguments']]), isStdinTerminal: true },
-    { settings: autofill && { ...autofill, trace }, conversation: undefined },
+    { settings: settings.isExact ? undefined : { ...settings.defaults, trace }, conversation: undefined },
     { inputs: readerOf(Buffer.from(args)), now: runtime.now, randomBytes: runtime.randomBytes },
   );
   const bodyWarnings: string[] = [];
@@ -66,12 +65,11 @@ async function runOperationTool(
     bodyWarnings.push(text);
     await report.warn(text);
   };
-  await enforceChecks(draft, operation, inputIssues, { ...settings.options, origin: 'tool' }, { ...report, warn });
+  await enforceChecks(draft, operation, inputIssues, { ...settings, origin: 'tool' }, { ...report, warn });
   const observer =
-    typeof operation.arguments?.as === 'object'
-      ? createLineGuards(settings.destination, false, 'mcp', context)(draft, false)
-      : {};
-  const outcome = await sendDraft(operation, draft, settings, { ...context, signal }, observer);
+    typeof operation.arguments?.as === 'object' ? createLineGuards(settings, false, 'mcp', context)(draft, false) : {};
+  const request = prepareRequest(settings, draft);
+  const outcome = await sendAlone(request, settings, { ...context, signal }, observer);
   return { ...(await readOutcome(outcome, operation)), warnings: [...bodyWarnings, ...outcome.warnings] };
 }
 

@@ -1,17 +1,19 @@
-import type { Draft } from '../../body/draft.ts';
 import { createInputReader } from '../../body/input-reader.ts';
-import { expectationFailure, readChatExpectations } from '../../client/expectations/chat-expectations.ts';
+import {
+  type ChatExpectations,
+  expectationFailure,
+  readChatExpectations,
+} from '../../client/expectations/chat-expectations.ts';
 import { checkJunitFile, openJunitReport } from '../../client/expectations/junit-report.ts';
-import { appendToHistory, type HistoryMode, requestHistoryFile } from '../../client/history/request-history.ts';
-import { recordIds } from '../../client/idempotency.ts';
+import { appendToHistory, requestHistoryFile } from '../../client/history/request-history.ts';
+import type { PreparedRequest } from '../../client/request.ts';
+import type { Settings } from '../../client/settings.ts';
 import type { Context } from '../../context.ts';
 import { type Failure, toFailure } from '../../errors.ts';
 import { type FlagValues, getStringFlag, isFlagOn } from '../../flag.ts';
-import type { Deadline } from '../../http/deadline.ts';
 import { firstStringMember, type JsonNode, rawText, rootOf } from '../../json/json-node.ts';
 import type { JsonDocument } from '../../json/parse-json.ts';
 import { type JsonValue, RawJson } from '../../json/write-json.ts';
-import type { Operation } from '../../operations/operation.ts';
 import { redactSecretFields } from '../../operations/secret-fields.ts';
 import { ClosedPipeError } from '../../output/writer.ts';
 import { chatStats, type ExchangeTiming, formatChatStats, tokenCount } from '../../results/chat-stats.ts';
@@ -20,7 +22,7 @@ import { logprobsView } from '../../results/logprobs-view.ts';
 import { schemaViewText } from '../../results/schema-view.ts';
 import type { ResultView } from '../../results/show-response.ts';
 import { openSchemaExpectation } from './schema-expectation.ts';
-import type { SendOptions } from './send-and-show.ts';
+import type { RequestStart } from './start-request.ts';
 
 /** The actions of flags and history on a response, besides printing it. */
 export interface ResponseHooks {
@@ -37,32 +39,45 @@ export interface ResponseHooks {
 }
 
 /** Opens the hooks of one request, which is then sent. */
-export type OpenResponseHooks = (request: Pick<SendOptions, 'prepared' | 'destination'>) => Promise<ResponseHooks>;
+export type OpenResponseHooks = (request: PreparedRequest) => Promise<ResponseHooks>;
 
-/** Reads the flags and files of all hooks. Throws usage, and Failure `local` for files. */
-export async function readResponseHooks(
-  flags: FlagValues,
-  history: HistoryMode,
-  deadline: Deadline,
+/** Flags about expectations of a chat. */
+export const expectFlags = [
+  'expect-text',
+  'expect-not',
+  'expect-schema',
+  'expect-finish',
+  'expect-max-latency',
+  'junit',
+];
+
+const hookFlags = [...expectFlags, 'expect', 'update', 'view', 'extract', 'stats', 'logprobs-view'];
+
+/**
+ * Reads the flags and files of all hooks; undefined if flags and history need none. Throws usage, and Failure `local` for
+ * files.
+ */
+export async function readHooks(
+  { settings: { history, destination }, flags, deadline }: Pick<RequestStart, 'settings' | 'flags' | 'deadline'>,
   context: Context,
-): Promise<OpenResponseHooks> {
+): Promise<OpenResponseHooks | undefined> {
+  if (history === 'off' && !hookFlags.some((name) => flags.has(name))) return undefined;
   const { read } = createInputReader(context, deadline);
   const expectations = await readChatExpectations(flags, read, context.suspendSignals);
   const checkSchema = await openSchemaExpectation(flags, read, context);
   await checkJunitFile(flags, context.runtime.cwd);
-  return (request) => openResponseHooks(request, { flags, history, expectations, checkSchema }, context);
+  return (request) => openResponseHooks(request, { flags, history, destination, expectations, checkSchema }, context);
 }
 
-interface HookInputs {
+interface HookInputs extends Pick<Settings, 'history' | 'destination'> {
   readonly flags: FlagValues;
-  readonly history: HistoryMode;
-  readonly expectations: Awaited<ReturnType<typeof readChatExpectations>>;
-  readonly checkSchema: Awaited<ReturnType<typeof openSchemaExpectation>>;
+  readonly expectations: ChatExpectations | undefined;
+  readonly checkSchema: ((doc: JsonDocument) => Promise<void>) | undefined;
 }
 
 async function openResponseHooks(
-  { prepared: { operation, draft }, destination }: Parameters<OpenResponseHooks>[0],
-  { flags, history, expectations, checkSchema }: HookInputs,
+  { operation, draft, ids }: PreparedRequest,
+  { flags, history, destination, expectations, checkSchema }: HookInputs,
   context: Context,
 ): Promise<ResponseHooks> {
   const { runtime, report } = context;
@@ -103,7 +118,7 @@ async function openResponseHooks(
       const isSent = response !== undefined || isPipeClosed || (failure?.facts.attempts ?? 0) > 0;
       if (history === 'off' || !isSent) return;
       const status = failure?.facts.status ?? timing?.status ?? null;
-      const url = destination.isLocal ? 'local' : (destination.url?.href ?? '');
+      const url = destination?.isLocal ? 'local' : (destination?.url.href ?? '');
       await appendToHistory(requestHistoryFile(runtime), {
         time: new Date(startedAt).toISOString(),
         command: operation.command.join(' '),
@@ -112,7 +127,7 @@ async function openResponseHooks(
         status,
         exit_code: failure?.exitCode ?? 0,
         applied: failure?.facts.applied ?? 'yes',
-        ...recordedContent(operation, draft, response && rootOf(response), history === 'bodies'),
+        ...recordedContent({ operation, draft, ids }, response && rootOf(response), history === 'bodies'),
       }).catch((historyError: unknown) => report.warn(`the history: ${toFailure(historyError).message}`));
     },
   };
@@ -126,13 +141,11 @@ function textOfFlags(flags: FlagValues): ResultView['textOf'] {
 }
 
 function recordedContent(
-  operation: Operation,
-  draft: Draft,
+  { operation, draft, ids }: Pick<PreparedRequest, 'operation' | 'draft' | 'ids'>,
   response: JsonNode | undefined,
   hasBodies: boolean,
 ): { readonly [name: string]: JsonValue } {
   const id = firstStringMember(response, 'id');
-  const ids = recordIds(operation, rootOf(draft.doc));
   return {
     ids: { ...ids, ...(id === undefined || Object.values(ids).includes(id) ? {} : { response: id }) },
     prompt_tokens: tokenCount(response, 'prompt_tokens'),

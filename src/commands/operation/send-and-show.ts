@@ -1,47 +1,43 @@
 import type { Conversation } from '../../body/chat/conversation.ts';
 import { requestedChoiceCount } from '../../body/chat/streaming.ts';
-import type { CallSettings } from '../../client/call-settings.ts';
-import { type Authorization, authorizeRequest } from '../../client/destination.ts';
-import { exchange, type Outcome } from '../../client/exchange.ts';
+import type { Authorization } from '../../client/authorization.ts';
 import { factsWithoutResponse } from '../../client/failure.ts';
-import { openTransport } from '../../client/open-transport.ts';
-import { type PreparedRequest, requestSecrets } from '../../client/prepared-request.ts';
 import { responseFacts } from '../../client/read-response.ts';
-import { createRequestContext, createRequestTarget, type RequestContext } from '../../client/request-context.ts';
-import type { RequestObserver } from '../../client/request-observer.ts';
+import {
+  createRequestContext,
+  type PreparedRequest,
+  type RequestContext,
+  requestSecrets,
+} from '../../client/request.ts';
+import { connect, type Outcome, type RequestObserver, send } from '../../client/send.ts';
 import { formatRetryMessage } from '../../client/with-retries.ts';
 import type { Context } from '../../context.ts';
 import { Failure, toFailure } from '../../errors.ts';
-import type { Deadline } from '../../http/deadline.ts';
 import type { Response } from '../../http/message.ts';
 import { observeChunks } from '../../http/observe-chunks.ts';
-import type { Transport } from '../../http/transport.ts';
 import { type JsonNode, rootOf } from '../../json/json-node.ts';
 import type { JsonDocument } from '../../json/parse-json.ts';
-import { openSink } from '../../output/sink.ts';
+import { openSink, type Sink } from '../../output/sink.ts';
 import { ClosedPipeError } from '../../output/writer.ts';
 import type { ExchangeTiming } from '../../results/chat-stats.ts';
 import { hasOutput } from '../../results/chat-text.ts';
-import type { JqFilter } from '../../results/jq-filter.ts';
 import { defaultFormat } from '../../results/output-format.ts';
 import { type ResultView, showResponse } from '../../results/show-response.ts';
 import type { StreamUse } from '../../results/show-stream.ts';
 import type { Runtime } from '../../runtime.ts';
-import type { ResponseHooks } from './response-hooks.ts';
+import type { OpenResponseHooks, ResponseHooks } from './response-hooks.ts';
+import type { RequestStart } from './start-request.ts';
 
-/** A request and what happens to its response. */
-export interface SendOptions extends CallSettings {
-  /** For attempts, delays and the response; it began before input was read. */
-  readonly deadline: Deadline;
-  readonly prepared: PreparedRequest;
-  readonly url: URL;
-  readonly conversation: Conversation | undefined;
+/** What happens to the response of a request. */
+export interface ShowOptions extends Pick<RequestStart, 'settings' | 'deadline' | 'filter'> {
+  readonly conversation?: Conversation | undefined;
   readonly observer?: RequestObserver | undefined;
   /** Prints this text instead of the response. */
   readonly textOf?: ResultView['textOf'];
-  readonly filter?: JqFilter | undefined;
   /** A credential that was read before; without it, it is read for the request. */
   readonly authorization?: Authorization | undefined;
+  /** The actions of flags and history on the response. */
+  readonly hooks: OpenResponseHooks | undefined;
 }
 
 /** A response that was printed. */
@@ -52,50 +48,57 @@ export interface ShownResponse {
 
 /**
  * Sends a request, prints the response and returns it. A conversation is saved with it, even if it cannot be printed.
- * Throws the Failure otherwise. All hooks but `onEnd` are called.
+ * Throws the Failure otherwise, after the hooks have seen it.
  */
 export async function sendAndShow(
-  sendOptions: SendOptions,
+  request: PreparedRequest,
+  options: ShowOptions,
+  context: Context,
+): Promise<ShownResponse> {
+  const hooks = await options.hooks?.(request);
+  const shown = await sendAndPrint(request, options, hooks, context).catch(async (error: unknown) => {
+    await hooks?.onEnd(error);
+    throw error;
+  });
+  await hooks?.onEnd(undefined);
+  return shown;
+}
+
+async function sendAndPrint(
+  request: PreparedRequest,
+  { settings, deadline, filter, conversation, authorization, ...options }: ShowOptions,
   hooks: ResponseHooks | undefined,
   context: Context,
 ): Promise<ShownResponse> {
-  const { prepared, url, options, conversation, maxRetries } = sendOptions;
-  const { operation, draft } = prepared;
+  const { operation, draft } = request;
   const { runtime, stdout, report, signal } = context;
-  const authorization = sendOptions.authorization ?? (await authorizeRequest(operation, url, sendOptions, context));
-  report.addSecrets(requestSecrets(prepared));
-  // Before anything is sent: a result that cannot be written is better not requested.
-  const sink = await openSink(options.output, stdout, runtime.cwd);
-  const { textOf = hooks?.textOf, filter } = sendOptions;
-  const format = options.format ?? (textOf ? 'text' : defaultFormat(operation.result.as, sink.writer.isTerminal));
-  const requestedChoices = requestedChoiceCount(rootOf(draft.doc));
+  const connection = await connect(settings, context, { authorization });
+  report.addSecrets(requestSecrets(request));
+  const requestContext = createRequestContext(request, connection);
+  const stopwatch = startStopwatch(runtime);
+  let sink: Sink | undefined;
   let received: JsonDocument | undefined;
+  let response: Response | undefined;
   const onDocument = (doc: JsonDocument): void => {
     received = doc;
     hooks?.onDocument(doc);
   };
-  const view: ResultView = { operation, format, filter, sink, context, requestedChoices, textOf, onDocument };
-  const target = createRequestTarget(url, sendOptions.chosen, authorization);
-  const requestContext = createRequestContext(operation, draft, target);
-  const stopwatch = startStopwatch(runtime);
-  let transport: Transport | undefined;
-  let response: Response | undefined;
+  const save = async (doc: JsonDocument): Promise<void> => conversation?.save(rootOf(draft.doc), rootOf(doc));
   context.onProgressFacts(() =>
     response ? responseFacts(response, requestContext) : factsWithoutResponse(requestContext),
   );
   try {
-    transport = await openTransport(sendOptions.route, context);
-    const observer = { ...printingObserver(maxRetries, context), ...sendOptions.observer };
-    const outcome = await exchange(prepared, requestContext, observer, {
-      send: transport.send,
-      runtime,
-      signal,
-      startDeadline: () => sendOptions.deadline,
-      maxRetries,
-    });
+    // Before anything is sent: a result that cannot be written is better not requested.
+    sink = await openSink(settings.output, stdout, runtime.cwd);
+    const textOf = options.textOf ?? hooks?.textOf;
+    const format = settings.format ?? (textOf ? 'text' : defaultFormat(operation.result.as, sink.writer.isTerminal));
+    const requestedChoices = requestedChoiceCount(rootOf(draft.doc));
+    const view: ResultView = { operation, format, filter, sink, context, requestedChoices, textOf, onDocument };
+    const observer = { ...printingObserver(connection.maxRetries, context), ...options.observer };
+    const sendHooks = { signal, startDeadline: () => deadline, observer };
+    const outcome = await send(request, requestContext, connection, sendHooks, runtime);
     response = outcome.response;
     stopwatch.onResponse();
-    const save = async (doc: JsonDocument): Promise<void> => conversation?.save(rootOf(draft.doc), rootOf(doc));
     const streamUse = {
       isDocumentNeeded: (conversation ?? hooks) !== undefined,
       isReadToEnd: conversation !== undefined || hooks?.isReadToEnd === true,
@@ -106,7 +109,7 @@ export async function sendAndShow(
       throw error;
     });
     for (const warning of outcome.warnings) {
-      if (options.isStrict) throw new Failure('answer', warning, responseFacts(response, requestContext));
+      if (settings.isStrict) throw new Failure('answer', warning, responseFacts(response, requestContext));
       await report.warn(warning);
     }
     await save(doc);
@@ -115,11 +118,11 @@ export async function sendAndShow(
     await hooks?.onResponse(doc, timing);
     return { doc, timing };
   } catch (error) {
-    const kept = await sink.abandon().catch((abandonError: unknown) => report.warn(toFailure(abandonError).message));
+    const kept = await sink?.abandon().catch((abandonError: unknown) => report.warn(toFailure(abandonError).message));
     if (kept) await report.note(`the partial output is in ${kept}`);
     throw response ? markAsApplied(error, response, requestContext) : error;
   } finally {
-    await transport?.close();
+    await connection.transport.close();
   }
 }
 

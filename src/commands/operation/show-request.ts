@@ -1,8 +1,8 @@
 import { Buffer } from 'node:buffer';
-import type { OperationOptions } from '../../client/operation-options.ts';
-import { isStreamRequested, type PreparedRequest } from '../../client/prepared-request.ts';
+import type { Destination } from '../../client/destination.ts';
+import { isStreamRequested, type PreparedRequest } from '../../client/request.ts';
+import type { Settings } from '../../client/settings.ts';
 import type { CertificateFiles } from '../../config/route.ts';
-import type { SelectedProfile } from '../../config/select-profile.ts';
 import type { Context } from '../../context.ts';
 import { commitOrAbandon } from '../../files/file-replacement.ts';
 import { isSecretHeader, redactHeaders } from '../../http/verbose-log.ts';
@@ -18,25 +18,31 @@ import type { Writer } from '../../output/writer.ts';
 /** Shows a request instead of sending it, in the place of a result: on stdout, or in the file of `-o`. */
 export async function showRequest(
   prepared: PreparedRequest,
-  { previewFormat, format, output, certificateFiles }: OperationOptions,
-  { profile }: SelectedProfile,
+  settings: Settings,
   { runtime, stdout, report }: Context,
 ): Promise<void> {
+  const { previewFormat, format, output, certificateFiles, profile, destination } = settings;
   const sink = await openSink(output, stdout, runtime.cwd);
-  const trustFiles = { ...certificateFiles, cacert: certificateFiles.cacert || profile.cacert };
+  const trustFiles = { ...certificateFiles, cacert: certificateFiles.cacert || profile.profile.cacert };
   await commitOrAbandon(sink, () =>
     previewFormat === 'curl'
-      ? showCurl(prepared, trustFiles, runtime.argv, sink.writer)
-      : showDryRun(prepared, format === 'json', sink.writer, report),
+      ? showCurl(prepared, destination, trustFiles, runtime.argv, sink.writer)
+      : showDryRun(prepared, destination, format === 'json', sink.writer, report),
   );
 }
 
 /** Shows a request instead of sending it: the body byte for byte, the rest on stderr; as JSON all in one object. */
-async function showDryRun(prepared: PreparedRequest, isJson: boolean, writer: Writer, report: Reporter): Promise<void> {
-  const { operation, url, headers, isLocal } = prepared;
+async function showDryRun(
+  prepared: PreparedRequest,
+  destination: Destination | undefined,
+  isJson: boolean,
+  writer: Writer,
+  report: Reporter,
+): Promise<void> {
+  const { operation, headers } = prepared;
   const scheme = operation.auth === 'basic' ? 'Basic ' : 'Bearer ';
-  const lines = redactHeaders(isLocal ? headers : [...headers, ['Authorization', scheme]]);
-  const displayUrl = url?.href ?? `{base_url}${operation.path}`;
+  const lines = redactHeaders(destination?.isLocal ? headers : [...headers, ['Authorization', scheme]]);
+  const displayUrl = destination?.url.href ?? `{base_url}${operation.path}`;
   if (isJson) {
     const pairs = lines.map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 2)] as const);
     const request = { method: 'POST', url: displayUrl, headers: Object.fromEntries(pairs) };
@@ -69,17 +75,18 @@ const MAX_ARGUMENT_BYTES = 100_000;
  */
 async function showCurl(
   prepared: PreparedRequest,
+  destination: Destination | undefined,
   { cacert, cert, key }: CertificateFiles,
   argv: readonly string[],
   writer: Writer,
 ): Promise<void> {
-  const { operation, url, headers, draft } = prepared;
+  const { operation, headers, draft } = prepared;
   const isBodyInMemory = prepared.body instanceof Uint8Array;
   const body = isBodyInMemory ? shellQuoteBody(prepared) : '';
   const isTooLongForArgument = Buffer.byteLength(body) > MAX_ARGUMENT_BYTES;
   const bodySource = isBodyInMemory ? `printf %s ${body}` : formatBodyCommand(argv);
   const lines = [
-    `curl -sS${isStreamRequested(draft) ? ' -N' : ''} ${url ? shellQuote(url.href) : `"$SVC_BASE_URL"${shellQuote(operation.path)}`}`,
+    `curl -sS${isStreamRequested(draft) ? ' -N' : ''} ${destination ? shellQuote(destination.url.href) : `"$SVC_BASE_URL"${shellQuote(operation.path)}`}`,
     operation.auth === 'basic' ? '-u "$SVC_USERNAME:$SVC_PASSWORD"' : '-H "Authorization: Bearer $SVC_TOKEN"',
     ...Object.entries({ cacert, cert, key }).flatMap(([name, file]) => (file ? [`--${name} ${shellQuote(file)}`] : [])),
     ...headers.map(([name, value]) => `-H ${shellQuoteHeader(name, value)}`),

@@ -1,5 +1,5 @@
 import { access, constants } from 'node:fs/promises';
-import { parseHeaderFlags } from '../../client/request-headers.ts';
+import { parseHeaderFlags } from '../../client/headers.ts';
 import type { RunCommand } from '../../command.ts';
 import { originMismatchWarnings } from '../../config/origin-mismatch.ts';
 import { getProfile, type Profile, parseProfileName } from '../../config/profile.ts';

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import type { BatchJob } from '../../batch/batch-job.ts';
-import type { Destination } from '../../client/destination.ts';
+import type { Settings } from '../../client/settings.ts';
 import { dataDirectory } from '../../config/directories.ts';
 import type { Context } from '../../context.ts';
 import { toFailure } from '../../errors.ts';
@@ -29,12 +29,12 @@ export interface JobGuard {
 
 /** The guard of one job, on the job history in the data directory. */
 export function createJobGuard(
-  destination: Destination,
+  settings: Settings,
   allowed: AllowedDuplicates,
   { runtime, report }: Context,
   history = createJobHistory(jobHistoryFile(dataDirectory(runtime)), runtime),
 ): JobGuard {
-  const target = jobTarget(destination);
+  const target = jobTarget(settings);
   let start: ReturnType<JobHistory['begin']> | undefined;
   let hasEnded = false;
   return {
@@ -58,7 +58,7 @@ export function createJobGuard(
 
 /** Guards each line of a batch as a training job of its own, in the same job history. */
 export function createLineGuards(
-  destination: Destination,
+  settings: Settings,
   allowsDuplicate: boolean,
   file: string,
   context: Context,
@@ -67,12 +67,12 @@ export function createLineGuards(
   const history = createJobHistory(jobHistoryFile(dataDirectory(runtime)), runtime);
   return (draft, mayBeApplied) => {
     const facts = createTrainingFacts(digestBytes(draft.doc.bytes), draft, countTrajectories(draft), [file]);
-    const guard = createJobGuard(destination, allowsDuplicate || (mayBeApplied && 'unknown'), context, history);
+    const guard = createJobGuard(settings, allowsDuplicate || (mayBeApplied && 'unknown'), context, history);
     return {
       onSend: () => guard.begin(facts),
       onOutcome: guard.end,
       knownResponse: async (sentAtMs) => {
-        const record = await history.find({ ...facts, target: jobTarget(destination) });
+        const record = await history.find({ ...facts, target: jobTarget(settings) });
         if (!record || jobStatus(record, runtime) !== 'applied') return undefined;
         // An earlier job is not the one of this line.
         if (Date.parse(firstStringMember(record.start, 'started_at') ?? '') < sentAtMs) return undefined;
@@ -82,6 +82,6 @@ export function createLineGuards(
   };
 }
 
-function jobTarget({ url, isLocal }: Destination): string {
-  return isLocal || !url ? 'local' : url.origin + url.pathname;
+function jobTarget({ destination }: Settings): string {
+  return !destination || destination.isLocal ? 'local' : destination.url.origin + destination.url.pathname;
 }

@@ -1,3 +1,4 @@
+import type { SelectedProfile } from '../config/select-profile.ts';
 import { usageFailure } from '../errors.ts';
 import { getHeader, type Headers } from '../http/message.ts';
 import { version } from '../version.ts';
@@ -14,8 +15,15 @@ export function parseHeaderFlags(values: readonly string[]): Headers {
   });
 }
 
-/** The header, unless it is malformed or not for users to set: then it throws usage, which names `source`. */
-export function requireValidHeader(name: string, value: string, source: string): Headers[number] {
+/** The headers of a profile that belong to an origin. Throws usage for one that is malformed or not for users to set. */
+export function profileHeaders({ name: profileName, profile }: SelectedProfile, origin: string | undefined): Headers {
+  const { headers = {}, header_origins: origins = [] } = profile;
+  if (origin === undefined || !origins.includes(origin)) return [];
+  const source = `profile "${profileName}": header`;
+  return Object.entries(headers).map(([name, value]) => requireValidHeader(name, value, source));
+}
+
+function requireValidHeader(name: string, value: string, source: string): Headers[number] {
   // The value is not repeated: it may be a secret.
   if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name))
     throw usageFailure(`${source} needs a name and a value`, "write -H 'Name: value'");
@@ -28,16 +36,12 @@ export function requireValidHeader(name: string, value: string, source: string):
   return [name, value];
 }
 
-/** All headers of a request except Authorization; headers of the command line replace those of the profile. */
-export function requestHeaders(profileHeaders: Headers, flagHeaders: Headers, isStreaming: boolean): Headers {
+/** All headers of a request except Authorization, with those of profile and flags. */
+export function requestHeaders(customHeaders: Headers, isStreaming: boolean): Headers {
   const defaultHeaders: Headers = [
     ['Content-Type', 'application/json'],
     ['Accept', isStreaming ? 'text/event-stream' : 'application/json'],
     ['User-Agent', `svc/${version}`],
-  ];
-  const customHeaders = [
-    ...profileHeaders.filter(([name]) => getHeader(flagHeaders, name) === undefined),
-    ...flagHeaders,
   ];
   return [...defaultHeaders.filter(([name]) => getHeader(customHeaders, name) === undefined), ...customHeaders];
 }

@@ -1,0 +1,43 @@
+import { requireCredentialSource } from '../config/credentials/credential-source.ts';
+import type { Secret } from '../config/credentials/secret.ts';
+import type { Context } from '../context.ts';
+import { Failure } from '../errors.ts';
+import { isLoopbackUrl, proxySecrets } from '../http/proxy.ts';
+import type { Destination } from './destination.ts';
+import type { Settings } from './settings.ts';
+
+/** The credential of a request. */
+export interface Authorization {
+  readonly value: Secret;
+  /** Its source, for messages: `user "api" from profile "work"`. */
+  readonly description: string;
+  /** The next step after the service rejected it; default: to store another one. */
+  readonly correction?: string | undefined;
+}
+
+/**
+ * Reads the credential for a destination, redacted in all output from now on; undefined for the local service. Throws
+ * Failure `credentials` if there is none, and `guard` if it would leave the machine over plain http, unless that is allowed;
+ * then no program is run to get it.
+ */
+export async function readAuthorization(
+  { operation, profile, isPlainHttpAllowed, timeoutMs }: Settings,
+  { url, isLocal, route }: Destination,
+  { runtime, report, signal }: Pick<Context, 'runtime' | 'report' | 'signal'>,
+): Promise<Authorization | undefined> {
+  if (route?.proxy) report.addSecrets(proxySecrets(route.proxy));
+  if (isLocal) return undefined;
+  const baseUrl = url.href.slice(0, -operation.path.length);
+  const source = requireCredentialSource(operation.auth, baseUrl, profile, runtime.env);
+  const isExposed = url.protocol === 'http:' && !isLoopbackUrl(url);
+  if (isExposed && !isPlainHttpAllowed)
+    throw new Failure('guard', `${url.origin} is plain http: anyone on the network could read the credential`, {
+      hint: 'use https, or add --allow-http if you trust the network',
+      applied: 'no',
+    });
+  const { authorization: value, secrets } = await source.read(runtime, signal, timeoutMs);
+  report.addSecrets(secrets);
+  if (isExposed) await report.warn(`the credential goes to ${url.origin} over plain http`);
+  const who = source.username === undefined ? 'the token' : `user ${JSON.stringify(source.username)}`;
+  return { value, description: `${who} from ${source.description}`, correction: source.correction };
+}

@@ -1,0 +1,114 @@
+import { isGeneratedValue } from '../body/autofill.ts';
+import type { Draft } from '../body/draft.ts';
+import type { FailureFacts } from '../errors.ts';
+import type { Headers, RequestBody } from '../http/message.ts';
+import { createRequestProgress, type RequestProgress } from '../http/request-progress.ts';
+import { isSecretHeader } from '../http/verbose-log.ts';
+import { getMember, isTrue, type JsonNode, kindOf, rootOf, stringOf } from '../json/json-node.ts';
+import { nodeAtPath } from '../json/json-path.ts';
+import type { Operation } from '../operations/operation.ts';
+import { secretValues } from '../operations/secret-fields.ts';
+import type { Authorization } from './authorization.ts';
+import type { Destination } from './destination.ts';
+import { requestHeaders } from './headers.ts';
+import type { Settings } from './settings.ts';
+
+/** A request without its credential, to be sent or printed. */
+export interface PreparedRequest {
+  readonly operation: Operation;
+  readonly headers: Headers;
+  readonly draft: Draft;
+  /** The bytes of the draft, or a larger body of which the draft is a part. */
+  readonly body: RequestBody;
+  readonly ids: RecordIds;
+  /** The effect of sending this body again. */
+  readonly effect: Operation['effect'];
+}
+
+/** The only place that assembles a request: everything but the credential. `body` defaults to the bytes of the draft. */
+export function prepareRequest(
+  { operation, headers }: Pick<Settings, 'operation' | 'headers'>,
+  draft: Draft,
+  body: RequestBody = draft.doc.bytes,
+): PreparedRequest {
+  const ids = recordIds(operation, rootOf(draft.doc));
+  const effect = requestEffect(operation, ids);
+  return { operation, headers: requestHeaders(headers, isStreamRequested(draft)), draft, body, ids, effect };
+}
+
+/** True when the body requests a streamed response. */
+export function isStreamRequested({ doc }: Draft): boolean {
+  return isTrue(getMember(rootOf(doc), 'stream'));
+}
+
+/** The secrets in a request besides its credential: secret fields of the body, and headers that carry one. */
+export function requestSecrets({ draft, operation, headers }: PreparedRequest): string[] {
+  const headerValues = headers.flatMap(([name, value]) => (isSecretHeader(name) ? [value] : []));
+  return [...secretValues(rootOf(draft.doc), operation), ...headerValues];
+}
+
+/** The facts about a request that messages and retries need. */
+export interface RequestContext extends Pick<PreparedRequest, 'operation' | 'draft' | 'ids' | 'effect'> {
+  readonly destination: Destination;
+  readonly authorization: Authorization | undefined;
+  readonly progress: RequestProgress;
+}
+
+/** The context of a request that is not sent yet. Written out, because a copy with more members is slow in a batch. */
+export function createRequestContext(
+  { operation, draft, ids, effect }: PreparedRequest,
+  { destination, authorization }: Pick<RequestContext, 'destination' | 'authorization'>,
+): RequestContext {
+  return { operation, draft, ids, effect, destination, authorization, progress: createRequestProgress() };
+}
+
+/** How far a request has come, for a failure. */
+export function progressFacts(context: RequestContext): FailureFacts {
+  const { phase, sentBytes: bytesSent, attempts } = context.progress;
+  return { url: context.destination.url.href, phase, bytesSent, attempts, isRerunSafe: isRerunSafe(context) };
+}
+
+function isRerunSafe({ operation: { key = [], ids = {} }, draft, effect }: RequestContext): boolean {
+  const hasGeneratedKey = key.some((what) => isGeneratedValue(draft, ids[what] ?? []));
+  return isIdempotent(effect) && !hasGeneratedKey;
+}
+
+/** The service as messages name it: by its origin. */
+export function serviceName({ url, isLocal }: Pick<Destination, 'url' | 'isLocal'>): string {
+  return isLocal ? 'the local service' : url.origin;
+}
+
+/** Ids in a body, by what they identify. */
+export type RecordIds = { readonly [what: string]: string };
+
+/** The ids in a body by which a user can find out later whether it was applied; an empty one identifies nothing. */
+export function recordIds({ ids: paths = {} }: Operation, body: JsonNode): RecordIds {
+  const ids: { [what: string]: string } = {};
+  for (const [what, path] of Object.entries(paths)) {
+    const node = nodeAtPath(body, path);
+    if (node && kindOf(node) === 'string' && stringOf(node) !== '') ids[what] = stringOf(node);
+  }
+  return ids;
+}
+
+// A keyed operation without its key makes a second record.
+function requestEffect({ effect, key = [] }: Operation, ids: RecordIds): Operation['effect'] {
+  return effect === 'keyed' && key.some((what) => ids[what] === undefined) ? 'once' : effect;
+}
+
+/** True if a request is safe to retry: sending it twice has the effect of sending it once. */
+export function isIdempotent(effect: Operation['effect']): boolean {
+  return effect === 'read' || effect === 'keyed';
+}
+
+/** The effect of running the same command again, for messages. */
+export function retryAdvice(effect: Operation['effect']): string {
+  return retryAdviceByEffect[effect];
+}
+
+const retryAdviceByEffect = {
+  read: 'the request only reads data: run the command again',
+  keyed: 'it is safe to run it again with the same ids; with other ids it may be applied twice',
+  paid: 'if you run it again, you may be charged twice',
+  once: 'if you run it again, it may be applied twice',
+} as const satisfies Record<Operation['effect'], string>;

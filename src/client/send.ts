@@ -1,0 +1,247 @@
+import { setFlagsFromString } from 'node:v8';
+import { createDraft } from '../body/draft.ts';
+import { dataDirectory } from '../config/directories.ts';
+import type { Context } from '../context.ts';
+import { Failure, toFailure } from '../errors.ts';
+import { createDeadline, type Deadline } from '../http/deadline.ts';
+import type { ExchangeSignal } from '../http/exchange-signal.ts';
+import type { Request, Send } from '../http/message.ts';
+import { withRequestProgress } from '../http/request-progress.ts';
+import { stopUploadOnRefusal } from '../http/stop-upload-on-refusal.ts';
+import { withTimeLimits } from '../http/time-limits.ts';
+import type { Transport } from '../http/transport.ts';
+import { withVerboseLog } from '../http/verbose-log.ts';
+import { firstStringMember, rootOf } from '../json/json-node.ts';
+import type { Runtime } from '../runtime.ts';
+import type { JobOutcome } from '../train/job-history.ts';
+import { type Authorization, readAuthorization } from './authorization.ts';
+import { type Destination, missingBaseUrl } from './destination.ts';
+import { factsWithoutResponse } from './failure.ts';
+import { createRequestContext, type PreparedRequest, prepareRequest, type RequestContext } from './request.ts';
+import { suspectResponseWarnings } from './response-warnings.ts';
+import { type AttemptResult, sendOnce } from './send-once.ts';
+import type { Settings } from './settings.ts';
+import { withRetries } from './with-retries.ts';
+
+/** A way to the service of some settings: the credential is read, and the transport is open. */
+export interface Connection {
+  readonly destination: Destination;
+  readonly authorization: Authorization | undefined;
+  readonly transport: Transport;
+  /** Attempts after the first. */
+  readonly maxRetries: number;
+}
+
+type ConnectContext = Pick<Context, 'runtime' | 'report' | 'signal'>;
+
+/**
+ * Reads the credential, unless it was read before, and opens a transport, which the caller closes. `isReused`: for many
+ * exchanges in a row. Throws usage without a base URL, and as readAuthorization does.
+ */
+export async function connect(
+  settings: Settings,
+  context: ConnectContext,
+  { isReused = false, authorization }: { isReused?: boolean; authorization?: Authorization | undefined } = {},
+): Promise<Connection> {
+  const { destination, maxRetries } = settings;
+  if (!destination) throw missingBaseUrl(settings.profile);
+  return {
+    destination,
+    authorization: authorization ?? (await readAuthorization(settings, destination, context)),
+    transport: await openTransport(destination, context, isReused),
+    maxRetries,
+  };
+}
+
+async function openTransport(
+  { route }: Destination,
+  { runtime, report }: Pick<Context, 'runtime' | 'report'>,
+  isReused: boolean,
+): Promise<Transport> {
+  if (!route) {
+    const { databaseFileIn, openInProcessService } = await import('../local-service/open-local-service.ts');
+    return openInProcessService(databaseFileIn(dataDirectory(runtime)), runtime, report.warn);
+  }
+  if (runtime.send) return { send: runtime.send, close: async () => {} };
+  // The HTTP parser is WebAssembly. To optimize it takes 30 MiB and, on Node 20, half of the time of a process with a single
+  // exchange, which waits for it at its end.
+  if (!isReused && runtime.node.startsWith('20.')) setFlagsFromString('--liftoff-only');
+  const { openHttpTransport } = await import('../http/transport.ts');
+  return openHttpTransport(route, isReused ? runtime : undefined);
+}
+
+/** Follows one request through its attempts. Sending prints nothing; its observer may. */
+export interface RequestObserver {
+  /** Called once, before the first byte is sent. An error that it throws keeps the request from being sent. */
+  readonly onSend?: (() => Promise<void>) | undefined;
+  /** Called when an attempt starts, with a function that describes its progress; the result is called when it ends. */
+  readonly onAttempt?: ((describeProgress: () => string) => () => void) | undefined;
+  /** Called before the wait for a retry; `retryNumber` counts from 1. */
+  readonly onRetry?: ((failure: Failure, retryNumber: number, delayMs: number) => Promise<void>) | undefined;
+  /** Takes each line of a verbose trace, as `curl -v` prints them; secret headers are redacted. */
+  readonly onTrace?: ((line: string) => Promise<void>) | undefined;
+  /** Called once when the outcome of all attempts is known; of a stream, when it begins. */
+  readonly onOutcome?: ((outcome: JobOutcome) => Promise<void>) | undefined;
+}
+
+/** The turns of a request among others. */
+export interface AttemptTurn {
+  /** Waits until an attempt may start. Throws the Failure of a request that is not to be sent. */
+  readonly acquire: () => Promise<void>;
+  readonly report: (failure: Failure | undefined) => void;
+  /** False for a failure that is not worth a retry. */
+  readonly canRetry: (failure: Failure) => boolean;
+  /** True for a failure after which the request waits for a turn again, as if it had not been sent. */
+  readonly canWait: (failure: Failure) => boolean;
+}
+
+/** What a caller of `send` takes part in. */
+export interface SendHooks {
+  /** Ends everything, with its reason as the error. */
+  readonly signal: ExchangeSignal;
+  /** Ends the wait for a retry, but no request in flight; default: `signal`. */
+  readonly waitSignal?: ExchangeSignal | undefined;
+  /** Called when the first attempt may start: the deadline over attempts, waits and response. */
+  readonly startDeadline: () => Deadline;
+  readonly observer: RequestObserver;
+  readonly turn?: AttemptTurn | undefined;
+  /** Called when a response of the exchange may be for another request; see Request. */
+  readonly onStrayData?: (() => void) | undefined;
+}
+
+/** A successful exchange: a complete response, or a stream of which the first chunk has arrived. */
+export type Outcome = AttemptResult & {
+  /** Signs that the response is for another request, or for a part of this one. */
+  readonly warnings: readonly string[];
+};
+
+/**
+ * The one way to send: a request with retries (docs/contract.md, section 7), whose response is classified. Prints nothing.
+ * Throws the Failure of the attempt that was most likely applied. A response that breaks the interface is an outcome with a
+ * failure in it.
+ */
+export async function send(
+  { headers, body }: Pick<PreparedRequest, 'headers' | 'body'>,
+  requestContext: RequestContext,
+  { transport, maxRetries }: Pick<Connection, 'transport' | 'maxRetries'>,
+  hooks: SendHooks,
+  runtime: Pick<Runtime, 'now' | 'elapsed' | 'after' | 'randomBytes'>,
+): Promise<Outcome> {
+  const { destination, authorization, effect } = requestContext;
+  const { signal, waitSignal = signal, observer, turn } = hooks;
+  const request: Request = {
+    method: 'POST',
+    url: destination.url.href,
+    headers: authorization ? [...headers, ['Authorization', authorization.value.reveal()]] : headers,
+    body,
+    // Set for each attempt: V8 replaces a member of a copy 20 times as fast as it adds one.
+    onBodySent: undefined,
+    signal,
+    onStrayData: hooks.onStrayData,
+  };
+  let deadline: Deadline | undefined;
+  const attempt = async (): Promise<AttemptResult> => {
+    await turn?.acquire();
+    let failure: Failure | undefined;
+    try {
+      if (!deadline) {
+        await observer.onSend?.();
+        deadline = hooks.startDeadline();
+      }
+      const limitedSend = withMiddleware(transport.send, requestContext, deadline, runtime, observer.onTrace);
+      return await sendOnce(limitedSend, request, requestContext, observer, runtime);
+    } catch (error) {
+      if (error instanceof Failure) failure = error;
+      throw error;
+    } finally {
+      turn?.report(failure);
+    }
+  };
+  const attemptWhenUp = async (): Promise<AttemptResult> => {
+    for (;;) {
+      try {
+        return await attempt();
+      } catch (error) {
+        if (!(error instanceof Failure) || turn?.canWait(error) !== true) throw error;
+        // The time of the request starts when it may be sent, not while it waits for the service.
+        deadline = undefined;
+      }
+    }
+  };
+  const remainingMs = (): number => deadline?.remainingMs() ?? Number.POSITIVE_INFINITY;
+  let attemptResult: AttemptResult;
+  try {
+    const limits = { maxRetries, runtime, signal, waitSignal, turn };
+    attemptResult = await withRetries(attemptWhenUp, effect, observer.onRetry, remainingMs, limits);
+  } catch (error) {
+    await observer.onOutcome?.(outcomeOfFailure(error, requestContext));
+    throw error;
+  }
+  await observer.onOutcome?.(outcomeOfResponse(attemptResult, requestContext));
+  return { ...attemptResult, warnings: suspectResponseWarnings(attemptResult, requestContext) };
+}
+
+// Keeps the progress, enforces the time limits, and traces each line if asked to.
+function withMiddleware(
+  transportSend: Send,
+  { progress }: RequestContext,
+  deadline: Deadline,
+  { after }: Pick<Runtime, 'after'>,
+  onTrace: RequestObserver['onTrace'],
+): Send {
+  const limitedSend = withTimeLimits(deadline, progress, after)(stopUploadOnRefusal(transportSend));
+  return withRequestProgress(progress)(onTrace ? withVerboseLog(onTrace)(limitedSend) : limitedSend);
+}
+
+// It was applied, even if the response breaks the interface.
+function outcomeOfResponse({ parsedResponse }: AttemptResult, { operation }: RequestContext): JobOutcome {
+  const id = parsedResponse?.doc && firstStringMember(rootOf(parsedResponse.doc), operation.result.member);
+  return { applied: 'yes', exitCode: parsedResponse?.failure?.exitCode ?? 0, id };
+}
+
+// If the failure does not say, its phase decides.
+function outcomeOfFailure(error: unknown, sent: RequestContext): JobOutcome {
+  const { exitCode, facts } = toFailure(error);
+  return { applied: facts.applied ?? factsWithoutResponse(sent).applied ?? 'unknown', exitCode, id: undefined };
+}
+
+/**
+ * Sends one request over a connection of its own, and returns its outcome. Prints nothing but the trace of `--verbose`. The
+ * connection of a stream is closed by the end of the process. Throws what `connect` and `send` throw.
+ */
+export async function sendAlone(
+  request: PreparedRequest,
+  settings: Settings,
+  context: ConnectContext,
+  { authorization, ...observer }: RequestObserver & { readonly authorization?: Authorization | undefined } = {},
+): Promise<Outcome> {
+  const { runtime, report, signal } = context;
+  const deadline = createDeadline(settings.timeoutMs, runtime);
+  const connection = await connect(settings, context, { authorization });
+  let isStream = false;
+  try {
+    const hooks: SendHooks = {
+      signal,
+      startDeadline: () => deadline,
+      observer: { ...(report.isVerbose ? { onTrace: report.detail } : {}), ...observer },
+    };
+    const outcome = await send(request, createRequestContext(request, connection), connection, hooks, runtime);
+    isStream = outcome.chunks !== undefined;
+    return outcome;
+  } finally {
+    if (!isStream) await connection.transport.close();
+  }
+}
+
+/** As sendAlone, for a JSON body that svc made itself. Returns the warnings, and throws also the Failure of an invalid response. */
+export async function sendJson(
+  body: string,
+  settings: Settings,
+  context: ConnectContext,
+  authorization?: Authorization,
+): Promise<Outcome> {
+  const request = prepareRequest(settings, createDraft(undefined, body));
+  const outcome = await sendAlone(request, settings, context, { authorization });
+  if (outcome.parsedResponse?.failure) throw outcome.parsedResponse.failure;
+  return outcome;
+}

@@ -1,0 +1,154 @@
+import type { AutofillSettings } from '../body/autofill.ts';
+import { parseDurationMs } from '../config/parse-duration.ts';
+import { readProjectFile } from '../config/project-file.ts';
+import { resolveSetting, type SettingSources } from '../config/resolve-setting.ts';
+import { type CertificateFiles, routeTo } from '../config/route.ts';
+import { type ConnectionFlags, type SelectedProfile, selectProfile } from '../config/select-profile.ts';
+import { parseCount } from '../config/setting-kinds.ts';
+import { findSetting } from '../config/settings.ts';
+import type { Context } from '../context.ts';
+import { usageFailure } from '../errors.ts';
+import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag, isFlagOn } from '../flag.ts';
+import { getHeader, type Headers } from '../http/message.ts';
+import type { Operation } from '../operations/operation.ts';
+import { type OutputFormat, requestedFormat, requestResultKind } from '../results/output-format.ts';
+import type { Runtime } from '../runtime.ts';
+import { type Destination, ignoredBaseUrlNote, missingBaseUrl, resolveDestination } from './destination.ts';
+import { parseHeaderFlags, profileHeaders } from './headers.ts';
+
+/** Everything that flags, environment, project file and profile say about the requests of an operation. */
+export interface Settings {
+  readonly operation: Operation;
+  readonly profile: SelectedProfile;
+  /** Undefined without a base URL, which only a dry run accepts. */
+  readonly destination: Destination | undefined;
+  /** The headers of profile and flags. */
+  readonly headers: Headers;
+  readonly certificateFiles: CertificateFiles;
+  readonly isPlainHttpAllowed: boolean;
+  /** Milliseconds for attempts, waits and response together. */
+  readonly timeoutMs: number | undefined;
+  /** Attempts after the first. */
+  readonly maxRetries: number;
+  readonly isExact: boolean;
+  readonly isStrict: boolean;
+  readonly isCheckDisabled: boolean;
+  readonly history: HistoryMode;
+  /** The project and model for bodies that name none. */
+  readonly defaults: Pick<AutofillSettings, 'project' | 'model'>;
+  readonly previewFormat: 'dry-run' | 'curl' | undefined;
+  readonly format: OutputFormat | undefined;
+  readonly output: string | undefined;
+}
+
+export type HistoryMode = 'off' | 'on' | 'bodies';
+
+/**
+ * Resolves all settings, before a body is built or stdin is read; nothing after it reads flags of connections, environment
+ * or profile again. `profile` is one that is not selected by flags. Reports a base URL that is ignored. Throws usage for
+ * contradictions, invalid values and a missing base URL, and Failure `local` for files that cannot be read.
+ */
+export async function resolveSettings(
+  operation: Operation,
+  flags: FlagValues,
+  { runtime, signal, report }: Pick<Context, 'runtime' | 'signal' | 'report'>,
+  profile?: SelectedProfile,
+): Promise<Settings> {
+  const { env } = runtime;
+  const previewFormat = isFlagOn(flags, 'dry-run') ? 'dry-run' : isFlagOn(flags, 'curl') ? 'curl' : undefined;
+  if (previewFormat && flags.has('jq'))
+    throw usageFailure(`--jq cannot be combined with --${previewFormat}: there is no result to filter`, 'remove --jq');
+  const flagHeaders = parseHeaderFlags(getArrayFlag(flags, 'header'));
+  const format =
+    getStringFlag(flags, 'view') === 'table'
+      ? 'table'
+      : requestedFormat(requestResultKind(operation.result.as, flags), flags);
+  const connection = readConnectionFlags(operation, flags);
+  const selected = profile ?? (await selectProfile(connection, { runtime, report }));
+  const target = resolveDestination(operation, connection, selected, env);
+  const ignored = ignoredBaseUrlNote(operation, selected, env);
+  if (ignored !== undefined) await report.note(ignored);
+  const sources = { flags, env, selected };
+  const timeoutMs = resolveTimeoutMs(sources, operation);
+  const maxRetries = resolveMaxRetries(sources);
+  const certificateFiles = readCertificateFlags(flags);
+  const isPlainHttpAllowed = isFlagOn(flags, 'allow-http');
+  if (!target && !previewFormat) throw missingBaseUrl(selected);
+  if (target?.isLocal && previewFormat === 'curl')
+    throw usageFailure('--curl needs a URL, and --local has none', 'run svc serve, and pass its URL with --base-url');
+  const route =
+    !target || target.isLocal || previewFormat
+      ? undefined
+      : {
+          ...(await routeTo(target.url, certificateFiles, selected.profile, { runtime, signal, timeoutMs })),
+          isPlainHttpAllowed,
+        };
+  const ownHeaders = profileHeaders(selected, target?.url.origin);
+  return {
+    operation,
+    profile: selected,
+    destination: target && { ...target, route },
+    headers: [...ownHeaders.filter(([name]) => getHeader(flagHeaders, name) === undefined), ...flagHeaders],
+    certificateFiles,
+    isPlainHttpAllowed,
+    timeoutMs,
+    maxRetries,
+    isExact: isFlagOn(flags, 'exact'),
+    isStrict: isFlagOn(flags, 'strict'),
+    isCheckDisabled: getBooleanFlag(flags, 'check') === false,
+    history: resolveHistoryMode(sources),
+    defaults: await resolveDefaults(selected, runtime),
+    previewFormat,
+    format,
+    output: getStringFlag(flags, 'output'),
+  };
+}
+
+/** The flags that select the destination and the profile. */
+export function readConnectionFlags({ host }: Pick<Operation, 'host'>, flags: FlagValues): ConnectionFlags {
+  return {
+    profile: getStringFlag(flags, 'profile'),
+    isLocal: isFlagOn(flags, 'local'),
+    baseUrl: getStringFlag(flags, 'base-url'),
+    hostUrl: getStringFlag(flags, `${host}-base-url`),
+  };
+}
+
+/** The certificate files that the flags name. */
+export function readCertificateFlags(flags: FlagValues): CertificateFiles {
+  const [cacert, cert, key] = ['cacert', 'cert', 'key'].map((name) => getStringFlag(flags, name));
+  return { cacert, cert, key };
+}
+
+/** The time limit for the whole exchange in milliseconds: flag, environment, profile, else that of the operation. */
+export function resolveTimeoutMs(sources: SettingSources, { limit }: Operation): number | undefined {
+  const timeout = resolveSetting('timeout', sources);
+  if (timeout) return parseDurationMs(timeout.label, timeout.text);
+  return limit === undefined ? undefined : limit * 1000;
+}
+
+/** The maximum number of retries: flag, environment, profile, else the default. Throws usage for anything but 0 to 99. */
+export function resolveMaxRetries(sources: SettingSources): number {
+  const retries = resolveSetting('retries', sources);
+  return retries ? parseCount(retries.label, retries.text) : Number(findSetting('retries').default);
+}
+
+/** The mode of the history: SVC_HISTORY or the profile; `1` is `on`. Throws usage for any other value. */
+export function resolveHistoryMode(sources: SettingSources): HistoryMode {
+  const setting = resolveSetting('history', sources);
+  const text = setting?.text === '1' ? 'on' : setting?.text === '0' ? 'off' : (setting?.text ?? 'off');
+  if (text === 'off' || text === 'on' || text === 'bodies') return text;
+  throw usageFailure(`${setting?.label} cannot be ${JSON.stringify(text)}`, 'use off, on or bodies');
+}
+
+async function resolveDefaults(
+  selected: SelectedProfile,
+  runtime: Pick<Runtime, 'env' | 'cwd'>,
+): Promise<Settings['defaults']> {
+  const sources = { env: runtime.env, project: await readProjectFile(runtime), selected };
+  const [project, model] = (['project_id', 'model'] as const).map((name) => {
+    const { text, source = '' } = resolveSetting(name, sources) ?? {};
+    return { text, from: source };
+  });
+  return { project: project ?? { text: undefined, from: '' }, model: model ?? { text: undefined, from: '' } };
+}

@@ -1,0 +1,78 @@
+import { type Conversation, openConversation } from '../../body/chat/conversation.ts';
+import { createInputReader } from '../../body/input-reader.ts';
+import { rejectReplacedInputs, stdinClaim } from '../../body/named-inputs.ts';
+import { openLastConversation } from '../../client/history/request-history.ts';
+import { prepareRequest } from '../../client/request.ts';
+import type { RunCommand } from '../../command.ts';
+import type { Context } from '../../context.ts';
+import { getStringFlag } from '../../flag.ts';
+import { chatOperation } from '../../operations/chat.ts';
+import { expectFlags, readHooks } from '../operation/response-hooks.ts';
+import { sendAndShow } from '../operation/send-and-show.ts';
+import { showRequest } from '../operation/show-request.ts';
+import { isBatch, type RequestStart, requireInputs, startRequest } from '../operation/start-request.ts';
+import { buildChatBody } from './chat-body.ts';
+
+/** Runs a chat: an interactive session at a terminal, else settings, conversation, body, checks, send, show. */
+export const runChat: RunCommand = async (invocation, context) => {
+  if (isBatch(chatOperation, invocation, context)) {
+    const { runBatch } = await import('../batch/batch.ts');
+    return await runBatch(chatOperation, invocation, context);
+  }
+  const start = await startRequest(chatOperation, invocation, context);
+  const isInteractive = isSession(start, context);
+  if (isInteractive) await rejectReplacedInputs(chatOperation, invocation.args, start.flags, context.runtime.cwd);
+  else await requireInputs(start, context);
+  const hooks = await readHooks(start, context);
+  const conversation = await openChosenConversation(start, context);
+  try {
+    if (isInteractive) {
+      const { runChatSession } = await import('./chat-session.ts');
+      return await runChatSession({ ...start, conversation }, context);
+    }
+    const request = prepareRequest(start.settings, await buildChatBody(start, conversation, context));
+    if (start.settings.previewFormat) return await showRequest(request, start.settings, context);
+    await sendAndShow(request, { ...start, conversation, hooks }, context);
+  } finally {
+    await conversation?.close();
+  }
+};
+
+// Flags that give messages, or that are about one response.
+const singleChatFlags = [
+  ...expectFlags,
+  'file',
+  'messages',
+  'message',
+  'prefill',
+  'attach',
+  'set',
+  'output',
+  'extract',
+  'logprobs-view',
+];
+
+function isSession({ input, flags, settings: { previewFormat, format = 'text' } }: RequestStart, context: Context) {
+  const { args } = input;
+  const isAtTerminal = input.isStdinTerminal && context.stdout.isTerminal;
+  return (
+    isAtTerminal &&
+    !previewFormat &&
+    format === 'text' &&
+    args.length === 0 &&
+    flags.get('stdin') !== false &&
+    !singleChatFlags.some((name) => flags.has(name)) &&
+    stdinClaim(chatOperation, args, flags) === undefined
+  );
+}
+
+// The conversation of `--conversation` or `--continue`.
+async function openChosenConversation(
+  { flags, settings, deadline }: RequestStart,
+  context: Context,
+): Promise<Conversation | undefined> {
+  const file = getStringFlag(flags, 'conversation');
+  if (file !== undefined)
+    return openConversation(file, settings.output, context.runtime, createInputReader(context, deadline));
+  return flags.has('continue') ? openLastConversation(context) : undefined;
+}

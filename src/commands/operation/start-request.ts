@@ -1,0 +1,57 @@
+import { batchFlags } from '../../batch/batch-flags.ts';
+import { requireBodySource } from '../../body/body-base.ts';
+import type { CommandInput } from '../../body/command-input.ts';
+import { rejectReplacedInputs } from '../../body/named-inputs.ts';
+import { rejectInvalidFlags } from '../../body/reject-invalid-flags.ts';
+import { resolveSettings, type Settings } from '../../client/settings.ts';
+import type { Invocation } from '../../command.ts';
+import type { Context } from '../../context.ts';
+import { usageFailure } from '../../errors.ts';
+import type { FlagValues } from '../../flag.ts';
+import { createDeadline, type Deadline } from '../../http/deadline.ts';
+import type { Operation } from '../../operations/operation.ts';
+import type { JqFilter } from '../../results/jq-filter.ts';
+import { openResultFilter } from '../../results/print-result.ts';
+
+/** The start of a command that sends one request: everything but the body. */
+export interface RequestStart {
+  readonly settings: Settings;
+  readonly flags: FlagValues;
+  /** The parts of the command line that the body is built from. */
+  readonly input: CommandInput;
+  /** For reading input, attempts, waits and the response. */
+  readonly deadline: Deadline;
+  readonly filter: JqFilter | undefined;
+}
+
+/** True with `--batch`. Throws usage for other flags of a batch without it, and for invalid values of flags. */
+export function isBatch(operation: Operation, { flags }: Invocation, { runtime }: Context): boolean {
+  rejectInvalidFlags(operation, flags, runtime.now());
+  if (flags.has('batch')) return true;
+  const batchFlag = batchFlags.find(({ name }) => flags.has(name));
+  if (batchFlag) throw usageFailure(`--${batchFlag.name} works only with --batch`, 'write --batch <file>');
+  return false;
+}
+
+/** Resolves the settings of one request, before any input is read. Throws usage, and Failure `local` for files. */
+export async function startRequest(
+  operation: Operation,
+  { args, flags }: Invocation,
+  context: Context,
+): Promise<RequestStart> {
+  const { runtime } = context;
+  const settings = await resolveSettings(operation, flags, context);
+  return {
+    settings,
+    flags,
+    input: { operation, args, flags, isStdinTerminal: runtime.stdin.isTTY === true },
+    deadline: createDeadline(settings.timeoutMs, runtime),
+    filter: await openResultFilter(flags, context),
+  };
+}
+
+/** Throws usage for a request without a body, and for an output that would replace an input. */
+export async function requireInputs({ input, flags }: RequestStart, { runtime }: Context): Promise<void> {
+  requireBodySource(input);
+  await rejectReplacedInputs(input.operation, input.args, flags, runtime.cwd);
+}
