@@ -8,6 +8,7 @@ import {
   endOffset,
   firstStringMember,
   getMember,
+  type JsonDocument,
   type JsonNode,
   kindOf,
   membersOf,
@@ -17,7 +18,7 @@ import {
   startOffset,
 } from '../json/json-node.ts';
 import { createNodeFinder } from '../json/node-finder.ts';
-import { type JsonDocument, parseJson } from '../json/parse-json.ts';
+import { parseJson } from '../json/parse-json.ts';
 import { createPositionLookup } from '../json/text-position.ts';
 import type { Operation } from '../operations/operation.ts';
 

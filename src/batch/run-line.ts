@@ -1,6 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { expectationFailure } from '../client/expectations/chat-expectations.ts';
 import { mayBeApplied } from '../client/failure.ts';
+import type { SendHooks } from '../client/hooks.ts';
 import { invalidResponseFailure } from '../client/read-response.ts';
 import {
   createRequestContext,
@@ -13,7 +14,7 @@ import {
   serviceName,
 } from '../client/request.ts';
 import { hasIdOfRequest } from '../client/response-warnings.ts';
-import { type Outcome, type SendHooks, send } from '../client/send.ts';
+import { type Outcome, send } from '../client/send.ts';
 import { formatRetryMessage } from '../client/with-retries.ts';
 import { type AppliedState, Failure, signalOfFailure, toFailure } from '../errors.ts';
 import type { InputLine } from '../files/split-lines.ts';

@@ -2,8 +2,8 @@ import { Failure, InterruptedError } from '../errors.ts';
 import { type ExchangeSignal, linkSignal } from '../http/exchange-signal.ts';
 import { pluralize } from '../json/pluralize.ts';
 import type { Runtime } from '../runtime.ts';
+import type { LineStatus } from './batch-counts.ts';
 import type { BatchOptions, MaxFailures } from './batch-options.ts';
-import type { LineResult } from './line-result.ts';
 
 /** The limits that a scheduler keeps. */
 export type SchedulerLimits = Pick<
@@ -35,7 +35,10 @@ export interface Scheduler {
   readonly skippedRetries: () => number;
 }
 
-type LineOutcome = Pick<LineResult, 'failure' | 'status'>;
+interface LineOutcome {
+  readonly failure: Failure | undefined;
+  readonly status: LineStatus;
+}
 
 /** The attempts of one line: at most one is in flight, and none while the line waits for a retry. */
 export interface Turn {

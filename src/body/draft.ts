@@ -3,6 +3,7 @@ import { applySplices, splicesToSetMembers, splicesToSetPath } from '../json/edi
 import {
   endOffset,
   itemsOf,
+  type JsonDocument,
   type JsonMember,
   type JsonNode,
   kindOf,
@@ -11,7 +12,7 @@ import {
   startOffset,
 } from '../json/json-node.ts';
 import { APPEND_INDEX, isPathWithin, type JsonPath, nodeAtPath } from '../json/json-path.ts';
-import { type JsonDocument, parseJson } from '../json/parse-json.ts';
+import { parseJson } from '../json/parse-json.ts';
 import type { FlagTarget } from '../operations/operation.ts';
 import type { StdinUse } from './command-input.ts';
 import type { Edit, ValueOrigin } from './edit.ts';

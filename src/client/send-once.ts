@@ -8,9 +8,9 @@ import { formatSeconds, formatTransfer } from '../output/transfer-text.ts';
 import type { ParsedResponse } from '../results/show-response.ts';
 import type { Runtime } from '../runtime.ts';
 import { failureFromError } from './failure.ts';
+import type { RequestObserver } from './hooks.ts';
 import { failureFromBodyError, readResponse } from './read-response.ts';
 import type { RequestContext } from './request.ts';
-import type { RequestObserver } from './send.ts';
 
 /** The response to a successful attempt: complete, or the chunks of a stream, which can be read once. */
 export type AttemptResult = {

@@ -4,7 +4,6 @@ import { dataDirectory } from '../config/directories.ts';
 import type { Context } from '../context.ts';
 import { Failure, toFailure } from '../errors.ts';
 import { createDeadline, type Deadline } from '../http/deadline.ts';
-import type { ExchangeSignal } from '../http/exchange-signal.ts';
 import type { Request, Send } from '../http/message.ts';
 import { withRequestProgress } from '../http/request-progress.ts';
 import { stopUploadOnRefusal } from '../http/stop-upload-on-refusal.ts';
@@ -17,6 +16,7 @@ import type { JobOutcome } from '../train/job-history.ts';
 import { type Authorization, readAuthorization } from './authorization.ts';
 import { type Destination, missingBaseUrl } from './destination.ts';
 import { factsWithoutResponse } from './failure.ts';
+import type { RequestObserver, SendHooks } from './hooks.ts';
 import { createRequestContext, type PreparedRequest, prepareRequest, type RequestContext } from './request.ts';
 import { suspectResponseWarnings } from './response-warnings.ts';
 import { type AttemptResult, sendOnce } from './send-once.ts';
@@ -68,45 +68,6 @@ async function openTransport(
   if (!isReused && runtime.node.startsWith('20.')) setFlagsFromString('--liftoff-only');
   const { openHttpTransport } = await import('../http/transport.ts');
   return openHttpTransport(route, isReused ? runtime : undefined);
-}
-
-/** Follows one request through its attempts. Sending prints nothing; its observer may. */
-export interface RequestObserver {
-  /** Called once, before the first byte is sent. An error that it throws keeps the request from being sent. */
-  readonly onSend?: (() => Promise<void>) | undefined;
-  /** Called when an attempt starts, with a function that describes its progress; the result is called when it ends. */
-  readonly onAttempt?: ((describeProgress: () => string) => () => void) | undefined;
-  /** Called before the wait for a retry; `retryNumber` counts from 1. */
-  readonly onRetry?: ((failure: Failure, retryNumber: number, delayMs: number) => Promise<void>) | undefined;
-  /** Takes each line of a verbose trace, as `curl -v` prints them; secret headers are redacted. */
-  readonly onTrace?: ((line: string) => Promise<void>) | undefined;
-  /** Called once when the outcome of all attempts is known; of a stream, when it begins. */
-  readonly onOutcome?: ((outcome: JobOutcome) => Promise<void>) | undefined;
-}
-
-/** The turns of a request among others. */
-export interface AttemptTurn {
-  /** Waits until an attempt may start. Throws the Failure of a request that is not to be sent. */
-  readonly acquire: () => Promise<void>;
-  readonly report: (failure: Failure | undefined) => void;
-  /** False for a failure that is not worth a retry. */
-  readonly canRetry: (failure: Failure) => boolean;
-  /** True for a failure after which the request waits for a turn again, as if it had not been sent. */
-  readonly canWait: (failure: Failure) => boolean;
-}
-
-/** What a caller of `send` takes part in. */
-export interface SendHooks {
-  /** Ends everything, with its reason as the error. */
-  readonly signal: ExchangeSignal;
-  /** Ends the wait for a retry, but no request in flight; default: `signal`. */
-  readonly waitSignal?: ExchangeSignal | undefined;
-  /** Called when the first attempt may start: the deadline over attempts, waits and response. */
-  readonly startDeadline: () => Deadline;
-  readonly observer: RequestObserver;
-  readonly turn?: AttemptTurn | undefined;
-  /** Called when a response of the exchange may be for another request; see Request. */
-  readonly onStrayData?: (() => void) | undefined;
 }
 
 /** A successful exchange: a complete response, or a stream of which the first chunk has arrived. */

@@ -3,8 +3,8 @@ import { abortableDelay } from '../http/abortable-delay.ts';
 import type { ExchangeSignal } from '../http/exchange-signal.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { Runtime } from '../runtime.ts';
+import type { RequestObserver } from './hooks.ts';
 import { isIdempotent } from './request.ts';
-import type { RequestObserver } from './send.ts';
 
 /** The limits of retries. */
 export interface RetryOptions {

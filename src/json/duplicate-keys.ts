@@ -1,8 +1,16 @@
 import { OPEN_OBJECT } from './json-bytes.ts';
-import { endOffset, itemsOf, type JsonNode, kindOf, membersOf, rootOf, startOffset } from './json-node.ts';
+import {
+  endOffset,
+  itemsOf,
+  type JsonDocument,
+  type JsonNode,
+  kindOf,
+  membersOf,
+  rootOf,
+  startOffset,
+} from './json-node.ts';
 import type { JsonPath } from './json-path.ts';
 import { UNKNOWN_SIGNATURE } from './key-signature.ts';
-import type { JsonDocument } from './parse-json.ts';
 
 /** A key that appears more than once in its object. */
 export interface DuplicateKey {

@@ -1,7 +1,7 @@
 import { type Buffer, isUtf8 } from 'node:buffer';
 import { readFileSync } from 'node:fs';
 import { endianness } from 'node:os';
-import type { JsonDocument } from './parse-json.ts';
+import type { JsonDocument } from './json-node.ts';
 
 /**
  * Parses the value at an offset of a text as parseJson does, whatever follows it. Undefined if no complete and valid value

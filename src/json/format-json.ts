@@ -12,8 +12,7 @@ import {
   SPACE,
   TAB,
 } from './json-bytes.ts';
-import { endOffset, type JsonNode, rootOf, startOffset } from './json-node.ts';
-import type { JsonDocument } from './parse-json.ts';
+import { endOffset, type JsonDocument, type JsonNode, rootOf, startOffset } from './json-node.ts';
 import { scanString } from './scan-token.ts';
 
 /** The document on one line: whitespace between tokens removed, every token as it was written. */

@@ -1,6 +1,17 @@
+import type { Buffer } from 'node:buffer';
 import { BACKSLASH, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from './json-bytes.ts';
 import { mayBeEqual, nameSignature } from './key-signature.ts';
-import type { JsonDocument } from './parse-json.ts';
+
+/**
+ * JSON text and its index. `tape` holds three numbers for each value and key in reading order: the offset of
+ * its first byte, the offset after its last, and the entry that follows it and all it contains; of a key, its signature.
+ */
+export interface JsonDocument {
+  readonly bytes: Buffer;
+  readonly tape: Int32Array;
+  /** True if it is known that no object has a key twice. */
+  readonly hasDistinctKeys?: boolean;
+}
 
 /** One value of a document: entry `at` of its tape. */
 export interface JsonNode {

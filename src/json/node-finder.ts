@@ -1,6 +1,5 @@
-import { itemsOf, type JsonNode, kindOf, membersOf, rootOf } from './json-node.ts';
+import { itemsOf, type JsonDocument, type JsonNode, kindOf, membersOf, rootOf } from './json-node.ts';
 import type { JsonPath } from './json-path.ts';
-import type { JsonDocument } from './parse-json.ts';
 
 /** The values along a path, from the root to the deepest that exists; of duplicate keys the last value counts. */
 export type NodeFinder = (path: JsonPath, from?: JsonNode) => readonly JsonNode[];

@@ -1,19 +1,8 @@
 import { Buffer } from 'node:buffer';
 import { indexValue, MAX_TAPE_VALUES, skipWhitespace } from './index-value.ts';
 import { JsonError, unexpectedByteError } from './json-error.ts';
-import { type JsonNode, rootOf } from './json-node.ts';
+import { type JsonDocument, type JsonNode, rootOf } from './json-node.ts';
 import { decodeUtf8 } from './utf8.ts';
-
-/**
- * JSON text and its index. `tape` holds three numbers for each value and key in reading order: the offset of
- * its first byte, the offset after its last, and the entry that follows it and all it contains; of a key, its signature.
- */
-export interface JsonDocument {
-  readonly bytes: Buffer;
-  readonly tape: Int32Array;
-  /** True if it is known that no object has a key twice. */
-  readonly hasDistinctKeys?: boolean;
-}
 
 /**
  * Indexes one JSON value of any depth without changing a byte of it; a byte order mark is dropped.

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { Failure } from '../errors.ts';
-import { getMember, rootOf } from '../json/json-node.ts';
-import { type JsonDocument, tryParseJson } from '../json/parse-json.ts';
+import { getMember, type JsonDocument, rootOf } from '../json/json-node.ts';
+import { tryParseJson } from '../json/parse-json.ts';
 import { choicesByIndex, contentText, ensureFinalNewline } from './chat-text.ts';
 
 // The part of a response that a failure quotes, so that it is not lost.

@@ -4,12 +4,12 @@ import {
   firstStringMember,
   getMember,
   itemsAt,
+  type JsonDocument,
   type JsonNode,
   numberMember,
   rawText,
   rootOf,
 } from '../json/json-node.ts';
-import type { JsonDocument } from '../json/parse-json.ts';
 import { choiceHeading, choicesByIndex, choiceText, ensureFinalNewline } from './chat-text.ts';
 import type { StyledText } from './print-result.ts';
 

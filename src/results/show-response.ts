@@ -1,9 +1,17 @@
 import type { Context } from '../context.ts';
 import type { Failure } from '../errors.ts';
 import { LINE_FEED } from '../json/json-bytes.ts';
-import { firstStringMember, getMember, itemsAt, type JsonNode, kindOf, rawText, rootOf } from '../json/json-node.ts';
+import {
+  firstStringMember,
+  getMember,
+  itemsAt,
+  type JsonDocument,
+  type JsonNode,
+  kindOf,
+  rawText,
+  rootOf,
+} from '../json/json-node.ts';
 import { formatJsonPath } from '../json/json-path.ts';
-import type { JsonDocument } from '../json/parse-json.ts';
 import { pluralize } from '../json/pluralize.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { Sink } from '../output/sink.ts';

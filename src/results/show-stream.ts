@@ -1,7 +1,7 @@
 import { Failure } from '../errors.ts';
 import { compactJson } from '../json/format-json.ts';
-import { getMember, type JsonNode, rootOf } from '../json/json-node.ts';
-import { type JsonDocument, parseJson } from '../json/parse-json.ts';
+import { getMember, type JsonDocument, type JsonNode, rootOf } from '../json/json-node.ts';
+import { parseJson } from '../json/parse-json.ts';
 import type { Reporter } from '../output/reporter.ts';
 import { ignoreClosedPipe, type Writer } from '../output/writer.ts';
 import {

@@ -1,8 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { Failure } from '../errors.ts';
 import { type FlagValues, getBooleanFlag } from '../flag.ts';
-import { firstStringMember, rootOf } from '../json/json-node.ts';
-import type { JsonDocument } from '../json/parse-json.ts';
+import { firstStringMember, type JsonDocument, rootOf } from '../json/json-node.ts';
 import type { Reporter } from '../output/reporter.ts';
 import { shellQuote } from '../output/shell-quote.ts';
 import type { Runtime } from '../runtime.ts';

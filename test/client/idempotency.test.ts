@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
-import { recordIds, requestEffect } from '../../src/client/idempotency.ts';
-import { rootOf } from '../../src/json/json-node.ts';
-import { parseJson } from '../../src/json/parse-json.ts';
+import { createDraft } from '../../src/body/draft.ts';
+import { prepareRequest } from '../../src/client/request.ts';
 import { callStartOperation } from '../../src/operations/call-start.ts';
 import { feedbackReplaceOperation } from '../../src/operations/feedback-replace.ts';
 
@@ -16,8 +15,10 @@ it.each([
   ['call start', '{"start":{"id":"","trace_id":"t"}}', 'once'],
   ['call start', '{"start":{"id":"c","trace_id":""}}', 'once'],
 ] as const)('%s with %s is %s', (command, body, effect) => {
-  const operation = operations[command];
-  const ids = recordIds(operation, rootOf(parseJson(Buffer.from(body))));
-  expect(requestEffect(operation, ids)).toBe(effect);
+  const { ids, effect: found } = prepareRequest(
+    { operation: operations[command], headers: [] },
+    createDraft(undefined, body),
+  );
+  expect(found).toBe(effect);
   expect(Object.values(ids)).not.toContain('');
 });

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { createDraft } from '../../src/body/draft.ts';
-import { createRequestContext } from '../../src/client/request-context.ts';
+import { createRequestContext, prepareRequest } from '../../src/client/request.ts';
 import { sendOnce } from '../../src/client/send-once.ts';
 import type { Request } from '../../src/http/message.ts';
 import { feedbackSchemaOperation } from '../../src/operations/feedback-schema.ts';
@@ -8,8 +8,9 @@ import { clock } from '../support/clock.ts';
 
 it('the wait for a response shows its duration after 5 s', async () => {
   const url = new URL('http://127.0.0.1:1/feedback/payload_schema');
-  const target = { url, isLocal: false, profile: 'default', isInProfile: false, authorization: undefined };
-  const context = createRequestContext(feedbackSchemaOperation, createDraft(undefined, '{}'), target);
+  const destination = { url, isLocal: false, profile: 'default', isInProfile: false, route: undefined };
+  const prepared = prepareRequest({ operation: feedbackSchemaOperation, headers: [] }, createDraft(undefined, '{}'));
+  const context = createRequestContext(prepared, { destination, authorization: undefined });
   const request: Request = {
     method: 'POST',
     url: url.href,

@@ -2,6 +2,7 @@ import type { Conversation } from '../../body/chat/conversation.ts';
 import { requestedChoiceCount } from '../../body/chat/streaming.ts';
 import type { Authorization } from '../../client/authorization.ts';
 import { factsWithoutResponse } from '../../client/failure.ts';
+import type { RequestObserver } from '../../client/hooks.ts';
 import { responseFacts } from '../../client/read-response.ts';
 import {
   createRequestContext,
@@ -9,14 +10,13 @@ import {
   type RequestContext,
   requestSecrets,
 } from '../../client/request.ts';
-import { connect, type Outcome, type RequestObserver, send } from '../../client/send.ts';
+import { connect, type Outcome, send } from '../../client/send.ts';
 import { formatRetryMessage } from '../../client/with-retries.ts';
 import type { Context } from '../../context.ts';
 import { Failure, toFailure } from '../../errors.ts';
 import type { Response } from '../../http/message.ts';
 import { observeChunks } from '../../http/observe-chunks.ts';
-import { type JsonNode, rootOf } from '../../json/json-node.ts';
-import type { JsonDocument } from '../../json/parse-json.ts';
+import { type JsonDocument, type JsonNode, rootOf } from '../../json/json-node.ts';
 import { openSink, type Sink } from '../../output/sink.ts';
 import { ClosedPipeError } from '../../output/writer.ts';
 import type { ExchangeTiming } from '../../results/chat-stats.ts';

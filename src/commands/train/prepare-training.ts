@@ -1,6 +1,6 @@
 import type { Draft } from '../../body/draft.ts';
 import { enforceChecks } from '../../client/enforce-checks.ts';
-import type { RequestObserver } from '../../client/send.ts';
+import type { RequestObserver } from '../../client/hooks.ts';
 import type { Context } from '../../context.ts';
 import { collectBody } from '../../http/collect-body.ts';
 import type { RequestBody } from '../../http/message.ts';

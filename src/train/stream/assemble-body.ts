@@ -1,6 +1,5 @@
 import type { Buffer } from 'node:buffer';
-import { kindOf, membersOf, rootOf, startOffset } from '../../json/json-node.ts';
-import type { JsonDocument } from '../../json/parse-json.ts';
+import { type JsonDocument, kindOf, membersOf, rootOf, startOffset } from '../../json/json-node.ts';
 
 /** Splits a body at its empty group arrays, where the groups go: one part more than there are arrays. */
 export function splitAtGroupArrays(doc: JsonDocument): readonly Buffer[] {

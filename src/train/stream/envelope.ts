@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import type { JsonDocument } from '../../json/parse-json.ts';
+import type { JsonDocument } from '../../json/json-node.ts';
 import { parseTextPart } from './invalid-text-error.ts';
 import { locationInside, type TextLocation } from './text-location.ts';
 import type { TrajectoryEvent } from './trajectory-event.ts';

@@ -1,8 +1,7 @@
 import { parseFast } from '../../json/fast-parser.ts';
 import { END_OF_TEXT, OPEN_ARRAY, OPEN_OBJECT } from '../../json/json-bytes.ts';
 import { JsonError } from '../../json/json-error.ts';
-import { kindName, rootOf } from '../../json/json-node.ts';
-import type { JsonDocument } from '../../json/parse-json.ts';
+import { type JsonDocument, kindName, rootOf } from '../../json/json-node.ts';
 import { bytesSince, type PendingText, readArray, readObject } from './containers.ts';
 import { addContinuationBytes, addLines, type Cursor, cursorLocation } from './cursor.ts';
 import { InvalidTextError, invalidJsonError, parseTextAt } from './invalid-text-error.ts';

@@ -1,6 +1,7 @@
 import type { Buffer } from 'node:buffer';
 import { JsonError } from '../../json/json-error.ts';
-import { type JsonDocument, parseJson } from '../../json/parse-json.ts';
+import type { JsonDocument } from '../../json/json-node.ts';
+import { parseJson } from '../../json/parse-json.ts';
 import { formatPosition } from '../../json/text-position.ts';
 import { locationInside, type TextLocation } from './text-location.ts';
 

@@ -1,5 +1,5 @@
 import type { Buffer } from 'node:buffer';
-import type { JsonDocument } from '../../json/parse-json.ts';
+import type { JsonDocument } from '../../json/json-node.ts';
 import type { TextLocation } from './text-location.ts';
 
 /**
