@@ -4,17 +4,23 @@ export interface Deadline {
   readonly limitMs: number;
   /** Milliseconds that are left. */
   readonly remainingMs: () => number;
+  /** Moves the deadline: time in which svc waits for input that has no time limit does not count. */
+  readonly postpone: (milliseconds: number) => void;
 }
 
 /** No limit. */
 export const noDeadline: Deadline = {
   limitMs: Number.POSITIVE_INFINITY,
   remainingMs: () => Number.POSITIVE_INFINITY,
+  postpone: () => {},
 };
 
 /** A deadline `limitMs` from now; undefined is no limit. */
 export function createDeadline(limitMs: number | undefined, { elapsed }: { readonly elapsed: () => number }): Deadline {
   if (limitMs === undefined) return noDeadline;
-  const at = elapsed() + limitMs;
-  return { limitMs, remainingMs: () => Math.max(0, at - elapsed()) };
+  let at = elapsed() + limitMs;
+  const postpone = (milliseconds: number): void => {
+    at += milliseconds;
+  };
+  return { limitMs, remainingMs: () => Math.max(0, at - elapsed()), postpone };
 }
