@@ -27,11 +27,7 @@ export async function readBodyBase(input: CommandInput, dependencies: BodyDepend
   const base = file === undefined ? {} : baseOfWhole(await dependencies.inputs.whole(file));
   if (isChat) return { ...base, ...(await readChatBase(input, claim, dependencies)) };
   if (file !== undefined || args.length > 0) return base;
-  if (hasBodyFlags(operation, flags)) {
-    const isIgnored = claim !== undefined || input.isStdinTerminal || getBooleanFlag(flags, 'stdin') === false;
-    const isUnread = !isIgnored && (await dependencies.inputs.hasUnreadStdin());
-    return isUnread ? { stdinUse: 'unread' } : base;
-  }
+  if (hasBodyFlags(operation, flags)) return unreadStdin(input, claim, dependencies);
   return baseOfWhole(await dependencies.inputs.whole());
 }
 
@@ -50,6 +46,16 @@ export function requireBodySource({ operation, args, flags, isStdinTerminal }: C
 
 function baseOfWhole(whole: LabeledBytes): BodyBase {
   return { whole, stdinUse: whole.isEmptyStdin ? 'empty' : undefined };
+}
+
+// Flags left stdin unread. That is no mistake if one of them names stdin or says --no-stdin.
+async function unreadStdin(
+  { flags, isStdinTerminal }: CommandInput,
+  claim: string | undefined,
+  { inputs }: BodyDependencies,
+): Promise<Pick<BodyBase, 'stdinUse'>> {
+  if (claim !== undefined || isStdinTerminal || getBooleanFlag(flags, 'stdin') === false) return {};
+  return (await inputs.hasUnreadStdin()) ? { stdinUse: 'unread' } : {};
 }
 
 /** True if flags set a part of the body. */
@@ -72,7 +78,9 @@ async function readChatBase(
   if (words === '-') return { prompt: pipedText(await dependencies.inputs.read('-')) };
   const isNamed = isFlagOn(flags, 'stdin');
   if (!isNamed) {
-    if (flags.has('file') || flags.has('messages') || flags.has('message')) return { prompt: words };
+    if (flags.has('file')) return { prompt: words };
+    if (flags.has('messages') || flags.has('message'))
+      return { prompt: words, ...(await unreadStdin(input, claim, dependencies)) };
     if (claim !== undefined || isStdinTerminal || getBooleanFlag(flags, 'stdin') === false) return { prompt: words };
   }
   const awaited = words === undefined ? 'a prompt or a JSON body' : 'text to add to the prompt';
