@@ -63,26 +63,28 @@ type StdinContext = Pick<Context, 'runtime' | 'signal' | 'report'>;
 
 /**
  * Stdin in chunks. If nothing named stdin, `awaited` is what svc waits for there: notices report it until the first byte;
- * without one, this throws usage at the deadline, or after 10 minutes. A stdin that is named has no time limit until its
- * first byte, and the deadline moves by that time. Throws Failure `local` if the rest is too late or cannot be read.
+ * without one, this throws usage at the deadline, or after 10 minutes. A stdin that is named has no limit of its own. A
+ * default deadline begins with the first byte. Throws Failure `local` if stdin ends too late or cannot be read.
  */
 export async function* readStdinChunks(
   context: StdinContext,
   deadline: Deadline,
   awaited?: string,
 ): AsyncGenerator<Uint8Array> {
-  const { after, elapsed } = context.runtime;
   const late = new AbortController();
-  const startedAt = elapsed();
-  let stopClock = awaited === undefined ? () => {} : limitSilence(awaited, context, deadline, late);
+  const limitEnd = ({ limitMs, remainingMs }: Deadline): (() => void) =>
+    limitMs === Number.POSITIVE_INFINITY
+      ? () => {}
+      : context.runtime.after(remainingMs(), () => late.abort(inputTimeoutFailure('stdin', limitMs)));
+  const waitDeadline = deadline.isDefault ? noDeadline : deadline;
+  let stopClock = awaited === undefined ? limitEnd(waitDeadline) : limitSilence(awaited, context, waitDeadline, late);
   const chunks = readUntil(AbortSignal.any([context.signal, late.signal]), context.runtime);
   try {
     const first = await chunks.next();
     stopClock();
-    if (awaited === undefined) deadline.postpone(elapsed() - startedAt);
+    deadline.restart();
     if (first.done) return;
-    if (deadline !== noDeadline)
-      stopClock = after(deadline.remainingMs(), () => late.abort(inputTimeoutFailure('stdin', deadline.limitMs)));
+    stopClock = limitEnd(deadline);
     yield* prependChunk(first.value, chunks);
   } finally {
     stopClock();
@@ -129,10 +131,11 @@ function limitSilence(
   };
   const firstDelayMs = report.isQuiet ? QUIET_NOTICE_DELAY_MS : NOTICE_DELAY_MS;
   scheduleNotice(firstDelayMs, firstDelayMs);
-  const limitSeconds = Math.min(limitMs, MAX_SILENCE_MS) / 1000;
+  const longer =
+    limitMs < MAX_SILENCE_MS ? 'to wait longer, set a longer --timeout' : 'to wait without a time limit, add --stdin';
   const failure = usageFailure(
-    `nothing arrived on stdin within ${limitSeconds} s; nothing was sent`,
-    `svc waited for ${awaited}; ${advice}; to wait without a time limit, add --stdin`,
+    `nothing arrived on stdin within ${Math.min(limitMs, MAX_SILENCE_MS) / 1000} s; nothing was sent`,
+    `svc waited for ${awaited}; ${advice}; ${longer}`,
   );
   const cancelLimit = after(Math.min(remainingMs(), MAX_SILENCE_MS), () => late.abort(failure));
   return () => {

@@ -114,7 +114,8 @@ export function operationFlags(operation: Operation): Flag[] {
       '--strict': { summary: 'Treat warnings as errors', conflicts: ['no-check'] },
       '--no-check': 'Treat errors in the body as warnings',
       '--[no-]stdin': {
-        summary: 'Read stdin and wait for it without a time limit; --no-stdin never reads it, for example in a loop',
+        summary:
+          'Read stdin, and wait for it without the limit of 10 minutes; --no-stdin never reads it, for example in a loop',
         conflicts: as === 'prompt' ? ['batch'] : ['batch', 'file'],
       },
     }),

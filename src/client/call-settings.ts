@@ -26,6 +26,8 @@ export interface CallSettings {
   readonly route: Route | undefined;
   /** Milliseconds for attempts, waits and response together. */
   readonly timeoutMs: number | undefined;
+  /** True if neither flag, environment nor profile sets the time limit. */
+  readonly isTimeoutDefault: boolean;
   /** Attempts after the first. */
   readonly maxRetries: number;
 }
@@ -46,6 +48,7 @@ export async function resolveCallSettings(
   if (ignored !== undefined) await report.note(ignored);
   const sources = { flags, env: runtime.env, selected: chosen };
   const timeoutMs = resolveTimeoutMs(sources, operation);
+  const isTimeoutDefault = resolveSetting('timeout', sources) === undefined;
   const maxRetries = resolveMaxRetries(sources);
   const { url, isLocal } = destination;
   // A dry run needs no base URL.
@@ -59,7 +62,7 @@ export async function resolveCallSettings(
           ...(await routeTo(url, options.certificateFiles, chosen.profile, { runtime, signal, timeoutMs })),
           isPlainHttpAllowed: options.isPlainHttpAllowed,
         };
-  return { options, chosen, destination, route, timeoutMs, maxRetries };
+  return { options, chosen, destination, route, timeoutMs, isTimeoutDefault, maxRetries };
 }
 
 /** The project and model for bodies that name none: from environment, project file and profile; nothing with `--exact`. */

@@ -4,23 +4,30 @@ export interface Deadline {
   readonly limitMs: number;
   /** Milliseconds that are left. */
   readonly remainingMs: () => number;
-  /** Moves the deadline: time in which svc waits for input that has no time limit does not count. */
-  readonly postpone: (milliseconds: number) => void;
+  /** The limit does not hold while svc waits for stdin to begin, which then calls `restart`. */
+  readonly isDefault: boolean;
+  /** Starts the time of a default limit again; a limit that the user set continues. */
+  readonly restart: () => void;
 }
 
 /** No limit. */
 export const noDeadline: Deadline = {
   limitMs: Number.POSITIVE_INFINITY,
   remainingMs: () => Number.POSITIVE_INFINITY,
-  postpone: () => {},
+  isDefault: true,
+  restart: () => {},
 };
 
 /** A deadline `limitMs` from now; undefined is no limit. */
-export function createDeadline(limitMs: number | undefined, { elapsed }: { readonly elapsed: () => number }): Deadline {
+export function createDeadline(
+  limitMs: number | undefined,
+  { elapsed }: { readonly elapsed: () => number },
+  isDefault = false,
+): Deadline {
   if (limitMs === undefined) return noDeadline;
-  let at = elapsed() + limitMs;
-  const postpone = (milliseconds: number): void => {
-    at += milliseconds;
+  let startedAt = elapsed();
+  const restart = (): void => {
+    if (isDefault) startedAt = elapsed();
   };
-  return { limitMs, remainingMs: () => Math.max(0, at - elapsed()), postpone };
+  return { limitMs, remainingMs: () => Math.max(0, startedAt + limitMs - elapsed()), isDefault, restart };
 }

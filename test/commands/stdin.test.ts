@@ -25,14 +25,14 @@ const notice = (awaited: string, seconds: number): string =>
   `svc: waiting on stdin for ${awaited}; nothing has arrived for ${seconds} s; if there is none, add --no-stdin\n`;
 
 const failure = (awaited: string, seconds: number): string =>
-  `svc: nothing arrived on stdin within ${seconds} s; nothing was sent\n  svc waited for ${awaited}; if there is none, add --no-stdin; to wait without a time limit, add --stdin\n`;
+  `svc: nothing arrived on stdin within ${seconds} s; nothing was sent\n  svc waited for ${awaited}; if there is none, add --no-stdin; ${seconds < 600 ? 'to wait longer, set a longer --timeout' : 'to wait without a time limit, add --stdin'}\n`;
 
 describe('a stdin that nothing names and that stays open without a byte', () => {
   it.each([
     ['chat hi', 'text to add to the prompt', 600],
     ['chat -m m', 'a prompt or a JSON body', 600],
     ['train', 'a JSON body', 600],
-    ['call start', 'a JSON body', 120],
+    ['call start', 'a JSON body', 600],
     ['feedback schema --timeout 20m', 'a JSON body', 600],
     ['chat hi --timeout 90s', 'text to add to the prompt', 90],
   ])('svc %s: a notice after 2 s and every 60 s, then exit 2', async (line, awaited, limit) => {
@@ -97,9 +97,9 @@ describe('a stdin that is named', () => {
     ['call start --stdin --op-name y', '{"start":{"op_name":"x"}}', '{"start":{"op_name":"y"}}'],
     ['train --stdin', '{"trajectory_groups":[]}', '{"trajectory_groups":[]}'],
   ])(
-    'svc %s waits without a time limit or a notice, and --timeout begins with the first byte',
+    'svc %s waits without a limit or a notice, and the default limit begins with the first byte',
     async (line, text, body) => {
-      const flags = ['--timeout', '1s', '--exact', '--no-check'];
+      const flags = ['--exact', '--no-check'];
       const { advance, result, stdin, recorded } = await startWaiting(...line.split(' '), ...flags);
       for (let minute = 0; minute < 60; minute++) advance(60_000);
       stdin.end(text);
@@ -108,19 +108,22 @@ describe('a stdin that is named', () => {
     },
   );
 
-  it('is subject to --timeout after its first byte', async () => {
-    const { advance, result, stdin, settled, pending } = await startWaiting(
-      'call',
-      'start',
-      '--stdin',
-      '--timeout',
-      '5s',
-    );
-    advance(60_000);
+  it('is subject to the default limit from its first byte on', async () => {
+    const { advance, result, stdin, settled, pending } = await startWaiting('call', 'start', '--stdin');
+    advance(3_600_000);
     stdin.write('{');
     await settled(() => pending() === 1);
+    advance(120_000);
+    expect(await result).toMatchObject({ code: 12, stderr: expect.stringContaining('no end of stdin within 120 s') });
+  });
+
+  it.each(['--stdin', '-f -'])('as %s: a --timeout includes the wait', async (flags) => {
+    const { advance, result } = await startWaiting('call', 'start', '--timeout', '5s', ...flags.split(' '));
     advance(5000);
-    expect(await result).toMatchObject({ code: 12, stderr: expect.stringContaining('no end of stdin within 5 s') });
+    expect(await result).toMatchObject({
+      code: 12,
+      stderr: expect.stringMatching(/^svc: no end of stdin within 5 s;/),
+    });
   });
 });
 

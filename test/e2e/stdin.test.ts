@@ -6,7 +6,7 @@ describe('a pipe as stdin that stays open without a byte', () => {
   const NOTICE =
     'svc: waiting on stdin for text to add to the prompt; nothing has arrived for 2 s; if there is none, add --no-stdin\n';
   const NOTHING =
-    'svc: nothing arrived on stdin within 3 s; nothing was sent\n  svc waited for text to add to the prompt; if there is none, add --no-stdin; to wait without a time limit, add --stdin\n';
+    'svc: nothing arrived on stdin within 3 s; nothing was sent\n  svc waited for text to add to the prompt; if there is none, add --no-stdin; to wait longer, set a longer --timeout\n';
 
   // The shell itself keeps the pipe open.
   it.each([

@@ -50,7 +50,8 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
   const output = getStringFlag(fileFlags, 'output');
   stdinClaim(operation, args, flags);
   await rejectReplacedInputs(operation, args, fileFlags, runtime.cwd);
-  const tools = createBodyDependencies(context, createDeadline(callSettings.timeoutMs, runtime));
+  const deadline = createDeadline(callSettings.timeoutMs, runtime, callSettings.isTimeoutDefault);
+  const tools = createBodyDependencies(context, deadline);
   const expectations = await readChatExpectations(flags, tools.inputs.read, context.suspendSignals);
   const defaults = await readLineDefaults(operation, flags, tools);
   const fileInput = await openBatchInput(batchOptions.input, runtime, operation.largestBody, callSettings.timeoutMs);

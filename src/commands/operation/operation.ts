@@ -47,7 +47,7 @@ export function runOperation(operation: Operation): RunCommand {
     if (batchFlag) throw usageFailure(`--${batchFlag.name} works only with --batch`, 'write --batch <file>');
     const callSettings = await resolveCallSettings(operation, flags, context);
     const { options, chosen, destination } = callSettings;
-    const deadline = createDeadline(callSettings.timeoutMs, runtime);
+    const deadline = createDeadline(callSettings.timeoutMs, runtime, callSettings.isTimeoutDefault);
     const filter = await openResultFilter(flags, context);
     const isInteractive = isSession(operation, invocation, options, context);
     if (!isInteractive) requireBodySource(toCommandInput(operation, invocation, context));
