@@ -42,7 +42,7 @@ export interface Flag {
 type FlagDetails = Omit<Partial<Flag>, 'name' | 'short' | 'takes' | 'value' | 'group'> & Pick<Flag, 'summary'>;
 
 /**
- * The flags of one heading of help, by their forms in help: `-y, --yes`, `--no-parent`, `--data <file>`,
+ * The flags of one heading of help, by their forms in help: `-y, --yes`, `--no-parent`, `--[no-]stdin`, `--data <file>`,
  * `--spool[=<only>]`, and `--env <name>...` for a repeatable one. Each has a summary, or more details.
  */
 export function flagGroup(group: string, flags: { readonly [form: string]: string | FlagDetails }): Flag[] {
@@ -55,13 +55,13 @@ export function flagGroup(group: string, flags: { readonly [form: string]: strin
 
 function parseFlagForm(form: string): Pick<Flag, 'name' | 'short' | 'takes' | 'value'> {
   const [, short, off, name = '', optional, value, more] =
-    /^(?:-(\w), )?--(no-)?([\w-]+)(?:(\[=)| )?(?:(<.+>)\]?)?(\.\.\.)?$/.exec(form) ?? [];
+    /^(?:-(\w), )?--(no-|\[no-\])?([\w-]+)(?:(\[=)| )?(?:(<.+>)\]?)?(\.\.\.)?$/.exec(form) ?? [];
   return {
     name,
     ...(short ? { short } : {}),
     ...(value
       ? { takes: optional ? 'optional' : more ? 'values' : 'value', value }
-      : { takes: off ? 'off' : 'switch' }),
+      : { takes: off === 'no-' ? 'off' : off ? 'boolean' : 'switch' }),
   };
 }
 

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { flagName } from '../fields/field.ts';
-import { type FlagValues, getBooleanFlag, getStringFlag } from '../flag.ts';
+import { type FlagValues, getBooleanFlag, getStringFlag, isFlagOn } from '../flag.ts';
 import { flagTarget, type Operation } from '../operations/operation.ts';
 import {
   type BodyBase,
@@ -21,14 +21,13 @@ export async function readBodyBase(input: CommandInput, dependencies: BodyDepend
   const { operation, args, flags } = input;
   requireBodySource(input);
   const claim = stdinClaim(operation, args, flags);
-  const file = getStringFlag(flags, 'file');
+  const isChat = operation.arguments?.as === 'prompt';
+  // For the body, --stdin is -f -; for a chat it also stands beside a prompt.
+  const file = isFlagOn(flags, 'stdin') && !isChat ? '-' : getStringFlag(flags, 'file');
   const base = file === undefined ? {} : baseOfWhole(await dependencies.inputs.whole(file));
-  if (operation.arguments?.as === 'prompt') return { ...base, ...(await readChatBase(input, claim, dependencies)) };
+  if (isChat) return { ...base, ...(await readChatBase(input, claim, dependencies)) };
   if (file !== undefined || args.length > 0) return base;
-  if (hasBodyFlags(operation, flags)) {
-    const isUnread = claim === undefined && !input.isStdinTerminal && (await dependencies.inputs.hasUnreadStdin());
-    return isUnread ? { stdinUse: 'unread' } : base;
-  }
+  if (hasBodyFlags(operation, flags)) return unreadStdin(input, claim, dependencies);
   return baseOfWhole(await dependencies.inputs.whole());
 }
 
@@ -38,15 +37,25 @@ const messageFlags = ['messages', 'message', 'attach'];
 /** Throws usage if nothing provides a body, or if two flags read stdin. */
 export function requireBodySource({ operation, args, flags, isStdinTerminal }: CommandInput): void {
   const claim = stdinClaim(operation, args, flags);
-  if (flags.has('file') || args.length > 0) return;
+  if (flags.has('file') || isFlagOn(flags, 'stdin') || args.length > 0) return;
   const isChat = operation.arguments?.as === 'prompt';
   const hasBody = isChat ? messageFlags.some((name) => flags.has(name)) : hasBodyFlags(operation, flags);
-  const isStdinTaken = isChat && (claim !== undefined || getBooleanFlag(flags, 'stdin') === false);
+  const isStdinTaken = (isChat && claim !== undefined) || getBooleanFlag(flags, 'stdin') === false;
   if (!hasBody && (isStdinTerminal || isStdinTaken)) throw nothingToSendFailure(operation);
 }
 
 function baseOfWhole(whole: LabeledBytes): BodyBase {
   return { whole, stdinUse: whole.isEmptyStdin ? 'empty' : undefined };
+}
+
+// Flags left stdin unread. That is no mistake if one of them names stdin or says --no-stdin.
+async function unreadStdin(
+  { flags, isStdinTerminal }: CommandInput,
+  claim: string | undefined,
+  { inputs }: BodyDependencies,
+): Promise<Pick<BodyBase, 'stdinUse'>> {
+  if (claim !== undefined || isStdinTerminal || getBooleanFlag(flags, 'stdin') === false) return {};
+  return (await inputs.hasUnreadStdin()) ? { stdinUse: 'unread' } : {};
 }
 
 /** True if flags set a part of the body. */
@@ -67,10 +76,16 @@ async function readChatBase(
   const { args, flags, isStdinTerminal } = input;
   const words = args.length > 0 ? args.join(' ') : undefined;
   if (words === '-') return { prompt: pipedText(await dependencies.inputs.read('-')) };
-  if (flags.has('file') || flags.has('messages') || flags.has('message')) return { prompt: words };
-  if (claim !== undefined || isStdinTerminal || getBooleanFlag(flags, 'stdin') === false) return { prompt: words };
-  const piped = await dependencies.inputs.readStdin();
-  if (words === undefined && looksLikeBody(piped)) return baseOfWhole(labeledStdin(piped));
+  const isNamed = isFlagOn(flags, 'stdin');
+  if (!isNamed) {
+    if (flags.has('file')) return { prompt: words };
+    if (flags.has('messages') || flags.has('message'))
+      return { prompt: words, ...(await unreadStdin(input, claim, dependencies)) };
+    if (claim !== undefined || isStdinTerminal || getBooleanFlag(flags, 'stdin') === false) return { prompt: words };
+  }
+  const awaited = words === undefined ? 'a prompt or a JSON body' : 'text to add to the prompt';
+  const piped = await (isNamed ? dependencies.inputs.read('-') : dependencies.inputs.readStdin(awaited));
+  if (words === undefined && !flags.has('file') && looksLikeBody(piped)) return baseOfWhole(labeledStdin(piped));
   const text = pipedText(piped);
   if (words === undefined) return { prompt: text };
   return { prompt: text === '' ? words : `${words}\n\n${text}` };

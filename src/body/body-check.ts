@@ -62,11 +62,17 @@ export async function createBodyCheck(operation: Operation, strictness: Strictne
     const inOrder = <T extends Issue>(issues: readonly T[]): readonly T[] =>
       streamedFindings.length > 0 ? sortIssuesByLocation(issues, streamedFiles) : issues;
     const located = bodyFindings.map((finding) => locateFinding(draft, finding, operation, strictness));
-    const findings = inOrder([...located, ...streamedFindings]);
-    const errors = inOrder([...inputIssues, ...findings.filter(isError)]);
-    const more = errors.reduce((sum, finding) => sum + (finding.more ?? 0), 0);
     const isMissing =
       !isCheckDisabled && bodyFindings.some(({ code, level }) => code === 'missing' && level === 'error');
+    const unread: StreamedFinding[] = [];
+    // Beside missing fields it is the hint.
+    if (draft.stdinUse === 'unread' && !isMissing) {
+      const message = `${stdinMessage('unread', operation)}, or --no-stdin to ignore it`;
+      unread.push({ level: 'warning', path: '', at: '', message });
+    }
+    const findings = inOrder([...located, ...streamedFindings, ...unread]);
+    const errors = inOrder([...inputIssues, ...findings.filter(isError)]);
+    const more = errors.reduce((sum, finding) => sum + (finding.more ?? 0), 0);
     return {
       warnings: findings.filter((finding) => !isError(finding)),
       failure:
@@ -81,10 +87,11 @@ export async function createBodyCheck(operation: Operation, strictness: Strictne
   };
 }
 
-/** The next step where stdin brought no body. */
+/** The reason why stdin brought no body, and the next step. */
 export function stdinMessage(use: StdinUse, operation: Pick<Operation, 'arguments'>): string {
-  if (use === 'unread') return 'stdin was not read because flags were given; add -f - to read it';
-  const [given, piped] = operation.arguments?.as === 'prompt' ? ['a prompt', 'text or '] : ['flags', ''];
+  const [given, piped, reader] =
+    operation.arguments?.as === 'prompt' ? ['a prompt', 'text or ', '--stdin'] : ['flags', '', '-f -'];
+  if (use === 'unread') return `stdin was not read because flags were given; add ${reader} to read it`;
   return `stdin was empty; give ${given}, pipe ${piped}a JSON object into svc, or use -f body.json`;
 }
 

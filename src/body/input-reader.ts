@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import type { Context } from '../context.ts';
-import { Failure } from '../errors.ts';
+import { Failure, usageFailure } from '../errors.ts';
+import { prependChunk } from '../files/prepend-chunk.ts';
 import { collectInput, MAX_INPUT_BYTES, readInputFile, unreadableInputFailure } from '../files/read-input.ts';
 import { type Deadline, noDeadline } from '../http/deadline.ts';
 import type { Runtime } from '../runtime.ts';
@@ -10,44 +11,35 @@ import { type LabeledBytes, labeledStdin } from './command-input.ts';
 export interface InputReader {
   /** The bytes of a file, or of stdin if the path is `-`. Throws Failure `local` if it cannot be read. */
   readonly read: (path: string) => Promise<Uint8Array>;
-  /** All of stdin, although nothing named it; a notice on stderr says so when it stays silent. */
-  readonly readStdin: () => Promise<Uint8Array>;
-  /** True when stdin has data, which nothing reads; never true for a terminal. */
+  /** All of stdin, although nothing named it; `awaited` is what svc waits for there (readStdinChunks). */
+  readonly readStdin: (awaited: string) => Promise<Uint8Array>;
+  /** True when data waits on stdin, which nothing reads; never true for a terminal. */
   readonly hasUnreadStdin: () => Promise<boolean>;
   /** The body that a request starts from: a file, or stdin if no path is given. */
   readonly whole: (path?: string) => Promise<LabeledBytes>;
 }
 
-// Long enough that a program which is still starting causes no notice.
-const STDIN_NOTICE_DELAY_MS = 2000;
-
 /** The inputs of a run, each at most MAX_INPUT_BYTES; its signal and the deadline end the waiting for them. */
-export function createInputReader(
-  { runtime, signal, report }: Pick<Context, 'runtime' | 'signal' | 'report'>,
-  deadline = noDeadline,
-): InputReader {
-  const collectStdin = (chunksUntil: (limit: AbortSignal) => AsyncIterable<Uint8Array>): Promise<Uint8Array> => {
-    const limit = limitInputTime('stdin', signal, runtime, deadline);
-    return collectInput(chunksUntil(limit.signal), 'stdin', MAX_INPUT_BYTES).finally(limit.cancel);
-  };
-  const readStdin: InputReader['readStdin'] = () =>
-    collectStdin((limit) => readStdinChunksWithNotice(runtime, limit, report.note));
+export function createInputReader(context: StdinContext, deadline = noDeadline): InputReader {
+  const { runtime, signal } = context;
+  const collectStdin = (awaited?: string): Promise<Uint8Array> =>
+    collectInput(readStdinChunks(context, deadline, awaited), 'stdin', MAX_INPUT_BYTES);
   const read: InputReader['read'] = async (path) => {
-    if (path === '-') return collectStdin((limit) => readStdinChunks(runtime, limit));
+    if (path === '-') return collectStdin();
     const limit = limitInputTime(path, signal, runtime, deadline);
     const limits = { signal: limit.signal, maxBytes: MAX_INPUT_BYTES };
     return readInputFile(resolve(runtime.cwd, path), path, limits).finally(limit.cancel);
   };
   return {
     read,
-    readStdin,
+    readStdin: collectStdin,
     hasUnreadStdin: async () => {
       if (runtime.stdinFd === undefined) return false;
       const { hasUnreadData } = await import('../files/has-unread-data.ts');
       return hasUnreadData(runtime.stdinFd);
     },
     whole: async (path) => {
-      if (path === undefined) return labeledStdin(await readStdin());
+      if (path === undefined) return labeledStdin(await collectStdin('a JSON body'));
       return path === '-' ? labeledStdin(await read(path)) : { label: path, bytes: await read(path) };
     },
   };
@@ -59,36 +51,47 @@ export function limitInputTime(
   signal: AbortSignal,
   { after }: Pick<Runtime, 'after'>,
   { limitMs, remainingMs }: Deadline,
-  failure?: Failure,
+  failure = inputTimeoutFailure(displayPath, limitMs),
 ): { readonly signal: AbortSignal; readonly cancel: () => void } {
   if (limitMs === Number.POSITIVE_INFINITY) return { signal, cancel: () => {} };
   const limit = new AbortController();
-  const cancel = after(remainingMs(), () => limit.abort(failure ?? inputTimeoutFailure(displayPath, limitMs)));
+  const cancel = after(remainingMs(), () => limit.abort(failure));
   return { signal: AbortSignal.any([signal, limit.signal]), cancel };
 }
 
-/** Stdin in chunks, although nothing named it; a notice says so when it stays silent. Throws as readStdinChunks does. */
-export async function* readStdinChunksWithNotice(
-  runtime: Runtime,
-  signal: AbortSignal,
-  onNotice: (message: string) => Promise<void>,
+type StdinContext = Pick<Context, 'runtime' | 'signal' | 'report'>;
+
+/**
+ * Stdin in chunks. If nothing named stdin, `awaited` is what svc waits for there: notices report it until the first byte;
+ * without one, this throws usage at the deadline, or after 10 minutes. A stdin that is named has no limit of its own. A
+ * default deadline begins with the first byte. Throws Failure `local` if stdin ends too late or cannot be read.
+ */
+export async function* readStdinChunks(
+  context: StdinContext,
+  deadline: Deadline,
+  awaited?: string,
 ): AsyncGenerator<Uint8Array> {
-  const cancelNotice = runtime.after(
-    STDIN_NOTICE_DELAY_MS,
-    () => void onNotice('waiting for the body on stdin; nothing has arrived for 2 s'),
-  );
+  const late = new AbortController();
+  const limitEnd = ({ limitMs, remainingMs }: Deadline): (() => void) =>
+    limitMs === Number.POSITIVE_INFINITY
+      ? () => {}
+      : context.runtime.after(remainingMs(), () => late.abort(inputTimeoutFailure('stdin', limitMs)));
+  const waitDeadline = deadline.isDefault ? noDeadline : deadline;
+  let stopClock = awaited === undefined ? limitEnd(waitDeadline) : limitSilence(awaited, context, waitDeadline, late);
+  const chunks = readUntil(AbortSignal.any([context.signal, late.signal]), context.runtime);
   try {
-    for await (const chunk of readStdinChunks(runtime, signal)) {
-      cancelNotice();
-      yield chunk;
-    }
+    const first = await chunks.next();
+    stopClock();
+    deadline.restart();
+    if (first.done) return;
+    stopClock = limitEnd(deadline);
+    yield* prependChunk(first.value, chunks);
   } finally {
-    cancelNotice();
+    stopClock();
   }
 }
 
-/** Stdin in chunks, until the signal ends it. Throws Failure `local` if it cannot be read. */
-export async function* readStdinChunks({ stdin }: Runtime, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+async function* readUntil(signal: AbortSignal, { stdin }: Runtime): AsyncGenerator<Uint8Array> {
   const stop = (): void => void stdin.destroy(signal.reason);
   signal.addEventListener('abort', stop, { once: true });
   try {
@@ -100,6 +103,45 @@ export async function* readStdinChunks({ stdin }: Runtime, signal: AbortSignal):
     // A stream that has been read needs no listener.
     signal.removeEventListener('abort', stop);
   }
+}
+
+// Long enough that a program which is still starting causes no notice.
+const NOTICE_DELAY_MS = 2000;
+const QUIET_NOTICE_DELAY_MS = 30_000;
+const NOTICE_INTERVAL_MS = 60_000;
+const MAX_SILENCE_MS = 600_000;
+
+// Reports that nothing arrives on stdin, and in the end aborts; the returned function ends both.
+function limitSilence(
+  awaited: string,
+  { runtime: { after }, report }: StdinContext,
+  { limitMs, remainingMs }: Deadline,
+  late: AbortController,
+): () => void {
+  const advice = 'if there is none, add --no-stdin';
+  let cancelNotice = (): void => {};
+  const scheduleNotice = (delayMs: number, silentMs: number): void => {
+    cancelNotice = after(delayMs, () => {
+      void report.note(
+        `waiting on stdin for ${awaited}; nothing has arrived for ${silentMs / 1000} s; ${advice}`,
+        true,
+      );
+      scheduleNotice(NOTICE_INTERVAL_MS, silentMs + NOTICE_INTERVAL_MS);
+    });
+  };
+  const firstDelayMs = report.isQuiet ? QUIET_NOTICE_DELAY_MS : NOTICE_DELAY_MS;
+  scheduleNotice(firstDelayMs, firstDelayMs);
+  const longer =
+    limitMs < MAX_SILENCE_MS ? 'to wait longer, set a longer --timeout' : 'to wait without a time limit, add --stdin';
+  const failure = usageFailure(
+    `nothing arrived on stdin within ${Math.min(limitMs, MAX_SILENCE_MS) / 1000} s; nothing was sent`,
+    `svc waited for ${awaited}; ${advice}; ${longer}`,
+  );
+  const cancelLimit = after(Math.min(remainingMs(), MAX_SILENCE_MS), () => late.abort(failure));
+  return () => {
+    cancelNotice();
+    cancelLimit();
+  };
 }
 
 function inputTimeoutFailure(displayPath: string, limitMs: number): Failure {

@@ -2,7 +2,7 @@ import { usageFailure } from '../errors.ts';
 import { flagName } from '../fields/field.ts';
 import { isScalar } from '../fields/field-flag.ts';
 import { rejectReplacedInput } from '../files/reject-replaced-input.ts';
-import { type FlagValues, getArrayFlag, getStringFlag } from '../flag.ts';
+import { type FlagValues, getArrayFlag, getStringFlag, isFlagOn } from '../flag.ts';
 import { flagTarget, type Operation } from '../operations/operation.ts';
 import { fileReference } from './file-reference.ts';
 
@@ -18,7 +18,7 @@ export async function rejectReplacedInputs(
   await rejectReplacedInput('--junit', getStringFlag(flags, 'junit'), inputs, cwd);
 }
 
-/** The flag or argument that names stdin: `-f -`, `--tools @-`, `--attach -`, `-` as a file or as the whole prompt. Throws usage for two. */
+/** The flag or argument that names stdin: `--stdin`, `-f -`, `--tools @-`, `--attach -`, `-` as a file or as the whole prompt. Throws usage for two. */
 export function stdinClaim(operation: Operation, args: readonly string[], flags: FlagValues): string | undefined {
   const claims = namedInputs(operation, args, flags).flatMap(({ path, label }) => (path === '-' ? [label] : []));
   if (claims.length > 1)
@@ -38,6 +38,7 @@ interface NamedInput {
 // The inputs that a command line names: `-f in.json`, `--tools @in.json`, `--attach in.png`, and files as arguments.
 function namedInputs(operation: Operation, args: readonly string[], flags: FlagValues): NamedInput[] {
   return [
+    ...(isFlagOn(flags, 'stdin') ? [{ path: '-', label: '--stdin' }] : []),
     ...['file', 'batch', 'attach'].flatMap((name) =>
       [getStringFlag(flags, name) ?? getArrayFlag(flags, name)]
         .flat()

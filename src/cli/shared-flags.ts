@@ -113,7 +113,11 @@ export function operationFlags(operation: Operation): Flag[] {
       '--exact': 'Send the body as given: add no fields',
       '--strict': { summary: 'Treat warnings as errors', conflicts: ['no-check'] },
       '--no-check': 'Treat errors in the body as warnings',
-      ...(as === 'prompt' ? { '--no-stdin': 'Do not read stdin, for example in a loop' } : {}),
+      '--[no-]stdin': {
+        summary:
+          'Read stdin, and wait for it without the limit of 10 minutes; --no-stdin never reads it, for example in a loop',
+        conflicts: as === 'prompt' ? ['batch'] : ['batch', 'file'],
+      },
     }),
     ...(typeof as === 'object' ? trainFlags : []),
     ...(operation.continuesTrace ? traceFlags : []),

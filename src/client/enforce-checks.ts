@@ -1,4 +1,4 @@
-import { createBodyCheck, type StreamedFinding, type Strictness, stdinMessage } from '../body/body-check.ts';
+import { createBodyCheck, type StreamedFinding, type Strictness } from '../body/body-check.ts';
 import type { Draft } from '../body/draft.ts';
 import { Failure, type Issue } from '../errors.ts';
 import { kindOf, rootOf } from '../json/json-node.ts';
@@ -15,7 +15,7 @@ export async function enforceChecks(
   operation: Operation,
   unreadable: readonly Issue[],
   strictness: Strictness,
-  report: Pick<Reporter, 'warn' | 'note'>,
+  report: Pick<Reporter, 'warn'>,
   trajectories?: CheckedContent,
 ): Promise<void> {
   const trajectoryChecks = trajectories?.checks;
@@ -33,7 +33,6 @@ export async function enforceChecks(
       ...failure.facts,
       hint: trajectoryChecks?.hint() ?? failure.facts.hint,
     });
-  if (draft.stdinUse === 'unread') await report.note(stdinMessage('unread', operation));
 }
 
 // Services accept jobs that contain no training signal (docs/servers.md).

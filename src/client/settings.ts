@@ -28,6 +28,8 @@ export interface Settings {
   readonly isPlainHttpAllowed: boolean;
   /** Milliseconds for attempts, waits and response together. */
   readonly timeoutMs: number | undefined;
+  /** True if neither flag, environment nor profile sets the time limit. */
+  readonly isTimeoutDefault: boolean;
   /** Attempts after the first. */
   readonly maxRetries: number;
   readonly isExact: boolean;
@@ -92,6 +94,7 @@ export async function resolveSettings(
     certificateFiles,
     isPlainHttpAllowed,
     timeoutMs,
+    isTimeoutDefault: resolveSetting('timeout', sources) === undefined,
     maxRetries,
     isExact: isFlagOn(flags, 'exact'),
     isStrict: isFlagOn(flags, 'strict'),

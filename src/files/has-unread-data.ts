@@ -3,15 +3,16 @@ import { setImmediate } from 'node:timers/promises';
 import { promisify } from 'node:util';
 
 /**
- * True when a file descriptor is a file that is not read to its end, or a pipe with data or at its end. Reads nothing, so
- * that a loop around svc keeps its input. Works on Linux only; returns false elsewhere.
+ * True when a file descriptor is a pipe with data, or a file of which nothing was read: a file past its start is the input
+ * of a loop. Reads nothing, so that a loop around svc keeps its input. Returns false for sockets, whose data only a read
+ * distinguishes from their end, and outside Linux.
  */
 export async function hasUnreadData(fd: number): Promise<boolean> {
   try {
     const stats = await promisify(fstat)(fd);
     // After fstat has seen a pipe, Node 20 loads packages behind symbolic links by the wrong path.
     await promisify(stat)('/');
-    if (stats.isFile()) return stats.size > (await readOffset(fd));
+    if (stats.isFile()) return stats.size > 0 && (await readOffset(fd)) === 0;
     return stats.isFIFO() && (await isReadable(fd));
   } catch {
     return false;
@@ -20,14 +21,15 @@ export async function hasUnreadData(fd: number): Promise<boolean> {
 
 async function readOffset(fd: number): Promise<number> {
   const info = await promisify(readFile)(`/proc/self/fdinfo/${fd}`, 'utf8');
-  return Number(/^pos:\s*(\d+)/m.exec(info)?.[1] ?? Number.POSITIVE_INFINITY);
+  return Number(/^pos:\s*(\d+)/m.exec(info)?.[1]);
 }
 
 // A read into an empty buffer fails with ENOBUFS as soon as there is something to read, and takes nothing. The pipe is
-// opened once more, because making the descriptor itself non-blocking would change it for all who share it.
+// opened once more, because making the descriptor itself non-blocking would change it for all who share it; and for writing
+// too, because the end of a pipe without a writer is as readable as data.
 async function isReadable(fd: number): Promise<boolean> {
   const { Socket } = await import('node:net');
-  const copy = await promisify(open)(`/proc/self/fd/${fd}`, constants.O_RDONLY | constants.O_NONBLOCK);
+  const copy = await promisify(open)(`/proc/self/fd/${fd}`, constants.O_RDWR | constants.O_NONBLOCK);
   let isReady = false;
   try {
     const options = {

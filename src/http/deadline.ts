@@ -4,17 +4,30 @@ export interface Deadline {
   readonly limitMs: number;
   /** Milliseconds that are left. */
   readonly remainingMs: () => number;
+  /** The limit does not hold while svc waits for stdin to begin, which then calls `restart`. */
+  readonly isDefault: boolean;
+  /** Starts the time of a default limit again; a limit that the user set continues. */
+  readonly restart: () => void;
 }
 
 /** No limit. */
 export const noDeadline: Deadline = {
   limitMs: Number.POSITIVE_INFINITY,
   remainingMs: () => Number.POSITIVE_INFINITY,
+  isDefault: true,
+  restart: () => {},
 };
 
 /** A deadline `limitMs` from now; undefined is no limit. */
-export function createDeadline(limitMs: number | undefined, { elapsed }: { readonly elapsed: () => number }): Deadline {
+export function createDeadline(
+  limitMs: number | undefined,
+  { elapsed }: { readonly elapsed: () => number },
+  isDefault = false,
+): Deadline {
   if (limitMs === undefined) return noDeadline;
-  const at = elapsed() + limitMs;
-  return { limitMs, remainingMs: () => Math.max(0, at - elapsed()) };
+  let startedAt = elapsed();
+  const restart = (): void => {
+    if (isDefault) startedAt = elapsed();
+  };
+  return { limitMs, remainingMs: () => Math.max(0, startedAt + limitMs - elapsed()), isDefault, restart };
 }

@@ -7,8 +7,8 @@ import type { Writer } from './writer.ts';
 
 /** Prints everything besides the result: lines on stderr, for people or (`--error-format json`) for programs. */
 export interface Reporter extends Redactor {
-  /** A note; silent under `--quiet`. */
-  readonly note: (message: string) => Promise<void>;
+  /** A note; silent under `--quiet` unless it is urgent. */
+  readonly note: (message: string, isUrgent?: boolean) => Promise<void>;
   /** A likely mistake; silent under `--quiet`. */
   readonly warn: (message: string) => Promise<void>;
   /** A detail of the failure that is reported last, such as an invalid line, or an annotation; also under `--quiet`. */
@@ -21,6 +21,7 @@ export interface Reporter extends Redactor {
   readonly detail: (message: string) => Promise<void>;
   /** True under `--verbose`: details are printed. */
   readonly isVerbose: boolean;
+  readonly isQuiet: boolean;
   /** The failure of the run, reported last. */
   readonly failure: (failure: Failure) => Promise<void>;
   /** A chunk of the reasoning of a model: dimmed, or below a label without color; silent under `--quiet` and as JSON. */
@@ -44,8 +45,8 @@ export function createReporter(stderr: Writer, { isJson, isQuiet, isVerbose, sec
   const writeMessage = (level: string, message: string, style?: TextStyle): Promise<void> =>
     stderr.write(isJson ? `${writeJson({ level, message: redact(message) })}\n` : `${redact(message)}\n`, style);
   return {
-    note: async (message) => {
-      if (!isQuiet) await writeMessage('note', isJson ? message : `svc: ${message}`, 'dim');
+    note: async (message, isUrgent = false) => {
+      if (!isQuiet || isUrgent) await writeMessage('note', isJson ? message : `svc: ${message}`, 'dim');
     },
     warn: async (message) => {
       if (!isQuiet) await writeMessage('warning', isJson ? message : `svc: warning: ${message}`, 'yellow');
@@ -74,6 +75,7 @@ export function createReporter(stderr: Writer, { isJson, isQuiet, isVerbose, sec
     failure: (failure) =>
       isJson ? stderr.write(`${failureJson(failure, redact)}\n`) : stderr.write(failureText(failure, redact), 'red'),
     isVerbose: isVerbose && !isQuiet,
+    isQuiet,
     ...redactor,
   };
 }

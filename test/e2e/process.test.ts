@@ -114,7 +114,7 @@ describe('the process', () => {
     child.stderr?.once('data', () => child.stdin?.end('{"start":{"project_id":"a/b","op_name":"x"}}'));
     expect(await result).toMatchObject({
       code: 0,
-      stderr: 'svc: waiting for the body on stdin; nothing has arrived for 2 s\n',
+      stderr: 'svc: waiting on stdin for a JSON body; nothing has arrived for 2 s; if there is none, add --no-stdin\n',
     });
   });
 

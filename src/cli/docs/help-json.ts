@@ -78,7 +78,7 @@ function valueType({ takes, value = '' }: Flag): string {
 export function helpAsSkill(): string {
   const operations = allCommands.filter(({ operation }) => operation);
   const others = allCommands.filter(({ operation }) => !operation);
-  const flags = ['--dry-run', '--json', '--local', '--set', '--error-format', '--no-stdin'];
+  const flags = ['--dry-run', '--json', '--local', '--set', '--error-format', '--stdin'];
   const known = operations.flatMap((command) => command.flags);
   return [
     '---',

@@ -19,6 +19,8 @@ export const helpTopics: { readonly [name in (typeof helpTopicNames)[number]]: (
     definitions('Sources', {
       '-f, --file <file>': 'A JSON object, or YAML in a .yaml or .yml file; -f - reads stdin',
       stdin: 'The body, if no flag sets a field and stdin is not a terminal',
+      '--stdin': 'Reads stdin also beside flags, and waits for it without the limit of 10 minutes',
+      '--no-stdin': 'Does not read stdin',
       '--field <value>': 'One flag per field: --sample-limit 10, --echo, --no-echo',
       '--set <path>=<text>': 'A string at a path: --set payload.note=ok',
       '--set <path>:=<json>': 'Any JSON at a path: --set payload.score:=0.9, --set x:=null',

@@ -45,7 +45,7 @@ export async function startRequest(
     settings,
     flags,
     input: { operation, args, flags, isStdinTerminal: runtime.stdin.isTTY === true },
-    deadline: createDeadline(settings.timeoutMs, runtime),
+    deadline: createDeadline(settings.timeoutMs, runtime, settings.isTimeoutDefault),
     filter: await openResultFilter(flags, context),
   };
 }

@@ -7,7 +7,7 @@ import { isYamlFile } from '../../body/json-source.ts';
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
 import { flagName } from '../../fields/field.ts';
-import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag } from '../../flag.ts';
+import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag, isFlagOn } from '../../flag.ts';
 import type { Deadline } from '../../http/deadline.ts';
 import { type JsonPath, parseJsonPath } from '../../json/json-path.ts';
 import { pluralize } from '../../json/pluralize.ts';
@@ -87,7 +87,8 @@ export async function gatherTrainingInput(
 export function readTrainingFlags({ operation, args, flags }: CommandInput) {
   const { files } = parseFileArguments(operation, args, flags);
   const isSet = getArrayFlag(flags, 'set').some((assignment) => /^trajectory_groups\s*[.[:=]/.test(assignment));
-  const isInline = files.length === 0 && (flags.has(flagName('trajectory_groups')) || (isSet && !flags.has('file')));
+  const hasWholeBody = flags.has('file') || isFlagOn(flags, 'stdin');
+  const isInline = files.length === 0 && (flags.has(flagName('trajectory_groups')) || (isSet && !hasWholeBody));
   if (isSet && !isInline) throw usageFailure('--set cannot change trajectories in a file', 'edit the file');
   const groupByPath = parseGroupByPath(flags);
   if (groupByPath && files.length === 0)

@@ -1,4 +1,4 @@
-import { limitInputTime, readStdinChunks, readStdinChunksWithNotice } from '../../body/input-reader.ts';
+import { limitInputTime, readStdinChunks } from '../../body/input-reader.ts';
 import { isYamlFile } from '../../body/json-source.ts';
 import { dataDirectory } from '../../config/directories.ts';
 import type { Context } from '../../context.ts';
@@ -24,18 +24,19 @@ export interface TrajectorySources {
  * inputs. All functions throw Failure `local`, and `body` for a YAML file.
  */
 export function createTrajectorySources(
-  { runtime, signal: interruption, report }: Context,
+  context: Context,
   isSpooled: boolean,
   deadline = noDeadline,
 ): TrajectorySources {
+  const { runtime } = context;
   const spool = isSpooled ? createSpool(dataDirectory(runtime)) : undefined;
   const opened: TextSource[] = [];
   const timers: (() => void)[] = [];
   const open: TrajectorySources['open'] = async (path) => {
-    const { signal, cancel } = limitInputTime(path ?? 'stdin', interruption, runtime, deadline);
+    const { signal, cancel } = limitInputTime(path ?? '-', context.signal, runtime, deadline);
     timers.push(cancel);
     const stdin = (): AsyncIterable<Uint8Array> =>
-      path === undefined ? readStdinChunksWithNotice(runtime, signal, report.note) : readStdinChunks(runtime, signal);
+      readStdinChunks(context, deadline, path === undefined ? 'a JSON body' : undefined);
     const source = await openTextSource(path ?? '-', { cwd: runtime.cwd, stdin, spool, signal });
     opened.push(source);
     if (isYamlFile(source.label))
