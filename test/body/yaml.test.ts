@@ -71,6 +71,9 @@ logit_bias: {42: -1, 1e400: 1e400}
     ['!!str 5', '"5"'],
     ['! 5', '"5"'],
     ['[!!int 5, !!float 5.0, !!bool true, !!null ~]', '[5,5.0,true,null]'],
+    ['[&a 1, *a, &a 2, *a]', '[1,1,2,2]'],
+    ['[&a 1, &b [*a], &a 2, *b]', '[1,[1],2,[1]]'],
+    ['{&a b: *a, ? &c d : *c}', '{"b":"b","d":"d"}'],
     ['!!map {a: !!seq [b], c}', '{"a":["b"],"c":null}'],
   ])('%s is %s', (yaml, json) => {
     expect(yamlToJson(yaml).json).toBe(json);
@@ -112,19 +115,18 @@ logit_bias: {42: -1, 1e400: 1e400}
       'body.yaml:2:3: invalid YAML body: a key must be a string',
     ],
     ['a duplicate key', 'a: 1\na: 2\n', 'body.yaml:2:1: invalid YAML body: Map keys must be unique'],
+    ['a duplicate key in YAML', '0x1: 1\n1: 2\n', 'body.yaml:2:1: invalid YAML body: Map keys must be unique'],
+    ['a duplicate key in JSON', '{1: 1, "1": 2}\n', 'body.yaml:1:8: invalid YAML body: Map keys must be unique'],
+    ['a value that does not fit its tag', 'a: !!int x\n', 'body.yaml:1:4: invalid YAML body: the value is not a !!int'],
     ['a tab', 'a:\n\t- 1\n', 'body.yaml:2:'],
     ['an unknown alias', 'a: *b\n', 'body.yaml:1:4: invalid YAML body: '],
     ['an unknown tag', 'a: !foo b\n', 'body.yaml:1:4: invalid YAML body: Unresolved tag: !foo'],
-    [
-      'a time',
-      'a: !!timestamp 2026-01-01\n',
-      'body.yaml:1:16: invalid YAML body: the tag !!timestamp has no JSON form',
-    ],
-    ['bytes', 'a: [!!binary aGk=]\n', 'body.yaml:1:14: invalid YAML body: the tag !!binary has no JSON form'],
-    ['a tagged key', '!!binary aGk=: 1\n', 'body.yaml:1:10: invalid YAML body: the tag !!binary has no JSON form'],
-    ['an ordered map', 'a: !!omap [b: 1]\n', 'body.yaml:1:11: invalid YAML body: the tag !!omap has no JSON form'],
-    ['pairs', '!!pairs [b: 1, b: 2]\n', 'body.yaml:1:9: invalid YAML body: the tag !!pairs has no JSON form'],
-    ['a set', 'a: !!set {b, c}\n', 'body.yaml:1:10: invalid YAML body: the tag !!set has no JSON form'],
+    ['a time', 'a: !!timestamp 2026-01-01\n', 'body.yaml:1:4: invalid YAML body: the tag !!timestamp has no JSON form'],
+    ['bytes', 'a: [!!binary aGk=]\n', 'body.yaml:1:5: invalid YAML body: the tag !!binary has no JSON form'],
+    ['a tagged key', '!!binary aGk=: 1\n', 'body.yaml:1:1: invalid YAML body: the tag !!binary has no JSON form'],
+    ['an ordered map', 'a: !!omap [b: 1]\n', 'body.yaml:1:4: invalid YAML body: the tag !!omap has no JSON form'],
+    ['pairs', '!!pairs [b: 1, b: 2]\n', 'body.yaml:1:1: invalid YAML body: the tag !!pairs has no JSON form'],
+    ['a set', 'a: !!set {b, c}\n', 'body.yaml:1:4: invalid YAML body: the tag !!set has no JSON form'],
     ['an alias in itself', 'a: &a [*a]\n', 'nested too deeply'],
     ['an array', '- 1\n', 'body.yaml:1:1: must be an object, not an array'],
     [
@@ -137,7 +139,7 @@ logit_bias: {42: -1, 1e400: 1e400}
       `a: &a [x,x,x,x,x,x,x,x,x,x]\n${[...'bcdefghijkl'].map((name, at) => `${name}: &${name} [${`*${'abcdefghijk'[at]},`.repeat(10)}]\n`).join('')}`,
       'the aliases expand too far',
     ],
-    ['deep nesting', '['.repeat(100_000), 'invalid YAML body: '],
+    ['deep nesting', '['.repeat(100_000), 'body.yaml:1:503: invalid YAML body: nested too deeply'],
     ['a large file', `a: "${'x'.repeat(1024 * 1024)}"\n`, 'larger than 1 MiB; write large bodies as JSON'],
   ])('%s is rejected with its location', async (_, yaml, message) => {
     const { code, stderr, stdout } = await dryRun(yaml);
