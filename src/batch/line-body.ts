@@ -17,7 +17,7 @@ import {
 } from '../json/json-node.ts';
 import { createNodeFinder } from '../json/node-finder.ts';
 import { type JsonDocument, parseJson } from '../json/parse-json.ts';
-import { createPositionLookup } from '../json/text-position.ts';
+import { createPositionLookup, formatPosition, positionAt } from '../json/text-position.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { InputLine } from './split-lines.ts';
 
@@ -65,7 +65,7 @@ export function readLineBody({ number, bytes }: InputLine, label: string, operat
     if (!(error instanceof JsonError)) throw error;
     return withoutCustomId({
       path: '',
-      at: formatErrorLocation(error, bytes, `${label}:${number}`),
+      at: formatPosition(label, { line: number, column: positionAt(bytes, error.offset).column }),
       message: `invalid JSON: ${error.message}`,
     });
   }
@@ -124,9 +124,4 @@ function createLineSource(doc: JsonDocument, label: string, line: number, column
     find: createNodeFinder(doc),
     position: (offset) => ({ line, column: position(offset).column + columnOffset }),
   };
-}
-
-function formatErrorLocation({ message, offset }: JsonError, bytes: Buffer, line: string): string {
-  if (message === 'invalid UTF-8') return `${line}: byte ${offset}`;
-  return `${line}:${createPositionLookup(bytes)(offset).column}`;
 }

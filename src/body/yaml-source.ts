@@ -5,35 +5,29 @@ import type { Issue } from '../errors.ts';
 import { JsonError } from '../json/json-error.ts';
 import { createNodeFinder } from '../json/node-finder.ts';
 import { parseJson } from '../json/parse-json.ts';
-import { createPositionLookup, formatPosition } from '../json/text-position.ts';
+import { createPositionLookup } from '../json/text-position.ts';
 import { decodeUtf8 } from '../json/utf8.ts';
-import { isIssue, type JsonSource, parseJsonSource } from './json-source.ts';
+import { errorLocation, type JsonSource } from './json-source.ts';
 
 /**
  * The source of a YAML body (1.2, core schema) as compact JSON in which numbers keep their text; positions are those of the
  * YAML file. Returns the issue, with line and column, of text that is not YAML or has no JSON form.
  */
 export function parseYamlSource(label: string, bytes: Uint8Array): JsonSource | Issue {
-  // Text that is not UTF-8 has no lines, so its location is a byte, as for JSON.
-  const invalid = invalidTextIssue(label, bytes);
-  if (invalid) return invalid;
-  const text = decodeUtf8(bytes).toString();
-  const positionInYaml = createCharPositionLookup(text);
   try {
+    const text = decodeUtf8(bytes).toString();
+    const positionInYaml = createCharPositionLookup(text);
     const { json, offsets } = yamlToJson(text);
     const doc = parseJson(json);
     return { label, doc, find: createNodeFinder(doc), position: (offset) => positionInYaml(offsets.get(offset) ?? 0) };
   } catch (error) {
-    if (!(error instanceof YamlError)) throw error;
-    const at = formatPosition(label, positionInYaml(error.offset));
-    return { path: '', at, message: `invalid YAML body: ${error.message}` };
+    if (!(error instanceof JsonError)) throw error;
+    const offset =
+      error instanceof YamlError
+        ? Buffer.byteLength(decodeUtf8(bytes).toString().slice(0, error.offset))
+        : error.offset;
+    return { path: '', at: errorLocation(label, bytes, offset), message: `invalid YAML body: ${error.message}` };
   }
-}
-
-function invalidTextIssue(label: string, bytes: Uint8Array): Issue | undefined {
-  const probe = parseJsonSource(label, bytes);
-  if (!isIssue(probe) || !/UTF-/.test(probe.message)) return undefined;
-  return { ...probe, message: probe.message.replace('invalid JSON', 'invalid YAML body') };
 }
 
 // The parser counts UTF-16 units; positions count bytes.

@@ -132,8 +132,9 @@ logit_bias: {42: -1, 1e400: 1e400}
     [
       'text that is not UTF-8',
       Buffer.from([0x61, 0x3a, 0x20, 0xff]),
-      'body.yaml: byte 3: invalid YAML body: invalid UTF-8',
+      'body.yaml:1:4: invalid YAML body: invalid UTF-8',
     ],
+    ['gzip', Buffer.from([0x1f, 0x8b, 0x08, 0x00]), 'body.yaml:1:1: invalid YAML body: this is compressed with gzip'],
     [
       'a bomb of aliases',
       `a: &a [x,x,x,x,x,x,x,x,x,x]\n${[...'bcdefghijkl'].map((name, at) => `${name}: &${name} [${`*${'abcdefghijk'[at]},`.repeat(10)}]\n`).join('')}`,
