@@ -64,12 +64,16 @@ export async function openResultOutput(kind: ResultKind, flags: FlagValues, cont
   return { format, filter: await openResultFilter(flags, context), writer: stdout, report };
 }
 
-/** The compiled filter of `--jq`, if there is one. Throws usage for an invalid filter. */
-export async function openResultFilter(flags: FlagValues, context: Context): Promise<JqFilter | undefined> {
+/** The compiled filter of `--jq`, if there is one. Throws as compileJqFilter does. */
+export async function openResultFilter(
+  flags: FlagValues,
+  context: Context,
+  remainingMs?: () => number,
+): Promise<JqFilter | undefined> {
   const filter = getStringFlag(flags, 'jq');
   if (filter === undefined) return undefined;
   const { compileJqFilter } = await import('./jq-filter.ts');
-  return compileJqFilter(filter, context);
+  return compileJqFilter(filter, context, remainingMs);
 }
 
 /** A result built from values of svc itself. */
@@ -95,7 +99,7 @@ export async function printResult(result: PrintableResult, output: ResultOutput)
 
 /** Prints the output of a filter. What comes before an error is printed, as jq does; then the error is thrown. */
 export async function printFiltered(input: string, filter: JqFilter, write: Writer['write']): Promise<void> {
-  const { text, failure } = filter.apply(input);
+  const { text, failure } = await filter.apply(input);
   if (!failure) return write(text);
   await ignoreClosedPipe(write(text));
   throw failure;

@@ -45,7 +45,7 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
   const callSettings = await resolveCallSettings(operation, flags, context);
   const { options, chosen, destination } = callSettings;
   const batchOptions = readBatchOptions(invocation, options, runtime.env);
-  const filter = await openResultFilter(flags, context);
+  const filter = await openResultFilter(flags, context, () => callSettings.timeoutMs ?? Number.POSITIVE_INFINITY);
   const fileFlags = fillShardInFiles(flags, batchOptions.shard);
   const output = getStringFlag(fileFlags, 'output');
   stdinClaim(operation, args, flags);

@@ -48,7 +48,7 @@ export function runOperation(operation: Operation): RunCommand {
     const callSettings = await resolveCallSettings(operation, flags, context);
     const { options, chosen, destination } = callSettings;
     const deadline = createDeadline(callSettings.timeoutMs, runtime);
-    const filter = await openResultFilter(flags, context);
+    const filter = await openResultFilter(flags, context, deadline.remainingMs);
     const isInteractive = isSession(operation, invocation, options, context);
     if (!isInteractive) requireBodySource(toCommandInput(operation, invocation, context));
     await rejectReplacedInputs(operation, args, flags, runtime.cwd);
