@@ -3,6 +3,7 @@ import { Failure, InterruptedError, usageFailure } from '../errors.ts';
 import type { Sink } from '../output/sink.ts';
 import type { Runtime } from '../runtime.ts';
 import { createJqEngine, type JqRun } from './jq-engine.ts';
+import { lossyValueWarnings, withoutLoneSurrogates } from './lossy-values.ts';
 
 /** A compiled `--jq` filter. A run that cannot be completed rejects with the Failure `answer`, and one that a signal ends with its code. */
 export interface JqFilter {
@@ -77,9 +78,15 @@ export async function compileJqFilter(
     throw usageFailure(`--jq: to compile the filter ${reason}`, 'write a simpler filter');
   });
   if (exitCode !== 0) throw usageFailure(`--jq: ${messageOf(stderr)}`, 'see https://jqlang.org/manual for the syntax');
+  // Each line of a batch may have such a value.
+  let hasWarned = false;
   const apply = async (input: string): Promise<FilterResult> => {
     if (input.length > MAX_FILTER_INPUT_CHARS) throw tooLargeFailure(input.length);
     const result = await run(withoutLoneSurrogates(input));
+    for (const warning of hasWarned ? [] : lossyValueWarnings(input, '--jq')) {
+      hasWarned = true;
+      await report.warn(warning);
+    }
     return { text: result.lines.map(rawLine).join(''), failure: failureOf(result, report.redact) };
   };
   // A run costs a hundred times its input, so lines share one if no line can affect another.
@@ -163,13 +170,4 @@ function messageOf(stderr: string): string {
     .replace(/^jq: error \(at [^)]*\)/gm, 'error')
     .replace(/ at <top-level>, line \d+, column \d+:/, ':');
   return message.slice(0, MAX_MESSAGE_CHARS) || 'the filter stopped with an error';
-}
-
-// jq rejects half of a surrogate pair, which JSON allows.
-function withoutLoneSurrogates(json: string): string {
-  if (!/\\u[dD][89a-fA-F]/.test(json)) return json;
-  return json.replace(
-    /\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|\\u[dD][89a-fA-F][\da-fA-F]{2}|\\./g,
-    (text) => (/^\\u[dD][89a-fA-F]/.test(text) && text.length === 6 ? '\\ufffd' : text),
-  );
 }

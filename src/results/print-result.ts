@@ -21,6 +21,7 @@ import {
 } from './format-rows.ts';
 import { yamlChunks } from './format-yaml.ts';
 import type { JqFilter } from './jq-filter.ts';
+import { lossyValueWarnings } from './lossy-values.ts';
 import { chooseFormat, type OutputFormat, type ResultKind } from './output-format.ts';
 
 /** A part of a text, with its style if there is color. */
@@ -88,6 +89,8 @@ export async function printResult(result: PrintableResult, output: ResultOutput)
     const input = format === 'jsonl' ? Array.from(jsonLines(recordsOf(result))).join('') : result.doc.bytes.toString();
     return printFiltered(input, filter, writer.write);
   }
+  if (format === 'yaml')
+    for (const warning of lossyValueWarnings(result.doc.bytes.toString(), '--format yaml')) await report.warn(warning);
   const pieces = formatResult(result, format, writer);
   for (const piece of pieces) {
     if (typeof piece === 'string' || piece instanceof Uint8Array) await writer.write(piece);

@@ -85,6 +85,37 @@ describe('--jq', () => {
   );
 
   it.each([
+    [
+      '--jq',
+      '.',
+      '"c\\ud83d\\ud83d\\ude00"',
+      '--jq prints U+FFFD for half of a surrogate pair in "c\\ud83d\\ud83d\\ude00"',
+    ],
+    ['--jq', '.', '"\\udc00"', '--jq prints U+FFFD for half of a surrogate pair in "\\udc00"'],
+    ['--jq', '.', '[1e1000000000]', '--jq may print another number for 1e1000000000'],
+    ['--jq', '.', '[-1.5e-99999999999999999999]', '--jq may print another number for -1.5e-99999999999999999999'],
+    ['--format', 'yaml', '["\\uDEAD"]', '--format yaml prints U+FFFD for half of a surrogate pair in "\\uDEAD"'],
+    ['--format', 'yaml', '{"\\ud800":1}', '--format yaml prints U+FFFD for half of a surrogate pair in "\\ud800"'],
+    ['--jq', '.', '["\\ud83d\\ude00 \\\\ud83d 1e1000000000", 9e999999999, 1e-999999999, 0e9999999999]', undefined],
+    ['--format', 'yaml', '["\\ud83d\\ude00 \\\\ud83d", 1e1000000000]', undefined],
+  ])('and yaml warn of values that they change: %s %s of %s', async (flag, value, json, warning) => {
+    const server = await rawServer((socket) => socket.end(httpAnswer(`{"paths":[],"x":${json}}`)));
+    const { code, stderr } = await run(['feedback', 'schema', '--project-id', 'a/b', '--since', '1d', flag, value], {
+      env: { ...account, SVC_BASE_URL: server.url },
+    });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: warning === undefined ? '' : `svc: warning: ${warning}\n` });
+  });
+
+  it('warns once about the lines of a batch', async () => {
+    const stdin = '{"messages":[{"role":"user","content":"a\\ud800"}]}\n'.repeat(40);
+    const args = ['chat', '--local', '--batch', '-', '--jq', '.line, .reply.choices[0].message.role'];
+    const { code, stdout, stderr } = await run(args, { stdin });
+    expect(code, stderr).toBe(0);
+    expect(stdout.split('\n')).toHaveLength(81);
+    expect(stderr.match(/half of a surrogate pair in /g)).toHaveLength(1);
+  });
+
+  it.each([
     [['profile', 'list'], '.[].name', 'local\n'],
     [['profile', 'show', 'local'], '.name', 'local\n'],
     [['auth', 'status', '--profile', 'local'], '.credentials | length', '0\n'],
