@@ -13,7 +13,8 @@ import { trimSourceMaps } from './trim-source-maps.js';
 const dist = 'dist';
 rmSync(dist, { recursive: true, force: true });
 const { metafile } = await build({
-  entryPoints: ['src/main.ts'],
+  // The second one is the program of a thread.
+  entryPoints: { main: 'src/main.ts', 'jq-worker': 'src/results/jq-worker.ts' },
   outdir: dist,
   bundle: true,
   splitting: true,

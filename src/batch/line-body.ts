@@ -4,22 +4,10 @@ import type { Issue } from '../errors.ts';
 import type { InputLine } from '../files/split-lines.ts';
 import { applySplices } from '../json/edit.ts';
 import { JsonError } from '../json/json-error.ts';
-import {
-  endOffset,
-  firstStringMember,
-  getMember,
-  type JsonDocument,
-  type JsonNode,
-  kindOf,
-  membersOf,
-  rawBytes,
-  rawText,
-  rootOf,
-  startOffset,
-} from '../json/json-node.ts';
+import { endOffset, firstStringMember, getMember, type JsonDocument, type JsonNode, kindOf, membersOf, rawBytes, rawText, rootOf, startOffset } from '../json/json-node.ts';
 import { createNodeFinder } from '../json/node-finder.ts';
 import { parseJson } from '../json/parse-json.ts';
-import { createPositionLookup } from '../json/text-position.ts';
+import { createPositionLookup, formatPosition, positionAt } from '../json/text-position.ts';
 import type { Operation } from '../operations/operation.ts';
 
 /** The body of a line, or the error in the line. */
@@ -66,7 +54,7 @@ export function readLineBody({ number, bytes }: InputLine, label: string, operat
     if (!(error instanceof JsonError)) throw error;
     return withoutCustomId({
       path: '',
-      at: formatErrorLocation(error, bytes, `${label}:${number}`),
+      at: formatPosition(label, { line: number, column: positionAt(bytes, error.offset).column }),
       message: `invalid JSON: ${error.message}`,
     });
   }
@@ -125,9 +113,4 @@ function createLineSource(doc: JsonDocument, label: string, line: number, column
     find: createNodeFinder(doc),
     position: (offset) => ({ line, column: position(offset).column + columnOffset }),
   };
-}
-
-function formatErrorLocation({ message, offset }: JsonError, bytes: Buffer, line: string): string {
-  if (message === 'invalid UTF-8') return `${line}: byte ${offset}`;
-  return `${line}:${createPositionLookup(bytes)(offset).column}`;
 }

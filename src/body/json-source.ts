@@ -21,14 +21,14 @@ export function isYamlFile(path: string): boolean {
   return /\.ya?ml$/i.test(path);
 }
 
-/** Parses bytes as JSON. Returns an issue with line and column if they are not valid; for invalid UTF-8, with the byte offset. */
+/** Parses bytes as JSON. Returns an issue with line and column if they are not valid. */
 export function parseJsonSource(label: string, bytes: Uint8Array | string): JsonSource | Issue {
   try {
     const doc = parseJson(bytes);
     return { label, doc, find: createNodeFinder(doc), position: createPositionLookup(doc.bytes) };
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
-    return { path: '', at: errorLocation(label, bytes, error), message: `invalid JSON: ${error.message}` };
+    return { path: '', at: errorLocation(label, bytes, error.offset), message: `invalid JSON: ${error.message}` };
   }
 }
 
@@ -38,7 +38,7 @@ export function decodeUtf8Text(label: string, bytes: Uint8Array): string {
     return decodeUtf8(bytes).toString();
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
-    const place = isInvalidUtf8(error) ? ` at byte ${error.offset}` : '';
+    const place = error.offset === 0 ? '' : ` at ${errorLocation(label, bytes, error.offset)}`;
     throw new Failure('body', `${label} is not text: ${error.message}${place}`);
   }
 }
@@ -58,13 +58,8 @@ export function locationInSource({ label, doc, position }: JsonSource, node: Jso
   return formatPosition(label, position(startOffset(node)));
 }
 
-function errorLocation(label: string, bytes: Uint8Array | string, error: JsonError): string {
-  if (isInvalidUtf8(error)) return `${label}: byte ${error.offset}`;
+/** `body.json:12:7`, the place of a JsonError in a text that may have a byte order mark. */
+export function errorLocation(label: string, bytes: Uint8Array | string, offset: number): string {
   const all = Buffer.from(bytes);
-  return formatPosition(label, positionAt(all.subarray(hasByteOrderMark(all) ? 3 : 0), error.offset));
-}
-
-// It has no lines, so its place is a byte.
-function isInvalidUtf8({ message }: JsonError): boolean {
-  return message === 'invalid UTF-8';
+  return formatPosition(label, positionAt(all.subarray(hasByteOrderMark(all) ? 3 : 0), offset));
 }

@@ -9,8 +9,7 @@ export function sortIssuesByLocation<T extends Pick<Issue, 'at'>>(
   lastFiles: readonly string[] = [],
 ): T[] {
   const located = issues.map((issue) => {
-    // A byte of a file that is not text has no line: it is where reading ended.
-    const [, file = '', line = 'Infinity', column = '0'] = /^(.*):(?:(\d+):(\d+)| byte \d+)$/.exec(issue.at) ?? [];
+    const [, file = '', line = '0', column = '0'] = /^(.*):(\d+):(\d+)$/.exec(issue.at) ?? [];
     return { issue, file, line: Number(line), column: Number(column) };
   });
   const otherFiles = located.map(({ file }) => file).filter((file) => !lastFiles.includes(file));

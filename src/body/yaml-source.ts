@@ -1,39 +1,33 @@
 import { Buffer } from 'node:buffer';
-import type { Document, Node, Scalar } from 'yaml';
-import { isAlias, isCollection, isMap, isNode, isPair, isScalar, parseDocument } from 'yaml';
+import type { Alias, CST, Document, Node, Scalar } from 'yaml';
+import { Composer, isAlias, isCollection, isMap, isNode, isPair, isScalar, Lexer, Parser } from 'yaml';
 import type { Issue } from '../errors.ts';
 import { JsonError } from '../json/json-error.ts';
 import { createNodeFinder } from '../json/node-finder.ts';
 import { parseJson } from '../json/parse-json.ts';
-import { createPositionLookup, formatPosition } from '../json/text-position.ts';
+import { createPositionLookup } from '../json/text-position.ts';
 import { decodeUtf8 } from '../json/utf8.ts';
-import { isIssue, type JsonSource, parseJsonSource } from './json-source.ts';
+import { errorLocation, type JsonSource } from './json-source.ts';
 
 /**
  * The source of a YAML body (1.2, core schema) as compact JSON in which numbers keep their text; positions are those of the
  * YAML file. Returns the issue, with line and column, of text that is not YAML or has no JSON form.
  */
 export function parseYamlSource(label: string, bytes: Uint8Array): JsonSource | Issue {
-  // Text that is not UTF-8 has no lines, so its location is a byte, as for JSON.
-  const invalid = invalidTextIssue(label, bytes);
-  if (invalid) return invalid;
-  const text = decodeUtf8(bytes).toString();
-  const positionInYaml = createCharPositionLookup(text);
   try {
+    const text = decodeUtf8(bytes).toString();
+    const positionInYaml = createCharPositionLookup(text);
     const { json, offsets } = yamlToJson(text);
     const doc = parseJson(json);
     return { label, doc, find: createNodeFinder(doc), position: (offset) => positionInYaml(offsets.get(offset) ?? 0) };
   } catch (error) {
-    if (!(error instanceof YamlError)) throw error;
-    const at = formatPosition(label, positionInYaml(error.offset));
-    return { path: '', at, message: `invalid YAML body: ${error.message}` };
+    if (!(error instanceof JsonError)) throw error;
+    const offset =
+      error instanceof YamlError
+        ? Buffer.byteLength(decodeUtf8(bytes).toString().slice(0, error.offset))
+        : error.offset;
+    return { path: '', at: errorLocation(label, bytes, offset), message: `invalid YAML body: ${error.message}` };
   }
-}
-
-function invalidTextIssue(label: string, bytes: Uint8Array): Issue | undefined {
-  const probe = parseJsonSource(label, bytes);
-  if (!isIssue(probe) || !/UTF-/.test(probe.message)) return undefined;
-  return { ...probe, message: probe.message.replace('invalid JSON', 'invalid YAML body') };
 }
 
 // The parser counts UTF-16 units; positions count bytes.
@@ -51,56 +45,108 @@ interface ConvertedYaml {
   readonly offsets: ReadonlyMap<number, number>;
 }
 
-// The parser takes two seconds for this many.
 const MAX_YAML_CHARS = 1024 * 1024;
-// Beyond this size, aliases are an attack.
+// The parser takes more than a second for this many.
+const MAX_YAML_TOKENS = 500_000;
+// Beyond these sizes, aliases are an attack.
 const MAX_EXPANDED_BYTES = 4 * MAX_YAML_CHARS;
+const MAX_EXPANDED_VALUES = 200_000;
 const MAX_YAML_DEPTH = 500;
+const LARGE_BODY_FIX = 'write large bodies as JSON';
 const CORE_TAGS: ReadonlySet<string> = new Set(['map', 'seq', 'str', 'int', 'float', 'bool', 'null']);
 
 /** Converts a YAML 1.2 document of the core schema. Throws YamlError for what is not YAML or has no JSON form. */
 export function yamlToJson(text: string): ConvertedYaml {
-  if (text.length > MAX_YAML_CHARS) throw new YamlError('larger than 1 MiB', 0, 'write large bodies as JSON');
-  const doc = parseYaml(text);
-  const converter: Converter = { doc, parts: [], offsets: new Map(), bytes: 0, depth: 0 };
-  writeNode(converter, doc.contents);
+  if (text.length > MAX_YAML_CHARS) throw new YamlError('larger than 1 MiB', 0, LARGE_BODY_FIX);
+  const converter: Converter = {
+    anchors: new Map(),
+    targets: new Map(),
+    parts: [],
+    offsets: new Map(),
+    bytes: 0,
+    expandedValues: 0,
+    depth: 0,
+  };
+  writeNode(converter, parseYaml(text));
   return { json: converter.parts.join(''), offsets: converter.offsets };
 }
 
 interface Converter {
-  readonly doc: Document.Parsed;
+  /** The latest node with each anchor. */
+  readonly anchors: Map<string, Node>;
+  /** The node that each alias stands for, resolved where the alias is written. */
+  readonly targets: Map<Alias, Node>;
   readonly parts: string[];
   readonly offsets: Map<number, number>;
   bytes: number;
+  expandedValues: number;
   depth: number;
 }
 
-function parseYaml(text: string): Document.Parsed {
-  let doc: Document.Parsed;
+function parseYaml(text: string): unknown {
+  // The library would compare each key with all others of its map.
+  const options = {
+    version: '1.2',
+    schema: 'core',
+    intAsBigInt: true,
+    uniqueKeys: false,
+    resolveKnownTags: false,
+  } as const;
+  // It creates an error for each mistake, and only the first one is reported.
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 0;
   try {
-    doc = parseDocument(text, { version: '1.2', schema: 'core', prettyErrors: false, intAsBigInt: true });
-  } catch (error) {
-    if (error instanceof RangeError) throw new YamlError('nested too deeply', 0);
-    throw error;
+    const [doc, second] = new Composer(options).compose(parseTokens(text), true, text.length);
+    if (doc) rejectInvalid(doc);
+    if (second) throw new YamlError('several documents', second.range[0], 'a body must be one document');
+    return doc?.contents;
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
   }
-  const [problem] = [...doc.errors, ...doc.warnings].sort((left, right) => left.pos[0] - right.pos[0]);
-  if (problem?.code === 'MULTIPLE_DOCS')
-    throw new YamlError('several documents', problem.pos[0], 'a body must be one document');
-  if (problem) throw new YamlError(problem.message, problem.pos[0]);
-  if (doc.directives.yaml.explicit && doc.directives.yaml.version !== '1.2')
-    throw new YamlError('%YAML 1.1', 0, 'only YAML 1.2 is accepted');
-  return doc;
 }
 
-function writeNode(converter: Converter, node: unknown, alias?: Node): void {
+function* parseTokens(text: string): Generator<CST.Token> {
+  const parser = new Parser();
+  let count = 0;
+  let hasError = false;
+  for (const source of new Lexer().lex(text)) {
+    count += 1;
+    if (count > MAX_YAML_TOKENS)
+      throw new YamlError(`more than ${MAX_YAML_TOKENS} tokens`, parser.offset, LARGE_BODY_FIX);
+    // Its stack also holds the document and a scalar.
+    if (parser.stack.length > MAX_YAML_DEPTH + 2) throw new YamlError('nested too deeply', parser.offset);
+    for (const token of parser.next(source)) {
+      if (token.type === 'error' && hasError) continue;
+      hasError ||= token.type === 'error';
+      yield token;
+    }
+  }
+  yield* parser.end();
+}
+
+function rejectInvalid({ errors, warnings, directives }: Document.Parsed): void {
+  const problems = [errors, warnings].flat();
+  if (problems.length > 0) {
+    const { pos, message } = problems.reduce((first, next) => (next.pos[0] < first.pos[0] ? next : first));
+    const [, tag] = /^Unresolved tag: tag:yaml\.org,2002:(.*)$/.exec(message) ?? [];
+    const tagMessage =
+      tag && (CORE_TAGS.has(tag) ? `the value is not a !!${tag}` : `the tag !!${tag} has no JSON form`);
+    throw new YamlError(tagMessage ?? message, pos[0]);
+  }
+  if (directives.yaml.explicit && directives.yaml.version !== '1.2')
+    throw new YamlError('%YAML 1.1', 0, 'only YAML 1.2 is accepted');
+}
+
+function writeNode(converter: Converter, node: unknown, alias?: Alias): void {
   if (isAlias(node)) {
-    const target = node.resolve(converter.doc);
-    if (!target) throw new YamlError(`the alias *${node.source} has no anchor`, offsetOf(node));
-    writeNode(converter, target, alias ?? node);
+    writeNode(converter, targetOf(converter, node), alias ?? node);
     return;
   }
-  if (alias && converter.bytes > MAX_EXPANDED_BYTES) throw new YamlError('the aliases expand too far', offsetOf(alias));
-  rejectForeignTag(node);
+  if (alias) {
+    converter.expandedValues += 1;
+    if (converter.bytes > MAX_EXPANDED_BYTES || converter.expandedValues > MAX_EXPANDED_VALUES)
+      throw new YamlError('the aliases expand too far', offsetOf(alias));
+  } else addAnchor(converter, node);
   converter.offsets.set(converter.bytes, offsetOf(node));
   if (!isCollection(node)) {
     emit(converter, isScalar(node) ? scalarJson(node) : 'null');
@@ -109,26 +155,38 @@ function writeNode(converter: Converter, node: unknown, alias?: Node): void {
   converter.depth += 1;
   if (converter.depth > MAX_YAML_DEPTH) throw new YamlError('nested too deeply', offsetOf(node));
   emit(converter, isMap(node) ? '{' : '[');
+  const keys = new Set<unknown>();
   for (const [index, item] of node.items.entries()) {
     if (index > 0) emit(converter, ',');
-    if (isPair(item)) emit(converter, `${keyJson(item.key)}:`);
+    if (isPair(item)) {
+      if (!alias) addAnchor(converter, item.key);
+      emit(converter, `${keyJson(item.key, keys)}:`);
+    }
     writeNode(converter, isPair(item) ? item.value : item, alias);
   }
   emit(converter, isMap(node) ? '}' : ']');
   converter.depth -= 1;
 }
 
-// The parser reads times, bytes, sets and ordered maps in every schema where a tag names them.
-function rejectForeignTag(node: unknown): void {
-  const [, name] = (isNode(node) && /^tag:yaml\.org,2002:(.*)$/.exec(node.tag ?? '')) || [];
-  if (name !== undefined && !CORE_TAGS.has(name))
-    throw new YamlError(`the tag !!${name} has no JSON form`, offsetOf(node));
+function targetOf({ anchors, targets }: Converter, alias: Alias): Node {
+  const target = targets.get(alias) ?? anchors.get(alias.source);
+  if (!target) throw new YamlError(`the alias *${alias.source} has no anchor`, offsetOf(alias));
+  targets.set(alias, target);
+  return target;
 }
 
-function keyJson(key: unknown): string {
+function addAnchor({ anchors }: Converter, node: unknown): void {
+  if ((isScalar(node) || isCollection(node)) && node.anchor) anchors.set(node.anchor, node);
+}
+
+// Keys are compared as values of YAML, where 0x1 is 1, and as keys of JSON, where "1" is 1.
+function keyJson(key: unknown, keys: Set<unknown>): string {
   if (!isScalar(key)) throw new YamlError('a key must be a string', offsetOf(key));
-  rejectForeignTag(key);
-  return JSON.stringify(typeof key.value === 'string' ? key.value : (key.source ?? ''));
+  const { value } = key;
+  const name = typeof value === 'string' ? value : (key.source ?? '');
+  if (keys.has(name) || keys.has(value)) throw new YamlError('Map keys must be unique', offsetOf(key));
+  keys.add(name).add(value);
+  return JSON.stringify(name);
 }
 
 function scalarJson(scalar: Scalar): string {

@@ -1,8 +1,8 @@
 import type { Buffer } from 'node:buffer';
 
 /**
- * Text that is not JSON: `offset` is the byte where reading stopped. It is counted after a byte order mark, for text
- * is shown without one; if the bytes are not text, from the first byte.
+ * Text that is not JSON: `offset` is the byte where reading stopped, counted after a byte order mark. The bytes before it are
+ * valid UTF-8, so it has a line and a column.
  */
 export class JsonError extends Error {
   override readonly name = 'JsonError';

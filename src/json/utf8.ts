@@ -12,8 +12,9 @@ export function decodeUtf8(input: Uint8Array, isJson = false): Buffer {
   rejectUtf16(bytes, isJson);
   if (bytes[0] === 0x1f && bytes[1] === 0x8b)
     throw new JsonError('this is compressed with gzip', 0, 'decompress it, such as with gunzip');
-  if (!isUtf8(bytes)) throw new JsonError('invalid UTF-8', firstInvalidOffset(bytes));
-  return hasByteOrderMark(bytes) ? bytes.subarray(3) : bytes;
+  const text = hasByteOrderMark(bytes) ? bytes.subarray(3) : bytes;
+  if (!isUtf8(text)) throw new JsonError('invalid UTF-8', firstInvalidOffset(text));
+  return text;
 }
 
 /** True when the bytes start with the UTF-8 byte order mark, the only bytes that are ever dropped from an input. */

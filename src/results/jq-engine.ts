@@ -1,8 +1,11 @@
-import { readFile } from 'node:fs/promises';
-import { promisify } from 'node:util';
-import { setFlagsFromString } from 'node:v8';
-import { brotliDecompress } from 'node:zlib';
-import { type Jq, loadJq } from 'jq-wasm';
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
+
+/** One run of jq: the text of its input, and the filter. */
+export interface JqInput {
+  readonly input: string;
+  readonly filter: string;
+}
 
 /** The result of one run of jq: one JSON text per line, and what it wrote to its stderr. */
 export interface JqRun {
@@ -11,21 +14,28 @@ export interface JqRun {
   readonly exitCode: number;
 }
 
-/** jq itself, as WebAssembly. A run that exceeds its memory throws; the engine must not be used again then. */
+/** jq itself, in a thread that starts with the first run. */
 export interface JqEngine {
-  readonly run: (input: string, filter: string) => JqRun;
+  /** Rejects if the run exceeds its memory or its stack, and once the signal is aborted, which ends the run. One run at a time. */
+  readonly run: (run: JqInput, signal: AbortSignal) => Promise<JqRun>;
 }
 
-/** Loads the engine from a file, which is beside the bundle. */
-export async function openJqEngine(file = new URL('./jq.wasm.br', import.meta.url)): Promise<JqEngine> {
-  // A filter runs a few times at most, so optimized code would cost more than it saves.
-  setFlagsFromString('--liftoff-only');
-  const jq = await loadJq({ wasmBinary: await promisify(brotliDecompress)(await readFile(file)) });
-  return { run: (input, filter) => runJq(jq, input, filter) };
-}
-
-function runJq(jq: Jq, input: string, filter: string): JqRun {
-  // The space keeps a filter such as `-1` from being read as an option.
-  const { stdout, stderr, exitCode } = jq.raw(input, ` ${filter}`, ['-c']);
-  return { lines: stdout === '' ? [] : stdout.split('\n'), stderr, exitCode };
+/** An engine that runs the program in a file, which is beside the bundle. */
+export function createJqEngine(file = new URL('./jq-worker.js', import.meta.url)): JqEngine {
+  let worker: Worker | undefined;
+  return {
+    run: async (run, signal) => {
+      worker ??= new Worker(file);
+      try {
+        const response = once(worker, 'message', { signal });
+        worker.postMessage(run);
+        const [result] = await response;
+        return result;
+      } catch (error) {
+        void worker.terminate();
+        worker = undefined;
+        throw error;
+      }
+    },
+  };
 }

@@ -1,14 +1,16 @@
 import type { Context } from '../context.ts';
-import { Failure, usageFailure } from '../errors.ts';
+import { Failure, InterruptedError, usageFailure } from '../errors.ts';
 import type { Sink } from '../output/sink.ts';
-import type { JqEngine, JqRun } from './jq-engine.ts';
+import type { Runtime } from '../runtime.ts';
+import { createJqEngine, type JqRun } from './jq-engine.ts';
+import { lossyValueWarnings, withoutLoneSurrogates } from './lossy-values.ts';
 
-/** A compiled `--jq` filter. */
+/** A compiled `--jq` filter. A run that cannot be completed rejects with the Failure `answer`, and one that a signal ends with its code. */
 export interface JqFilter {
   /** The results for an input of one or more JSON values. */
-  readonly apply: (input: string) => FilterResult;
+  readonly apply: (input: string) => Promise<FilterResult>;
   /** The results for lines of JSON, as if each had a run of jq for itself. */
-  readonly applyToLines: (lines: readonly string[]) => LinesResult;
+  readonly applyToLines: (lines: readonly string[]) => Promise<LinesResult>;
 }
 
 /** The text of all results, and the Failure of the first input that the filter failed on. */
@@ -25,32 +27,77 @@ interface LinesResult extends FilterResult {
 // jq needs many times the memory of its input, and WebAssembly has little.
 const MAX_FILTER_INPUT_CHARS = 20_000_000;
 
+// For a run of a filter where nothing else limits the time.
+const FILTER_TIMEOUT_MS = 120_000;
+
 // Of a compiler's message, which repeats the filter.
 const MAX_MESSAGE_CHARS = 500;
 
-/** Compiles a filter, before anything is sent. Throws usage for one that is invalid. */
+/** The parts of the context that runs of a filter need. */
+interface FilterContext extends Pick<Context, 'signal' | 'report'> {
+  readonly runtime: Pick<Runtime, 'after'>;
+}
+
+/**
+ * Compiles a filter, before anything is sent. Throws usage for one that is invalid. `remainingMs` is the time that --timeout
+ * leaves to a run, infinite for none.
+ */
 export async function compileJqFilter(
   filter: string,
-  { suspendSignals, report }: Pick<Context, 'suspendSignals' | 'report'>,
-  openEngine = async () => (await import('./jq-engine.ts')).openJqEngine(),
+  { runtime, signal, report }: FilterContext,
+  remainingMs = () => Number.POSITIVE_INFINITY,
+  engine = createJqEngine(),
 ): Promise<JqFilter> {
-  const engine = await openEngine();
-  const { stderr, exitCode } = engine.run('', filter);
+  let timeoutFailure: Failure | undefined;
+  const run = async (input: string): Promise<JqRun> => {
+    // The next run would not end either.
+    if (timeoutFailure) throw timeoutFailure;
+    const timeLeftMs = remainingMs();
+    const isLimited = Number.isFinite(timeLeftMs);
+    const limitMs = isLimited ? timeLeftMs : FILTER_TIMEOUT_MS;
+    const timeLimit = new AbortController();
+    const cancelLimit = runtime.after(limitMs, () => timeLimit.abort());
+    try {
+      return await engine.run({ input, filter }, AbortSignal.any([signal, timeLimit.signal]));
+    } catch {
+      const { reason } = signal;
+      if (reason instanceof InterruptedError) throw new Failure(reason.code, `--jq: ${reason.message}`);
+      if (!timeLimit.signal.aborted) throw tooLargeFailure(input.length);
+      const seconds = (limitMs / 1000).toFixed(1);
+      timeoutFailure = new Failure('answer', `--jq: the filter was still running after ${seconds} s`, {
+        hint: `check it for an endless loop${isLimited ? ', or raise --timeout' : ''}`,
+      });
+      throw timeoutFailure;
+    } finally {
+      cancelLimit();
+    }
+  };
+  const { stderr, exitCode } = await run('').catch((error: unknown) => {
+    if (!(error instanceof Failure && error.code === 'answer')) throw error;
+    const reason = error === timeoutFailure ? 'takes too long' : 'needs too much memory';
+    throw usageFailure(`--jq: to compile the filter ${reason}`, 'write a simpler filter');
+  });
   if (exitCode !== 0) throw usageFailure(`--jq: ${messageOf(stderr)}`, 'see https://jqlang.org/manual for the syntax');
-  const apply = (input: string): FilterResult => {
+  // Each line of a batch may have such a value.
+  let hasWarned = false;
+  const apply = async (input: string): Promise<FilterResult> => {
     if (input.length > MAX_FILTER_INPUT_CHARS) throw tooLargeFailure(input.length);
-    // A filter can run without end and blocks the event loop, so Ctrl-C must end the process without a listener.
-    const run = suspendSignals(() => runOrAbort(engine, withoutLoneSurrogates(input), filter));
-    return { text: run.lines.map(rawLine).join(''), failure: failureOf(run, report.redact) };
+    const result = await run(withoutLoneSurrogates(input));
+    for (const warning of hasWarned ? [] : lossyValueWarnings(input, '--jq')) {
+      hasWarned = true;
+      await report.warn(warning);
+    }
+    return { text: result.lines.map(rawLine).join(''), failure: failureOf(result, report.redact) };
   };
   // A run costs a hundred times its input, so lines share one if no line can affect another.
-  const applyToLines = (lines: readonly string[]): LinesResult => {
+  const applyToLines = async (lines: readonly string[]): Promise<LinesResult> => {
     const input = lines.join('');
     const isShared = lines.length > 1 && input.length <= MAX_FILTER_INPUT_CHARS && !AFFECTS_OTHER_INPUTS.test(filter);
-    const result = isShared || lines.length <= 1 ? apply(input) : undefined;
+    const result = isShared || lines.length <= 1 ? await apply(input) : undefined;
     if (result && !(isShared && result.failure)) return { ...result, failedLine: result.failure && input };
     const middle = lines.length >> 1;
-    const [first, second] = [applyToLines(lines.slice(0, middle)), applyToLines(lines.slice(middle))];
+    const first = await applyToLines(lines.slice(0, middle));
+    const second = await applyToLines(lines.slice(middle));
     const { failure, failedLine } = first.failure ? first : second;
     return { text: first.text + second.text, failure, failedLine };
   };
@@ -61,8 +108,8 @@ export async function compileJqFilter(
 const AFFECTS_OTHER_INPUTS = /(?<!\.)\b(?:inputs?|input_line_number|halt|halt_error)\b/;
 
 /**
- * A sink that writes the results of a filter for the lines of JSON it is given; its commit throws the first Failure, as
- * `locate` describes it for its line.
+ * A sink that writes the results of a filter for the lines of JSON it is given, and the lines of a run that could not be completed;
+ * its commit throws the first Failure, as `locate` describes it for its line.
  */
 export function filteredSink(
   { writer, commit, abandon }: Sink,
@@ -74,8 +121,13 @@ export function filteredSink(
     writer: {
       ...writer,
       write: async (lines) => {
-        const { text, failure, failedLine = '' } = filter.applyToLines(lines.toString().split(/(?<=\n)/));
-        failed ??= failure && locate(failure, failedLine);
+        const json = lines.toString();
+        const onIncompleteRun = (error: unknown): LinesResult => {
+          if (error instanceof Failure) return { text: json, failure: error };
+          throw error;
+        };
+        const { text, failure, failedLine } = await filter.applyToLines(json.split(/(?<=\n)/)).catch(onIncompleteRun);
+        failed ??= failure && failedLine !== undefined ? locate(failure, failedLine) : failure;
         await writer.write(text);
       },
     },
@@ -87,17 +139,9 @@ export function filteredSink(
   };
 }
 
-function runOrAbort(engine: JqEngine, input: string, filter: string): JqRun {
-  try {
-    return engine.run(input, filter);
-  } catch {
-    throw tooLargeFailure(input.length);
-  }
-}
-
 function tooLargeFailure(chars: number): Failure {
-  return new Failure('local', `the result is too large or too deep for --jq (${chars} characters)`, {
-    hint: 'pipe it into jq instead: svc ... --json | jq',
+  return new Failure('answer', `--jq: the filter or its input is too large or too deep (input: ${chars} characters)`, {
+    hint: 'pipe the result into jq instead: svc ... --json | jq',
   });
 }
 
@@ -126,13 +170,4 @@ function messageOf(stderr: string): string {
     .replace(/^jq: error \(at [^)]*\)/gm, 'error')
     .replace(/ at <top-level>, line \d+, column \d+:/, ':');
   return message.slice(0, MAX_MESSAGE_CHARS) || 'the filter stopped with an error';
-}
-
-// jq rejects half of a surrogate pair, which JSON allows.
-function withoutLoneSurrogates(json: string): string {
-  if (!/\\u[dD][89a-fA-F]/.test(json)) return json;
-  return json.replace(
-    /\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|\\u[dD][89a-fA-F][\da-fA-F]{2}|\\./g,
-    (text) => (/^\\u[dD][89a-fA-F]/.test(text) && text.length === 6 ? '\\ufffd' : text),
-  );
 }

@@ -21,6 +21,7 @@ import {
 } from './format-rows.ts';
 import { yamlChunks } from './format-yaml.ts';
 import type { JqFilter } from './jq-filter.ts';
+import { lossyValueWarnings } from './lossy-values.ts';
 import { chooseFormat, type OutputFormat, type ResultKind } from './output-format.ts';
 
 /** A part of a text, with its style if there is color. */
@@ -64,12 +65,16 @@ export async function openResultOutput(kind: ResultKind, flags: FlagValues, cont
   return { format, filter: await openResultFilter(flags, context), writer: stdout, report };
 }
 
-/** The compiled filter of `--jq`, if there is one. Throws usage for an invalid filter. */
-export async function openResultFilter(flags: FlagValues, context: Context): Promise<JqFilter | undefined> {
+/** The compiled filter of `--jq`, if there is one. Throws as compileJqFilter does. */
+export async function openResultFilter(
+  flags: FlagValues,
+  context: Context,
+  remainingMs?: () => number,
+): Promise<JqFilter | undefined> {
   const filter = getStringFlag(flags, 'jq');
   if (filter === undefined) return undefined;
   const { compileJqFilter } = await import('./jq-filter.ts');
-  return compileJqFilter(filter, context);
+  return compileJqFilter(filter, context, remainingMs);
 }
 
 /** A result built from values of svc itself. */
@@ -84,6 +89,8 @@ export async function printResult(result: PrintableResult, output: ResultOutput)
     const input = format === 'jsonl' ? Array.from(jsonLines(recordsOf(result))).join('') : result.doc.bytes.toString();
     return printFiltered(input, filter, writer.write);
   }
+  if (format === 'yaml')
+    for (const warning of lossyValueWarnings(result.doc.bytes.toString(), '--format yaml')) await report.warn(warning);
   const pieces = formatResult(result, format, writer);
   for (const piece of pieces) {
     if (typeof piece === 'string' || piece instanceof Uint8Array) await writer.write(piece);
@@ -95,7 +102,7 @@ export async function printResult(result: PrintableResult, output: ResultOutput)
 
 /** Prints the output of a filter. What comes before an error is printed, as jq does; then the error is thrown. */
 export async function printFiltered(input: string, filter: JqFilter, write: Writer['write']): Promise<void> {
-  const { text, failure } = filter.apply(input);
+  const { text, failure } = await filter.apply(input);
   if (!failure) return write(text);
   await ignoreClosedPipe(write(text));
   throw failure;

@@ -367,7 +367,7 @@ describe('the prompt of a chat', () => {
   it('text that is not UTF-8 is refused', async () => {
     expect(await body(['chat'], { stdin: Buffer.from([0x61, 0xff]) })).toMatchObject({
       code: 3,
-      stderr: expect.stringContaining('invalid UTF-8 at byte 1'),
+      stderr: expect.stringContaining('stdin is not text: invalid UTF-8 at stdin:1:2'),
     });
   });
 });

@@ -49,7 +49,7 @@ describe('errors that always stop a request (row 1)', () => {
     [
       'invalid UTF-8',
       Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]),
-      /stdin: byte 2: invalid JSON: invalid UTF-8/,
+      /stdin:1:3: invalid JSON: invalid UTF-8/,
     ],
     ['a list', '[1]', /stdin:1:1: must be an object, not an array/],
   ])('%s, with and without --no-check', async (_, body, message) => {

@@ -182,8 +182,8 @@ describe('what is not sent', () => {
     ],
     ['no JSON', ['bad.jsonl'], 3, /bad\.jsonl:3:24 trajectory_groups: invalid JSON/],
     ['no JSON, unchecked', ['bad.jsonl', '--no-check'], 3, /bad\.jsonl:3:24 trajectory_groups: invalid JSON/],
-    ['invalid UTF-8', ['utf8.jsonl'], 3, /utf8\.jsonl: byte 23 trajectory_groups: invalid JSON: invalid UTF-8/],
-    ['all files at once', ['bad.jsonl', 'utf8.jsonl'], 3, /bad\.jsonl:3:24[\s\S]*utf8\.jsonl: byte/],
+    ['invalid UTF-8', ['utf8.jsonl'], 3, /utf8\.jsonl:1:24 trajectory_groups: invalid JSON: invalid UTF-8/],
+    ['all files at once', ['bad.jsonl', 'utf8.jsonl'], 3, /bad\.jsonl:3:24[\s\S]*utf8\.jsonl:1:24/],
     [
       'a warning, strictly',
       ['-', '--strict'],

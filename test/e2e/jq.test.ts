@@ -24,8 +24,8 @@ describe('--jq', () => {
 
   it('out of memory prints only its error', async () => {
     const { code, stderr } = await run(['help', '--jq', 'def f: [f]; f', '--error-format', 'json']);
-    expect(code).toBe(12);
-    expect(JSON.parse(stderr).error.message).toMatch(/^the result is too large or too deep for --jq/);
+    expect(code).toBe(11);
+    expect(JSON.parse(stderr).error.message).toMatch(/^--jq: the filter or its input is too large or too deep/);
   });
 
   it('filters the help as JSON, also without --json', async () => {
@@ -83,6 +83,37 @@ describe('--jq', () => {
       expect(await inShell(line)).toMatchObject({ code: 11, stderr: expect.stringContaining('--jq: x') });
     },
   );
+
+  it.each([
+    [
+      '--jq',
+      '.',
+      '"c\\ud83d\\ud83d\\ude00"',
+      '--jq prints U+FFFD for half of a surrogate pair in "c\\ud83d\\ud83d\\ude00"',
+    ],
+    ['--jq', '.', '"\\udc00"', '--jq prints U+FFFD for half of a surrogate pair in "\\udc00"'],
+    ['--jq', '.', '[1e1000000000]', '--jq may print another number for 1e1000000000'],
+    ['--jq', '.', '[-1.5e-99999999999999999999]', '--jq may print another number for -1.5e-99999999999999999999'],
+    ['--format', 'yaml', '["\\uDEAD"]', '--format yaml prints U+FFFD for half of a surrogate pair in "\\uDEAD"'],
+    ['--format', 'yaml', '{"\\ud800":1}', '--format yaml prints U+FFFD for half of a surrogate pair in "\\ud800"'],
+    ['--jq', '.', '["\\ud83d\\ude00 \\\\ud83d 1e1000000000", 9e999999999, 1e-999999999, 0e9999999999]', undefined],
+    ['--format', 'yaml', '["\\ud83d\\ude00 \\\\ud83d", 1e1000000000]', undefined],
+  ])('and yaml warn of values that they change: %s %s of %s', async (flag, value, json, warning) => {
+    const server = await rawServer((socket) => socket.end(httpAnswer(`{"paths":[],"x":${json}}`)));
+    const { code, stderr } = await run(['feedback', 'schema', '--project-id', 'a/b', '--since', '1d', flag, value], {
+      env: { ...account, SVC_BASE_URL: server.url },
+    });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: warning === undefined ? '' : `svc: warning: ${warning}\n` });
+  });
+
+  it('warns once about the lines of a batch', async () => {
+    const stdin = '{"messages":[{"role":"user","content":"a\\ud800"}]}\n'.repeat(40);
+    const args = ['chat', '--local', '--batch', '-', '--jq', '.line, .reply.choices[0].message.role'];
+    const { code, stdout, stderr } = await run(args, { stdin });
+    expect(code, stderr).toBe(0);
+    expect(stdout.split('\n')).toHaveLength(81);
+    expect(stderr.match(/half of a surrogate pair in /g)).toHaveLength(1);
+  });
 
   it.each([
     [['profile', 'list'], '.[].name', 'local\n'],
@@ -160,6 +191,68 @@ describe('--jq', () => {
     const prompt = flags[0] === '--batch' ? [] : ['hi'];
     const { code, stdout, stderr } = await run(['chat', ...prompt, '--local', '--jq', '.', ...flags], { cwd });
     expect({ code, stdout, stderr }).toEqual({ code: 2, stdout: '', stderr: expect.stringMatching(message) });
+  });
+
+  it.each([
+    ['"a"*3e8|length', 2],
+    ['"a"*1e9', 2],
+    ['"\\("x"*1e8)\\("y"*1e8)"', 11],
+    ['.name*2e8', 11],
+    ['[range(1e9)]', 11],
+    ['def f: f+1; f', 11],
+    ['[] | .[536870911]=1', 11],
+    ['"[" * 100000 | fromjson', 11],
+  ])('that exceeds the memory, the stack or the length of a string is invalid or fails: %s', async (filter, code) => {
+    const result = await run(['help', '--jq', filter]);
+    expect(result).toMatchObject({ code, stdout: '', stderr: expect.stringMatching(/^svc: --jq: .+\n/) });
+  });
+
+  it.each(['def f: f; f', 'last(repeat(1))'])(
+    'ends at --timeout, and prints the whole response: %s',
+    async (filter) => {
+      const { code, stdout, stderr } = await run([
+        'chat',
+        'hi',
+        '--local',
+        '--timeout',
+        '3',
+        '--no-stdin',
+        '--jq',
+        filter,
+      ]);
+      expect(code, stderr).toBe(11);
+      expect(stderr).toMatch(/^svc: --jq: the filter was still running after \d+\.\d s\n/);
+      expect(stderr).toContain('the request was applied');
+      expect(JSON.parse(stdout).choices[0].message.content).toContain('received: hi');
+    },
+  );
+
+  it('that runs forever on a line of a batch ends once, and prints the lines from then on as they are', async () => {
+    const cwd = temporaryDirectory();
+    writeFileSync(join(cwd, 'lines.jsonl'), '{"messages":[{"role":"user","content":"a"}]}\n'.repeat(20));
+    const filter = 'if .line == 12 then def f: f; f else .line end';
+    const args = ['chat', '--local', '--batch', 'lines.jsonl', '--ordered', '--timeout', '3', '--jq', filter];
+    const { code, stdout, stderr } = await run(args, { cwd });
+    expect(code, stderr).toBe(11);
+    expect(stderr.match(/the filter was still running/g)).toHaveLength(1);
+    const lines = stdout
+      .trim()
+      .split('\n')
+      .map((text) => JSON.parse(text));
+    expect(lines.map((line) => line.line ?? line)).toEqual(Array.from({ length: 20 }, (_, at) => at + 1));
+    expect(lines[11].reply.choices[0].message.content).toContain('received: a');
+  });
+
+  it('that a signal ends leaves the whole response', async () => {
+    const child = start(['chat', 'hi', '--local', '--jq', '"begun" | debug | def f: f; f']);
+    child.stdin?.end();
+    const ended = waitForExit(child);
+    const interrupt = setInterval(() => child.kill('SIGINT'), 3000);
+    const { signal, stdout, stderr } = await ended;
+    clearInterval(interrupt);
+    expect(signal).toBe('SIGINT');
+    expect(stderr).toContain('the request was applied');
+    expect(JSON.parse(stdout).choices[0].message.content).toContain('received: hi');
   });
 
   it('ends at once by a signal, also while a filter runs forever', async () => {

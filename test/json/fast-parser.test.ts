@@ -3,7 +3,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { duplicateKeys } from '../../src/json/duplicate-keys.ts';
 import { createFastParser } from '../../src/json/fast-parser.ts';
-import { skipWhitespace } from '../../src/json/index-value.ts';
+import { indexValue, skipWhitespace } from '../../src/json/index-value.ts';
+import { JsonError } from '../../src/json/json-error.ts';
 import { type JsonDocument, rootOf, startOffset } from '../../src/json/json-node.ts';
 import { parseJson, tryParseJson } from '../../src/json/parse-json.ts';
 import { figure } from '../support/figure.ts';
@@ -76,6 +77,36 @@ describe('the fast parser', () => {
     figure(`${valid} valid and ${invalid} invalid documents read alike by both parsers`);
     expect(valid).toBe(3000);
     expect(invalid).toBeGreaterThan(1000);
+  });
+
+  it('ends literals and numbers where parseJson does, whatever follows them', () => {
+    const endOf = (text: Buffer): number | undefined => {
+      try {
+        return indexValue(text, 0, 1000).end;
+      } catch (error) {
+        if (error instanceof JsonError) return undefined;
+        throw error;
+      }
+    };
+    const words = ['true', 'false', 'null', '[true]', '{"a":null}', '-1.5e+3', '0', 'tru', 'NaN', 'truefalse'];
+    const part = fc.oneof(
+      fc.constantFrom(...words, ...'truefalsnTRUE019.-+eE,:]}[{" \n_$@`\u007fé\u0000'),
+      fc.string(),
+    );
+    let rejected = 0;
+    fc.assert(
+      fc.property(fc.constantFrom(...words), fc.nat(9), fc.nat(2), part, part, (word, at, cut, inserted, after) => {
+        const text = Buffer.from(word.slice(0, at) + inserted + word.slice(at + cut) + after);
+        const end = endOf(text);
+        expect(parse(text, 0)?.bytes.length, text.toString()).toBe(end);
+        if (end === undefined) rejected += 1;
+      }),
+      { numRuns: 20_000, examples: [['true', 4, 0, 'x', '']] },
+    );
+    figure(
+      `20,000 mutations of literals and numbers, ${rejected} of them rejected, with 0 differences of both parsers`,
+    );
+    expect(rejected).toBeGreaterThan(2_000);
   });
 
   it('does not accept an incomplete value', () => {

@@ -39,7 +39,7 @@ const doors: { readonly [library: string]: string } = {
   conf: 'config/profile-conf.ts',
   ora: 'output/ora-spinner.ts',
   chalk: 'output/text-style.ts',
-  'jq-wasm': 'results/jq-engine.ts',
+  'jq-wasm': 'results/jq-worker.ts',
   libsql: 'local-service/store/open-store.ts',
   postgres: 'local-service/store/postgres/postgres-database.ts',
   read: 'config/credentials/prompt.ts',

@@ -1,19 +1,17 @@
 import { spawnSync } from 'node:child_process';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createReporter } from '../../src/output/reporter.ts';
 import { createStreamWriter } from '../../src/output/writer.ts';
-import { type JqEngine, openJqEngine } from '../../src/results/jq-engine.ts';
+import { createJqEngine } from '../../src/results/jq-engine.ts';
 import { compileJqFilter, type JqFilter } from '../../src/results/jq-filter.ts';
+import { after } from '../support/clock.ts';
 
-let engine: JqEngine;
-beforeAll(async () => {
-  engine = await openJqEngine(new URL('../../dist/jq.wasm.br', import.meta.url));
-});
+const engine = createJqEngine(new URL('../../dist/jq-worker.js', import.meta.url));
 
 const stderr = createStreamWriter(process.stderr, 'stderr', false);
 const report = createReporter(stderr, { isJson: false, isQuiet: true, isVerbose: false, secrets: ['tok-en-1'] });
 const compile = (filter: string): Promise<JqFilter> =>
-  compileJqFilter(filter, { report, suspendSignals: (action) => action() }, async () => engine);
+  compileJqFilter(filter, { report, signal: new AbortController().signal, runtime: { after } }, undefined, engine);
 
 const input =
   '{"id":"c-1","n":12,"price":1.5,"ok":true,"none":null,"tags":["b","a","c","a"],"text":"line 1\\nline 2\\n","time":"2026-01-30T10:00:00Z",' +
@@ -148,8 +146,8 @@ describe.skipIf(!hasJq)('a filter (skipped where jq is not installed)', () => {
   it.each(filters)('%s has the same result as jq', async (filter) => {
     const { stdout, status } = spawnSync('jq', ['-r', '-c', ` ${filter}`], { input, encoding: 'utf8' });
     if (status !== 0)
-      return expect(compile(filter).then((compiled) => compiled.apply(input).failure)).rejects.toThrow();
-    const { text, failure } = (await compile(filter)).apply(input);
+      return expect(compile(filter).then(async (compiled) => (await compiled.apply(input)).failure)).rejects.toThrow();
+    const { text, failure } = await (await compile(filter)).apply(input);
     expect({ text, failure }).toEqual({ text: stdout, failure: undefined });
   });
 });
@@ -190,7 +188,7 @@ describe('digits, dates, rows and strings', () => {
     ['limit(0; 1, 2)', '1', ''],
     ['[.[] | try (1 / .) catch "zero"]', '[2,0]', '[0.5,"zero"]\n'],
   ])('%s of %s', async (filter, json, text) => {
-    expect((await compile(filter)).apply(json)).toEqual({ text, failure: undefined });
+    expect(await (await compile(filter)).apply(json)).toEqual({ text, failure: undefined });
   });
 });
 
@@ -206,19 +204,19 @@ describe('a filter that fails', () => {
   });
 
   it('at run time prints what came before it', async () => {
-    const { text, failure } = (await compile('.[]|keys')).apply('[{"a":1},1,{"b":2}]');
+    const { text, failure } = await (await compile('.[]|keys')).apply('[{"a":1},1,{"b":2}]');
     expect(text).toBe('["a"]\n');
     expect(failure).toMatchObject({ code: 'answer', message: '--jq: number (1) has no keys' });
   });
 
   it.each(['strftime', 'strflocaltime'])('on a time zone in %s says what to write instead', async (name) => {
-    const { failure } = (await compile(`${name}("%H %Z")`)).apply('0');
+    const { failure } = await (await compile(`${name}("%H %Z")`)).apply('0');
     const hint = 'this jq does not support %Z: write the name of the time zone instead, such as UTC';
     expect(failure).toMatchObject({ code: 'answer', facts: { hint } });
   });
 
   it('on any of several inputs is a failure, also where the last one passes', async () => {
-    const { text, failure } = (await compile('.a | keys')).apply('{"a":{"b":1}}\n{"a":1}\n{"a":{"c":1}}\n');
+    const { text, failure } = await (await compile('.a | keys')).apply('{"a":{"b":1}}\n{"a":1}\n{"a":{"c":1}}\n');
     expect(text).toBe('["b"]\n["c"]\n');
     expect(failure).toMatchObject({ code: 'answer', message: '--jq: number (1) has no keys' });
   });
@@ -230,7 +228,7 @@ describe('a filter that fails', () => {
     ['[., input_line_number]', '[1,1]\n[2,1]\n[3,1]\n[4,1]\n', undefined],
     ['[., inputs]', '[1]\n[2]\n[3]\n[4]\n', undefined],
   ])('%s runs on each line alone', async (filter, text, message) => {
-    const result = (await compile(filter)).applyToLines(['1\n', '2\n', '3\n', '4\n']);
+    const result = await (await compile(filter)).applyToLines(['1\n', '2\n', '3\n', '4\n']);
     expect({ text: result.text, message: result.failure?.message }).toEqual({ text, message });
   });
 
@@ -246,26 +244,45 @@ describe('a filter that fails', () => {
     ['error(null)', '1', 'error (not a string): null'],
     ['test("(")', '"a"', 'Regex failure: end pattern with unmatched parenthesis'],
   ])('%s of %s is exit 11', async (filter, json, message) => {
-    const { text, failure } = (await compile(filter)).apply(json);
+    const { text, failure } = await (await compile(filter)).apply(json);
     expect({ text, failure }).toMatchObject({ text: '', failure: { code: 'answer', message: `--jq: ${message}` } });
   });
 
+  it.each([
+    [undefined, 120_000, 'check it for an endless loop'],
+    [() => 700, 700, 'check it for an endless loop, or raise --timeout'],
+  ])('to end within its time limit (%#) fails, and so do later runs', async (remainingMs, limitMs, hint) => {
+    const limits: number[] = [];
+    const runtime = {
+      after: (milliseconds: number, action: () => void) => {
+        limits.push(milliseconds);
+        // The first run compiles.
+        if (limits.length > 1) setImmediate(action);
+        return () => {};
+      },
+    };
+    const { signal } = new AbortController();
+    const filter = await compileJqFilter('def f: f; f', { report, signal, runtime }, remainingMs, engine);
+    const message = `--jq: the filter was still running after ${(limitMs / 1000).toFixed(1)} s`;
+    for (const _ of [1, 2])
+      await expect(filter.apply('1')).rejects.toMatchObject({ code: 'answer', message, facts: { hint } });
+    expect(limits).toEqual([limitMs, limitMs]);
+  });
+
   it('does not repeat a secret', async () => {
-    expect((await compile('error(.)')).apply('"tok-en-1"').failure?.message).toBe('--jq: [redacted]');
+    expect((await (await compile('error(.)')).apply('"tok-en-1"')).failure?.message).toBe('--jq: [redacted]');
   });
 
   it.each([
     ['large', `"${'x'.repeat(20_000_001)}"`],
     ['deep', '['.repeat(200_000)],
-  ])('an input that is too %s is exit 12 or 11, and says what to do', async (_, json) => {
+  ])('an input that is too %s is exit 11, and says what to do', async (_, json) => {
     const compiled = await compile('.');
-    const outcome = (): unknown => compiled.apply(json).failure;
-    let failure: unknown;
-    try {
-      failure = outcome();
-    } catch (error) {
-      failure = error;
-    }
-    expect(failure).toMatchObject({ name: 'Failure' });
+    const outcome = compiled.apply(json).then(
+      ({ failure }) => failure,
+      (error: unknown) => error,
+    );
+    expect(await outcome).toMatchObject({ name: 'Failure', code: 'answer' });
+    expect(await compiled.apply('[1]')).toEqual({ text: '[1]\n', failure: undefined });
   });
 });

@@ -42,7 +42,7 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
   const settings = await resolveSettings(operation, flags, context);
   const { destination, timeoutMs } = settings;
   const batchOptions = readBatchOptions(invocation, settings, runtime.env);
-  const filter = await openResultFilter(flags, context);
+  const filter = await openResultFilter(flags, context, () => timeoutMs ?? Number.POSITIVE_INFINITY);
   const fileFlags = fillShardInFiles(flags, batchOptions.shard);
   const output = getStringFlag(fileFlags, 'output');
   stdinClaim(operation, args, flags);

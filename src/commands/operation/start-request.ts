@@ -41,12 +41,13 @@ export async function startRequest(
 ): Promise<RequestStart> {
   const { runtime } = context;
   const settings = await resolveSettings(operation, flags, context);
+  const deadline = createDeadline(settings.timeoutMs, runtime, settings.isTimeoutDefault);
   return {
     settings,
     flags,
     input: { operation, args, flags, isStdinTerminal: runtime.stdin.isTTY === true },
-    deadline: createDeadline(settings.timeoutMs, runtime, settings.isTimeoutDefault),
-    filter: await openResultFilter(flags, context),
+    deadline,
+    filter: await openResultFilter(flags, context, deadline.remainingMs),
   };
 }
 

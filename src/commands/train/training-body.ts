@@ -2,6 +2,7 @@ import { hasBodyFlags } from '../../body/body-base.ts';
 import { type CommandInput, type LabeledBytes, labeledStdin } from '../../body/command-input.ts';
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
+import { formatPosition } from '../../json/text-position.ts';
 import type { BodyContent } from '../../train/stream/body-content.ts';
 import { type CheckedDigest, digestChunks } from '../../train/stream/body-digest.ts';
 import { type CheckedContent, checkedBodyContent } from '../../train/stream/checked-content.ts';
@@ -63,6 +64,6 @@ export function labeledEnvelope(label: string, content: BodyContent, checks: Tra
     return { label, bytes, position: locationAt };
   } catch (error) {
     if (!(error instanceof InvalidTextError)) throw error;
-    return { label, bytes, issue: { path: '', at: error.locationIn(label), message: error.message } };
+    return { label, bytes, issue: { path: '', at: formatPosition(label, error.location), message: error.message } };
   }
 }

@@ -191,9 +191,14 @@ function skipDigits(from: i32): i32 {
   return at === from ? MALFORMED_VALUE : at;
 }
 
-// The letters of `true`, `false` and `null`, of which WebAssembly loads four as one number.
+// The letters of `true`, `false` and `null`, of which WebAssembly loads four as one number. A longer word is none of them.
 function skipLiteral(at: i32): i32 {
   const word = load<i32>(at);
-  if (word === 0x65757274 || word === 0x6c6c756e) return at + 4;
-  return word === 0x736c6166 && byteAt(at + 4) === 0x65 ? at + 5 : MALFORMED_VALUE;
+  const isFalse = word === 0x736c6166 && byteAt(at + 4) === 0x65;
+  const end = word === 0x65757274 || word === 0x6c6c756e ? at + 4 : isFalse ? at + 5 : MALFORMED_VALUE;
+  return isLetter(byteAt(end)) ? MALFORMED_VALUE : end;
+}
+
+function isLetter(byte: i32): bool {
+  return (byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x7a;
 }

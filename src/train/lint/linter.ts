@@ -2,6 +2,7 @@ import { sortIssuesByLocation } from '../../body/sort-issues.ts';
 import type { Issue } from '../../errors.ts';
 import { createFindingCollector, type ReportedFinding } from '../../fields/finding.ts';
 import type { JsonPath } from '../../json/json-path.ts';
+import { formatPosition } from '../../json/text-position.ts';
 import { createBodyTextCollector, createEnvelope, parseEnvelope, type TextPart } from '../stream/envelope.ts';
 import { createGrouping } from '../stream/grouping.ts';
 import { InvalidTextError } from '../stream/invalid-text-error.ts';
@@ -48,7 +49,7 @@ export function createLinter(path: JsonPath | undefined, onBytes: (bytes: number
     if (syntaxError)
       nonFiniteFindings.add({ level: 'error', code: 'invalid' }, () => ({
         path: '',
-        at: syntaxError.locationIn(label),
+        at: formatPosition(label, syntaxError.location),
         message: syntaxError.message,
       }));
     const index = container === 'in a group' ? checks.lastGroup() : grouping?.lastGroup();

@@ -2,7 +2,6 @@ import type { Buffer } from 'node:buffer';
 import { JsonError } from '../../json/json-error.ts';
 import type { JsonDocument } from '../../json/json-node.ts';
 import { parseJson } from '../../json/parse-json.ts';
-import { formatPosition } from '../../json/text-position.ts';
 import { locationInside, type TextLocation } from './text-location.ts';
 
 /** A text that is not valid JSON or does not have the expected structure, with the location. */
@@ -16,13 +15,6 @@ export class InvalidTextError extends Error {
     super(message);
     this.location = location;
     this.syntaxProblem = syntaxProblem;
-  }
-
-  /** `body.json:12:7`; for invalid UTF-8, the byte offset. */
-  locationIn(label: string): string {
-    return this.message.endsWith('invalid UTF-8')
-      ? `${label}: byte ${this.location.offset}`
-      : formatPosition(label, this.location);
   }
 }
 

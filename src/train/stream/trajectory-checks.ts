@@ -127,7 +127,7 @@ export function createTrajectoryChecks(grouping: Grouping | undefined): Trajecto
       const path = error.syntaxProblem === undefined ? '' : field;
       structureErrors.add({ level: 'error', code: 'invalid' }, () => ({
         path,
-        at: error.locationIn(label),
+        at: formatPosition(label, error.location),
         message: error.message,
       }));
     },
