@@ -57,7 +57,7 @@ export async function main(runtime: Runtime): Promise<ProcessEnd> {
   });
   try {
     const encodingWarning = checkArgumentEncoding(argv, runtime.readCommandLine ?? (() => undefined));
-    const parsed = await parseCommandLine(argv);
+    const parsed = await parseCommandLine(argv, runtime.cwd);
     if ('isVersion' in parsed) {
       await stdout.write(`svc ${version}\n`);
       await stdout.end();
