@@ -1,7 +1,7 @@
 import type { CommandDefinition } from '../command.ts';
 import { type Setting, settingFlag, settings } from '../config/settings.ts';
 import { type Flag, flagGroup } from '../flag.ts';
-import { baseUrlFlags, profileFlag, reportFlags, reportFlagsExcept, resultFlags } from './shared-flags.ts';
+import { baseUrlFlags, profileFlag, reportFlags, reportFlagsExcept, resultFlags, yesFlag } from './shared-flags.ts';
 
 const selectedProfileFlag: Flag = {
   ...profileFlag,
@@ -112,10 +112,7 @@ export const accountCommands: readonly CommandDefinition[] = [
     words: ['profile', 'remove'],
     summary: 'Remove a profile and its credentials',
     argument: { name: 'name', summary: 'The profile', isRequired: true, completes: 'profiles' },
-    flags: () => [
-      ...flagGroup('Common', { '-y, --yes': 'Do not ask for confirmation' }),
-      ...reportFlagsExcept('verbose'),
-    ],
+    flags: () => [...yesFlag, ...reportFlagsExcept('verbose')],
     examples: [{ why: 'Remove a profile without confirmation', args: 'profile remove staging --yes' }],
     load: async () => (await import('../commands/profile/remove.ts')).runProfileRemove,
   },

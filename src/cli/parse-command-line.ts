@@ -46,9 +46,8 @@ export async function parseCommandLine(argv: readonly string[], cwd: string): Pr
 
 // `svc train lst` would take lst as a file. A bare word that names none is meant as a command.
 function rejectUnknownInnerCommand({ command, args: [word = ''] }: Invocation, cwd: string): void {
-  const inner = innerCommands(command);
-  if (!command.argument?.isFile || inner.length === 0 || !/^[a-z][a-z-]*$/i.test(word) || existsSync(resolve(cwd, word)))
-    return;
+  const inner = command.argument?.isFile ? innerCommands(command) : [];
+  if (inner.length === 0 || !/^[a-z][a-z-]*$/i.test(word) || existsSync(resolve(cwd, word))) return;
   throw usageFailure(
     `unknown command ${JSON.stringify(`${command.name} ${word}`)}, and no file has the name ${word}`,
     `did you mean: ${inner.map(({ name }) => `svc ${name}`).join(', or ')}`,
@@ -214,7 +213,7 @@ function commanderOptions(flag: Flag): Option[] {
       return [new Option(`${on} [value]`)];
     case 'value': {
       const option = new Option(`${on} ${flag.value}`);
-      return [flag.isOnce ? option.argParser(onlyValue(flag)) : option];
+      return [flag.isOnce ? option.argParser(onlyValue(flag)) : option, ...more.map((one) => new Option(one))];
     }
     case 'values':
       // A collector: a variadic option would take the arguments after it.

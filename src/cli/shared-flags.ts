@@ -12,7 +12,12 @@ export const reportFlags: readonly Flag[] = [
   }),
   settingFlag('error_format'),
   ...flagGroup('Output', {
-    '--color <when>': { summary: 'Color: auto, always or never (default: auto)', choices: ['auto', 'always', 'never'] },
+    '--color <when>': {
+      summary: 'Color: auto, always or never (default: auto); --no-color is never',
+      choices: ['auto', 'always', 'never'],
+      hasOff: true,
+    },
+    '--no-input': 'Never prompt and start no interactive session; the same as CI=1',
   }),
 ];
 
@@ -35,6 +40,9 @@ export function resultFlags(kind: ResultKind): Flag[] {
     '--jq <filter>': 'Filter the JSON with jq; strings are printed without quotes',
   });
 }
+
+/** Skips a confirmation. */
+export const yesFlag: readonly Flag[] = flagGroup('Common', { '-y, --yes': 'Do not ask for confirmation' });
 
 /** Selects the profile. */
 export const profileFlag: Flag = settingFlag('profile');
@@ -79,7 +87,7 @@ const traceFlags: readonly Flag[] = [
 
 const sendingFlags: readonly Flag[] = flagGroup('Output', {
   '-o, --output <file>': 'Write the result to a file; - is stdout',
-  '--dry-run': 'Print the request and send nothing',
+  '-n, --dry-run': 'Print the request and send nothing',
   '--curl': { summary: 'Print the request as a curl command and send nothing', conflicts: ['dry-run'] },
 });
 

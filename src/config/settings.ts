@@ -92,7 +92,7 @@ export const settings = [
   { name: 'pager', kind: 'command', summary: 'Program that shows long help on a terminal', variable: 'PAGER' },
   { name: 'browser', kind: 'command', summary: 'Program of svc serve --open', variable: 'BROWSER' },
   { name: 'term', kind: 'text', summary: 'No color and no progress if dumb', variable: 'TERM' },
-  { name: 'ci', kind: 'switch', summary: 'No progress', variable: 'CI' },
+  { name: 'ci', kind: 'switch', summary: 'No progress, no prompts and no interactive session', variable: 'CI' },
   { name: 'github_actions', kind: 'switch', summary: 'With CI: feedback schema --expect also prints annotations', variable: 'GITHUB_ACTIONS' },
 ] as const satisfies readonly Setting[];
 

@@ -563,7 +563,7 @@ describe('the history', () => {
     expect(shown.request).toEqual({ messages: [{ role: 'user', content: 'First' }], cache_salt: '[cache_salt]' });
     expect(shown.response.choices).toHaveLength(1);
     expect((await svc(['log', 'show', '3'], { cwd })).code).toBe(2);
-    expect((await svc(['log', 'clear', '--json'], { cwd })).stdout).toBe('{"removed":2}\n');
+    expect((await svc(['log', 'clear', '--yes', '--json'], { cwd })).stdout).toBe('{"removed":2}\n');
     expect((await svc(['log'], { cwd })).stdout).toBe('[]\n');
   });
 });

@@ -137,6 +137,7 @@ describe('the flags of a command', () => {
       f: 'file',
       o: 'output',
       m: 'model',
+      n: 'dry-run',
       s: 'system',
       H: 'header',
       v: 'verbose',

@@ -50,6 +50,8 @@ export function runOperation(operation: Operation): RunCommand {
     const deadline = createDeadline(callSettings.timeoutMs, runtime);
     const filter = await openResultFilter(flags, context);
     const isInteractive = isSession(operation, invocation, options, context);
+    if (isInteractive && context.noInput)
+      throw usageFailure(`cannot start an interactive chat ${context.noInput}`, 'give a prompt: svc chat <prompt>');
     if (!isInteractive) requireBodySource(toCommandInput(operation, invocation, context));
     await rejectReplacedInputs(operation, args, flags, runtime.cwd);
     const openHooks = await readHooks(flags, chosen, deadline, context);
