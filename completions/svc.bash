@@ -148,7 +148,7 @@ _svc_command() {
       references="--messages --logit-bias --response-format --stream-options --tools --documents --chat-template-kwargs --mm-processor-kwargs --structured-outputs --cache-salt --kv-transfer-params --svc-xargs --repetition-detection --json-schema --expect-schema"
       ;;
     "train")
-      flags="--model-id --trajectory-groups --experimental-config --file -f --set --exact --strict --no-check --group-by --no-spool --allow-duplicate --batch --concurrency --rate --resume --retry-unknown --accept-changes --max-outage --fail-fast --max-failures --ordered --shard --profile --local --base-url --train-base-url --header -H --timeout --retries --cacert --cert --key --allow-http --format --json --jq --output -o --dry-run -n --curl --verbose -v --quiet -q --error-format --color --no-color --no-input --help -h"
+      flags="--model-id --trajectory-groups --experimental-config --file -f --set --exact --strict --no-check --group-by --allow-duplicate --batch --concurrency --rate --resume --retry-unknown --accept-changes --max-outage --fail-fast --max-failures --ordered --shard --profile --local --base-url --train-base-url --header -H --timeout --retries --cacert --cert --key --allow-http --format --json --jq --output -o --dry-run -n --curl --verbose -v --quiet -q --error-format --color --no-color --no-input --help -h"
       valued="--model-id --trajectory-groups --experimental-config --file -f --set --group-by --batch --concurrency --rate --max-outage --max-failures --shard --profile --base-url --train-base-url --header -H --timeout --retries --cacert --cert --key --format --jq --output -o --error-format --color"
       paths="--file -f --batch --cacert --cert --key --output -o"
       references="--trajectory-groups --experimental-config"

@@ -345,7 +345,6 @@ complete -c svc -n '__svc_is train; and not __svc_is train lint; and not __svc_i
 complete -c svc -n '__svc_is train; and not __svc_is train lint; and not __svc_is train log' -l strict -d 'Treat warnings as errors'
 complete -c svc -n '__svc_is train; and not __svc_is train lint; and not __svc_is train log' -l no-check -d 'Treat errors in the body as warnings'
 complete -c svc -n '__svc_is train; and not __svc_is train lint; and not __svc_is train log' -l group-by -x -d 'Field that groups the trajectories of files with one per line, such as metadata.task'
-complete -c svc -n '__svc_is train; and not __svc_is train lint; and not __svc_is train log' -l no-spool -d 'Send stdin and compressed input without a copy on disk'
 complete -c svc -n '__svc_is train; and not __svc_is train lint; and not __svc_is train log' -l allow-duplicate -d 'Send the job even if the same one was already sent from this machine'
 complete -c svc -n '__svc_is train; and not __svc_is train lint; and not __svc_is train log' -l batch -r -F -d 'Send each line of a JSONL file as a request'
 complete -c svc -n '__svc_is train; and not __svc_is train lint; and not __svc_is train log' -l concurrency -x -d 'Maximum concurrent requests'

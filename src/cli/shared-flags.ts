@@ -67,8 +67,6 @@ const trainFlags: readonly Flag[] = [
       summary: 'Field that groups the trajectories of files with one per line, such as metadata.task',
       conflicts: ['batch'],
     },
-    '--no-spool':
-      'Send stdin and compressed input without a copy on disk; svc sends the end only after all checks pass',
   }),
   ...flagGroup('Service', {
     '--allow-duplicate': 'Send the job even if the same one was already sent from this machine',

@@ -69,13 +69,11 @@ export function runOperation(operation: Operation): RunCommand {
       const prepared = prepareRequest(operation, draft, destination, options.headers, training?.body);
       if (options.previewFormat) return await showRequest(prepared, options, chosen, context);
       if (!url) throw missingBaseUrl();
-      // A body that can be read only once cannot be sent again.
-      const maxRetries = training?.isSingleUse ? 0 : callSettings.maxRetries;
       const textOf = isFlagOn(flags, 'export')
         ? traceExports(runtime.env, recordIds(operation, rootOf(draft.doc)))
         : undefined;
       const { observer } = training ?? {};
-      const request = { ...callSettings, deadline, maxRetries, prepared, url, conversation, observer, filter, textOf };
+      const request = { ...callSettings, deadline, prepared, url, conversation, observer, filter, textOf };
       await sendWithHooks(request, openHooks, context);
     } finally {
       await training?.close();
@@ -189,10 +187,7 @@ async function openTraining(
   const input = toCommandInput(operation, invocation, context);
   const guard = createJobGuard(destination, isFlagOn(invocation.flags, 'allow-duplicate'), context);
   const buildOptions = { settings: await resolveAutofill(options, chosen, context.runtime), conversation: undefined };
-  return prepareTraining(
-    { input, buildOptions, strictness: options, isPreview: options.previewFormat !== undefined, deadline, guard },
-    context,
-  );
+  return prepareTraining({ input, buildOptions, strictness: options, deadline, guard }, context);
 }
 
 /** The checked body of a command line. Throws what building and checking throw. */

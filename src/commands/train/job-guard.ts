@@ -26,16 +26,12 @@ export function createJobGuard(
   const target = isLocal || !url ? 'local' : url.origin + url.pathname;
   const file = jobHistoryFile(dataDirectory(runtime));
   let start: Promise<RecordOutcome> | undefined;
-  let hasEnded = false;
   return {
     begin: async (facts) => {
-      // With --no-spool, the response can arrive before or while the start of the job is recorded.
-      if (hasEnded) return;
       start = recordJobStart({ ...facts, target }, file, allowed, runtime);
       await start;
     },
     end: async (outcome) => {
-      hasEnded = true;
       const recordOutcome = await start?.catch(() => undefined);
       await recordOutcome?.(outcome).catch((error: unknown) =>
         report.warn(
