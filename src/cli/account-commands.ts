@@ -1,7 +1,7 @@
 import type { CommandDefinition } from '../command.ts';
 import { type Setting, settingFlag, settings } from '../config/settings.ts';
 import { type Flag, flagGroup } from '../flag.ts';
-import { baseUrlFlags, profileFlag, reportFlags, reportFlagsExcept, resultFlags, yesFlag } from './shared-flags.ts';
+import { profileFlag, reportFlags, reportFlagsExcept, resultFlags, yesFlag } from './shared-flags.ts';
 
 const selectedProfileFlag: Flag = {
   ...profileFlag,
@@ -27,7 +27,7 @@ export const accountCommands: readonly CommandDefinition[] = [
       'Prompts for credentials on a terminal, or reads them from stdin or a file; secrets are never accepted as arguments. svc verifies a password with feedback schema if it knows a project, and does not store a password that the service rejects. It does not verify a token: that would cost money or change data. Credentials are sent only to the current base URLs of the profile.',
     flags: () => [
       selectedProfileFlag,
-      ...baseUrlFlags(['trace', 'chat', 'train']),
+      ...(['base_url', 'trace_base_url', 'chat_base_url', 'train_base_url'] as const).map(settingFlag),
       { ...settingFlag('username'), group: 'Common' },
       ...flagGroup('Common', {
         '--password-stdin': 'Read the password from stdin',

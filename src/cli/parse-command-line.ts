@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { CommanderError, Option, Command as Program } from 'commander';
 import type { Argument, Command, Invocation } from '../command.ts';
-import { settings } from '../config/settings.ts';
+import { type Setting, settingFlagName, settings } from '../config/settings.ts';
 import { type Failure, usageFailure } from '../errors.ts';
 import { closestMatch } from '../fields/closest-match.ts';
 import { flagName } from '../fields/field.ts';
@@ -182,7 +182,11 @@ function toUsageFailure({ code, message }: CommanderError, command: Command): Fa
   if (code === 'commander.unknownOption') {
     const longFlags = command.flags.map((one) => `--${one.name}`);
     const suggestion = flag.startsWith('--') ? closestMatch(flag, longFlags) : undefined;
-    return usageFailure(`unknown flag "${flag}" for ${name}`, suggestion ? `did you mean ${suggestion}?` : hint);
+    const stored = settings.find((one: Setting) => one.isStored && one.flag && flag === `--${settingFlagName(one)}`);
+    const variable = stored && 'variable' in stored ? `set ${stored.variable}, or ` : '';
+    const profileHint = stored && `${variable}run: svc profile set <name> ${flag} ...`;
+    const next = profileHint ?? (suggestion ? `did you mean ${suggestion}?` : hint);
+    return usageFailure(`unknown flag "${flag}" for ${name}`, next);
   }
   if (code === 'commander.optionMissingArgument') return usageFailure(`${flag.split(' ')[0]} needs a value`, hint);
   const { argument } = command;

@@ -1,5 +1,5 @@
 import { batchFlags } from '../batch/batch-flags.ts';
-import { type SettingName, settingFlag } from '../config/settings.ts';
+import { settingFlag } from '../config/settings.ts';
 import { type Flag, flagGroup } from '../flag.ts';
 import type { Operation } from '../operations/operation.ts';
 import { type ResultKind, requestResultKind, resultKinds, schemaViewNames } from '../results/output-format.ts';
@@ -47,12 +47,6 @@ export const yesFlag: readonly Flag[] = flagGroup('Common', { '-y, --yes': 'Do n
 /** Selects the profile. */
 export const profileFlag: Flag = settingFlag('profile');
 
-/** The flags of base URLs; all three hosts, or the one an operation uses. */
-export function baseUrlFlags(hosts: readonly Operation['host'][]): Flag[] {
-  const names: readonly SettingName[] = ['base_url', ...hosts.map((host) => `${host}_base_url` as const)];
-  return names.map(settingFlag);
-}
-
 /** The certificate files of TLS, named as in curl. */
 export const certificateFlags: readonly Flag[] = (['cacert', 'cert', 'key'] as const).map(settingFlag);
 
@@ -90,12 +84,11 @@ const sendingFlags: readonly Flag[] = flagGroup('Output', {
 });
 
 /** The destination and the credentials of a request. */
-export function serviceFlags(...hosts: readonly Operation['host'][]): Flag[] {
+export function serviceFlags(): Flag[] {
   return [
     profileFlag,
     ...localFlags,
-    ...baseUrlFlags(hosts),
-    ...(['headers', 'timeout', 'retries'] as const).map(settingFlag),
+    ...(['base_url', 'headers', 'timeout', 'retries'] as const).map(settingFlag),
     ...certificateFlags,
     ...flagGroup('Service', { '--allow-http': 'Allow credentials over plain http' }),
   ];
@@ -103,7 +96,7 @@ export function serviceFlags(...hosts: readonly Operation['host'][]): Flag[] {
 
 /** The flags that may come before the command: those that several commands share. */
 export function sharedFlags(): Flag[] {
-  return [...serviceFlags('trace', 'chat', 'train'), ...resultFlags('chat'), ...sendingFlags, ...reportFlags];
+  return [...serviceFlags(), ...resultFlags('chat'), ...sendingFlags, ...reportFlags];
 }
 
 /** The flags of all five operations, in addition to those of their bodies. */
@@ -125,7 +118,7 @@ export function operationFlags(operation: Operation): Flag[] {
     ...(operation.continuesTrace ? traceFlags : []),
     ...resultKindFlags(operation),
     ...batchFlags,
-    ...serviceFlags(operation.host),
+    ...serviceFlags(),
     ...resultFlags(operation.result.as),
     ...sendingFlags,
     ...reportFlags,

@@ -1,10 +1,10 @@
 import type { CommandDefinition } from '../command.ts';
+import { settingFlag } from '../config/settings.ts';
 import { type Flag, flagGroup, knownNameKinds } from '../flag.ts';
 import { allOperations } from '../operations/all-operations.ts';
 import { bodyFlags } from './body-flags.ts';
 import { helpTopicNames } from './help-topic-names.ts';
 import {
-  baseUrlFlags,
   certificateFlags,
   localFlags,
   profileFlag,
@@ -134,7 +134,7 @@ export const toolCommands: readonly CommandDefinition[] = [
     flags: () => [
       profileFlag,
       ...localFlags,
-      ...baseUrlFlags(['trace', 'chat', 'train']),
+      settingFlag('base_url'),
       ...certificateFlags,
       ...flagGroup('Common', { '--probe': 'Also call feedback schema, which changes nothing' }),
       ...resultFlags('report'),
@@ -203,7 +203,7 @@ export const toolCommands: readonly CommandDefinition[] = [
           offers: ['call_start', 'feedback_replace', 'train'],
         },
       }),
-      ...serviceFlags('trace', 'chat', 'train'),
+      ...serviceFlags(),
       ...reportFlags,
     ],
     examples: [

@@ -43,8 +43,7 @@ export function resolveDestination(
   env: Runtime['env'],
 ): Destination {
   if (selected.isLocal) {
-    if (connection.baseUrl || connection.hostUrl)
-      throw baseUrlOfLocalFailure(selected.source, connection.baseUrl ? '--base-url' : `--${host}-base-url`);
+    if (connection.baseUrl) throw baseUrlOfLocalFailure(selected.source);
     return { url: new URL(LOCAL_ORIGIN + path), profileHeaders: [], isLocal: true };
   }
   const base = resolveBaseUrl(host, connection, env, selected.profile);
@@ -76,11 +75,11 @@ export function ignoredBaseUrlNote(
   );
 }
 
-function baseUrlOfLocalFailure(source: string, flag: string): Failure {
-  if (source === '--local') return usageFailure(`--local cannot be combined with ${flag}`, 'remove one of them');
+function baseUrlOfLocalFailure(source: string): Failure {
+  if (source === '--local') return usageFailure('--local cannot be combined with --base-url', 'remove one of them');
   return usageFailure(
-    `${flag} cannot be combined with the profile "${LOCAL_PROFILE_NAME}" of ${source}`,
-    `remove ${flag}, or name another profile with --profile`,
+    `--base-url cannot be combined with the profile "${LOCAL_PROFILE_NAME}" of ${source}`,
+    `remove --base-url, or name another profile with --profile`,
   );
 }
 

@@ -26,7 +26,7 @@ export interface OperationOptions {
 }
 
 /** Reads the shared flags. Throws usage if two of them contradict each other. */
-export function readOperationOptions({ host, result }: Operation, flags: FlagValues): OperationOptions {
+export function readOperationOptions({ result }: Operation, flags: FlagValues): OperationOptions {
   const previewFormat = isFlagOn(flags, 'dry-run') ? 'dry-run' : isFlagOn(flags, 'curl') ? 'curl' : undefined;
   if (previewFormat && flags.has('jq'))
     throw usageFailure(`--jq cannot be combined with --${previewFormat}: there is no result to filter`, 'remove --jq');
@@ -35,7 +35,6 @@ export function readOperationOptions({ host, result }: Operation, flags: FlagVal
       profile: getStringFlag(flags, 'profile'),
       isLocal: isFlagOn(flags, 'local'),
       baseUrl: getStringFlag(flags, 'base-url'),
-      hostUrl: getStringFlag(flags, `${host}-base-url`),
     },
     certificateFiles: readCertificateFlags(flags),
     headers: parseHeaderFlags(getArrayFlag(flags, 'header')),

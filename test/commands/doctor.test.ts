@@ -116,12 +116,12 @@ describe('svc doctor', () => {
     ],
     [
       'flags over both',
-      ['--profile', 'work', '--chat-base-url', 'http://127.0.0.1:9/flag', '--cacert', 'own.pem'],
+      ['--profile', 'work', '--base-url', 'http://127.0.0.1:9/flag', '--cacert', 'own.pem'],
       { SVC_PROFILE: 'other', SVC_CHAT_BASE_URL: 'https://a.test' },
       { profiles: { work: { cacert: '/tmp/ca.pem' } } },
       {
         profile: ['work', '--profile'],
-        chat_base_url: ['http://127.0.0.1:9/flag', '--chat-base-url'],
+        chat_base_url: ['http://127.0.0.1:9/flag', '--base-url'],
         cacert: ['own.pem', '--cacert'],
       },
     ],
@@ -233,8 +233,8 @@ describe('svc doctor', () => {
 
   it('connects once to each origin, at the same time, and sends nothing', async () => {
     const [one, two] = [await rawServer(() => {}), await rawServer(() => {})];
-    const flags = ['--base-url', `${one.url}/prefix`, '--chat-base-url', two.url];
-    const { code, report } = await doctor(flags, credentials);
+    const env = { ...credentials, SVC_BASE_URL: `${one.url}/prefix`, SVC_CHAT_BASE_URL: two.url };
+    const { code, report } = await doctor([], env);
     expect(code).toBe(0);
     expect(report.connections).toMatchObject([
       { address: one.url, hosts: ['trace', 'train'], proxy: null, reached: true, tls: null, error: null },
@@ -435,9 +435,9 @@ describe('svc doctor over TLS', () => {
       const server = await secureServer(contents(ca.sign(`d${days}`, 'IP:127.0.0.1,DNS:svc.test', days)));
       const proxy = await connectProxy(server.port);
       const direct = `https://127.0.0.1:${server.port}`;
-      const env = { ...credentials, HTTPS_PROXY: `http://127.0.0.1:${proxy.port}` };
-      const flags = ['--cacert', ca.cert, '--base-url', direct, '--chat-base-url', 'https://svc.test'];
-      const { code, report, warnings } = await doctor(flags, env);
+      const urls = { SVC_BASE_URL: direct, SVC_CHAT_BASE_URL: 'https://svc.test' };
+      const env = { ...credentials, ...urls, HTTPS_PROXY: `http://127.0.0.1:${proxy.port}` };
+      const { code, report, warnings } = await doctor(['--cacert', ca.cert], env);
       expect(code).toBe(0);
       expect(report.connections).toMatchObject([
         { address: direct, proxy: null, tls: 'TLSv1.3', hosts: ['trace', 'train'] },

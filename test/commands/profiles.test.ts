@@ -120,7 +120,7 @@ describe('svc auth', () => {
     );
     for (const elsewhere of ['https://evil.test', 'http://svc.test', 'https://svc.test:444']) {
       expect(await sendRequest([...call, '--base-url', elsewhere])).toBe(4);
-      expect(await sendRequest([...chat, '--chat-base-url', elsewhere])).toBe(4);
+      expect(await sendRequest([...chat, '--base-url', elsewhere])).toBe(4);
     }
     expect(
       await sendRequest(call, { env: { SVC_CONFIG_DIR: join(cwd, 'config'), SVC_BASE_URL: 'https://evil.test' } }),
@@ -605,7 +605,6 @@ describe('the base URL', () => {
       return new URL(recorded[0]?.url ?? '').host;
     };
     const both = { SVC_BASE_URL: 'https://e.test', SVC_CHAT_BASE_URL: 'https://ec.test' };
-    expect(await where(['--chat-base-url', 'https://fc.test', '--base-url', 'https://f.test'], both)).toBe('fc.test');
     expect(await where(['--base-url', 'https://f.test'], both)).toBe('f.test');
     expect(await where([], both)).toBe('ec.test');
     expect(await where([], { SVC_BASE_URL: 'https://e.test' })).toBe('e.test');

@@ -7,8 +7,7 @@ import { Failure, type FailureCode } from '../../errors.ts';
 /** The context of an examination, and its findings so far. */
 export interface Examination {
   readonly context: Context;
-  /** The base URL of one host in the form of the operations that go to it. */
-  readonly connectionFlagsFor: (host: ServiceHost) => ConnectionFlags;
+  readonly connectionFlags: ConnectionFlags;
   readonly certificateFiles: CertificateFiles;
   readonly selected: SelectedProfile;
   readonly sources: SettingSources;

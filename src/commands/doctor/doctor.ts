@@ -4,7 +4,7 @@ import type { RunCommand } from '../../command.ts';
 import { DEFAULT_PROFILE_NAME } from '../../config/profile.ts';
 import { readProjectFile } from '../../config/project-file.ts';
 import { resolveSetting, type SettingSources } from '../../config/resolve-setting.ts';
-import { type ConnectionFlags, type ServiceHost, selectProfile } from '../../config/select-profile.ts';
+import { selectProfile } from '../../config/select-profile.ts';
 import { readSettingValue } from '../../config/setting-kinds.ts';
 import { findSetting } from '../../config/settings.ts';
 import type { Context } from '../../context.ts';
@@ -42,15 +42,14 @@ async function collectReport(flags: FlagValues, context: Context): Promise<Docto
   const { env } = runtime;
   const findings: DoctorFinding[] = [];
   const capture = <T>(action: () => T | Promise<T>): Promise<T | undefined> => captureFinding(action, findings);
-  const connectionFlagsFor = (host: ServiceHost): ConnectionFlags => ({
+  const connectionFlags = {
     profile: getStringFlag(flags, 'profile'),
     isLocal: isFlagOn(flags, 'local'),
     baseUrl: getStringFlag(flags, 'base-url'),
-    hostUrl: getStringFlag(flags, `${host}-base-url`),
-  });
+  };
   const report = { warn: async (message: string) => void findings.push({ message }) };
   // A profile that cannot be read is reported; the rest is examined as if it were empty.
-  const selected = (await capture(() => selectProfile(connectionFlagsFor('trace'), { runtime, report }))) ?? {
+  const selected = (await capture(() => selectProfile(connectionFlags, { runtime, report }))) ?? {
     name: getStringFlag(flags, 'profile') || env.SVC_PROFILE || DEFAULT_PROFILE_NAME,
     source: 'could not be read',
     isLocal: false,
@@ -58,7 +57,7 @@ async function collectReport(flags: FlagValues, context: Context): Promise<Docto
   };
   const sources = { flags, env, project: await capture(() => readProjectFile(runtime)), selected };
   const certificateFiles = readCertificateFlags(flags);
-  const examination = { context, connectionFlagsFor, certificateFiles, selected, sources, findings };
+  const examination = { context, connectionFlags, certificateFiles, selected, sources, findings };
   const baseUrls = await resolveBaseUrls(examination);
   const timeoutMs = await capture(() => resolveTimeoutMs(sources, feedbackSchemaOperation));
   await capture(() => resolveMaxRetries(sources));

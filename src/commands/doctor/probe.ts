@@ -15,11 +15,11 @@ const PLACEHOLDER_PROJECT_ID = 'svc/doctor';
  * request; a failed request is a finding.
  */
 export async function probeService(
-  { connectionFlagsFor, certificateFiles, selected, sources, context, findings }: Examination,
+  { connectionFlags, certificateFiles, selected, sources, context, findings }: Examination,
   timeoutMs: number | undefined,
 ): Promise<ProbeResult | undefined> {
   const { runtime, signal } = context;
-  const destination = resolveDestination(feedbackSchemaOperation, connectionFlagsFor('trace'), selected, sources.env);
+  const destination = resolveDestination(feedbackSchemaOperation, connectionFlags, selected, sources.env);
   const { url, isLocal } = destination;
   if (!url) return undefined;
   const route = isLocal ? undefined : await routeTo(url, certificateFiles, selected.profile, context);

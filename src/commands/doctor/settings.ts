@@ -62,13 +62,13 @@ export async function listSettings(
 
 function baseUrlRow(
   name: `${ServiceHost}_base_url`,
-  { connectionFlagsFor, selected, sources: { env } }: Examination,
+  { connectionFlags, selected, sources: { env } }: Examination,
   baseUrls: readonly HostBaseUrl[],
 ): DoctorSetting {
   const { profile, isLocal, source: chooser, name: profileName } = selected;
   if (isLocal) return { name, value: 'the local service', source: chooser };
   const host = (['trace', 'chat', 'train'] as const).find((one) => name.startsWith(one)) ?? 'trace';
-  const { source = 'not set' } = findBaseUrl(host, connectionFlagsFor(host), env, profile) ?? {};
+  const { source = 'not set' } = findBaseUrl(host, connectionFlags, env, profile) ?? {};
   // Only a valid URL is shown: a password in any other text could not be redacted.
   const url = baseUrls.find((baseUrl) => baseUrl.host === host)?.url.href ?? null;
   return { name, value: url, source: source.replace('the profile', `profile "${profileName}"`) };
