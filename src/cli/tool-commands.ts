@@ -150,12 +150,12 @@ export const toolCommands: readonly CommandDefinition[] = [
     words: ['completion'],
     summary: 'Print a completion script for a shell',
     about:
-      'bash: source <(svc completion bash). zsh: save the output as _svc in a directory of $fpath. fish: svc completion fish | source. PowerShell: svc completion powershell | Out-String | Invoke-Expression. Completion offers commands, flags, values and files, and the profiles, projects and models found in the environment, the configuration and the history. It never opens a connection.',
+      'bash: source <(svc completion bash). zsh: save the output as _svc in a directory of $fpath. fish: svc completion fish | source. Completion offers commands, flags, values and files, and the profiles, projects and models found in the environment, the configuration and the history. It never opens a connection.',
     argument: {
       name: 'shell',
       summary: 'Shell of the script',
       isRequired: true,
-      choices: ['bash', 'zsh', 'fish', 'powershell'],
+      choices: ['bash', 'zsh', 'fish'],
     },
     flags: () => [
       ...flagGroup('Output', {

@@ -22,7 +22,7 @@ import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
 import { type FlagValues, isFlagOn } from '../../flag.ts';
 import { createDeadline, type Deadline } from '../../http/deadline.ts';
-import { getMember, rawText, rootOf } from '../../json/json-node.ts';
+import { rootOf } from '../../json/json-node.ts';
 import type { Operation } from '../../operations/operation.ts';
 import { defaultFormat } from '../../results/output-format.ts';
 import { openResultFilter } from '../../results/print-result.ts';
@@ -95,7 +95,6 @@ const singleChatFlags = [
   'set',
   'output',
   'extract',
-  'logprobs-view',
 ];
 
 function isSession(
@@ -117,7 +116,7 @@ function isSession(
   );
 }
 
-const hookFlags = [...expectFlags, 'expect', 'update', 'view', 'extract', 'stats', 'logprobs-view'];
+const hookFlags = [...expectFlags, 'expect', 'update', 'view', 'extract', 'stats'];
 
 /** Sends a request and shows its response, with its hooks. Throws as sendAndShow does. */
 export async function sendWithHooks(
@@ -203,25 +202,14 @@ export async function buildCheckedBody(
   const autofill = await resolveAutofill(options, chosen, runtime);
   const settings = autofill && { ...autofill, ...(await readTrace(operation, flags, context)) };
   const buildResult = await buildBody(input, { settings, conversation: conversation?.source }, dependencies);
-  const isWholeText = flags.has('extract') || flags.has('logprobs-view');
-  const streamMode = isWholeText ? undefined : chooseStreamMode(operation, options, stdout.isTerminal);
+  const streamMode = flags.has('extract') ? undefined : chooseStreamMode(operation, options, stdout.isTerminal);
   const draft =
     streamMode && !options.isExact
       ? withStreamEnabled(buildResult.draft, operation, streamMode, flags.has('stats'))
       : buildResult.draft;
-  if (isFlagOn(flags, 'logprobs-view')) rejectDisabledLogprobs(draft);
   await enforceChecks(draft, operation, buildResult.inputIssues, options, report);
   if (conversation) rejectSeveralChoices(draft, flags);
   return draft;
-}
-
-function rejectDisabledLogprobs({ doc }: Draft): void {
-  const logprobs = getMember(rootOf(doc), 'logprobs');
-  if (logprobs && /^(?:false|null)$/.test(rawText(logprobs)))
-    throw usageFailure(
-      `--logprobs-view needs log probabilities, but the body has logprobs: ${rawText(logprobs)}`,
-      'remove logprobs, or set it to true',
-    );
 }
 
 function rejectSeveralChoices({ doc }: Draft, flags: FlagValues): void {

@@ -16,7 +16,6 @@ import { redactSecretFields } from '../../operations/secret-fields.ts';
 import { ClosedPipeError } from '../../output/writer.ts';
 import { chatStats, type ExchangeTiming, formatChatStats, tokenCount } from '../../results/chat-stats.ts';
 import { extractBlock } from '../../results/extract-block.ts';
-import { logprobsView } from '../../results/logprobs-view.ts';
 import { schemaViewText } from '../../results/schema-view.ts';
 import type { ResultView } from '../../results/show-response.ts';
 import { openSchemaExpectation } from './schema-expectation.ts';
@@ -121,8 +120,7 @@ async function openResponseHooks(
 function textOfFlags(flags: FlagValues): ResultView['textOf'] {
   const [view, kind] = [getStringFlag(flags, 'view'), getStringFlag(flags, 'extract')];
   if (view !== undefined && view !== 'table') return schemaViewText(view);
-  if (kind !== undefined) return extractBlock(kind);
-  return isFlagOn(flags, 'logprobs-view') ? logprobsView : undefined;
+  return kind === undefined ? undefined : extractBlock(kind);
 }
 
 function recordedContent(
