@@ -253,7 +253,7 @@ _svc_command() {
       arguments="feedback chat train call"
       ;;
     "doctor")
-      flags="--profile --local --base-url --cacert --cert --key --probe --format --json --jq --verbose -v --quiet -q --error-format --color --no-color --no-input --help -h"
+      flags="--profile --local --base-url --cacert --cert --key --probe --all --format --json --jq --verbose -v --quiet -q --error-format --color --no-color --no-input --help -h"
       valued="--profile --base-url --cacert --cert --key --format --jq --error-format --color"
       paths="--cacert --cert --key"
       ;;
@@ -278,7 +278,7 @@ _svc_choices() {
   case $1 in
     "feedback replace --project-id" | "feedback schema --project-id" | "call start --project-id" | "call run --project-id" | "auth login --project-id" | "profile set --project-id") _svc_names projects ;;
     "feedback replace --profile" | "feedback schema --profile" | "chat --profile" | "train --profile" | "call start --profile" | "call run --profile" | "call flush --profile" | "auth login --profile" | "auth logout --profile" | "auth status --profile" | "doctor --profile" | "mcp --profile") _svc_names profiles ;;
-    "feedback replace --format" | "train --format" | "call start --format" | "call flush --format" | "profile show --format" | "log clear --format") choices="json jsonl yaml table text" ;;
+    "feedback replace --format" | "train --format" | "call start --format" | "call flush --format" | "log clear --format") choices="json jsonl yaml table text" ;;
     "feedback replace --error-format" | "feedback schema --error-format" | "chat --error-format" | "train --error-format" | "call start --error-format" | "call run --error-format" | "call flush --error-format" | "auth login --error-format" | "auth logout --error-format" | "auth status --error-format" | "profile list --error-format" | "profile show --error-format" | "profile set --error-format" | "profile use --error-format" | "profile remove --error-format" | "train lint --error-format" | "train log --error-format" | "log --error-format" | "log show --error-format" | "log clear --error-format" | "serve --error-format" | "batch merge --error-format" | "batch report --error-format" | "spec --error-format" | "doctor --error-format" | "completion --error-format" | "help --error-format" | "mcp --error-format") choices="text json" ;;
     "feedback replace --color" | "feedback schema --color" | "chat --color" | "train --color" | "call start --color" | "call run --color" | "call flush --color" | "auth login --color" | "auth logout --color" | "auth status --color" | "profile list --color" | "profile show --color" | "profile set --color" | "profile use --color" | "profile remove --color" | "train lint --color" | "train log --color" | "log --color" | "log show --color" | "log clear --color" | "serve --color" | "batch merge --color" | "batch report --color" | "spec --color" | "doctor --color" | "completion --color" | "help --color" | "mcp --color") choices="auto always never" ;;
     "feedback schema --view") choices="table tree json-schema typescript" ;;
@@ -288,7 +288,7 @@ _svc_choices() {
     "chat --reasoning-effort") choices="low medium high" ;;
     "chat --extract") choices="code json" ;;
     "chat --expect-finish") choices="stop length tool_calls" ;;
-    "chat --format" | "auth status --format" | "train lint --format" | "serve --format" | "batch report --format" | "doctor --format") choices="json jsonl yaml text" ;;
+    "chat --format" | "auth status --format" | "profile show --format" | "train lint --format" | "serve --format" | "batch report --format" | "doctor --format") choices="json jsonl yaml text" ;;
     "call run --inputs") choices="none name argv" ;;
     "call run --spool") choices="only" ;;
     "profile set --history") choices="off on bodies" ;;

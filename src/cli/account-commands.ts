@@ -61,10 +61,11 @@ export const accountCommands: readonly CommandDefinition[] = [
   },
   {
     words: ['auth', 'status'],
-    summary: 'Show which credentials are stored, without their values',
+    summary: 'Show the profile and the credentials in effect, redacted',
+    about: 'The same as svc profile show, but exits with 4 if there are no credentials.',
     flags: () => [selectedProfileFlag, ...resultFlags('report'), ...reportFlagsExcept('verbose', 'quiet')],
     examples: [{ why: 'Print the status as JSON', args: 'auth status --json' }],
-    load: async () => (await import('../commands/auth/status.ts')).runAuthStatus,
+    load: async () => (await import('../commands/profile/show.ts')).runAuthStatus,
   },
   {
     words: ['profile', 'list'],
@@ -75,9 +76,9 @@ export const accountCommands: readonly CommandDefinition[] = [
   },
   {
     words: ['profile', 'show'],
-    summary: 'Show a profile without its secrets',
+    summary: 'Show a profile and the credentials in effect, redacted',
     argument: { name: 'name', summary: 'The profile (default: the one in use)', completes: 'profiles' },
-    flags: () => [...resultFlags('record'), ...reportFlagsExcept('verbose', 'quiet')],
+    flags: () => [...resultFlags('report'), ...reportFlagsExcept('verbose', 'quiet')],
     examples: [{ why: 'Show the profile in use', args: 'profile show' }],
     load: async () => (await import('../commands/profile/show.ts')).runProfileShow,
   },

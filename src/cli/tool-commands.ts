@@ -128,15 +128,18 @@ export const toolCommands: readonly CommandDefinition[] = [
   },
   {
     words: ['doctor'],
-    summary: 'Show all settings and test the connection',
+    summary: 'Show the settings in effect and test the connection',
     about:
-      'Shows every setting with its source and the files that svc uses, and connects to each base URL (TCP and TLS). Only --probe calls an operation and runs a credential command. Secrets are redacted. Exits with 0 if there are no errors, otherwise with the first of: 12 (a file is unusable), 2 (a setting is invalid, or there is no base URL), 13 (insecure), 4 (no credentials), 5 to 9 or 11 (the probe failed), 7 (could not connect).',
+      'Shows the settings in effect with their sources and the files that svc uses, and connects to each base URL (TCP and TLS). Only --probe calls an operation and runs a credential command. Secrets are redacted. Exits with 0 if there are no errors, otherwise with the first of: 12 (a file is unusable), 2 (a setting is invalid, or there is no base URL), 13 (insecure), 4 (no credentials), 5 to 9 or 11 (the probe failed), 7 (could not connect).',
     flags: () => [
       profileFlag,
       ...localFlags,
       settingFlag('base_url'),
       ...certificateFlags,
-      ...flagGroup('Common', { '--probe': 'Also call feedback schema, which changes nothing' }),
+      ...flagGroup('Common', {
+        '--probe': 'Also call feedback schema, which changes nothing',
+        '--all': 'Also list the settings that are not set',
+      }),
       ...resultFlags('report'),
       ...reportFlags,
     ],

@@ -2,6 +2,7 @@ import { chmodSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { settings } from '../../src/config/settings.ts';
 import { authority, contents, withoutOpenssl } from '../support/certificates.ts';
 import { closedPort } from '../support/faults.ts';
 import { httpAnswer, rawServer } from '../support/raw-server.ts';
@@ -46,7 +47,7 @@ describe('svc doctor', () => {
   it.each<[string, string[], Env, unknown, Record<string, [string | null, string]>]>([
     [
       'nothing',
-      [],
+      ['--all'],
       {},
       undefined,
       {
@@ -229,6 +230,20 @@ describe('svc doctor', () => {
       exists: true,
       mode: '0600',
     });
+  });
+
+  it('leaves out settings that are not set, unless --all is given', async () => {
+    const namesOf = async (...flags: string[]): Promise<string[]> =>
+      (await doctor(flags, { SVC_MODEL: 'm' })).report.settings.map(({ name }: { name: string }) => name);
+    const [set, all] = [await namesOf(), await namesOf('--all')];
+    expect(set).toEqual(expect.arrayContaining(['profile', 'model', 'timeout', 'data_dir', 'node']));
+    expect(set).not.toEqual(expect.arrayContaining(['project_id']));
+    expect(all.filter((name) => set.includes(name))).toEqual(set);
+    // One row for the password and its user name, one for the token, and none for the general base URL.
+    const others = settings
+      .map(({ name }) => name)
+      .filter((name) => !/^(?:base_url|username|password|token)$/.test(name));
+    expect([...all].sort()).toEqual([...others, 'basic', 'bearer', 'node', 'svc'].sort());
   });
 
   it('connects once to each origin, at the same time, and sends nothing', async () => {

@@ -402,7 +402,7 @@ describe('the reference', () => {
     const names = [...sectionOf('Shared flags').matchAll(/^\| `(?:-\w, )?(--[\w-]+)/gm)].map(([, name]) => name);
     expect(names).toEqual([...new Set(names)]);
     expect(names).toContain('--format');
-    expect(sectionOf('svc chat\n')).toContain('| `--format <format>` |');
+    expect(sectionOf('svc feedback schema\n')).toContain('| `--format <format>` |');
   });
 });
 

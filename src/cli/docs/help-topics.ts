@@ -64,7 +64,7 @@ export const helpTopics: { readonly [name in (typeof helpTopicNames)[number]]: (
       entries: environmentVariables.map(([name, purpose]) => ({ term: name, summary: purpose })),
     },
     prose(
-      'An empty variable counts as unset. Flags override variables; variables override the .svc.json of a project, and that overrides the profile. svc doctor shows every setting with its source.',
+      'An empty variable counts as unset. Flags override variables; variables override the .svc.json of a project, and that overrides the profile. svc doctor shows each setting with its source.',
     ),
   ],
   formatting: () => [

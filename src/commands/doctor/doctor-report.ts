@@ -16,7 +16,10 @@ export interface Examination {
 
 // Types, not interfaces: they are printed as JSON.
 
-/** A setting in effect, and its source. */
+/** The source of a setting that nothing sets. */
+export const NOT_SET = 'not set';
+
+/** A setting, and its source. */
 export type DoctorSetting = {
   readonly name: string;
   readonly value: string | null;

@@ -15,14 +15,14 @@ import { ignoreClosedPipe } from '../../output/writer.ts';
 import { openResultOutput, printResult, resultOf, type StyledText } from '../../results/print-result.ts';
 import { resolveBaseUrls, testConnections } from './connections.ts';
 import { findMissingCredentials } from './credentials.ts';
-import { captureFinding, type DoctorFinding, type DoctorReport, worstFinding } from './doctor-report.ts';
+import { captureFinding, type DoctorFinding, type DoctorReport, NOT_SET, worstFinding } from './doctor-report.ts';
 import { inspectFiles } from './files.ts';
 import { formatDoctorReport } from './format-report.ts';
 import { probeService } from './probe.ts';
 import { listSettings } from './settings.ts';
 
 /**
- * Shows every setting with its source, and whether the service can be reached; secrets are redacted. Throws the worst
+ * Shows every setting that is set or has a default, with its source, and whether the service can be reached; secrets are redacted. Throws the worst
  * finding as a Failure.
  */
 export const runDoctor: RunCommand = async ({ flags }, context) => {
@@ -63,7 +63,8 @@ async function collectReport(flags: FlagValues, context: Context): Promise<Docto
   await capture(() => resolveMaxRetries(sources));
   await capture(() => resolveHistoryMode(sources));
   await capture(() => requireValidProject(sources, runtime.cwd));
-  const settings = await listSettings(examination, baseUrls);
+  const allSettings = await listSettings(examination, baseUrls);
+  const settings = isFlagOn(flags, 'all') ? allSettings : allSettings.filter(({ source }) => source !== NOT_SET);
   const files = await inspectFiles(examination);
   findings.push(...(await findMissingCredentials(examination, baseUrls)));
   const stopSpinner = context.startSpinner('connecting');
