@@ -12,6 +12,8 @@ export interface Context {
   readonly report: Reporter;
   /** Aborted by SIGINT, SIGTERM and SIGHUP, with an InterruptedError as its reason. */
   readonly signal: AbortSignal;
+  /** Why svc may not prompt, even at a terminal; undefined if it may. */
+  readonly noInput?: 'with --no-input' | 'with CI set' | undefined;
   /** Shows a spinner on a terminal until the returned function is called; a function as text is called for each frame. */
   readonly startSpinner: (text: string | (() => string)) => () => void;
   /** Sets the facts to report about the request in flight if the process ends before the command does. */

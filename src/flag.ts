@@ -34,6 +34,8 @@ export interface Flag {
   readonly isSecret?: true;
   /** Given twice it is exit 2; of other flags the last one counts. */
   readonly isOnce?: true;
+  /** `--no-x` is accepted beside `--x <value>`. */
+  readonly hasOff?: true;
   /** Flags that contradict it, in the form given: `start`, `no-stream`. Both together are exit 2. */
   readonly conflicts?: readonly string[];
 }
@@ -66,8 +68,8 @@ function parseFlagForm(form: string): Pick<Flag, 'name' | 'short' | 'takes' | 'v
 }
 
 /** The long forms of a flag on the command line: `--x`, `--no-x`, or both. */
-export function flagForms({ name, takes }: Flag): string[] {
-  const off = takes === 'off' || takes === 'boolean' ? [`--no-${name}`] : [];
+export function flagForms({ name, takes, hasOff }: Flag): string[] {
+  const off = takes === 'off' || takes === 'boolean' || hasOff ? [`--no-${name}`] : [];
   return takes === 'off' ? off : [`--${name}`, ...off];
 }
 

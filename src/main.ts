@@ -30,8 +30,13 @@ const SHUTDOWN_TIMEOUT_MS = 2000;
 export async function main(runtime: Runtime): Promise<ProcessEnd> {
   const { stdout: out, stderr: err, env, argv } = runtime;
   // Read from the words directly: the errors of an invalid command line have a color and a format too.
-  const colorMode = lastValueOf('--color', argv);
-  const errorFormat = lastValueOf('--error-format', argv) ?? env.SVC_ERROR_FORMAT;
+  const ownWords = argv.includes('--') ? argv.slice(0, argv.indexOf('--')) : argv;
+  const colorMode = lastValueOf(
+    '--color',
+    ownWords.map((word) => (word === '--no-color' ? '--color=never' : word)),
+  );
+  const errorFormat = lastValueOf('--error-format', ownWords) ?? env.SVC_ERROR_FORMAT;
+  const noInput = ownWords.includes('--no-input') ? 'with --no-input' : env.CI ? 'with CI set' : undefined;
   const stdout = createStreamWriter(out, 'stdout', canUseColor(out, env, colorMode));
   let clearSpinner = (): void => {};
   const spin: Context['startSpinner'] = (text) => {
@@ -57,7 +62,7 @@ export async function main(runtime: Runtime): Promise<ProcessEnd> {
   });
   try {
     const encodingWarning = checkArgumentEncoding(argv, runtime.readCommandLine ?? (() => undefined));
-    const parsed = await parseCommandLine(argv);
+    const parsed = await parseCommandLine(argv, runtime.cwd);
     if ('isVersion' in parsed) {
       await stdout.write(`svc ${version}\n`);
       await stdout.end();
@@ -65,7 +70,7 @@ export async function main(runtime: Runtime): Promise<ProcessEnd> {
     }
     if ('help' in parsed) {
       const { showHelp } = await import('./cli/docs/show-help.ts');
-      await showHelp(parsed.help, runtime, stdout);
+      await showHelp(parsed.help, { runtime, stdout, noInput });
       return 0;
     }
     const { command, flags } = parsed.invocation;
@@ -79,6 +84,7 @@ export async function main(runtime: Runtime): Promise<ProcessEnd> {
         runtime,
         stdout,
         report,
+        noInput,
         startSpinner: isQuiet || isJson ? () => () => {} : spin,
         ...handlers,
       }),
@@ -116,7 +122,7 @@ function resolveErrorFormat(flag: string | undefined, { SVC_ERROR_FORMAT }: Runt
   throw usageFailure(`SVC_ERROR_FORMAT cannot be ${JSON.stringify(format)}`, 'use text or json');
 }
 
-type SignalHandlers = Omit<Context, 'runtime' | 'stdout' | 'report' | 'startSpinner'>;
+type SignalHandlers = Omit<Context, 'runtime' | 'stdout' | 'report' | 'noInput' | 'startSpinner'>;
 
 // Runs until the command ends or a signal arrives. After the first signal the command has SHUTDOWN_TIMEOUT_MS to report
 // its state; the second one ends the run at once.

@@ -4,7 +4,19 @@ import type { Issue } from '../errors.ts';
 import type { InputLine } from '../files/split-lines.ts';
 import { applySplices } from '../json/edit.ts';
 import { JsonError } from '../json/json-error.ts';
-import { endOffset, firstStringMember, getMember, type JsonDocument, type JsonNode, kindOf, membersOf, rawBytes, rawText, rootOf, startOffset } from '../json/json-node.ts';
+import {
+  endOffset,
+  firstStringMember,
+  getMember,
+  type JsonDocument,
+  type JsonNode,
+  kindOf,
+  membersOf,
+  rawBytes,
+  rawText,
+  rootOf,
+  startOffset,
+} from '../json/json-node.ts';
 import { createNodeFinder } from '../json/node-finder.ts';
 import { parseJson } from '../json/parse-json.ts';
 import { createPositionLookup, formatPosition, positionAt } from '../json/text-position.ts';

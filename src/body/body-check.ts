@@ -1,12 +1,14 @@
 import { Failure, type Issue } from '../errors.ts';
-import { flagName } from '../fields/field.ts';
+import { flagName, type Shape } from '../fields/field.ts';
 import type { Finding } from '../fields/finding.ts';
-import { membersOf, rootOf } from '../json/json-node.ts';
+import { type JsonNode, kindOf, membersOf, rootOf } from '../json/json-node.ts';
 import { formatJsonPath, type JsonPath } from '../json/json-path.ts';
+import { allOperations } from '../operations/all-operations.ts';
 import { type FlagTarget, flagTarget, type Operation } from '../operations/operation.ts';
+import { shellWord } from '../output/shell-quote.ts';
 import type { StdinUse } from './command-input.ts';
 import { type Draft, locationInDraft, originInDraft } from './draft.ts';
-import { locationInSource } from './json-source.ts';
+import { type JsonSource, locationInSource } from './json-source.ts';
 import { nestingHint } from './parsed-body.ts';
 import { sortIssuesByLocation } from './sort-issues.ts';
 
@@ -54,7 +56,9 @@ export async function createBodyCheck(operation: Operation, strictness: Strictne
     level === 'error' ? !isCheckDisabled : isStrict || (isAdviceStrict && code === 'advice');
   return (draft, inputIssues, streamedFindings = [], streamedFiles = []) => {
     // A field whose input could not become part of the body is named once: it is not missing or invalid as well.
-    const bodyFindings = validate(rootOf(draft.doc)).filter(
+    const allFindings = validate(rootOf(draft.doc));
+    const other = allFindings.length > 0 ? findOtherOperation(draft, operation) : undefined;
+    const bodyFindings = allFindings.filter(
       ({ code, path }) =>
         (code !== 'missing' && code !== 'invalid') || !inputIssues.some((issue) => issue.path === formatJsonPath(path)),
     );
@@ -62,6 +66,11 @@ export async function createBodyCheck(operation: Operation, strictness: Strictne
     const inOrder = <T extends Issue>(issues: readonly T[]): readonly T[] =>
       streamedFindings.length > 0 ? sortIssuesByLocation(issues, streamedFiles) : issues;
     const located = bodyFindings.map((finding) => locateFinding(draft, finding, operation, strictness));
+    if (other && draft.base) {
+      const issue = otherOperationIssue(draft.base, operation, other);
+      if (isCheckDisabled) located.unshift(issue);
+      else return { warnings: [], failure: invalidBodyFailure([issue], 0, rerunHint(draft.base, other, strictness)) };
+    }
     const isMissing =
       !isCheckDisabled && bodyFindings.some(({ code, level }) => code === 'missing' && level === 'error');
     const unread: StreamedFinding[] = [];
@@ -87,7 +96,37 @@ export async function createBodyCheck(operation: Operation, strictness: Strictne
   };
 }
 
-/** The reason why stdin brought no body, and the next step. */
+// The operation whose body was given instead: all its required fields are there, and it knows more of the fields.
+function findOtherOperation({ base }: Draft, operation: Operation): Operation | undefined {
+  const members = base ? [...membersOf(rootOf(base.doc))] : [];
+  const knownIn = ({ body }: Operation): string[] =>
+    members.flatMap(({ key, value }) => (Object.hasOwn(body, key) && isOfKind(value, body[key]) ? [key] : []));
+  const count = knownIn(operation).length;
+  return allOperations.find((one) => {
+    const known = knownIn(one);
+    const required = Object.entries(one.body).filter(([, field]) => field.required && !field.fill);
+    return known.length > count && required.every(([name]) => known.includes(name));
+  });
+}
+
+function isOfKind(node: JsonNode, shape: Shape | undefined): boolean {
+  if (shape?.type === 'either') return shape.of.some((one) => isOfKind(node, one));
+  const kind = shape?.type === 'integer' ? 'number' : shape?.type;
+  return kind === 'json' || kind === kindOf(node);
+}
+
+function otherOperationIssue(base: JsonSource, operation: Operation, other: Operation): StreamedFinding {
+  const [given, wanted] = [other, operation].map(({ command }) => `svc ${command.join(' ')}`);
+  const message = `is a body of ${given}, not of ${wanted}`;
+  return { level: 'error', path: '', at: locationInSource(base), message };
+}
+
+function rerunHint({ label }: JsonSource, { command }: Operation, { origin }: Strictness): string | undefined {
+  const file = label === 'stdin' ? '' : ` -f ${shellWord(label)}`;
+  return origin ? undefined : `run: svc ${command.join(' ')}${file}`;
+}
+
+/** The next step where stdin brought no body. */
 export function stdinMessage(use: StdinUse, operation: Pick<Operation, 'arguments'>): string {
   const [given, piped, reader] =
     operation.arguments?.as === 'prompt' ? ['a prompt', 'text or ', '--stdin'] : ['flags', '', '-f -'];

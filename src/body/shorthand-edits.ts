@@ -29,8 +29,6 @@ export async function shorthandEdits(
       const time = ageToTimestamp(word, dependencies.now()) ?? word;
       const origin = { label, argument: word };
       results.push({ path: [...target, shorthand.member], text: JSON.stringify(time), origin });
-    } else if (shorthand.kind === 'logprobs' && isFlagOn(flags, name)) {
-      results.push(...logprobsEdits(draft, label));
     } else if (shorthand.kind === 'reply-schema') {
       results.push(await responseFormatEdit(word, dependencies));
     }
@@ -66,15 +64,6 @@ export function shorthandFields(shorthand: Shorthand): readonly string[] {
     default:
       return [];
   }
-}
-
-// For what the body does not say itself.
-function logprobsEdits(draft: Draft, label: string): Edit[] {
-  const edits = [
-    { path: ['logprobs'], text: 'true', origin: { label } },
-    { path: ['top_logprobs'], text: '5', origin: { label } },
-  ];
-  return edits.filter(({ path }) => !nodeAtPath(rootOf(draft.doc), path));
 }
 
 async function readAttachments(paths: readonly string[], dependencies: BodyDependencies): Promise<string[]> {

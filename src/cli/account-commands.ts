@@ -1,7 +1,7 @@
 import type { CommandDefinition } from '../command.ts';
 import { type Setting, settingFlag, settings } from '../config/settings.ts';
 import { type Flag, flagGroup } from '../flag.ts';
-import { baseUrlFlags, profileFlag, reportFlags, reportFlagsExcept, resultFlags } from './shared-flags.ts';
+import { profileFlag, reportFlags, reportFlagsExcept, resultFlags, yesFlag } from './shared-flags.ts';
 
 const selectedProfileFlag: Flag = {
   ...profileFlag,
@@ -27,7 +27,7 @@ export const accountCommands: readonly CommandDefinition[] = [
       'Prompts for credentials on a terminal, or reads them from stdin or a file; secrets are never accepted as arguments. svc verifies a password with feedback schema if it knows a project, and does not store a password that the service rejects. It does not verify a token: that would cost money or change data. Credentials are sent only to the current base URLs of the profile.',
     flags: () => [
       selectedProfileFlag,
-      ...baseUrlFlags(['trace', 'chat', 'train']),
+      ...(['base_url', 'trace_base_url', 'chat_base_url', 'train_base_url'] as const).map(settingFlag),
       { ...settingFlag('username'), group: 'Common' },
       ...flagGroup('Common', {
         '--password-stdin': 'Read the password from stdin',
@@ -61,10 +61,11 @@ export const accountCommands: readonly CommandDefinition[] = [
   },
   {
     words: ['auth', 'status'],
-    summary: 'Show which credentials are stored, without their values',
+    summary: 'Show the profile and the credentials in effect, redacted',
+    about: 'The same as svc profile show, but exits with 4 if there are no credentials.',
     flags: () => [selectedProfileFlag, ...resultFlags('report'), ...reportFlagsExcept('verbose', 'quiet')],
     examples: [{ why: 'Print the status as JSON', args: 'auth status --json' }],
-    load: async () => (await import('../commands/auth/status.ts')).runAuthStatus,
+    load: async () => (await import('../commands/profile/show.ts')).runAuthStatus,
   },
   {
     words: ['profile', 'list'],
@@ -75,9 +76,9 @@ export const accountCommands: readonly CommandDefinition[] = [
   },
   {
     words: ['profile', 'show'],
-    summary: 'Show a profile without its secrets',
+    summary: 'Show a profile and the credentials in effect, redacted',
     argument: { name: 'name', summary: 'The profile (default: the one in use)', completes: 'profiles' },
-    flags: () => [...resultFlags('record'), ...reportFlagsExcept('verbose', 'quiet')],
+    flags: () => [...resultFlags('report'), ...reportFlagsExcept('verbose', 'quiet')],
     examples: [{ why: 'Show the profile in use', args: 'profile show' }],
     load: async () => (await import('../commands/profile/show.ts')).runProfileShow,
   },
@@ -112,10 +113,7 @@ export const accountCommands: readonly CommandDefinition[] = [
     words: ['profile', 'remove'],
     summary: 'Remove a profile and its credentials',
     argument: { name: 'name', summary: 'The profile', isRequired: true, completes: 'profiles' },
-    flags: () => [
-      ...flagGroup('Common', { '-y, --yes': 'Do not ask for confirmation' }),
-      ...reportFlagsExcept('verbose'),
-    ],
+    flags: () => [...yesFlag, ...reportFlagsExcept('verbose')],
     examples: [{ why: 'Remove a profile without confirmation', args: 'profile remove staging --yes' }],
     load: async () => (await import('../commands/profile/remove.ts')).runProfileRemove,
   },

@@ -39,6 +39,5 @@ const shorthandValues: { readonly [kind in Shorthand['kind']]: Pick<Flag, 'takes
   attach: { takes: 'values', value: '<file>' },
   'reply-schema': { takes: 'value', value: '<@file>' },
   age: { takes: 'value', value: '<age>' },
-  logprobs: { takes: 'switch' },
   copy: { takes: 'switch' },
 };

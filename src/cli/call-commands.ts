@@ -45,7 +45,7 @@ export const callCommands: readonly CommandDefinition[] = [
           conflicts: ['log-file', 'exit-feedback'],
         },
       }),
-      ...serviceFlags('trace'),
+      ...serviceFlags(),
       ...reportFlags,
     ],
     examples: [
@@ -62,7 +62,7 @@ export const callCommands: readonly CommandDefinition[] = [
     summary: 'Send the spooled calls',
     about:
       'Sends the calls of svc call run --spool that belong to the current trace base URL, and reports how many belong to others. A call that is sent twice is stored once.',
-    flags: () => [...serviceFlags('trace'), ...resultFlags('record'), ...reportFlags],
+    flags: () => [...serviceFlags(), ...resultFlags('record'), ...reportFlags],
     examples: [{ why: 'Send the spooled calls', args: 'call flush --local' }],
     load: async () => (await import('../commands/call/flush.ts')).runCallFlush,
   },

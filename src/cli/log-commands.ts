@@ -1,6 +1,6 @@
 import type { CommandDefinition } from '../command.ts';
 import { flagGroup } from '../flag.ts';
-import { reportFlagsExcept, resultFlags } from './shared-flags.ts';
+import { reportFlagsExcept, resultFlags, yesFlag } from './shared-flags.ts';
 
 /** The commands about the history of requests. */
 export const logCommands: readonly CommandDefinition[] = [
@@ -31,8 +31,8 @@ export const logCommands: readonly CommandDefinition[] = [
   {
     words: ['log', 'clear'],
     summary: 'Remove all recorded requests',
-    flags: () => [...resultFlags('record'), ...reportFlagsExcept('verbose')],
-    examples: [{ why: 'Remove the history', args: 'log clear' }],
+    flags: () => [...yesFlag, ...resultFlags('record'), ...reportFlagsExcept('verbose')],
+    examples: [{ why: 'Remove the history without confirmation', args: 'log clear --yes' }],
     load: async () => (await import('../commands/log.ts')).runLogClear,
   },
 ];

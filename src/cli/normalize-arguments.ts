@@ -1,3 +1,4 @@
+import type { Command } from '../command.ts';
 import { usageFailure } from '../errors.ts';
 import { type Flag, flagForms, takesValue } from '../flag.ts';
 
@@ -9,9 +10,11 @@ export interface NormalizedArguments {
 
 /**
  * Prepares arguments for commander: `--echo=false` becomes `--no-echo`, and an optional value is taken only after `=`.
- * Throws usage when a flag lacks its value and another flag follows, and for secrets given as arguments.
+ * Throws usage when a flag lacks its value and another flag follows, when a boolean flag seems to have a value, and for
+ * secrets given as arguments.
  */
-export function normalizeArguments(words: readonly string[], flags: readonly Flag[]): NormalizedArguments {
+export function normalizeArguments(words: readonly string[], command: Command): NormalizedArguments {
+  const { flags } = command;
   const normalized: string[] = [];
   for (let at = 0; at < words.length; at++) {
     const word = words[at] ?? '';
@@ -19,9 +22,10 @@ export function normalizeArguments(words: readonly string[], flags: readonly Fla
     if (word === '-h' || word === '--help') return { words: normalized, help: word };
     rejectSecretArgument(word, flags);
     normalized.push(normalizeWord(word, flags));
-    if (!takesNextWord(word, flags)) continue;
     const value = words[at + 1];
     if (value === undefined) continue;
+    rejectBooleanValue(word, value, command);
+    if (!takesNextWord(word, flags)) continue;
     rejectFlagAsValue(word, value, flags);
     normalized.push(value);
     at += 1;
@@ -101,6 +105,17 @@ function rejectFlagAsValue(word: string, value: string, flags: readonly Flag[]):
   const long = flags.find(({ short }) => short !== undefined && word.endsWith(short))?.name;
   const full = word.startsWith('--') ? word : `--${long}`;
   throw usageFailure(`${word} needs a value, but ${value} is a flag`, `if it is the value, write ${full}=${value}`);
+}
+
+// `--logprobs yes hi` would send "yes hi".
+function rejectBooleanValue(word: string, value: string, { flags, operation }: Command): void {
+  const flag = flags.find((one) => one.takes === 'boolean' && flagForms(one).includes(word));
+  if (!flag || !/^(?:yes|no|true|false|on|off|0|1)$/i.test(value)) return;
+  const asText = operation?.arguments?.as === 'prompt' ? `; if it is text, write it after all flags: -- ${value}` : '';
+  throw usageFailure(
+    `${word} takes no value, but the next word is ${JSON.stringify(value)}`,
+    `write --${flag.name} or --no-${flag.name} without ${JSON.stringify(value)}${asText}`,
+  );
 }
 
 /** Throws usage for a flag such as `--token`, which svc does not have: the value would be a secret. */

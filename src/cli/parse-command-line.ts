@@ -1,6 +1,8 @@
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { CommanderError, Option, Command as Program } from 'commander';
 import type { Argument, Command, Invocation } from '../command.ts';
-import { settings } from '../config/settings.ts';
+import { type Setting, settingFlagName, settings } from '../config/settings.ts';
 import { type Failure, usageFailure } from '../errors.ts';
 import { closestMatch } from '../fields/closest-match.ts';
 import { flagName } from '../fields/field.ts';
@@ -22,8 +24,8 @@ export interface HelpRequest {
   readonly isFull: boolean;
 }
 
-/** Parses a command line. Throws Failure `usage` for every mistake in it. */
-export async function parseCommandLine(argv: readonly string[]): Promise<ParsedCommandLine> {
+/** Parses a command line; `cwd` is where its files are. Throws Failure `usage` for every mistake in it. */
+export async function parseCommandLine(argv: readonly string[], cwd: string): Promise<ParsedCommandLine> {
   const { words, command, rest, asksFor } = await splitAtCommand(argv);
   if (asksFor === '--version') return { isVersion: true };
   if (asksFor)
@@ -35,9 +37,25 @@ export async function parseCommandLine(argv: readonly string[]): Promise<ParsedC
   // Another command's flags would be read as those of svc.
   const operandAt = command.argument?.usage ? indexOfOperand(rest, command.flags) : -1;
   if (operandAt >= 0) throw (await import('./corrected-line.ts')).missingSeparator(command, rest, operandAt);
-  const normalized = normalizeArguments(rest, command.flags);
+  const normalized = normalizeArguments(rest, command);
   if (normalized.help) return { help: { words, isFull: normalized.help === '--help' } };
-  return { invocation: await parseInvocation(command, normalized.words, rest) };
+  const invocation = await parseInvocation(command, normalized.words, rest);
+  rejectUnknownInnerCommand(invocation, cwd);
+  return { invocation };
+}
+
+// `svc train lst` would take lst as a file. A bare word that names none is meant as a command.
+function rejectUnknownInnerCommand({ command, args: [word = ''] }: Invocation, cwd: string): void {
+  const inner = command.argument?.isFile ? innerCommands(command) : [];
+  if (inner.length === 0 || !/^[a-z][a-z-]*$/i.test(word) || existsSync(resolve(cwd, word))) return;
+  throw usageFailure(
+    `unknown command ${JSON.stringify(`${command.name} ${word}`)}, and no file has the name ${word}`,
+    `did you mean: ${inner.map(({ name }) => `svc ${name}`).join(', or ')}`,
+  );
+}
+
+function innerCommands(command: Command): Command[] {
+  return commandsIn(command.words).filter((one) => one !== command);
 }
 
 // `svc --help chat` means `svc chat --help`.
@@ -70,7 +88,7 @@ async function parseInvocation(
   const root = createProgram('svc');
   let invocation: Invocation | undefined;
   // `lint` and `log` are commands only as the first word after `train`.
-  const inner = commandsIn(command.words).filter((one) => one !== command);
+  const inner = innerCommands(command);
   for (const one of allCommands.filter((any) => !inner.includes(any))) {
     const program = one.words.reduce(
       (parent, word) => parent.commands.find((child) => child.name() === word) ?? parent.command(word),
@@ -164,7 +182,11 @@ function toUsageFailure({ code, message }: CommanderError, command: Command): Fa
   if (code === 'commander.unknownOption') {
     const longFlags = command.flags.map((one) => `--${one.name}`);
     const suggestion = flag.startsWith('--') ? closestMatch(flag, longFlags) : undefined;
-    return usageFailure(`unknown flag "${flag}" for ${name}`, suggestion ? `did you mean ${suggestion}?` : hint);
+    const stored = settings.find((one: Setting) => one.isStored && one.flag && flag === `--${settingFlagName(one)}`);
+    const variable = stored && 'variable' in stored ? `set ${stored.variable}, or ` : '';
+    const profileHint = stored && `${variable}run: svc profile set <name> ${flag} ...`;
+    const next = profileHint ?? (suggestion ? `did you mean ${suggestion}?` : hint);
+    return usageFailure(`unknown flag "${flag}" for ${name}`, next);
   }
   if (code === 'commander.optionMissingArgument') return usageFailure(`${flag.split(' ')[0]} needs a value`, hint);
   const { argument } = command;
@@ -195,7 +217,7 @@ function commanderOptions(flag: Flag): Option[] {
       return [new Option(`${on} [value]`)];
     case 'value': {
       const option = new Option(`${on} ${flag.value}`);
-      return [flag.isOnce ? option.argParser(onlyValue(flag)) : option];
+      return [flag.isOnce ? option.argParser(onlyValue(flag)) : option, ...more.map((one) => new Option(one))];
     }
     case 'values':
       // A collector: a variadic option would take the arguments after it.

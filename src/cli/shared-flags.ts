@@ -1,5 +1,5 @@
 import { batchFlags } from '../batch/batch-flags.ts';
-import { type SettingName, settingFlag } from '../config/settings.ts';
+import { settingFlag } from '../config/settings.ts';
 import { type Flag, flagGroup } from '../flag.ts';
 import type { Operation } from '../operations/operation.ts';
 import { type ResultKind, requestResultKind, resultKinds, schemaViewNames } from '../results/output-format.ts';
@@ -12,7 +12,12 @@ export const reportFlags: readonly Flag[] = [
   }),
   settingFlag('error_format'),
   ...flagGroup('Output', {
-    '--color <when>': { summary: 'Color: auto, always or never (default: auto)', choices: ['auto', 'always', 'never'] },
+    '--color <when>': {
+      summary: 'Color: auto, always or never (default: auto); --no-color is never',
+      choices: ['auto', 'always', 'never'],
+      hasOff: true,
+    },
+    '--no-input': 'Never prompt and start no interactive session; the same as CI=1',
   }),
 ];
 
@@ -36,14 +41,11 @@ export function resultFlags(kind: ResultKind): Flag[] {
   });
 }
 
+/** Skips a confirmation. */
+export const yesFlag: readonly Flag[] = flagGroup('Common', { '-y, --yes': 'Do not ask for confirmation' });
+
 /** Selects the profile. */
 export const profileFlag: Flag = settingFlag('profile');
-
-/** The flags of base URLs; all three hosts, or the one an operation uses. */
-export function baseUrlFlags(hosts: readonly Operation['host'][]): Flag[] {
-  const names: readonly SettingName[] = ['base_url', ...hosts.map((host) => `${host}_base_url` as const)];
-  return names.map(settingFlag);
-}
 
 /** The certificate files of TLS, named as in curl. */
 export const certificateFlags: readonly Flag[] = (['cacert', 'cert', 'key'] as const).map(settingFlag);
@@ -59,8 +61,6 @@ const trainFlags: readonly Flag[] = [
       summary: 'Field that groups the trajectories of files with one per line, such as metadata.task',
       conflicts: ['batch'],
     },
-    '--no-spool':
-      'Send stdin and compressed input without a copy on disk; svc sends the end only after all checks pass',
   }),
   ...flagGroup('Service', {
     '--allow-duplicate': 'Send the job even if the same one was already sent from this machine',
@@ -79,17 +79,16 @@ const traceFlags: readonly Flag[] = [
 
 const sendingFlags: readonly Flag[] = flagGroup('Output', {
   '-o, --output <file>': 'Write the result to a file; - is stdout',
-  '--dry-run': 'Print the request and send nothing',
+  '-n, --dry-run': 'Print the request and send nothing',
   '--curl': { summary: 'Print the request as a curl command and send nothing', conflicts: ['dry-run'] },
 });
 
 /** The destination and the credentials of a request. */
-export function serviceFlags(...hosts: readonly Operation['host'][]): Flag[] {
+export function serviceFlags(): Flag[] {
   return [
     profileFlag,
     ...localFlags,
-    ...baseUrlFlags(hosts),
-    ...(['headers', 'timeout', 'retries'] as const).map(settingFlag),
+    ...(['base_url', 'headers', 'timeout', 'retries'] as const).map(settingFlag),
     ...certificateFlags,
     ...flagGroup('Service', { '--allow-http': 'Allow credentials over plain http' }),
   ];
@@ -97,7 +96,7 @@ export function serviceFlags(...hosts: readonly Operation['host'][]): Flag[] {
 
 /** The flags that may come before the command: those that several commands share. */
 export function sharedFlags(): Flag[] {
-  return [...serviceFlags('trace', 'chat', 'train'), ...resultFlags('chat'), ...sendingFlags, ...reportFlags];
+  return [...serviceFlags(), ...resultFlags('chat'), ...sendingFlags, ...reportFlags];
 }
 
 /** The flags of all five operations, in addition to those of their bodies. */
@@ -123,7 +122,7 @@ export function operationFlags(operation: Operation): Flag[] {
     ...(operation.continuesTrace ? traceFlags : []),
     ...resultKindFlags(operation),
     ...batchFlags,
-    ...serviceFlags(operation.host),
+    ...serviceFlags(),
     ...resultFlags(operation.result.as),
     ...sendingFlags,
     ...reportFlags,

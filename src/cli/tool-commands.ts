@@ -1,10 +1,10 @@
 import type { CommandDefinition } from '../command.ts';
+import { settingFlag } from '../config/settings.ts';
 import { type Flag, flagGroup, knownNameKinds } from '../flag.ts';
 import { allOperations } from '../operations/all-operations.ts';
 import { bodyFlags } from './body-flags.ts';
 import { helpTopicNames } from './help-topic-names.ts';
 import {
-  baseUrlFlags,
   certificateFlags,
   localFlags,
   profileFlag,
@@ -128,15 +128,18 @@ export const toolCommands: readonly CommandDefinition[] = [
   },
   {
     words: ['doctor'],
-    summary: 'Show all settings and test the connection',
+    summary: 'Show the settings in effect and test the connection',
     about:
-      'Shows every setting with its source and the files that svc uses, and connects to each base URL (TCP and TLS). Only --probe calls an operation and runs a credential command. Secrets are redacted. Exits with 0 if there are no errors, otherwise with the first of: 12 (a file is unusable), 2 (a setting is invalid, or there is no base URL), 13 (insecure), 4 (no credentials), 5 to 9 or 11 (the probe failed), 7 (could not connect).',
+      'Shows the settings in effect with their sources and the files that svc uses, and connects to each base URL (TCP and TLS). Only --probe calls an operation and runs a credential command. Secrets are redacted. Exits with 0 if there are no errors, otherwise with the first of: 12 (a file is unusable), 2 (a setting is invalid, or there is no base URL), 13 (insecure), 4 (no credentials), 5 to 9 or 11 (the probe failed), 7 (could not connect).',
     flags: () => [
       profileFlag,
       ...localFlags,
-      ...baseUrlFlags(['trace', 'chat', 'train']),
+      settingFlag('base_url'),
       ...certificateFlags,
-      ...flagGroup('Common', { '--probe': 'Also call feedback schema, which changes nothing' }),
+      ...flagGroup('Common', {
+        '--probe': 'Also call feedback schema, which changes nothing',
+        '--all': 'Also list the settings that are not set',
+      }),
       ...resultFlags('report'),
       ...reportFlags,
     ],
@@ -150,12 +153,12 @@ export const toolCommands: readonly CommandDefinition[] = [
     words: ['completion'],
     summary: 'Print a completion script for a shell',
     about:
-      'bash: source <(svc completion bash). zsh: save the output as _svc in a directory of $fpath. fish: svc completion fish | source. PowerShell: svc completion powershell | Out-String | Invoke-Expression. Completion offers commands, flags, values and files, and the profiles, projects and models found in the environment, the configuration and the history. It never opens a connection.',
+      'bash: source <(svc completion bash). zsh: save the output as _svc in a directory of $fpath. fish: svc completion fish | source. Completion offers commands, flags, values and files, and the profiles, projects and models found in the environment, the configuration and the history. It never opens a connection.',
     argument: {
       name: 'shell',
       summary: 'Shell of the script',
       isRequired: true,
-      choices: ['bash', 'zsh', 'fish', 'powershell'],
+      choices: ['bash', 'zsh', 'fish'],
     },
     flags: () => [
       ...flagGroup('Output', {
@@ -203,7 +206,7 @@ export const toolCommands: readonly CommandDefinition[] = [
           offers: ['call_start', 'feedback_replace', 'train'],
         },
       }),
-      ...serviceFlags('trace', 'chat', 'train'),
+      ...serviceFlags(),
       ...reportFlags,
     ],
     examples: [

@@ -33,8 +33,7 @@ export function resolveDestination(
   env: Runtime['env'],
 ): Omit<Destination, 'route'> | undefined {
   const { name: profile, isLocal } = selected;
-  if (isLocal && (connection.baseUrl || connection.hostUrl))
-    throw baseUrlOfLocalFailure(selected.source, connection.baseUrl ? '--base-url' : `--${host}-base-url`);
+  if (isLocal && connection.baseUrl) throw baseUrlOfLocalFailure(selected.source);
   const baseUrl = isLocal ? new URL(LOCAL_ORIGIN) : resolveBaseUrl(host, connection, env, selected.profile);
   if (!baseUrl) return undefined;
   const { base_url, trace_base_url, chat_base_url, train_base_url } = selected.profile;
@@ -61,11 +60,11 @@ export function ignoredBaseUrlNote(
   );
 }
 
-function baseUrlOfLocalFailure(source: string, flag: string): Failure {
-  if (source === '--local') return usageFailure(`--local cannot be combined with ${flag}`, 'remove one of them');
+function baseUrlOfLocalFailure(source: string): Failure {
+  if (source === '--local') return usageFailure('--local cannot be combined with --base-url', 'remove one of them');
   return usageFailure(
-    `${flag} cannot be combined with the profile "${LOCAL_PROFILE_NAME}" of ${source}`,
-    `remove ${flag}, or name another profile with --profile`,
+    `--base-url cannot be combined with the profile "${LOCAL_PROFILE_NAME}" of ${source}`,
+    `remove --base-url, or name another profile with --profile`,
   );
 }
 

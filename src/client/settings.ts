@@ -65,7 +65,7 @@ export async function resolveSettings(
     getStringFlag(flags, 'view') === 'table'
       ? 'table'
       : requestedFormat(requestResultKind(operation.result.as, flags), flags);
-  const connection = readConnectionFlags(operation, flags);
+  const connection = readConnectionFlags(flags);
   const selected = profile ?? (await selectProfile(connection, { runtime, report }));
   const target = resolveDestination(operation, connection, selected, env);
   const ignored = ignoredBaseUrlNote(operation, selected, env);
@@ -108,12 +108,11 @@ export async function resolveSettings(
 }
 
 /** The flags that select the destination and the profile. */
-export function readConnectionFlags({ host }: Pick<Operation, 'host'>, flags: FlagValues): ConnectionFlags {
+export function readConnectionFlags(flags: FlagValues): ConnectionFlags {
   return {
     profile: getStringFlag(flags, 'profile'),
     isLocal: isFlagOn(flags, 'local'),
     baseUrl: getStringFlag(flags, 'base-url'),
-    hostUrl: getStringFlag(flags, `${host}-base-url`),
   };
 }
 

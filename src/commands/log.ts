@@ -1,5 +1,6 @@
 import { clearRequestHistory, readRequestHistory, requestHistoryFile } from '../client/history/request-history.ts';
 import type { RunCommand } from '../command.ts';
+import { confirm } from '../config/credentials/prompt.ts';
 import { usageFailure } from '../errors.ts';
 import { getStringFlag } from '../flag.ts';
 import {
@@ -46,13 +47,14 @@ export const runLogShow: RunCommand = async ({ args, flags }, context) => {
   await context.stdout.end();
 };
 
-/** Removes all records. */
+/** Removes all records, after asking; where svc cannot prompt, `--yes` must say so. */
 export const runLogClear: RunCommand = async ({ flags }, context) => {
   const output = await openResultOutput('record', flags, context);
   const path = requestHistoryFile(context.runtime);
-  const records = await readRequestHistory(path);
-  await clearRequestHistory(path);
-  await printResult(resultOf({ removed: records.length }), output);
+  const { length } = await readRequestHistory(path);
+  const isConfirmed = await confirm(context, `Remove all recorded requests (${length})?`, flags);
+  if (isConfirmed) await clearRequestHistory(path);
+  await printResult(resultOf({ removed: isConfirmed ? length : 0 }), output);
   await context.stdout.end();
 };
 

@@ -9,8 +9,6 @@ export interface ConnectionFlags {
   readonly profile?: string | undefined;
   readonly isLocal: boolean;
   readonly baseUrl?: string | undefined;
-  /** The base URL of the operation's host only. */
-  readonly hostUrl?: string | undefined;
 }
 
 export type ServiceHost = 'trace' | 'chat' | 'train';
@@ -62,8 +60,8 @@ export async function selectProfile(
 }
 
 /**
- * The base URL of a host, checked; undefined if none is set. Source before specificity (docs/contract.md): flags,
- * environment, profile; in each the base URL of the host before the general one.
+ * The base URL of a host, checked; undefined if none is set. Source before specificity (docs/contract.md): flag,
+ * environment, profile; in the last two, the base URL of the host before the general one.
  */
 export function resolveBaseUrl(
   host: ServiceHost,
@@ -84,7 +82,6 @@ export function findBaseUrl(
 ): { readonly source: string; readonly text: string } | undefined {
   const prefix = host.toUpperCase();
   const candidates: readonly (readonly [source: string, value: string | undefined])[] = [
-    [`--${host}-base-url`, flags.hostUrl],
     ['--base-url', flags.baseUrl],
     [`SVC_${prefix}_BASE_URL`, env[`SVC_${prefix}_BASE_URL`]],
     ['SVC_BASE_URL', env.SVC_BASE_URL],

@@ -51,9 +51,9 @@ export interface Setting {
 export const settings = [
   { name: 'profile', kind: 'text', summary: 'Profile to use; "local" selects the local service', flag: 'requests', value: '<name>', variable: 'SVC_PROFILE', completes: 'profiles' },
   { name: 'base_url', kind: 'url', summary: 'Base URL of the service', flag: 'requests', variable: 'SVC_BASE_URL', isStored: true },
-  { name: 'trace_base_url', kind: 'url', summary: 'Base URL for feedback and calls only', flag: 'requests', variable: 'SVC_TRACE_BASE_URL', isStored: true },
-  { name: 'chat_base_url', kind: 'url', summary: 'Base URL for chat completions only', flag: 'requests', variable: 'SVC_CHAT_BASE_URL', isStored: true },
-  { name: 'train_base_url', kind: 'url', summary: 'Base URL for training jobs only', flag: 'requests', variable: 'SVC_TRAIN_BASE_URL', isStored: true },
+  { name: 'trace_base_url', kind: 'url', summary: 'Base URL for feedback and calls only', flag: 'profiles', variable: 'SVC_TRACE_BASE_URL', isStored: true },
+  { name: 'chat_base_url', kind: 'url', summary: 'Base URL for chat completions only', flag: 'profiles', variable: 'SVC_CHAT_BASE_URL', isStored: true },
+  { name: 'train_base_url', kind: 'url', summary: 'Base URL for training jobs only', flag: 'profiles', variable: 'SVC_TRAIN_BASE_URL', isStored: true },
   { name: 'username', kind: 'username', summary: 'User name for feedback and calls', flag: 'profiles', variable: 'SVC_USERNAME', isStored: true },
   { name: 'password', kind: 'secret', summary: 'Password for feedback and calls', variable: 'SVC_PASSWORD', isStored: true },
   { name: 'token', kind: 'secret', summary: 'Token for chat completions and training jobs', variable: 'SVC_TOKEN', isStored: true },
@@ -92,7 +92,7 @@ export const settings = [
   { name: 'pager', kind: 'command', summary: 'Program that shows long help on a terminal', variable: 'PAGER' },
   { name: 'browser', kind: 'command', summary: 'Program of svc serve --open', variable: 'BROWSER' },
   { name: 'term', kind: 'text', summary: 'No color and no progress if dumb', variable: 'TERM' },
-  { name: 'ci', kind: 'switch', summary: 'No progress', variable: 'CI' },
+  { name: 'ci', kind: 'switch', summary: 'No progress, no prompts and no interactive session', variable: 'CI' },
   { name: 'github_actions', kind: 'switch', summary: 'With CI: feedback schema --expect also prints annotations', variable: 'GITHUB_ACTIONS' },
 ] as const satisfies readonly Setting[];
 

@@ -50,11 +50,6 @@ export const chatOperation = {
       isCommon: true,
       summary: 'Attach an image, audio or text file to the prompt (repeatable)',
     },
-    'logprobs-view': {
-      kind: 'logprobs',
-      conflicts: ['no-logprobs', 'format', 'json', 'jq', 'extract', 'batch'],
-      summary: 'Show tokens colored by probability, with their alternatives; sets logprobs and top_logprobs',
-    },
     'json-schema': {
       kind: 'reply-schema',
       isCommon: true,

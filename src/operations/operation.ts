@@ -75,7 +75,7 @@ export type Shorthand = {
   readonly conflicts?: readonly string[];
 } & (
   | { readonly kind: 'message'; readonly role: 'system' | 'developer' }
-  | { readonly kind: 'role-message' | 'prefill' | 'conversation' | 'reply-schema' | 'attach' | 'logprobs' }
+  | { readonly kind: 'role-message' | 'prefill' | 'conversation' | 'reply-schema' | 'attach' }
   | { readonly kind: 'age'; readonly member: string }
   | { readonly kind: 'copy'; readonly from: string; readonly to: string }
 );

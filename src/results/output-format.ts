@@ -27,7 +27,7 @@ export const resultKinds = {
 export type ResultKind = keyof typeof resultKinds;
 
 /** The views of a feedback schema; `table` is that of any rows. */
-export const schemaViewNames = ['table', 'tree', 'json-schema', 'typescript', 'zod'] as const;
+export const schemaViewNames = ['table', 'tree', 'json-schema', 'typescript'] as const;
 
 /** The kind of what a request prints: its result, the lines of a batch, or what `--dry-run` and `--curl` show. */
 export function requestResultKind(own: ResultKind, flags: FlagValues): ResultKind {

@@ -9,7 +9,6 @@ export function schemaViewText(view: string): (doc: JsonDocument) => string {
     const tree = nestPaths(payloadTypes(doc));
     if (view === 'tree') return treeLines(tree, '').join('');
     if (view === 'typescript') return `export interface Payload ${typeScriptObject(tree, '')}\n`;
-    if (view === 'zod') return `import { z } from 'zod';\n\nexport const payload = ${zodObject(tree, '')};\n`;
     const schema = { $schema: 'https://json-schema.org/draft/2020-12/schema', ...jsonSchemaOfObject(tree) };
     return `${indentJson(parseJson(writeJson(schema)))}\n`;
   };
@@ -77,26 +76,13 @@ function typeScriptObject(tree: PathTree, indent: string): string {
   return `{\n${fields.join('')}${indent}}`;
 }
 
-function zodObject(tree: PathTree, indent: string): string {
-  const fields = [...tree].map(([key, { types, keys }]) => {
-    const options = [
-      ...Array.from(types, (type) => schemaTypes.get(type)?.zod ?? 'z.unknown()'),
-      ...(keys.size > 0 ? [zodObject(keys, `${indent}  `)] : []),
-    ];
-    const schema = options.length === 1 ? options[0] : `z.union([${options.join(', ')}])`;
-    // As a computed key it is a field like any other.
-    return `${indent}  ${key === '__proto__' ? `['__proto__']` : keyText(key)}: ${schema}.optional(),\n`;
-  });
-  return `z.object({\n${fields.join('')}${indent}})`;
-}
-
 function keyText(key: string): string {
   return /^[A-Za-z_$][\w$]*$/.test(key) ? key : JSON.stringify(key);
 }
 
 // The types that services infer; of any other, nothing is known.
-const schemaTypes: ReadonlyMap<string, { json: JsonValue; typescript: string; zod: string }> = new Map([
-  ['numeric', { json: { type: 'number' }, typescript: 'number', zod: 'z.number()' }],
-  ['boolean', { json: { type: 'boolean' }, typescript: 'boolean', zod: 'z.boolean()' }],
-  ['categorical', { json: { type: 'string' }, typescript: 'string', zod: 'z.string()' }],
+const schemaTypes: ReadonlyMap<string, { json: JsonValue; typescript: string }> = new Map([
+  ['numeric', { json: { type: 'number' }, typescript: 'number' }],
+  ['boolean', { json: { type: 'boolean' }, typescript: 'boolean' }],
+  ['categorical', { json: { type: 'string' }, typescript: 'string' }],
 ]);

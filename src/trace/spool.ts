@@ -38,7 +38,7 @@ export function traceTarget(destination: { readonly url: URL; readonly isLocal: 
 
 /** The command that sends the spooled calls of a command with these flags, for hints. */
 export function flushCommand(flags: FlagValues): string {
-  const words = ['profile', 'base-url', 'trace-base-url'].flatMap((name) => {
+  const words = ['profile', 'base-url'].flatMap((name) => {
     const value = getStringFlag(flags, name);
     return value === undefined ? [] : [`--${name}`, shellWord(value)];
   });

@@ -435,57 +435,6 @@ describe('--attach', () => {
   });
 });
 
-describe('--logprobs-view', () => {
-  it('asks for log probabilities and lists tokens with their alternatives', async () => {
-    const token = (text: string, chance: number) => ({ token: text, logprob: Math.log(chance) });
-    const content = [{ ...token('Yes', 0.75), top_logprobs: [token('Yes', 0.75), token('No', 0.2)] }];
-    const response = JSON.parse(completion('Yes'));
-    response.choices[0].logprobs = { content };
-    const { stdout, bodies } = await ask(JSON.stringify(response), ['--logprobs-view']);
-    expect(stdout).toBe('Yes\n\n 75.0 % "Yes"  "No"  20.0 %\n');
-    expect(JSON.parse(bodies[0] ?? '')).toMatchObject({ logprobs: true, top_logprobs: 5 });
-    const other = await ask(completion('Yes'), ['--logprobs-view', '--top-logprobs', '2']);
-    expect(other.stdout).toBe('Yes\n');
-    expect(JSON.parse(other.bodies[0] ?? '').top_logprobs).toBe(2);
-  });
-
-  it('joins a character that is split between tokens', async () => {
-    const token = (text: string, bytes: readonly number[] | null) => ({ token: text, logprob: 0, bytes });
-    const content = [token('A', null), token('\ufffd', [0xf0, 0x9f]), token('\ufffd', [0x91, 0x8b, 0x21])];
-    const response = JSON.parse(completion('A👋!'));
-    response.choices[0].logprobs = { content };
-    const { stdout } = await ask(JSON.stringify(response), ['--logprobs-view']);
-    expect(stdout).toMatch(/^A👋!\n\n/);
-  });
-
-  it.each([
-    ['a file', ['-f', 'F'], 'false'],
-    ['--set', ['--set', 'logprobs:=null'], 'null'],
-  ])('is not combined with a body without them: %s', async (_, flags, value) => {
-    const cwd = temporaryDirectory();
-    writeFileSync(join(cwd, 'F'), '{"messages":[],"logprobs":false}');
-    const { code, stderr, bodies } = await ask(completion('x'), ['--logprobs-view', ...flags], cwd);
-    expect({ code, stderr, bodies }).toEqual({
-      code: 2,
-      stderr: `svc: --logprobs-view needs log probabilities, but the body has logprobs: ${value}\n  remove logprobs, or set it to true\n`,
-      bodies: [],
-    });
-  });
-
-  it('has a heading for each of several choices', async () => {
-    const choice = (index: number, text: string, content: readonly object[]) => ({
-      index,
-      message: { role: 'assistant', content: text },
-      finish_reason: 'stop',
-      logprobs: { content },
-    });
-    const choices = [choice(1, 'No', []), choice(0, 'Yes', [{ token: 'Yes', logprob: 0 }])];
-    const response = JSON.stringify({ ...JSON.parse(completion('')), choices });
-    const { stdout } = await ask(response, ['--logprobs-view', '--n', '2']);
-    expect(stdout).toBe('--- 1\nYes\n\n100.0 % "Yes"\n--- 2\nNo\n');
-  });
-});
-
 describe('the history', () => {
   const chat = (cwd: string, history: string, ...args: string[]) =>
     svc(['chat', '--local', '--no-stdin', '-q', ...args], { cwd, env: { SVC_HISTORY: history } });
@@ -563,7 +512,7 @@ describe('the history', () => {
     expect(shown.request).toEqual({ messages: [{ role: 'user', content: 'First' }], cache_salt: '[cache_salt]' });
     expect(shown.response.choices).toHaveLength(1);
     expect((await svc(['log', 'show', '3'], { cwd })).code).toBe(2);
-    expect((await svc(['log', 'clear', '--json'], { cwd })).stdout).toBe('{"removed":2}\n');
+    expect((await svc(['log', 'clear', '--yes', '--json'], { cwd })).stdout).toBe('{"removed":2}\n');
     expect((await svc(['log'], { cwd })).stdout).toBe('[]\n');
   });
 });

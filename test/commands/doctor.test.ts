@@ -2,6 +2,7 @@ import { chmodSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { settings } from '../../src/config/settings.ts';
 import { authority, contents, withoutOpenssl } from '../support/certificates.ts';
 import { closedPort } from '../support/faults.ts';
 import { httpAnswer, rawServer } from '../support/raw-server.ts';
@@ -46,7 +47,7 @@ describe('svc doctor', () => {
   it.each<[string, string[], Env, unknown, Record<string, [string | null, string]>]>([
     [
       'nothing',
-      [],
+      ['--all'],
       {},
       undefined,
       {
@@ -116,12 +117,12 @@ describe('svc doctor', () => {
     ],
     [
       'flags over both',
-      ['--profile', 'work', '--chat-base-url', 'http://127.0.0.1:9/flag', '--cacert', 'own.pem'],
+      ['--profile', 'work', '--base-url', 'http://127.0.0.1:9/flag', '--cacert', 'own.pem'],
       { SVC_PROFILE: 'other', SVC_CHAT_BASE_URL: 'https://a.test' },
       { profiles: { work: { cacert: '/tmp/ca.pem' } } },
       {
         profile: ['work', '--profile'],
-        chat_base_url: ['http://127.0.0.1:9/flag', '--chat-base-url'],
+        chat_base_url: ['http://127.0.0.1:9/flag', '--base-url'],
         cacert: ['own.pem', '--cacert'],
       },
     ],
@@ -231,10 +232,24 @@ describe('svc doctor', () => {
     });
   });
 
+  it('leaves out settings that are not set, unless --all is given', async () => {
+    const namesOf = async (...flags: string[]): Promise<string[]> =>
+      (await doctor(flags, { SVC_MODEL: 'm' })).report.settings.map(({ name }: { name: string }) => name);
+    const [set, all] = [await namesOf(), await namesOf('--all')];
+    expect(set).toEqual(expect.arrayContaining(['profile', 'model', 'timeout', 'data_dir', 'node']));
+    expect(set).not.toEqual(expect.arrayContaining(['project_id']));
+    expect(all.filter((name) => set.includes(name))).toEqual(set);
+    // One row for the password and its user name, one for the token, and none for the general base URL.
+    const others = settings
+      .map(({ name }) => name)
+      .filter((name) => !/^(?:base_url|username|password|token)$/.test(name));
+    expect([...all].sort()).toEqual([...others, 'basic', 'bearer', 'node', 'svc'].sort());
+  });
+
   it('connects once to each origin, at the same time, and sends nothing', async () => {
     const [one, two] = [await rawServer(() => {}), await rawServer(() => {})];
-    const flags = ['--base-url', `${one.url}/prefix`, '--chat-base-url', two.url];
-    const { code, report } = await doctor(flags, credentials);
+    const env = { ...credentials, SVC_BASE_URL: `${one.url}/prefix`, SVC_CHAT_BASE_URL: two.url };
+    const { code, report } = await doctor([], env);
     expect(code).toBe(0);
     expect(report.connections).toMatchObject([
       { address: one.url, hosts: ['trace', 'train'], proxy: null, reached: true, tls: null, error: null },
@@ -435,9 +450,9 @@ describe('svc doctor over TLS', () => {
       const server = await secureServer(contents(ca.sign(`d${days}`, 'IP:127.0.0.1,DNS:svc.test', days)));
       const proxy = await connectProxy(server.port);
       const direct = `https://127.0.0.1:${server.port}`;
-      const env = { ...credentials, HTTPS_PROXY: `http://127.0.0.1:${proxy.port}` };
-      const flags = ['--cacert', ca.cert, '--base-url', direct, '--chat-base-url', 'https://svc.test'];
-      const { code, report, warnings } = await doctor(flags, env);
+      const urls = { SVC_BASE_URL: direct, SVC_CHAT_BASE_URL: 'https://svc.test' };
+      const env = { ...credentials, ...urls, HTTPS_PROXY: `http://127.0.0.1:${proxy.port}` };
+      const { code, report, warnings } = await doctor(['--cacert', ca.cert], env);
       expect(code).toBe(0);
       expect(report.connections).toMatchObject([
         { address: direct, proxy: null, tls: 'TLSv1.3', hosts: ['trace', 'train'] },

@@ -1,11 +1,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { Send } from '../../src/http/message.ts';
-import { bodyChunks } from '../../src/http/request-progress.ts';
-import { jsonResponse } from '../../src/local-service/responses.ts';
 import { recording } from '../support/service.ts';
 import { type Setting, svc, temporaryDirectory } from '../support/svc.ts';
 
@@ -81,35 +77,6 @@ describe('the same job in the lines of a batch', () => {
   });
 });
 
-it('a job that is refused while its start is recorded may be sent again', async () => {
-  const { cwd, run, jobs } = home();
-  const lock = join(cwd, 'data', 'training-jobs.jsonl.lock');
-  mkdirSync(join(cwd, 'data'));
-  writeFileSync(lock, `${process.pid} ${hostname()} 1`);
-  let attempts = 0;
-  let begin = (): void => {};
-  const begun = new Promise<void>((resolve) => {
-    begin = resolve;
-  });
-  // Called for each attempt to lock the history.
-  const processStart = (): undefined => {
-    attempts += 1;
-    begin();
-    if (attempts === 9) rmSync(lock);
-  };
-  const send: Send = async ({ body }) => {
-    const upload = async (): Promise<void> => {
-      for await (const _ of bodyChunks(body));
-    };
-    upload().catch(() => {});
-    await begun;
-    return jsonResponse(413, {});
-  };
-  const args = ['train', '-', '--model-id', model, '--no-spool'];
-  expect((await run(args, { stdin: group, send, runtime: { processStart } })).code).toBe(5);
-  expect(await jobs()).toMatchObject([{ outcome: 'not-applied' }]);
-});
-
 describe('the same job again', () => {
   it.each<[string, Parameters<typeof home>[0], number, string, number]>([
     ['was applied', {}, 0, 'applied', 13],
@@ -147,7 +114,6 @@ describe('the same job again', () => {
   it.each<[string, readonly string[], Setting]>([
     ['as an argument of another name', ['train', 'h.jsonl', '--model-id', model], {}],
     ['from stdin', ['train', '-', '--model-id', model], { stdin: group }],
-    ['as it comes', ['train', '-', '--model-id', model, '--no-spool'], { stdin: group }],
     ['on the command line', ['train', '--trajectory-groups', `[${group}]`, '--model-id', model], {}],
     ['as a whole body', ['train', '-f', '-'], { stdin: `{"model_id":"${model}","trajectory_groups":[${group}]}` }],
   ])('is the same %s', async (_, args, setting) => {
@@ -172,25 +138,13 @@ describe('the same job again', () => {
     expect((await run(args, { env: { ...env, ...more } })).code).toBe(0);
   });
 
-  it.each([[train], [['train', '-', '--no-spool', ...train.slice(2)]]])(
-    'counts for the local service, too: %j',
-    async (args) => {
-      const { run, env, jobs } = home();
-      const local = { env: { ...env, SVC_BASE_URL: '' }, stdin: group };
-      expect((await run([...args, '--local'], local)).code).toBe(0);
-      const again = await run([...args, '--local'], local);
-      expect(again.code, again.stderr).toBe(13);
-      expect(await jobs()).toMatchObject([{ target: 'local' }]);
-    },
-  );
-
-  it('and errors of one that is sent while it is read are reported by the local service like by any other', async () => {
-    const { run, env } = home();
-    const { code, stderr } = await run(['train', '-', '--no-spool', ...train.slice(2), '--local'], {
-      env: { ...env, SVC_BASE_URL: '' },
-      stdin: '{"trajectories":[{"reward":"1"}]}',
-    });
-    expect({ code, stderr }).toEqual({ code: 3, stderr: expect.stringContaining('svc canceled the upload') });
+  it('counts for the local service, too', async () => {
+    const { run, env, jobs } = home();
+    const local = { env: { ...env, SVC_BASE_URL: '' } };
+    expect((await run([...train, '--local'], local)).code).toBe(0);
+    const again = await run([...train, '--local'], local);
+    expect(again.code, again.stderr).toBe(13);
+    expect(await jobs()).toMatchObject([{ target: 'local' }]);
   });
 });
 

@@ -69,11 +69,23 @@ it.each([
 });
 
 it('--local names the base URL that contradicts it', async () => {
-  for (const flag of ['--base-url', '--chat-base-url'])
-    expect(await svc(['chat', 'x', '--no-stdin', '--local', flag, 'https://svc.test'])).toMatchObject({
-      code: 2,
-      stderr: `svc: --local cannot be combined with ${flag}\n  remove one of them\n`,
-    });
+  expect(await svc(['chat', 'x', '--no-stdin', '--local', '--base-url', 'https://svc.test'])).toMatchObject({
+    code: 2,
+    stderr: 'svc: --local cannot be combined with --base-url\n  remove one of them\n',
+  });
+});
+
+it.each([
+  [['chat', 'x', '--chat-base-url', 'u'], 'set SVC_CHAT_BASE_URL, or run: svc profile set <name> --chat-base-url ...'],
+  [['doctor', '--train-base-url=u'], 'set SVC_TRAIN_BASE_URL, or run: svc profile set <name> --train-base-url ...'],
+  [['chat', 'x', '--credential-command', 'c'], 'run: svc profile set <name> --credential-command ...'],
+])('a flag of svc profile set is unknown elsewhere, and the hint names it: svc %j', async (args, hint) => {
+  const { code, stderr } = await svc(args);
+  expect({ code, stderr }).toEqual({
+    code: 2,
+    stderr: expect.stringMatching(/^svc: unknown flag "--[a-z-]+" for svc \w+\n/),
+  });
+  expect(stderr).toContain(`\n  ${hint}\n`);
 });
 
 it.each<[string, string[], { readonly [name: string]: string }]>([

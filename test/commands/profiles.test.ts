@@ -120,7 +120,7 @@ describe('svc auth', () => {
     );
     for (const elsewhere of ['https://evil.test', 'http://svc.test', 'https://svc.test:444']) {
       expect(await sendRequest([...call, '--base-url', elsewhere])).toBe(4);
-      expect(await sendRequest([...chat, '--chat-base-url', elsewhere])).toBe(4);
+      expect(await sendRequest([...chat, '--base-url', elsewhere])).toBe(4);
     }
     expect(
       await sendRequest(call, { env: { SVC_CONFIG_DIR: join(cwd, 'config'), SVC_BASE_URL: 'https://evil.test' } }),
@@ -197,8 +197,13 @@ describe('svc auth', () => {
     const cwd = temporaryDirectory();
     await svc(['auth', 'login', '--base-url', 'https://svc.test', '--token-stdin'], { cwd, stdin: 'tok-en-1' });
     const status = await svc(['auth', 'status', '--json'], { cwd });
+    // The same view as svc profile show.
+    expect((await svc(['profile', 'show'], { cwd })).stdout).toBe(status.stdout);
     expect(JSON.parse(status.stdout)).toEqual({
       profile: 'default',
+      base_url: 'https://svc.test',
+      token: '[redacted]',
+      bearer_origins: ['https://svc.test'],
       credentials: [{ scheme: 'bearer', source: 'profile "default"', origins: ['https://svc.test'] }],
     });
     expect(
@@ -209,9 +214,18 @@ describe('svc auth', () => {
         })
       ).stdout,
     ).toContain('basic (u): from SVC_USERNAME and SVC_PASSWORD');
+    // What is stored is shown although the environment is invalid.
+    expect(
+      await svc(['profile', 'show'], { cwd, env: { SVC_CONFIG_DIR: join(cwd, 'config'), SVC_USERNAME: 'u' } }),
+    ).toMatchObject({
+      code: 4,
+      stdout: status.stdout,
+      stderr: expect.stringContaining('SVC_USERNAME is set but SVC_PASSWORD is not'),
+    });
     expect((await svc(['auth', 'logout'], { cwd })).code).toBe(0);
     expect(stored(cwd).profiles.default).toEqual({ base_url: 'https://svc.test' });
     expect((await svc(['auth', 'status'], { cwd })).code).toBe(4);
+    expect((await svc(['profile', 'show'], { cwd })).code).toBe(0);
     expect((await svc(['auth', 'status', '--profile', 'local'], { cwd, terminal: true })).stdout).toContain(
       'needs no credentials',
     );
@@ -275,7 +289,7 @@ describe('svc profile', () => {
     });
     const shown = JSON.parse((await svc(['profile', 'show', 'a.b-c_1', '--json'], { cwd })).stdout);
     expect(shown).toMatchObject({
-      name: 'a.b-c_1',
+      profile: 'a.b-c_1',
       timeout: '90s',
       model: 'm',
       headers: { 'X-Key': '[redacted]', 'X-Plain': 'p' },
@@ -389,7 +403,7 @@ describe('svc profile', () => {
     expect(await svc(chat, { cwd, send })).toMatchObject({ code: 0, stderr: '' });
     expect(recorded).toEqual([]);
     expect((await svc(['auth', 'status'], { cwd, terminal: true })).stdout).toContain('needs no credentials');
-    expect((await svc(['profile', 'show'], { cwd })).stdout).toBe('{"name":"local"}\n');
+    expect((await svc(['profile', 'show'], { cwd })).stdout).toBe('{"profile":"local","credentials":[]}\n');
     expect((await svc(['profile', 'list'], { cwd, terminal: true })).stdout).toMatch(/^\* {2}local /m);
     expect((await svc(['auth', 'logout'], { cwd })).code).toBe(2);
     const env = { SVC_CONFIG_DIR: join(cwd, 'config'), SVC_TOKEN: 'tok-en-1' };
@@ -605,7 +619,6 @@ describe('the base URL', () => {
       return new URL(recorded[0]?.url ?? '').host;
     };
     const both = { SVC_BASE_URL: 'https://e.test', SVC_CHAT_BASE_URL: 'https://ec.test' };
-    expect(await where(['--chat-base-url', 'https://fc.test', '--base-url', 'https://f.test'], both)).toBe('fc.test');
     expect(await where(['--base-url', 'https://f.test'], both)).toBe('f.test');
     expect(await where([], both)).toBe('ec.test');
     expect(await where([], { SVC_BASE_URL: 'https://e.test' })).toBe('e.test');

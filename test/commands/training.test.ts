@@ -128,36 +128,6 @@ describe('what is sent', () => {
     );
     expect(stdout).toContain('-X POST -T -\n');
   });
-
-  it('without a copy: as it arrives, of unknown length', async () => {
-    const cwd = files(contents);
-    const flags = ['--no-spool', '--model-id', modelId, '-q'];
-    const whole = contents['job.json'].slice(1);
-    expect(await sendRequest(['-', ...flags], { cwd, stdin: group })).toMatchObject({
-      code: 0,
-      body: list(group),
-      length: undefined,
-    });
-    expect(await sendRequest(['packed.gz', 'a.json', ...flags], { cwd })).toMatchObject({
-      code: 0,
-      body: list([group, group, group, group].join(',')),
-    });
-    expect(await sendRequest(['--no-spool', '-q'], { cwd, stdin: whole })).toMatchObject({
-      code: 0,
-      body: whole,
-      length: undefined,
-    });
-    const sorted = [...lines].sort((left, right) => (left.slice(12) < right.slice(12) ? -1 : 1));
-    const neighbours = await sendRequest(['-', '--group-by', 'metadata.task', ...flags], {
-      cwd,
-      stdin: sorted.join('\n'),
-    });
-    expect(neighbours.code).toBe(0);
-    expect(
-      JSON.parse(neighbours.body).trajectory_groups.map((one: { trajectories: [] }) => one.trajectories.length),
-    ).toEqual([2, 2, 1]);
-    expect(readdirSync(join(cwd, 'data'))).toEqual(['training-jobs.jsonl']);
-  });
 });
 
 describe('what is not sent', () => {
@@ -215,20 +185,6 @@ describe('what is not sent', () => {
       3,
       /ok\.jsonl:1:1: is already a group; leave out --group-by/,
     ],
-    [
-      'strangers without a copy',
-      ['-', '--no-spool', '--group-by', 'metadata.task'],
-      3,
-      /stdin:3:1: its group, "b", has already ended/,
-      lines.join('\n'),
-    ],
-    [
-      'errors without a copy',
-      ['-', '--no-spool'],
-      3,
-      /^svc: the body is invalid; svc canceled the upload, and nothing was applied\n {2}stdin:1:28 .*reward: must be a number/,
-      '{"trajectories":[{"reward":""}]}',
-    ],
     ['broken gzip', ['half.gz'], 12, /cannot read half\.gz: it is not valid gzip/],
     ['no such file', ['ok.jsonl', 'gone.jsonl'], 12, /cannot read gone\.jsonl: no such file/],
     ['an empty directory', ['none'], 12, /there is nothing to send in none/],
@@ -253,13 +209,6 @@ describe('what is not sent', () => {
       ['-f', 'job.json', '--group-by', 'a'],
       2,
       /--group-by needs files with one trajectory per line/,
-    ],
-    [
-      'changes without a copy',
-      ['-f', '-', '--no-spool', '--set', 'x=1'],
-      2,
-      /with --no-spool, stdin is sent unchanged/,
-      '{}',
     ],
   ])('%s', async (_, args, code, says, stdin) => {
     const cwd = files(contents);

@@ -23,7 +23,7 @@ async function outcomes(cwd: string): Promise<string[]> {
 }
 
 describe('many processes with the same job', () => {
-  it.each([[train], [['train', '-', '--no-spool', ...train.slice(2)]]])('send it once: svc %j', async (args) => {
+  it.each([[train], [['train', '-', ...train.slice(2)]]])('send it once: svc %j', async (args) => {
     const data = join(temporaryDirectory(), 'served.db');
     const { env } = await serve(['--data', data]);
     const cwd = home();

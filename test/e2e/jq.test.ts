@@ -117,7 +117,7 @@ describe('--jq', () => {
 
   it.each([
     [['profile', 'list'], '.[].name', 'local\n'],
-    [['profile', 'show', 'local'], '.name', 'local\n'],
+    [['profile', 'show', 'local'], '.profile', 'local\n'],
     [['auth', 'status', '--profile', 'local'], '.credentials | length', '0\n'],
     [['train', 'log'], 'length', '0\n'],
     [['doctor', '--local'], '.settings[0].name', 'profile\n'],

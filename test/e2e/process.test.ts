@@ -161,11 +161,35 @@ describe('an argument that is not valid UTF-8', () => {
   });
 });
 
-it('a misspelled subcommand of train gets a suggestion', async () => {
-  expect(await svc(['train', 'lnt', 'x', '--local'])).toMatchObject({
-    code: 12,
-    stderr: expect.stringContaining('did you mean: svc train lint'),
+it('a word after train is a command unless a file has its name, and ./lint is a file', async () => {
+  const cwd = temporaryDirectory();
+  const trainOn = (file: string) => run(['train', file, '--local', '--dry-run'], { cwd });
+  expect(await trainOn('lst')).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('did you mean: svc train lint, or svc train log'),
   });
+  writeFileSync(join(cwd, 'lst'), '[]');
+  writeFileSync(join(cwd, 'lint'), '[]');
+  for (const file of ['lst', './lint']) expect((await trainOn(file)).stderr).toContain('--model-id: is required');
+});
+
+it('svc auth status and svc profile show print the same view; doctor lists what is not set only with --all', async () => {
+  const cwd = temporaryDirectory();
+  await run(['profile', 'set', 'work', '--base-url', 'https://svc.test', '--model', 'm'], { cwd });
+  const shown = await run(['profile', 'show', 'work'], { cwd, env: credentials });
+  expect(await run(['auth', 'status', '--profile', 'work'], { cwd, env: credentials })).toEqual(shown);
+  expect(JSON.parse(shown.stdout)).toMatchObject({ profile: 'work', model: 'm', credentials: [{}, {}] });
+  const rows = async (...flags: string[]): Promise<string> =>
+    (await run(['doctor', '--profile', 'local', '--format', 'text', ...flags], { cwd })).stdout;
+  expect(await rows()).not.toContain('not set');
+  expect(await rows('--all')).toMatch(/project_id +- +not set/);
+});
+
+it('a word such as yes after a boolean flag is text only after --', async () => {
+  for (const word of ['yes', 'no', 'true', 'False', 'on', 'off', '0', '1'])
+    expect(await run(['chat', '--dry-run', '--logprobs', word, 'hi'])).toMatchObject({ code: 2, stdout: '' });
+  const { stdout } = await run(['chat', '--dry-run', '--logprobs', '--', 'yes', 'hi']);
+  expect(JSON.parse(stdout)).toEqual({ messages: [{ role: 'user', content: 'yes hi' }], logprobs: true });
 });
 
 describe('-o', () => {

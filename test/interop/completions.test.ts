@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { allCommands } from '../../src/cli/all-commands.ts';
-import { completableFlags } from '../../src/cli/docs/completion-words.ts';
 import { type Answers, shells } from '../support/shells.ts';
 
 import { cases, derived, directoryFiles, finished, knownNames } from '../support/shells-cases.ts';
@@ -63,23 +62,6 @@ describe('the script for bash', () => {
   it('has nothing that bash 3.2 does not know', () => {
     expect(text).not.toMatch(/(declare|local|typeset) -[An]|mapfile|readarray|\|&|&>>|;;?&|\$\{\w+[,^]/);
     expect(text.match(/compopt.*/g)?.filter((use) => !use.includes('2>/dev/null'))).toEqual([]);
-  });
-});
-
-describe('the script for PowerShell, which is not asked', () => {
-  const text = scriptOf('svc.ps1');
-
-  it('closes its strings and brackets', () => {
-    const code = text.replace(/^#.*$/gm, '').replace(/'(?:[^'\n]|'')*'/g, '');
-    expect(code).not.toMatch(/['"]/);
-    let brackets = code.replace(/[^(){}[\]]/g, '');
-    while (/\(\)|\{\}|\[\]/.test(brackets)) brackets = brackets.replace(/\(\)|\{\}|\[\]/g, '');
-    expect(brackets).toBe('');
-  });
-
-  it.each(allCommands)('has every flag of $words', (command) => {
-    const flags = completableFlags(command).map(({ word }) => `'${word}'`);
-    expect(text).toContain(`    '${command.words.join(' ')}' = @{ Flags = @(${flags.join(', ')});`);
   });
 });
 

@@ -69,7 +69,7 @@ describe('every example', () => {
   );
 
   it.each(examples)('is a command line: $line', async ({ command, example }) => {
-    const parsed = await parseCommandLine(shellWords(example.args));
+    const parsed = await parseCommandLine(shellWords(example.args), demo);
     expect('invocation' in parsed && parsed.invocation.command.words).toEqual(command.words);
   });
 
@@ -137,6 +137,7 @@ describe('the flags of a command', () => {
       f: 'file',
       o: 'output',
       m: 'model',
+      n: 'dry-run',
       s: 'system',
       H: 'header',
       v: 'verbose',
@@ -401,7 +402,7 @@ describe('the reference', () => {
     const names = [...sectionOf('Shared flags').matchAll(/^\| `(?:-\w, )?(--[\w-]+)/gm)].map(([, name]) => name);
     expect(names).toEqual([...new Set(names)]);
     expect(names).toContain('--format');
-    expect(sectionOf('svc chat\n')).toContain('| `--format <format>` |');
+    expect(sectionOf('svc feedback schema\n')).toContain('| `--format <format>` |');
   });
 });
 
@@ -451,7 +452,7 @@ describe('the command line', () => {
     { line: 'chat --retries 1 --retries 2 hi', same: 'chat hi --retries 2' },
   ])('shared flags may come before the command: svc $line', async ({ line, same }) => {
     const read = async (text: string) => {
-      const parsed = await parseCommandLine(text.split(' '));
+      const parsed = await parseCommandLine(text.split(' '), demo);
       return 'invocation' in parsed ? { ...parsed.invocation, flags: [...parsed.invocation.flags].sort() } : parsed;
     };
     expect(await read(line)).toEqual(await read(same));

@@ -9,7 +9,7 @@ import { allOperations } from '../../src/operations/all-operations.ts';
 import type { Operation } from '../../src/operations/operation.ts';
 import { createChunkMerger } from '../../src/results/chunk-merger.ts';
 import { createMemoryBudget } from '../../src/results/memory-budget.ts';
-import { sampleBodies } from '../support/bodies.ts';
+import { fullBody, sampleBodies } from '../support/bodies.ts';
 import { localService } from '../support/service.ts';
 import { svc } from '../support/svc.ts';
 
@@ -121,6 +121,31 @@ describe('what --dry-run prints is what is sent', () => {
         `POST https://svc.test${operation.path}`,
         ...lines,
       ]);
+    }
+  });
+});
+
+describe('a body of another operation', () => {
+  const pairs = cases.flatMap((given) =>
+    cases.filter((wanted) => wanted !== given).map((wanted) => ({ given, wanted, names: [given.name, wanted.name] })),
+  );
+
+  it.each(pairs)('is recognized by its fields: $names', async ({ given, wanted }) => {
+    for (const stdin of [sampleBodies(given.operation)[0]?.body ?? {}, fullBody(given.operation)].map(writeJson)) {
+      const { code, stderr } = await svc([...wanted.operation.command, '--dry-run'], { stdin });
+      expect({ code, stderr }).toEqual({
+        code: 3,
+        stderr: expect.stringContaining(
+          `is a body of svc ${given.name}, not of svc ${wanted.name}\n  run: svc ${given.name}\n`,
+        ),
+      });
+    }
+  });
+
+  it.each(cases)('is none of its own operation: $name', async ({ operation }) => {
+    for (const { body } of sampleBodies(operation)) {
+      const { stderr } = await svc([...operation.command, '--dry-run'], { stdin: writeJson(body) });
+      expect(stderr).not.toContain('is a body of');
     }
   });
 });

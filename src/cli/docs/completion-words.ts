@@ -73,6 +73,8 @@ export function hiddenFlags({ flags }: Command): CompletableFlag[] {
   return toCompletableFlags(flags.filter(({ isHidden }) => isHidden));
 }
 
+const noValue = { takesValue: false, values: [], names: undefined, file: undefined } as const;
+
 function toCompletableFlags(flags: readonly Flag[]): CompletableFlag[] {
   return flags.flatMap((flag) => {
     const shape = {
@@ -82,7 +84,9 @@ function toCompletableFlags(flags: readonly Flag[]): CompletableFlag[] {
       file: takesValue(flag) ? fileKind(flag) : undefined,
       summary: firstSentence(flag.summary),
     };
-    return flagForms(flag).map((word, at) => ({ ...shape, word, short: at === 0 ? flag.short : undefined }));
+    return flagForms(flag).map((word, at) =>
+      at === 0 ? { ...shape, word, short: flag.short } : { ...shape, ...noValue, word, short: undefined },
+    );
   });
 }
 

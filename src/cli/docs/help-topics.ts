@@ -66,7 +66,7 @@ export const helpTopics: { readonly [name in (typeof helpTopicNames)[number]]: (
       entries: environmentVariables.map(([name, purpose]) => ({ term: name, summary: purpose })),
     },
     prose(
-      'An empty variable counts as unset. Flags override variables; variables override the .svc.json of a project, and that overrides the profile. svc doctor shows every setting with its source.',
+      'An empty variable counts as unset. Flags override variables; variables override the .svc.json of a project, and that overrides the profile. svc doctor shows each setting with its source.',
     ),
   ],
   formatting: () => [
@@ -92,7 +92,7 @@ export const helpTopics: { readonly [name in (typeof helpTopicNames)[number]]: (
     {
       heading: 'Order',
       paragraphs: [
-        'Settings come from flags, environment variables, the .svc.json of the project (only project and model) and the profile, in this order. Within one source, the base URL for one kind of request, such as --chat-base-url, wins over --base-url.',
+        'Settings come from flags, environment variables, the .svc.json of the project (only project and model) and the profile, in this order. Within the environment and the profile, the base URL for one kind of request, such as SVC_CHAT_BASE_URL, wins over the general one.',
       ],
     },
     examples(

@@ -22,9 +22,9 @@ Operations:
 Credentials and profiles:
   auth login      Store credentials in a profile
   auth logout     Remove the credentials of a profile
-  auth status     Show which credentials are stored, without their values
+  auth status     Show the profile and the credentials in effect, redacted
   profile list    List the profiles
-  profile show    Show a profile without its secrets
+  profile show    Show a profile and the credentials in effect, redacted
   profile set     Create or change a profile
   profile use     Select the default profile
   profile remove  Remove a profile and its credentials
@@ -41,7 +41,7 @@ Tools:
   batch merge   Combine the outputs of sharded batches
   batch report  Summarize the output of a batch
   spec          Print the JSON Schema, a skeleton, or the OpenAPI document
-  doctor        Show all settings and test the connection
+  doctor        Show the settings in effect and test the connection
   completion    Print a completion script for a shell
   help          Show help for a command or topic
   mcp           Serve the operations as tools for agents (MCP)
@@ -70,7 +70,7 @@ Commands:
   serve       Run the local service on a port
   batch       Work with the outputs of batches
   spec        Print the JSON Schema, a skeleton, or the OpenAPI document
-  doctor      Show all settings and test the connection
+  doctor      Show the settings in effect and test the connection
   completion  Print a completion script for a shell
   help        Show help for a command or topic
   mcp         Serve the operations as tools for agents (MCP)

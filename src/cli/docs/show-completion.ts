@@ -2,7 +2,6 @@ import type { RunCommand } from '../../command.ts';
 import { getStringFlag, knownNameKinds } from '../../flag.ts';
 import { bashCompletion } from './completion-bash.ts';
 import { fishCompletion } from './completion-fish.ts';
-import { powershellCompletion } from './completion-powershell.ts';
 import { zshCompletion } from './completion-zsh.ts';
 
 /** The completion scripts, by shell and generated file. They are made from the commands: only names need svc itself. */
@@ -10,7 +9,6 @@ export const completionScripts = [
   { name: 'bash', file: 'svc.bash', script: bashCompletion },
   { name: 'zsh', file: '_svc', script: zshCompletion },
   { name: 'fish', file: 'svc.fish', script: fishCompletion },
-  { name: 'powershell', file: 'svc.ps1', script: powershellCompletion },
 ] as const;
 
 /** Prints the completion script of a shell or, for such a script, names that svc knows. */

@@ -18,6 +18,8 @@ import { helpTopics } from './help-topics.ts';
 const MIN_COLUMNS = 40;
 const MAX_COLUMNS = 100;
 
+type HelpContext = Pick<Context, 'runtime' | 'stdout' | 'noInput'>;
+
 /** Shows the help of a command, of a group of commands, or of a topic. */
 export const runHelp: RunCommand = async ({ args, flags }, context) => {
   const { runtime, stdout } = context;
@@ -31,14 +33,15 @@ export const runHelp: RunCommand = async ({ args, flags }, context) => {
       throw usageFailure(`the topic ${name} is not available as JSON`, `run: svc help ${name}`);
     return printJson(commands, flags, context);
   }
-  if (topic) return showPage(renderHelp(helpTopics[topic](), helpColumns(runtime, stdout)), runtime, stdout);
-  return showHelp({ words: args, isFull: true }, runtime, stdout);
+  if (topic) return showPage(renderHelp(helpTopics[topic](), helpColumns(runtime, stdout)), context);
+  return showHelp({ words: args, isFull: true }, context);
 };
 
 /** Prints the help that a command line requested; long help on a terminal through `PAGER`, if that is set. */
-export async function showHelp(request: HelpRequest, runtime: Runtime, stdout: Writer): Promise<void> {
+export async function showHelp(request: HelpRequest, context: HelpContext): Promise<void> {
+  const { runtime, stdout } = context;
   const text = helpText(request, helpColumns(runtime, stdout));
-  if (request.isFull) return showPage(text, runtime, stdout);
+  if (request.isFull) return showPage(text, context);
   await writeStyled(text, stdout);
 }
 
@@ -62,8 +65,8 @@ async function printWhole(text: string, stdout: Writer): Promise<void> {
   await stdout.end();
 }
 
-async function showPage(text: string, { env, cwd }: Runtime, stdout: Writer): Promise<void> {
-  if (stdout.isTerminal && env.PAGER && (await pageText(text, env.PAGER, { env, cwd }))) return;
+async function showPage(text: string, { runtime: { env, cwd }, stdout, noInput }: HelpContext): Promise<void> {
+  if (stdout.isTerminal && !noInput && env.PAGER && (await pageText(text, env.PAGER, { env, cwd }))) return;
   await writeStyled(text, stdout);
 }
 

@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { createInputReader } from '../../body/input-reader.ts';
 import { decodeUtf8Text, stripFinalNewline } from '../../body/json-source.ts';
 import { basicAuthorization, bearerAuthorization } from '../../config/credentials/credential.ts';
-import { promptLine, promptSecret } from '../../config/credentials/prompt.ts';
+import { promptLine, promptObstacle, promptSecret } from '../../config/credentials/prompt.ts';
 import type { Profile } from '../../config/profile.ts';
 import { profileOrigins } from '../../config/select-profile.ts';
 import type { Context } from '../../context.ts';
@@ -26,7 +26,7 @@ export async function readLoginCredentials(
   const [password, token] = [await readSecret('password', flags, context), await readSecret('token', flags, context)];
   const username = getStringFlag(flags, 'username');
   const isInteractive = password === undefined && token === undefined && username === undefined;
-  if (context.runtime.stdin.isTTY && password === undefined && token === undefined) {
+  if (!promptObstacle(context) && password === undefined && token === undefined) {
     const urls = profileOrigins(profile, ['trace', 'chat', 'train']).join(', ');
     await context.report.note(`logging in to ${urls} (profile "${name}")`);
   }
@@ -40,13 +40,12 @@ export async function readLoginCredentials(
 }
 
 async function promptForCredentials(profile: Profile, context: Context): Promise<Profile> {
-  const { runtime } = context;
   const hint = 'pass --token-stdin, --token-file, or --username with --password-stdin or --password-file';
-  if (!runtime.stdin.isTTY)
-    throw new Failure('credentials', 'cannot prompt for credentials without a terminal', { hint, applied: 'no' });
-  const username = await promptLine(runtime, 'User name for feedback and calls (empty for none): ', '--username');
+  const obstacle = promptObstacle(context);
+  if (obstacle) throw new Failure('credentials', `cannot prompt for credentials ${obstacle}`, { hint, applied: 'no' });
+  const username = await promptLine(context, 'User name for feedback and calls (empty for none): ', '--username');
   const forTrace = username === '' ? {} : await basicCredentials(profile, username, undefined, context);
-  const token = await promptSecret(runtime, 'Token for chat and training (empty for none): ', hint);
+  const token = await promptSecret(context, 'Token for chat and training (empty for none): ', hint);
   const forChat = token === '' ? {} : bearerCredentials(profile, token);
   if (username === '' && token === '')
     throw new Failure('credentials', 'no credentials were entered', { applied: 'no' });
@@ -57,16 +56,16 @@ async function basicCredentials(
   profile: Profile,
   enteredUsername: string | undefined,
   enteredPassword: string | undefined,
-  { runtime, report }: Context,
+  context: Context,
 ): Promise<Profile> {
   const username = enteredUsername ?? profile.username;
   if (!username) throw usageFailure('a password needs a user name', 'add --username');
   const password =
     enteredPassword ??
-    (await promptSecret(runtime, `Password of ${username}: `, 'pass --password-stdin or --password-file'));
+    (await promptSecret(context, `Password of ${username}: `, 'pass --password-stdin or --password-file'));
   basicAuthorization(username, password);
   // Basic authentication allows it; an unset CI secret looks the same.
-  if (password === '') await report.warn('the password is empty');
+  if (password === '') await context.report.warn('the password is empty');
   return { username, password, basic_origins: profileOrigins(profile, ['trace']) };
 }
 

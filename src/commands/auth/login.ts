@@ -72,9 +72,9 @@ function requireValues(changes: ProfileChanges, profile: string): void {
   throw usageFailure(`${flag} is empty`, `to remove the value, run: svc profile set ${profile} ${flag} ''`);
 }
 
-async function withBaseUrl(profile: Profile, settings: ProfileChanges, { runtime }: Context): Promise<ProfileChanges> {
+async function withBaseUrl(profile: Profile, settings: ProfileChanges, context: Context): Promise<ProfileChanges> {
   if (profileOrigins(applyProfileChanges(profile, settings), ['trace', 'chat', 'train']).length > 0) return settings;
-  const base_url = (await promptLine(runtime, 'Base URL: ', '--base-url')).trim();
+  const base_url = (await promptLine(context, 'Base URL: ', '--base-url')).trim();
   parseBaseUrl(base_url, 'base URL');
   return { ...settings, base_url };
 }

@@ -6,8 +6,8 @@ import { createBodyDependencies } from '../../body/input-reader.ts';
 import { enforceChecks } from '../../client/enforce-checks.ts';
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
-import { type FlagValues, isFlagOn } from '../../flag.ts';
-import { getMember, rawText, rootOf } from '../../json/json-node.ts';
+import type { FlagValues } from '../../flag.ts';
+import { rootOf } from '../../json/json-node.ts';
 import { chatOperation } from '../../operations/chat.ts';
 import { defaultFormat } from '../../results/output-format.ts';
 import type { RequestStart } from '../operation/start-request.ts';
@@ -21,13 +21,11 @@ export async function buildChatBody(
   const fill = settings.isExact ? undefined : settings.defaults;
   const dependencies = createBodyDependencies(context, deadline);
   const built = await buildBody(input, { settings: fill, conversation: conversation?.source }, dependencies);
-  const isWholeText = flags.has('extract') || flags.has('logprobs-view');
   const streamMode =
-    isWholeText || settings.isExact ? undefined : chooseStreamMode(settings, context.stdout.isTerminal);
+    flags.has('extract') || settings.isExact ? undefined : chooseStreamMode(settings, context.stdout.isTerminal);
   const draft = streamMode
     ? withStreamEnabled(built.draft, chatOperation, streamMode, flags.has('stats'))
     : built.draft;
-  if (isFlagOn(flags, 'logprobs-view')) rejectDisabledLogprobs(draft);
   await enforceChecks(draft, chatOperation, built.inputIssues, settings, context.report);
   if (conversation) rejectSeveralChoices(draft, flags);
   return draft;
@@ -40,15 +38,6 @@ function chooseStreamMode(
   if (format === 'jsonl') return 'chunks';
   const isTerminal = isStdoutTerminal && (output === undefined || output === '-');
   return isTerminal && (format ?? defaultFormat('chat', isTerminal)) === 'text' ? 'live' : undefined;
-}
-
-function rejectDisabledLogprobs({ doc }: Draft): void {
-  const logprobs = getMember(rootOf(doc), 'logprobs');
-  if (logprobs && /^(?:false|null)$/.test(rawText(logprobs)))
-    throw usageFailure(
-      `--logprobs-view needs log probabilities, but the body has logprobs: ${rawText(logprobs)}`,
-      'remove logprobs, or set it to true',
-    );
 }
 
 function rejectSeveralChoices({ doc }: Draft, flags: FlagValues): void {

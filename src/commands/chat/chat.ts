@@ -5,6 +5,7 @@ import { openLastConversation } from '../../client/history/request-history.ts';
 import { prepareRequest } from '../../client/request.ts';
 import type { RunCommand } from '../../command.ts';
 import type { Context } from '../../context.ts';
+import { usageFailure } from '../../errors.ts';
 import { getStringFlag } from '../../flag.ts';
 import { chatOperation } from '../../operations/chat.ts';
 import { expectFlags, readHooks } from '../operation/response-hooks.ts';
@@ -21,6 +22,8 @@ export const runChat: RunCommand = async (invocation, context) => {
   }
   const start = await startRequest(chatOperation, invocation, context);
   const isInteractive = isSession(start, context);
+  if (isInteractive && context.noInput)
+    throw usageFailure(`cannot start an interactive chat ${context.noInput}`, 'give a prompt: svc chat <prompt>');
   if (isInteractive) await rejectReplacedInputs(chatOperation, invocation.args, start.flags, context.runtime.cwd);
   else await requireInputs(start, context);
   const hooks = await readHooks(start, context);
@@ -49,7 +52,6 @@ const singleChatFlags = [
   'set',
   'output',
   'extract',
-  'logprobs-view',
 ];
 
 function isSession({ input, flags, settings: { previewFormat, format = 'text' } }: RequestStart, context: Context) {

@@ -3,7 +3,7 @@ import { type CredentialSource, findCredentialSource } from '../../config/creden
 import { isLoopbackUrl } from '../../http/proxy.ts';
 import type { Runtime } from '../../runtime.ts';
 import type { HostBaseUrl } from './connections.ts';
-import { captureFinding, type DoctorFinding, type DoctorSetting, type Examination } from './doctor-report.ts';
+import { captureFinding, type DoctorFinding, type DoctorSetting, type Examination, NOT_SET } from './doctor-report.ts';
 
 /** The source and the destination of a credential, without reading it, so no command is run for it. */
 export async function credentialRow(
@@ -12,7 +12,7 @@ export async function credentialRow(
   baseUrls: readonly HostBaseUrl[],
 ): Promise<DoctorSetting> {
   const source = await captureFinding(() => findCredentialSource(scheme, selected, env), findings);
-  if (!source) return { name: scheme, value: null, source: 'not set' };
+  if (!source) return { name: scheme, value: null, source: NOT_SET };
   await captureFinding(() => requireSendable(source, env), findings);
   const origins = originsForScheme(scheme, baseUrls);
   const allowedOrigins = origins.filter((origin) => canSendTo(source, origin));

@@ -9,8 +9,7 @@ import type { FlagValues } from '../../flag.ts';
 export interface Examination {
   readonly context: Context;
   readonly flags: FlagValues;
-  /** The base URL of one host in the form of the operations that go to it. */
-  readonly connectionFlagsFor: (host: ServiceHost) => ConnectionFlags;
+  readonly connectionFlags: ConnectionFlags;
   readonly certificateFiles: CertificateFiles;
   readonly selected: SelectedProfile;
   readonly sources: SettingSources;
@@ -19,7 +18,10 @@ export interface Examination {
 
 // Types, not interfaces: they are printed as JSON.
 
-/** A setting in effect, and its source. */
+/** The source of a setting that nothing sets. */
+export const NOT_SET = 'not set';
+
+/** A setting, and its source. */
 export type DoctorSetting = {
   readonly name: string;
   readonly value: string | null;

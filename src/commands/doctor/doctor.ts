@@ -9,7 +9,7 @@ import type { RunCommand } from '../../command.ts';
 import { DEFAULT_PROFILE_NAME } from '../../config/profile.ts';
 import { readProjectFile } from '../../config/project-file.ts';
 import { resolveSetting, type SettingSources } from '../../config/resolve-setting.ts';
-import { type ConnectionFlags, type ServiceHost, selectProfile } from '../../config/select-profile.ts';
+import { selectProfile } from '../../config/select-profile.ts';
 import { readSettingValue } from '../../config/setting-kinds.ts';
 import { findSetting } from '../../config/settings.ts';
 import type { Context } from '../../context.ts';
@@ -20,14 +20,14 @@ import { ignoreClosedPipe } from '../../output/writer.ts';
 import { openResultOutput, printResult, resultOf, type StyledText } from '../../results/print-result.ts';
 import { resolveBaseUrls, testConnections } from './connections.ts';
 import { findMissingCredentials } from './credentials.ts';
-import { captureFinding, type DoctorFinding, type DoctorReport, worstFinding } from './doctor-report.ts';
+import { captureFinding, type DoctorFinding, type DoctorReport, NOT_SET, worstFinding } from './doctor-report.ts';
 import { inspectFiles } from './files.ts';
 import { formatDoctorReport } from './format-report.ts';
 import { probeService } from './probe.ts';
 import { listSettings } from './settings.ts';
 
 /**
- * Shows every setting with its source, and whether the service can be reached; secrets are redacted. Throws the worst
+ * Shows every setting that is set or has a default, with its source, and whether the service can be reached; secrets are redacted. Throws the worst
  * finding as a Failure.
  */
 export const runDoctor: RunCommand = async ({ flags }, context) => {
@@ -47,10 +47,10 @@ async function collectReport(flags: FlagValues, context: Context): Promise<Docto
   const { env } = runtime;
   const findings: DoctorFinding[] = [];
   const capture = <T>(action: () => T | Promise<T>): Promise<T | undefined> => captureFinding(action, findings);
-  const connectionFlagsFor = (host: ServiceHost): ConnectionFlags => readConnectionFlags({ host }, flags);
+  const connectionFlags = readConnectionFlags(flags);
   const report = { warn: async (message: string) => void findings.push({ message }) };
   // A profile that cannot be read is reported; the rest is examined as if it were empty.
-  const selected = (await capture(() => selectProfile(connectionFlagsFor('trace'), { runtime, report }))) ?? {
+  const selected = (await capture(() => selectProfile(connectionFlags, { runtime, report }))) ?? {
     name: getStringFlag(flags, 'profile') || env.SVC_PROFILE || DEFAULT_PROFILE_NAME,
     source: 'could not be read',
     isLocal: false,
@@ -58,13 +58,14 @@ async function collectReport(flags: FlagValues, context: Context): Promise<Docto
   };
   const sources = { flags, env, project: await capture(() => readProjectFile(runtime)), selected };
   const certificateFiles = readCertificateFlags(flags);
-  const examination = { context, flags, connectionFlagsFor, certificateFiles, selected, sources, findings };
+  const examination = { context, flags, connectionFlags, certificateFiles, selected, sources, findings };
   const baseUrls = await resolveBaseUrls(examination);
   await capture(() => resolveTimeoutMs(sources, feedbackSchemaOperation));
   await capture(() => resolveMaxRetries(sources));
   await capture(() => resolveHistoryMode(sources));
   await capture(() => requireValidProject(sources, runtime.cwd));
-  const settings = await listSettings(examination, baseUrls);
+  const allSettings = await listSettings(examination, baseUrls);
+  const settings = isFlagOn(flags, 'all') ? allSettings : allSettings.filter(({ source }) => source !== NOT_SET);
   const files = await inspectFiles(examination);
   findings.push(...(await findMissingCredentials(examination, baseUrls)));
   const stopSpinner = context.startSpinner('connecting');

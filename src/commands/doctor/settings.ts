@@ -9,9 +9,9 @@ import type { Runtime } from '../../runtime.ts';
 import { version } from '../../version.ts';
 import type { HostBaseUrl } from './connections.ts';
 import { credentialRow } from './credentials.ts';
-import type { DoctorSetting, Examination } from './doctor-report.ts';
+import { type DoctorSetting, type Examination, NOT_SET } from './doctor-report.ts';
 
-/** Every setting that is in effect, with its source and without its secrets. Invalid settings become findings. */
+/** Every setting, with its source and without its secrets. Invalid settings become findings. */
 export async function listSettings(
   examination: Examination,
   baseUrls: readonly HostBaseUrl[],
@@ -50,7 +50,7 @@ export async function listSettings(
       case 'no_proxy':
         return [proxyRow(name, env)];
       default:
-        return plainRows(name, setting, examination);
+        return [plainRow(name, setting, examination)];
     }
   };
   return [
@@ -62,25 +62,25 @@ export async function listSettings(
 
 function baseUrlRow(
   name: `${ServiceHost}_base_url`,
-  { connectionFlagsFor, selected, sources: { env } }: Examination,
+  { connectionFlags, selected, sources: { env } }: Examination,
   baseUrls: readonly HostBaseUrl[],
 ): DoctorSetting {
   const { profile, isLocal, source: chooser, name: profileName } = selected;
   if (isLocal) return { name, value: 'the local service', source: chooser };
   const host = (['trace', 'chat', 'train'] as const).find((one) => name.startsWith(one)) ?? 'trace';
-  const { source = 'not set' } = findBaseUrl(host, connectionFlagsFor(host), env, profile) ?? {};
+  const { source = NOT_SET } = findBaseUrl(host, connectionFlags, env, profile) ?? {};
   // Only a valid URL is shown: a password in any other text could not be redacted.
   const url = baseUrls.find((baseUrl) => baseUrl.host === host)?.url.href ?? null;
   return { name, value: url, source: source.replace('the profile', `profile "${profileName}"`) };
 }
 
 function storedRow(name: SettingName, value: string, { name: profileName }: SelectedProfile): DoctorSetting {
-  return { name, value: value || null, source: value ? `profile "${profileName}"` : 'not set' };
+  return { name, value: value || null, source: value ? `profile "${profileName}"` : NOT_SET };
 }
 
 function proxyRow(name: string, env: Runtime['env']): DoctorSetting {
   const proxyVariable = readProxyVariable(env, name.toUpperCase());
-  if (!proxyVariable) return { name, value: null, source: 'not set' };
+  if (!proxyVariable) return { name, value: null, source: NOT_SET };
   const { text, source } = proxyVariable;
   if (name === 'no_proxy') return { name, value: text, source };
   const proxy = parseProxyUrl(text);
@@ -88,12 +88,11 @@ function proxyRow(name: string, env: Runtime['env']): DoctorSetting {
   return { name, value: proxy ? `${proxy.protocol}//${user}${proxy.host}` : null, source };
 }
 
-// A variable that other programs read too has a row only while it is set.
-function plainRows(name: SettingName, setting: Setting, { sources }: Examination): DoctorSetting[] {
+// A default is that of svc only if no other program reads the variable.
+function plainRow(name: SettingName, setting: Setting, { sources }: Examination): DoctorSetting {
   const found = resolveSetting(name, sources);
-  if (found) return [{ name, value: setting.kind === 'secret' ? REDACTED : found.text, source: found.source }];
+  if (found) return { name, value: setting.kind === 'secret' ? REDACTED : found.text, source: found.source };
   const isOwn = setting.flag !== undefined || setting.variable?.startsWith('SVC_') || setting.kind === 'file';
-  if (!isOwn) return [];
-  const { default: fallback = null } = setting;
-  return [{ name, value: fallback, source: fallback === null ? 'not set' : 'default' }];
+  const fallback = (isOwn && setting.default) || null;
+  return { name, value: fallback, source: fallback === null ? NOT_SET : 'default' };
 }

@@ -17,7 +17,6 @@ import { redactSecretFields } from '../../operations/secret-fields.ts';
 import { ClosedPipeError } from '../../output/writer.ts';
 import { chatStats, type ExchangeTiming, formatChatStats, tokenCount } from '../../results/chat-stats.ts';
 import { extractBlock } from '../../results/extract-block.ts';
-import { logprobsView } from '../../results/logprobs-view.ts';
 import { schemaViewText } from '../../results/schema-view.ts';
 import type { ResultView } from '../../results/show-response.ts';
 import { openSchemaExpectation } from './schema-expectation.ts';
@@ -50,7 +49,7 @@ export const expectFlags = [
   'junit',
 ];
 
-const hookFlags = [...expectFlags, 'expect', 'update', 'view', 'extract', 'stats', 'logprobs-view'];
+const hookFlags = [...expectFlags, 'expect', 'update', 'view', 'extract', 'stats'];
 
 /**
  * Reads the flags and files of all hooks; undefined if flags and history need none. Throws usage, and Failure `local` for
@@ -135,8 +134,7 @@ async function openResponseHooks(
 function textOfFlags(flags: FlagValues): ResultView['textOf'] {
   const [view, kind] = [getStringFlag(flags, 'view'), getStringFlag(flags, 'extract')];
   if (view !== undefined && view !== 'table') return schemaViewText(view);
-  if (kind !== undefined) return extractBlock(kind);
-  return isFlagOn(flags, 'logprobs-view') ? logprobsView : undefined;
+  return kind === undefined ? undefined : extractBlock(kind);
 }
 
 function recordedContent(

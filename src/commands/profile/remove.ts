@@ -1,19 +1,16 @@
 import type { RunCommand } from '../../command.ts';
 import { removeFromKeychain } from '../../config/credentials/keychain.ts';
-import { promptLine } from '../../config/credentials/prompt.ts';
+import { confirm } from '../../config/credentials/prompt.ts';
 import { DEFAULT_PROFILE_NAME, type Profile, requireStoredProfile } from '../../config/profile.ts';
 import { readProfiles } from '../../config/read-profiles.ts';
 import { updateProfiles } from '../../config/update-profiles.ts';
-import { isFlagOn } from '../../flag.ts';
 
 /** Removes a profile with its credentials, after asking; without a terminal `--yes` must say so. */
 export const runProfileRemove: RunCommand = async ({ args: [name = ''], flags }, context) => {
   const { runtime, report, signal } = context;
   requireStoredProfile(await readProfiles(context), name);
-  if (!isFlagOn(flags, 'yes')) {
-    const answer = await promptLine(runtime, `Remove the profile "${name}" and its credentials? [y/N] `, '--yes');
-    if (!/^y(es)?$/i.test(answer.trim())) return report.note('nothing was removed');
-  }
+  if (!(await confirm(context, `Remove the profile "${name}" and its credentials?`, flags)))
+    return report.note('nothing was removed');
   let before: Profile = {};
   let wasInUse = false;
   await updateProfiles(context, ({ current, profiles, ...others }) => {

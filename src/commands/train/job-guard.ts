@@ -36,16 +36,12 @@ export function createJobGuard(
 ): JobGuard {
   const target = jobTarget(settings);
   let start: ReturnType<JobHistory['begin']> | undefined;
-  let hasEnded = false;
   return {
     begin: async (facts) => {
-      // With --no-spool, the response can arrive before or while the start of the job is recorded.
-      if (hasEnded) return;
       start = history.begin({ ...facts, target }, allowed);
       await start;
     },
     end: async (outcome) => {
-      hasEnded = true;
       const recordOutcome = await start?.catch(() => undefined);
       await recordOutcome?.(outcome).catch((error: unknown) =>
         report.warn(

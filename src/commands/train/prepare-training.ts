@@ -11,17 +11,14 @@ import { type CheckedDigest, digestBytes, digestChunks, requireUnchanged } from 
 import type { CheckedContent } from '../../train/stream/checked-content.ts';
 import { keepHeapSmall } from '../../train/stream/small-heap.ts';
 import { showCheckProgress } from './check-progress.ts';
-import { singlePassBody } from './single-pass-body.ts';
 import { gatherTrainingInput, readTrainingFlags, type TrainingInput, type TrainingRequest } from './training-input.ts';
 import { createTrajectorySources } from './trajectory-sources.ts';
 
-/** A training job that was checked, or is checked while it is sent. */
+/** A training job that was checked. */
 export interface PreparedTraining {
   readonly draft: Draft;
   /** The body with its trajectories; undefined if the draft is all of it. */
   readonly body?: RequestBody;
-  /** The body can be sent only once. */
-  readonly isSingleUse?: boolean;
   /** Called before the job is sent, and with its outcome. */
   readonly observer: RequestObserver;
   readonly close: () => Promise<void>;
@@ -29,13 +26,13 @@ export interface PreparedTraining {
 
 /**
  * Prepares the body of a training job; memory is bounded by one trajectory. Files are read twice: now to check, count and hash
- * them, and again when the body is sent. With `--no-spool`, input that can be read only once is checked while it is sent,
- * and its end is withheld until the checks pass. Throws Failure: usage, `local` for files, `body`.
+ * them, and again when the body is sent; input that can be read only once is copied. Throws Failure: usage, `local` for
+ * files, `body`.
  */
 export async function prepareTraining(request: TrainingRequest, context: Context): Promise<PreparedTraining> {
   keepHeapSmall();
   const flags = readTrainingFlags(request.input);
-  const sources = createTrajectorySources(context, flags.isSpooled || request.isPreview, request.deadline);
+  const sources = createTrajectorySources(context, true, request.deadline);
   try {
     const input = await gatherTrainingInput(request, flags, sources, context);
     return { ...(await prepareTrainingBody(input, request, context)), close: sources.close };
@@ -48,7 +45,7 @@ export async function prepareTraining(request: TrainingRequest, context: Context
 // A body up to this size is held in memory, like that of any other operation.
 const MAX_BUFFERED_BODY_BYTES = 256 * 1024;
 
-// Checks the job and returns its body; input that can be read only once is checked while it is sent.
+// Checks the job and returns its body.
 async function prepareTrainingBody(
   trainingInput: TrainingInput,
   request: TrainingRequest,
@@ -66,14 +63,6 @@ async function prepareTrainingBody(
     return { draft, observer: { onSend: () => guard.begin(facts), onOutcome: guard.end } };
   }
   const { content, checks } = trajectories;
-  if (content.sources.some(({ isSinglePass }) => isSinglePass))
-    return {
-      draft,
-      isSingleUse: true,
-      body: singlePassBody(trajectories, trainingInput, request, context),
-      observer: { onOutcome: guard.end },
-    };
-
   const parts = splitAtGroupArrays(draft.doc);
   const readBody = (): AsyncIterable<Uint8Array> => assembleBody(parts, content.rereadArray);
   const firstDigest = trainingBody?.bodyDigest ?? (await readFirstPass(trajectories, parts, context));

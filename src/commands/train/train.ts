@@ -21,18 +21,11 @@ export const runTrain: RunCommand = async (invocation, context) => {
   const { settings, input, deadline } = start;
   const guard = createJobGuard(settings, isFlagOn(start.flags, 'allow-duplicate'), context);
   const buildOptions = { settings: settings.isExact ? undefined : settings.defaults, conversation: undefined };
-  const isPreview = settings.previewFormat !== undefined;
-  const training = await prepareTraining(
-    { input, buildOptions, strictness: settings, isPreview, deadline, guard },
-    context,
-  );
+  const training = await prepareTraining({ input, buildOptions, strictness: settings, deadline, guard }, context);
   try {
     const request = prepareRequest(settings, training.draft, training.body);
-    if (isPreview) return await showRequest(request, settings, context);
-    // A body that can be read only once cannot be sent again.
-    const maxRetries = training.isSingleUse ? 0 : settings.maxRetries;
-    const options = { ...start, settings: { ...settings, maxRetries }, hooks, observer: training.observer };
-    await sendAndShow(request, options, context);
+    if (settings.previewFormat) return await showRequest(request, settings, context);
+    await sendAndShow(request, { ...start, hooks, observer: training.observer }, context);
   } finally {
     await training.close();
   }

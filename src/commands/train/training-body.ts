@@ -1,7 +1,5 @@
-import { hasBodyFlags } from '../../body/body-base.ts';
-import { type CommandInput, type LabeledBytes, labeledStdin } from '../../body/command-input.ts';
+import { type LabeledBytes, labeledStdin } from '../../body/command-input.ts';
 import type { Context } from '../../context.ts';
-import { usageFailure } from '../../errors.ts';
 import { formatPosition } from '../../json/text-position.ts';
 import type { BodyContent } from '../../train/stream/body-content.ts';
 import { type CheckedDigest, digestChunks } from '../../train/stream/body-digest.ts';
@@ -12,20 +10,16 @@ import type { TextSource } from '../../train/stream/text-source.ts';
 import type { TrajectoryChecks } from '../../train/stream/trajectory-checks.ts';
 import { showCheckProgress } from './check-progress.ts';
 
-/** A whole body of a training job, read for the first time unless it can be read only once. */
+/** A whole body of a training job, read for the first time. */
 export interface TrainingBody extends CheckedContent<BodyContent> {
   /** The body without its trajectories, for the draft. */
   readonly envelope: LabeledBytes;
-  /** The digest of the whole body, if it was read. */
+  /** The digest of the whole body; undefined for an empty stdin. */
   readonly bodyDigest: CheckedDigest | undefined;
 }
 
-/** Reads a whole body for the first time. Throws usage if flags would change one that can be read only once. */
-export async function readTrainingBody(
-  source: TextSource,
-  { operation, args, flags }: CommandInput,
-  context: Context,
-): Promise<TrainingBody> {
+/** Reads a whole body for the first time. */
+export async function readTrainingBody(source: TextSource, context: Context): Promise<TrainingBody> {
   let hasBytes = false;
   const observedSource: TextSource = {
     ...source,
@@ -37,14 +31,6 @@ export async function readTrainingBody(
     },
   };
   const { content, checks } = checkedBodyContent(observedSource);
-  if (source.isSinglePass) {
-    if (args.length > 0 || hasBodyFlags(operation, flags))
-      throw usageFailure(
-        `with --no-spool, ${source.label} is sent unchanged`,
-        'leave out --no-spool, or the flags that change it',
-      );
-    return { envelope: { label: source.label, bytes: Buffer.from('{}') }, content, checks, bodyDigest: undefined };
-  }
   const { onBytes, end } = showCheckProgress(content.sources, context, checks.groupCount);
   const fullDigest = await digestChunks(content.readFirst(checks), onBytes).finally(end);
   if (!hasBytes && source.label === 'stdin') {
@@ -54,8 +40,8 @@ export async function readTrainingBody(
   return { envelope: labeledEnvelope(source.label, content, checks), content, checks, bodyDigest: fullDigest };
 }
 
-/** The body without its trajectories, once all of it was read. */
-export function labeledEnvelope(label: string, content: BodyContent, checks: TrajectoryChecks): LabeledBytes {
+// The body without its trajectories, once all of it was read.
+function labeledEnvelope(label: string, content: BodyContent, checks: TrajectoryChecks): LabeledBytes {
   const { bytes, locationAt } = content.envelope();
   const [structureError] = checks.structureErrors();
   if (structureError) return { label, bytes, issue: structureError };

@@ -7,7 +7,7 @@ import { isYamlFile } from '../../body/json-source.ts';
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
 import { flagName } from '../../fields/field.ts';
-import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag, isFlagOn } from '../../flag.ts';
+import { type FlagValues, getArrayFlag, getStringFlag, isFlagOn } from '../../flag.ts';
 import type { Deadline } from '../../http/deadline.ts';
 import { type JsonPath, parseJsonPath } from '../../json/json-path.ts';
 import { pluralize } from '../../json/pluralize.ts';
@@ -21,11 +21,9 @@ export interface TrainingRequest {
   readonly input: CommandInput;
   readonly buildOptions: BuildOptions;
   readonly strictness: Strictness;
-  /** The body is printed, not sent: then `--no-spool` has no effect. */
-  readonly isPreview: boolean;
   /** The deadline for input that is not a file. */
   readonly deadline: Deadline;
-  /** Called before the body is complete at the service; an error cancels the request. */
+  /** Called before the job is sent. */
   readonly guard: JobGuard;
 }
 
@@ -56,7 +54,7 @@ export async function gatherTrainingInput(
       // YAML is not streamed; its trajectories are in the draft.
       if (path !== undefined && isYamlFile(path)) whole = await reader.whole(path);
       else {
-        trainingBody = await readTrainingBody(await sources.open(path), input, context);
+        trainingBody = await readTrainingBody(await sources.open(path), context);
         whole = trainingBody.envelope;
       }
       return whole;
@@ -81,8 +79,8 @@ export async function gatherTrainingInput(
 }
 
 /**
- * The files of a training job, none if the groups are in the body or, `isInline`, on the command line. `isSpooled`: input that
- * can be read only once is copied before it is sent. Throws usage if flags contradict each other.
+ * The files of a training job, none if the groups are in the body or, `isInline`, on the command line. Throws usage if
+ * flags contradict each other.
  */
 export function readTrainingFlags({ operation, args, flags }: CommandInput) {
   const { files } = parseFileArguments(operation, args, flags);
@@ -96,7 +94,7 @@ export function readTrainingFlags({ operation, args, flags }: CommandInput) {
       '--group-by needs files with one trajectory per line',
       'name them: svc train runs.jsonl --group-by ...',
     );
-  return { files, groupByPath, isSpooled: getBooleanFlag(flags, 'spool') !== false, isInline };
+  return { files, groupByPath, isInline };
 }
 
 /** The path of `--group-by`. Throws usage if it is not valid. */

@@ -3,7 +3,6 @@ import { isYamlFile } from '../../body/json-source.ts';
 import { dataDirectory } from '../../config/directories.ts';
 import type { Context } from '../../context.ts';
 import { Failure } from '../../errors.ts';
-import { closestMatch } from '../../fields/closest-match.ts';
 import { noDeadline } from '../../http/deadline.ts';
 import { expandDirectories } from '../../train/stream/expand-directories.ts';
 import { openTextSource } from '../../train/stream/open-text-source.ts';
@@ -49,13 +48,9 @@ export function createTrajectorySources(
   return {
     open,
     openAll: async (paths) => {
-      try {
-        const sources: TextSource[] = [];
-        for (const path of await expandDirectories(paths, runtime.cwd)) sources.push(await open(path));
-        return sources;
-      } catch (error) {
-        throw withCommandHint(error, paths[0]);
-      }
+      const sources: TextSource[] = [];
+      for (const path of await expandDirectories(paths, runtime.cwd)) sources.push(await open(path));
+      return sources;
     },
     close: async () => {
       for (const cancel of timers) cancel();
@@ -63,12 +58,4 @@ export function createTrajectorySources(
       await spool?.close();
     },
   };
-}
-
-// `svc train lnt x` takes lnt as a file: only a file that cannot be read shows that a command was meant.
-function withCommandHint(error: unknown, path = ''): unknown {
-  const suggestion = closestMatch(path, ['lint', 'log']);
-  if (!(error instanceof Failure) || !suggestion || !error.message.includes(path)) return error;
-  const { code, message, facts } = error;
-  return new Failure(code, message, { ...facts, hint: facts.hint ?? `did you mean: svc train ${suggestion}` });
 }

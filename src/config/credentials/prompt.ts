@@ -1,26 +1,38 @@
 import { read } from 'read';
+import type { Context } from '../../context.ts';
 import { Failure, InterruptedError, usageFailure } from '../../errors.ts';
+import { type FlagValues, isFlagOn } from '../../flag.ts';
 import type { Runtime } from '../../runtime.ts';
 
-/** Asks for a line on the terminal. Throws usage, which suggests `flag`, without a terminal. */
-export async function promptLine(runtime: Runtime, question: string, flag: string): Promise<string> {
-  if (!hasTerminal(runtime))
-    throw usageFailure(`cannot prompt without a terminal: ${question.replace(/:? $/, '')}`, `add ${flag}`);
-  return readFromTerminal(runtime, question, false);
+type PromptContext = Pick<Context, 'runtime' | 'noInput'>;
+
+/** Asks for a line on the terminal. Throws usage, which suggests `flag`, where svc may not prompt. */
+export async function promptLine(context: PromptContext, question: string, flag: string): Promise<string> {
+  const obstacle = promptObstacle(context);
+  if (obstacle) throw usageFailure(`cannot prompt ${obstacle}: ${question.replace(/:? $/, '')}`, `add ${flag}`);
+  return readFromTerminal(context.runtime, question, false);
 }
 
-/** Asks for a secret, hidden while it is typed. Throws Failure `credentials` without a terminal. */
-export async function promptSecret(runtime: Runtime, question: string, hint: string): Promise<string> {
-  if (!hasTerminal(runtime))
-    throw new Failure('credentials', `cannot prompt without a terminal: ${question.replace(/:? $/, '')}`, {
+/** True with `--yes`, or if the user agrees. Throws as promptLine. */
+export async function confirm(context: PromptContext, question: string, flags: FlagValues): Promise<boolean> {
+  if (isFlagOn(flags, 'yes')) return true;
+  return /^y(es)?$/i.test((await promptLine(context, `${question} [y/N] `, '--yes')).trim());
+}
+
+/** Asks for a secret, hidden while it is typed. Throws Failure `credentials` where svc may not prompt. */
+export async function promptSecret(context: PromptContext, question: string, hint: string): Promise<string> {
+  const obstacle = promptObstacle(context);
+  if (obstacle)
+    throw new Failure('credentials', `cannot prompt ${obstacle}: ${question.replace(/:? $/, '')}`, {
       hint,
       applied: 'no',
     });
-  return readFromTerminal(runtime, question, true);
+  return readFromTerminal(context.runtime, question, true);
 }
 
-function hasTerminal({ stdin, stderr }: Runtime): boolean {
-  return stdin.isTTY === true && stderr.isTTY === true;
+/** Why svc cannot prompt, as the end of a sentence; undefined if it can. */
+export function promptObstacle({ runtime: { stdin, stderr }, noInput }: PromptContext): string | undefined {
+  return noInput ?? (stdin.isTTY && stderr.isTTY ? undefined : 'without a terminal');
 }
 
 async function readFromTerminal({ stdin, stderr, after }: Runtime, prompt: string, isHidden: boolean): Promise<string> {

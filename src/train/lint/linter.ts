@@ -35,7 +35,7 @@ export interface LintResult {
 
 /** Starts a linter; with a path, trajectories are grouped by the value there. `onBytes` gets the number of bytes read. */
 export function createLinter(path: JsonPath | undefined, onBytes: (bytes: number) => void = () => {}): Linter {
-  const grouping = path && createGrouping(path, false);
+  const grouping = path && createGrouping(path);
   const checks = createTrajectoryChecks(grouping);
   const summary = createLintSummary();
   const groups = createOpenGroups(summary);

@@ -2,7 +2,7 @@ import { createChunkBatcher } from './chunk-batcher.ts';
 import { createBodyTextCollector, createEnvelope, type Envelope, type TextPart } from './envelope.ts';
 import { type ChunkSelector, readCheckedChunks } from './select-chunks.ts';
 import type { TextSource } from './text-source.ts';
-import { chunkLifetimeFor, type TrajectoryContent } from './trajectory-content.ts';
+import type { TrajectoryContent } from './trajectory-content.ts';
 
 /** The trajectories of a whole body, and the rest of it. */
 export interface BodyContent extends TrajectoryContent {
@@ -22,7 +22,7 @@ export function bodyContent(source: TextSource): BodyContent {
         collectText(event);
         return 'bytes' in event ? [event.bytes] : [];
       };
-      yield* readCheckedChunks(source, 'body', checks, select, chunkLifetimeFor([source]));
+      yield* readCheckedChunks(source, 'body', checks, select);
     },
     rereadArray: async function* (arrayIndex) {
       const before = parts[arrayIndex];

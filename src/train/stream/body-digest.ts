@@ -19,31 +19,12 @@ export interface CheckedDigest extends BodyDigest {
   readonly checksum: number;
 }
 
-/** Computes the digest of a body from its chunks. */
-export interface BodyHash {
-  readonly update: (chunk: Uint8Array) => void;
-  readonly digest: () => BodyDigest;
-}
-
-/** The hash of no bytes yet. */
-export function createBodyHash(): BodyHash {
-  const hash = createHash('sha256');
-  let bytes = 0;
-  return {
-    update: (chunk) => {
-      hash.update(chunk);
-      bytes += chunk.length;
-    },
-    digest: () => ({ bytes, digest: hash.digest('hex') }),
-  };
-}
-
 /** Reads all chunks and returns their digest; `onBytes` gets the number of bytes so far. */
 export async function digestChunks(
   chunks: AsyncIterable<Uint8Array>,
   onBytes: (bytes: number) => void,
 ): Promise<CheckedDigest> {
-  const hash = createBodyHash();
+  const hash = createHash('sha256');
   let bytes = 0;
   let checksum = 0;
   for await (const chunk of chunks) {
@@ -52,47 +33,30 @@ export async function digestChunks(
     bytes += chunk.length;
     onBytes(bytes);
   }
-  return { ...hash.digest(), checksum };
+  return { bytes, digest: hash.digest('hex'), checksum };
 }
 
 /**
- * The same chunks, each after `onChunk`, but the last one only after `onEnd`, which follows every `onChunk`: until then the
- * body is incomplete, and the service applies nothing.
+ * The same chunks. Throws Failure `local` before the last one if their length or CRC-32 differs: until then the body is
+ * incomplete, and the service applies nothing.
  */
-export async function* withholdLastChunk(
-  chunks: AsyncIterable<Uint8Array>,
-  onChunk: (chunk: Uint8Array) => void,
-  onEnd: () => Promise<void> | void,
-): AsyncGenerator<Uint8Array> {
-  let last: Uint8Array | undefined;
-  for await (const chunk of chunks) {
-    if (chunk.length === 0) continue;
-    if (last) yield last;
-    onChunk(chunk);
-    last = chunk;
-  }
-  await onEnd();
-  if (last) yield last;
-}
-
-/** The same chunks. Throws Failure `local` before the last one if their length or CRC-32 differs. */
-export function requireUnchanged(
+export async function* requireUnchanged(
   chunks: AsyncIterable<Uint8Array>,
   expected: CheckedDigest,
   label: string,
 ): AsyncGenerator<Uint8Array> {
   let bytes = 0;
   let checksum = 0;
-  return withholdLastChunk(
-    requireMaxBytes(chunks, expected.bytes, label),
-    (chunk) => {
-      bytes += chunk.length;
-      checksum = crc32(chunk, checksum);
-    },
-    () => {
-      if (bytes !== expected.bytes || checksum !== expected.checksum) throw changedFileFailure(label);
-    },
-  );
+  let last: Uint8Array | undefined;
+  for await (const chunk of requireMaxBytes(chunks, expected.bytes, label)) {
+    if (chunk.length === 0) continue;
+    if (last) yield last;
+    bytes += chunk.length;
+    checksum = crc32(chunk, checksum);
+    last = chunk;
+  }
+  if (bytes !== expected.bytes || checksum !== expected.checksum) throw changedFileFailure(label);
+  if (last) yield last;
 }
 
 // A file that is longer or no longer valid was changed, too.

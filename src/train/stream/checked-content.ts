@@ -15,12 +15,7 @@ export interface CheckedContent<T extends TrajectoryContent = TrajectoryContent>
 
 /** The groups in some files; with a path, the trajectories in them, grouped by the value there. */
 export function checkedFilesContent(sources: readonly TextSource[], path: JsonPath | undefined): CheckedContent {
-  const grouping =
-    path &&
-    createGrouping(
-      path,
-      sources.some(({ isSinglePass }) => isSinglePass),
-    );
+  const grouping = path && createGrouping(path);
   const content = grouping ? groupedContent(sources, grouping) : filesContent(sources);
   return { content, checks: createTrajectoryChecks(grouping) };
 }

@@ -2,17 +2,16 @@ import { Buffer } from 'node:buffer';
 import { createChunkBatcher } from './chunk-batcher.ts';
 import { type ChunkSelector, readCheckedChunks, readSelectedChunks } from './select-chunks.ts';
 import type { TextSource } from './text-source.ts';
-import { chunkLifetimeFor, type TrajectoryContent } from './trajectory-content.ts';
+import type { TrajectoryContent } from './trajectory-content.ts';
 
 /** The groups of some files in order, each byte for byte. */
 export function filesContent(sources: readonly TextSource[]): TrajectoryContent {
-  const lifetime = chunkLifetimeFor(sources);
   return {
     sources,
     isReordered: false,
     readFirst: async function* (checks) {
       const select = createElementSelector();
-      for (const source of sources) yield* readCheckedChunks(source, 'groups', checks, select, lifetime);
+      for (const source of sources) yield* readCheckedChunks(source, 'groups', checks, select);
     },
     rereadArray: async function* () {
       const select = createElementSelector();

@@ -5,35 +5,21 @@ import { createElementSelector } from './files-content.ts';
 import type { Grouping } from './grouping.ts';
 import { type ChunkSelector, readCheckedChunks, readSelectedChunks } from './select-chunks.ts';
 import type { TextSource } from './text-source.ts';
-import { chunkLifetimeFor, type TrajectoryContent } from './trajectory-content.ts';
+import type { TrajectoryContent } from './trajectory-content.ts';
 
 const comma = Buffer.from(',');
 const groupOpen = Buffer.from('{"trajectories":[');
 const groupClose = Buffer.from(']}');
 
-/**
- * Groups made of the single trajectories in some files, each trajectory byte for byte. If a source can be read only once,
- * groups are assembled in the order of the input.
- */
+/** Groups made of the single trajectories in some files, each trajectory byte for byte. */
 export function groupedContent(sources: readonly TextSource[], grouping: Grouping): TrajectoryContent {
   const ranges = createGroupRanges();
-  const lifetime = chunkLifetimeFor(sources);
-  const isReordered = !sources.some(({ isSinglePass }) => isSinglePass);
   return {
     sources,
-    isReordered,
+    isReordered: true,
     readFirst: async function* (checks) {
-      const inOrder = createOrderedSelector(grouping);
-      for (const [at, source] of sources.entries()) {
-        yield* readCheckedChunks(
-          source,
-          'groups',
-          checks,
-          isReordered ? createIndexingSelector(ranges, at, grouping) : inOrder,
-          lifetime,
-        );
-      }
-      if (!isReordered && grouping.groupCount() > 0) yield groupClose;
+      for (const [at, source] of sources.entries())
+        yield* readCheckedChunks(source, 'groups', checks, createIndexingSelector(ranges, at, grouping));
     },
     rereadArray: async function* () {
       const batcher = createChunkBatcher('sendable');
@@ -47,17 +33,6 @@ export function groupedContent(sources: readonly TextSource[], grouping: Groupin
         yield groupClose;
       }
     },
-  };
-}
-
-function createOrderedSelector(grouping: Grouping): ChunkSelector {
-  let current: number | undefined;
-  return (event) => {
-    const group = event.kind === 'trajectory' ? grouping.lastGroup() : undefined;
-    if (event.kind !== 'trajectory' || group === undefined) return [];
-    const before = group === current ? [comma] : current === undefined ? [groupOpen] : [groupClose, comma, groupOpen];
-    current = group;
-    return [...before, event.bytes];
   };
 }
 

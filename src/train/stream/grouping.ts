@@ -10,13 +10,9 @@ export interface Grouping {
   readonly groupCount: () => number;
 }
 
-/**
- * Groups by the value at a path. `isAdjacentOnly`: a group ends where another starts, because a group that was sent cannot
- * be extended.
- */
-export function createGrouping(path: JsonPath, isAdjacentOnly: boolean): Grouping {
+/** Groups by the value at a path. */
+export function createGrouping(path: JsonPath): Grouping {
   const groups = new Map<string, { readonly group: number; count: number }>();
-  let lastKey: string | undefined;
   let lastGroup: number | undefined;
   return {
     assignGroup: (trajectory) => {
@@ -25,10 +21,7 @@ export function createGrouping(path: JsonPath, isAdjacentOnly: boolean): Groupin
       if (!value) return `has no ${formatJsonPath(path)} to group by`;
       const key = kindOf(value) === 'string' ? `"${stringOf(value)}` : rawText(value);
       const group = groups.get(key) ?? { group: groups.size, count: 0 };
-      if (isAdjacentOnly && group.count > 0 && key !== lastKey)
-        return `its group, ${rawText(value)}, has already ended; sort by ${formatJsonPath(path)}, or leave out --no-spool`;
       groups.set(key, group);
-      lastKey = key;
       lastGroup = group.group;
       group.count += 1;
       return { group: group.group, at: group.count - 1 };

@@ -14,7 +14,7 @@ export interface TextSourceOptions {
   readonly cwd: string;
   /** All of stdin, once. */
   readonly stdin: () => AsyncIterable<Uint8Array>;
-  /** Copies input that can be read only once; undefined with --no-spool. */
+  /** Copies input that can be read only once; undefined if nothing is read again. */
   readonly spool: Spool | undefined;
   /** Ends the reading of pipes and devices, also while one waits for its writer. */
   readonly signal: AbortSignal;
@@ -60,19 +60,11 @@ function singlePassSource(
   spool: Spool | undefined,
 ): TextSource {
   if (spool) return spool.spoolSource(readChunks, label);
-  const readAgain = (): never => {
-    throw new Failure('local', `${label} can be read only once`, { applied: 'no' });
-  };
   const doNothing = async (): Promise<void> => {};
-  return {
-    label,
-    size: undefined,
-    isSinglePass: true,
-    readFirst: readChunks,
-    readAgain,
-    verifyUnchanged: doNothing,
-    close: doNothing,
+  const readAgain = (): never => {
+    throw new Error(`svc has no copy of ${label}`);
   };
+  return { label, size: undefined, readFirst: readChunks, readAgain, verifyUnchanged: doNothing, close: doNothing };
 }
 
 // The first bytes show whether the input is compressed.

@@ -1,4 +1,4 @@
-import { type ChunkBatcher, type ChunkLifetime, createChunkBatcher } from './chunk-batcher.ts';
+import { type ChunkBatcher, createChunkBatcher } from './chunk-batcher.ts';
 import { InvalidTextError } from './invalid-text-error.ts';
 import { readTrajectories } from './read-trajectories.ts';
 import type { TextSource } from './text-source.ts';
@@ -17,7 +17,6 @@ export async function* readCheckedChunks(
   form: TextForm,
   checks: TrajectoryChecks,
   select: ChunkSelector,
-  lifetime: ChunkLifetime,
 ): AsyncGenerator<Uint8Array> {
   const { label } = source;
   const checkAndSelect: ChunkSelector = (event) => {
@@ -25,7 +24,7 @@ export async function* readCheckedChunks(
     return select(event);
   };
   try {
-    yield* readSelectedChunks(source.readFirst(), form, checkAndSelect, createChunkBatcher(lifetime));
+    yield* readSelectedChunks(source.readFirst(), form, checkAndSelect, createChunkBatcher('passing'));
   } catch (error) {
     if (!(error instanceof InvalidTextError)) throw error;
     checks.addReadError(error, label, form === 'body' ? '' : 'trajectory_groups');

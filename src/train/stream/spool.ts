@@ -27,7 +27,7 @@ export function createSpool(directory: string): Spool {
       }
     } catch (error) {
       throw fileFailure(`keep a copy of ${label} in ${directory}`, error, {
-        hint: 'use --no-spool to send it without a copy, or set SVC_DATA_DIR to another directory',
+        hint: 'free space there, or set SVC_DATA_DIR to another directory',
         applied: 'no',
       });
     }
@@ -39,7 +39,6 @@ export function createSpool(directory: string): Spool {
       return {
         label,
         size: undefined,
-        isSinglePass: false,
         readFirst: async function* () {
           baseOffset = usedBytes;
           for await (const chunk of readChunks()) {

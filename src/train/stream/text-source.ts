@@ -9,8 +9,6 @@ export interface TextSource {
   readonly label: string;
   /** Bytes, if known before the text is read. */
   readonly size: number | undefined;
-  /** It can be read only once. */
-  readonly isSinglePass: boolean;
   /** The whole text, for the first time, in `passing` chunks. Throws Failure `local` if it cannot be read. */
   readonly readFirst: () => AsyncIterable<Uint8Array>;
   /** A range of bytes, or the whole text, after the first time, in `passing` chunks. Throws Failure `local` if it became shorter. */
@@ -40,7 +38,6 @@ export async function createFileSource(path: string, label: string, handleAtOpen
   return {
     label,
     size,
-    isSinglePass: false,
     readFirst: readAll,
     readAgain: async function* (start = 0, end = size) {
       if (start === 0 && end === size) return yield* readAll();
