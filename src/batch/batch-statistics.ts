@@ -51,6 +51,12 @@ export function addResult(statistics: BatchStatistics, facts: ResultFacts): void
   if (message !== undefined && status !== 'unsent') addCause(statistics.causes, message, facts);
 }
 
+/** A member that is a count, 0 for negative numbers; undefined for anything else, also for numbers above 2^53 - 1. */
+export function countMember(node: JsonNode | undefined, name: string): number | undefined {
+  const count = Math.max(0, numberMember(node, name) ?? Number.NaN);
+  return count <= Number.MAX_SAFE_INTEGER ? count : undefined;
+}
+
 /** The message of a failure, with the first of its issues. */
 export function messageWithIssue(
   message: string,
@@ -61,6 +67,6 @@ export function messageWithIssue(
 }
 
 function addTokens(distribution: Distribution, response: JsonNode | undefined, name: string): void {
-  const tokens = numberMember(getMember(response, 'usage'), name);
-  if (tokens !== undefined) distribution.add(Math.max(0, tokens));
+  const tokens = countMember(getMember(response, 'usage'), name);
+  if (tokens !== undefined) distribution.add(tokens);
 }

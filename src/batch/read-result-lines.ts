@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import { unreadableInputFailure } from '../files/read-input.ts';
 import { firstStringMember, getMember, itemsAt, type JsonNode, numberMember, rootOf } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
-import { messageWithIssue, type ResultFacts } from './batch-statistics.ts';
+import { countMember, messageWithIssue, type ResultFacts } from './batch-statistics.ts';
 import { MAX_ENTRY_BYTES } from './read-checkpoint.ts';
 import { splitLines } from './split-lines.ts';
 
@@ -41,7 +41,7 @@ export function resultLineFacts(root: JsonNode | undefined): ResultLineFacts {
   const [issue] = itemsAt(error, 'issues');
   const message = firstStringMember(error, 'message');
   return {
-    line: numberMember(root, 'line') ?? 0,
+    line: countMember(root, 'line') ?? 0,
     httpStatus: numberMember(root, 'status'),
     message:
       message &&
@@ -49,8 +49,8 @@ export function resultLineFacts(root: JsonNode | undefined): ResultLineFacts {
         path: firstStringMember(issue, 'path'),
         message: firstStringMember(issue, 'message'),
       }),
-    attempts: numberMember(root, 'attempts') ?? 0,
-    milliseconds: numberMember(root, 'ms') ?? 0,
+    attempts: countMember(root, 'attempts') ?? 0,
+    milliseconds: countMember(root, 'ms') ?? 0,
     response: getMember(root, 'reply'),
   };
 }
