@@ -2,7 +2,7 @@ import { getMember, type JsonNode, numberMember } from '../json/json-node.ts';
 import type { LineStatus } from './batch-counts.ts';
 import { createDistribution, type Distribution } from './distribution.ts';
 import { addCause, type FailureCauses } from './failure-causes.ts';
-import type { ResultLineFacts } from './result-line.ts';
+import { countMember, type ResultLineFacts } from './result-line.ts';
 
 /** The parts of a result that statistics need. */
 export interface ResultFacts extends ResultLineFacts {
@@ -45,6 +45,6 @@ export function addResult(statistics: BatchStatistics, facts: ResultFacts): void
 }
 
 function addTokens(distribution: Distribution, response: JsonNode | undefined, name: string): void {
-  const tokens = numberMember(getMember(response, 'usage'), name);
-  if (tokens !== undefined) distribution.add(Math.max(0, tokens));
+  const tokens = countMember(getMember(response, 'usage'), name);
+  if (tokens !== undefined) distribution.add(tokens);
 }

@@ -1,3 +1,4 @@
+import { escapeControlCharacters } from '../output/escape-controls.ts';
 import { formatCount } from '../output/transfer-text.ts';
 import type { BatchStatistics } from './batch-statistics.ts';
 import type { Distribution } from './distribution.ts';
@@ -65,7 +66,7 @@ function chart(title: string, unit: string, distribution: Distribution): string 
 }
 
 function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+  return escapeControlCharacters(text).replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }
 
 const STYLE = `

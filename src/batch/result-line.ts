@@ -169,7 +169,7 @@ export function resultLineFacts(root: JsonNode | undefined): ResultLineFacts {
   const [issue] = itemsAt(error, 'issues');
   const message = firstStringMember(error, 'message');
   return {
-    line: numberMember(root, 'line') ?? 0,
+    line: countMember(root, 'line') ?? 0,
     httpStatus: numberMember(root, 'status'),
     message:
       message &&
@@ -177,10 +177,16 @@ export function resultLineFacts(root: JsonNode | undefined): ResultLineFacts {
         path: firstStringMember(issue, 'path'),
         message: firstStringMember(issue, 'message'),
       }),
-    attempts: numberMember(root, 'attempts') ?? 0,
-    milliseconds: numberMember(root, 'ms') ?? 0,
+    attempts: countMember(root, 'attempts') ?? 0,
+    milliseconds: countMember(root, 'ms') ?? 0,
     response: getMember(root, 'response'),
   };
+}
+
+/** A member that is a count, 0 for negative numbers; undefined for anything else, also for numbers above 2^53 - 1. */
+export function countMember(node: JsonNode | undefined, name: string): number | undefined {
+  const count = Math.max(0, numberMember(node, name) ?? Number.NaN);
+  return count <= Number.MAX_SAFE_INTEGER ? count : undefined;
 }
 
 /** The message of a failure, with the first of its issues. */

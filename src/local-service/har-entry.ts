@@ -1,6 +1,8 @@
 import { type Buffer, isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import { getHeader, type Headers, type Request, type Response } from '../http/message.ts';
+import { itemsOf, type JsonNode, kindOf, membersOf, rawText, rootOf, stringOf } from '../json/json-node.ts';
+import { parseJson } from '../json/parse-json.ts';
 import type { JsonValue } from '../json/write-json.ts';
 import { requestPath } from './request-path.ts';
 
@@ -46,7 +48,7 @@ export function harEntry(exchange: RecordedExchange): JsonValue {
       content: { size: received.length, mimeType: contentType(responseHeaders), ...bodyText(received) },
       redirectURL: '',
       bodySize: received.length,
-      ...(isCut ? { _cut: true } : {}),
+      ...(isCut || !response ? { _cut: true } : {}),
     },
     cache: {},
     timings: { send: 0, wait: time, receive: 0 },
@@ -62,9 +64,39 @@ export function generatedValues(body: string): string[] {
   return body.match(GENERATED_VALUE) ?? [];
 }
 
-/** What identifies a request: method, path, and body except ids and times that clients generate. */
+/**
+ * A body in the form in which replay compares it: JSON without whitespace, with sorted keys and with numbers as written;
+ * any other body, and JSON that is nested too deeply, as it is.
+ */
+export function comparableBody(body: Buffer): string {
+  try {
+    return sortedJson(rootOf(parseJson(body)));
+  } catch {
+    return body.toString();
+  }
+}
+
+function sortedJson(node: JsonNode): string {
+  const kind = kindOf(node);
+  if (kind === 'string') return JSON.stringify(stringOf(node));
+  if (kind === 'list') return `[${Array.from(itemsOf(node), sortedJson).join(',')}]`;
+  if (kind !== 'object') return rawText(node);
+  const members = Array.from(membersOf(node), ({ key, value }) => {
+    const name = JSON.stringify(key);
+    // Names that clients generate keep their order.
+    return { rank: withoutGeneratedValues(name), text: `${name}:${sortedJson(value)}` };
+  });
+  members.sort((left, right) => (left.rank < right.rank ? -1 : left.rank > right.rank ? 1 : 0));
+  return `{${members.map(({ text }) => text).join(',')}}`;
+}
+
+function withoutGeneratedValues(body: string): string {
+  return body.replace(GENERATED_VALUE, '<generated>');
+}
+
+/** What identifies a request: method, path, and comparable body except ids and times that clients generate. */
 export function exchangeKey(method: string, path: string, body: string): string {
-  const digest = createHash('sha256').update(body.replace(GENERATED_VALUE, '<generated>')).digest('hex');
+  const digest = createHash('sha256').update(withoutGeneratedValues(body)).digest('hex');
   return `${method} ${path} ${digest}`;
 }
 

@@ -61,10 +61,12 @@ export function refuseForeignRequest({ url, headers }: Request): Response | unde
 }
 
 function foreignSource(url: string, headers: Headers): string | undefined {
-  const ownOrigin = `http://${getHeader(headers, 'host') ?? ''}`;
-  // An absolute target names a host, too.
-  const isLoopback = (text: string): boolean => URL.canParse(text) && isLoopbackUrl(new URL(text));
-  if (!isLoopback(ownOrigin) || !(url.startsWith(OWN_ORIGIN) || isLoopback(url)))
+  const host = getHeader(headers, 'host') ?? '';
+  const ownOrigin = `http://${host}`;
+  // An absolute target names a host, too. A URL also parses with a user, which others could take for the host.
+  const isLoopback = (text: string): boolean =>
+    URL.canParse(text) && isLoopbackUrl(new URL(text)) && new URL(text).username + new URL(text).password === '';
+  if (!/^[\w.:[\]-]+$/.test(host) || !isLoopback(ownOrigin) || !(url.startsWith(OWN_ORIGIN) || isLoopback(url)))
     return 'the Host header must be loopback';
   const origin = getHeader(headers, 'origin');
   if (origin !== undefined && origin !== ownOrigin) return 'requests from other origins are rejected';

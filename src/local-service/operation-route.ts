@@ -31,11 +31,12 @@ export function operationRoute(operation: Operation, receive: BodyReceiver, cont
   };
 }
 
-/** Refuses other content types, which a web page could send without asking. Throws HttpError 415. */
+/** Refuses other content types, which a web page could send without asking, and other charsets. Throws HttpError 415. */
 export function requireJson({ headers }: Request): void {
-  const contentType = getHeader(headers, 'content-type');
-  if (/^application\/json\s*(;|$)/i.test(contentType ?? '')) return;
-  throw new HttpError(415, `Content-Type must be application/json, not ${JSON.stringify(contentType ?? '')}`);
+  const contentType = getHeader(headers, 'content-type') ?? '';
+  const isUtf8 = !/;\s*charset\s*=\s*(?!"?utf-?8"?\s*(;|$))/i.test(contentType);
+  if (/^application\/json\s*(;|$)/i.test(contentType) && isUtf8) return;
+  throw new HttpError(415, `Content-Type must be application/json in UTF-8, not ${JSON.stringify(contentType)}`);
 }
 
 function requireIdentityEncoding({ headers }: Request): void {

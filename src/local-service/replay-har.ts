@@ -1,5 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { readFile } from 'node:fs/promises';
+import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { errorMessage, Failure } from '../errors.ts';
 import { withFileFailure } from '../files/file-errors.ts';
 import { getHeader, type Headers, type Response, type Send } from '../http/message.ts';
@@ -20,7 +21,7 @@ import { pluralize } from '../json/pluralize.ts';
 import { operationAt } from '../operations/all-operations.ts';
 import { type AcceptedCredentials, authenticateRequest } from './authenticate-request.ts';
 import { createBodyCopy } from './body-copy.ts';
-import { exchangeKey, generatedValues } from './har-entry.ts';
+import { comparableBody, exchangeKey, generatedValues } from './har-entry.ts';
 import { HttpError, httpErrorResponse } from './http-error.ts';
 import { ConnectionResetError, cutBody } from './inject-faults.ts';
 import { MAX_RECORDED_BODY_BYTES } from './record-har.ts';
@@ -44,10 +45,12 @@ interface ReplayedEntry {
 }
 
 const MAX_LISTED_REQUESTS = 5;
+const MIN_STATUS = 200;
+const MAX_STATUS = 999;
 
 /**
  * Responds to requests from a HAR file: to each with the next response recorded for its method, path and body, the last one
- * again when there are no more. Ids and times may differ from the recording: the response then has those of the request.
+ * again when there are no more. JSON bodies are compared by value, with numbers as written. Ids and times may differ from the recording: the response then has those of the request.
  * Throws Failure `local` for a file that is not HAR.
  */
 export async function openHarReplay(path: string, credentials: AcceptedCredentials | undefined): Promise<HarReplay> {
@@ -63,7 +66,7 @@ export async function openHarReplay(path: string, credentials: AcceptedCredentia
       if (!operation && pathname !== '/v1/models') throw new HttpError(404, 'Not Found');
       const body = createBodyCopy(MAX_RECORDED_BODY_BYTES);
       for await (const chunk of bodyChunks(request.body)) body.add(chunk);
-      const text = redactBody(pathname, body.bytes()).body.toString();
+      const text = comparableBody(redactBody(pathname, body.bytes()).body);
       const queue = queues.get(exchangeKey(request.method, pathname, text));
       // Credentials are not in a recording, but their rejection is.
       if (credentials && queue?.[0]?.status !== 401)
@@ -116,27 +119,50 @@ async function readEntries(path: string): Promise<Map<string, ReplayedEntry[]>> 
   try {
     const entries = nodeAtPath(rootOf(parseJson(bytes)), ['log', 'entries']);
     if (!entries || kindOf(entries) !== 'list') throw new Error('it has no log.entries');
-    for (const entry of itemsOf(entries)) {
-      const [request, response] = [getMember(entry, 'request'), getMember(entry, 'response')];
-      const [method = '', url = ''] = ['method', 'url'].map((name) => firstStringMember(request, name));
-      const body = bodyOf(getMember(request, 'postData')).toString();
-      const key = exchangeKey(method, new URL(url).pathname, body);
+    for (const [at, entry] of Array.from(itemsOf(entries)).entries()) {
+      const { key, replayed } = atEntry(at, () => readEntry(entry));
       const queue = queues.get(key) ?? [];
       queues.set(key, queue);
-      queue.push({
-        requestValues: generatedValues(body),
-        status: numberMember(response, 'status') ?? 0,
-        headers: headersOf(response),
-        body: bodyOf(getMember(response, 'content')),
-        isCut: getMember(response, '_cut') !== undefined,
-      });
+      queue.push(replayed);
     }
   } catch (error) {
-    throw new Failure('local', `${path} is not a HAR file: ${errorMessage(error)}`, {
+    throw new Failure('local', `${path} is not a valid HAR file: ${errorMessage(error)}`, {
       hint: 'record one with svc serve --record',
     });
   }
   return queues;
+}
+
+function atEntry<T>(at: number, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw new Error(`log.entries[${at}]: ${errorMessage(error)}`);
+  }
+}
+
+function readEntry(entry: JsonNode): { readonly key: string; readonly replayed: ReplayedEntry } {
+  const [request, response] = [getMember(entry, 'request'), getMember(entry, 'response')];
+  const [method = '', url = ''] = ['method', 'url'].map((name) => firstStringMember(request, name));
+  const body = comparableBody(bodyOf(getMember(request, 'postData')));
+  const status = numberMember(response, 'status') ?? 0;
+  const headers = headersOf(response);
+  const isCut = getMember(response, '_cut') !== undefined;
+  // svc records a connection that ended before the response as a cut one with the status 0.
+  const isValidStatus = Number.isInteger(status) && status >= MIN_STATUS && status <= MAX_STATUS;
+  if (!isValidStatus && !(status === 0 && isCut))
+    throw new Error(`the response status ${status} is not an integer from ${MIN_STATUS} to ${MAX_STATUS}`);
+  for (const [name] of headers) validateHeaderName(name);
+  for (const [name, value] of [['statusText', firstStringMember(response, 'statusText') ?? ''], ...headers] as const)
+    validateHeaderValue(name, value);
+  return {
+    key: exchangeKey(method, new URL(url).pathname, body),
+    replayed: {
+      requestValues: generatedValues(body),
+      ...{ status, headers, isCut },
+      body: bodyOf(getMember(response, 'content')),
+    },
+  };
 }
 
 function bodyOf(content: JsonNode | undefined): Buffer {

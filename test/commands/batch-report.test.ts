@@ -9,6 +9,7 @@ import { sortedCauses } from '../../src/batch/failure-causes.ts';
 import { causeLines, reportText } from '../../src/batch/report-text.ts';
 import { Failure } from '../../src/errors.ts';
 import { answerJson, countingServer } from '../support/counting-server.ts';
+import { cleanEnv, run } from '../support/process.ts';
 import { svc, temporaryDirectory } from '../support/svc.ts';
 
 const chat = (content: string) => `${JSON.stringify({ messages: [{ role: 'user', content }] })}\n`;
@@ -262,6 +263,34 @@ describe('svc batch report', () => {
     const { code, stdout, stderr } = await svc(['batch', 'report', 'out.jsonl'], { cwd });
     expect(code, stderr).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({ lines });
+  });
+
+  it('survives usage beyond all numbers, and escapes control and bidirectional characters in its page', async () => {
+    const cwd = temporaryDirectory();
+    const chats = ['1e999', '1e300', '-3', '7'].map((tokens, at) => ({ tokens, body: chat(`${at}`) }));
+    const { url } = await countingServer(
+      (body) => JSON.parse(body).messages.at(-1).content,
+      ({ key }, response) => {
+        const tokens = chats[Number(key)]?.tokens;
+        const usage = `"usage":{"prompt_tokens":${tokens},"completion_tokens":${tokens}}`;
+        if (tokens === undefined)
+          return answerJson(response, { detail: 'bad \u202egnp.exe \u001b[31m\u0007 & <i>' }, 400);
+        response.setHeader('Content-Type', 'application/json');
+        response.end(`{"model":"m","choices":[{"index":0,"message":{"content":"x"},"finish_reason":"stop"}],${usage}}`);
+      },
+    );
+    writeFileSync(join(cwd, 'in\u202e.jsonl'), [...chats.map(({ body }) => body), chat('9')].join(''));
+    const env = cleanEnv(cwd, { SVC_TOKEN: 'tok-en-1', SVC_BASE_URL: url });
+    const batch = await run(['chat', '--batch', 'in\u202e.jsonl', '-o', 'o\u202e.jsonl'], { cwd, env });
+    expect(batch.code, batch.stderr).toBe(10);
+    expect(batch.stderr).toContain('tokens: 7 in, 7 out');
+    const { code, stdout, stderr } = await run(['batch', 'report', 'o\u202e.jsonl', '--html', 'r.html'], { cwd, env });
+    expect(code, stderr).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ lines: 5, done: 4, tokens: { prompt: 7, completion: 7 } });
+    const html = readFileSync(join(cwd, 'r.html'), 'utf8');
+    expect(html).not.toMatch(/Infinity|NaN|e\+|[^\n\P{Cc}]|[\p{Cf}\p{Cs}]/u);
+    expect(html).toContain('<p class="files">o\\u202e.jsonl</p>');
+    expect(html).toContain('bad \\u202egnp.exe \\x1b[31m\\x07 &#38; &#60;i&#62;');
   });
 
   it.skipIf(!existsSync('/usr/bin/chromium'))(

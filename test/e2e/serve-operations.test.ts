@@ -2,6 +2,7 @@ import { chmodSync, chownSync, mkdirSync, readFileSync, statSync, symlinkSync, w
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { run, serve, waitForExit } from '../support/process.ts';
+import { rawClient } from '../support/raw-client.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
 const question = '{"messages":[{"role":"user","content":"x"}]}';
@@ -115,6 +116,92 @@ describe('svc serve in operation', () => {
     await waitForExit(child);
     const replay = await serve(['--no-auth', '--replay', har]);
     expect(await chat(replay.url)).toEqual(recorded);
+  });
+
+  it.each([
+    ['evil.com@127.0.0.1', '/v1/models', 403],
+    ['@127.0.0.1', '/v1/models', 403],
+    ['evil.com:x@localhost', '/v1/models', 403],
+    ['127.0.0.1/evil.com', '/v1/models', 403],
+    ['127.0.0.1', 'http://evil.com@127.0.0.1/v1/models', 403],
+    ['127.0.0.1:1', '/v1/models', 200],
+    ['[::1]', '/v1/models', 200],
+    ['a.localhost', 'http://127.0.0.1/v1/models', 200],
+  ])('answers a request with the host %s to %s with %i', async (host, target, status) => {
+    const { url } = await serve(['--no-auth']);
+    const client = await rawClient(
+      new URL(url).port,
+      `GET ${target} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`,
+    );
+    expect(await client.closed).toContain(`HTTP/1.1 ${status} `);
+  });
+
+  it('accepts bodies in UTF-8 only', async () => {
+    const { url } = await serve(['--no-auth']);
+    const statusOf = async (type: string): Promise<number> =>
+      (await post(`${url}/v1/chat/completions`, question, { 'Content-Type': `application/json${type}` })).status;
+    for (const type of ['', '; charset=utf-8', ';charset="UTF-8"', '; a=b; Charset=UTF8'])
+      expect(await statusOf(type), type).toBe(200);
+    for (const type of [
+      '; charset=utf-16',
+      ';charset="utf-16le"',
+      '; charset=utf-8; charset=latin1',
+      '; charset=utf-88',
+    ])
+      expect(await statusOf(type), type).toBe(415);
+  });
+
+  const harFile = (requestBody: string, response: object): string => {
+    const path = join(temporaryDirectory(), 'r.har');
+    const request = { method: 'POST', url: 'http://h/v1/chat/completions', postData: { text: requestBody } };
+    const answer = { status: 200, headers: [], content: { text: '{}' }, ...response };
+    writeFileSync(path, JSON.stringify({ log: { entries: [{ request, response: answer }] } }));
+    return path;
+  };
+
+  it.each<[object, string]>([
+    [{ status: 0 }, 'the response status 0 is not'],
+    [{ status: 99999 }, 'the response status 99999 is not'],
+    [{ status: 200.5 }, 'the response status 200.5 is not'],
+    [{ status: 101 }, 'the response status 101 is not'],
+    [{ status: '200' }, 'the response status 0 is not'],
+    [{ headers: [{ name: 'X-A', value: 'a\r\nSet-Cookie: b' }] }, '["X-A"]'],
+    [{ headers: [{ name: 'X-A\r\nX-B', value: 'a' }] }, 'Header name must be a valid HTTP token'],
+    [{ statusText: 'OK\r\nX-A: b' }, '["statusText"]'],
+  ])('rejects a HAR file with the response %j when it starts', async (response, message) => {
+    const { code, stderr } = await run(['serve', '--replay', harFile(question, response)]);
+    expect(stderr).toContain('r.har is not a valid HAR file: log.entries[0]: ');
+    expect(stderr).toContain(message);
+    expect(code).toBe(12);
+  });
+
+  it('replays a response to a JSON body of the same value, with numbers as written', async () => {
+    const { url } = await serve(['--no-auth', '--replay', harFile('{"a":1.0,"b":[{"x":"é","y":null}]}', {})]);
+    const statusOf = async (body: string): Promise<number> => (await post(`${url}/v1/chat/completions`, body)).status;
+    expect(await statusOf('{"a":1.0,"b":[{"x":"é","y":null}]}')).toBe(200);
+    expect(await statusOf(' { "b": [ {"y":null,\n"x":"\\u00e9"} ], "\\u0061": 1.0 }\n')).toBe(200);
+    for (const other of [
+      '{"a":1,"b":[{"x":"é","y":null}]}',
+      '{"a":1.00,"b":[{"x":"é","y":null}]}',
+      '{"a":1.0,"b":[{"x":"é","y":null},1]}',
+      '{"a":1.0,"a":1.0,"b":[{"x":"é","y":null}]}',
+      '{"a":1.0,"b":[{"x":"é"}]}',
+      '{"a":"1.0","b":[{"x":"é","y":null}]}',
+      '{"a":1.0,"b":[{"x":"é","y":null}]',
+      '['.repeat(100_000) + ']'.repeat(100_000),
+    ])
+      expect(await statusOf(other), other.slice(0, 99)).toBe(404);
+  });
+
+  it('replays a response to a body with other ids as names and with other keys around them', async () => {
+    const id = (digit: string): string => digit.repeat(32);
+    const { url } = await serve([
+      '--no-auth',
+      '--replay',
+      harFile(`{"z":{"${id('1')}":1,"${id('2')}":2}}`, { content: { text: `{"first":"${id('1')}"}` } }),
+    ]);
+    const reply = await post(`${url}/v1/chat/completions`, `{"z": {"${id('9')}":1, "${id('8')}":2}}`);
+    expect([reply.status, await reply.text()]).toEqual([200, `{"first":"${id('9')}"}`]);
   });
 
   it('records bodies as they are where a password is shorter than eight characters', async () => {

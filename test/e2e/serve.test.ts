@@ -242,3 +242,55 @@ describe('svc serve', () => {
     expect({ code, stderr }).toMatchObject({ code: 12, stderr: expect.stringContaining('it is in use') });
   });
 });
+
+describe('a schema of response_format', () => {
+  const withSchema = (schema: object): string =>
+    JSON.stringify({
+      messages: [{ role: 'user', content: 'x' }],
+      response_format: { type: 'json_schema', json_schema: { name: 'a', schema } },
+    });
+
+  it('with a pattern gets a value that matches', async () => {
+    const { url } = await serve(['--no-auth']);
+    const contentFor = async (schema: object): Promise<string> => {
+      const { text } = await post(`${url}/v1/chat/completions`, withSchema(schema));
+      return JSON.parse(text).choices[0].message.content;
+    };
+    expect(await contentFor({ type: 'string', pattern: '^\\d{4}$' })).toBe('"0000"');
+    expect(await contentFor({ type: 'string', pattern: '^(red|green)$' })).toBe('"red"');
+    expect(await contentFor({ type: 'string', pattern: '^[a-z]{3,5}-\\d{2}$' })).toBe('"aaa-00"');
+    expect(await contentFor({ type: 'string', pattern: '^[a-z]+$', minLength: 3 })).toBe('"aaa"');
+    const code = { type: 'string', pattern: '^[A-Z]{2}\\d+$', maxLength: 4 };
+    expect(await contentFor({ type: 'object', properties: { code }, required: ['code'] })).toBe('{"code":"AA0"}');
+  });
+
+  it('that is hostile is rejected for its structure, not for its time, while other clients get responses', async () => {
+    const { url } = await serve(['--no-auth']);
+    const doubled = Array.from({ length: 40 }, (_, at) => {
+      const next = { $ref: `#/$defs/d${at + 1}` };
+      return [`d${at}`, { anyOf: [next, next] }];
+    });
+    const hostile: readonly (readonly [schema: object, message: string])[] = [
+      [{ type: 'string', pattern: '^(?=(a+)+$)' }, 'unsupported pattern'],
+      [{ type: 'string', pattern: '^(a|a?)+$', allOf: [{ pattern: '^(a+)+!$' }], minLength: 60 }, 'its pattern'],
+      [{ type: 'string', pattern: '(?:(?:a?){10000}){10000}', minLength: 9 }, 'steps'],
+      [{ $ref: '#/$defs/d0', $defs: { ...Object.fromEntries(doubled), d40: { not: {} } } }, 'steps'],
+    ];
+    let pending = hostile.length;
+    const responses = hostile.map(async ([schema]) => {
+      const response = await post(`${url}/v1/chat/completions`, withSchema(schema));
+      pending -= 1;
+      return response;
+    });
+    let healthy = 0;
+    while (pending > 0) {
+      expect((await fetch(`${url}/healthz`)).status).toBe(200);
+      healthy += 1;
+    }
+    for (const [at, { status, text }] of (await Promise.all(responses)).entries()) {
+      expect(text).toContain(hostile[at]?.[1]);
+      expect(status).toBe(400);
+    }
+    expect(healthy).toBeGreaterThan(0);
+  });
+});

@@ -190,7 +190,11 @@ describe('the built-in model', () => {
     [{ top_logprobs: 1 }, 'top_logprobs'],
     [{ structured_outputs: { regex: 'a', choice: ['a'] } }, 'structured_outputs.regex'],
     [{ structured_outputs: { json: '{' } }, 'structured_outputs.json'],
-    [{ structured_outputs: { json: '{"type":"string","pattern":"^[0-9]"}' } }, 'pattern'],
+    [{ structured_outputs: { json: '{"type":"string","pattern":"(?=a)"}' } }, 'unsupported pattern'],
+    [{ structured_outputs: { regex: '(a)\\1' } }, 'unsupported pattern'],
+    [{ structured_outputs: { regex: 'a)(b' } }, 'unsupported pattern'],
+    [{ structured_outputs: { regex: 'a$b' } }, 'unsupported pattern'],
+    [{ structured_outputs: { regex: '(?:a{10000}){10000}' } }, 'steps'],
     [{ max_tokens: -1 }, 'max_tokens'],
     [{ max_completion_tokens: 0 }, 'max_completion_tokens'],
     [{ min_tokens: -1 }, 'min_tokens'],
@@ -235,6 +239,42 @@ describe('the built-in model', () => {
   });
 });
 
+describe('structured_outputs.regex', () => {
+  it.each([
+    ['\\d{4}', '0000'],
+    ['(red|green)', 'red'],
+    ['^[a-z]{3,5}-\\d{2}$', 'aaa-00'],
+    ['(?<year>[12]\\d{3})-(?:0[1-9]|1[0-2])', '1000-01'],
+    ['#(?:[0-9a-f]{3}){1,2}?', '#aaa'],
+    ['\\bfoo\\b.*', 'foo'],
+    ['\\p{Lu}\\p{Ll}+\\u{1F600}\\ud83d\\ude00\\x41\\cA\\[[\\]x-][^a]\\s', 'Aa\u{1F600}\u{1F600}A\u0001[xb '],
+    ['|a', ''],
+  ])('%s is matched by %j', async (regex, text) => {
+    expect((await complete({ structured_outputs: { regex } })).content).toBe(text);
+    expect(text).toMatch(new RegExp(`^(?:${regex})$`, 'u'));
+  });
+
+  it('is matched by what its parts generate', () => {
+    let generated = 0;
+    fc.assert(
+      fc.property(regularExpressions, fc.nat({ max: 9 }), (pattern, minLength) => {
+        let value: string;
+        try {
+          value = JSON.parse(smallestValue(JSON.stringify({ type: 'string', pattern, minLength })));
+        } catch (error) {
+          expect(error).toMatchObject({ status: 400 });
+          return;
+        }
+        generated += 1;
+        expect(value).toMatch(new RegExp(pattern, 'u'));
+        expect(value.length).toBeGreaterThanOrEqual(minLength);
+      }),
+      { numRuns: 300 },
+    );
+    expect(generated).toBeGreaterThan(100);
+  });
+});
+
 describe('smallestValue', () => {
   it.each<object>([
     {},
@@ -270,24 +310,21 @@ describe('smallestValue', () => {
     },
     { type: 'object', properties: { next: { anyOf: [{ type: 'null' }, { $ref: '#' }] } }, required: ['next'] },
     { type: 'object', minProperties: 3, properties: { a: { type: 'integer' } } },
-    { type: 'object', minProperties: 2, propertyNames: { enum: ['x', 'y'] } },
     { type: 'array', uniqueItems: true, minItems: 100, items: { type: 'integer' } },
     { type: 'array', uniqueItems: true, minItems: 2, items: { type: 'boolean' } },
-    { type: 'array', uniqueItems: true, minItems: 3, items: { type: 'object' } },
     { type: 'array', prefixItems: [{ type: 'string' }, { type: 'integer' }], minItems: 3, items: { type: 'null' } },
-    { type: 'array', prefixItems: [{ type: 'string' }], minItems: 1, contains: { type: 'integer' }, minContains: 2 },
     { type: 'number', exclusiveMinimum: 1, exclusiveMaximum: 1.5 },
     { allOf: [{ type: 'integer', minimum: 1, multipleOf: 4 }, { multipleOf: 6 }] },
     { type: 'object', anyOf: [{ required: ['a'] }], properties: { a: { const: 1 } } },
     { anyOf: [{ type: 'string', pattern: '^a' }, { type: 'null' }] },
     { enum: [1, 'a'], type: 'string' },
     { not: { type: 'null' } },
-    { type: 'string', if: { maxLength: 2 }, else: { minLength: 9 } },
-    {
-      type: 'object',
-      required: ['a'],
-      dependentSchemas: { a: { required: ['b'], properties: { b: { type: 'integer' } } } },
-    },
+    { type: 'object', minProperties: 1, propertyNames: { pattern: '^p' }, patternProperties: { '1$': { const: 1 } } },
+    { type: 'string', pattern: '^[a-z]{2,}-\\d$', minLength: 7, maxLength: 7 },
+    { type: 'string', pattern: '^(abcdef|b)$', maxLength: 1 },
+    { type: 'string', pattern: 'x', minLength: 5 },
+    { allOf: [{ type: 'string', pattern: '^a' }, { pattern: '^[a-z]{3}$' }] },
+    { type: 'array', uniqueItems: true, minItems: 3, items: { type: 'string', pattern: '^[a-z]+$' } },
     { required: ['toString', 'constructor'] },
     {
       type: 'array',
@@ -318,16 +355,11 @@ describe('smallestValue', () => {
     ['a long text', { type: 'string', minLength: 1e9 }],
     ['a repeated long constant', { type: 'array', minItems: 100, items: { const: 'x'.repeat(10_000) } }],
     ['a long constant in a long list', { type: 'array', minItems: 200_000, items: { const: 'x'.repeat(100_000) } }],
-    [
-      'many alternatives beside a long constant',
-      {
-        required: ['a', 'b'],
-        properties: {
-          a: { const: 'x'.repeat(150_000) },
-          b: { type: 'string', anyOf: Array(5000).fill({ pattern: '^1' }) },
-        },
-      },
-    ],
+    ['a long match of a pattern', { type: 'string', pattern: '^(?:(?:a{1000}){1000}){1000}$' }],
+    ['optional parts of a pattern', { type: 'string', pattern: '(?:(?:a?){10000}){10000}', minLength: 5 }],
+    ['alternatives of alternatives', doublingReferences('anyOf')],
+    ['demands of demands', doublingReferences('allOf')],
+    ['long enumerations in a long list', { type: 'array', minItems: 9999, items: { enum: [...Array(9999).keys()] } }],
     ['parts of parts', { allOf: [new RawJson(`${'{"allOf":['.repeat(100_000)}{}${']}'.repeat(100_000)}`)] }],
     ['names', { required: Array.from({ length: 100_000 }, (_, at) => `n${at}`) }],
     ['names in many parts', { allOf: Array.from({ length: 10_000 }, (_, at) => ({ required: [`n${at}`] })) }],
@@ -338,11 +370,15 @@ describe('smallestValue', () => {
   it.each<[string, JsonValue]>([
     ['-9007199254740991', { type: 'number', maximum: -9007199254740991 }],
     ['0.3', { type: 'number', minimum: 0.21, multipleOf: 0.1 }],
-    ['{"next":null}', { required: ['next'], properties: { next: { anyOf: [{ $ref: '#' }, { type: 'null' }] } } }],
+    [
+      '{"next":{"next":null}}',
+      { required: ['next'], properties: { next: { anyOf: [{ $ref: '#' }, { type: 'null' }] } } },
+    ],
     ['""', { type: 'string', format: 'constructor' }],
     ['""', { type: 'string', not: { pattern: '^b' } }],
     ['"a"', { type: 'string', pattern: '^a' }],
-    ['"aaaaa"', { type: 'string', pattern: '^[a-z]{5}$' }],
+    [`"${'a'.repeat(59)}!"`, { type: 'string', minLength: 60, pattern: '^(a+)+!$' }],
+    ['{"a":{"b":"x"}}', { const: { a: { b: 'x' } }, $async: true }],
     ['{"a":null}', { $schema: 'http://json-schema.org/draft-07/schema#', required: ['a'] }],
     ['{"$schema":""}', { properties: { $schema: { type: 'string' } }, required: ['$schema'] }],
     ['{"__proto__":0}', new RawJson('{"properties":{"__proto__":{"type":"integer"}},"required":["__proto__"]}')],
@@ -360,19 +396,25 @@ describe('smallestValue', () => {
   });
 
   it.each<[string, JsonValue]>([
-    ['pattern', { type: 'string', pattern: '^svc-[0-9]+$' }],
-    ['pattern', { type: 'object', properties: { a: { type: 'string', pattern: '^[0-9]' } }, required: ['a'] }],
-    ['timed out', { type: 'string', minLength: 60, pattern: '^(a+)+!$' }],
+    ['pattern', { type: 'string', pattern: 'a^b' }],
+    ['a: no value', { type: 'object', properties: { a: { type: 'string', pattern: '$a' } }, required: ['a'] }],
+    ['unsupported pattern', { type: 'string', pattern: '^(?=.*[0-9]).{8,}$' }],
+    ['maxLength', { type: 'string', pattern: '^[0-9]{4}$', maxLength: 3 }],
+    ['pattern', { type: 'string', pattern: '^[0-9]{4}$', minLength: 5 }],
+    ['uniqueItems', { type: 'array', uniqueItems: true, minItems: 3, items: { type: 'object' } }],
+    ['contains', { type: 'array', contains: { type: 'integer' } }],
+    ['if is not supported', { type: 'string', if: { maxLength: 2 }, else: { minLength: 9 } }],
+    ['#name', { $ref: '#name' }],
+    ['not a schema', { $ref: '#/required', required: ['a'] }],
     ['9007199254740993', { type: 'integer', minimum: new RawJson('9007199254740993') }],
     ['0.30000000000000000001', { type: 'number', minimum: new RawJson('0.30000000000000000001') }],
     ['minLength', { type: 'string', minLength: -1 }],
     ['required', { required: [5, 'a'] }],
-    ['$async', { $async: true, type: 'null' }],
     ['maximum', { type: 'integer', minimum: 3, maximum: 2 }],
     ['maxLength', { type: 'string', minLength: 3, maxLength: 2 }],
     ['multipleOf', { type: 'number', multipleOf: 0 }],
-    ['additionalProperties', { type: 'object', required: ['a'], additionalProperties: false }],
-    ['false schema', { type: 'object', required: ['a'], patternProperties: { a: false } }],
+    ['a: the schema allows no value', { type: 'object', required: ['a'], additionalProperties: false }],
+    ['a: the schema allows no value', { type: 'object', required: ['a'], patternProperties: { a: false } }],
     ['unevaluatedProperties', { type: 'object', required: ['a'], unevaluatedProperties: false }],
     ['not', { not: {} }],
     ['malformed', { $ref: '#/$defs/%' }],
@@ -404,6 +446,18 @@ describe('smallestValue', () => {
     expect(given).toBeGreaterThan(5);
   });
 });
+
+const regularExpressions = fc.letrec<{ pattern: string }>((tie) => ({
+  pattern: fc.oneof(
+    { maxDepth: 4 },
+    fc.constantFrom('a', '\\d', '[^a-c]', '.', '\\.', '^', '$', '\\b', '\\B', ''),
+    fc.tuple(tie('pattern'), tie('pattern')).map(([left, right]) => `${left}${right}`),
+    fc.tuple(tie('pattern'), tie('pattern')).map(([left, right]) => `(${left}|${right})`),
+    fc
+      .tuple(tie('pattern'), fc.constantFrom('*', '+', '?', '{2}', '{1,}', '{0,3}', '+?'))
+      .map(([item, quantifier]) => `(?:${item})${quantifier}`),
+  ),
+})).pattern;
 
 const small = fc.nat({ max: 3 });
 const { schema: schemas } = fc.letrec<{ schema: object; list: object[] }>((tie) => ({
@@ -443,7 +497,6 @@ const { schema: schemas } = fc.letrec<{ schema: object; list: object[] }>((tie) 
         maxProperties: small,
         additionalProperties: fc.oneof(fc.boolean(), tie('schema')),
         propertyNames: fc.constant({ maxLength: 1 }),
-        dependentRequired: fc.constant({ a: ['c'] }),
       },
       { requiredKeys: ['type'] },
     ),
@@ -460,6 +513,16 @@ const { schema: schemas } = fc.letrec<{ schema: object; list: object[] }>((tie) 
     ),
   ),
 }));
+
+/** Each definition refers to the next one twice, and the last one allows no value. */
+function doublingReferences(keyword: 'allOf' | 'anyOf'): { [name: string]: JsonValue } {
+  const reference = (at: number): JsonValue => ({ $ref: `#/$defs/d${at}` });
+  const doubled = Array.from({ length: 40 }, (_, at) => [
+    `d${at}`,
+    { [keyword]: [reference(at + 1), reference(at + 1)] },
+  ]);
+  return { ...{ $ref: '#/$defs/d0' }, $defs: { ...Object.fromEntries(doubled), d40: { not: {} } } };
+}
 
 function selfReferring(members: number): { [name: string]: JsonValue } {
   const names = Array.from({ length: members }, (_, at) => `m${at}`);

@@ -187,7 +187,7 @@ describe('a recorded session', () => {
     const file = new URL('../demo/chat.json', import.meta.url).pathname;
     expect(await run(['serve', '--replay', file])).toMatchObject({
       code: 12,
-      stderr: expect.stringContaining('not a HAR file'),
+      stderr: expect.stringContaining('not a valid HAR file'),
     });
   });
 });

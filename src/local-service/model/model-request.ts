@@ -76,8 +76,11 @@ function readStopStrings(body: JsonNode): string[] {
 }
 
 async function readFixedText(body: JsonNode): Promise<string | undefined> {
-  const [choice] = itemsAt(getMember(body, 'structured_outputs'), 'choice');
+  const constraints = getMember(body, 'structured_outputs');
+  const [choice] = itemsAt(constraints, 'choice');
   if (choice && kindOf(choice) === 'string') return stringOf(choice);
+  const regex = firstStringMember(constraints, 'regex');
+  if (regex !== undefined) return (await import('./pattern.ts')).smallestMatch(regex);
   const schema = [
     ['response_format', 'json_schema', 'schema'],
     ['structured_outputs', 'json'],

@@ -8,4 +8,4 @@ export const simulatedFields: readonly string[] = `
   .split(/\s+/);
 
 /** The fields of `structured_outputs` that the built-in model accepts and does not enforce. */
-export const unenforcedConstraints: readonly string[] = ['regex', 'grammar', 'structural_tag'];
+export const unenforcedConstraints: readonly string[] = ['grammar', 'structural_tag'];
