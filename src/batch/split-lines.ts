@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer';
+import { formatByteSize } from '../files/byte-size.ts';
 import { CARRIAGE_RETURN, LINE_FEED, SPACE, TAB } from '../json/json-bytes.ts';
 import { hasByteOrderMark } from '../json/utf8.ts';
 
@@ -53,7 +54,7 @@ export async function* splitLines(chunks: AsyncIterable<Uint8Array>, maxLineByte
     const rest = chunk.subarray(from);
     length += rest.length;
     if (length > limitBytes)
-      throw new Error(`line ${number} has more than ${limitBytes / 1024 / 1024} MiB, the limit for a line`);
+      throw new Error(`line ${number} has more than ${formatByteSize(limitBytes)}, the limit for a line`);
     if (length > maxLineBytes) pendingChunks = [];
     else if (rest.length > 0) pendingChunks.push(rest);
   }

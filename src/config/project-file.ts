@@ -2,6 +2,7 @@ import { Buffer } from 'node:buffer';
 import { lstat, readFile, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type Failure, usageFailure } from '../errors.ts';
+import { formatByteSize } from '../files/byte-size.ts';
 import { fileFailure } from '../files/file-errors.ts';
 import { isRecord } from '../json/is-record.ts';
 import { JsonError } from '../json/json-error.ts';
@@ -62,7 +63,8 @@ async function readProjectText(path: string): Promise<string> {
   try {
     const stats = await stat(path);
     if (!stats.isFile()) throw new Error('it is not a regular file');
-    if (stats.size > MAX_PROJECT_FILE_BYTES) throw new Error('it is larger than 64 KiB');
+    if (stats.size > MAX_PROJECT_FILE_BYTES)
+      throw new Error(`it is larger than ${formatByteSize(MAX_PROJECT_FILE_BYTES)}`);
     return decodeUtf8(await readFile(path)).toString();
   } catch (error) {
     throw fileFailure(`read ${path}`, error, { hint: HINT, applied: 'no' });
