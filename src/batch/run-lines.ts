@@ -125,7 +125,7 @@ async function processLine(line: InputLine, run: BatchRun): Promise<void> {
   const revise: LineOutput['revise'] = (revision) => reviseLine(revision, run);
   try {
     const result = await runLine(line, { put, progress, revise, onOutcome, permitHold }, job);
-    record.add(line.number, result);
+    record.add(line, result);
     onOutcome(result);
     const outageReason = job.outage.stopReason();
     if (outageReason !== undefined) stopPolicy.stop(outageReason);

@@ -76,7 +76,7 @@ async function openResponseHooks(
   const saveReport = async (failure: Failure | undefined): Promise<void> => {
     if (isReported) return;
     isReported = true;
-    junit?.add(`svc ${operation.command.join(' ')}`, duration(), failure);
+    junit?.add(1, `svc ${operation.command.join(' ')}`, duration(), failure);
     await junit?.save();
   };
   return {
