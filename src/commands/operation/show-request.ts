@@ -1,10 +1,13 @@
 import { Buffer } from 'node:buffer';
 import type { OperationOptions } from '../../client/operation-options.ts';
 import { isStreamRequested, type PreparedRequest } from '../../client/prepared-request.ts';
+import { findCredentialSource, requireCredentialSource } from '../../config/credentials/credential-source.ts';
 import type { CertificateFiles } from '../../config/route.ts';
 import type { SelectedProfile } from '../../config/select-profile.ts';
 import type { Context } from '../../context.ts';
+import { Failure } from '../../errors.ts';
 import { commitOrAbandon } from '../../files/file-replacement.ts';
+import type { Headers } from '../../http/message.ts';
 import { isSecretHeader, redactHeaders } from '../../http/verbose-log.ts';
 import { rootOf } from '../../json/json-node.ts';
 import { writeJson } from '../../json/write-json.ts';
@@ -14,28 +17,52 @@ import type { Reporter } from '../../output/reporter.ts';
 import { shellQuote, shellWord } from '../../output/shell-quote.ts';
 import { openSink } from '../../output/sink.ts';
 import type { Writer } from '../../output/writer.ts';
+import type { Runtime } from '../../runtime.ts';
 
 /** Shows a request instead of sending it, in the place of a result: on stdout, or in the file of `-o`. */
 export async function showRequest(
   prepared: PreparedRequest,
   { previewFormat, format, output, certificateFiles }: OperationOptions,
-  { profile }: SelectedProfile,
+  selected: SelectedProfile,
   { runtime, stdout, report }: Context,
 ): Promise<void> {
   const sink = await openSink(output, stdout, runtime.cwd);
-  const trustFiles = { ...certificateFiles, cacert: certificateFiles.cacert || profile.cacert };
+  const trustFiles = { ...certificateFiles, cacert: certificateFiles.cacert || selected.profile.cacert };
   await commitOrAbandon(sink, () =>
     previewFormat === 'curl'
       ? showCurl(prepared, trustFiles, runtime.argv, sink.writer)
-      : showDryRun(prepared, format === 'json', sink.writer, report),
+      : showDryRun(prepared, credentialHeader(prepared, selected, runtime.env), format === 'json', sink.writer, report),
   );
 }
 
+// None where the request would fail for lack of a credential for its URL; without a URL, the one that a URL would get.
+function credentialHeader(
+  { operation: { auth }, url, isLocal }: PreparedRequest,
+  selected: SelectedProfile,
+  env: Runtime['env'],
+): Headers {
+  const header: Headers = [['Authorization', auth === 'basic' ? 'Basic ' : 'Bearer ']];
+  if (isLocal) return [];
+  try {
+    if (url) requireCredentialSource(auth, url.origin, selected, env);
+    else if (!findCredentialSource(auth, selected, env)) return [];
+    return header;
+  } catch (error) {
+    if (error instanceof Failure) return [];
+    throw error;
+  }
+}
+
 /** Shows a request instead of sending it: the body byte for byte, the rest on stderr; as JSON all in one object. */
-async function showDryRun(prepared: PreparedRequest, isJson: boolean, writer: Writer, report: Reporter): Promise<void> {
-  const { operation, url, headers, isLocal } = prepared;
-  const scheme = operation.auth === 'basic' ? 'Basic ' : 'Bearer ';
-  const lines = redactHeaders(isLocal ? headers : [...headers, ['Authorization', scheme]]);
+async function showDryRun(
+  prepared: PreparedRequest,
+  credential: Headers,
+  isJson: boolean,
+  writer: Writer,
+  report: Reporter,
+): Promise<void> {
+  const { operation, url, headers } = prepared;
+  const lines = redactHeaders([...headers, ...credential]);
   const displayUrl = url?.href ?? `{base_url}${operation.path}`;
   if (isJson) {
     const pairs = lines.map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 2)] as const);
