@@ -8,7 +8,6 @@ import { usageFailure } from '../errors.ts';
 import type { FlagValues } from '../flag.ts';
 import type { Route } from '../http/open-socket.ts';
 import type { Operation } from '../operations/operation.ts';
-import type { Runtime } from '../runtime.ts';
 import { type Destination, ignoredBaseUrlNote, missingBaseUrl, resolveDestination } from './destination.ts';
 import {
   type OperationOptions,
@@ -66,10 +65,10 @@ export async function resolveCallSettings(
 export async function resolveAutofill(
   { isExact }: OperationOptions,
   selected: SelectedProfile,
-  runtime: Pick<Runtime, 'env' | 'cwd'>,
+  { runtime, report }: Pick<Context, 'runtime' | 'report'>,
 ): Promise<AutofillSettings | undefined> {
   if (isExact) return undefined;
-  const sources = { env: runtime.env, project: await readProjectFile(runtime), selected };
+  const sources = { env: runtime.env, project: await readProjectFile(runtime, report.warn), selected };
   const autofillSetting = (name: 'project_id' | 'model'): AutofillSetting => {
     const { text, source = '' } = resolveSetting(name, sources) ?? {};
     return { text, from: source };

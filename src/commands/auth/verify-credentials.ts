@@ -34,7 +34,8 @@ async function verifyPassword(name: string, profile: Profile, context: Context):
   const destination = resolveDestination(feedbackSchemaOperation, { isLocal: false }, selected, {});
   const { url } = destination;
   if (!url) return skip('the profile has no base URL for feedback');
-  const project = resolveSetting('project_id', { env: runtime.env, project: await readProjectFile(runtime), selected });
+  const projectFile = await readProjectFile(runtime, report.warn);
+  const project = resolveSetting('project_id', { env: runtime.env, project: projectFile, selected });
   if (!project) return skip('no project is known; add --project-id to verify it');
   if (url.protocol === 'http:' && !isLoopbackUrl(url)) return skip(`${url.origin} is plain http`);
   const { authorization, secrets } = basicCredential(profile.username ?? '', profile.password ?? '');

@@ -54,7 +54,7 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
   const expectations = await readChatExpectations(flags, tools.inputs.read, context.suspendSignals);
   const defaults = await readLineDefaults(operation, flags, tools);
   const fileInput = await openBatchInput(batchOptions.input, runtime, operation.largestBody, callSettings.timeoutMs);
-  const settings = await resolveAutofill(options, chosen, runtime);
+  const settings = await resolveAutofill(options, chosen, context);
   const lineChecks: LineChecks = {
     operation,
     defaults,

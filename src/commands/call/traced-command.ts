@@ -58,7 +58,7 @@ async function resolveService(
 ): Promise<{ settings: CallSettings | Failure; defaultProject: string | undefined }> {
   try {
     const settings = await resolveCallSettings(callStartOperation, flags, context);
-    const autofill = await resolveAutofill({ ...settings.options, isExact: false }, settings.chosen, context.runtime);
+    const autofill = await resolveAutofill({ ...settings.options, isExact: false }, settings.chosen, context);
     return { settings, defaultProject: autofill?.project.text };
   } catch (error) {
     const failure = toFailure(error);

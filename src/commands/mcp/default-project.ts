@@ -10,7 +10,7 @@ export async function hasDefaultProject(flags: FlagValues, context: Context): Pr
   try {
     const options = readOperationOptions(feedbackSchemaOperation, flags);
     const selected = await selectProfile(options.connectionFlags, context);
-    return (await resolveAutofill(options, selected, context.runtime))?.project.text !== undefined;
+    return (await resolveAutofill(options, selected, context))?.project.text !== undefined;
   } catch {
     // A call reports what is wrong.
     return false;

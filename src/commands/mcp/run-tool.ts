@@ -54,7 +54,7 @@ async function runOperationTool(
 ): Promise<ToolResponse & Pick<Outcome, 'warnings'>> {
   const { runtime, report } = context;
   const settings = await resolveCallSettings(operation, flags, context);
-  const autofill = await resolveAutofill(settings.options, settings.chosen, runtime);
+  const autofill = await resolveAutofill(settings.options, settings.chosen, context);
   const parent = operation.continuesTrace ? readTraceParent({ TRACEPARENT: traceParent }) : undefined;
   const trace = parent && createTraceContext(parent, runtime);
   const { draft, inputIssues } = await buildBody(

@@ -186,7 +186,7 @@ async function openTraining(
   ]);
   const input = toCommandInput(operation, invocation, context);
   const guard = createJobGuard(destination, isFlagOn(invocation.flags, 'allow-duplicate'), context);
-  const buildOptions = { settings: await resolveAutofill(options, chosen, context.runtime), conversation: undefined };
+  const buildOptions = { settings: await resolveAutofill(options, chosen, context), conversation: undefined };
   return prepareTraining(
     { input, buildOptions, strictness: options, isPreview: options.previewFormat !== undefined, deadline, guard },
     context,
@@ -200,10 +200,10 @@ export async function buildCheckedBody(
   context: Context,
 ): Promise<Draft> {
   const { flags } = invocation;
-  const { runtime, report, stdout } = context;
+  const { report, stdout } = context;
   const input = toCommandInput(operation, invocation, context);
   const dependencies = createBodyDependencies(context, deadline);
-  const autofill = await resolveAutofill(options, chosen, runtime);
+  const autofill = await resolveAutofill(options, chosen, context);
   const settings = autofill && { ...autofill, ...(await readTrace(operation, flags, context)) };
   const buildResult = await buildBody(input, { settings, conversation: conversation?.source }, dependencies);
   const isWholeText = flags.has('extract') || flags.has('logprobs-view');
