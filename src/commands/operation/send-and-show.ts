@@ -18,7 +18,8 @@ import { observeChunks } from '../../http/observe-chunks.ts';
 import type { Transport } from '../../http/transport.ts';
 import { type JsonNode, rootOf } from '../../json/json-node.ts';
 import type { JsonDocument } from '../../json/parse-json.ts';
-import { openSink } from '../../output/sink.ts';
+import type { Reporter } from '../../output/reporter.ts';
+import { openSink, type Sink } from '../../output/sink.ts';
 import { ClosedPipeError } from '../../output/writer.ts';
 import type { ExchangeTiming } from '../../results/chat-stats.ts';
 import { hasOutput } from '../../results/chat-text.ts';
@@ -65,7 +66,7 @@ export async function sendAndShow(
   const authorization = sendOptions.authorization ?? (await authorizeRequest(operation, url, sendOptions, context));
   report.addSecrets(requestSecrets(prepared));
   // Before anything is sent: a result that cannot be written is better not requested.
-  const sink = await openSink(options.output, stdout, runtime.cwd);
+  const sink = await openSink(options.output, stdout, runtime.cwd, runtime.stdout);
   const { textOf = hooks?.textOf, filter } = sendOptions;
   const format = options.format ?? (textOf ? 'text' : defaultFormat(operation.result.as, sink.writer.isTerminal));
   const requestedChoices = requestedChoiceCount(rootOf(draft.doc));
@@ -115,9 +116,8 @@ export async function sendAndShow(
     await hooks?.onResponse(doc, timing);
     return { doc, timing };
   } catch (error) {
-    const kept = await sink.abandon().catch((abandonError: unknown) => report.warn(toFailure(abandonError).message));
-    if (kept) await report.note(`the partial output is in ${kept}`);
-    throw response ? markAsApplied(error, response, requestContext) : error;
+    const located = await locateOutput(error, sink, report);
+    throw response ? markAsApplied(located, response, requestContext) : located;
   } finally {
     await transport?.close();
   }
@@ -159,6 +159,22 @@ async function showOutcome(
   if (parsedResponse) return showResponse(parsedResponse, view);
   const { showStream } = await import('../../results/show-stream.ts');
   return showStream(observeChunks(chunks, onChunk), streamUse, view);
+}
+
+// Reports where the output is: with the failure to write it, or in a note beside another error.
+async function locateOutput(error: unknown, sink: Sink, report: Reporter): Promise<unknown> {
+  const abandoned = await sink.abandon().catch((abandonError: unknown) => {
+    const { message, facts } = toFailure(abandonError);
+    return report.warn([message, facts.hint ?? []].flat().join('; '));
+  });
+  if (!abandoned) return error;
+  const { location, cause } = abandoned;
+  if (error === cause) {
+    const { code, message, facts } = toFailure(error);
+    return new Failure(code, message, { hint: location, ...facts });
+  }
+  await report.note(cause === undefined ? location : `${toFailure(cause).message}; ${location}`);
+  return error;
 }
 
 // Even if the result cannot be written, for example to a full disk, the request was applied.
