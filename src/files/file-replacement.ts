@@ -22,9 +22,9 @@ export interface FileReplacement {
 
 /**
  * Starts to replace or create a file; devices, pipes and open descriptors are written directly instead. Every function throws Failure
- * `local` with the path as typed. `mode` applies to a new file; an existing file keeps its mode.
+ * `local` with the path as typed. A new file has exactly `mode`, by default 0666 less the umask; an existing file keeps its mode.
  */
-export async function openReplacement(path: string, displayPath: string, mode = 0o666): Promise<FileReplacement> {
+export async function openReplacement(path: string, displayPath: string, mode?: number): Promise<FileReplacement> {
   return withFileFailure(`write ${displayPath}`, async () => {
     const existing = await stat(path).catch((error: unknown) => {
       if (isNotFoundError(error)) return undefined;
@@ -36,9 +36,10 @@ export async function openReplacement(path: string, displayPath: string, mode = 
     // Replace the target of a symbolic link, not the link.
     const target = await resolveSymlinks(path);
     const nameOf = (count: number): string => join(dirname(target), `.${basename(target)}.${count}.tmp`);
-    const { handle, path: temporary } = await openFirstFree(nameOf, 'wx+', existing ? 0o600 : mode);
+    const { handle, path: temporary } = await openFirstFree(nameOf, 'wx+', existing ? 0o600 : (mode ?? 0o666));
     // Not when it is opened, because the umask would apply. On a file system without modes, chmod fails and is skipped.
-    if (existing) await handle.chmod(existing.mode & 0o777).catch(() => {});
+    const exactMode = existing ? existing.mode & 0o777 : mode;
+    if (exactMode !== undefined) await handle.chmod(exactMode).catch(() => {});
     return {
       isTerminal: false,
       write: (bytes) => withFileFailure(`write ${displayPath}`, async () => void (await handle.writeFile(bytes))),

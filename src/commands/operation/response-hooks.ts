@@ -104,7 +104,7 @@ async function openResponseHooks(
       if (history === 'off' || !isSent) return;
       const status = failure?.facts.status ?? timing?.status ?? null;
       const url = destination.isLocal ? 'local' : (destination.url?.href ?? '');
-      await appendToHistory(requestHistoryFile(runtime), {
+      const record = {
         time: new Date(startedAt).toISOString(),
         command: operation.command.join(' '),
         url,
@@ -113,7 +113,10 @@ async function openResponseHooks(
         exit_code: failure?.exitCode ?? 0,
         applied: failure?.facts.applied ?? 'yes',
         ...recordedContent(operation, draft, response && rootOf(response), history === 'bodies'),
-      }).catch((historyError: unknown) => report.warn(`the history: ${toFailure(historyError).message}`));
+      };
+      await appendToHistory(requestHistoryFile(runtime), record, report).catch((historyError: unknown) =>
+        report.warn(`the history: ${toFailure(historyError).message}`),
+      );
     },
   };
 }

@@ -1,10 +1,11 @@
 import { Buffer } from 'node:buffer';
-import { type FileHandle, open, readFile } from 'node:fs/promises';
+import { type FileHandle, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Failure } from '../../errors.ts';
 import { fileFailure, isNotFoundError } from '../../files/file-errors.ts';
 import { acquireLock, type LockRuntime } from '../../files/file-lock.ts';
 import { makeDirectory } from '../../files/make-directory.ts';
+import { openPrivateFile } from '../../files/private-file.ts';
 import { syncDirectory } from '../../files/rename-durably.ts';
 import { LINE_FEED } from '../../json/json-bytes.ts';
 import { completeLength, parseJobRecords, type TrainingJobRecord } from './job-records.ts';
@@ -45,7 +46,7 @@ export async function withJobHistory<T>(
   await withWriteFailure(path, () => makeDirectory(dirname(path), 0o700));
   const unlock = await acquireLock(path, path, context, LOCK_TIMEOUT_MS);
   try {
-    const file = await withWriteFailure(path, () => open(path, 'a+', 0o600));
+    const file = await withWriteFailure(path, () => openPrivateFile(path));
     try {
       const bytes = await withWriteFailure(path, () => file.readFile());
       const records = parseJobRecords(bytes, path);
