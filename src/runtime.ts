@@ -4,7 +4,7 @@ import type { Send } from './http/message.ts';
 
 /** A stream that may be a terminal. */
 export type InputStream = Readable & { readonly isTTY?: boolean; readonly setRawMode?: (mode: boolean) => unknown };
-export type OutputStream = Writable & { readonly isTTY?: boolean; readonly columns?: number };
+export type OutputStream = Writable & { readonly isTTY?: boolean; readonly columns?: number; readonly fd?: number };
 
 /**
  * Everything svc takes from the process and the system, created once in bin. Nothing else touches `process`, so a test can run

@@ -1,4 +1,7 @@
 import type { JunitReport } from '../client/expectations/junit-report.ts';
+import type { InputLine } from '../files/split-lines.ts';
+import { getMember, kindOf, rawText, stringOf } from '../json/json-node.ts';
+import { tryParseJson } from '../json/parse-json.ts';
 import { type BatchCounts, countLine, createBatchCounts } from './batch-counts.ts';
 import { addResult, type BatchStatistics, createBatchStatistics } from './batch-statistics.ts';
 import type { LineResult, LineRevision } from './line-result.ts';
@@ -7,7 +10,7 @@ import type { LineResult, LineRevision } from './line-result.ts';
 export interface BatchRecord {
   readonly tally: BatchCounts;
   readonly statistics: BatchStatistics;
-  readonly add: (line: number, result: LineResult) => void;
+  readonly add: (line: InputLine, result: LineResult) => void;
   /** Corrects a line that was added: its outcome is unknown after all. */
   readonly revise: (revision: LineRevision) => void;
 }
@@ -19,7 +22,8 @@ export function createBatchRecord(junit: JunitReport | undefined): BatchRecord {
   return {
     tally,
     statistics,
-    add: (line, result) => {
+    add: (input, result) => {
+      const line = input.number;
       tally.retries += Math.max(0, result.attempts - 1);
       countLine(tally, line, result.status);
       if (result.isUnresolved) tally.unresolvedLines += 1;
@@ -28,7 +32,7 @@ export function createBatchRecord(junit: JunitReport | undefined): BatchRecord {
       if (result.status === 'unsent') return;
       if (result.attempts > 0) tally.sentLines += 1;
       addResult(statistics, { line, ...result });
-      junit?.add(`line ${line}`, result.milliseconds, result.failure);
+      junit?.add(line, caseName(input), result.milliseconds, result.failure);
     },
     revise: ({ line, failure, earlier }) => {
       tally.byStatus[earlier.status] -= 1;
@@ -36,7 +40,14 @@ export function createBatchRecord(junit: JunitReport | undefined): BatchRecord {
       if (!earlier.isUnresolved) tally.unresolvedLines += 1;
       const facts = { httpStatus: undefined, attempts: 0, milliseconds: 0, response: undefined };
       addResult(statistics, { line, status: 'unknown', message: failure.message, ...facts });
-      junit?.add(`line ${line}`, 0, failure);
+      junit?.revise(line, failure);
     },
   };
+}
+
+// From the input, because the results of earlier runs are not read again.
+function caseName({ number, bytes }: InputLine): string {
+  const id = bytes && getMember(tryParseJson(bytes), 'custom_id');
+  if (id && kindOf(id) === 'string') return stringOf(id);
+  return id && kindOf(id) === 'number' ? rawText(id) : `line ${number}`;
 }

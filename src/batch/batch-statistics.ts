@@ -1,4 +1,4 @@
-import { getMember, type JsonNode, numberMember } from '../json/json-node.ts';
+import { getMember, type JsonNode } from '../json/json-node.ts';
 import type { LineStatus } from './batch-counts.ts';
 import { createDistribution, type Distribution } from './distribution.ts';
 import { addCause, type FailureCauses } from './failure-causes.ts';

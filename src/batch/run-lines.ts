@@ -138,7 +138,7 @@ async function processLine(line: InputLine, run: BatchRun): Promise<void> {
   const revise: LineOutput['revise'] = (revision) => reviseLine(revision, run);
   try {
     const result = await runLine(line, { put, progress, revise, onOutcome, turn }, job);
-    record.add(line.number, result);
+    record.add(line, result);
     await job.onResult?.(line.number, result);
     onOutcome(result);
   } catch (error) {

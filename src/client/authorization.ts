@@ -1,10 +1,24 @@
-import { requireCredentialSource } from '../config/credentials/credential-source.ts';
+import { findCredentialSource, requireCredentialSource } from '../config/credentials/credential-source.ts';
 import type { Secret } from '../config/credentials/secret.ts';
 import type { Context } from '../context.ts';
 import { Failure } from '../errors.ts';
 import { isLoopbackUrl, proxySecrets } from '../http/proxy.ts';
+import type { Runtime } from '../runtime.ts';
 import type { Destination } from './destination.ts';
 import type { Settings } from './settings.ts';
+
+/** True if a request could be authorized: without a destination, if any credential is configured. Reads no secret. */
+export function hasCredential({ operation: { auth }, destination, profile }: Settings, env: Runtime['env']): boolean {
+  if (destination?.isLocal) return false;
+  try {
+    if (!destination) return findCredentialSource(auth, profile, env) !== undefined;
+    requireCredentialSource(auth, destination.url.origin, profile, env);
+    return true;
+  } catch (error) {
+    if (error instanceof Failure) return false;
+    throw error;
+  }
+}
 
 /** The credential of a request. */
 export interface Authorization {

@@ -12,7 +12,6 @@ import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag, isFlagOn 
 import { getHeader, type Headers } from '../http/message.ts';
 import type { Operation } from '../operations/operation.ts';
 import { type OutputFormat, requestedFormat, requestResultKind } from '../results/output-format.ts';
-import type { Runtime } from '../runtime.ts';
 import { type Destination, ignoredBaseUrlNote, missingBaseUrl, resolveDestination } from './destination.ts';
 import { parseHeaderFlags, profileHeaders } from './headers.ts';
 
@@ -100,7 +99,7 @@ export async function resolveSettings(
     isStrict: isFlagOn(flags, 'strict'),
     isCheckDisabled: getBooleanFlag(flags, 'check') === false,
     history: resolveHistoryMode(sources),
-    defaults: await resolveDefaults(selected, runtime),
+    defaults: await resolveDefaults(selected, { runtime, report }),
     previewFormat,
     format,
     output: getStringFlag(flags, 'output'),
@@ -145,9 +144,9 @@ export function resolveHistoryMode(sources: SettingSources): HistoryMode {
 
 async function resolveDefaults(
   selected: SelectedProfile,
-  runtime: Pick<Runtime, 'env' | 'cwd'>,
+  { runtime, report }: Pick<Context, 'runtime' | 'report'>,
 ): Promise<Settings['defaults']> {
-  const sources = { env: runtime.env, project: await readProjectFile(runtime), selected };
+  const sources = { env: runtime.env, project: await readProjectFile(runtime, report.warn), selected };
   const [project, model] = (['project_id', 'model'] as const).map((name) => {
     const { text, source = '' } = resolveSetting(name, sources) ?? {};
     return { text, from: source };

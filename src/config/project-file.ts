@@ -1,13 +1,17 @@
 import { Buffer } from 'node:buffer';
+import type { Stats } from 'node:fs';
 import { lstat, readFile, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type Failure, usageFailure } from '../errors.ts';
+import { formatByteSize } from '../files/byte-size.ts';
 import { fileFailure } from '../files/file-errors.ts';
 import { isRecord } from '../json/is-record.ts';
 import { JsonError } from '../json/json-error.ts';
 import { parseJson } from '../json/parse-json.ts';
 import { formatPosition, positionAt } from '../json/text-position.ts';
 import { decodeUtf8 } from '../json/utf8.ts';
+import type { Reporter } from '../output/reporter.ts';
+import { shellWord } from '../output/shell-quote.ts';
 import type { Runtime } from '../runtime.ts';
 import { settings } from './settings.ts';
 
@@ -20,28 +24,48 @@ export interface ProjectSettings {
 const PROJECT_FILE_NAME = '.svc.json';
 const MAX_PROJECT_FILE_BYTES = 64 * 1024;
 const OTHERS_MAY_WRITE = 0o002;
+const ROOT_USER_ID = 0;
 
 /**
- * The nearest `.svc.json` in the working directory and those above it; undefined for none, and with SVC_NO_PROJECT_FILE.
- * It may set the project and the model and nothing else, so that a cloned repository cannot choose where secrets go
+ * The nearest `.svc.json` in the working directory and those above it that can be trusted; the others are ignored with a
+ * warning. Undefined for none, and with SVC_NO_PROJECT_FILE. It may set the project and the model and nothing else, so that a cloned repository cannot choose where secrets go
  * (docs/contract.md). Throws usage for other keys, and Failure `local` for a file that cannot be read.
  */
-export async function readProjectFile({
-  env,
-  cwd,
-}: Pick<Runtime, 'env' | 'cwd'>): Promise<ProjectSettings | undefined> {
-  if (env.SVC_NO_PROJECT_FILE) return undefined;
-  for (let directory = cwd; ; directory = dirname(directory)) {
+export async function readProjectFile(
+  runtime: Pick<Runtime, 'env' | 'cwd' | 'userId'>,
+  warn: Reporter['warn'],
+): Promise<ProjectSettings | undefined> {
+  if (runtime.env.SVC_NO_PROJECT_FILE) return undefined;
+  for (let directory = runtime.cwd; ; directory = dirname(directory)) {
     const path = join(directory, PROJECT_FILE_NAME);
-    const hasFile = await lstat(path).then(
-      () => true,
-      () => false,
-    );
-    // In a directory such as /tmp, another user may have created it.
-    const isSafe = hasFile && ((await stat(directory)).mode & OTHERS_MAY_WRITE) === 0;
-    if (isSafe) return { path, values: await readValues(path) };
+    const link = await lstat(path).catch(() => undefined);
+    const reason = link && (await distrustReason(path, link, runtime));
+    if (reason !== undefined) await warn(`${path} is ignored: ${reason}`);
+    else if (link) return { path, values: await readValues(path) };
     if (dirname(directory) === directory) return undefined;
   }
+}
+
+// Another user could choose where data goes, from a directory such as /tmp or above the working directory.
+async function distrustReason(
+  path: string,
+  link: Stats,
+  { cwd, userId }: Pick<Runtime, 'cwd' | 'userId'>,
+): Promise<string | undefined> {
+  if (userId === undefined) return undefined;
+  const directory = dirname(path);
+  // Reading a link without a target reports it.
+  const target = await stat(path).catch(() => link);
+  const writable = [
+    { name: path, stats: target },
+    { name: directory, stats: await stat(directory) },
+  ].find(({ stats }) => !stats.isSymbolicLink() && (stats.mode & OTHERS_MAY_WRITE) !== 0);
+  if (writable) return `everybody may write ${writable.name}; run: chmod o-w ${shellWord(writable.name)}`;
+  const owners = [userId, ROOT_USER_ID, (await stat(cwd)).uid];
+  const stranger = [link, target].find(({ uid }) => !owners.includes(uid));
+  return directory === cwd || !stranger
+    ? undefined
+    : `it belongs to another user (id ${stranger.uid}); copy it to ${cwd} if you trust it`;
 }
 
 async function readValues(path: string): Promise<ReadonlyMap<string, string>> {
@@ -62,7 +86,8 @@ async function readProjectText(path: string): Promise<string> {
   try {
     const stats = await stat(path);
     if (!stats.isFile()) throw new Error('it is not a regular file');
-    if (stats.size > MAX_PROJECT_FILE_BYTES) throw new Error('it is larger than 64 KiB');
+    if (stats.size > MAX_PROJECT_FILE_BYTES)
+      throw new Error(`it is larger than ${formatByteSize(MAX_PROJECT_FILE_BYTES)}`);
     return decodeUtf8(await readFile(path)).toString();
   } catch (error) {
     throw fileFailure(`read ${path}`, error, { hint: HINT, applied: 'no' });

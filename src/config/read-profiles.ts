@@ -3,6 +3,7 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Context } from '../context.ts';
 import { Failure } from '../errors.ts';
+import { formatByteSize } from '../files/byte-size.ts';
 import { fileFailure, isNotFoundError } from '../files/file-errors.ts';
 import { requireTrustedFile } from '../files/trusted-file.ts';
 import { isRecord } from '../json/is-record.ts';
@@ -48,7 +49,8 @@ export async function readProfiles({ runtime, report }: ConfigContext): Promise<
 async function requireRegularFile(path: string): Promise<void> {
   const stats = await stat(path);
   if (!stats.isFile()) throw invalidStoreFailure(path, 'it is not a regular file');
-  if (stats.size > MAX_STORE_BYTES) throw invalidStoreFailure(path, 'it is larger than 16 MiB');
+  if (stats.size > MAX_STORE_BYTES)
+    throw invalidStoreFailure(path, `it is larger than ${formatByteSize(MAX_STORE_BYTES)}`);
 }
 
 // JSON.parse would quote the text in its errors, and the text may hold secrets.

@@ -1,3 +1,4 @@
+import { formatByteSize } from '../files/byte-size.ts';
 import { endOffset, isTrue, type JsonNode, kindOf, rawText, startOffset, stringOf } from '../json/json-node.ts';
 import type { JsonPath } from '../json/json-path.ts';
 import { compareNumberLiterals } from '../json/number-literal.ts';
@@ -41,7 +42,7 @@ export function adviseField(
   const { bytes, wants, keeps, after } = advice;
   const size = endOffset(node) - startOffset(node);
   if (bytes !== undefined && size > bytes)
-    warn('large', `is ${formatMebibytes(size)}; servers accept at most ${formatMebibytes(bytes)}`);
+    warn('large', `is ${formatByteSize(size)}; servers accept at most ${formatByteSize(bytes)}`);
   if (after && isNotLater(node, siblings.get(after))) warn('unwise', `is not after ${after}, so the window is empty`);
   if (wants && isActive(node) && !isActive(siblings.get(wants.member)))
     warn(
@@ -50,7 +51,7 @@ export function adviseField(
       `also set --${flagName(wants.member)}; without it, ${wants.otherwise}`,
     );
   if (keeps !== undefined && size > keeps)
-    warn('unwise', `is ${formatMebibytes(size)}; servers silently replace fields above ${formatMebibytes(keeps)}`);
+    warn('unwise', `is ${formatByteSize(size)}; servers silently replace fields above ${formatByteSize(keeps)}`);
 }
 
 /** The warning about a field that the service does not know. */
@@ -122,9 +123,4 @@ function isActive(node: JsonNode | undefined): boolean {
     default:
       return true;
   }
-}
-
-// Rounded up, so that a size above a limit never looks like the limit.
-function formatMebibytes(bytes: number): string {
-  return `${(Math.ceil((bytes / 2 ** 20) * 10) / 10).toFixed(1)} MiB`;
 }

@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs';
+import { fstat, type Stats, writeFile } from 'node:fs';
 import { open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -11,6 +11,9 @@ export interface FileReplacement {
   /** Writes go straight to a terminal. */
   readonly isTerminal: boolean;
   readonly write: (bytes: string | Uint8Array) => Promise<void>;
+  /** The first bytes that were written, at least one; none of a device, a pipe or an open descriptor, which cannot be read back. */
+  readonly read: (length: number) => AsyncIterable<Uint8Array>;
+  readonly stats: () => Promise<Stats>;
   /** Replaces the old file durably. If that fails, the old file stays; then call `abandon`. */
   readonly commit: () => Promise<void>;
   /** Keeps the old file; moves the new one to `path`, or removes it without one. True if it was moved there. */
@@ -19,9 +22,9 @@ export interface FileReplacement {
 
 /**
  * Starts to replace or create a file; devices, pipes and open descriptors are written directly instead. Every function throws Failure
- * `local` with the path as typed. `mode` applies to a new file; an existing file keeps its mode.
+ * `local` with the path as typed. A new file has exactly `mode`, by default 0666 less the umask; an existing file keeps its mode.
  */
-export async function openReplacement(path: string, displayPath: string, mode = 0o666): Promise<FileReplacement> {
+export async function openReplacement(path: string, displayPath: string, mode?: number): Promise<FileReplacement> {
   return withFileFailure(`write ${displayPath}`, async () => {
     const existing = await stat(path).catch((error: unknown) => {
       if (isNotFoundError(error)) return undefined;
@@ -33,12 +36,15 @@ export async function openReplacement(path: string, displayPath: string, mode = 
     // Replace the target of a symbolic link, not the link.
     const target = await resolveSymlinks(path);
     const nameOf = (count: number): string => join(dirname(target), `.${basename(target)}.${count}.tmp`);
-    const { handle, path: temporary } = await openFirstFree(nameOf, 'wx', existing ? 0o600 : mode);
+    const { handle, path: temporary } = await openFirstFree(nameOf, 'wx+', existing ? 0o600 : (mode ?? 0o666));
     // Not when it is opened, because the umask would apply. On a file system without modes, chmod fails and is skipped.
-    if (existing) await handle.chmod(existing.mode & 0o777).catch(() => {});
+    const exactMode = existing ? existing.mode & 0o777 : mode;
+    if (exactMode !== undefined) await handle.chmod(exactMode).catch(() => {});
     return {
       isTerminal: false,
       write: (bytes) => withFileFailure(`write ${displayPath}`, async () => void (await handle.writeFile(bytes))),
+      read: (length) => handle.createReadStream({ start: 0, end: length - 1, autoClose: false }),
+      stats: () => handle.stat(),
       commit: () =>
         withFileFailure(`write ${displayPath}`, async () => {
           await handle.sync();
@@ -112,6 +118,8 @@ async function openDirectWriter(path: string, displayPath: string): Promise<File
   return {
     isTerminal: isatty(handle.fd),
     write: (bytes) => withFileFailure(`write ${displayPath}`, async () => void (await handle.writeFile(bytes))),
+    read: readNothing,
+    stats: () => handle.stat(),
     commit: () => withFileFailure(`write ${displayPath}`, () => handle.close()),
     abandon: async () => {
       await handle.close();
@@ -133,7 +141,11 @@ function createDescriptorWriter(descriptor: number, displayPath: string): FileRe
   return {
     isTerminal: false,
     write: (bytes) => withFileFailure(`write ${displayPath}`, () => promisify(writeFile)(descriptor, bytes)),
+    read: readNothing,
+    stats: () => promisify(fstat)(descriptor),
     commit: async () => {},
     abandon: async () => false,
   };
 }
+
+async function* readNothing(): AsyncGenerator<Uint8Array> {}

@@ -1,6 +1,5 @@
 import { Buffer } from 'node:buffer';
 import { createReadStream, writeSync } from 'node:fs';
-import { open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Failure } from '../errors.ts';
 import { JsonError } from '../json/json-error.ts';
@@ -8,6 +7,7 @@ import { type JsonNode, kindOf, rootOf } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
 import { coalesceWrites } from './coalesced-writes.ts';
 import { isNotFoundError, withFileFailure } from './file-errors.ts';
+import { openPrivateFile } from './private-file.ts';
 import { syncDirectory } from './rename-durably.ts';
 import { splitLines } from './split-lines.ts';
 
@@ -91,7 +91,7 @@ export async function openJournal(
   beforeWrite: () => void = () => {},
 ): Promise<Journal> {
   const write = <T>(action: () => Promise<T>): Promise<T> => withFileFailure(`write ${displayPath}`, action);
-  const file = await write(() => open(path, 'a', 0o600));
+  const file = await write(() => openPrivateFile(path));
   await write(() => file.truncate(validBytes));
   if (validBytes === 0) await write(() => syncDirectory(dirname(path)));
   let durableBytes = validBytes;

@@ -2,6 +2,7 @@ import { close, constants, createReadStream, fstat, open } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { promisify } from 'node:util';
 import { Failure, InterruptedError } from '../errors.ts';
+import { formatByteSize } from './byte-size.ts';
 import { collectChunks } from './collect-chunks.ts';
 import { fileFailure } from './file-errors.ts';
 
@@ -106,6 +107,8 @@ function destroyOnAbort(stream: Readable, signal: AbortSignal): void {
 }
 
 function tooLargeFailure(displayPath: string, maxBytes: number): Failure {
-  const size = maxBytes >= 1024 * 1024 ? `${Math.floor(maxBytes / 1024 / 1024)} MiB` : `${maxBytes} bytes`;
-  return new Failure('local', `cannot read ${displayPath}: it has more than ${size}, the limit for this input`);
+  return new Failure(
+    'local',
+    `cannot read ${displayPath}: it has more than ${formatByteSize(maxBytes)}, the limit for this input`,
+  );
 }

@@ -1,5 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { LINE_FEED } from '../json/json-bytes.ts';
+import { formatByteSize } from './byte-size.ts';
 
 /** A line of a text, without its line feed. */
 export interface InputLine {
@@ -52,7 +53,7 @@ export async function* splitLines(chunks: AsyncIterable<Uint8Array>, maxLineByte
     const rest = chunk.subarray(from);
     length += rest.length;
     if (length > limitBytes)
-      throw new Error(`line ${number} has more than ${limitBytes / 1024 / 1024} MiB, the limit for a line`);
+      throw new Error(`line ${number} has more than ${formatByteSize(limitBytes)}, the limit for a line`);
     if (length > maxLineBytes) pendingChunks = [];
     else if (rest.length > 0) pendingChunks.push(rest);
   }

@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer';
+import { formatByteSize } from '../files/byte-size.ts';
 import { collectChunks } from '../files/collect-chunks.ts';
 
 /** A body that svc cannot read: longer than its limit, or in an unknown encoding. The message is the reason. */
@@ -18,7 +19,7 @@ export async function collectBody(
   maxBytes: number,
   expectedBytes = 0,
 ): Promise<Buffer> {
-  const tooLarge = (): Error => new UnusableBodyError(`it has more than ${maxBytes} bytes`);
+  const tooLarge = (): Error => new UnusableBodyError(`it has more than ${formatByteSize(maxBytes)}`);
   return collectChunks(body, Math.min(expectedBytes || INITIAL_BUFFER_BYTES, maxBytes), maxBytes, tooLarge);
 }
 

@@ -1,4 +1,5 @@
 import { pipeline, Readable, type Transform } from 'node:stream';
+import { formatByteSize } from '../files/byte-size.ts';
 import { UnusableBodyError } from './collect-body.ts';
 import { getHeader, type Response } from './message.ts';
 
@@ -41,7 +42,7 @@ async function* decompressBody(body: AsyncIterable<Uint8Array>, encoding: string
       inflatedBytes += chunk.length;
       if (inflatedBytes > RATIO_EXEMPT_BYTES && inflatedBytes > compressedBytes * MAX_INFLATION_RATIO)
         throw new UnusableBodyError(
-          `it inflates more than ${MAX_INFLATION_RATIO}-fold (${compressedBytes} bytes to ${inflatedBytes} and more)`,
+          `it inflates more than ${MAX_INFLATION_RATIO}-fold (${formatByteSize(compressedBytes)} to ${formatByteSize(inflatedBytes)} and more)`,
         );
       yield chunk;
     }

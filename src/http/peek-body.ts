@@ -1,3 +1,4 @@
+import { formatByteSize } from '../files/byte-size.ts';
 import { prependChunk } from '../files/prepend-chunk.ts';
 import { CARRIAGE_RETURN, LINE_FEED, SPACE, TAB } from '../json/json-bytes.ts';
 import { UnusableBodyError } from './collect-body.ts';
@@ -23,7 +24,7 @@ export async function peekBody(response: Response): Promise<{ firstByte: number 
     spaceBytes += next.value.length;
     if (spaceBytes <= MAX_LEADING_SPACE_BYTES) continue;
     await rest.return?.();
-    throw new UnusableBodyError(`it starts with more than ${MAX_LEADING_SPACE_BYTES} bytes of whitespace`);
+    throw new UnusableBodyError(`it starts with more than ${formatByteSize(MAX_LEADING_SPACE_BYTES)} of whitespace`);
   }
   return { firstByte: undefined, response: { ...response, body: prependChunk(new Uint8Array(), rest) } };
 }

@@ -4,12 +4,11 @@ import type { Failure } from '../errors.ts';
 import { fileFailure, withFileFailure } from '../files/file-errors.ts';
 import type { Middleware } from '../http/message.ts';
 import { type JsonValue, writeJson } from '../json/write-json.ts';
-import { replaceSecrets } from '../output/redact.ts';
+import { bodySecretForms, replaceSecrets } from '../output/redact.ts';
 import type { Runtime } from '../runtime.ts';
 import { version } from '../version.ts';
 import { sendWithCopies } from './body-copy.ts';
 import { harEntry } from './har-entry.ts';
-import { bodySecretForms } from './redact-chunks.ts';
 import { requestPath } from './request-path.ts';
 
 /** Records exchanges to a file; `close` throws Failure `local` if something could not be written. */

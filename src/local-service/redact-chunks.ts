@@ -1,13 +1,5 @@
 import { Buffer } from 'node:buffer';
-import { replaceSecrets, secretForms, trailingPrefixLength } from '../output/redact.ts';
-
-/** Users pass a word such as `none` or `EMPTY` to servers that need no token; bodies contain such words for other reasons. */
-export const MIN_BODY_SECRET_CHARS = 8;
-
-/** The forms of secrets that are redacted in bodies; a secret of fewer than eight characters stays. */
-export function bodySecretForms(secrets: readonly (string | undefined)[]): string[] {
-  return secrets.flatMap((secret = '') => (secret.length < MIN_BODY_SECRET_CHARS ? [] : secretForms(secret)));
-}
+import { replaceSecrets, trailingPrefixLength } from '../output/redact.ts';
 
 /**
  * The bytes of a body without some secrets, even if one is split between two chunks. Bytes that may begin a secret

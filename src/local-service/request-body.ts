@@ -1,5 +1,6 @@
 import type { Buffer } from 'node:buffer';
 import type { Finding } from '../fields/finding.ts';
+import { formatByteSize } from '../files/byte-size.ts';
 import { getHeader, type Request } from '../http/message.ts';
 import { bodyChunks } from '../http/request-progress.ts';
 import { JsonError } from '../json/json-error.ts';
@@ -29,7 +30,7 @@ export class IncompleteBodyError extends Error {
  * IncompleteBodyError if the chunks throw.
  */
 export async function* limitedChunks(request: Request, maxBytes: number): AsyncGenerator<Uint8Array> {
-  const tooLarge = (): HttpError => new HttpError(413, `the body may have at most ${maxBytes} bytes`);
+  const tooLarge = (): HttpError => new HttpError(413, `the body may have at most ${formatByteSize(maxBytes)}`);
   if (declaredBodyBytes(request) > maxBytes) throw tooLarge();
   const whole = await receiveWholeBody(request);
   if (whole) return yield whole;

@@ -5,9 +5,9 @@ import { getHeader, type Headers, type Request, type Response, type Send } from 
 import { describeNetworkError } from '../http/network-errors.ts';
 import { createRequestProgress, type RequestProgress, withRequestProgress } from '../http/request-progress.ts';
 import { type StartTimer, TimeLimitError, withTimeLimits } from '../http/time-limits.ts';
-import { replaceSecrets } from '../output/redact.ts';
+import { bodySecretForms, replaceSecrets } from '../output/redact.ts';
 import { HttpError } from './http-error.ts';
-import { bodySecretForms, redactChunks } from './redact-chunks.ts';
+import { redactChunks } from './redact-chunks.ts';
 
 /**
  * Sends requests to a path below the base URL of another server, until the caller has disconnected; of their headers

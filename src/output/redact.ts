@@ -12,13 +12,17 @@ export interface Redactor {
   readonly addSecrets: (secrets: readonly string[]) => void;
   /** The text with `[redacted]` in place of each secret, in any encoding in which a server may return it. */
   readonly redact: (text: string) => string;
+  /** The JSON of a body that is stored, as `redact`; see bodySecretForms. */
+  readonly redactBody: (json: string) => string;
 }
 
 /** A redactor of these values. Values of fewer than four characters are not redacted. */
 export function createRedactor(initialSecrets: readonly string[]): Redactor {
   let secrets: string[] = [];
+  let bodySecrets: string[] = [];
   const addSecrets = (newSecrets: readonly string[]): void => {
     secrets = longestFirst([...secrets, ...newSecrets.flatMap(secretForms)]);
+    bodySecrets = longestFirst([...bodySecrets, ...bodySecretForms(newSecrets)]);
   };
   addSecrets(initialSecrets);
   return {
@@ -28,7 +32,16 @@ export function createRedactor(initialSecrets: readonly string[]): Redactor {
       const start = Math.max(0, ...secrets.map((secret) => trailingPrefixLength(left, secret, MIN_PREFIX_CHARS)));
       return start === 0 ? left : left.slice(0, -start) + REDACTED;
     },
+    redactBody: (json) => replaceSecrets(json, bodySecrets),
   };
+}
+
+/** Users pass a word such as `none` or `EMPTY` to servers that need no token; bodies contain such words for other reasons. */
+export const MIN_BODY_SECRET_CHARS = 8;
+
+/** The forms of secrets that are redacted in bodies; a secret of fewer than eight characters stays. */
+export function bodySecretForms(secrets: readonly (string | undefined)[]): string[] {
+  return secrets.flatMap((secret = '') => (secret.length < MIN_BODY_SECRET_CHARS ? [] : secretForms(secret)));
 }
 
 /** The texts of at least four characters, each once and longer ones first, because they may contain others. */

@@ -1,5 +1,9 @@
+import { Buffer } from 'node:buffer';
+import { fstat } from 'node:fs';
 import { resolve } from 'node:path';
-import { openReplacement } from '../files/file-replacement.ts';
+import { promisify } from 'node:util';
+import { type FileReplacement, openReplacement } from '../files/file-replacement.ts';
+import type { OutputStream } from '../runtime.ts';
 import { createEscapeFilter } from './escape-controls.ts';
 import type { Writer } from './writer.ts';
 
@@ -7,12 +11,29 @@ import type { Writer } from './writer.ts';
 export interface Sink {
   readonly writer: Writer;
   readonly commit: () => Promise<void>;
-  /** Keeps an incomplete result in `F.partial`, unless it is empty, and returns that name if it did. Does nothing after a commit. */
-  readonly abandon: () => Promise<string | undefined>;
+  /** Keeps an incomplete result in `F.partial`, unless it is empty. Does nothing after a commit. */
+  readonly abandon: () => Promise<AbandonedOutput | undefined>;
 }
 
-/** The sink of `-o`: a file that is replaced at the end, or stdout without `-o` and for `-`. */
-export async function openSink(output: string | undefined, stdout: Writer, cwd: string): Promise<Sink> {
+/** What happened to the output of a sink that was not committed. */
+export interface AbandonedOutput {
+  /** Where the output is, as a sentence. */
+  readonly location: string;
+  /** The failure to write or commit the file, if that is why. */
+  readonly cause: unknown;
+}
+
+/**
+ * The sink of `-o`: a file that is replaced at the end, or stdout without `-o` and for `-`. With `fallback`, the stream of
+ * stdout, all output goes there if the file cannot be written and stdout is on another disk; `commit` then throws the Failure
+ * of the file.
+ */
+export async function openSink(
+  output: string | undefined,
+  stdout: Writer,
+  cwd: string,
+  fallback?: OutputStream,
+): Promise<Sink> {
   if (output === undefined || output === '-') {
     return { writer: stdout, commit: () => stdout.end(), abandon: () => stdout.end().then(() => undefined) };
   }
@@ -20,11 +41,41 @@ export async function openSink(output: string | undefined, stdout: Writer, cwd: 
   // A result may hold secrets; an existing file keeps its mode.
   const file = await openReplacement(path, output, 0o600);
   const filter = file.isTerminal ? createEscapeFilter() : undefined;
-  let isEmpty = true;
+  let writtenBytes = 0;
+  let cause: unknown;
+  let location: string | undefined;
   let isFinished = false;
+  const moveToStdout = async (error: unknown, rest: string | Uint8Array): Promise<void> => {
+    cause = error;
+    if (!fallback || !(await isElsewhere(fallback, file))) throw error;
+    let copiedBytes = 0;
+    try {
+      if (writtenBytes > 0)
+        for await (const chunk of file.read(writtenBytes)) {
+          await stdout.write(chunk);
+          copiedBytes += chunk.length;
+        }
+      await stdout.write(rest);
+    } catch {
+      throw error;
+    }
+    location = copiedBytes === writtenBytes ? 'the output is on stdout' : 'the rest of the output is on stdout';
+  };
   const write = async (text: string | Uint8Array): Promise<void> => {
-    isEmpty &&= text.length === 0;
-    await file.write(filter ? filter.push(text) : text);
+    if (location !== undefined)
+      return stdout.write(text).catch(() => {
+        location = 'only a part of the output is on stdout';
+        throw cause;
+      });
+    // After a gap, the partial output would be wrong.
+    if (cause !== undefined) throw cause;
+    const escaped = filter ? filter.push(text) : text;
+    try {
+      await file.write(escaped);
+      writtenBytes += Buffer.byteLength(escaped);
+    } catch (error) {
+      await moveToStdout(error, text);
+    }
   };
   const end = async (): Promise<void> => {
     if (filter) await file.write(filter.flush());
@@ -33,14 +84,43 @@ export async function openSink(output: string | undefined, stdout: Writer, cwd: 
     writer: { isTerminal: false, hasColor: false, columns: 80, write, end },
     commit: async () => {
       if (isFinished) return;
-      await end();
-      await file.commit();
+      if (cause === undefined)
+        await end()
+          .then(file.commit)
+          .catch((error: unknown) => moveToStdout(error, ''));
+      if (cause !== undefined) {
+        await stdout.end();
+        throw cause;
+      }
       isFinished = true;
     },
     abandon: async () => {
-      const isKept = !isFinished && (await file.abandon(isEmpty ? undefined : `${path}.partial`));
+      if (isFinished) return undefined;
       isFinished = true;
-      return isKept ? `${output}.partial` : undefined;
+      const hasPart = location === undefined && (writtenBytes > 0 || (await hasBytes(file)));
+      if (await file.abandon(hasPart ? `${path}.partial` : undefined))
+        location = `the partial output is in ${output}.partial`;
+      else if (cause !== undefined) location ??= 'the output was not stored anywhere';
+      return location === undefined ? undefined : { location, cause };
     },
   };
+}
+
+async function hasBytes(file: FileReplacement): Promise<boolean> {
+  return file.stats().then(
+    ({ size }) => size > 0,
+    () => false,
+  );
+}
+
+// Devices other than a terminal discard or reject what is written, and a file on the same disk has no space either.
+async function isElsewhere({ fd, isTTY }: OutputStream, file: FileReplacement): Promise<boolean> {
+  try {
+    if (fd === undefined || isTTY) return true;
+    const [stdout, target] = [await promisify(fstat)(fd), await file.stats()];
+    const isOnSameDisk = stdout.dev === target.dev && (stdout.isFile() || stdout.ino === target.ino);
+    return !stdout.isCharacterDevice() && !isOnSameDisk;
+  } catch {
+    return false;
+  }
 }

@@ -1,3 +1,5 @@
+import { formatByteSize } from '../files/byte-size.ts';
+
 /** The state of a transfer of many bytes. */
 export interface TransferProgress {
   readonly bytes: number;
@@ -6,21 +8,15 @@ export interface TransferProgress {
   readonly elapsedMs: number;
 }
 
-/** The state of a transfer: `sending 1.2 GB of 4.0 GB (30 %), 210 MB/s, 14 s left`. */
+/** The state of a transfer: `sending 1.2 GiB of 4 GiB (30 %), 200 MiB/s, 15 s left`. */
 export function formatTransfer(activity: string, { bytes, total, elapsedMs }: TransferProgress): string {
   const bytesPerSecond = elapsedMs > 0 ? (bytes / elapsedMs) * 1000 : 0;
-  const ofTotal = total === undefined ? '' : ` of ${formatDecimalBytes(total)} (${formatPercent(bytes, total)})`;
-  const parts = [`${activity} ${formatDecimalBytes(bytes)}${ofTotal}`];
-  if (bytesPerSecond > 0) parts.push(`${formatDecimalBytes(bytesPerSecond)}/s`);
+  const ofTotal = total === undefined ? '' : ` of ${formatByteSize(total)} (${formatPercent(bytes, total)})`;
+  const parts = [`${activity} ${formatByteSize(bytes)}${ofTotal}`];
+  if (bytesPerSecond > 0) parts.push(`${formatByteSize(bytesPerSecond)}/s`);
   if (bytesPerSecond > 0 && total !== undefined)
     parts.push(`${formatSeconds(Math.max(0, total - bytes) / bytesPerSecond)} left`);
   return parts.join(', ');
-}
-
-function formatDecimalBytes(bytes: number): string {
-  if (bytes >= 1e9) return `${(bytes / 1e9).toFixed(1)} GB`;
-  if (bytes >= 1e6) return `${(bytes / 1e6).toFixed(0)} MB`;
-  return `${Math.ceil(bytes / 1e3)} KB`;
 }
 
 /** The percentage of a total, rounded down: 100 % means complete. */

@@ -1,5 +1,6 @@
 import { Failure } from '../errors.ts';
 import type { Fields } from '../fields/field.ts';
+import { formatByteSize } from '../files/byte-size.ts';
 import { compactJson } from '../json/format-json.ts';
 import type { JsonNode } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
@@ -26,7 +27,7 @@ export async function mergeStream(
   try {
     for await (const chunk of chunks) merger.addChunk(chunk);
     if (!budget.isWithinLimit())
-      failure = createFailure(`the stream exceeds the limit of ${MAX_STREAM_BYTES / 1024 / 1024} MiB`);
+      failure = createFailure(`the stream exceeds the limit of ${formatByteSize(MAX_STREAM_BYTES)}`);
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     failure = error;

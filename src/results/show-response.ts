@@ -71,7 +71,7 @@ export function isChatText({ operation, format, textOf }: ResultView): boolean {
   return operation.result.as === 'chat' && format === 'text' && !textOf;
 }
 
-/** Prints a whole response in its format. If the filter fails, a response that a retry cannot get is printed unfiltered. */
+/** Prints a whole response in its format. If the filter fails, the response to a request that writes is printed unfiltered. */
 export async function printDocument(
   doc: JsonDocument,
   { operation, format, filter, sink, context, textOf = chatTextOf(operation) }: ResultView,
@@ -86,8 +86,9 @@ export async function printDocument(
       { format, filter, writer: sink.writer, report: context.report },
     );
   } catch (error) {
-    // The same request would be charged or applied twice; the failure of the filter is the one to report.
-    if (filter && /^(?:paid|once)$/.test(operation.effect)) await writeResponse(doc.bytes, sink).catch(() => {});
+    // The same request would be charged or applied twice, and the response may have an id that svc generated; the failure of the
+    // filter is the one to report.
+    if (filter && operation.effect !== 'read') await writeResponse(doc.bytes, sink).catch(() => {});
     throw error;
   }
 }

@@ -1,4 +1,5 @@
 import { Failure } from '../errors.ts';
+import { formatByteSize } from '../files/byte-size.ts';
 import { compactJson } from '../json/format-json.ts';
 import { getMember, type JsonDocument, type JsonNode, rootOf } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
@@ -61,7 +62,7 @@ export async function showStream(
     for await (const chunk of chunks) {
       merged.addChunk(chunk);
       if (!memoryBudget.isWithinLimit() && (isDocumentNeeded || !(livePrinter || format === 'jsonl')))
-        throw new Failure('answer', `the stream exceeds the ${MAX_STREAM_BYTES} bytes that svc holds`, {
+        throw new Failure('answer', `the stream exceeds the ${formatByteSize(MAX_STREAM_BYTES)} that svc holds`, {
           hint: 'use --format jsonl, or text, to print it as it arrives',
         });
       const printing = printChunk(chunk);

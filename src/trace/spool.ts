@@ -2,6 +2,7 @@ import { Buffer } from 'node:buffer';
 import { readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Failure } from '../errors.ts';
+import { formatByteSize } from '../files/byte-size.ts';
 import { isNotFoundError, withFileFailure } from '../files/file-errors.ts';
 import { writeFileAtomically } from '../files/file-replacement.ts';
 import { makeDirectory } from '../files/make-directory.ts';
@@ -110,7 +111,7 @@ async function requireRoom(directory: string, bytes: number): Promise<void> {
   const stats = await Promise.all(files.map((file) => stat(file).catch(() => undefined)));
   const total = stats.reduce((sum, found) => sum + (found?.size ?? 0), bytes);
   if (files.length < MAX_SPOOLED_CALLS && total <= MAX_SPOOL_BYTES) return;
-  const found = `${files.length} calls, ${Math.round(total / 1e6)} MB`;
+  const found = `${files.length} calls, ${formatByteSize(total)}`;
   throw new Failure('local', `the spool in ${directory} is full: ${found}`, {
     hint: 'send them with: svc call flush',
     applied: 'no',

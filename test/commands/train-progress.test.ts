@@ -9,8 +9,8 @@ const contextWith = (startSpinner: Context['startSpinner'], signal = new AbortCo
   ({ runtime: { elapsed: () => 0 }, signal, startSpinner }) as Context;
 
 it.each([
-  [[60e6, 40e6], 'checking 25 MB of 100 MB (25 %)'],
-  [[60e6, undefined], 'checking 25 MB'],
+  [[60e6, 40e6], 'checking 23.9 MiB of 95.4 MiB (25 %)'],
+  [[60e6, undefined], 'checking 23.9 MiB'],
 ])('the checks of sources of %j bytes show %j', (sizes, text) => {
   let describeProgress = (): string => '';
   const startSpinner = (spinnerText: string | (() => string)): (() => void) => {

@@ -1,6 +1,7 @@
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, lchownSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { inShell } from '../support/process.ts';
 import { type Setting, svc, temporaryDirectory } from '../support/svc.ts';
 
 const call = ['call', 'start', '--op-name', 'x', '--dry-run', '-q'];
@@ -74,14 +75,68 @@ describe('a .svc.json', () => {
     expect(result.stderr).toContain(message);
   });
 
-  it('in a directory that others can write to is ignored', async () => {
-    const cwd = below('{"project_id":"evil/one"}');
-    chmodSync(join(cwd, '..', '..'), 0o777);
-    expect((await svc(call, { cwd })).stdout).not.toContain('evil');
-  });
-
   it('is not read with --exact or for a body without a project', async () => {
     const cwd = below('{');
     expect((await svc([...call, '--exact', '--no-check'], { cwd })).code).toBe(0);
+  });
+});
+
+describe.skipIf(process.getuid?.() !== 0)('a .svc.json that others could have written', () => {
+  const NOBODY = 54321;
+  const OTHER = 54322;
+
+  interface Tree {
+    readonly user?: 'svc' | 'asNobody';
+    readonly isInParent?: boolean;
+    readonly owner?: number;
+    readonly linkOwner?: number;
+    readonly cwdOwner?: number;
+    readonly mode?: number;
+    readonly directoryMode?: number;
+  }
+
+  /** The project of a request, what svc reports on stderr, and the report of `svc doctor`. */
+  async function projectIn(tree: Tree): Promise<Record<'project' | 'stderr' | 'doctor', string | undefined>> {
+    const { user = 'svc', isInParent = true, owner = 0, linkOwner, cwdOwner = 0, mode = 0o644, directoryMode } = tree;
+    const deepest = below('{"project_id":"found/one"}');
+    const parent = join(deepest, '..', '..');
+    const file = join(parent, '.svc.json');
+    const cwd = isInParent ? deepest : parent;
+    chownSync(file, owner, owner);
+    chmodSync(file, mode);
+    if (linkOwner !== undefined) {
+      renameSync(file, `${file}.target`);
+      symlinkSync(`${file}.target`, file);
+      lchownSync(file, linkOwner, linkOwner);
+    }
+    chownSync(cwd, cwdOwner, cwdOwner);
+    chmodSync(parent, directoryMode ?? 0o755);
+    const { stdout, stderr } = await inShell(`${user} call start --op-name x --dry-run`, { cwd });
+    const doctor = await inShell(`${user} doctor --local --json`, { cwd });
+    return { project: JSON.parse(stdout).start.project_id, stderr, doctor: doctor.stdout };
+  }
+
+  it.each<[string, string, Tree]>([
+    ['with the mode 0666', 'everybody may write', { mode: 0o666, isInParent: false }],
+    ['in a directory with the mode 0777', 'everybody may write', { directoryMode: 0o777, isInParent: false }],
+    ['of another user, above', 'it belongs to another user (id 54322)', { owner: OTHER }],
+    ['of another user, for a user who is not root', 'it belongs', { user: 'asNobody', owner: OTHER, cwdOwner: NOBODY }],
+    ['that is a link of another user, above', 'it belongs to another user', { linkOwner: OTHER }],
+  ])('is ignored with a warning: %s', async (_, reason, tree) => {
+    const { project, stderr, doctor } = await projectIn(tree);
+    expect(project).toBeUndefined();
+    expect(stderr).toMatch(/^svc: warning: \/.*\/\.svc\.json is ignored: /m);
+    expect(stderr).toContain(reason);
+    expect(doctor).toContain('.svc.json is ignored');
+  });
+
+  it.each<[string, Tree]>([
+    ['of another user, in the working directory', { owner: OTHER, isInParent: false }],
+    ['of the owner of the working directory', { owner: OTHER, cwdOwner: OTHER }],
+    ['of root, for another user', { user: 'asNobody', cwdOwner: NOBODY }],
+    ['of the user', { user: 'asNobody', owner: NOBODY, cwdOwner: OTHER }],
+  ])('is used: %s', async (_, tree) => {
+    const { project, stderr } = await projectIn(tree);
+    expect({ project, isIgnored: stderr?.includes('is ignored') }).toEqual({ project: 'found/one', isIgnored: false });
   });
 });

@@ -45,7 +45,7 @@ describe('--jq', () => {
     expect(await run([...call, '--jq', '.n |'], { env })).toMatchObject({ code: 2, stdout: '' });
     expect(requests).toBe(0);
     const failed = await run([...call, '--jq', '.id, (.n | keys)', '--error-format', 'json'], { env });
-    expect(failed).toMatchObject({ code: 11, stdout: 'i\n' });
+    expect(failed).toMatchObject({ code: 11, stdout: `i\n${response}\n` });
     expect(JSON.parse(failed.stderr).error).toMatchObject({
       applied: 'yes',
       message: expect.stringMatching(/has no keys/),
@@ -67,6 +67,24 @@ describe('--jq', () => {
       expect(existsSync(join(cwd, 'out.json'))).toBe(false);
     },
   );
+
+  const replace =
+    'feedback replace --local --project-id a/b --feedback-id f --feedback-type x --svc-ref svc:///a/b/object/o:1 --payload {}';
+
+  it.each([
+    ['feedback replace', replace],
+    ['call start', 'call start --local --project-id a/b --op-name x'],
+  ])('prints the response of %s, with its id, if it fails', async (_, line) => {
+    const { code, stdout, stderr } = await run([...line.split(' '), '--jq', 'error("x")']);
+    expect(code, stderr).toBe(11);
+    expect(stderr).toContain('--jq: x');
+    expect(JSON.parse(stdout).id).toMatch(/^[0-9a-f-]{36}$/);
+  });
+
+  it('prints only its error for a request that reads', async () => {
+    const args = ['feedback', 'schema', '--local', '--project-id', 'a/b', '--since', '7d', '--jq', 'error("x")'];
+    expect(await run(args)).toMatchObject({ code: 11, stdout: '' });
+  });
 
   it('continues with the next chunk of a stream if it fails, and prints the chunk', async () => {
     const filter = 'if .choices[0].finish_reason then "end" else error("x") end';

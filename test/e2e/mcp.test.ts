@@ -313,7 +313,7 @@ describe('tools', () => {
     expect(idempotent).toEqual(['feedback_schema']);
   });
 
-  it('cut a response above 64 kB, without half a character, and say so', async () => {
+  it('cut a response above 64 KiB, without half a character, and say so', async () => {
     const server = await rawServer((socket) => void socket.end(httpAnswer(`{"paths":[],"x":"${'é'.repeat(50_000)}"}`)));
     const schema = call('feedback_schema', { project_id: 'a/b', start: '2026-01-01T00:00:00Z' });
     const { stdout } = await run(['mcp', '--base-url', server.url], {
@@ -322,9 +322,12 @@ describe('tools', () => {
     });
     const { result } = JSON.parse(stdout);
     const [note, text] = result.content.map((part: { text: string }) => part.text);
-    expect([result.isError, note]).toEqual([true, expect.stringMatching(/has 100019 bytes.*The request was applied/)]);
+    expect([result.isError, note]).toEqual([
+      true,
+      expect.stringMatching(/has 97.7 KiB; these are the first 64 KiB. The request was applied/),
+    ]);
     expect(text).toMatch(/^\{"paths":\[\],"x":"é+$/);
-    expect(Buffer.byteLength(text)).toBeLessThanOrEqual(64_000);
+    expect(Buffer.byteLength(text)).toBeLessThanOrEqual(64 * 1024);
   });
 });
 

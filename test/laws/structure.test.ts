@@ -122,9 +122,9 @@ describe('the source', () => {
   });
 
   it.each(files)('$name keeps the conventions', ({ name, text }) => {
-    const code = text
-      .replace(/\/\*\*[\s\S]*?\*\/|\/\/.*$/gm, '')
-      .replace(/'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`/g, "''");
+    const uncommented = text.replace(/\/\*\*[\s\S]*?\*\/|\/\/.*$/gm, '');
+    expect(uncommented, 'formatByteSize prints sizes').not.toMatch(/\b[kKMG]B\b|\} [KMG]iB\b/);
+    const code = uncommented.replace(/'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`/g, "''");
     expect(code, 'process belongs to bin').not.toMatch(/\bprocess\./);
     const ofTheWorld = /\bMath\.random|\bDate\.now|\bnew Date\(\)|\bhostname\(|(?<!\.)\bset(Timeout|Interval)\(/;
     expect(code, 'clock, chance and host come from the Runtime').not.toMatch(ofTheWorld);

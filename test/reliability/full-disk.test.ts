@@ -1,10 +1,11 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { calls, chats, type Kind } from '../e2e/batch.ts';
 import { answerJson, countingServer } from '../support/counting-server.ts';
-import { run, serve, waitForExit } from '../support/process.ts';
+import { inShell, run, serve, waitForExit } from '../support/process.ts';
+import { httpAnswer, rawServer } from '../support/raw-server.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
 const inputs = `{"a":"${'x'.repeat(100_000)}"}`;
@@ -126,5 +127,110 @@ describe('a full disk', () => {
     expect(resumed.stderr).toContain(isResent ? '400 lines: 400 done' : `${lost} unknown, 0 not sent`);
     expect(counts.size).toBe(400);
     if (!kind.isHarmless) expect(sentRequests()).toBe(400);
+  });
+});
+
+describe('a result that -o cannot write to a full disk', () => {
+  const text = Array.from({ length: 2000 }, (_, at) => `word ${at} `).join('');
+  const completion = (content: string): string =>
+    JSON.stringify({ id: 'c1', model: 'm', choices: [{ index: 0, message: { content }, finish_reason: 'stop' }] });
+  const chunkOf = (content: string): string =>
+    `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content }, finish_reason: null }] })}\n\n`;
+  const stream = (): string => {
+    const last = `data: ${JSON.stringify({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] })}\n\n`;
+    return `${(text.match(/.{1,500}/gs) ?? []).map(chunkOf).join('')}${last}data: [DONE]\n\n`;
+  };
+  const whole = `${completion(text)}\n`;
+  const cut = `HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 99999\r\n\r\n${chunkOf(text)}`;
+  const credentials = { SVC_TOKEN: 'tok-en-1', SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1' };
+
+  /** A full disk, apart from a number of pages of 4 KiB. */
+  function fullDisk(freePages: number): string | undefined {
+    const disk = smallDisk('64k');
+    if (disk) fill(disk);
+    for (let page = 0; disk && page < freePages; page++) rmSync(join(disk, `fill-4096-${page}`));
+    return disk;
+  }
+
+  /** Runs a chat with `-o o.json` on a disk. */
+  async function chatOnFullDisk(disk: string, response: string, flags: string, redirection = '') {
+    const { url } = await rawServer((socket) => void socket.end(response));
+    const cwd = temporaryDirectory();
+    const line = `svc chat hi --no-stdin --retries 0 ${flags} -o ${disk}/o.json ${redirection}`;
+    const finished = await inShell(line, { cwd, env: { ...credentials, SVC_BASE_URL: url } });
+    return { ...finished, cwd, files: readdirSync(disk).filter((name) => !name.startsWith('fill')) };
+  }
+
+  it.for<[string, string, string, string]>([
+    ['a response', whole, httpAnswer(completion(text)), '--json'],
+    ['the text of a response', `${text}\n`, httpAnswer(completion(text)), '--format text'],
+    [
+      'the results of --jq and the whole response',
+      `c1\n${whole}`,
+      httpAnswer(completion(text)),
+      `--jq '.id, error("x")'`,
+    ],
+    [
+      'a stream',
+      `${text}\n`,
+      httpAnswer(stream(), '200 OK', 'Content-Type: text/event-stream\r\n'),
+      '--stream --format text',
+    ],
+  ])('goes to stdout whole: %s', async ([, expected, response, flags], { skip }) => {
+    for (const freePages of [0, 2]) {
+      const disk = fullDisk(freePages);
+      if (!disk) return skip('no tmpfs can be mounted here');
+      const { code, stdout, stderr, files } = await chatOnFullDisk(disk, response, flags);
+      expect(stdout).toBe(expected);
+      expect(files).toEqual([]);
+      expect(stderr).toContain('the output is on stdout\n');
+      if (flags.startsWith('--jq')) expect(code).toBe(11);
+      else
+        expect({ code, stderr }).toMatchObject({
+          code: 12,
+          stderr: expect.stringContaining('the request was applied'),
+        });
+      expect(stderr).toContain(`cannot write ${disk}/o.json: the disk is full`);
+    }
+  });
+
+  it('goes to stdout, also if the response was cut', async ({ skip }) => {
+    const disk = fullDisk(0);
+    if (!disk) return skip('no tmpfs can be mounted here');
+    const { code, stdout, stderr, files } = await chatOnFullDisk(disk, cut, '--stream --format text');
+    expect({ code, stdout, files }).toEqual({ code: 11, stdout: `${text}\n`, files: [] });
+    expect(stderr).toContain(`svc: cannot write ${disk}/o.json: the disk is full; the output is on stdout\n`);
+  });
+
+  it('leaves the old file, and goes to a file on another disk', async ({ skip }) => {
+    const disk = fullDisk(0);
+    if (!disk) return skip('no tmpfs can be mounted here');
+    writeFileSync(join(disk, 'o.json'), '');
+    const { code, stderr, cwd, files } = await chatOnFullDisk(disk, httpAnswer(completion(text)), '--json', '> out');
+    expect({ code, files }, stderr).toEqual({ code: 12, files: ['o.json'] });
+    expect(stderr).toContain('the output is on stdout\n');
+    expect(readFileSync(join(cwd, 'out'), 'utf8')).toBe(whole);
+    expect(readFileSync(join(disk, 'o.json'), 'utf8')).toBe('');
+  });
+
+  it.for<[string, string, number, string]>([
+    ['a file on the same disk', '> DISK/out', 0, 'the output was not stored anywhere'],
+    ['a file on the same disk with some space', '> DISK/out', 2, 'the partial output is in DISK/o.json.partial'],
+    ['closed', '>&-', 0, 'the output was not stored anywhere'],
+    ['/dev/null', '> /dev/null', 0, 'the output was not stored anywhere'],
+    ['/dev/full', '> /dev/full', 0, 'the output was not stored anywhere'],
+    ['a pipe that its reader closed', '| true; exit "${PIPESTATUS[0]}"', 0, 'the output was not stored anywhere'],
+  ])('is reported as lost, or as partial, if stdout is %s', async ([, redirection, freePages, location], { skip }) => {
+    for (const response of [httpAnswer(completion(text)), cut]) {
+      const disk = fullDisk(freePages);
+      if (!disk) return skip('no tmpfs can be mounted here');
+      const here = (line: string): string => line.replace('DISK', disk);
+      const { code, stdout, stderr, files } = await chatOnFullDisk(disk, response, '--json', here(redirection));
+      expect({ code, stdout }, stderr).toEqual({ code: response === cut ? 11 : 12, stdout: '' });
+      expect(stderr).toContain(`cannot write ${disk}/o.json: the disk is full`);
+      expect(stderr).toContain(`${here(location)}\n`);
+      expect(files.filter((name) => name !== 'out')).toEqual(freePages === 0 ? [] : ['o.json.partial']);
+      for (const name of files) expect(readFileSync(join(disk, name)).length > 0).toBe(name === 'o.json.partial');
+    }
   });
 });

@@ -15,9 +15,10 @@ const SAFE_NAME = /^[\w.,:/@%+-]+$/;
  * in this order. Reads files only; what cannot be read names nothing.
  */
 export async function knownNames(kind: KnownNameKind, runtime: Runtime): Promise<readonly string[]> {
-  const store = await readProfiles({ runtime, report: { warn: async () => {} } }).catch(() => ({ profiles: {} }));
+  const warn = async (): Promise<void> => {};
+  const store = await readProfiles({ runtime, report: { warn } }).catch(() => ({ profiles: {} }));
   if (kind === 'profiles') return safeNames([...Object.keys(store.profiles).sort(), LOCAL_PROFILE_NAME]);
-  const project = await readProjectFile(runtime).catch(() => undefined);
+  const project = await readProjectFile(runtime, warn).catch(() => undefined);
   const profiles: readonly Profile[] = Object.values(store.profiles);
   const history = await readRequestHistory(requestHistoryFile(runtime)).catch((): JsonNode[] => []);
   const requests = history.reverse().map((record) => getMember(record, 'request'));

@@ -1,12 +1,12 @@
 import type { Command } from '../../command.ts';
 import { exitCodes } from '../../errors.ts';
+import { formatByteSize } from '../../files/byte-size.ts';
 import { type Flag, flagForms } from '../../flag.ts';
 import { serviceLimits } from '../../local-service/limits.ts';
 import { simulatedFields, unenforcedConstraints } from '../../local-service/model/simulated-fields.ts';
 import { allOperations } from '../../operations/all-operations.ts';
 import { chatOperation } from '../../operations/chat.ts';
 import type { Operation } from '../../operations/operation.ts';
-import { formatBinaryBytes } from '../../output/byte-size.ts';
 import { allCommands } from '../all-commands.ts';
 import { usageTerm } from '../parse-command-line.ts';
 import { fileFormatSections } from './file-formats.ts';
@@ -152,7 +152,7 @@ function limitRows(): string[][] {
   return [
     ...allOperations.map(({ path, largestBody }) => [
       `body of \`${path}\``,
-      Number.isFinite(largestBody) ? formatBinaryBytes(largestBody) : 'none',
+      Number.isFinite(largestBody) ? formatByteSize(largestBody) : 'none',
     ]),
     ['time to send the headers of a request', seconds(headMs)],
     ['pause within a body', seconds(bodyMs)],
@@ -162,7 +162,7 @@ function limitRows(): string[][] {
       'requests in flight after SIGTERM',
       `${seconds(drainMs)}, or \`--drain\`; the same time again for clients that are still reading`,
     ],
-    ['integrity check when the database is opened', `files of up to ${formatBinaryBytes(checkedDatabaseBytes)}`],
+    ['integrity check when the database is opened', `files of up to ${formatByteSize(checkedDatabaseBytes)}`],
     ['`n` of the built-in model', `at most ${serviceLimits.choices}`],
     ['`min_tokens` of the built-in model', `at most ${serviceLimits.minTokens}`],
     ['`top_logprobs` and `prompt_logprobs` of the built-in model', `at most ${serviceLimits.topLogprobs}`],

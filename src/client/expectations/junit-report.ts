@@ -6,10 +6,11 @@ import { commitOrAbandon, openReplacement } from '../../files/file-replacement.t
 import { nameSameFile } from '../../files/is-same-file.ts';
 import { type FlagValues, getStringFlag } from '../../flag.ts';
 
-/** A JUnit report with one test case per request. */
+/** A JUnit report with one test case per request, in the order of their positions. A failed expectation is a failure, and any other Failure an error. */
 export interface JunitReport {
-  /** Adds a request. A failed expectation is a failure, and any other Failure an error. */
-  readonly add: (name: string, milliseconds: number, failure: Failure | undefined) => void;
+  readonly add: (position: number, name: string, milliseconds: number, failure: Failure | undefined) => void;
+  /** Changes the outcome of a request that was added. */
+  readonly revise: (position: number, failure: Failure) => void;
   /** Writes the file. */
   readonly save: () => Promise<void>;
 }
@@ -33,29 +34,47 @@ export async function openJunitReport(
   // Opened before anything is sent, so that a file that cannot be written costs no request.
   const output = await openReplacement(resolve(runtime.cwd, file), file);
   const startedAt = new Date(runtime.now()).toISOString().slice(0, 19);
-  const cases: string[] = [];
-  const counts = { failures: 0, errors: 0 };
-  let totalMs = 0;
+  const cases = new Map<number, { name: string; milliseconds: number; problem: Problem | undefined }>();
+  const toProblem = ({ code, message }: Failure): Problem => ({
+    element: code === 'guard' ? 'failure' : 'error',
+    type: code,
+    detail: xmlText(report.redact(message)),
+  });
   return {
-    add: (name, milliseconds, failure) => {
-      const element = failure?.code === 'guard' ? 'failure' : 'error';
-      totalMs += milliseconds;
-      if (failure) counts[`${element}s`] += 1;
-      const head = `<testcase classname="svc.chat" name="${xmlText(name)}" time="${seconds(milliseconds)}"`;
-      const detail = failure && xmlText(report.redact(failure.message));
-      cases.push(
-        failure
-          ? `    ${head}>\n      <${element} type="${failure.code}" message="${detail}">${detail}</${element}>\n    </testcase>\n`
-          : `    ${head}/>\n`,
-      );
+    add: (position, name, milliseconds, failure) => {
+      cases.set(position, { name, milliseconds, problem: failure && toProblem(failure) });
+    },
+    revise: (position, failure) => {
+      const found = cases.get(position);
+      if (found) found.problem = toProblem(failure);
     },
     save: async () => {
-      const totals = `tests="${cases.length}" failures="${counts.failures}" errors="${counts.errors}" time="${seconds(totalMs)}"`;
-      const suite = `  <testsuite name="svc chat" ${totals} timestamp="${startedAt}">\n${cases.join('')}  </testsuite>\n`;
+      const counts = { failure: 0, error: 0 };
+      let totalMs = 0;
+      const elements: string[] = [];
+      for (const [, { name, milliseconds, problem }] of [...cases].sort(([left], [right]) => left - right)) {
+        totalMs += milliseconds;
+        if (problem) counts[problem.element] += 1;
+        const head = `<testcase classname="svc.chat" name="${xmlText(name)}" time="${seconds(milliseconds)}"`;
+        elements.push(problem ? `    ${head}>\n${problemXml(problem)}    </testcase>\n` : `    ${head}/>\n`);
+      }
+      const totals = `tests="${cases.size}" failures="${counts.failure}" errors="${counts.error}" time="${seconds(totalMs)}"`;
+      const suite = `  <testsuite name="svc chat" ${totals} timestamp="${startedAt}">\n${elements.join('')}  </testsuite>\n`;
       const xml = `<?xml version="1.0" encoding="UTF-8"?>\n<testsuites ${totals}>\n${suite}</testsuites>\n`;
       await commitOrAbandon(output, () => output.write(xml));
     },
   };
+}
+
+interface Problem {
+  readonly element: 'failure' | 'error';
+  readonly type: string;
+  /** As XML. */
+  readonly detail: string;
+}
+
+function problemXml({ element, type, detail }: Problem): string {
+  return `      <${element} type="${type}" message="${detail}">${detail}</${element}>\n`;
 }
 
 function seconds(milliseconds: number): string {

@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import { open, readFile, rm } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type Conversation, messagesAfterResponse } from '../../body/chat/conversation.ts';
 import { isIssue, parseJsonSource } from '../../body/json-source.ts';
@@ -8,6 +8,7 @@ import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
 import { fileFailure, isNotFoundError, withFileFailure } from '../../files/file-errors.ts';
 import { makeDirectory } from '../../files/make-directory.ts';
+import { openPrivateFile } from '../../files/private-file.ts';
 import { LINE_FEED } from '../../json/json-bytes.ts';
 import { firstStringMember, getMember, type JsonNode, kindOf } from '../../json/json-node.ts';
 import { tryParseJson } from '../../json/parse-json.ts';
@@ -21,18 +22,22 @@ export function requestHistoryFile(runtime: Runtime): string {
 }
 
 /**
- * Appends a record to the history, a file only its owner can read. It begins a new line, also after a line that a crash
+ * Appends a record to the history, a file only its owner can read, without the secrets of the run. It begins a new line, also after a line that a crash
  * cut off. Throws Failure `local`.
  */
-export async function appendToHistory(path: string, record: { readonly [name: string]: JsonValue }): Promise<void> {
+export async function appendToHistory(
+  path: string,
+  record: { readonly [name: string]: JsonValue },
+  { redactBody }: Pick<Reporter, 'redactBody'>,
+): Promise<void> {
   await withFileFailure(`write ${path}`, async () => {
     await makeDirectory(dirname(path), 0o700);
-    const file = await open(path, 'a+', 0o600);
+    const file = await openPrivateFile(path);
     try {
       const { size } = await file.stat();
       const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(1), position: Math.max(0, size - 1) });
       const isCut = bytesRead > 0 && buffer[0] !== LINE_FEED;
-      await file.appendFile(`${isCut ? '\n' : ''}${writeJson(record)}\n`);
+      await file.appendFile(`${isCut ? '\n' : ''}${redactBody(writeJson(record))}\n`);
     } finally {
       await file.close();
     }

@@ -56,7 +56,7 @@ async function collectReport(flags: FlagValues, context: Context): Promise<Docto
     isLocal: false,
     profile: {},
   };
-  const sources = { flags, env, project: await capture(() => readProjectFile(runtime)), selected };
+  const sources = { flags, env, project: await capture(() => readProjectFile(runtime, report.warn)), selected };
   const certificateFiles = readCertificateFlags(flags);
   const examination = { context, flags, connectionFlags, certificateFiles, selected, sources, findings };
   const baseUrls = await resolveBaseUrls(examination);

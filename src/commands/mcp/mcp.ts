@@ -1,5 +1,6 @@
 import type { RunCommand } from '../../command.ts';
 import { Failure, type InterruptedError, usageFailure } from '../../errors.ts';
+import { formatByteSize } from '../../files/byte-size.ts';
 import { splitLines } from '../../files/split-lines.ts';
 import { getArrayFlag } from '../../flag.ts';
 import type { JsonValue } from '../../json/write-json.ts';
@@ -56,7 +57,7 @@ export const runMcp: RunCommand = async ({ flags }, context) => {
     for await (const { bytes } of splitLines(runtime.stdin, MAX_MESSAGE_BYTES)) {
       if (stopReason) break;
       if (bytes) server.receive(bytes);
-      else server.rejectMessage(`the message is longer than ${MAX_MESSAGE_BYTES / 1024 / 1024} MiB`);
+      else server.rejectMessage(`the message is longer than ${formatByteSize(MAX_MESSAGE_BYTES)}`);
     }
   } catch (error) {
     stopReason ??= error;

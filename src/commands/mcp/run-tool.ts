@@ -7,6 +7,7 @@ import { type Outcome, sendAlone } from '../../client/send.ts';
 import { resolveSettings } from '../../client/settings.ts';
 import type { Context } from '../../context.ts';
 import { Failure, toFailure } from '../../errors.ts';
+import { formatByteSize } from '../../files/byte-size.ts';
 import type { FlagValues } from '../../flag.ts';
 import { compactJson } from '../../json/format-json.ts';
 import { RawJson } from '../../json/write-json.ts';
@@ -18,7 +19,7 @@ import { createLineGuards } from '../train/job-guard.ts';
 import type { RunTool, ToolCall } from './mcp-methods.ts';
 
 // A larger response would fill the context of a model.
-const MAX_RESULT_BYTES = 64_000;
+const MAX_RESULT_BYTES = 64 * 1024;
 
 type ToolResult = Awaited<ReturnType<RunTool>>;
 
@@ -101,7 +102,7 @@ function successResult(text: string, json: string, warnings: readonly string[]):
   const bytes = Buffer.byteLength(text);
   if (bytes <= MAX_RESULT_BYTES)
     return { content: textContent(text, ...warningTexts), structuredContent: new RawJson(json) };
-  const note = `The response has ${bytes} bytes; these are the first ${MAX_RESULT_BYTES}. The request was applied.`;
+  const note = `The response has ${formatByteSize(bytes)}; these are the first ${formatByteSize(MAX_RESULT_BYTES)}. The request was applied.`;
   return errorResult(note, ...warningTexts, firstBytes(text));
 }
 

@@ -89,7 +89,7 @@ async function openResponseHooks(
   const saveReport = async (failure: Failure | undefined): Promise<void> => {
     if (isReported) return;
     isReported = true;
-    junit?.add(`svc ${operation.command.join(' ')}`, duration(), failure);
+    junit?.add(1, `svc ${operation.command.join(' ')}`, duration(), failure);
     await junit?.save();
   };
   return {
@@ -117,7 +117,7 @@ async function openResponseHooks(
       if (history === 'off' || !isSent) return;
       const status = failure?.facts.status ?? timing?.status ?? null;
       const url = destination?.isLocal ? 'local' : (destination?.url.href ?? '');
-      await appendToHistory(requestHistoryFile(runtime), {
+      const record = {
         time: new Date(startedAt).toISOString(),
         command: operation.command.join(' '),
         url,
@@ -126,7 +126,10 @@ async function openResponseHooks(
         exit_code: failure?.exitCode ?? 0,
         applied: failure?.facts.applied ?? 'yes',
         ...recordedContent({ operation, draft, ids }, response && rootOf(response), history === 'bodies'),
-      }).catch((historyError: unknown) => report.warn(`the history: ${toFailure(historyError).message}`));
+      };
+      await appendToHistory(requestHistoryFile(runtime), record, report).catch((historyError: unknown) =>
+        report.warn(`the history: ${toFailure(historyError).message}`),
+      );
     },
   };
 }

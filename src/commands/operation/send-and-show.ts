@@ -17,6 +17,7 @@ import { Failure, toFailure } from '../../errors.ts';
 import type { Response } from '../../http/message.ts';
 import { observeChunks } from '../../http/observe-chunks.ts';
 import { type JsonDocument, type JsonNode, rootOf } from '../../json/json-node.ts';
+import type { Reporter } from '../../output/reporter.ts';
 import { openSink, type Sink } from '../../output/sink.ts';
 import { ClosedPipeError } from '../../output/writer.ts';
 import type { ExchangeTiming } from '../../results/chat-stats.ts';
@@ -89,7 +90,7 @@ async function sendAndPrint(
   );
   try {
     // Before anything is sent: a result that cannot be written is better not requested.
-    sink = await openSink(settings.output, stdout, runtime.cwd);
+    sink = await openSink(settings.output, stdout, runtime.cwd, runtime.stdout);
     const textOf = options.textOf ?? hooks?.textOf;
     const format = settings.format ?? (textOf ? 'text' : defaultFormat(operation.result.as, sink.writer.isTerminal));
     const requestedChoices = requestedChoiceCount(rootOf(draft.doc));
@@ -118,9 +119,8 @@ async function sendAndPrint(
     await hooks?.onResponse(doc, timing);
     return { doc, timing };
   } catch (error) {
-    const kept = await sink?.abandon().catch((abandonError: unknown) => report.warn(toFailure(abandonError).message));
-    if (kept) await report.note(`the partial output is in ${kept}`);
-    throw response ? markAsApplied(error, response, requestContext) : error;
+    const located = sink ? await locateOutput(error, sink, report) : error;
+    throw response ? markAsApplied(located, response, requestContext) : located;
   } finally {
     await connection.transport.close();
   }
@@ -162,6 +162,22 @@ async function showOutcome(
   if (parsedResponse) return showResponse(parsedResponse, view);
   const { showStream } = await import('../../results/show-stream.ts');
   return showStream(observeChunks(chunks, onChunk), streamUse, view);
+}
+
+// Reports where the output is: with the failure to write it, or in a note beside another error.
+async function locateOutput(error: unknown, sink: Sink, report: Reporter): Promise<unknown> {
+  const abandoned = await sink.abandon().catch((abandonError: unknown) => {
+    const { message, facts } = toFailure(abandonError);
+    return report.warn([message, facts.hint ?? []].flat().join('; '));
+  });
+  if (!abandoned) return error;
+  const { location, cause } = abandoned;
+  if (error === cause) {
+    const { code, message, facts } = toFailure(error);
+    return new Failure(code, message, { hint: location, ...facts });
+  }
+  await report.note(cause === undefined ? location : `${toFailure(cause).message}; ${location}`);
+  return error;
 }
 
 // Even if the result cannot be written, for example to a full disk, the request was applied.

@@ -1,10 +1,12 @@
 import { Buffer } from 'node:buffer';
+import { hasCredential } from '../../client/authorization.ts';
 import type { Destination } from '../../client/destination.ts';
 import { isStreamRequested, type PreparedRequest } from '../../client/request.ts';
 import type { Settings } from '../../client/settings.ts';
 import type { CertificateFiles } from '../../config/route.ts';
 import type { Context } from '../../context.ts';
 import { commitOrAbandon } from '../../files/file-replacement.ts';
+import type { Headers } from '../../http/message.ts';
 import { isSecretHeader, redactHeaders } from '../../http/verbose-log.ts';
 import { rootOf } from '../../json/json-node.ts';
 import { writeJson } from '../../json/write-json.ts';
@@ -21,13 +23,16 @@ export async function showRequest(
   settings: Settings,
   { runtime, stdout, report }: Context,
 ): Promise<void> {
-  const { previewFormat, format, output, certificateFiles, profile, destination } = settings;
+  const { operation, previewFormat, format, output, certificateFiles, profile, destination } = settings;
+  const scheme = operation.auth === 'basic' ? 'Basic ' : 'Bearer ';
+  // None where the request would fail for lack of a credential for its URL.
+  const credential: Headers = hasCredential(settings, runtime.env) ? [['Authorization', scheme]] : [];
   const sink = await openSink(output, stdout, runtime.cwd);
   const trustFiles = { ...certificateFiles, cacert: certificateFiles.cacert || profile.profile.cacert };
   await commitOrAbandon(sink, () =>
     previewFormat === 'curl'
       ? showCurl(prepared, destination, trustFiles, runtime.argv, sink.writer)
-      : showDryRun(prepared, destination, format === 'json', sink.writer, report),
+      : showDryRun(prepared, destination, credential, format === 'json', sink.writer, report),
   );
 }
 
@@ -35,13 +40,13 @@ export async function showRequest(
 async function showDryRun(
   prepared: PreparedRequest,
   destination: Destination | undefined,
+  credential: Headers,
   isJson: boolean,
   writer: Writer,
   report: Reporter,
 ): Promise<void> {
   const { operation, headers } = prepared;
-  const scheme = operation.auth === 'basic' ? 'Basic ' : 'Bearer ';
-  const lines = redactHeaders(destination?.isLocal ? headers : [...headers, ['Authorization', scheme]]);
+  const lines = redactHeaders([...headers, ...credential]);
   const displayUrl = destination?.url.href ?? `{base_url}${operation.path}`;
   if (isJson) {
     const pairs = lines.map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 2)] as const);

@@ -1,9 +1,9 @@
 import type { RunCommand } from '../../command.ts';
 import { dataDirectory } from '../../config/directories.ts';
+import { formatByteSize } from '../../files/byte-size.ts';
 import { getStringFlag } from '../../flag.ts';
 import { firstStringMember, getMember, itemsAt, membersOf, rawText, stringOf } from '../../json/json-node.ts';
 import { type JsonValue, RawJson } from '../../json/write-json.ts';
-import { formatBinaryBytes } from '../../output/byte-size.ts';
 import { openResultOutput, printResult, resultOf } from '../../results/print-result.ts';
 import {
   createJobHistory,
@@ -64,7 +64,7 @@ function jobToRow({ record: { start, end }, status }: ListedJob): string[] {
     (firstStringMember(start, 'started_at') ?? '').replace(/\.\d+Z$/, 'Z'),
     firstStringMember(end, 'id') ?? '-',
     (firstStringMember(start, 'digest') ?? '').slice(0, 12),
-    bytes ? formatBinaryBytes(Number(rawText(bytes))) : '-',
+    bytes ? formatByteSize(Number(rawText(bytes))) : '-',
     status,
     // A file name may contain a line feed.
     files.join(' ').replace(/\s/g, ' '),

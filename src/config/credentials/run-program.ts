@@ -1,5 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { type ChildProcess, spawn } from 'node:child_process';
+import { formatByteSize } from '../../files/byte-size.ts';
 import { describeFileError, errorCode } from '../../files/file-errors.ts';
 import type { Runtime } from '../../runtime.ts';
 
@@ -60,7 +61,7 @@ function collectOutput(child: ChildProcess, stdout: NodeJS.ReadableStream): Prom
     stdout.on('data', (chunk: Buffer) => {
       chunks.push(chunk);
       length += chunk.length;
-      if (length > MAX_OUTPUT_BYTES) resolve({ why: 'printed more than 64 KiB' });
+      if (length > MAX_OUTPUT_BYTES) resolve({ why: `printed more than ${formatByteSize(MAX_OUTPUT_BYTES)}` });
     });
     child.once('error', (error) => resolve({ why: startErrorReason(error) }));
     child.once('close', (code, signalName) => {

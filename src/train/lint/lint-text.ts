@@ -1,5 +1,5 @@
+import { formatByteSize } from '../../files/byte-size.ts';
 import { pluralize } from '../../json/pluralize.ts';
-import { formatBinaryBytes } from '../../output/byte-size.ts';
 import { alignColumns } from '../../results/align-columns.ts';
 import type { HistogramBin } from './histogram.ts';
 import type { LintFindings } from './lint-findings.ts';
@@ -21,12 +21,12 @@ const MAX_BAR_CHARS = 40;
 export function lintText({ summary }: LintResult): string {
   const { bytes, groups, untrainableGroups } = summary;
   const facts = [
-    ['size', formatBinaryBytes(bytes)],
+    ['size', formatByteSize(bytes)],
     ['groups', untrainableGroups === 0 ? `${groups}` : `${groups} (${untrainableGroups} without a training signal)`],
     ['trajectories', trajectoriesText(summary)],
     ['rewards', rewardsText(summary)],
   ];
-  const largest = summary.largest.all.map(({ at, path, bytes: size }) => [`  ${formatBinaryBytes(size)}`, at, path]);
+  const largest = summary.largest.all.map(({ at, path, bytes: size }) => [`  ${formatByteSize(size)}`, at, path]);
   return [
     alignColumns(facts),
     histogramText(summary.histogram.bins(MAX_HISTOGRAM_BINS)),

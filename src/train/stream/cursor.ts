@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer';
+import { formatByteSize } from '../../files/byte-size.ts';
 import { LINE_FEED } from '../../json/json-bytes.ts';
 import type { SkipState } from '../../json/skip-value.ts';
 import { countContinuationBytes, countLineFeeds } from '../../json/utf8.ts';
@@ -50,7 +51,7 @@ export function appendChunk(cursor: Cursor, chunk: Uint8Array): void {
   const retained = bytes.subarray(keepFrom);
   const neededBytes = retained.length + chunk.length;
   if (neededBytes > MAX_VALUE_BYTES)
-    throw new InvalidTextError(`one value has more than ${MAX_VALUE_BYTES} bytes`, cursorLocation(cursor));
+    throw new InvalidTextError(`one value has more than ${formatByteSize(MAX_VALUE_BYTES)}`, cursorLocation(cursor));
   // Twice the size, so that a long value is moved only a few times.
   const larger =
     neededBytes > cursor.buffer.length ? Buffer.allocUnsafeSlow(Math.min(MAX_VALUE_BYTES, 2 * neededBytes)) : undefined;

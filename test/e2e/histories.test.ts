@@ -1,0 +1,135 @@
+import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { inShell, run } from '../support/process.ts';
+import { httpAnswer, rawServer } from '../support/raw-server.ts';
+import { temporaryDirectory } from '../support/svc.ts';
+
+const token = 'tok-en/1-canary';
+const password = 'pass "wörd"/1';
+const pair = Buffer.from(`ada:${password}`).toString('base64');
+const env = { SVC_TOKEN: token, SVC_USERNAME: 'ada', SVC_PASSWORD: password, SVC_HISTORY: 'bodies' };
+const requestHistory = (cwd: string): string => join(cwd, 'data', 'requests.jsonl');
+const job =
+  '{"model_id":"0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05","trajectory_groups":[{"trajectories":[{"reward":1,"logs":[]}]}]}';
+
+describe('the request history', () => {
+  it.each([
+    ['a token', token, ['chat', 'hi', '--no-stdin', '--json']],
+    ['a token of a stream', token, ['chat', 'hi', '--no-stdin', '--stream']],
+    ['a password', password, ['call', 'start', '--project-id', 'a/b', '--op-name', 'x']],
+    ['a Basic pair', pair, ['call', 'start', '--project-id', 'a/b', '--op-name', 'x']],
+    [
+      'a Basic pair inside base64',
+      Buffer.from(`>Basic ${pair}`).toString('base64'),
+      ['feedback', 'schema', '--project-id', 'a/b', '--since', '7d'],
+    ],
+  ])('does not keep %s that the server echoes', async (_, secret, args) => {
+    const cwd = temporaryDirectory();
+    const content = `so: ${secret}.`;
+    const choice = { index: 0, finish_reason: 'stop' };
+    const whole = JSON.stringify({
+      id: 'i',
+      trace_id: 't',
+      paths: [],
+      x: content,
+      choices: [{ ...choice, message: { content } }],
+    });
+    const parts = [content.slice(0, 9), content.slice(9)];
+    const events = parts.map(
+      (part) => `data: ${JSON.stringify({ choices: [{ ...choice, delta: { content: part } }] })}\n\n`,
+    );
+    const isStream = args.includes('--stream');
+    const server = await rawServer((socket) =>
+      socket.end(
+        isStream
+          ? httpAnswer(`${events.join('')}data: [DONE]\n\n`, '200 OK', 'Content-Type: text/event-stream\r\n')
+          : httpAnswer(whole),
+      ),
+    );
+    const { code, stderr } = await run(args, { cwd, env: { ...env, SVC_BASE_URL: server.url } });
+    expect(code, stderr).toBe(0);
+    const text = readFileSync(requestHistory(cwd), 'utf8');
+    expect(JSON.stringify(JSON.parse(text).response)).toMatch(/so: .*\[redacted\]/);
+    for (const form of [secret, token, password, pair, JSON.stringify(password).slice(1, -1)])
+      expect(text).not.toContain(form);
+  });
+
+  it('does not keep a token that a body contains, and stays valid JSON', async () => {
+    const cwd = temporaryDirectory();
+    const prompt = `my token is ${token}, and ${password}`;
+    expect(await run(['chat', prompt, '--no-stdin', '--local'], { cwd, env })).toMatchObject({ code: 0 });
+    const record = JSON.parse(readFileSync(requestHistory(cwd), 'utf8'));
+    expect(record.request.messages[0].content).toBe('my token is [redacted], and [redacted]');
+    expect(JSON.stringify(record)).not.toContain(token);
+  });
+
+  it('keeps words that are also short passwords', async () => {
+    const cwd = temporaryDirectory();
+    const { code } = await run(['chat', 'none of it', '--no-stdin', '--local'], {
+      cwd,
+      env: { ...env, SVC_TOKEN: 'none' },
+    });
+    expect(code).toBe(0);
+    expect(readFileSync(requestHistory(cwd), 'utf8')).toContain('"none of it"');
+  });
+});
+
+describe('histories and the spool', () => {
+  const commands = [
+    'svc chat hi --no-stdin --local',
+    `svc train --local -f - <<< '${job}'`,
+    'svc call run --spool=only -q --project-id a/b --base-url http://127.0.0.1:9 -- true',
+  ];
+  const filesOf = (cwd: string): string[] => {
+    const spool = join(cwd, 'data', 'spool');
+    const spooled = readdirSync(spool).map((name) => join(spool, name));
+    return [requestHistory(cwd), join(cwd, 'data', 'training-jobs.jsonl'), ...spooled];
+  };
+
+  it.each(['000', '022', '277'])('have the mode 0600 with a umask of %s', async (umask) => {
+    const cwd = temporaryDirectory();
+    const { code, stderr } = await inShell(`umask ${umask}; ${commands.join(' && ')}`, { cwd, env });
+    expect(code, stderr).toBe(0);
+    const files = filesOf(cwd);
+    expect(files).toHaveLength(3);
+    expect(files.map((file) => statSync(file).mode & 0o777)).toEqual([0o600, 0o600, 0o600]);
+  });
+
+  it.each([
+    ['requests.jsonl', 0],
+    ['training-jobs.jsonl', 1],
+  ])('have the mode 0600 again after it was widened: %s', async (name, command) => {
+    const cwd = temporaryDirectory();
+    mkdirSync(join(cwd, 'data'));
+    const file = join(cwd, 'data', name);
+    writeFileSync(file, '', { mode: 0o644 });
+    expect(await inShell(commands[command] ?? '', { cwd, env })).toMatchObject({ code: 0 });
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+  });
+
+  it.each([
+    ['requests.jsonl', 0, 0],
+    ['training-jobs.jsonl', 1, 12],
+  ])('do not follow a symlink: %s', async (name, command, expectedCode) => {
+    const cwd = temporaryDirectory();
+    mkdirSync(join(cwd, 'data'));
+    writeFileSync(join(cwd, 'target'), '');
+    symlinkSync(join(cwd, 'target'), join(cwd, 'data', name));
+    const { code, stderr } = await inShell(commands[command] ?? '', { cwd, env });
+    expect({ code, stderr }).toEqual({
+      code: expectedCode,
+      stderr: expect.stringContaining(`${name}: it is a symlink; replace it with a file`),
+    });
+    expect(readFileSync(join(cwd, 'target'), 'utf8')).toBe('');
+  });
+
+  it('may be in a directory that is a symlink', async () => {
+    const cwd = temporaryDirectory();
+    mkdirSync(join(cwd, 'elsewhere'));
+    symlinkSync(join(cwd, 'elsewhere'), join(cwd, 'data'));
+    const { code, stderr } = await inShell(commands.join(' && '), { cwd, env });
+    expect(code, stderr).toBe(0);
+    expect(filesOf(cwd)).toHaveLength(3);
+  });
+});
