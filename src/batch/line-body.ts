@@ -5,6 +5,7 @@ import type { InputLine } from '../files/split-lines.ts';
 import { applySplices } from '../json/edit.ts';
 import { JsonError } from '../json/json-error.ts';
 import {
+  createNodeFinder,
   endOffset,
   firstStringMember,
   getMember,
@@ -17,7 +18,6 @@ import {
   rootOf,
   startOffset,
 } from '../json/json-node.ts';
-import { createNodeFinder } from '../json/node-finder.ts';
 import { parseJson } from '../json/parse-json.ts';
 import { createPositionLookup, formatPosition, positionAt } from '../json/text-position.ts';
 import type { Operation } from '../operations/operation.ts';

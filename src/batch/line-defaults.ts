@@ -15,10 +15,10 @@ import {
   itemsAt,
   type JsonNode,
   membersOf,
+  nodeAtPath,
   rawBytes,
   rootOf,
 } from '../json/json-node.ts';
-import { nodeAtPath } from '../json/json-path.ts';
 import { flagTarget, type Operation, type Shorthand } from '../operations/operation.ts';
 
 /** The flags of a batch as defaults for fields that a line lacks. */

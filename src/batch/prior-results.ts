@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import { Failure, usageFailure } from '../errors.ts';
 import { isNotFoundError, pathExists, withFileFailure } from '../files/file-errors.ts';
 import { acquireLock, type LockRuntime, type Unlock } from '../files/file-lock.ts';
-import { resolveSymlinks } from '../files/rename-durably.ts';
+import { resolveSymlinks } from '../files/file-replacement.ts';
 import type { Reporter } from '../output/reporter.ts';
 import { type BatchIdentity, compareRuns, differentKind } from './batch-identity.ts';
 import { type BatchJournalState, batchJournalFile, readBatchJournal } from './batch-journal.ts';

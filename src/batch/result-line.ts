@@ -3,7 +3,6 @@ import { hash } from 'node:crypto';
 import type { ExpectationResult } from '../client/expectations/chat-expectations.ts';
 import { type AppliedState, Failure } from '../errors.ts';
 import type { InputLine } from '../files/split-lines.ts';
-import { compactChunks } from '../json/format-json.ts';
 import { CARRIAGE_RETURN, LINE_FEED } from '../json/json-bytes.ts';
 import {
   firstStringMember,
@@ -17,7 +16,7 @@ import {
   rootOf,
 } from '../json/json-node.ts';
 import { parseJson, tryParseJson } from '../json/parse-json.ts';
-import { writeJson } from '../json/write-json.ts';
+import { compactChunks, writeJson } from '../json/write-json.ts';
 import { failureFields } from '../output/failure-text.ts';
 import type { ParsedResponse } from '../results/show-response.ts';
 import { appliedStates } from './line-table.ts';

@@ -1,6 +1,6 @@
 import type { Buffer } from 'node:buffer';
 import { Failure } from '../errors.ts';
-import { coalesceWrites } from '../files/coalesced-writes.ts';
+import { coalesceWrites } from '../files/journal.ts';
 import type { Sink } from '../output/sink.ts';
 import { type BatchIdentity, createRunRecord } from './batch-identity.ts';
 import { type BatchJournal, batchJournalFile, openBatchJournal, readBatchJournal } from './batch-journal.ts';

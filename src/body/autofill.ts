@@ -1,6 +1,14 @@
 import type { Field } from '../fields/field.ts';
-import { getMember, isTrue, type JsonNode, kindOf, rootOf } from '../json/json-node.ts';
-import { isPathWithin, type JsonPath, nodeAtPath } from '../json/json-path.ts';
+import {
+  getMember,
+  isPathWithin,
+  isTrue,
+  type JsonNode,
+  type JsonPath,
+  kindOf,
+  nodeAtPath,
+  rootOf,
+} from '../json/json-node.ts';
 import type { FlagTarget } from '../operations/operation.ts';
 import type { Draft } from './draft.ts';
 import type { Edit, ValueOrigin } from './edit.ts';

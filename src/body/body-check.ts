@@ -1,8 +1,7 @@
 import { Failure, type Issue } from '../errors.ts';
 import { flagName, type Shape } from '../fields/field.ts';
 import type { Finding } from '../fields/finding.ts';
-import { type JsonNode, kindOf, membersOf, rootOf } from '../json/json-node.ts';
-import { formatJsonPath, type JsonPath } from '../json/json-path.ts';
+import { formatJsonPath, type JsonNode, type JsonPath, kindOf, membersOf, rootOf } from '../json/json-node.ts';
 import { allOperations } from '../operations/all-operations.ts';
 import { type FlagTarget, flagTarget, type Operation } from '../operations/operation.ts';
 import { shellWord } from '../output/shell-quote.ts';
@@ -50,7 +49,7 @@ export type BodyCheck = (
 /** The check of an operation's bodies: their warnings, and a Failure `body` with all errors at once. */
 export async function createBodyCheck(operation: Operation, strictness: Strictness): Promise<BodyCheck> {
   const { isStrict, isAdviceStrict = false, isCheckDisabled } = strictness;
-  const { createBodyValidator } = await import('../fields/body-validator.ts');
+  const { createBodyValidator } = await import('../fields/schema-validator.ts');
   const validate = createBodyValidator(operation.body);
   const isError = ({ level, code }: StreamedFinding): boolean =>
     level === 'error' ? !isCheckDisabled : isStrict || (isAdviceStrict && code === 'advice');

@@ -1,5 +1,5 @@
 import type { Issue } from '../errors.ts';
-import { minimalBody } from '../fields/sample.ts';
+import { minimalBody } from '../fields/field.ts';
 import type { FlagValues } from '../flag.ts';
 import { writeJson } from '../json/write-json.ts';
 import { flagTarget, type Operation } from '../operations/operation.ts';

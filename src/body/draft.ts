@@ -1,17 +1,20 @@
 import { flagName } from '../fields/field.ts';
 import { applySplices, splicesToSetMembers, splicesToSetPath } from '../json/edit.ts';
 import {
+  APPEND_INDEX,
   endOffset,
+  isPathWithin,
   itemsOf,
   type JsonDocument,
   type JsonMember,
   type JsonNode,
+  type JsonPath,
   kindOf,
   membersOf,
+  nodeAtPath,
   rootOf,
   startOffset,
 } from '../json/json-node.ts';
-import { APPEND_INDEX, isPathWithin, type JsonPath, nodeAtPath } from '../json/json-path.ts';
 import { parseJson } from '../json/parse-json.ts';
 import type { FlagTarget } from '../operations/operation.ts';
 import type { StdinUse } from './command-input.ts';

@@ -1,7 +1,6 @@
 import type { Issue } from '../errors.ts';
 import type { StringOrBytes } from '../json/edit.ts';
-import type { JsonNode } from '../json/json-node.ts';
-import type { JsonPath } from '../json/json-path.ts';
+import type { JsonNode, JsonPath } from '../json/json-node.ts';
 import { isIssue, type JsonSource } from './json-source.ts';
 
 /** The origin of a value: its label in messages, and its source if the value is a JSON document. */

@@ -1,12 +1,10 @@
 import { Buffer } from 'node:buffer';
 import type { Issue } from '../errors.ts';
-import { type Field, flagName, type Shape } from '../fields/field.ts';
-import { isScalar } from '../fields/field-flag.ts';
+import { type Field, flagName, isScalar, type Shape } from '../fields/field.ts';
 import { describeShape } from '../fields/mismatch-message.ts';
-import { ageToTimestamp } from '../fields/time.ts';
+import { ageToTimestamp } from '../fields/string-formats.ts';
 import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag } from '../flag.ts';
-import { rawBytes, rootOf } from '../json/json-node.ts';
-import { formatJsonPath, type JsonPath } from '../json/json-path.ts';
+import { formatJsonPath, type JsonPath, rawBytes, rootOf } from '../json/json-node.ts';
 import type { FlagTarget } from '../operations/operation.ts';
 import { collectEdits, type Edit, type EditResult } from './edit.ts';
 import type { BodyDependencies } from './input-reader.ts';

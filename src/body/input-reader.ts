@@ -1,8 +1,13 @@
 import { resolve } from 'node:path';
 import type { Context } from '../context.ts';
 import { Failure, usageFailure } from '../errors.ts';
-import { prependChunk } from '../files/prepend-chunk.ts';
-import { collectInput, MAX_INPUT_BYTES, readInputFile, unreadableInputFailure } from '../files/read-input.ts';
+import {
+  collectInput,
+  MAX_INPUT_BYTES,
+  prependChunk,
+  readInputFile,
+  unreadableInputFailure,
+} from '../files/read-input.ts';
 import { type Deadline, noDeadline } from '../http/deadline.ts';
 import type { Runtime } from '../runtime.ts';
 import { type LabeledBytes, labeledStdin } from './command-input.ts';

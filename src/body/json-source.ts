@@ -1,8 +1,14 @@
 import { Buffer } from 'node:buffer';
 import { Failure, type Issue } from '../errors.ts';
 import { JsonError } from '../json/json-error.ts';
-import { type JsonDocument, type JsonNode, rootOf, startOffset } from '../json/json-node.ts';
-import { createNodeFinder, type NodeFinder } from '../json/node-finder.ts';
+import {
+  createNodeFinder,
+  type JsonDocument,
+  type JsonNode,
+  type NodeFinder,
+  rootOf,
+  startOffset,
+} from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
 import { createPositionLookup, formatPosition, positionAt, type TextPosition } from '../json/text-position.ts';
 import { decodeUtf8, hasByteOrderMark } from '../json/utf8.ts';

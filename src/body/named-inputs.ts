@@ -1,7 +1,6 @@
 import { usageFailure } from '../errors.ts';
-import { flagName } from '../fields/field.ts';
-import { isScalar } from '../fields/field-flag.ts';
-import { rejectReplacedInput } from '../files/reject-replaced-input.ts';
+import { flagName, isScalar } from '../fields/field.ts';
+import { rejectReplacedInput } from '../files/is-same-file.ts';
 import { type FlagValues, getArrayFlag, getStringFlag, isFlagOn } from '../flag.ts';
 import { flagTarget, type Operation } from '../operations/operation.ts';
 import { fileReference } from './file-reference.ts';

@@ -1,6 +1,14 @@
 import type { Issue } from '../errors.ts';
-import { getMember, type JsonNode, kindName, kindOf, rootOf } from '../json/json-node.ts';
-import { formatJsonPath, type JsonPath, nodeAtPath } from '../json/json-path.ts';
+import {
+  formatJsonPath,
+  getMember,
+  type JsonNode,
+  type JsonPath,
+  kindName,
+  kindOf,
+  nodeAtPath,
+  rootOf,
+} from '../json/json-node.ts';
 import { writeJson } from '../json/write-json.ts';
 import type { FlagTarget } from '../operations/operation.ts';
 import { type JsonSource, locationInSource } from './json-source.ts';

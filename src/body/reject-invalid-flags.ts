@@ -1,6 +1,6 @@
 import { usageFailure } from '../errors.ts';
 import { flagName } from '../fields/field.ts';
-import { ageToTimestamp } from '../fields/time.ts';
+import { ageToTimestamp } from '../fields/string-formats.ts';
 import { type FlagValues, getArrayFlag, getStringFlag } from '../flag.ts';
 import { flagTarget, type Operation, type Shorthand } from '../operations/operation.ts';
 import { parseMessageFlag } from './chat/message-edits.ts';

@@ -2,7 +2,7 @@ import { type Issue, usageFailure } from '../errors.ts';
 import type { Field } from '../fields/field.ts';
 import { type FlagValues, getArrayFlag } from '../flag.ts';
 import { JsonPathError } from '../json/edit.ts';
-import { formatJsonPath, type JsonPath, parseJsonPath } from '../json/json-path.ts';
+import { formatJsonPath, type JsonPath, parseJsonPath } from '../json/json-node.ts';
 import { type FlagTarget, flagTarget, type Operation } from '../operations/operation.ts';
 import { type Draft, setDraftPath } from './draft.ts';
 import { collectEdits, type Edit, type EditResult } from './edit.ts';

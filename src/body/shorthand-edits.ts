@@ -1,8 +1,7 @@
 import type { Issue } from '../errors.ts';
-import { ageToTimestamp } from '../fields/time.ts';
+import { ageToTimestamp } from '../fields/string-formats.ts';
 import { type FlagValues, getArrayFlag, getStringFlag, isFlagOn } from '../flag.ts';
-import { rawText, rootOf } from '../json/json-node.ts';
-import { nodeAtPath } from '../json/json-path.ts';
+import { nodeAtPath, rawText, rootOf } from '../json/json-node.ts';
 import { flagTarget, type Operation, type Shorthand } from '../operations/operation.ts';
 import { type MessageSources, messageEdits } from './chat/message-edits.ts';
 import { responseFormatEdit } from './chat/response-format.ts';

@@ -3,7 +3,7 @@ import type { Alias, CST, Document, Node, Scalar } from 'yaml';
 import { Composer, isAlias, isCollection, isMap, isNode, isPair, isScalar, Lexer, Parser } from 'yaml';
 import type { Issue } from '../errors.ts';
 import { JsonError } from '../json/json-error.ts';
-import { createNodeFinder } from '../json/node-finder.ts';
+import { createNodeFinder } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
 import { createPositionLookup } from '../json/text-position.ts';
 import { decodeUtf8 } from '../json/utf8.ts';

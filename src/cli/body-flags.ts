@@ -1,5 +1,4 @@
-import type { Field } from '../fields/field.ts';
-import { fieldFlag } from '../fields/field-flag.ts';
+import { type Field, fieldFlag } from '../fields/field.ts';
 import type { Flag } from '../flag.ts';
 import { flagTarget, type Operation, type Shorthand } from '../operations/operation.ts';
 

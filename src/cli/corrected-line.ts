@@ -3,7 +3,7 @@ import { redactUserInfo } from '../config/base-url.ts';
 import { type Failure, usageFailure } from '../errors.ts';
 import { flagName } from '../fields/field.ts';
 import type { Flag } from '../flag.ts';
-import { REDACTED } from '../output/redact.ts';
+import { REDACTED } from '../output/reporter.ts';
 import { shellWord } from '../output/shell-quote.ts';
 import { createArgumentRedactor } from '../trace/argument-redactor.ts';
 import { isNamedBy, splitValueFlag, takesNextWord } from './normalize-arguments.ts';

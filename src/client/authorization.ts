@@ -1,5 +1,5 @@
+import type { Secret } from '../config/credentials/credential.ts';
 import { findCredentialSource, requireCredentialSource } from '../config/credentials/credential-source.ts';
-import type { Secret } from '../config/credentials/secret.ts';
 import type { Context } from '../context.ts';
 import { Failure } from '../errors.ts';
 import { isLoopbackUrl, proxySecrets } from '../http/proxy.ts';

@@ -1,8 +1,7 @@
 import { createBodyCheck, type StreamedFinding, type Strictness } from '../body/body-check.ts';
 import type { Draft } from '../body/draft.ts';
 import { Failure, type Issue } from '../errors.ts';
-import { kindOf, rootOf } from '../json/json-node.ts';
-import { nodeAtPath } from '../json/json-path.ts';
+import { kindOf, nodeAtPath, rootOf } from '../json/json-node.ts';
 import type { Operation } from '../operations/operation.ts';
 import { issueText } from '../output/failure-text.ts';
 import type { Reporter } from '../output/reporter.ts';

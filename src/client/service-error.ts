@@ -4,13 +4,12 @@ import {
   itemsAt,
   itemsOf,
   type JsonNode,
+  type JsonPath,
   kindOf,
   rawText,
   stringOf,
 } from '../json/json-node.ts';
-import type { JsonPath } from '../json/json-path.ts';
-import { parseCutJson } from '../json/parse-cut-json.ts';
-import { tryParseJson } from '../json/parse-json.ts';
+import { parseCutJson, tryParseJson } from '../json/parse-json.ts';
 
 /** The message of a service about a failure, and the fields of the body that it names. */
 export interface ServiceError {

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { requestedChoiceCount } from '../body/chat/streaming.ts';
 import { Failure } from '../errors.ts';
-import { prependChunk } from '../files/prepend-chunk.ts';
+import { prependChunk } from '../files/read-input.ts';
 import { readEventStream, type ServerEvent } from '../http/event-stream.ts';
 import type { Response } from '../http/message.ts';
 import { JsonError } from '../json/json-error.ts';

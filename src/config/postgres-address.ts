@@ -1,6 +1,11 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { type Failure, usageFailure } from '../errors.ts';
-import { joinWithOr } from '../fields/join-with-or.ts';
+import { joinWithOr } from '../fields/closest-match.ts';
+import { fileFailure, isNotFoundError } from '../files/file-errors.ts';
+import { requireTrustedFile, type TrustOptions } from '../files/trusted-file.ts';
 import { isLoopbackUrl } from '../http/proxy.ts';
+import type { Runtime } from '../runtime.ts';
 
 /** The address of a PostgreSQL database, and the user. */
 export interface PostgresAddress {
@@ -76,4 +81,35 @@ function readSslMode(url: URL, host: string): PostgresAddress['sslMode'] {
   const mode = SSL_MODES.find((one) => one === text);
   if (mode) return mode;
   throw usageFailure(`--data: sslmode cannot be ${JSON.stringify(text)}`, `use ${joinWithOr(SSL_MODES)}`);
+}
+
+/**
+ * The password for a database: PGPASSWORD, else the matching line of PGPASSFILE (`~/.pgpass`), else none. Throws Failure
+ * for a file of another user or one that cannot be read.
+ */
+export async function readPostgresPassword(
+  address: PostgresAddress,
+  { env, home, userId }: Pick<Runtime, 'env' | 'home' | 'userId'>,
+  warn: TrustOptions['warn'],
+): Promise<string | undefined> {
+  if (env.PGPASSWORD) return env.PGPASSWORD;
+  const file = env.PGPASSFILE || join(home, '.pgpass');
+  await requireTrustedFile(file, { userId, warn });
+  const text = await readFile(file, 'utf8').catch((error: unknown) => {
+    if (!env.PGPASSFILE && isNotFoundError(error)) return '';
+    throw fileFailure(`read PGPASSFILE ${file}`, error);
+  });
+  return findPassword(text, address);
+}
+
+// Lines of host:port:database:user:password; `*` matches everything, and a backslash escapes colons and backslashes.
+function findPassword(text: string, { host, port, database, user }: PostgresAddress): string | undefined {
+  const wanted = [host.startsWith('/') ? 'localhost' : host, String(port), database, user];
+  for (const line of text.split(/\r?\n/)) {
+    if (line.startsWith('#')) continue;
+    const fields = (line.match(/(?:\\.|[^:\\])+/g) ?? []).map((field) => field.replace(/\\(.)/g, '$1'));
+    if (fields.length === 5 && wanted.every((value, at) => fields[at] === '*' || fields[at] === value))
+      return fields[4];
+  }
+  return undefined;
 }

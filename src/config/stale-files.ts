@@ -1,7 +1,7 @@
 import { readdir, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { acquireLock, type LockRuntime } from '../files/file-lock.ts';
-import { resolveSymlinks } from '../files/rename-durably.ts';
+import { resolveSymlinks } from '../files/file-replacement.ts';
 
 /** The path of the next version of a store, before it replaces the store. */
 export function profileStagingPath(store: string): string {

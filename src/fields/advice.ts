@@ -1,6 +1,14 @@
 import { formatByteSize } from '../files/byte-size.ts';
-import { endOffset, isTrue, type JsonNode, kindOf, rawText, startOffset, stringOf } from '../json/json-node.ts';
-import type { JsonPath } from '../json/json-path.ts';
+import {
+  endOffset,
+  isTrue,
+  type JsonNode,
+  type JsonPath,
+  kindOf,
+  rawText,
+  startOffset,
+  stringOf,
+} from '../json/json-node.ts';
 import { compareNumberLiterals } from '../json/number-literal.ts';
 import { closestMatch } from './closest-match.ts';
 import { type Advice, type Field, type Fields, flagName } from './field.ts';

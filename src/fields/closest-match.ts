@@ -39,3 +39,8 @@ function editDistance(a: string, b: string, limit: number): number {
   }
   return last[b.length] ?? limit;
 }
+
+/** A list in a sentence: `a, b or c`. */
+export function joinWithOr(words: readonly string[]): string {
+  return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`;
+}

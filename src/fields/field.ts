@@ -1,5 +1,6 @@
-import type { JsonValue } from '../json/write-json.ts';
-import type { StringFormat } from './string-formats.ts';
+import type { Flag } from '../flag.ts';
+import { type JsonValue, writeJson } from '../json/write-json.ts';
+import { type StringFormat, stringFormats } from './string-formats.ts';
 
 /** The type of a value: seven kinds, and `either` for the few fields with several. */
 export type Shape = { readonly nullable?: true } & (
@@ -50,14 +51,14 @@ export interface Advice {
 }
 
 /** The value that svc adds for a field that the user left out; never under `--exact`. */
-export type AutofillKind = 'call-id' | 'trace-id' | 'parent-id' | 'now' | 'empty' | 'project' | 'model';
+type AutofillKind = 'call-id' | 'trace-id' | 'parent-id' | 'now' | 'empty' | 'project' | 'model';
 
 /**
  * How the chunks of a streamed response are merged: the first or the last value that is not null, arrays appended, strings
  * concatenated (`concatenate-or-empty`: an empty string if all are null), objects field by field, elements by `index`, or
  * always the default.
  */
-export type MergeRule =
+type MergeRule =
   | 'first'
   | 'last'
   | 'append'
@@ -114,4 +115,105 @@ export type Fields = { readonly [name: string]: Field };
 /** The flag of a field: `top_logprobs` is `--top-logprobs`. */
 export function flagName(fieldName: string): string {
   return fieldName.replace(/^_+/, '').replaceAll('_', '-');
+}
+
+/** The flag of a field of a body; its help comes from the field. */
+export function fieldFlag(name: string, field: Field): Flag {
+  return {
+    name: flagName(name),
+    ...(field.short ? { short: field.short } : {}),
+    ...(field.isSecret ? { isSecret: true } : {}),
+    takes: flagKind(field),
+    ...(field.type === 'boolean' ? {} : { value: placeholder(field) }),
+    summary: [field.flagSummary ?? field.summary, ...summaryNotes(field)].join(' '),
+    group: field.required ? 'Required' : field.isCommon ? 'Common' : (field.topic ?? 'More'),
+    ...(field.default === undefined ? {} : { default: writeJson(field.default) }),
+    ...(field.type === 'string' && field.oneOf ? { offers: field.oneOf } : {}),
+    ...(field.fill === 'project' ? { completes: 'projects' } : field.fill === 'model' ? { completes: 'models' } : {}),
+  };
+}
+
+function flagKind(shape: Shape): Flag['takes'] {
+  if (shape.type === 'boolean') return 'boolean';
+  return shape.type === 'list' && isScalar(shape.of) ? 'values' : 'value';
+}
+
+/** True for values that fit one argument; a shape that the interface does not show counts as text. */
+export function isScalar({ type }: Shape): boolean {
+  return type === 'string' || type === 'integer' || type === 'number' || type === 'json';
+}
+
+function placeholder(shape: Shape & { readonly isSecret?: true }): string {
+  if (shape.isSecret) return '<random|@file>';
+  switch (shape.type) {
+    case 'string':
+      if (shape.oneOf) return `<${shape.oneOf.join('|')}>`;
+      if (shape.format === 'date-time') return '<time>';
+      if (shape.format === 'uuid') return '<uuid>';
+      if (shape.format === 'project-id') return '<entity/project>';
+      return shape.format ? '<ref>' : '<text>';
+    case 'integer':
+      return '<n>';
+    case 'number':
+      return '<x>';
+    case 'list':
+      return isScalar(shape.of) ? placeholder(shape.of) : '<json>';
+    case 'json':
+      return '<text>';
+    default:
+      return '<json>';
+  }
+}
+
+function summaryNotes(field: Field): string[] {
+  const notes: string[] = [];
+  if ('min' in field && field.min !== undefined && field.max !== undefined) notes.push(`${field.min} to ${field.max}`);
+  if (field.default !== undefined && field.type !== 'list') notes.push(`default: ${writeJson(field.default)}`);
+  if (field.deprecated) notes.push(`deprecated: use --${flagName(field.deprecated)}`);
+  return notes.length > 0 ? [`(${notes.join('; ')})`] : [];
+}
+
+/** The smallest object without errors and warnings: the fields that the interface or most servers require, with samples. */
+export function minimalBody(fields: Fields): { readonly [name: string]: JsonValue } {
+  const required = Object.entries(fields).filter(([, field]) => field.required || field.advice?.required);
+  return Object.fromEntries(required.map(([name, field]) => [name, minimalValue(field)]));
+}
+
+function minimalValue(field: Field): JsonValue {
+  if (field.sample === undefined && field.type === 'object' && field.fields) return minimalBody(field.fields);
+  return sampleValue(field);
+}
+
+/** An object with every field that a client may set, required ones first. */
+export function bodySkeleton(fields: Fields): { readonly [name: string]: JsonValue } {
+  const settable = Object.entries(fields).filter(([, field]) => !field.isReadOnly);
+  const ordered = [
+    ...settable.filter(([, { required }]) => required),
+    ...settable.filter(([, { required }]) => !required),
+  ];
+  return Object.fromEntries(ordered.map(([name, field]) => [name, sampleValue(field)]));
+}
+
+/** A valid value of the field: its sample, its default, or one generated from its shape. */
+export function sampleValue(field: Field | Shape): JsonValue {
+  if ('sample' in field && field.sample !== undefined) return field.sample;
+  if ('default' in field && field.default !== undefined) return field.default;
+  switch (field.type) {
+    case 'string':
+      return field.oneOf?.[0] ?? (field.format ? stringFormats[field.format].sample : 'text');
+    case 'number':
+      return 0.5;
+    case 'integer':
+      return field.min ?? 1;
+    case 'boolean':
+      return true;
+    case 'list':
+      return [sampleValue(field.of)];
+    case 'object':
+      return field.fields ? bodySkeleton(field.fields) : {};
+    case 'either':
+      return sampleValue(field.of[0] ?? { type: 'json' });
+    case 'json':
+      return null;
+  }
 }

@@ -1,5 +1,4 @@
-import { type JsonNode, startOffset } from '../json/json-node.ts';
-import type { JsonPath } from '../json/json-path.ts';
+import { type JsonNode, type JsonPath, startOffset } from '../json/json-node.ts';
 
 /** A problem in a body or response. An error violates the interface; a warning is valid but likely a mistake. */
 export interface Finding {

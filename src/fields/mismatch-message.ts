@@ -1,8 +1,7 @@
-import { type JsonNode, kindName, kindOf, rawText, stringOf } from '../json/json-node.ts';
-import type { JsonPath } from '../json/json-path.ts';
+import { type JsonNode, type JsonPath, kindName, kindOf, rawText, stringOf } from '../json/json-node.ts';
 import { compareNumberLiterals } from '../json/number-literal.ts';
+import { joinWithOr } from './closest-match.ts';
 import type { Field, Shape } from './field.ts';
-import { joinWithOr } from './join-with-or.ts';
 import { hasFormat, referenceKind, stringFormats } from './string-formats.ts';
 
 // A finding should fit on a line.

@@ -1,10 +1,66 @@
 import { fstat, type Stats, writeFile } from 'node:fs';
-import { open, readdir, rename, rm, stat } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { type FileHandle, open, readdir, readlink, realpath, rename, rm, stat, unlink } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { openFirstFree } from './anonymous-file.ts';
-import { fileFailure, isNotFoundError, withFileFailure } from './file-errors.ts';
-import { renameDurably, resolveSymlinks } from './rename-durably.ts';
+import { errorCode, fileFailure, isNotFoundError, withFileFailure } from './file-errors.ts';
+import { makeDirectory } from './make-directory.ts';
+
+// Errors of systems that cannot sync a directory.
+const SYNC_UNSUPPORTED_CODES = ['EINVAL', 'EPERM', 'EISDIR', 'ENOTSUP'];
+
+/** Renames a file, replacing the target, so that the new name survives a power failure. Throws system errors. */
+export async function renameDurably(from: string, to: string): Promise<void> {
+  await rename(from, to);
+  await syncDirectory(dirname(to));
+}
+
+/** Syncs a directory, if the system supports it, so that its entries survive a power failure. Throws system errors. */
+export async function syncDirectory(path: string): Promise<void> {
+  try {
+    const directory = await open(path, 'r');
+    await directory.sync().finally(() => directory.close());
+  } catch (error) {
+    if (!SYNC_UNSUPPORTED_CODES.includes(errorCode(error) ?? '')) throw error;
+  }
+}
+
+/** The target of a path through symbolic links, even if the target does not exist. */
+export async function resolveSymlinks(path: string): Promise<string> {
+  try {
+    return await realpath(path);
+  } catch (error) {
+    if (!isNotFoundError(error)) throw error;
+    const link = await readlink(path).catch(() => undefined);
+    return link === undefined ? path : resolveSymlinks(resolve(await realpath(dirname(path)), link));
+  }
+}
+
+/**
+ * Opens an unnamed file (0600) in a directory, which is created (0700) if needed. The system deletes the file when the process
+ * ends, even if it is killed. Throws system errors.
+ */
+export async function openAnonymousFile(directory: string): Promise<FileHandle> {
+  await makeDirectory(directory, 0o700);
+  const { handle, path } = await openFirstFree((count) => join(directory, `.spool.${count}`), 'wx+', 0o600);
+  await unlink(path);
+  return handle;
+}
+
+/** Creates and opens a file under the first free of several names: `wx` makes sure that no other process has it. Throws system errors. */
+async function openFirstFree(
+  nameOf: (count: number) => string,
+  flags: 'wx' | 'wx+',
+  mode: number,
+): Promise<{ readonly handle: FileHandle; readonly path: string }> {
+  for (let count = 1; ; count++) {
+    const path = nameOf(count);
+    try {
+      return { handle: await open(path, flags, mode), path };
+    } catch (error) {
+      if (errorCode(error) !== 'EEXIST') throw error;
+    }
+  }
+}
 
 /** A file being written under a temporary name, so that no reader sees half of it. Call `commit` or `abandon`. */
 export interface FileReplacement {

@@ -1,5 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import { usageFailure } from '../errors.ts';
+import { isReplaceable } from './file-replacement.ts';
 
 /** True when two paths name one file, also through links; files that do not exist are compared by path. */
 export async function isSameFile(left: string, right: string): Promise<boolean> {
@@ -14,4 +16,19 @@ export async function nameSameFile(left: string | undefined, right: string | und
     name === undefined || name === '-' ? undefined : resolve(cwd, name),
   );
   return one !== undefined && other !== undefined && isSameFile(one, other);
+}
+
+/**
+ * Throws usage if the file that `flag` names is one of the inputs of the command, which it would replace. Devices and
+ * pipes are not replaced.
+ */
+export async function rejectReplacedInput(
+  flag: string,
+  output: string | undefined,
+  inputs: readonly string[],
+  cwd: string,
+): Promise<void> {
+  for (const input of inputs)
+    if (output !== undefined && (await nameSameFile(input, output, cwd)) && (await isReplaceable(resolve(cwd, output))))
+      throw usageFailure(`${output} is an input, and ${flag} would replace it`, `choose another file with ${flag}`);
 }

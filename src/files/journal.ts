@@ -1,15 +1,50 @@
 import { Buffer } from 'node:buffer';
-import { createReadStream, writeSync } from 'node:fs';
+import { constants, createReadStream, writeSync } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Failure } from '../errors.ts';
 import { JsonError } from '../json/json-error.ts';
 import { type JsonNode, kindOf, rootOf } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
-import { coalesceWrites } from './coalesced-writes.ts';
-import { isNotFoundError, withFileFailure } from './file-errors.ts';
-import { openPrivateFile } from './private-file.ts';
-import { syncDirectory } from './rename-durably.ts';
+import { errorCode, isNotFoundError, withFileFailure } from './file-errors.ts';
+import { syncDirectory } from './file-replacement.ts';
 import { splitLines } from './split-lines.ts';
+
+/**
+ * A writer for concurrent callers: bytes given in one turn of the event loop, or during a write, are written together. Each
+ * promise settles with the write of its bytes. `write` is never called concurrently.
+ */
+export function coalesceWrites(write: (bytes: Buffer) => Promise<void>): (bytes: Uint8Array) => Promise<void> {
+  let queued: Uint8Array[] = [];
+  let next: Promise<void> | undefined;
+  let running: Promise<void> = Promise.resolve();
+  return (bytes) => {
+    queued.push(bytes);
+    next ??= Promise.all([running, new Promise((resolve) => setImmediate(resolve))]).then(() => {
+      const batch = Buffer.concat(queued);
+      queued = [];
+      next = undefined;
+      const done = write(batch);
+      running = done.catch(() => {});
+      return done;
+    });
+    return next;
+  };
+}
+
+/**
+ * Opens a file of records for reading and appending, and creates it: with mode 0600 whatever the umask, and also if it was wider.
+ * Throws Error for a symlink, which could lead the records to a file of another user, and system errors.
+ */
+export async function openPrivateFile(path: string): Promise<FileHandle> {
+  const { O_RDWR, O_APPEND, O_CREAT, O_NOFOLLOW } = constants;
+  const file = await open(path, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600).catch((error: unknown) => {
+    throw errorCode(error) === 'ELOOP' ? new Error('it is a symlink; replace it with a file') : error;
+  });
+  // On a file system without modes, chmod fails and is skipped.
+  await file.chmod(0o600).catch(() => {});
+  return file;
+}
 
 /** An append-only file of what was sent: one JSON object per line. */
 export interface JournalFile {

@@ -1,20 +1,43 @@
+import { Buffer } from 'node:buffer';
 import { close, constants, createReadStream, fstat, open } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { promisify } from 'node:util';
 import { Failure, InterruptedError } from '../errors.ts';
 import { formatByteSize } from './byte-size.ts';
-import { collectChunks } from './collect-chunks.ts';
 import { fileFailure } from './file-errors.ts';
 
+/** All chunks in one buffer, which grows from `initialBytes`. Throws the error of `tooLarge` beyond `maxBytes`. */
+export async function collectChunks(
+  chunks: AsyncIterable<Uint8Array>,
+  initialBytes: number,
+  maxBytes: number,
+  tooLarge: () => Error,
+): Promise<Buffer> {
+  let bytes: Buffer = Buffer.allocUnsafe(initialBytes);
+  let length = 0;
+  for await (const chunk of chunks) {
+    const needed = length + chunk.length;
+    if (needed > maxBytes) throw tooLarge();
+    if (needed > bytes.length) {
+      const smaller = bytes.subarray(0, length);
+      bytes = Buffer.allocUnsafe(Math.min(maxBytes, Math.max(needed, bytes.length * 2)));
+      bytes.set(smaller);
+    }
+    bytes.set(chunk, length);
+    length = needed;
+  }
+  return bytes.subarray(0, length);
+}
+
 /** An input that is open for reading: destroy the stream to close it. */
-export interface OpenInput {
+interface OpenInput {
   readonly stream: Readable;
   /** Bytes in all; undefined for FIFOs and devices. */
   readonly size: number | undefined;
 }
 
 /** The limits of reading an input. */
-export interface InputLimits {
+interface InputLimits {
   /** Ends the reading with the signal's reason. */
   readonly signal: AbortSignal;
   readonly maxBytes: number;
@@ -111,4 +134,14 @@ function tooLargeFailure(displayPath: string, maxBytes: number): Failure {
     'local',
     `cannot read ${displayPath}: it has more than ${formatByteSize(maxBytes)}, the limit for this input`,
   );
+}
+
+/** What `rest` yields, after a chunk that was taken from it; `rest` is closed also if only that chunk is read. */
+export async function* prependChunk<T>(chunk: T, rest: AsyncIterator<T>): AsyncGenerator<T> {
+  try {
+    yield chunk;
+    yield* { [Symbol.asyncIterator]: () => rest };
+  } finally {
+    await rest.return?.();
+  }
 }

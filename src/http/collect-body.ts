@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { formatByteSize } from '../files/byte-size.ts';
-import { collectChunks } from '../files/collect-chunks.ts';
+import { collectChunks } from '../files/read-input.ts';
 
 /** A body that svc cannot read: longer than its limit, or in an unknown encoding. The message is the reason. */
 export class UnusableBodyError extends Error {

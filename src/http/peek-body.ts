@@ -1,5 +1,5 @@
 import { formatByteSize } from '../files/byte-size.ts';
-import { prependChunk } from '../files/prepend-chunk.ts';
+import { prependChunk } from '../files/read-input.ts';
 import { CARRIAGE_RETURN, LINE_FEED, SPACE, TAB } from '../json/json-bytes.ts';
 import { UnusableBodyError } from './collect-body.ts';
 import type { Response } from './message.ts';

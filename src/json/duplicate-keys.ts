@@ -4,13 +4,13 @@ import {
   itemsOf,
   type JsonDocument,
   type JsonNode,
+  type JsonPath,
   kindOf,
   membersOf,
   rootOf,
   startOffset,
+  UNKNOWN_SIGNATURE,
 } from './json-node.ts';
-import type { JsonPath } from './json-path.ts';
-import { UNKNOWN_SIGNATURE } from './key-signature.ts';
 
 /** A key that appears more than once in its object. */
 export interface DuplicateKey {

@@ -1,15 +1,17 @@
 import { Buffer } from 'node:buffer';
 import {
+  APPEND_INDEX,
   endOffset,
+  formatJsonPath,
   itemsOf,
   type JsonMember,
   type JsonNode,
+  type JsonPath,
   kindName,
   kindOf,
   membersOf,
   startOffset,
 } from './json-node.ts';
-import { APPEND_INDEX, formatJsonPath, type JsonPath } from './json-path.ts';
 import { pluralize } from './pluralize.ts';
 
 /** A member to be set: its value is JSON. */

@@ -1,6 +1,35 @@
 import type { Buffer } from 'node:buffer';
 import { BACKSLASH, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from './json-bytes.ts';
-import { mayBeEqual, nameSignature } from './key-signature.ts';
+
+/** The signature of a key or name that may equal any other: their texts have to be compared. */
+export const UNKNOWN_SIGNATURE = 0;
+
+/**
+ * The signature of a key without escapes, whose text is between two offsets. Equal keys have equal signatures; most keys of
+ * an object have different ones, so that their texts need not be read.
+ */
+export function keySignature(bytes: Buffer, start: number, end: number): number {
+  return packSignature(end - start, bytes[start] ?? 0, bytes[(start + end) >> 1] ?? 0, bytes[end - 1] ?? 0);
+}
+
+/** The signature of the keys with this text. */
+export function nameSignature(name: string): number {
+  const { length } = name;
+  // Other characters take more bytes than one.
+  for (let at = 0; at < length; at += 1) if (name.charCodeAt(at) >= 0x80) return UNKNOWN_SIGNATURE;
+  return length === 0
+    ? UNKNOWN_SIGNATURE
+    : packSignature(length, name.charCodeAt(0), name.charCodeAt(length >> 1), name.charCodeAt(length - 1));
+}
+
+function packSignature(length: number, first: number, middle: number, last: number): number {
+  return (length << 24) | (first << 16) | (middle << 8) | last;
+}
+
+/** False if two signatures show that the texts differ. */
+function mayBeEqual(left: number, right: number): boolean {
+  return left === right || left === UNKNOWN_SIGNATURE || right === UNKNOWN_SIGNATURE;
+}
 
 /**
  * JSON text and its index. `tape` holds three numbers for each value and key in reading order: the offset of
@@ -197,4 +226,93 @@ export function isTrue(node: JsonNode | undefined): boolean {
 
 function nextEntry(node: JsonNode): number {
   return node.doc.tape[node.at * 3 + 2] ?? 0;
+}
+
+/** The path of a value in a document: member names and list indexes from the outside in. */
+export type JsonPath = readonly (string | number)[];
+
+/** In the path of an edit: the place after a list's last element. */
+export const APPEND_INDEX = -1;
+
+/** `start.attributes.a\.b[0]`: the form that findings show and `--set` reads. */
+export function formatJsonPath(path: JsonPath): string {
+  return path
+    .map((step, at) => {
+      if (typeof step === 'number') return step === APPEND_INDEX ? '[]' : `[${step}]`;
+      return (at === 0 ? '' : '.') + step.replace(/[\\.[\]=]/g, '\\$&');
+    })
+    .join('');
+}
+
+/** Reads what formatJsonPath writes; undefined if it is malformed. */
+export function parseJsonPath(text: string): JsonPath | undefined {
+  const path: (string | number)[] = [];
+  let rest = text;
+  while (rest !== '') {
+    const index = /^\[(\d*)\]/.exec(rest);
+    const name = index ? null : /^(\.?)((?:\\.|[^\\.[\]])+)/s.exec(rest);
+    if (index && path.length > 0) path.push(index[1] === '' ? APPEND_INDEX : Number(index[1]));
+    else if (name && (name[1] === '.') === path.length > 0) path.push((name[2] ?? '').replace(/\\(.)/gs, '$1'));
+    else return undefined;
+    rest = rest.slice((index ?? name)?.[0].length);
+  }
+  return path.length > 0 ? path : undefined;
+}
+
+/** The value at a path, or undefined; of duplicate members the last. */
+export function nodeAtPath(root: JsonNode, path: JsonPath): JsonNode | undefined {
+  let node: JsonNode | undefined = root;
+  for (const step of path) {
+    if (node === undefined) return undefined;
+    node = typeof step === 'string' ? getMember(node, step) : Array.from(itemsOf(node))[step];
+  }
+  return node;
+}
+
+/** True when `path` is `prefix` or lies inside it. */
+export function isPathWithin(path: JsonPath, prefix: JsonPath): boolean {
+  return prefix.length <= path.length && prefix.every((step, at) => step === path[at]);
+}
+
+/** The values along a path, from the root to the deepest that exists; of duplicate keys the last value counts. */
+export type NodeFinder = (path: JsonPath, from?: JsonNode) => readonly JsonNode[];
+
+interface TrailStep {
+  readonly step: string | number | undefined;
+  readonly node: JsonNode;
+  children?: Children;
+}
+
+type Children = ReadonlyMap<string | number, JsonNode> | readonly JsonNode[];
+
+/**
+ * Finds values of a document by their paths. What the path before went through is remembered, so that a million
+ * neighbours are found in the time it takes to read their list once.
+ */
+export function createNodeFinder(doc: JsonDocument): NodeFinder {
+  let trail: TrailStep[] = [];
+  return (path, from = rootOf(doc)) => {
+    if (trail[0]?.node.at !== from.at) trail = [{ step: undefined, node: from }];
+    let depth = 0;
+    for (const step of path) {
+      const next = trail[depth + 1]?.step === step ? trail[depth + 1] : childOf(trail[depth], step);
+      if (!next) break;
+      if (trail[depth + 1] !== next) trail = [...trail.slice(0, depth + 1), next];
+      depth += 1;
+    }
+    return trail.slice(0, depth + 1).map(({ node }) => node);
+  };
+}
+
+function childOf(place: TrailStep | undefined, step: string | number): TrailStep | undefined {
+  if (!place) return undefined;
+  place.children ??= childrenOf(place.node);
+  const { children } = place;
+  const node = 'get' in children ? children.get(step) : typeof step === 'number' ? children[step] : undefined;
+  return node && { step, node };
+}
+
+function childrenOf(node: JsonNode): Children {
+  if (kindOf(node) === 'list') return Array.from(itemsOf(node));
+  return new Map(Array.from(membersOf(node), ({ key, value }) => [key, value]));
 }

@@ -1,3 +1,20 @@
+import type { Buffer } from 'node:buffer';
+import {
+  CARRIAGE_RETURN,
+  CLOSE_ARRAY,
+  CLOSE_OBJECT,
+  COLON,
+  COMMA,
+  LINE_FEED,
+  OPEN_ARRAY,
+  OPEN_OBJECT,
+  QUOTE,
+  SPACE,
+  TAB,
+} from './json-bytes.ts';
+import { endOffset, type JsonDocument, type JsonNode, rootOf, startOffset } from './json-node.ts';
+import { scanString } from './parse-json.ts';
+
 /** JSON text that is already written, so that a number or a whole document can be placed without reading it. */
 export class RawJson {
   readonly text: string;
@@ -35,4 +52,89 @@ function isJsonArray(
   value: readonly JsonValue[] | { readonly [key: string]: JsonValue | undefined },
 ): value is readonly JsonValue[] {
   return Array.isArray(value);
+}
+
+/** The document on one line: whitespace between tokens removed, every token as it was written. */
+export function compactJson(doc: JsonDocument): string {
+  return Array.from(compactChunks(rootOf(doc))).join('');
+}
+
+/** A value on one line, piece by piece. */
+export function compactChunks(node: JsonNode): Generator<string> {
+  return formatTokens(node, () => '', ':');
+}
+
+// A document may be a million levels deep; its lines need not be that wide.
+const MAX_INDENT_LEVELS = 100;
+
+/** The document indented by two spaces a level (at most 100 levels), every token as it was written. */
+export function indentJson(doc: JsonDocument): string {
+  return Array.from(indentChunks(rootOf(doc))).join('');
+}
+
+/** A value indented like that, piece by piece: with whitespace it may be many times as long as it was. */
+export function indentChunks(node: JsonNode): Generator<string> {
+  return formatTokens(node, (depth) => `\n${'  '.repeat(Math.min(depth, MAX_INDENT_LEVELS))}`, ': ');
+}
+
+// Long enough that the writing of chunks costs nothing.
+const CHUNK_CHARS = 64 * 1024;
+
+// The text is known to be JSON, so tokens alone determine where lines break, at any depth.
+function* formatTokens(node: JsonNode, lineBreak: (depth: number) => string, colon: string): Generator<string> {
+  const { bytes } = node.doc;
+  const last = endOffset(node);
+  let out = '';
+  let depth = 0;
+  let isContainerEmpty = false;
+  for (let at = startOffset(node); at < last; ) {
+    const end = tokenEnd(bytes, at);
+    const token = bytes.toString('utf8', at, end);
+    at = end;
+    if (token.trim() === '') continue;
+    // A key and its colon stay in one chunk.
+    if (out.length > CHUNK_CHARS && token !== ':') {
+      yield out;
+      out = '';
+    }
+    if (token === '}' || token === ']') {
+      depth -= 1;
+      if (!isContainerEmpty) out += lineBreak(depth);
+    } else if (isContainerEmpty) {
+      out += lineBreak(depth);
+    }
+    out += token === ':' ? colon : token;
+    if (token === ',') out += lineBreak(depth);
+    isContainerEmpty = token === '{' || token === '[';
+    if (isContainerEmpty) depth += 1;
+  }
+  yield out;
+}
+
+function tokenEnd(bytes: Buffer, from: number): number {
+  const first = bytes[from] ?? 0;
+  if (first === QUOTE) return scanString(bytes, from);
+  let at = from + 1;
+  if (isPunctuation(first)) return at;
+  const isSpaceToken = isWhitespaceByte(first);
+  for (let byte = bytes[at]; byte !== undefined && byte !== QUOTE && !isPunctuation(byte); byte = bytes[at]) {
+    if (isWhitespaceByte(byte) !== isSpaceToken) break;
+    at += 1;
+  }
+  return at;
+}
+
+function isPunctuation(byte: number): boolean {
+  return (
+    byte === OPEN_OBJECT ||
+    byte === CLOSE_OBJECT ||
+    byte === OPEN_ARRAY ||
+    byte === CLOSE_ARRAY ||
+    byte === COMMA ||
+    byte === COLON
+  );
+}
+
+function isWhitespaceByte(byte: number): boolean {
+  return byte === SPACE || byte === LINE_FEED || byte === CARRIAGE_RETURN || byte === TAB;
 }

@@ -1,6 +1,6 @@
 import { parseDurationMs } from '../config/parse-duration.ts';
 import { usageFailure } from '../errors.ts';
-import { joinWithOr } from '../fields/join-with-or.ts';
+import { joinWithOr } from '../fields/closest-match.ts';
 import type { Headers } from '../http/message.ts';
 import { getHeader } from '../http/message.ts';
 import { allOperations } from '../operations/all-operations.ts';

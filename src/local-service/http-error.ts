@@ -2,7 +2,7 @@ import { errorMessage } from '../errors.ts';
 import type { Finding } from '../fields/finding.ts';
 import { errorCode } from '../files/file-errors.ts';
 import type { Headers, Response } from '../http/message.ts';
-import { formatJsonPath } from '../json/json-path.ts';
+import { formatJsonPath } from '../json/json-node.ts';
 import type { JsonValue } from '../json/write-json.ts';
 import type { Operation } from '../operations/operation.ts';
 import { jsonResponse } from './responses.ts';

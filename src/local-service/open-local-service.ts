@@ -1,8 +1,8 @@
 import { dirname, join } from 'node:path';
 import type { PostgresAddress } from '../config/postgres-address.ts';
 import { Failure } from '../errors.ts';
-import { openAnonymousFile } from '../files/anonymous-file.ts';
 import { withFileFailure } from '../files/file-errors.ts';
+import { openAnonymousFile } from '../files/file-replacement.ts';
 import type { TrustOptions } from '../files/trusted-file.ts';
 import { collectBody } from '../http/collect-body.ts';
 import type { Send } from '../http/message.ts';

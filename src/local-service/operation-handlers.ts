@@ -1,4 +1,4 @@
-import { createBodyValidator } from '../fields/body-validator.ts';
+import { createBodyValidator } from '../fields/schema-validator.ts';
 import { collectBody } from '../http/collect-body.ts';
 import type { typedOperations } from '../operations/all-operations.ts';
 import type { Operation } from '../operations/operation.ts';

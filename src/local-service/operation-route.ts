@@ -1,7 +1,7 @@
 import type { Fields } from '../fields/field.ts';
 import type { Finding } from '../fields/finding.ts';
 import { getHeader, type Request, type Response } from '../http/message.ts';
-import { formatJsonPath, type JsonPath } from '../json/json-path.ts';
+import { formatJsonPath, type JsonPath } from '../json/json-node.ts';
 import type { Operation } from '../operations/operation.ts';
 import { yieldAfterWork } from './event-loop.ts';
 import { HttpError, invalidBodyResponse } from './http-error.ts';

@@ -4,7 +4,7 @@ import type { Failure } from '../errors.ts';
 import { fileFailure, withFileFailure } from '../files/file-errors.ts';
 import type { Middleware } from '../http/message.ts';
 import { type JsonValue, writeJson } from '../json/write-json.ts';
-import { bodySecretForms, replaceSecrets } from '../output/redact.ts';
+import { bodySecretForms, replaceSecrets } from '../output/reporter.ts';
 import type { Runtime } from '../runtime.ts';
 import { version } from '../version.ts';
 import { sendWithCopies } from './body-copy.ts';

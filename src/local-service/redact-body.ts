@@ -3,7 +3,7 @@ import { kindOf, stringOf } from '../json/json-node.ts';
 import { tryParseJson } from '../json/parse-json.ts';
 import { operationAt } from '../operations/all-operations.ts';
 import { redactSecretFields, secretValues } from '../operations/secret-fields.ts';
-import { createRedactor, MIN_BODY_SECRET_CHARS, REDACTED } from '../output/redact.ts';
+import { createRedactor, MIN_BODY_SECRET_CHARS, REDACTED } from '../output/reporter.ts';
 
 /** A body without its secret fields, and the values that they had. */
 export interface RedactedBody {

@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import { replaceSecrets, trailingPrefixLength } from '../output/redact.ts';
+import { replaceSecrets, trailingPrefixLength } from '../output/reporter.ts';
 
 /**
  * The bytes of a body without some secrets, even if one is split between two chunks. Bytes that may begin a secret

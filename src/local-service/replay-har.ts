@@ -12,10 +12,10 @@ import {
   itemsOf,
   type JsonNode,
   kindOf,
+  nodeAtPath,
   numberMember,
   rootOf,
 } from '../json/json-node.ts';
-import { nodeAtPath } from '../json/json-path.ts';
 import { parseJson } from '../json/parse-json.ts';
 import { pluralize } from '../json/pluralize.ts';
 import { operationAt } from '../operations/all-operations.ts';

@@ -5,7 +5,7 @@ import { getHeader, type Headers, type Request, type Response, type Send } from 
 import { describeNetworkError } from '../http/network-errors.ts';
 import { createRequestProgress, type RequestProgress, withRequestProgress } from '../http/request-progress.ts';
 import { type StartTimer, TimeLimitError, withTimeLimits } from '../http/time-limits.ts';
-import { bodySecretForms, replaceSecrets } from '../output/redact.ts';
+import { bodySecretForms, replaceSecrets } from '../output/reporter.ts';
 import { HttpError } from './http-error.ts';
 import { redactChunks } from './redact-chunks.ts';
 

@@ -1,5 +1,5 @@
 import type { Fields } from '../fields/field.ts';
-import type { JsonPath } from '../json/json-path.ts';
+import type { JsonPath } from '../json/json-node.ts';
 
 /** One operation of the service, as data: all that svc knows about it. */
 export interface Operation {

@@ -1,9 +1,119 @@
+import { Buffer } from 'node:buffer';
 import type { Failure } from '../errors.ts';
+import { formatJsonPath } from '../json/json-node.ts';
 import { type JsonValue, writeJson } from '../json/write-json.ts';
 import { failureJson, failureText } from './failure-text.ts';
-import { createRedactor, type Redactor } from './redact.ts';
 import type { TextStyle } from './text-style.ts';
 import type { Writer } from './writer.ts';
+
+// Shorter values are parts of ordinary words.
+const MIN_SECRET_CHARS = 4;
+// A shorter beginning of a secret at the end of a text does not reveal it.
+const MIN_PREFIX_CHARS = 6;
+
+/** Removes secrets from texts. */
+interface Redactor {
+  /** Further values to redact from now on. */
+  readonly addSecrets: (secrets: readonly string[]) => void;
+  /** The text with `[redacted]` in place of each secret, in any encoding in which a server may return it. */
+  readonly redact: (text: string) => string;
+  /** The JSON of a body that is stored, as `redact`; see bodySecretForms. */
+  readonly redactBody: (json: string) => string;
+}
+
+/** A redactor of these values. Values of fewer than four characters are not redacted. */
+export function createRedactor(initialSecrets: readonly string[]): Redactor {
+  let secrets: string[] = [];
+  let bodySecrets: string[] = [];
+  const addSecrets = (newSecrets: readonly string[]): void => {
+    secrets = longestFirst([...secrets, ...newSecrets.flatMap(secretForms)]);
+    bodySecrets = longestFirst([...bodySecrets, ...bodySecretForms(newSecrets)]);
+  };
+  addSecrets(initialSecrets);
+  return {
+    addSecrets,
+    redact: (text) => {
+      const left = replaceSecrets(text, secrets);
+      const start = Math.max(0, ...secrets.map((secret) => trailingPrefixLength(left, secret, MIN_PREFIX_CHARS)));
+      return start === 0 ? left : left.slice(0, -start) + REDACTED;
+    },
+    redactBody: (json) => replaceSecrets(json, bodySecrets),
+  };
+}
+
+/** Users pass a word such as `none` or `EMPTY` to servers that need no token; bodies contain such words for other reasons. */
+export const MIN_BODY_SECRET_CHARS = 8;
+
+/** The forms of secrets that are redacted in bodies; a secret of fewer than eight characters stays. */
+export function bodySecretForms(secrets: readonly (string | undefined)[]): string[] {
+  return secrets.flatMap((secret = '') => (secret.length < MIN_BODY_SECRET_CHARS ? [] : secretForms(secret)));
+}
+
+/** The texts of at least four characters, each once and longer ones first, because they may contain others. */
+export function longestFirst(texts: readonly string[]): string[] {
+  const redactable = texts.filter(({ length }) => length >= MIN_SECRET_CHARS);
+  return [...new Set(redactable)].sort((left, right) => right.length - left.length);
+}
+
+/** The placeholder for a secret in a text. */
+export const REDACTED = '[redacted]';
+
+/** A text without some secrets, in these forms alone. */
+export function replaceSecrets(text: string, secrets: readonly string[]): string {
+  return secrets.reduce((before, secret) => before.replaceAll(secret, REDACTED), text);
+}
+
+/**
+ * The number of characters at the end of a text that begin a secret: a server or the network may cut a text. 0 for fewer than
+ * `minChars`.
+ */
+export function trailingPrefixLength(text: string, secret: string, minChars: number): number {
+  for (let length = Math.min(secret.length - 1, text.length); length >= minChars; length--) {
+    if (text.endsWith(secret.slice(0, length))) return length;
+  }
+  return 0;
+}
+
+/**
+ * The forms in which a server may return a value of four characters or more, longer ones first: unchanged, decoded as Latin-1 like headers, escaped as JSON once and
+ * twice, as a step of a path, percent-encoded, and inside of any longer text that is base64.
+ */
+export function secretForms(secret: string): string[] {
+  if (secret.length < MIN_SECRET_CHARS) return [];
+  const rawForms = [secret, Buffer.from(secret).toString('latin1')];
+  const escapedForms = rawForms.flatMap((text) => [text, ...jsonEscapedForms(text)]);
+  const encodedForms = escapedForms.flatMap((text) => [
+    ...jsonEscapedForms(text),
+    formatJsonPath([text]),
+    percentEncode(text),
+    ...base64Forms(text),
+  ]);
+  return longestFirst([...escapedForms, ...encodedForms]);
+}
+
+// As JavaScript, Python and PHP write it.
+function jsonEscapedForms(text: string): string[] {
+  const json = JSON.stringify(text).slice(1, -1);
+  const escapeNonAscii = (hexadecimal: (code: string) => string): string =>
+    json.replace(/[^ -~]/g, (unit) => `\\u${hexadecimal(unit.charCodeAt(0).toString(16).padStart(4, '0'))}`);
+  const ascii = escapeNonAscii((code) => code);
+  return [json, ascii, escapeNonAscii((code) => code.toUpperCase()), ascii.replaceAll('/', '\\/')];
+}
+
+function percentEncode(text: string): string {
+  // A lone surrogate would throw an error.
+  return encodeURIComponent(Buffer.from(text).toString());
+}
+
+// Three bytes are four characters, so the form depends on the offset. Characters that other bytes share are left out.
+function base64Forms(text: string): string[] {
+  const bytes = Buffer.from(text);
+  return [0, 1, 2].flatMap((paddingBytes) => {
+    const padded = Buffer.concat([Buffer.alloc(paddingBytes), bytes]);
+    const range = [Math.ceil((paddingBytes * 8) / 6), Math.floor((padded.length * 8) / 6)] as const;
+    return [padded.toString('base64').slice(...range), padded.toString('base64url').slice(...range)];
+  });
+}
 
 /** Prints everything besides the result: lines on stderr, for people or (`--error-format json`) for programs. */
 export interface Reporter extends Redactor {
@@ -30,7 +140,7 @@ export interface Reporter extends Redactor {
   readonly endReasoning: () => Promise<void>;
 }
 
-export interface ReporterOptions {
+interface ReporterOptions {
   readonly isJson: boolean;
   readonly isQuiet: boolean;
   readonly isVerbose: boolean;

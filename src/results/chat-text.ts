@@ -1,15 +1,19 @@
-import { compactJson } from '../json/format-json.ts';
+import { Buffer } from 'node:buffer';
+import { Failure } from '../errors.ts';
 import {
   firstStringMember,
   getMember,
   itemsAt,
   itemsOf,
+  type JsonDocument,
   type JsonNode,
   kindOf,
   numberMember,
   rawText,
+  rootOf,
 } from '../json/json-node.ts';
-import { parseJson } from '../json/parse-json.ts';
+import { parseJson, tryParseJson } from '../json/parse-json.ts';
+import { compactJson } from '../json/write-json.ts';
 
 /** The choices of a chat completion or of one of its chunks. */
 export function completionChoices(completion: JsonNode): JsonNode[] {
@@ -106,4 +110,39 @@ export function toolCalls(message: JsonNode | undefined): JsonNode[] {
   const functionCall = getMember(message, 'function_call');
   const calls = itemsAt(message, 'tool_calls');
   return functionCall && kindOf(functionCall) === 'object' ? [...calls, functionCall] : calls;
+}
+
+// The part of a response that a failure quotes, so that it is not lost.
+const MAX_QUOTED_CHARS = 4000;
+
+/**
+ * The first fenced code block of a chat completion, or the first one that is JSON; a text that is JSON as a whole counts.
+ * Throws Failure `guard`, which quotes the text, if there is none.
+ */
+export function extractBlock(kind: string): (doc: JsonDocument) => string {
+  return (doc) => {
+    const [choice] = choicesByIndex(rootOf(doc));
+    const text = contentText(getMember(choice, 'message'));
+    const blocks = Array.from(text.matchAll(FENCED_BLOCK), ([, indent = '', , block = '']) => unindent(block, indent));
+    const found = kind === 'json' ? [text, ...blocks].find(isJson) : blocks[0];
+    if (found !== undefined) return ensureFinalNewline(kind === 'json' ? found.trim() : found);
+    throw new Failure(
+      'guard',
+      `the response has no ${kind === 'json' ? 'JSON' : 'code block'}: ${text.slice(0, MAX_QUOTED_CHARS)}`,
+      { hint: 'without --extract, the whole text is printed' },
+    );
+  };
+}
+
+// A block in a list is indented. A block that the end of the text closes was cut off there.
+const FENCED_BLOCK =
+  /^([ \t]*)(`{3,}(?=[^`\n]*$)|~{3,}(?!~))[^\n]*\n([\s\S]*?)(?:^\1? {0,3}\2[`~]*[ \t\r]*$|$(?![\s\S]))/gm;
+
+// As in Markdown: each line loses the indentation of the fence, or what it has of it.
+function unindent(block: string, { length }: string): string {
+  return length === 0 ? block : block.replace(new RegExp(`^[ \\t]{1,${length}}`, 'gm'), '');
+}
+
+function isJson(text: string): boolean {
+  return text.trim() !== '' && tryParseJson(Buffer.from(text)) !== undefined;
 }

@@ -1,4 +1,7 @@
+import { Buffer } from 'node:buffer';
+import { Failure } from '../errors.ts';
 import type { Field, Fields } from '../fields/field.ts';
+import { formatByteSize } from '../files/byte-size.ts';
 import {
   firstStringMember,
   getMember,
@@ -10,12 +13,43 @@ import {
   rawText,
   stringOf,
 } from '../json/json-node.ts';
-import { RawJson, writeJson } from '../json/write-json.ts';
+import { parseJson } from '../json/parse-json.ts';
+import { compactJson, RawJson, writeJson } from '../json/write-json.ts';
 import { joinTextParts, unreadableParts } from './chat-text.ts';
-import type { MemoryBudget } from './memory-budget.ts';
+
+/** The memory available for the merged chunks of a response. */
+interface MemoryBudget {
+  /** True until a text did not fit. */
+  readonly isWithinLimit: () => boolean;
+  /** Reserves memory for a text, minus that of the text it replaces; false from the first text that does not fit. */
+  readonly tryReserve: (text: string, replaced?: string) => boolean;
+}
+
+// The memory of a string in addition to its bytes: a stream can consist of single characters or many empty parts.
+const STRING_OVERHEAD_BYTES = 64;
+
+/** Of a stream that is merged. Text and lines of JSON that are printed as they arrive have no limit. */
+export const MAX_STREAM_BYTES = 8 * 1024 * 1024;
+
+/** Creates a budget of `maxBytes` bytes. */
+export function createMemoryBudget(maxBytes: number): MemoryBudget {
+  let remainingBytes = maxBytes;
+  return {
+    isWithinLimit: () => remainingBytes >= 0,
+    tryReserve: (text, replaced) => {
+      if (remainingBytes < 0) return false;
+      remainingBytes -= stringBytes(text) - (replaced === undefined ? 0 : stringBytes(replaced));
+      return remainingBytes >= 0;
+    },
+  };
+}
+
+function stringBytes(text: string): number {
+  return Buffer.byteLength(text) + STRING_OVERHEAD_BYTES;
+}
 
 /** Merges the chunks of a streamed response into one object. */
-export interface ChunkMerger {
+interface ChunkMerger {
   /** Adds a chunk, or its value for a field; once the budget is spent, strings and arrays stay as they are. */
   readonly addChunk: (chunk: JsonNode) => void;
   /** The JSON text of all chunks so far. Numbers are those of the chunks, digit for digit. */
@@ -182,4 +216,32 @@ function indexedMerger(fields: Fields, { budget, onUnmerged }: Merging): ChunkMe
 // Several calls may have the same index (docs/servers.md). A name is needed: later chunks may have ids of their own.
 function beginsToolCall(item: JsonNode): boolean {
   return Boolean(firstStringMember(item, 'id') && firstStringMember(getMember(item, 'function'), 'name'));
+}
+
+/** The response of a stream that is read to its end before it is used. */
+interface MergedStream {
+  /** The received chunks, merged into one JSON text on one line. */
+  readonly json: string;
+  /** The reason why that is not the complete response. */
+  readonly failure: Failure | undefined;
+}
+
+/** Merges the chunks of a stream by the merge rules of `fields`. `createFailure` is for a stream of more than 8 MiB. */
+export async function mergeStream(
+  chunks: AsyncIterable<JsonNode>,
+  fields: Fields,
+  createFailure: (message: string) => Failure,
+): Promise<MergedStream> {
+  const budget = createMemoryBudget(MAX_STREAM_BYTES);
+  const merger = createChunkMerger(fields, budget);
+  let failure: Failure | undefined;
+  try {
+    for await (const chunk of chunks) merger.addChunk(chunk);
+    if (!budget.isWithinLimit())
+      failure = createFailure(`the stream exceeds the limit of ${formatByteSize(MAX_STREAM_BYTES)}`);
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    failure = error;
+  }
+  return { json: compactJson(parseJson(merger.toJson())), failure };
 }

@@ -1,5 +1,5 @@
-import { compactChunks } from '../json/format-json.ts';
 import { itemsOf, type JsonNode, kindOf, membersOf, rawText, stringOf } from '../json/json-node.ts';
+import { compactChunks } from '../json/write-json.ts';
 
 // A nested value may be a million levels deep; flow style takes no indentation.
 const MAX_BLOCK_LEVELS = 100;

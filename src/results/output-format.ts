@@ -1,5 +1,5 @@
 import { usageFailure } from '../errors.ts';
-import { joinWithOr } from '../fields/join-with-or.ts';
+import { joinWithOr } from '../fields/closest-match.ts';
 import { type FlagValues, getStringFlag, isFlagOn } from '../flag.ts';
 
 export type OutputFormat = 'json' | 'jsonl' | 'yaml' | 'table' | 'csv' | 'tsv' | 'text';

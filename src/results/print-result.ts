@@ -1,10 +1,9 @@
 import type { Context } from '../context.ts';
 import { type FlagValues, getStringFlag } from '../flag.ts';
-import { compactChunks, indentChunks } from '../json/format-json.ts';
 import { LINE_FEED } from '../json/json-bytes.ts';
 import { getMember, itemsOf, type JsonDocument, type JsonNode, kindOf, rootOf } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
-import { type JsonValue, writeJson } from '../json/write-json.ts';
+import { compactChunks, indentChunks, type JsonValue, writeJson } from '../json/write-json.ts';
 import type { Reporter } from '../output/reporter.ts';
 import type { TextStyle } from '../output/text-style.ts';
 import { ignoreClosedPipe, type Writer } from '../output/writer.ts';

@@ -1,7 +1,6 @@
-import { indentJson } from '../json/format-json.ts';
 import { firstStringMember, itemsAt, type JsonDocument, rootOf } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
-import { type JsonValue, writeJson } from '../json/write-json.ts';
+import { indentJson, type JsonValue, writeJson } from '../json/write-json.ts';
 
 /** The text of a response to `feedback schema` in a view other than the table. */
 export function schemaViewText(view: string): (doc: JsonDocument) => string {

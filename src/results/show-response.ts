@@ -3,6 +3,7 @@ import type { Failure } from '../errors.ts';
 import { LINE_FEED } from '../json/json-bytes.ts';
 import {
   firstStringMember,
+  formatJsonPath,
   getMember,
   itemsAt,
   type JsonDocument,
@@ -11,7 +12,6 @@ import {
   rawText,
   rootOf,
 } from '../json/json-node.ts';
-import { formatJsonPath } from '../json/json-path.ts';
 import { pluralize } from '../json/pluralize.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { Sink } from '../output/sink.ts';

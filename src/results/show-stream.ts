@@ -1,8 +1,8 @@
 import { Failure } from '../errors.ts';
 import { formatByteSize } from '../files/byte-size.ts';
-import { compactJson } from '../json/format-json.ts';
 import { getMember, type JsonDocument, type JsonNode, rootOf } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
+import { compactJson } from '../json/write-json.ts';
 import type { Reporter } from '../output/reporter.ts';
 import { ignoreClosedPipe, type Writer } from '../output/writer.ts';
 import {
@@ -16,8 +16,7 @@ import {
   ensureFinalNewline,
   reasoningText,
 } from './chat-text.ts';
-import { createChunkMerger } from './chunk-merger.ts';
-import { createMemoryBudget, MAX_STREAM_BYTES } from './memory-budget.ts';
+import { createChunkMerger, createMemoryBudget, MAX_STREAM_BYTES } from './chunk-merger.ts';
 import { printFiltered } from './print-result.ts';
 import { isChatText, printDocument, type ResultView, reportChatEnd } from './show-response.ts';
 

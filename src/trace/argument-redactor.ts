@@ -1,4 +1,4 @@
-import { longestFirst, REDACTED, replaceSecrets, secretForms } from '../output/redact.ts';
+import { longestFirst, REDACTED, replaceSecrets, secretForms } from '../output/reporter.ts';
 import type { Runtime } from '../runtime.ts';
 import { redactNamedValues, secretArgumentIndexes } from './named-values.ts';
 import { isSecretName } from './secret-name.ts';

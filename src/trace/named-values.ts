@@ -1,4 +1,4 @@
-import { REDACTED } from '../output/redact.ts';
+import { REDACTED } from '../output/reporter.ts';
 import { isSecretName } from './secret-name.ts';
 
 const SECRET_FLAG = /^--?([A-Za-z][\w-]+)$/;

@@ -1,4 +1,4 @@
-import { REDACTED } from '../output/redact.ts';
+import { REDACTED } from '../output/reporter.ts';
 
 // The user and password of an address, with `//` or without. A scheme is not a user, `name:tag@sha256:` is an image, and
 // the number after a `@` is a version if it is not an IP address.

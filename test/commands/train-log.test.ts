@@ -1,8 +1,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { compactJson } from '../../src/json/format-json.ts';
 import { parseJson } from '../../src/json/parse-json.ts';
+import { compactJson } from '../../src/json/write-json.ts';
 import { svc, temporaryDirectory } from '../support/svc.ts';
 
 const start = (key: string, more = ''): string =>

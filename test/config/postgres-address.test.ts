@@ -1,8 +1,7 @@
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { parsePostgresUrl } from '../../src/config/postgres-address.ts';
-import { readPostgresPassword } from '../../src/config/postgres-password.ts';
+import { parsePostgresUrl, readPostgresPassword } from '../../src/config/postgres-address.ts';
 import { inShell, run } from '../support/process.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 

@@ -1,7 +1,5 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compactJson, indentJson } from '../../src/json/format-json.ts';
-import { JsonError } from '../../src/json/json-error.ts';
 import {
   getMember,
   itemsOf,
@@ -12,7 +10,9 @@ import {
   rootOf,
   stringOf,
 } from '../../src/json/json-node.ts';
+import { JsonError } from '../../src/json/json-error.ts';
 import { parseJson } from '../../src/json/parse-json.ts';
+import { compactJson, indentJson } from '../../src/json/write-json.ts';
 
 function plain(node: JsonNode): unknown {
   switch (kindOf(node)) {

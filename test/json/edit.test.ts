@@ -7,8 +7,7 @@ import {
   splicesToSetMembers,
   splicesToSetPath,
 } from '../../src/json/edit.ts';
-import { rootOf } from '../../src/json/json-node.ts';
-import { formatJsonPath, parseJsonPath } from '../../src/json/json-path.ts';
+import { formatJsonPath, parseJsonPath, rootOf } from '../../src/json/json-node.ts';
 import { parseJson } from '../../src/json/parse-json.ts';
 
 function withMembers(text: string, ...entries: NewMember[]): string {

@@ -1,14 +1,20 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { duplicateKeys } from '../../src/json/duplicate-keys.ts';
-import { indentJson } from '../../src/json/format-json.ts';
-import { getMember, membersOf, rawText, rootOf } from '../../src/json/json-node.ts';
-import { formatJsonPath, type JsonPath, nodeAtPath } from '../../src/json/json-path.ts';
-import { createNodeFinder } from '../../src/json/node-finder.ts';
+import {
+  createNodeFinder,
+  formatJsonPath,
+  getMember,
+  type JsonPath,
+  membersOf,
+  nodeAtPath,
+  rawText,
+  rootOf,
+} from '../../src/json/json-node.ts';
 import { parseJson } from '../../src/json/parse-json.ts';
 import { createPositionLookup, positionAt } from '../../src/json/text-position.ts';
 import { countContinuationBytes, countLineFeeds } from '../../src/json/utf8.ts';
-import { RawJson, writeJson } from '../../src/json/write-json.ts';
+import { indentJson, RawJson, writeJson } from '../../src/json/write-json.ts';
 
 describe('duplicateKeys', () => {
   // Many keys of the same length and with the same letters at both ends and in the middle, in several spellings.

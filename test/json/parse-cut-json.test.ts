@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { rawText } from '../../src/json/json-node.ts';
-import { parseCutJson } from '../../src/json/parse-cut-json.ts';
+import { parseCutJson } from '../../src/json/parse-json.ts';
 
 const whole = {
   detail: [

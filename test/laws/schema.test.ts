@@ -1,9 +1,9 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createBodyValidator } from '../../src/fields/body-validator.ts';
 import type { Fields, Shape } from '../../src/fields/field.ts';
 import { objectSchema } from '../../src/fields/json-schema.ts';
+import { createBodyValidator } from '../../src/fields/schema-validator.ts';
 import { type StringFormat, stringFormats } from '../../src/fields/string-formats.ts';
 import { rootOf } from '../../src/json/json-node.ts';
 import { parseJson } from '../../src/json/parse-json.ts';

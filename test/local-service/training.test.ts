@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createBodyValidator } from '../../src/fields/body-validator.ts';
+import { createBodyValidator } from '../../src/fields/schema-validator.ts';
 import { collectBody } from '../../src/http/collect-body.ts';
 import type { RequestBody } from '../../src/http/message.ts';
 import { rootOf } from '../../src/json/json-node.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { formatGithubAnnotation } from '../../src/output/github-annotation.ts';
+import { formatGithubAnnotation } from '../../src/output/failure-text.ts';
 
 it.each([
   ['groups.jsonl:12:7', 'has no reward', '::error file=groups.jsonl,line=12,col=7,title=nan::has no reward'],

@@ -4,8 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { parseDocument } from 'yaml';
 import { rootOf } from '../../src/json/json-node.ts';
 import { parseJson } from '../../src/json/parse-json.ts';
-import { displayWidth } from '../../src/results/align-columns.ts';
-import { csvLines, tsvLines } from '../../src/results/format-rows.ts';
+import { csvLines, displayWidth, tsvLines } from '../../src/results/format-rows.ts';
 import { yamlChunks } from '../../src/results/format-yaml.ts';
 
 const toYaml = (json: string): string => Array.from(yamlChunks(rootOf(parseJson(json)))).join('');

@@ -1,5 +1,4 @@
-import type { Field, Fields, Shape } from '../../src/fields/field.ts';
-import { bodySkeleton, sampleValue } from '../../src/fields/sample.ts';
+import { bodySkeleton, type Field, type Fields, type Shape, sampleValue } from '../../src/fields/field.ts';
 import type { JsonValue } from '../../src/json/write-json.ts';
 import { flagTarget, type Operation } from '../../src/operations/operation.ts';
 

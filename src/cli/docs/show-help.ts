@@ -1,8 +1,7 @@
 import type { Command, RunCommand } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
-import { closestMatch } from '../../fields/closest-match.ts';
-import { joinWithOr } from '../../fields/join-with-or.ts';
+import { closestMatch, joinWithOr } from '../../fields/closest-match.ts';
 import { type FlagValues, isFlagOn } from '../../flag.ts';
 import { pageText } from '../../output/pager.ts';
 import type { Writer } from '../../output/writer.ts';

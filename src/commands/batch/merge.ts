@@ -11,7 +11,7 @@ import type { Context } from '../../context.ts';
 import { Failure, usageFailure } from '../../errors.ts';
 import type { Unlock } from '../../files/file-lock.ts';
 import { commitOrAbandon, isReplaceable } from '../../files/file-replacement.ts';
-import { rejectReplacedInput } from '../../files/reject-replaced-input.ts';
+import { rejectReplacedInput } from '../../files/is-same-file.ts';
 import { getStringFlag } from '../../flag.ts';
 import { pluralize } from '../../json/pluralize.ts';
 import { operationAt } from '../../operations/all-operations.ts';

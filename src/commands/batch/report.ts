@@ -9,7 +9,7 @@ import type { Invocation } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
 import { writeFileAtomically } from '../../files/file-replacement.ts';
-import { rejectReplacedInput } from '../../files/reject-replaced-input.ts';
+import { rejectReplacedInput } from '../../files/is-same-file.ts';
 import { getStringFlag } from '../../flag.ts';
 import { openResultOutput, printResult, resultOf } from '../../results/print-result.ts';
 

@@ -1,4 +1,4 @@
-import { alignColumns } from '../../results/align-columns.ts';
+import { alignColumns } from '../../results/format-rows.ts';
 import type { StyledText } from '../../results/print-result.ts';
 import type { ConnectionResult, DoctorReport, ProbeResult } from './doctor-report.ts';
 

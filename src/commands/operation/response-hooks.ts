@@ -16,7 +16,7 @@ import { type JsonValue, RawJson } from '../../json/write-json.ts';
 import { redactSecretFields } from '../../operations/secret-fields.ts';
 import { ClosedPipeError } from '../../output/writer.ts';
 import { chatStats, type ExchangeTiming, formatChatStats, tokenCount } from '../../results/chat-stats.ts';
-import { extractBlock } from '../../results/extract-block.ts';
+import { extractBlock } from '../../results/chat-text.ts';
 import { schemaViewText } from '../../results/schema-view.ts';
 import type { ResultView } from '../../results/show-response.ts';
 import { openSchemaExpectation } from './schema-expectation.ts';

@@ -6,11 +6,11 @@ import { fileFailure, pathExists } from '../../files/file-errors.ts';
 import { writeFileAtomically } from '../../files/file-replacement.ts';
 import { nameSameFile } from '../../files/is-same-file.ts';
 import { type FlagValues, getStringFlag, isFlagOn } from '../../flag.ts';
-import { indentJson } from '../../json/format-json.ts';
 import { getMember, type JsonDocument, kindOf } from '../../json/json-node.ts';
 import { tryParseJson } from '../../json/parse-json.ts';
 import { pluralize } from '../../json/pluralize.ts';
-import { formatGithubAnnotation } from '../../output/github-annotation.ts';
+import { indentJson } from '../../json/write-json.ts';
+import { formatGithubAnnotation } from '../../output/failure-text.ts';
 import { payloadTypes } from '../../results/schema-view.ts';
 
 /**

@@ -9,7 +9,7 @@ import { Failure } from '../../errors.ts';
 import { type FlagValues, getStringFlag } from '../../flag.ts';
 import { isSecretHeader } from '../../http/verbose-log.ts';
 import { type JsonValue, writeJson } from '../../json/write-json.ts';
-import { REDACTED } from '../../output/redact.ts';
+import { REDACTED } from '../../output/reporter.ts';
 import { ignoreClosedPipe } from '../../output/writer.ts';
 import { openResultOutput, printResult, resultOf, type StyledText } from '../../results/print-result.ts';
 

@@ -1,6 +1,5 @@
-import type { Field, Fields, Shape } from '../../fields/field.ts';
+import { type Field, type Fields, type Shape, sampleValue } from '../../fields/field.ts';
 import { describeShape } from '../../fields/mismatch-message.ts';
-import { sampleValue } from '../../fields/sample.ts';
 import { isRecord } from '../../json/is-record.ts';
 import { rootOf } from '../../json/json-node.ts';
 import { parseJson } from '../../json/parse-json.ts';

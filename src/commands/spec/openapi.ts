@@ -1,5 +1,5 @@
+import { minimalBody } from '../../fields/field.ts';
 import { objectSchema } from '../../fields/json-schema.ts';
-import { minimalBody } from '../../fields/sample.ts';
 import type { JsonValue } from '../../json/write-json.ts';
 import type { Operation } from '../../operations/operation.ts';
 import { version } from '../../version.ts';

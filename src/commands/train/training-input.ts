@@ -9,7 +9,7 @@ import { usageFailure } from '../../errors.ts';
 import { flagName } from '../../fields/field.ts';
 import { type FlagValues, getArrayFlag, getStringFlag, isFlagOn } from '../../flag.ts';
 import type { Deadline } from '../../http/deadline.ts';
-import { type JsonPath, parseJsonPath } from '../../json/json-path.ts';
+import { type JsonPath, parseJsonPath } from '../../json/json-node.ts';
 import { pluralize } from '../../json/pluralize.ts';
 import { type CheckedContent, checkedFilesContent } from '../../train/stream/checked-content.ts';
 import type { JobGuard } from './job-guard.ts';

@@ -1,9 +1,16 @@
-import { type BodyValidator, createBodyValidator } from '../../fields/body-validator.ts';
 import type { Finding } from '../../fields/finding.ts';
+import { type BodyValidator, createBodyValidator } from '../../fields/schema-validator.ts';
 import { uuidV7 } from '../../fields/uuid.ts';
 import type { ExchangeSignal } from '../../http/exchange-signal.ts';
-import { firstStringMember, getMember, type JsonNode, kindOf, rawText, rootOf } from '../../json/json-node.ts';
-import { parseJsonPath } from '../../json/json-path.ts';
+import {
+  firstStringMember,
+  getMember,
+  type JsonNode,
+  kindOf,
+  parseJsonPath,
+  rawText,
+  rootOf,
+} from '../../json/json-node.ts';
 import type { Operation } from '../../operations/operation.ts';
 import { createBodyTextCollector, createEnvelope, parseEnvelope, type TextPart } from '../../train/stream/envelope.ts';
 import { InvalidTextError } from '../../train/stream/invalid-text-error.ts';

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { AnySchemaObject } from 'ajv';
-import { formatJsonPath, type JsonPath } from '../../json/json-path.ts';
+import { formatJsonPath, type JsonPath } from '../../json/json-node.ts';
 import { createStepCounter, parsePattern } from './pattern.ts';
 import { propertySchemas, type Schema, type SchemaScope, schemaMismatch } from './schema-mismatch.ts';
 

@@ -7,11 +7,11 @@ import {
   itemsOf,
   type JsonNode,
   kindOf,
+  nodeAtPath,
   numberMember,
   rawText,
   stringOf,
 } from '../../json/json-node.ts';
-import { nodeAtPath } from '../../json/json-path.ts';
 import { tryParseJson } from '../../json/parse-json.ts';
 import { HttpError } from '../http-error.ts';
 import { type ChatMessage, chooseTool } from './choose-tool.ts';

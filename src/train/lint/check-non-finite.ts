@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import { QUOTE } from '../../json/json-bytes.ts';
 import { JsonError } from '../../json/json-error.ts';
 import type { JsonNode } from '../../json/json-node.ts';
-import { scanString } from '../../json/scan-token.ts';
+import { scanString } from '../../json/parse-json.ts';
 import { InvalidTextError } from '../stream/invalid-text-error.ts';
 import type { TrajectoryChecks } from '../stream/trajectory-checks.ts';
 import type { TrajectoryEvent } from '../stream/trajectory-event.ts';

@@ -1,5 +1,5 @@
 import type { Buffer } from 'node:buffer';
-import { formatJsonPath, type JsonPath } from '../../json/json-path.ts';
+import { formatJsonPath, type JsonPath } from '../../json/json-node.ts';
 import { formatPosition } from '../../json/text-position.ts';
 import { locationInside, type TextLocation } from '../stream/text-location.ts';
 

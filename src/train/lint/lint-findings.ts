@@ -1,4 +1,4 @@
-import type { JsonPath } from '../../json/json-path.ts';
+import type { JsonPath } from '../../json/json-node.ts';
 import type { LintKind } from './lint-kinds.ts';
 
 /** A likely mistake and its location. */

@@ -1,6 +1,6 @@
 import { formatByteSize } from '../../files/byte-size.ts';
 import { pluralize } from '../../json/pluralize.ts';
-import { alignColumns } from '../../results/align-columns.ts';
+import { alignColumns } from '../../results/format-rows.ts';
 import type { HistogramBin } from './histogram.ts';
 import type { LintFindings } from './lint-findings.ts';
 import { type LintKind, lintKindNames, lintKinds } from './lint-kinds.ts';

@@ -3,13 +3,13 @@ import {
   getMember,
   itemsOf,
   type JsonNode,
+  type JsonPath,
   kindOf,
   memberEntry,
+  nameSignature,
   startOffset,
   stringOf,
 } from '../../json/json-node.ts';
-import type { JsonPath } from '../../json/json-path.ts';
-import { nameSignature } from '../../json/key-signature.ts';
 import type { FindingCallback } from './lint-findings.ts';
 
 /** Reports a trajectory whose choices have no logprobs, or whose tokens are not `token_id:<n>` (docs/servers.md). */

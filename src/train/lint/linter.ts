@@ -1,7 +1,7 @@
 import { sortIssuesByLocation } from '../../body/sort-issues.ts';
 import type { Issue } from '../../errors.ts';
 import { createFindingCollector, type ReportedFinding } from '../../fields/finding.ts';
-import type { JsonPath } from '../../json/json-path.ts';
+import type { JsonPath } from '../../json/json-node.ts';
 import { formatPosition } from '../../json/text-position.ts';
 import { createBodyTextCollector, createEnvelope, parseEnvelope, type TextPart } from '../stream/envelope.ts';
 import { createGrouping } from '../stream/grouping.ts';

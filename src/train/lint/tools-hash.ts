@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { createHash } from 'node:crypto';
-import { compactChunks } from '../../json/format-json.ts';
 import { getMember, itemsOf, type JsonNode, kindOf, rawBytes } from '../../json/json-node.ts';
+import { compactChunks } from '../../json/write-json.ts';
 
 /** A hash of the tools of a trajectory, whitespace aside; the empty string for none, null and an empty array. */
 export function createToolsHasher(): (trajectory: JsonNode) => string {

@@ -1,4 +1,4 @@
-import type { JsonPath } from '../../json/json-path.ts';
+import type { JsonPath } from '../../json/json-node.ts';
 import { type BodyContent, bodyContent } from './body-content.ts';
 import { filesContent } from './files-content.ts';
 import { groupedContent } from './grouped-content.ts';

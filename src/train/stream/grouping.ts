@@ -1,5 +1,12 @@
-import { type JsonNode, kindOf, rawText, stringOf } from '../../json/json-node.ts';
-import { formatJsonPath, type JsonPath, nodeAtPath } from '../../json/json-path.ts';
+import {
+  formatJsonPath,
+  type JsonNode,
+  type JsonPath,
+  kindOf,
+  nodeAtPath,
+  rawText,
+  stringOf,
+} from '../../json/json-node.ts';
 
 /** Groups single trajectories by the value at a path, in the order in which the values first appear. */
 export interface Grouping {

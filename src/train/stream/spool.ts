@@ -1,6 +1,6 @@
 import type { FileHandle } from 'node:fs/promises';
-import { openAnonymousFile } from '../../files/anonymous-file.ts';
 import { fileFailure } from '../../files/file-errors.ts';
+import { openAnonymousFile } from '../../files/file-replacement.ts';
 import { readByteRange, type TextSource } from './text-source.ts';
 
 /** Copies input that can be read only once, so that it can be read again. */

@@ -1,10 +1,9 @@
 import type { Issue } from '../../errors.ts';
-import { createBodyInspector } from '../../fields/body-validator.ts';
 import { createFindingCollector, type PendingFinding, type ReportedFinding } from '../../fields/finding.ts';
-import { type JsonNode, rootOf } from '../../json/json-node.ts';
-import { formatJsonPath, type JsonPath } from '../../json/json-path.ts';
+import { createBodyInspector } from '../../fields/schema-validator.ts';
+import { formatJsonPath, type JsonNode, type JsonPath, rootOf } from '../../json/json-node.ts';
 import { formatPosition } from '../../json/text-position.ts';
-import { trajectoryFields, trajectoryGroupFields } from '../../operations/trajectory-fields.ts';
+import { trajectoryFields, trajectoryGroupFields } from '../../operations/train.ts';
 import { copyTextPart, createEnvelope, type Envelope, parseEnvelope, type TextPart } from './envelope.ts';
 import type { Grouping } from './grouping.ts';
 import { type InvalidTextError, parseTextAt } from './invalid-text-error.ts';

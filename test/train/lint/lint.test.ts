@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseJsonPath } from '../../../src/json/json-path.ts';
+import { parseJsonPath } from '../../../src/json/json-node.ts';
 import { lintKindNames } from '../../../src/train/lint/lint-kinds.ts';
 import { createLinter, type LintResult } from '../../../src/train/lint/linter.ts';
 import { standardDeviation } from '../../../src/train/lint/reward-stats.ts';
