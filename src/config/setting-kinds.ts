@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { type Failure, usageFailure } from '../errors.ts';
-import { joinWithOr } from '../fields/join-with-or.ts';
+import { joinWithOr } from '../fields/closest-match.ts';
 import { hasFormat, stringFormats } from '../fields/string-formats.ts';
 import { parseBaseUrl } from './base-url.ts';
 import { basicAuthorization } from './credentials/credential.ts';
