@@ -2,7 +2,12 @@ import type { Draft } from '../../body/draft.ts';
 import { createInputReader } from '../../body/input-reader.ts';
 import { expectationFailure, readChatExpectations } from '../../client/expectations/chat-expectations.ts';
 import { checkJunitFile, openJunitReport } from '../../client/expectations/junit-report.ts';
-import { appendToHistory, type HistoryMode, requestHistoryFile } from '../../client/history/request-history.ts';
+import {
+  appendToHistory,
+  checkHistoryFile,
+  type HistoryMode,
+  requestHistoryFile,
+} from '../../client/history/request-history.ts';
 import { recordIds } from '../../client/idempotency.ts';
 import type { Context } from '../../context.ts';
 import { type Failure, toFailure } from '../../errors.ts';
@@ -50,6 +55,7 @@ export async function readResponseHooks(
   const expectations = await readChatExpectations(flags, read, context.suspendSignals);
   const checkSchema = await openSchemaExpectation(flags, read, context);
   await checkJunitFile(flags, context.runtime.cwd);
+  if (history !== 'off') await checkHistoryFile(requestHistoryFile(context.runtime));
   return (request) => openResponseHooks(request, { flags, history, expectations, checkSchema }, context);
 }
 

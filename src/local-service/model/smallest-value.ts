@@ -1,12 +1,10 @@
-import { runInNewContext } from 'node:vm';
 import { Ajv2020, type AnySchemaObject } from 'ajv/dist/2020.js';
 import { errorMessage } from '../../errors.ts';
+import { runWithTimeLimit } from '../../fields/run-with-time-limit.ts';
 import { compareNumberLiterals } from '../../json/number-literal.ts';
 import { HttpError } from '../http-error.ts';
 import { initialValue, repairedValues } from './repaired-values.ts';
 
-// Compiling a schema, matching its patterns and following its references can take any time.
-const SEARCH_TIMEOUT_MS = 3000;
 const MAX_SCHEMA_CHARS = 256 * 1024;
 const MAX_VALUE_CHARS = 256 * 1024;
 // Of all values that are tried; checking a value takes more than writing it.
@@ -40,7 +38,8 @@ export function smallestValue(schemaText: string): string {
     requireExactNumbers(schemaText);
     const schema = parseSchema(schemaText);
     if (!dialect.validateSchema(schema)) throw new Error(dialect.errorsText(dialect.errors, { dataVar: 'schema' }));
-    return withTimeLimit(() => searchValue(schema));
+    // Compiling a schema, matching its patterns and following its references can take any time.
+    return runWithTimeLimit(() => searchValue(schema));
   } catch (error) {
     // ajv throws for a reference without a target and for an invalid pattern, JavaScript if nesting is too deep.
     throw new HttpError(
@@ -58,16 +57,12 @@ export function createJsonSchemaCheck(schemaText: string): (valueText: string) =
   const validate = new Ajv2020(AJV_OPTIONS).compile(parseSchema(schemaText));
   return (valueText) => {
     try {
-      const isValid = withTimeLimit(() => validate(JSON.parse(valueText)) === true);
+      const isValid = runWithTimeLimit(() => validate(JSON.parse(valueText)) === true);
       return isValid ? undefined : dialect.errorsText(validate.errors, { dataVar: '$' });
     } catch (error) {
       return `could not be checked: ${errorMessage(error)}`;
     }
   };
-}
-
-function withTimeLimit<T>(run: () => T): T {
-  return runInNewContext('run()', { run }, { timeout: SEARCH_TIMEOUT_MS });
 }
 
 // Schemas of other drafts are read as 2020-12.

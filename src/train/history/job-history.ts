@@ -6,6 +6,7 @@ import { fileFailure, isNotFoundError } from '../../files/file-errors.ts';
 import { acquireLock, type LockRuntime } from '../../files/file-lock.ts';
 import { makeDirectory } from '../../files/make-directory.ts';
 import { syncDirectory } from '../../files/rename-durably.ts';
+import { requireRegularFile } from '../../files/trusted-file.ts';
 import { LINE_FEED } from '../../json/json-bytes.ts';
 import { completeLength, parseJobRecords, type TrainingJobRecord } from './job-records.ts';
 
@@ -26,10 +27,12 @@ export function jobHistoryFile(directory: string): string {
 
 /** The recorded jobs, oldest first; none if the file does not exist. Throws Failure `local` if it cannot be read. */
 export async function readJobHistory(path: string): Promise<TrainingJobRecord[]> {
-  const bytes = await readFile(path).catch((error: unknown) => {
-    if (isNotFoundError(error)) return Buffer.alloc(0);
-    throw jobHistoryFailure('read', path, error);
-  });
+  const bytes = await requireRegularFile(path)
+    .then(() => readFile(path))
+    .catch((error: unknown) => {
+      if (isNotFoundError(error)) return Buffer.alloc(0);
+      throw jobHistoryFailure('read', path, error);
+    });
   return parseJobRecords(bytes, path);
 }
 
@@ -42,7 +45,10 @@ export async function withJobHistory<T>(
   context: LockRuntime,
   action: (history: OpenJobHistory) => Promise<T>,
 ): Promise<T> {
-  await withWriteFailure(path, () => makeDirectory(dirname(path), 0o700));
+  await withWriteFailure(path, async () => {
+    await makeDirectory(dirname(path), 0o700);
+    await requireRegularFile(path);
+  });
   const unlock = await acquireLock(path, path, context, LOCK_TIMEOUT_MS);
   try {
     const file = await withWriteFailure(path, () => open(path, 'a+', 0o600));
