@@ -84,10 +84,11 @@ export async function exchange(
   return { ...attemptResult, warnings: suspectResponseWarnings(attemptResult, requestContext) };
 }
 
-// It was applied, even if the response breaks the interface.
+// It was applied, even if the response breaks the interface, unless an HTML page took its place.
 function outcomeOfResponse({ parsedResponse }: AttemptResult, { operation }: RequestContext): JobOutcome {
   const id = parsedResponse?.doc && firstStringMember(rootOf(parsedResponse.doc), operation.result.member);
-  return { applied: 'yes', exitCode: parsedResponse?.failure?.exitCode ?? 0, id };
+  const { exitCode = 0, facts } = parsedResponse?.failure ?? {};
+  return { applied: facts?.applied ?? 'yes', exitCode, id };
 }
 
 // If the failure does not say, its phase decides.

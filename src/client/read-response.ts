@@ -12,6 +12,7 @@ import type { ParsedResponse } from '../results/show-response.ts';
 import { exchangeErrorReason, failureFromError } from './failure.ts';
 import { retryAdvice } from './idempotency.ts';
 import { progressFacts, type RequestContext, serviceName } from './request-context.ts';
+import { htmlTitle } from './service-error.ts';
 
 const MAX_RESPONSE_BYTES = 32 * 1024 * 1024;
 
@@ -32,12 +33,25 @@ export async function readResponse(response: Response, context: RequestContext):
     if (!(error instanceof JsonError)) throw error;
     problem = bytes.length === 0 ? 'is empty' : `is not valid JSON: ${error.problem}`;
   }
-  if (problem === undefined) return { bytes, doc, failure: undefined };
+  if (problem === undefined) return { bytes, doc, isPage: false, failure: undefined };
+  const title = doc ? undefined : htmlTitle(bytes);
+  const isPage = title !== undefined;
   const message = `the response from ${serviceName(context.target)} ${problem}`;
-  // A web page is the response of another server, or of a proxy.
-  const isPage = /^\s*</.test(bytes.toString('latin1', 0, 100));
-  const hint = isPage ? `check the base URL: the request went to ${context.target.url.href}` : undefined;
-  return { bytes, doc, failure: new Failure('answer', message, { ...responseFacts(response, context), hint }) };
+  const failure = isPage
+    ? pageFailure(title, response, context)
+    : new Failure('answer', message, responseFacts(response, context));
+  return { bytes, doc, isPage, failure };
+}
+
+// The service may never have seen the request.
+function pageFailure(title: string, response: Response, context: RequestContext): Failure {
+  const page = title === '' ? 'an HTML page' : `an HTML page (title ${JSON.stringify(title)})`;
+  const message = `${serviceName(context.target)} returned ${page}: a proxy or login page responded, probably not the service`;
+  const hint = `check the base URL: the request went to ${context.target.url.href}`;
+  return new Failure('answer', message, {
+    ...responseFacts(response, context, 'unknown'),
+    hint: context.effect === 'read' ? hint : `${hint}; ${retryAdvice(context.effect)}`,
+  });
 }
 
 function resultProblem(root: JsonNode, { result: { member, as } }: Operation): string | undefined {
@@ -88,7 +102,7 @@ export function failureFromBodyError(
   }
   if (error instanceof Failure) return error;
   if (cutMessage === undefined) {
-    const { code, message, facts } = failureFromError(error, context);
+    const { code, message, facts } = failureFromError(error, context, true);
     return new Failure(code, message, { ...facts, requestId: responseRequestId(response.headers) });
   }
   if (error instanceof InterruptedError) {

@@ -1,11 +1,13 @@
 import { resolve } from 'node:path';
-import { openReplacement } from '../files/file-replacement.ts';
+import { isReplaceable, openReplacement } from '../files/file-replacement.ts';
 import { createEscapeFilter } from './escape-controls.ts';
 import type { Writer } from './writer.ts';
 
 /** The destination of a result. Nothing is final before `commit`. */
 export interface Sink {
   readonly writer: Writer;
+  /** An incomplete result is kept in `F.partial`; otherwise what is written is final. */
+  readonly keepsPartial: boolean;
   readonly commit: () => Promise<void>;
   /** Keeps an incomplete result in `F.partial`, unless it is empty, and returns that name if it did. Does nothing after a commit. */
   readonly abandon: () => Promise<string | undefined>;
@@ -14,7 +16,12 @@ export interface Sink {
 /** The sink of `-o`: a file that is replaced at the end, or stdout without `-o` and for `-`. */
 export async function openSink(output: string | undefined, stdout: Writer, cwd: string): Promise<Sink> {
   if (output === undefined || output === '-') {
-    return { writer: stdout, commit: () => stdout.end(), abandon: () => stdout.end().then(() => undefined) };
+    return {
+      writer: stdout,
+      keepsPartial: false,
+      commit: () => stdout.end(),
+      abandon: () => stdout.end().then(() => undefined),
+    };
   }
   const path = resolve(cwd, output);
   // A result may hold secrets; an existing file keeps its mode.
@@ -30,6 +37,7 @@ export async function openSink(output: string | undefined, stdout: Writer, cwd: 
     if (filter) await file.write(filter.flush());
   };
   return {
+    keepsPartial: await isReplaceable(path),
     writer: { isTerminal: false, hasColor: false, columns: 80, write, end },
     commit: async () => {
       if (isFinished) return;

@@ -65,7 +65,7 @@ const AFFECTS_OTHER_INPUTS = /(?<!\.)\b(?:inputs?|input_line_number|halt|halt_er
  * `locate` describes it for its line.
  */
 export function filteredSink(
-  { writer, commit, abandon }: Sink,
+  { writer, keepsPartial, commit, abandon }: Sink,
   filter: JqFilter,
   locate: (failure: Failure, line: string) => Failure,
 ): Sink {
@@ -79,6 +79,7 @@ export function filteredSink(
         await writer.write(text);
       },
     },
+    keepsPartial,
     commit: async () => {
       await commit();
       if (failed) throw failed;
