@@ -215,7 +215,9 @@ export async function buildCheckedBody(
   if (isFlagOn(flags, 'logprobs-view')) rejectDisabledLogprobs(draft);
   await enforceChecks(draft, operation, buildResult.inputIssues, options, report);
   if (conversation) rejectSeveralChoices(draft, flags);
-  return draft;
+  if (!flags.has('attach')) return draft;
+  const { insertAttachments } = await import('../../body/chat/attachment.ts');
+  return insertAttachments(draft);
 }
 
 function rejectDisabledLogprobs({ doc }: Draft): void {
