@@ -55,8 +55,8 @@ export const runMcp: RunCommand = async ({ flags }, context) => {
   try {
     for await (const { bytes } of splitLines(runtime.stdin, MAX_MESSAGE_BYTES)) {
       if (stopReason) break;
-      if (bytes) server.receive(bytes);
-      else server.rejectMessage(`the message is longer than ${MAX_MESSAGE_BYTES / 1024 / 1024} MiB`);
+      if (bytes) await server.receive(bytes);
+      else await server.rejectMessage(`the message is longer than ${MAX_MESSAGE_BYTES / 1024 / 1024} MiB`);
     }
   } catch (error) {
     stopReason ??= error;
