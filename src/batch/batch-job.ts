@@ -30,6 +30,8 @@ export interface BatchJob extends LineChecks {
   /** Ends the connections that are kept for further lines. */
   readonly finishConnections: () => Promise<void>;
   readonly rateLimiter: RateLimiter;
+  /** Takes a turn at holding a large response: one at a time, so that memory does not grow with the concurrency. */
+  readonly takeTurn: () => Promise<() => void>;
   readonly outage: OutageMonitor;
   /** Ends requests in flight. */
   readonly signal: ExchangeSignal;

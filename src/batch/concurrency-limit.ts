@@ -29,3 +29,17 @@ export function createConcurrencyLimit(maxTasks: number): ConcurrencyLimit {
     waitForAll: () => waitUntil(() => activeCount === 0),
   };
 }
+
+/** A function that waits for its turn, in the order of the calls; its result ends the turn. */
+export function createTurns(): () => Promise<() => void> {
+  let lastTurn = Promise.resolve();
+  return async () => {
+    const previousTurn = lastTurn;
+    let endTurn = (): void => {};
+    lastTurn = new Promise((resolve) => {
+      endTurn = resolve;
+    });
+    await previousTurn;
+    return endTurn;
+  };
+}

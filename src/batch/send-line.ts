@@ -51,6 +51,7 @@ export async function sendLine(
   const printingObserver: RequestObserver = {
     onSend,
     onOutcome,
+    onLargeResponse: job.takeTurn,
     onRetry: (failure, retryNumber, delayMs) => {
       permitHold.end();
       return report.detail(`line ${line}: ${formatRetryMessage(failure, retryNumber, job.maxRetries, delayMs)}`);
@@ -83,9 +84,8 @@ export async function sendLine(
   const timedChunks = observeChunks(chunks, () => {
     lastChunkAt = runtime.elapsed();
   });
-  const { json, failure } = await mergeStream(timedChunks, operation.reply, (message) =>
-    invalidResponseFailure(message, response, requestContext),
-  );
+  const createFailure = (message: string): Failure => invalidResponseFailure(message, response, requestContext);
+  const { json, failure } = await mergeStream(timedChunks, operation.reply, createFailure, job.takeTurn);
   if (failure) lastChunkAt = undefined;
   const bytes = Buffer.from(json);
   return { status: response.status, parsedResponse: { bytes, doc: parseJson(bytes) }, failure, warnings, lastChunkAt };

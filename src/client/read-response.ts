@@ -12,18 +12,26 @@ import type { ParsedResponse } from '../results/show-response.ts';
 import { exchangeErrorReason, failureFromError } from './failure.ts';
 import { retryAdvice } from './idempotency.ts';
 import { progressFacts, type RequestContext, serviceName } from './request-context.ts';
+import type { RequestObserver } from './request-observer.ts';
 import { htmlTitle } from './service-error.ts';
 
 const MAX_RESPONSE_BYTES = 32 * 1024 * 1024;
+const LARGE_RESPONSE_BYTES = 1024 * 1024;
 
 // Many small values need more memory for their index than for their text.
 const MAX_RESPONSE_VALUES = 1_500_000;
 
 /** Reads the whole body of a 2xx response. Throws a Failure if it does not arrive completely. */
-export async function readResponse(response: Response, context: RequestContext): Promise<ParsedResponse> {
+export async function readResponse(
+  response: Response,
+  context: RequestContext,
+  onLargeResponse?: RequestObserver['onLargeResponse'],
+): Promise<ParsedResponse> {
   const { completeBody } = response;
   const bytes =
-    completeBody && completeBody.length <= MAX_RESPONSE_BYTES ? completeBody : await collectResponse(response, context);
+    completeBody && completeBody.length <= MAX_RESPONSE_BYTES
+      ? completeBody
+      : await collectResponse(response, context, onLargeResponse);
   let doc: JsonDocument | undefined;
   let problem: string | undefined;
   try {
@@ -62,10 +70,16 @@ function resultProblem(root: JsonNode, { result: { member, as } }: Operation): s
   return as === 'chat' && itemsOf(result).next().done ? 'has no choices' : undefined;
 }
 
-async function collectResponse(response: Response, context: RequestContext): Promise<Buffer> {
+async function collectResponse(
+  response: Response,
+  context: RequestContext,
+  onLargeResponse: RequestObserver['onLargeResponse'],
+): Promise<Buffer> {
   let receivedBytes = 0;
-  const chunks = observeChunks(response.body, (chunk) => {
+  let release: (() => void) | undefined;
+  const chunks = observeChunks(response.body, async (chunk) => {
     receivedBytes += chunk.length;
+    if (receivedBytes > LARGE_RESPONSE_BYTES) release ??= await onLargeResponse?.();
   });
   const expectedBytes = Number(getHeader(response.headers, 'content-length') ?? 0) || 0;
   try {
@@ -73,6 +87,8 @@ async function collectResponse(response: Response, context: RequestContext): Pro
   } catch (error) {
     const cutMessage = `the response from ${serviceName(context.target)} was cut after ${receivedBytes} bytes`;
     throw failureFromBodyError(error, response, context, receivedBytes === 0 ? undefined : cutMessage);
+  } finally {
+    release?.();
   }
 }
 

@@ -4,6 +4,7 @@ import { Buffer } from 'node:buffer';
 export interface MemoryBudget {
   /** True until a text did not fit. */
   readonly isWithinLimit: () => boolean;
+  readonly reservedBytes: () => number;
   /** Reserves memory for a text, minus that of the text it replaces; false from the first text that does not fit. */
   readonly tryReserve: (text: string, replaced?: string) => boolean;
 }
@@ -19,6 +20,7 @@ export function createMemoryBudget(maxBytes: number): MemoryBudget {
   let remainingBytes = maxBytes;
   return {
     isWithinLimit: () => remainingBytes >= 0,
+    reservedBytes: () => maxBytes - remainingBytes,
     tryReserve: (text, replaced) => {
       if (remainingBytes < 0) return false;
       remainingBytes -= stringBytes(text) - (replaced === undefined ? 0 : stringBytes(replaced));

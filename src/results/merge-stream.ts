@@ -14,22 +14,39 @@ export interface MergedStream {
   readonly failure: Failure | undefined;
 }
 
-/** Merges the chunks of a stream by the merge rules of `fields`. `createFailure` is for a stream of more than 8 MiB. */
+// A chat of thousands of tokens with log probabilities has less.
+const LARGE_STREAM_BYTES = 4 * 1024 * 1024;
+
+/**
+ * Merges the chunks of a stream by the merge rules of `fields`. `createFailure` is for a stream of more than 8 MiB, the
+ * rest of which is not read. Of several large streams, `takeTurn` lets one at a time be held as a whole.
+ */
 export async function mergeStream(
   chunks: AsyncIterable<JsonNode>,
   fields: Fields,
   createFailure: (message: string) => Failure,
+  takeTurn?: () => Promise<() => void>,
 ): Promise<MergedStream> {
   const budget = createMemoryBudget(MAX_STREAM_BYTES);
   const merger = createChunkMerger(fields, budget);
   let failure: Failure | undefined;
+  let endTurn: (() => void) | undefined;
   try {
-    for await (const chunk of chunks) merger.addChunk(chunk);
+    for await (const chunk of chunks) {
+      merger.addChunk(chunk);
+      // The stream may never end.
+      if (!budget.isWithinLimit()) break;
+      if (budget.reservedBytes() > LARGE_STREAM_BYTES) endTurn ??= await takeTurn?.();
+    }
     if (!budget.isWithinLimit())
       failure = createFailure(`the stream exceeds the limit of ${MAX_STREAM_BYTES / 1024 / 1024} MiB`);
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     failure = error;
   }
-  return { json: compactJson(parseJson(merger.toJson())), failure };
+  try {
+    return { json: compactJson(parseJson(merger.toJson())), failure };
+  } finally {
+    endTurn?.();
+  }
 }

@@ -3,6 +3,7 @@ import { openBatchInput } from '../../batch/batch-input.ts';
 import type { LineObservers } from '../../batch/batch-job.ts';
 import { readBatchOptions } from '../../batch/batch-options.ts';
 import { checkBatch } from '../../batch/check-batch.ts';
+import { createTurns } from '../../batch/concurrency-limit.ts';
 import { createCustomIdTracker } from '../../batch/custom-id-tracker.ts';
 import { readLineDefaults } from '../../batch/line-defaults.ts';
 import { createResponseWarnings, createWarningLimiter } from '../../batch/line-warnings.ts';
@@ -106,6 +107,7 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
       send: transport.send,
       finishConnections: async () => transport.finishIdle?.(),
       rateLimiter: createRateLimiter(batchOptions.rateLimits, runtime, stopSignal.signal),
+      takeTurn: createTurns(),
       outage: createOutageMonitor(batchOptions.maxOutageMs, runtime, {
         onStart: ({ message }) => void report.note(`${message}; the batch waits and retries with one line at a time`),
         onGiveUp: () => stopSignal.abort(new InterruptedError('SIGINT')),
