@@ -31,7 +31,11 @@ export const exitCodes = {
     retry: 'later',
   },
   partial: { code: 10, meaning: 'some lines of a batch failed', retry: 'yes, with --resume' },
-  answer: { code: 11, meaning: 'invalid response, or a stream was cut; the request was applied', retry: 'no' },
+  answer: {
+    code: 11,
+    meaning: 'invalid response, or a stream was cut; the request was applied (an HTML page: unknown)',
+    retry: 'no',
+  },
   local: { code: 12, meaning: 'a local file, pipe or disk failed', retry: 'after fixing the input' },
   guard: {
     code: 13,

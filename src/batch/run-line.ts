@@ -213,6 +213,7 @@ async function recordAndSend(
       startedAt = elapsed();
     },
     onOutcome: guard?.onOutcome,
+    onLargeResponse: job.scheduler.takeLargeTurn,
     onRetry: (failure: Failure, retryNumber: number, delayMs: number) => {
       turn.release();
       return report.detail(
@@ -231,7 +232,7 @@ async function recordAndSend(
     onStrayData,
   };
   const sent = await send(request, requestContext, job.connection, hooks, runtime)
-    .then((outcome) => readOutcome(outcome, requestContext, elapsed))
+    .then((outcome) => readOutcome(outcome, requestContext, job))
     .catch((error: unknown): SentLineResult => {
       // A line that could not be recorded was not sent, and has no result.
       if (journalError !== undefined) throw journalError;
@@ -246,16 +247,16 @@ async function recordAndSend(
 async function readOutcome(
   { response: { status }, response, parsedResponse, chunks, warnings }: Outcome,
   requestContext: RequestContext,
-  elapsed: () => number,
+  { scheduler, context: { runtime } }: BatchJob,
 ): Promise<SentLineResult> {
   if (parsedResponse) return { status, response: parsedResponse, failure: parsedResponse.failure, warnings };
   let lastChunkAt: number | undefined;
   const timedChunks = observeChunks(chunks, () => {
-    lastChunkAt = elapsed();
+    lastChunkAt = runtime.elapsed();
   });
-  const { json, failure } = await mergeStream(timedChunks, requestContext.operation.reply, (message) =>
-    invalidResponseFailure(message, response, requestContext),
-  );
+  const createFailure = (message: string): Failure => invalidResponseFailure(message, response, requestContext);
+  const { reply } = requestContext.operation;
+  const { json, failure } = await mergeStream(timedChunks, reply, createFailure, scheduler.takeLargeTurn);
   const bytes = Buffer.from(json);
   if (failure) lastChunkAt = undefined;
   return { status, response: { bytes, doc: parseJson(bytes) }, failure, warnings, lastChunkAt };

@@ -31,6 +31,8 @@ export interface Scheduler {
   readonly addOutcome: (outcome: LineOutcome) => void;
   /** As addOutcome, for a line whose outcome was counted before. */
   readonly reviseOutcome: (outcome: LineOutcome) => void;
+  /** Waits for the turn to hold a large response: one at a time, so that memory does not grow with the concurrency. */
+  readonly takeLargeTurn: () => Promise<() => void>;
   /** The number of failures that were not retried, because the service failed every request. */
   readonly skippedRetries: () => number;
 }
@@ -273,7 +275,22 @@ export function createScheduler(
       reviseOutcome(outcome);
     },
     reviseOutcome,
+    takeLargeTurn: createTurns(),
     skippedRetries: () => skippedRetries,
+  };
+}
+
+// A function that waits for its turn, in the order of the calls; its result ends the turn.
+function createTurns(): () => Promise<() => void> {
+  let lastTurn = Promise.resolve();
+  return async () => {
+    const previousTurn = lastTurn;
+    let endTurn = (): void => {};
+    lastTurn = new Promise((resolve) => {
+      endTurn = resolve;
+    });
+    await previousTurn;
+    return endTurn;
   };
 }
 

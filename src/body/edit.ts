@@ -1,6 +1,7 @@
 import type { Issue } from '../errors.ts';
 import type { StringOrBytes } from '../json/edit.ts';
 import type { JsonNode, JsonPath } from '../json/json-node.ts';
+import type { Attachment } from './chat/attachment.ts';
 import { isIssue, type JsonSource } from './json-source.ts';
 
 /** The origin of a value: its label in messages, and its source if the value is a JSON document. */
@@ -22,6 +23,8 @@ export interface Edit {
   readonly origin: ValueOrigin;
   /** The origin of each element, if the value is an array built from several flags. */
   readonly items?: readonly ValueOrigin[];
+  /** The files for which the text has placeholders. */
+  readonly attachments?: readonly Attachment[];
 }
 
 /** The edits that flags request, and the issues of invalid flags. */

@@ -33,7 +33,9 @@ export async function shorthandEdits(
     }
   }
   if (operation.arguments?.as === 'prompt') {
-    const attachments = await readAttachments(getArrayFlag(flags, 'attach'), dependencies);
+    const files = getArrayFlag(flags, 'attach');
+    const attachments =
+      files.length === 0 ? [] : await (await import('./chat/attachment.ts')).readAttachments(files, dependencies);
     results.push(...messageEdits(draft, flags, { ...messages, attachments }));
   }
   return collectEdits(results);
@@ -63,12 +65,4 @@ export function shorthandFields(shorthand: Shorthand): readonly string[] {
     default:
       return [];
   }
-}
-
-async function readAttachments(paths: readonly string[], dependencies: BodyDependencies): Promise<string[]> {
-  if (paths.length === 0) return [];
-  const { attachmentPart } = await import('./chat/attachment.ts');
-  const parts: string[] = [];
-  for (const path of paths) parts.push(await attachmentPart(path, dependencies));
-  return parts;
 }

@@ -1,6 +1,7 @@
 import { Failure, type FailureFacts, InterruptedError } from '../errors.ts';
 import {
   describeNetworkError,
+  isClosedUnheard,
   isInvalidResponseError,
   isPermanentError,
   networkErrorHint,
@@ -9,8 +10,11 @@ import { rootCause } from '../http/root-cause.ts';
 import { TimeLimitError } from '../http/time-limits.ts';
 import { progressFacts, type RequestContext, retryAdvice, serviceName } from './request.ts';
 
-/** The failure of an exchange without a response: decided by how far the request came, never by the name of the error. */
-export function failureFromError(error: unknown, context: RequestContext): Failure {
+/**
+ * The failure of an exchange without a complete response: decided by how far the request came, never by the name of the
+ * error. `hasStatus`: the status and the headers of a response have arrived.
+ */
+export function failureFromError(error: unknown, context: RequestContext, hasStatus = false): Failure {
   if (error instanceof Failure) return error;
   const { phase, sentBytes } = context.progress;
   if (error instanceof InterruptedError) {
@@ -26,7 +30,8 @@ export function failureFromError(error: unknown, context: RequestContext): Failu
       hint: 'raise the limit on virtual memory: ulimit -v unlimited',
     });
   const service = serviceName(context.destination);
-  const reason = exchangeErrorReason(error);
+  const mayBeTls = !hasStatus && phase !== 'nothing' && isClosedUnheard(error);
+  const reason = exchangeErrorReason(error) + (mayBeTls ? tlsSuggestion(context.destination) : '');
   const facts: FailureFacts = {
     ...factsWithoutResponse(context),
     // The same error later in the exchange, such as a TLS alert, does not say that the next connection fails.
@@ -74,6 +79,11 @@ export function exchangeErrorReason(error: unknown): string {
   const seconds = `${error.limitMs / 1000} s`;
   if (error.limit === 'connect') return `no connection within ${seconds}`;
   return error.limit === 'total' ? `the time limit of ${seconds} was reached` : `no data for ${seconds}`;
+}
+
+/** The end of a message about plain http that a server rejects; empty for https. */
+export function tlsSuggestion({ url, isLocal }: RequestContext['destination']): string {
+  return url.protocol !== 'http:' || isLocal ? '' : `; the port may speak TLS, so try https://${url.host}`;
 }
 
 function isTotalTimeLimit(error: unknown): boolean {

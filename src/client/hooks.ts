@@ -11,6 +11,8 @@ export interface RequestObserver {
   readonly onAttempt?: ((describeProgress: () => string) => () => void) | undefined;
   /** Called before the wait for a retry; `retryNumber` counts from 1. */
   readonly onRetry?: ((failure: Failure, retryNumber: number, delayMs: number) => Promise<void>) | undefined;
+  /** Waits until a response of more than 1 MiB may be held in memory; the result is called when it has been read. */
+  readonly onLargeResponse?: (() => Promise<() => void>) | undefined;
   /** Takes each line of a verbose trace, as `curl -v` prints them; secret headers are redacted. */
   readonly onTrace?: ((line: string) => Promise<void>) | undefined;
   /** Called once when the outcome of all attempts is known; of a stream, when it begins. */

@@ -10,18 +10,27 @@ import { parseJson } from '../json/parse-json.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { ParsedResponse } from '../results/show-response.ts';
 import { exchangeErrorReason, failureFromError } from './failure.ts';
+import type { RequestObserver } from './hooks.ts';
 import { progressFacts, type RequestContext, retryAdvice, serviceName } from './request.ts';
+import { htmlTitle } from './service-error.ts';
 
 const MAX_RESPONSE_BYTES = 32 * 1024 * 1024;
+const LARGE_RESPONSE_BYTES = 1024 * 1024;
 
 // Many small values need more memory for their index than for their text.
 const MAX_RESPONSE_VALUES = 1_500_000;
 
 /** Reads the whole body of a 2xx response. Throws a Failure if it does not arrive completely. */
-export async function readResponse(response: Response, context: RequestContext): Promise<ParsedResponse> {
+export async function readResponse(
+  response: Response,
+  context: RequestContext,
+  onLargeResponse?: RequestObserver['onLargeResponse'],
+): Promise<ParsedResponse> {
   const { completeBody } = response;
   const bytes =
-    completeBody && completeBody.length <= MAX_RESPONSE_BYTES ? completeBody : await collectResponse(response, context);
+    completeBody && completeBody.length <= MAX_RESPONSE_BYTES
+      ? completeBody
+      : await collectResponse(response, context, onLargeResponse);
   let doc: JsonDocument | undefined;
   let problem: string | undefined;
   try {
@@ -31,12 +40,25 @@ export async function readResponse(response: Response, context: RequestContext):
     if (!(error instanceof JsonError)) throw error;
     problem = bytes.length === 0 ? 'is empty' : `is not valid JSON: ${error.problem}`;
   }
-  if (problem === undefined) return { bytes, doc, failure: undefined };
+  if (problem === undefined) return { bytes, doc, isPage: false, failure: undefined };
+  const title = doc ? undefined : htmlTitle(bytes);
+  const isPage = title !== undefined;
   const message = `the response from ${serviceName(context.destination)} ${problem}`;
-  // A web page is the response of another server, or of a proxy.
-  const isPage = /^\s*</.test(bytes.toString('latin1', 0, 100));
-  const hint = isPage ? `check the base URL: the request went to ${context.destination.url.href}` : undefined;
-  return { bytes, doc, failure: new Failure('answer', message, { ...responseFacts(response, context), hint }) };
+  const failure = isPage
+    ? pageFailure(title, response, context)
+    : new Failure('answer', message, responseFacts(response, context));
+  return { bytes, doc, isPage, failure };
+}
+
+// The service may never have seen the request.
+function pageFailure(title: string, response: Response, context: RequestContext): Failure {
+  const page = title === '' ? 'an HTML page' : `an HTML page (title ${JSON.stringify(title)})`;
+  const message = `${serviceName(context.destination)} returned ${page}: a proxy or login page responded, probably not the service`;
+  const hint = `check the base URL: the request went to ${context.destination.url.href}`;
+  return new Failure('answer', message, {
+    ...responseFacts(response, context, 'unknown'),
+    hint: context.effect === 'read' ? hint : `${hint}; ${retryAdvice(context.effect)}`,
+  });
 }
 
 function resultProblem(root: JsonNode, { result: { member, as } }: Operation): string | undefined {
@@ -47,10 +69,16 @@ function resultProblem(root: JsonNode, { result: { member, as } }: Operation): s
   return as === 'chat' && itemsOf(result).next().done ? 'has no choices' : undefined;
 }
 
-async function collectResponse(response: Response, context: RequestContext): Promise<Buffer> {
+async function collectResponse(
+  response: Response,
+  context: RequestContext,
+  onLargeResponse: RequestObserver['onLargeResponse'],
+): Promise<Buffer> {
   let receivedBytes = 0;
-  const chunks = observeChunks(response.body, (chunk) => {
+  let release: (() => void) | undefined;
+  const chunks = observeChunks(response.body, async (chunk) => {
     receivedBytes += chunk.length;
+    if (receivedBytes > LARGE_RESPONSE_BYTES) release ??= await onLargeResponse?.();
   });
   const expectedBytes = Number(getHeader(response.headers, 'content-length') ?? 0) || 0;
   try {
@@ -58,6 +86,8 @@ async function collectResponse(response: Response, context: RequestContext): Pro
   } catch (error) {
     const cutMessage = `the response from ${serviceName(context.destination)} was cut after ${receivedBytes} bytes`;
     throw failureFromBodyError(error, response, context, receivedBytes === 0 ? undefined : cutMessage);
+  } finally {
+    release?.();
   }
 }
 
@@ -87,7 +117,7 @@ export function failureFromBodyError(
   }
   if (error instanceof Failure) return error;
   if (cutMessage === undefined) {
-    const { code, message, facts } = failureFromError(error, context);
+    const { code, message, facts } = failureFromError(error, context, true);
     return new Failure(code, message, { ...facts, requestId: responseRequestId(response.headers) });
   }
   if (error instanceof InterruptedError) {

@@ -53,7 +53,12 @@ export async function sendOnce(
         })
       : { response: received };
     if (!isEventStream(response, firstByte))
-      return { response, parsedResponse: await readResponse(response, context), chunks: undefined, early };
+      return {
+        response,
+        parsedResponse: await readResponse(response, context, observer.onLargeResponse),
+        chunks: undefined,
+        early,
+      };
     const { openStream } = await import('./stream-chunks.ts');
     const chunks = await openStream(response, context, runtime);
     return { response, parsedResponse: undefined, chunks, early };

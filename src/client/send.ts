@@ -154,10 +154,11 @@ function withMiddleware(
   return withRequestProgress(progress)(onTrace ? withVerboseLog(onTrace)(limitedSend) : limitedSend);
 }
 
-// It was applied, even if the response breaks the interface.
+// It was applied, even if the response breaks the interface, unless an HTML page took its place.
 function outcomeOfResponse({ parsedResponse }: AttemptResult, { operation }: RequestContext): JobOutcome {
   const id = parsedResponse?.doc && firstStringMember(rootOf(parsedResponse.doc), operation.result.member);
-  return { applied: 'yes', exitCode: parsedResponse?.failure?.exitCode ?? 0, id };
+  const { exitCode = 0, facts } = parsedResponse?.failure ?? {};
+  return { applied: facts?.applied ?? 'yes', exitCode, id };
 }
 
 // If the failure does not say, its phase decides.

@@ -83,9 +83,18 @@ function locationSteps(location: JsonNode): JsonPath {
 }
 
 function nonJsonMessage(bytes: Uint8Array): string | undefined {
-  const text = new TextDecoder().decode(bytes);
-  const readable = /<html|<!doctype/i.test(text)
-    ? (/<title>([^<]*)/i.exec(text)?.[1] ?? 'the response is an HTML page')
-    : text;
-  return readable.trim() || undefined;
+  const title = htmlTitle(bytes);
+  return title === undefined
+    ? new TextDecoder().decode(bytes).trim() || undefined
+    : title || 'the response is an HTML page';
+}
+
+const MAX_TITLE_CHARS = 200;
+
+/** The title of an HTML page, empty without one, and undefined for any other text. Reads at most MAX_ERROR_BYTES. */
+export function htmlTitle(bytes: Uint8Array): string | undefined {
+  const text = new TextDecoder().decode(bytes.subarray(0, MAX_ERROR_BYTES));
+  if (!/^\s*</.test(text) || !/<(html|!doctype html|head|body)\b/i.test(text)) return undefined;
+  const [, title = ''] = /<title\b[^<>]*>([^<]*)/i.exec(text) ?? [];
+  return title.replace(/\s+/g, ' ').trim().slice(0, MAX_TITLE_CHARS);
 }

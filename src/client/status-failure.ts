@@ -31,8 +31,18 @@ export async function failureFromStatus(response: Response, context: RequestCont
     issues: locateIssues(serviceError, context),
     hint: location
       ? 'if that is the service, use its URL as the base URL (--base-url)'
-      : statusHint(code, status, context, waitMs, now),
+      : (plainHttpHint(status, serviceError, context) ?? statusHint(code, status, context, waitMs, now)),
   });
+}
+
+// Web servers whose port speaks TLS say so in words of their own: "The plain HTTP request was sent to HTTPS port".
+function plainHttpHint(
+  status: number,
+  { message = '' }: ServiceError,
+  { destination }: RequestContext,
+): string | undefined {
+  const isRejected = status === 400 && destination.url.protocol === 'http:' && /\b(HTTPS|SSL|TLS)\b/i.test(message);
+  return isRejected ? `use https://${destination.url.host} as the base URL (--base-url)` : undefined;
 }
 
 /** The fields that an error names, with the places in the command or its files that their values came from. */

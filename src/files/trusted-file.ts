@@ -40,6 +40,12 @@ export async function requireOwnFile(path: string, { userId }: TrustOptions): Pr
   }
 }
 
+/** Throws Error for a FIFO or a device, which could be read without end. A file that does not exist passes. */
+export async function requireRegularFile(path: string): Promise<void> {
+  const found = await stat(path).catch(() => undefined);
+  if (found && !found.isFile() && !found.isDirectory()) throw new Error('it is not a regular file');
+}
+
 /** Narrows a mode wider than 0600 with a warning, if the file belongs to this user. */
 export async function narrowMode(path: string, { userId, warn }: TrustOptions): Promise<void> {
   if (userId === undefined) return;

@@ -7,9 +7,6 @@ export class UnusableBodyError extends Error {
   override readonly name = 'UnusableBodyError';
 }
 
-// For a body of unknown length. Only pages that are written take memory, while growing step by step would hold the body twice.
-const INITIAL_BUFFER_BYTES = 32 * 1024 * 1024;
-
 /**
  * All bytes of a body. With its length in `expectedBytes` they are held only once. Throws UnusableBodyError beyond
  * `maxBytes`, and what the connection throws if it is cut.
@@ -20,8 +17,26 @@ export async function collectBody(
   expectedBytes = 0,
 ): Promise<Buffer> {
   const tooLarge = (): Error => new UnusableBodyError(`it has more than ${formatByteSize(maxBytes)}`);
-  return collectChunks(body, Math.min(expectedBytes || INITIAL_BUFFER_BYTES, maxBytes), maxBytes, tooLarge);
+  if (expectedBytes > 0 && expectedBytes <= maxBytes) return collectChunks(body, expectedBytes, maxBytes, tooLarge);
+  // Garbage collection may come after several endless bodies, whereas this memory is freed at once.
+  const memory = new ArrayBuffer(0, { maxByteLength: maxBytes });
+  const view = new Uint8Array(memory);
+  try {
+    let length = 0;
+    for await (const chunk of body) {
+      const needed = length + chunk.length;
+      if (needed > maxBytes) throw tooLarge();
+      if (needed > memory.byteLength) memory.resize(Math.min(maxBytes, needed + GROWTH_BYTES));
+      view.set(chunk, length);
+      length = needed;
+    }
+    return Buffer.from(view.subarray(0, length));
+  } finally {
+    memory.resize(0);
+  }
 }
+
+const GROWTH_BYTES = 1024 * 1024;
 
 /** The first bytes of a body, at most `maxBytes`; for a body that was cut, those before the cut. */
 export async function collectBodyStart(body: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Buffer> {

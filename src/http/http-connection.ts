@@ -38,6 +38,7 @@ export function createConnection(url: URL, route: Route, isKeepAlive: boolean): 
   let traffic = createTraffic();
   let openedSocket: Socket | undefined;
   let arrivingBody: BodyQueue | undefined;
+  let onInterimResponse: Request['onInterimResponse'];
   const client = new Client(url.origin, {
     // The usual limit of Node.
     maxHeaderSize: 16_384,
@@ -54,7 +55,7 @@ export function createConnection(url: URL, route: Route, isKeepAlive: boolean): 
           openedSocket = socket;
           // First: it puts bytes back, and the control may hold some that follow them.
           closeOnTimeoutNotice(socket, traffic);
-          readControl = controlReading(socket);
+          readControl = controlReading(socket, () => onInterimResponse?.());
           reportStrayData(socket, traffic);
           done(null, socket);
         },
@@ -78,6 +79,7 @@ export function createConnection(url: URL, route: Route, isKeepAlive: boolean): 
     isReusable: () => traffic.responses < MAX_EXCHANGES && traffic.responseBytes < MAX_RESPONSE_BYTES_CARRIED,
     exchange: (request, to) => {
       const { onBodySent, onStrayData } = request;
+      onInterimResponse = request.onInterimResponse;
       readControl.expectResponse();
       return new Promise((resolve, reject) => {
         client.dispatch(dispatchOptions(request, to, route, isKeepAlive), {

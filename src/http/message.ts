@@ -28,6 +28,8 @@ export interface Request {
    * of the next: this response may be for another request.
    */
   readonly onStrayData?: (() => void) | undefined;
+  /** Called for each interim response (1xx). */
+  readonly onInterimResponse?: (() => void) | undefined;
   /** Ends the exchange early, with its reason as the error. */
   readonly signal?: ExchangeSignal;
 }

@@ -24,6 +24,13 @@ export function isInvalidResponseError(error: unknown): boolean {
   return isInvalidHttp(inner) && !INVALID_EOF.test(inner.message);
 }
 
+/** True if the server closed the connection without a response, or with a TLS alert, as ports do that speak only TLS. */
+export function isClosedUnheard(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const inner = rootCause(error);
+  return /^(UND_ERR_SOCKET|ECONNRESET|EPIPE)$/.test(networkErrorCode(inner)) || parsedText(inner).startsWith(TLS_ALERT);
+}
+
 /** The next step for a failed connection, if its cause has a specific one. */
 export function networkErrorHint(error: unknown): string | undefined {
   const reason = describeNetworkError(error);
@@ -59,6 +66,13 @@ const LENGTH_MISMATCH_CODE = 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH';
 function isInvalidHttp(inner: Error): boolean {
   return inner.name === 'HTTPParserError' || /^(ERR_ASSERTION$|HPE_)/.test(networkErrorCode(inner));
 }
+
+// What the HTTP parser could not read.
+function parsedText(inner: Error): string {
+  return 'data' in inner ? String(inner.data) : '';
+}
+
+const TLS_ALERT = '\x15\x03';
 
 const INVALID_EOF = /Invalid EOF state/;
 const CLOSED_EARLY = 'the server closed the connection';

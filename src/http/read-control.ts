@@ -14,14 +14,15 @@ export interface ReadControl {
 /**
  * Takes control of a socket's `read`. undici can pause its parser, but a parser that is paused when the connection ends
  * throws an error that cannot be caught, and it takes an unsolicited `100 Continue` for a broken response.
+ * `onInterimResponse` is called for each 1xx response.
  */
-export function controlReading(socket: Socket): ReadControl {
+export function controlReading(socket: Socket, onInterimResponse: () => void): ReadControl {
   const read = socket.read.bind(socket);
   let isPaused = false;
   let isBeforeResponse = true;
   let held: Buffer[] = [];
   const filterInterimHeads = (chunk: Buffer): Buffer | null => {
-    const { passed, rest } = splitInterimHeads(concatChunks([...held, chunk]));
+    const { passed, rest } = splitInterimHeads(concatChunks([...held, chunk]), onInterimResponse);
     isBeforeResponse = rest !== undefined;
     held = rest ? [rest] : [];
     return passed.length === 0 ? null : concatChunks(passed);
@@ -50,7 +51,10 @@ const MAX_INTERIM_HEAD_BYTES = 16_384;
 
 // The bytes that the parser may read before a response, and the start of an incomplete head. Leaves out each unsolicited
 // `100 Continue`, which is valid (RFC 9110, section 15.2). The parser skips other interim responses itself.
-function splitInterimHeads(bytes: Buffer): { readonly passed: Buffer[]; readonly rest?: Buffer } {
+function splitInterimHeads(
+  bytes: Buffer,
+  onInterimResponse: () => void,
+): { readonly passed: Buffer[]; readonly rest?: Buffer } {
   const passed: Buffer[] = [];
   let rest = bytes;
   for (;;) {
@@ -63,5 +67,6 @@ function splitInterimHeads(bytes: Buffer): { readonly passed: Buffer[]; readonly
     if (end === -1) return { passed, rest };
     if (!start.endsWith('100')) passed.push(rest.subarray(0, end + 4));
     rest = rest.subarray(end + 4);
+    onInterimResponse();
   }
 }

@@ -14,6 +14,11 @@ export const timeLimits = {
   idle: 120_000,
 } as const;
 
+// A slow interim response (1xx) is a heartbeat; more than these are a flood.
+const MAX_INTERIM_RESPONSES = 10_000;
+const MAX_INTERIM_BURST = 100;
+const INTERIM_BURST_MS = 10_000;
+
 type TimeLimit = keyof typeof timeLimits;
 
 /** An exchange took too long; `limit` says which limit it was. */
@@ -31,7 +36,10 @@ export class TimeLimitError extends Error {
 
 export type StartTimer = (milliseconds: number, action: () => void) => () => void;
 
-/** Ends an exchange, the reading of its response included, with TimeLimitError at one of its limits or at the deadline. */
+/**
+ * Ends an exchange, the reading of its response included, with TimeLimitError at one of its limits or at the deadline, and
+ * with Error after 10,000 interim responses, or 100 within 10 s.
+ */
 export function withTimeLimits(deadline: Deadline, progress: RequestProgress, startTimer: StartTimer): Middleware {
   return (next) => async (request) => {
     const { signal, abort, release } = linkSignal(request.signal);
@@ -51,18 +59,34 @@ export function withTimeLimits(deadline: Deadline, progress: RequestProgress, st
       if (progress.phase === 'nothing') stop('connect', timeLimits.connect);
     });
     let endFirst = start('firstByte');
-    // An upload that makes progress is not silent, however long it takes.
-    const onUploadChunk = (): void => {
+    // An upload that makes progress is not silent, however long it takes, and neither is a service with a heartbeat.
+    const onProgress = (): void => {
       endFirst();
       endFirst = start('firstByte');
+    };
+    let interimCount = 0;
+    let burstCount = 0;
+    let endBurst = (): void => {};
+    const onInterimResponse = (): void => {
+      onProgress();
+      interimCount += 1;
+      burstCount += 1;
+      if (burstCount === 1)
+        endBurst = startTimer(INTERIM_BURST_MS, () => {
+          burstCount = 0;
+        });
+      if (interimCount === MAX_INTERIM_RESPONSES)
+        abort(new Error(`the server sent ${interimCount} interim responses (1xx) before a response`));
+      else if (burstCount === MAX_INTERIM_BURST)
+        abort(new Error(`the server sent ${burstCount} interim responses (1xx) within ${INTERIM_BURST_MS / 1000} s`));
     };
     const { body } = request;
     const observedBody: RequestBody =
       body instanceof Uint8Array
         ? body
-        : { length: body.length, chunks: () => observeChunks(body.chunks(), onUploadChunk) };
+        : { length: body.length, chunks: () => observeChunks(body.chunks(), onProgress) };
     try {
-      const response = await next({ ...request, body: observedBody, signal });
+      const response = await next({ ...request, body: observedBody, onInterimResponse, signal });
       if (!response.completeBody) {
         const limitedBody = readWithIdleLimit(response, start, signal, end);
         return { ...response, body: limitedBody, stop: () => abort(new Error('the exchange was stopped')) };
@@ -75,6 +99,7 @@ export function withTimeLimits(deadline: Deadline, progress: RequestProgress, st
     } finally {
       endConnect();
       endFirst();
+      endBurst();
     }
   };
 }

@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import { fstat } from 'node:fs';
 import { resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { type FileReplacement, openReplacement } from '../files/file-replacement.ts';
+import { type FileReplacement, isReplaceable, openReplacement } from '../files/file-replacement.ts';
 import type { OutputStream } from '../runtime.ts';
 import { createEscapeFilter } from './escape-controls.ts';
 import type { Writer } from './writer.ts';
@@ -10,6 +10,8 @@ import type { Writer } from './writer.ts';
 /** The destination of a result. Nothing is final before `commit`. */
 export interface Sink {
   readonly writer: Writer;
+  /** An incomplete result is kept in `F.partial`; otherwise what is written is final. */
+  readonly keepsPartial: boolean;
   readonly commit: () => Promise<void>;
   /** Keeps an incomplete result in `F.partial`, unless it is empty. Does nothing after a commit. */
   readonly abandon: () => Promise<AbandonedOutput | undefined>;
@@ -35,7 +37,12 @@ export async function openSink(
   fallback?: OutputStream,
 ): Promise<Sink> {
   if (output === undefined || output === '-') {
-    return { writer: stdout, commit: () => stdout.end(), abandon: () => stdout.end().then(() => undefined) };
+    return {
+      writer: stdout,
+      keepsPartial: false,
+      commit: () => stdout.end(),
+      abandon: () => stdout.end().then(() => undefined),
+    };
   }
   const path = resolve(cwd, output);
   // A result may hold secrets; an existing file keeps its mode.
@@ -81,6 +88,7 @@ export async function openSink(
     if (filter) await file.write(filter.flush());
   };
   return {
+    keepsPartial: await isReplaceable(path),
     writer: { isTerminal: false, hasColor: false, columns: 80, write, end },
     commit: async () => {
       if (isFinished) return;

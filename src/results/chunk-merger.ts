@@ -21,6 +21,7 @@ import { joinTextParts, unreadableParts } from './chat-text.ts';
 interface MemoryBudget {
   /** True until a text did not fit. */
   readonly isWithinLimit: () => boolean;
+  readonly reservedBytes: () => number;
   /** Reserves memory for a text, minus that of the text it replaces; false from the first text that does not fit. */
   readonly tryReserve: (text: string, replaced?: string) => boolean;
 }
@@ -36,6 +37,7 @@ export function createMemoryBudget(maxBytes: number): MemoryBudget {
   let remainingBytes = maxBytes;
   return {
     isWithinLimit: () => remainingBytes >= 0,
+    reservedBytes: () => maxBytes - remainingBytes,
     tryReserve: (text, replaced) => {
       if (remainingBytes < 0) return false;
       remainingBytes -= stringBytes(text) - (replaced === undefined ? 0 : stringBytes(replaced));
@@ -226,22 +228,39 @@ interface MergedStream {
   readonly failure: Failure | undefined;
 }
 
-/** Merges the chunks of a stream by the merge rules of `fields`. `createFailure` is for a stream of more than 8 MiB. */
+// A chat of thousands of tokens with log probabilities has less.
+const LARGE_STREAM_BYTES = 4 * 1024 * 1024;
+
+/**
+ * Merges the chunks of a stream by the merge rules of `fields`. `createFailure` is for a stream of more than 8 MiB, the
+ * rest of which is not read. Of several large streams, `takeTurn` lets one at a time be held as a whole.
+ */
 export async function mergeStream(
   chunks: AsyncIterable<JsonNode>,
   fields: Fields,
   createFailure: (message: string) => Failure,
+  takeTurn?: () => Promise<() => void>,
 ): Promise<MergedStream> {
   const budget = createMemoryBudget(MAX_STREAM_BYTES);
   const merger = createChunkMerger(fields, budget);
   let failure: Failure | undefined;
+  let endTurn: (() => void) | undefined;
   try {
-    for await (const chunk of chunks) merger.addChunk(chunk);
+    for await (const chunk of chunks) {
+      merger.addChunk(chunk);
+      // The stream may never end.
+      if (!budget.isWithinLimit()) break;
+      if (budget.reservedBytes() > LARGE_STREAM_BYTES) endTurn ??= await takeTurn?.();
+    }
     if (!budget.isWithinLimit())
       failure = createFailure(`the stream exceeds the limit of ${formatByteSize(MAX_STREAM_BYTES)}`);
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     failure = error;
   }
-  return { json: compactJson(parseJson(merger.toJson())), failure };
+  try {
+    return { json: compactJson(parseJson(merger.toJson())), failure };
+  } finally {
+    endTurn?.();
+  }
 }

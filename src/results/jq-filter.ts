@@ -112,7 +112,7 @@ const AFFECTS_OTHER_INPUTS = /(?<!\.)\b(?:inputs?|input_line_number|halt|halt_er
  * its commit throws the first Failure, as `locate` describes it for its line.
  */
 export function filteredSink(
-  { writer, commit, abandon }: Sink,
+  { writer, keepsPartial, commit, abandon }: Sink,
   filter: JqFilter,
   locate: (failure: Failure, line: string) => Failure,
 ): Sink {
@@ -131,6 +131,7 @@ export function filteredSink(
         await writer.write(text);
       },
     },
+    keepsPartial,
     commit: async () => {
       await commit();
       if (failed) throw failed;

@@ -45,14 +45,17 @@ export interface ResultView {
 }
 
 /**
- * Prints a complete response and returns it. Writes an invalid response unchanged, does not commit the sink, and throws the
- * Failure of the response.
+ * Prints a complete response and returns it. Writes an invalid response unchanged, an HTML page only to a file, does not
+ * commit the sink, and throws the Failure of the response.
  */
-export async function showResponse({ bytes, doc, failure }: ParsedResponse, view: ResultView): Promise<JsonDocument> {
+export async function showResponse(
+  { bytes, doc, isPage, failure }: ParsedResponse,
+  view: ResultView,
+): Promise<JsonDocument> {
   const { operation, sink, context } = view;
   if (failure || !doc) {
-    // The invalid response is the failure to report, even if it cannot be written.
-    await writeResponse(bytes, sink).catch(() => {});
+    // The invalid response is the failure to report, even if it cannot be written. Who reads stdout expects no page.
+    if (!isPage || sink.keepsPartial) await writeResponse(bytes, sink).catch(() => {});
     throw failure;
   }
   view.onDocument?.(doc);
@@ -127,6 +130,8 @@ async function reportReasoning(doc: JsonDocument, { report }: Context): Promise<
 export interface ParsedResponse {
   readonly bytes: Buffer;
   readonly doc: JsonDocument | undefined;
+  /** It is an HTML page, with a failure. */
+  readonly isPage: boolean;
   readonly failure: Failure | undefined;
 }
 

@@ -109,7 +109,7 @@ describe('a response', () => {
 
   it('that is a web page names the URL to check', async () => {
     const { stderr } = await start({ pieces: ['\n<!doctype html><p>Welcome</p>'] });
-    expect(stderr).toMatch(/\n {2}check the base URL: the request went to https:\/\/svc\.test\/call\/start\n$/);
+    expect(stderr).toMatch(/\n {2}check the base URL: the request went to https:\/\/svc\.test\/call\/start; /);
   });
 
   it.each([

@@ -184,9 +184,7 @@ describe('a service that is down', () => {
     const { url } = await countingServer(String, (_, response) => response.end('<html>log in</html>'));
     const { code, stderr } = await callRun(['true'], ['--base-url', url], { env: login });
     expect(code).toBe(0);
-    expect(stderr).toMatch(
-      /^svc: warning: the call may not have been recorded: the response from \S+ is not valid JSON/,
-    );
+    expect(stderr).toMatch(/^svc: warning: the call may not have been recorded: \S+ returned an HTML page: a proxy/);
   });
 
   it('says that the call is kept in the spool', async () => {

@@ -13,22 +13,26 @@ function pending(): {
   send: Send;
   answer: (body: AsyncIterable<Uint8Array>) => void;
   signal: () => ExchangeSignal | undefined;
+  interim: () => void;
   /** The body of the request, as a connection takes it. */
   take: () => AsyncIterator<Uint8Array>;
 } {
   let body: RequestBody = new Uint8Array();
   let resolve: (reply: Response) => void = () => {};
   let signal: ExchangeSignal | undefined;
+  let interim: Request['onInterimResponse'];
   return {
     send: (sent) =>
       new Promise((settle, reject) => {
         resolve = settle;
         signal = sent.signal;
+        interim = sent.onInterimResponse;
         body = sent.body;
         sent.signal?.addEventListener('abort', () => reject(new Error('aborted')));
       }),
     answer: (body) => resolve({ status: 200, statusText: '', headers: [], body }),
     signal: () => signal,
+    interim: () => interim?.(),
     take: () =>
       (async function* () {
         yield* bodyChunks(body);
@@ -85,6 +89,32 @@ describe('limits of an exchange', () => {
     }
     expect(wire.signal()?.aborted).toBe(false);
     time.advance(60_000);
+    expect(await outcome).toBe('firstByte 600000');
+  });
+
+  it('slow interim responses are a heartbeat, up to 10,000', async () => {
+    const { time, wire, send, progress } = setup();
+    const outcome = limitOf(send(request));
+    progress.phase = 'all';
+    for (let count = 1; count < 10_000; count += 1) {
+      wire.interim();
+      if (count % 99 === 0) time.advance(10_000);
+      expect(wire.signal()?.aborted, String(count)).toBe(false);
+    }
+    wire.interim();
+    expect(await outcome).toBe('Error: the server sent 10000 interim responses (1xx) before a response');
+    expect(time.pending()).toBe(0);
+  });
+
+  it('10 min after the last interim response', async () => {
+    const { time, wire, send, progress } = setup();
+    const outcome = limitOf(send(request));
+    progress.phase = 'all';
+    time.advance(599_999);
+    wire.interim();
+    time.advance(599_999);
+    expect(wire.signal()?.aborted).toBe(false);
+    time.advance(1);
     expect(await outcome).toBe('firstByte 600000');
   });
 

@@ -34,11 +34,19 @@ const bombs: readonly Bomb[] = [
   },
   {
     name: 'answers 103 without end',
-    args: [...call, '--timeout', '2s'],
+    args: call,
     head: '',
     again: 'HTTP/1.1 103 Early Hints\r\nLink: </>\r\n\r\n',
     code: 8,
-    says: /time limit of 2 s/,
+    says: /no response came: the server sent 100 interim responses \(1xx\) within 10 s/,
+  },
+  {
+    name: 'unsolicited 100 without end',
+    args: chat,
+    head: '',
+    again: 'HTTP/1.1 100 Continue\r\n\r\n'.repeat(1000),
+    code: 8,
+    says: /no response came: the server sent 100 interim responses \(1xx\) within 10 s/,
   },
   {
     name: 'empty lines without end where events are expected',

@@ -1,29 +1,115 @@
-import { Buffer } from 'node:buffer';
+import { Buffer, isUtf8 } from 'node:buffer';
 import { basename } from 'node:path';
-import { usageFailure } from '../../errors.ts';
+import { Failure, usageFailure } from '../../errors.ts';
+import { parseJson } from '../../json/parse-json.ts';
+import { hasByteOrderMark } from '../../json/utf8.ts';
 import { writeJson } from '../../json/write-json.ts';
+import type { Draft } from '../draft.ts';
 import type { BodyDependencies } from '../input-reader.ts';
 
+/** A file of `--attach`. Until `insertAttachments`, a placeholder stands for its content, so that no step copies it. */
+export interface Attachment {
+  /** The content part, as JSON, with the placeholder. */
+  readonly part: string;
+  readonly placeholder: string;
+  readonly bytes: Buffer;
+  readonly encoding: 'base64' | 'text';
+}
+
+// Like one file (read-input.ts); servers accept at most 32 MiB (docs/servers.md).
+const MAX_ATTACHED_BYTES = 128 * 1024 * 1024;
+
 /**
- * The content part, as JSON, of a file of `--attach`: an image or audio by its first bytes, else text. Throws usage for
- * any other file, and Failure `local` for one that cannot be read.
+ * Reads the files of `--attach`: images and audio by their first bytes, else text. Throws usage for any other file, and
+ * Failure `local` for one that cannot be read, and for more than 128 MiB in all.
  */
-export async function attachmentPart(path: string, { inputs }: Pick<BodyDependencies, 'inputs'>): Promise<string> {
+export async function readAttachments(
+  paths: readonly string[],
+  dependencies: Pick<BodyDependencies, 'inputs' | 'randomBytes'>,
+): Promise<Attachment[]> {
+  const attachments: Attachment[] = [];
+  let remainingBytes = MAX_ATTACHED_BYTES;
+  for (const path of paths) {
+    const attachment = await readAttachment(path, dependencies);
+    remainingBytes -= attachment.bytes.length;
+    if (remainingBytes < 0)
+      throw new Failure('local', '--attach: the files have more than 128 MiB in all', {
+        hint: 'attach smaller files, or fewer',
+        applied: 'no',
+      });
+    attachments.push(attachment);
+  }
+  return attachments;
+}
+
+async function readAttachment(
+  path: string,
+  { inputs, randomBytes }: Pick<BodyDependencies, 'inputs' | 'randomBytes'>,
+): Promise<Attachment> {
   const bytes = Buffer.from(await inputs.read(path));
   const displayPath = path === '-' ? 'stdin' : path;
   const head = bytes.subarray(0, 16).toString('latin1');
   const { image, audio } = mediaTypes.find(({ start }) => start.test(head)) ?? {};
-  const data = bytes.toString('base64');
-  if (image) return writeJson({ type: 'image_url', image_url: { url: `data:image/${image};base64,${data}` } });
-  if (audio) return writeJson({ type: 'input_audio', input_audio: { data, format: audio } });
-  const text = bytes.toString();
+  const data = `attachment-${Buffer.from(randomBytes(16)).toString('hex')}`;
+  const media = { placeholder: data, bytes, encoding: 'base64' } as const;
+  if (image)
+    return {
+      ...media,
+      part: writeJson({ type: 'image_url', image_url: { url: `data:image/${image};base64,${data}` } }),
+    };
+  if (audio) return { ...media, part: writeJson({ type: 'input_audio', input_audio: { data, format: audio } }) };
   if (bytes.length === 0) throw usageFailure(`--attach: ${displayPath} is empty`, 'attach a file with content');
-  if (text.includes('\0') || !Buffer.from(text).equals(bytes))
+  if (bytes.includes(0) || !isUtf8(bytes))
     throw usageFailure(
       `--attach: ${displayPath} is not an image, audio or UTF-8 text file`,
       'use PNG, JPEG, GIF, WebP, WAV, MP3 or text',
     );
-  return writeJson({ type: 'text', text: `${basename(displayPath)}:\n\n${text.replace(/^\ufeff/, '')}` });
+  return {
+    part: writeJson({ type: 'text', text: `${basename(displayPath)}:\n\n${data}` }),
+    placeholder: data,
+    bytes: hasByteOrderMark(bytes) ? bytes.subarray(3) : bytes,
+    encoding: 'text',
+  };
+}
+
+/** The draft with the content of its attachments, which is written into its bytes once: they may have 100 MB. */
+export function insertAttachments(draft: Draft): Draft {
+  const { bytes } = draft.doc;
+  const parts: (() => Iterable<Buffer>)[] = [];
+  let at = 0;
+  for (const attachment of draft.edits.flatMap(({ attachments = [] }) => attachments)) {
+    const start = bytes.indexOf(attachment.placeholder, at);
+    // --set may have replaced it.
+    if (start === -1) continue;
+    const before = bytes.subarray(at, start);
+    parts.push(
+      () => [before],
+      () => encodedChunks(attachment),
+    );
+    at = start + attachment.placeholder.length;
+  }
+  const rest = bytes.subarray(at);
+  parts.push(() => [rest]);
+  let length = 0;
+  for (const chunks of parts) for (const chunk of chunks()) length += chunk.length;
+  const whole = Buffer.allocUnsafe(length);
+  let end = 0;
+  for (const chunks of parts) for (const chunk of chunks()) end += chunk.copy(whole, end);
+  return { ...draft, doc: parseJson(whole) };
+}
+
+// A multiple of three: base64 without padding in between.
+const CHUNK_BYTES = 48 * 1024;
+
+function* encodedChunks({ bytes, encoding }: Attachment): Generator<Buffer> {
+  for (let start = 0; start < bytes.length; ) {
+    let end = Math.min(start + CHUNK_BYTES, bytes.length);
+    // A character is not split.
+    while (encoding === 'text' && end < bytes.length && ((bytes[end] ?? 0) & 0xc0) === 0x80) end -= 1;
+    const chunk = bytes.subarray(start, end);
+    yield Buffer.from(encoding === 'text' ? JSON.stringify(chunk.toString()).slice(1, -1) : chunk.toString('base64'));
+    start = end;
+  }
 }
 
 // By the first bytes: a file's name may be wrong.

@@ -5,6 +5,7 @@ import { RawJson, writeJson } from '../../json/write-json.ts';
 import { type Draft, locationInDraft, originInDraft } from '../draft.ts';
 import type { Edit, ValueOrigin } from '../edit.ts';
 import type { JsonSource } from '../json-source.ts';
+import type { Attachment } from './attachment.ts';
 
 /** Messages that do not come from flags. */
 export interface MessageSources {
@@ -12,8 +13,8 @@ export interface MessageSources {
   readonly prompt?: string | undefined;
   /** The messages of `--conversation`. */
   readonly conversation?: JsonSource | undefined;
-  /** Content parts, as JSON, that follow the prompt in its message. */
-  readonly attachments: readonly string[];
+  /** Follow the prompt in its message. */
+  readonly attachments: readonly Attachment[];
 }
 
 interface Message {
@@ -60,6 +61,7 @@ export function messageEdits(
     text: `[${messages.map(({ text }) => text).join(',')}]`,
     origin: { label: 'prompt' },
     items: messages.map(({ origin }) => origin),
+    attachments,
   };
   return prefill === undefined ? [list] : [list, ...continuationEdits];
 }
@@ -84,10 +86,10 @@ function optionalMessage(role: string, content: string | undefined, label: strin
   return content === undefined ? [] : [{ text: writeJson({ role, content }), role, origin: { label } }];
 }
 
-function userMessage(prompt: string | undefined, attachments: readonly string[]): Message[] {
+function userMessage(prompt: string | undefined, attachments: readonly Attachment[]): Message[] {
   if (attachments.length === 0) return optionalMessage('user', prompt, 'prompt');
   const textPart = prompt === undefined ? [] : [writeJson({ type: 'text', text: prompt })];
-  const content = new RawJson(`[${[...textPart, ...attachments].join(',')}]`);
+  const content = new RawJson(`[${[...textPart, ...attachments.map(({ part }) => part)].join(',')}]`);
   return [{ text: writeJson({ role: 'user', content }), role: 'user', origin: { label: '--attach' } }];
 }
 

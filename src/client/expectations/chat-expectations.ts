@@ -2,7 +2,8 @@ import { Buffer } from 'node:buffer';
 import { fileReference } from '../../body/file-reference.ts';
 import { parseDurationMs } from '../../config/parse-duration.ts';
 import type { Context } from '../../context.ts';
-import { Failure, type FailureFacts, usageFailure } from '../../errors.ts';
+import { errorMessage, Failure, type FailureFacts, usageFailure } from '../../errors.ts';
+import { runWithTimeLimit } from '../../fields/run-with-time-limit.ts';
 import { type FlagValues, getArrayFlag, getStringFlag } from '../../flag.ts';
 import { firstStringMember, getMember, type JsonNode } from '../../json/json-node.ts';
 import { tryParseJson } from '../../json/parse-json.ts';
@@ -76,8 +77,15 @@ function textCheck(expect: 'text' | 'not', value: string, suspendSignals: Contex
       ? `the text contains ${quoteStart(pattern.exec(wrong)?.[0] ?? '')}`
       : `no match in ${quoteStart(wrong)}`;
   };
-  // A match can run without end and blocks the event loop, so Ctrl-C must end the process without a listener.
-  return { expect, value, problemOf: (response) => suspendSignals(() => textProblem(response)) };
+  const limitedProblem = (response: JsonNode): string | undefined => {
+    try {
+      return runWithTimeLimit(() => textProblem(response));
+    } catch (error) {
+      return `could not be checked: ${errorMessage(error)}`;
+    }
+  };
+  // A match blocks the event loop, so Ctrl-C must end the process without a listener.
+  return { expect, value, problemOf: (response) => suspendSignals(() => limitedProblem(response)) };
 }
 
 async function schemaCheck(value: string, read: (path: string) => Promise<Uint8Array>): Promise<ExpectationCheck> {

@@ -9,6 +9,7 @@ import { usageFailure } from '../../errors.ts';
 import { fileFailure, isNotFoundError, withFileFailure } from '../../files/file-errors.ts';
 import { openPrivateFile } from '../../files/journal.ts';
 import { makeDirectory } from '../../files/make-directory.ts';
+import { requireRegularFile } from '../../files/trusted-file.ts';
 import { LINE_FEED } from '../../json/json-bytes.ts';
 import { firstStringMember, getMember, type JsonNode, kindOf } from '../../json/json-node.ts';
 import { tryParseJson } from '../../json/parse-json.ts';
@@ -19,6 +20,11 @@ import type { Runtime } from '../../runtime.ts';
 /** The file of the history: one JSON object per line, oldest first. */
 export function requestHistoryFile(runtime: Runtime): string {
   return join(dataDirectory(runtime), 'requests.jsonl');
+}
+
+/** Throws Failure `local` if the history cannot be a file, so that nothing is sent that would not be recorded. */
+export async function checkHistoryFile(path: string): Promise<void> {
+  await withFileFailure(`write ${path}`, () => requireRegularFile(path), { applied: 'no' });
 }
 
 /**
@@ -46,10 +52,12 @@ export async function appendToHistory(
 
 /** The records, oldest first. Lines that are not records are skipped with a warning. Throws Failure `local`. */
 export async function readRequestHistory(path: string, report?: Pick<Reporter, 'warn'>): Promise<JsonNode[]> {
-  const bytes = await readFile(path).catch((error: unknown) => {
-    if (isNotFoundError(error)) return Buffer.alloc(0);
-    throw fileFailure(`read ${path}`, error);
-  });
+  const bytes = await requireRegularFile(path)
+    .then(() => readFile(path))
+    .catch((error: unknown) => {
+      if (isNotFoundError(error)) return Buffer.alloc(0);
+      throw fileFailure(`read ${path}`, error);
+    });
   const records: JsonNode[] = [];
   const invalidLines: number[] = [];
   for (let start = 0, number = 1; start < bytes.length; number++) {

@@ -28,7 +28,9 @@ export async function buildChatBody(
     : built.draft;
   await enforceChecks(draft, chatOperation, built.inputIssues, settings, context.report);
   if (conversation) rejectSeveralChoices(draft, flags);
-  return draft;
+  if (!flags.has('attach')) return draft;
+  const { insertAttachments } = await import('../../body/chat/attachment.ts');
+  return insertAttachments(draft);
 }
 
 function chooseStreamMode(

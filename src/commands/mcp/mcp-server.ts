@@ -17,30 +17,46 @@ import { type MethodHandler, mcpError, type RequestResult } from './mcp-methods.
 
 /** A server of one connection. */
 export interface McpServer {
-  /** Handles a message; responses are written as they become available. */
-  readonly receive: (message: Buffer) => void;
-  /** Responds to a message that is too long to read. */
-  readonly rejectMessage: (reason: string) => void;
+  /** Handles a message; responses are written as they become available. Resolves when the next message may be read. */
+  readonly receive: (message: Buffer) => Promise<void>;
+  /** Responds to a message that is too long to read. Resolves like `receive`. */
+  readonly rejectMessage: (reason: string) => Promise<void>;
   /** Resolves when every request has its response; nothing is received after it. */
   readonly close: () => Promise<void>;
 }
+
+// Messages whose responses are not written yet: a client that does not read them stops the reading of further ones.
+const MAX_PENDING_MESSAGES = 64;
+const MAX_PENDING_BYTES = 64 * 1024 * 1024;
 
 /** Creates a server. `write` gets each response as one line of JSON, without a line feed. */
 export function createMcpServer(handleMethod: MethodHandler, write: (line: string) => Promise<void>): McpServer {
   const running = new Map<string, AbortController>();
   const pending = new Set<Promise<void>>();
+  let pendingBytes = 0;
+  let onRoom = (): void => {};
 
-  const receive = (message: Buffer): void => {
-    if (message.toString().trim() === '') return;
-    track(handleMessage(message));
+  const receive = async (message: Buffer): Promise<void> => {
+    if (message.toString().trim() !== '') await track(handleMessage(message), message.length);
   };
 
-  const rejectMessage = (reason: string): void => track(write(envelope(undefined, mcpError('invalidRequest', reason))));
+  const rejectMessage = (reason: string): Promise<void> =>
+    track(write(envelope(undefined, mcpError('invalidRequest', reason))), reason.length);
 
-  const track = (action: Promise<void>): void => {
-    const work = action.catch(() => {});
+  const track = async (action: Promise<void>, bytes: number): Promise<void> => {
+    pendingBytes += bytes;
+    const work = action
+      .catch(() => {})
+      .finally(() => {
+        pending.delete(work);
+        pendingBytes -= bytes;
+        onRoom();
+      });
     pending.add(work);
-    void work.finally(() => pending.delete(work));
+    while (pending.size >= MAX_PENDING_MESSAGES || pendingBytes >= MAX_PENDING_BYTES)
+      await new Promise<void>((resolve) => {
+        onRoom = resolve;
+      });
   };
 
   const handleMessage = async (message: Buffer): Promise<void> => {

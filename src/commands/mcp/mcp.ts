@@ -56,8 +56,8 @@ export const runMcp: RunCommand = async ({ flags }, context) => {
   try {
     for await (const { bytes } of splitLines(runtime.stdin, MAX_MESSAGE_BYTES)) {
       if (stopReason) break;
-      if (bytes) server.receive(bytes);
-      else server.rejectMessage(`the message is longer than ${formatByteSize(MAX_MESSAGE_BYTES)}`);
+      if (bytes) await server.receive(bytes);
+      else await server.rejectMessage(`the message is longer than ${formatByteSize(MAX_MESSAGE_BYTES)}`);
     }
   } catch (error) {
     stopReason ??= error;

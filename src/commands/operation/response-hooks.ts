@@ -5,7 +5,7 @@ import {
   readChatExpectations,
 } from '../../client/expectations/chat-expectations.ts';
 import { checkJunitFile, openJunitReport } from '../../client/expectations/junit-report.ts';
-import { appendToHistory, requestHistoryFile } from '../../client/history/request-history.ts';
+import { appendToHistory, checkHistoryFile, requestHistoryFile } from '../../client/history/request-history.ts';
 import type { PreparedRequest } from '../../client/request.ts';
 import type { Settings } from '../../client/settings.ts';
 import type { Context } from '../../context.ts';
@@ -64,6 +64,7 @@ export async function readHooks(
   const expectations = await readChatExpectations(flags, read, context.suspendSignals);
   const checkSchema = await openSchemaExpectation(flags, read, context);
   await checkJunitFile(flags, context.runtime.cwd);
+  if (history !== 'off') await checkHistoryFile(requestHistoryFile(context.runtime));
   return (request) => openResponseHooks(request, { flags, history, destination, expectations, checkSchema }, context);
 }
 

@@ -1,13 +1,12 @@
-import { runInNewContext } from 'node:vm';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { errorMessage } from '../../errors.ts';
+import { runWithTimeLimit } from '../../fields/run-with-time-limit.ts';
 import { isRecord } from '../../json/is-record.ts';
 import { compareNumberLiterals } from '../../json/number-literal.ts';
 import { HttpError } from '../http-error.ts';
 import { buildValue } from './build-value.ts';
 import type { Schema } from './schema-mismatch.ts';
 
-const CHECK_TIMEOUT_MS = 3000;
 const MAX_SCHEMA_CHARS = 256 * 1024;
 const DIALECT = 'https://json-schema.org/draft/2020-12/schema';
 const AJV_OPTIONS = { strict: false, logger: false, validateFormats: false, multipleOfPrecision: 9 } as const;
@@ -41,16 +40,12 @@ export function createJsonSchemaCheck(schemaText: string): (valueText: string) =
   const validate = new Ajv2020(AJV_OPTIONS).compile(parseSchema(schemaText));
   return (valueText) => {
     try {
-      const isValid = withTimeLimit(() => validate(JSON.parse(valueText)) === true);
+      const isValid = runWithTimeLimit(() => validate(JSON.parse(valueText)) === true);
       return isValid ? undefined : dialect.errorsText(validate.errors, { dataVar: '$' });
     } catch (error) {
       return `could not be checked: ${errorMessage(error)}`;
     }
   };
-}
-
-function withTimeLimit<T>(run: () => T): T {
-  return runInNewContext('run()', { run }, { timeout: CHECK_TIMEOUT_MS });
 }
 
 // Schemas of other drafts are read as 2020-12.
