@@ -73,7 +73,6 @@ async function start() {
     keychain: [process.execPath, `${__dirname}/keychain.js`],
     onSignal,
     stopProcess: () => process.kill(process.pid, 'SIGSTOP'),
-    replaceProcess: process.execve && replaceProcess,
   });
   // All output is flushed by now. Open handles, such as a stdin that was not read to its end, must not keep the process.
   if (typeof end === 'number') process.exit(end);
@@ -223,11 +222,4 @@ function onSignal(listener, signals = ['SIGINT', 'SIGTERM', 'SIGHUP']) {
   return () => {
     for (const signal of signals) process.off(signal, listener);
   };
-}
-
-// The new program inherits what Node changed: it ignores two signals, which a listener undoes, and its pipes do not block.
-function replaceProcess(file, words, env) {
-  for (const signal of ['SIGPIPE', 'SIGXFSZ']) process.on(signal, () => {});
-  for (const { _handle } of [process.stdout, process.stderr]) _handle?.setBlocking?.(true);
-  process.execve(file, words, env);
 }

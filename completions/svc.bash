@@ -161,7 +161,7 @@ _svc_command() {
       references="--attributes --inputs --otel-dump"
       ;;
     "call run")
-      flags="--project-id --op-name --require --grace --inputs --env --no-parent --exact --log-file --exit-feedback --spool --replace --profile --local --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --allow-http --verbose -v --quiet -q --error-format --color --help -h"
+      flags="--project-id --op-name --require --grace --inputs --env --no-parent --exact --log-file --exit-feedback --spool --profile --local --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --allow-http --verbose -v --quiet -q --error-format --color --help -h"
       valued="--project-id --op-name --grace --inputs --env --log-file --profile --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --error-format --color"
       paths="--log-file --cacert --cert --key"
       ;;

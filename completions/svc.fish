@@ -439,7 +439,6 @@ complete -c svc -n '__svc_is call run' -l exact -d 'Record no attributes and no 
 complete -c svc -n '__svc_is call run' -l log-file -r -F -d 'Append a JSON line with ids, times and exit code'
 complete -c svc -n '__svc_is call run' -l exit-feedback -d 'Send exit code and duration as feedback on the call'
 complete -c svc -n '__svc_is call run' -l spool -d 'Keep the record on disk until it is confirmed'
-complete -c svc -n '__svc_is call run' -l replace -d 'Send the record, then become the command'
 complete -c svc -n '__svc_is call run' -l profile -x -a '(command svc completion fish --names profiles 2>/dev/null)' -d 'Profile to use'
 complete -c svc -n '__svc_is call run' -l local -d 'Use the local service'
 complete -c svc -n '__svc_is call run' -l base-url -x -d 'Base URL of the service'

@@ -23,8 +23,7 @@ export const callCommands: readonly CommandDefinition[] = [
         },
         '--op-name <name>': 'Name of the operation (default: the name of the command)',
         '--require': 'Record the call first, and run the command only if the service confirms it',
-        '--grace <duration>':
-          'How long to wait for the service after the command ends; with --replace, before it starts (default: 5s)',
+        '--grace <duration>': 'How long to wait for the service after the command ends (default: 5s)',
       }),
       ...flagGroup('Call', {
         '--inputs <none|name|argv>': {
@@ -39,10 +38,6 @@ export const callCommands: readonly CommandDefinition[] = [
         '--spool[=<only>]': {
           summary: 'Keep the record on disk until it is confirmed; with =only, send it later with svc call flush',
           choices: ['only'],
-        },
-        '--replace': {
-          summary: 'Send the record, then become the command (Node 22.15 or later)',
-          conflicts: ['log-file', 'exit-feedback'],
         },
       }),
       ...serviceFlags('trace'),

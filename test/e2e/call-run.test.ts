@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { answerJson, countingServer } from '../support/counting-server.ts';
@@ -7,7 +7,6 @@ import { cleanEnv, inShell, program, run, serve, start, waitForExit } from '../s
 import { noStrace } from '../support/strace.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
-const canReplace = typeof (process as { execve?: unknown }).execve === 'function';
 const peers = new URL('../peers/', import.meta.url);
 const hasOpenTelemetry = existsSync(new URL('node_modules/@opentelemetry/sdk-trace-node', peers));
 if (!hasOpenTelemetry)
@@ -90,52 +89,6 @@ describe('the exit code of call run', () => {
     expect(wrong.code).toBe(2);
     expect(readdirSync(cwd)).not.toContain('ran');
   });
-});
-
-describe.skipIf(!canReplace)('--replace (skipped before Node 22.15)', () => {
-  const replaced = (command: readonly string[], cwd = temporaryDirectory()) =>
-    callRun(command, ['--local', '--spool=only', '--replace'], { cwd });
-
-  it('becomes the command', async () => {
-    const child = start([
-      'call',
-      'run',
-      ...project,
-      '--local',
-      '--spool=only',
-      '--replace',
-      '--',
-      'sh',
-      '-c',
-      'echo $$',
-    ]);
-    const { code, stdout } = await waitForExit(child);
-    expect([code, stdout]).toEqual([0, `${child.pid}\n`]);
-  });
-
-  it('has the exit codes of a shell for programs that cannot be run', async () => {
-    const cwd = temporaryDirectory();
-    mkdirSync(join(cwd, 'directory'));
-    writeFileSync(join(cwd, 'script'), 'echo "script $1"', { mode: 0o755 });
-    writeFileSync(join(cwd, 'broken'), '#!/no/such/program\n', { mode: 0o755 });
-    expect(await replaced(['./script', 'x'], cwd)).toMatchObject({ code: 0, stdout: 'script x\n' });
-    expect(await replaced(['./directory'], cwd)).toMatchObject({ code: 126 });
-    expect(await replaced(['./broken'], cwd)).toMatchObject({ code: 127 });
-    expect(await replaced(['no-such-command-1'], cwd)).toMatchObject({ code: 127 });
-    expect(await replaced(['a=b'], cwd)).toMatchObject({ code: 2 });
-  });
-
-  it('passes on neither ignored signals nor pipes that do not block', async () => {
-    const line =
-      'svc call run --local --project-id a/b --spool=only --replace -- yes | head -1; echo "${PIPESTATUS[0]}"';
-    const { stdout, stderr } = await inShell(line);
-    expect([stdout, stderr]).toEqual(['y\n141\n', '']);
-  });
-});
-
-it.skipIf(canReplace)('--replace needs a Node that can replace a process', async () => {
-  const { code, stderr } = await callRun(['true'], ['--local', '--replace']);
-  expect([code, stderr]).toEqual([2, expect.stringContaining('--replace needs Node 22.15')]);
 });
 
 describe.skipIf(!hasOpenTelemetry)('an OpenTelemetry SDK in the command', () => {

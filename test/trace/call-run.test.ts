@@ -2,7 +2,6 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { Failure } from '../../src/errors.ts';
 import { jsonResponse } from '../../src/local-service/responses.ts';
 import type { Runtime } from '../../src/runtime.ts';
 import { readSpool } from '../../src/trace/spool.ts';
@@ -107,10 +106,10 @@ describe('a signal before a traced command starts', () => {
     };
   };
 
-  it.each([[[]], [['--spool=only']], [['--replace']]])('ends svc, and starts nothing (%j)', async (flags) => {
+  it.each([[[]], [['--spool=only']]])('ends svc, and starts nothing (%j)', async (flags) => {
     const cwd = temporaryDirectory();
     const { send, recorded } = recording(() => Promise.reject(new Error('nothing is sent')));
-    const runtime = { ...interrupted(), replaceProcess: () => writeFileSync(join(cwd, 'ran'), '') };
+    const runtime = interrupted();
     const service = ['--base-url', 'http://127.0.0.1:9'];
     const { code, stderr } = await traced(['touch', 'ran'], [...service, ...flags], { cwd, send, runtime });
     expect([code, stderr]).toEqual([143, 'svc: terminated; nothing was sent\n']);
@@ -119,7 +118,7 @@ describe('a signal before a traced command starts', () => {
     expect(existsSync(join(cwd, 'data/spool'))).toBe(false);
   });
 
-  it.each([['--require'], ['--replace']])('ends svc also after the response (%s)', async (flag) => {
+  it('ends svc also after the response (--require)', async () => {
     const cwd = temporaryDirectory();
     const listeners = new Set<(signal: never) => void>();
     const onSignal: Runtime['onSignal'] = (listener) => {
@@ -133,8 +132,8 @@ describe('a signal before a traced command starts', () => {
       })();
       return { status: 200, statusText: 'OK', headers: [['Content-Type', 'application/json']], body };
     });
-    const runtime = { onSignal, replaceProcess: () => writeFileSync(join(cwd, 'ran'), '') };
-    const flags = ['--base-url', 'http://127.0.0.1:9', '--require', flag];
+    const runtime = { onSignal };
+    const flags = ['--base-url', 'http://127.0.0.1:9', '--require'];
     const { code, stderr } = await traced(['touch', 'ran'], flags, { cwd, send, runtime });
     expect([code, stderr]).toEqual([143, 'svc: interrupted before the command started\n  the request was applied\n']);
     expect(existsSync(join(cwd, 'ran'))).toBe(false);
@@ -249,50 +248,6 @@ it.each([
 ])('--env=%s is exit code 2, and nothing runs', async (value, name) => {
   const { code, stdout, stderr } = await traced(['echo', 'ran'], ['--local', `--env=${value}`]);
   expect([code, stdout, stderr]).toEqual([2, '', `svc: --env takes the name of a variable\n  write: --env ${name}\n`]);
-});
-
-describe('--replace', () => {
-  /** Runs a command with a stand-in for the end of svc's process, and returns also the command that svc became. */
-  const replaced = async (flags: readonly string[], runtime: Partial<Runtime> = {}) => {
-    let command: readonly string[] | undefined;
-    const replaceProcess: Runtime['replaceProcess'] = (_, words) => {
-      command = words.slice(2);
-      throw new Failure('local', 'svc became the command');
-    };
-    const result = await traced(exit7, ['--replace', ...flags], { runtime: { ...runtime, replaceProcess } });
-    return { ...result, command };
-  };
-  const silent = () => rawServer(() => {});
-
-  it('starts the command only after a confirmed record with --require', async () => {
-    const down = await replaced(['--require', '--retries', '0', '--base-url', await closedPort()]);
-    expect(down).toMatchObject({ code: 7, command: undefined });
-    expect(down.stderr).toMatch(/^svc: could not connect/);
-    const other = await rawServer((socket) => socket.end(httpAnswer('{"id":"other","trace_id":"t2"}')));
-    const confirmed = await replaced(['--require', '--base-url', other.url]);
-    expect(confirmed.command).toEqual(exit7);
-    expect(confirmed.stderr).toMatch(/^svc: warning: the response has id "other"/);
-  });
-
-  it('waits for the service for --grace', async () => {
-    const { command, stderr } = await replaced(['--base-url', (await silent()).url, '--grace', '0.2']);
-    expect(command).toEqual(exit7);
-    expect(stderr).toMatch(/^svc: warning: the call may not have been recorded: [^\n]*no response within 0.2 s\n/);
-  });
-
-  it.each([[[]], [['--require']]])('ends with a signal during the wait, and starts nothing (%j)', async (flags) => {
-    const listeners: ((signal: never) => void)[] = [];
-    const onSignal: Runtime['onSignal'] = (listener) => {
-      listeners.push(listener);
-      return () => {};
-    };
-    const server = await rawServer(() => {
-      for (const listener of listeners) Reflect.apply(listener, undefined, ['SIGTERM']);
-    });
-    const { code, command, stderr } = await replaced(['--base-url', server.url, ...flags], { onSignal });
-    expect([code, command]).toEqual([143, undefined]);
-    expect(stderr).toMatch(/^svc: terminated[^\n]*may have been applied/);
-  });
 });
 
 describe('svc call flush', () => {
