@@ -22,6 +22,7 @@ if (isOld) {
 }
 
 async function start() {
+  process.on('exit', closeTerminals);
   if (hasPrintedStaticText()) process.exit(0);
   const { homedir, hostname, userInfo } = builtin('os');
   const { isAbsolute } = builtin('path');
@@ -103,6 +104,19 @@ function endBySignal(signal) {
     } catch {}
   }
   process.exit(128 + number);
+}
+
+// When it exits, Node sets the modes of each terminal on stdin, stdout and stderr to those at its start. It aborts if the
+// terminal is closed, and undoes what a command such as stty did. Node leaves a descriptor alone that is closed.
+function closeTerminals() {
+  const { isatty } = builtin('tty');
+  const { closeSync, fstatSync } = builtin('fs');
+  for (const fd of [0, 1, 2]) {
+    try {
+      // A closed terminal is a device that is not recognized as a terminal.
+      if (isatty(fd) || fstatSync(fd).isCharacterDevice()) closeSync(fd);
+    } catch {}
+  }
 }
 
 // Static text needs neither the loader of ES modules nor a stream. When writing fails, the full program reports why.

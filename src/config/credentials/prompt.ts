@@ -1,5 +1,6 @@
 import { read } from 'read';
 import { Failure, InterruptedError, usageFailure } from '../../errors.ts';
+import { awaitClosedTerminal } from '../../output/closed-terminal.ts';
 import type { Runtime } from '../../runtime.ts';
 
 /** Asks for a line on the terminal. Throws usage, which suggests `flag`, without a terminal. */
@@ -24,6 +25,7 @@ function hasTerminal({ stdin, stderr }: Runtime): boolean {
 }
 
 async function readFromTerminal({ stdin, stderr, after }: Runtime, prompt: string, isHidden: boolean): Promise<string> {
+  const closed = awaitClosedTerminal(stdin);
   // The library waits forever when the user ends the input (Ctrl-D); then stdin pauses without a line.
   const inputEnd = new Promise<never>((_, reject) => {
     stdin.once('pause', () => after(0, () => reject(new InterruptedError('SIGINT'))));
@@ -34,11 +36,12 @@ async function readFromTerminal({ stdin, stderr, after }: Runtime, prompt: strin
   // The line break that ends the input shows up only if the input does.
   let isLineBroken = false;
   try {
-    const text = await Promise.race([line, inputEnd]);
+    const text = await Promise.race([closed, line, inputEnd]);
     isLineBroken = !isHidden;
     return text;
   } finally {
     inputEnd.catch(() => {});
+    line.catch(() => {});
     if (!isLineBroken) stderr.write('\n');
   }
 }
