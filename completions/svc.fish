@@ -432,7 +432,7 @@ complete -c svc -n '__svc_is call run' -l project-id -x -a '(command svc complet
 complete -c svc -n '__svc_is call run' -l op-name -x -d 'Name of the operation'
 complete -c svc -n '__svc_is call run' -l require -d 'Record the call first, and run the command only if the service confirms it'
 complete -c svc -n '__svc_is call run' -l grace -x -d 'How long to wait for the service after the command ends'
-complete -c svc -n '__svc_is call run' -l inputs -x -a 'none name argv' -d 'What to record of the command line'
+complete -c svc -n '__svc_is call run' -l inputs -x -a 'none name argv' -d 'What to record of the command line: nothing, the name of the command'
 complete -c svc -n '__svc_is call run' -l env -x -d 'Record this environment variable'
 complete -c svc -n '__svc_is call run' -l no-parent -d 'Start a new trace, even if TRACEPARENT names a parent'
 complete -c svc -n '__svc_is call run' -l exact -d 'Record no attributes and no parent'

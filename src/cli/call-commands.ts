@@ -8,7 +8,7 @@ export const callCommands: readonly CommandDefinition[] = [
     words: ['call', 'run'],
     summary: 'Run a command and record it as a traced call',
     about:
-      'The command starts at once, with the terminal, stdin, stdout and stderr of svc, while svc sends the record. svc exits with the exit code of the command, even if the service is down. Secrets in the recorded arguments are redacted. The command finds its call in TRACEPARENT, SVC_CALL_ID and SVC_TRACE_ID.',
+      'The command starts at once, with the terminal, stdin, stdout and stderr of svc, while svc sends the record. svc exits with the exit code of the command, even if the service is down. The command finds its call in TRACEPARENT, SVC_CALL_ID and SVC_TRACE_ID.',
     argument: {
       name: 'command',
       summary: 'The command and its arguments, after --',
@@ -27,7 +27,8 @@ export const callCommands: readonly CommandDefinition[] = [
       }),
       ...flagGroup('Call', {
         '--inputs <none|name|argv>': {
-          summary: 'What to record of the command line (default: argv, with secrets redacted)',
+          summary:
+            'What to record of the command line: nothing, the name of the command (default), or all arguments; of these svc redacts its own credentials, values of variables and flags whose names mark secrets, and passwords in URLs, and records other secrets',
           choices: ['none', 'name', 'argv'],
         },
         '--env <name>...': 'Record this environment variable (repeatable)',

@@ -202,7 +202,7 @@ describe('the record of a command', () => {
     const secret = 'hunter2-secret';
     await callRun(
       ['true', '--password', secret, `TOKEN=${secret}`, `https://u:${secret}@h.test/`, `x${secret}y`],
-      ['--local', '--spool=only', '--env', 'MY_TOKEN', '--env', 'LANG'],
+      ['--local', '--spool=only', '--inputs', 'argv', '--env', 'MY_TOKEN', '--env', 'LANG'],
       {
         cwd,
         env: { MY_TOKEN: secret, LANG: 'C' },
@@ -219,6 +219,20 @@ describe('the record of a command', () => {
       'https://[redacted]@h.test/',
       'x[redacted]y',
     ]);
+  });
+
+  it.each<[string, readonly string[], object]>([
+    ['the base name of the command', [], { command: ['true'] }],
+    ['nothing with --inputs none', ['--inputs', 'none'], {}],
+    ['all arguments with --inputs argv', ['--inputs', 'argv'], { command: ['/bin/true', '-x', '--dbpass=[redacted]'] }],
+  ])('has %s', async (_, flags, inputs) => {
+    const cwd = temporaryDirectory();
+    await callRun(['/bin/true', '-x', '--dbpass=hunter2'], ['--local', '--spool=only', ...flags], { cwd });
+    const [file = ''] = readdirSync(join(cwd, 'data/spool'));
+    const text = readFileSync(join(cwd, 'data/spool', file), 'utf8');
+    const { op_name, inputs: recorded } = JSON.parse(text.split('\n')[1] ?? '').start;
+    expect([op_name, recorded]).toEqual(['true', inputs]);
+    expect(text).not.toContain('hunter2');
   });
 
   it('comes with feedback on the exit, sent once however often', async () => {

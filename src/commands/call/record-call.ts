@@ -27,8 +27,13 @@ export async function recordCall(command: TracedCommand, context: Context): Prom
   if (!url) throw missingBaseUrl(settings.chosen);
   // A secret that a program prints is known only now; the spool must not have it either.
   const authorization = await authorizeRequest(callStartOperation, url, settings, context).catch(toFailure);
-  const isUnread = authorization instanceof Failure && hasSecretOfProgram(settings);
-  const body = writeJson({ start: isUnread ? withoutArguments(command) : redactRecord(record, context.report.redact) });
+  const isUnread = flags.get('inputs') === 'argv' && authorization instanceof Failure && hasSecretOfProgram(settings);
+  const body = writeJson({
+    // The arguments may hold the secret that could not be read.
+    start: isUnread
+      ? { ...record, inputs: recordedInputs('name', [command.program]) }
+      : redactRecord(record, context.report.redact),
+  });
   const spool = flags.get('spool');
   const directory = spoolDirectory(dataDirectory(context.runtime));
   const spooled = spool ? spoolCall(directory, record.id, traceTarget(settings.destination), body) : undefined;
@@ -76,11 +81,6 @@ export function toRecordFailure(error: unknown, flags: FlagValues): Failure {
 
 function hasSecretOfProgram({ chosen: { profile } }: CallSettings): boolean {
   return [profile.credential_command, profile.password_key, profile.token_key].some((source) => source !== undefined);
-}
-
-// The arguments may hold the secret that could not be read.
-function withoutArguments({ record, program, flags }: TracedCommand): TracedCall {
-  return { ...record, inputs: recordedInputs(flags.get('inputs') === 'none' ? 'none' : 'name', [program]) };
 }
 
 // Ids and times stay as they are, whatever the secret is.
