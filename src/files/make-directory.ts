@@ -1,14 +1,16 @@
 import { mkdir, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { errorCode } from './file-errors.ts';
+import { syncDirectory } from './rename-durably.ts';
 
 /**
- * Creates a directory and its parents; returns false if it already existed. Throws system errors. Node's recursive mkdir never
- * returns where the system reports ENOENT in an existing directory, as /proc does.
+ * Creates a directory and its parents durably; returns false if it already existed. Throws system errors. Node's recursive
+ * mkdir never returns where the system reports ENOENT in an existing directory, as /proc does.
  */
 export async function makeDirectory(path: string, mode: number): Promise<boolean> {
   try {
     await mkdir(path, { mode });
+    await syncDirectory(dirname(path));
     return true;
   } catch (error) {
     // The final dot makes the system reject a file with ENOTDIR, which describes the problem better.
@@ -20,5 +22,6 @@ export async function makeDirectory(path: string, mode: number): Promise<boolean
     // Another process may have created it meanwhile.
     if (errorCode(error) !== 'EEXIST') throw error;
   });
+  await syncDirectory(dirname(path));
   return true;
 }

@@ -2,8 +2,8 @@ import { open, readlink, realpath, rename } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { errorCode, isNotFoundError } from './file-errors.ts';
 
-// Errors of systems that cannot sync a directory.
-const SYNC_UNSUPPORTED_CODES = ['EINVAL', 'EPERM', 'EISDIR', 'ENOTSUP'];
+// Errors of systems that cannot sync a directory, and of a directory that one may write but not read.
+const SYNC_UNSUPPORTED_CODES = ['EINVAL', 'EPERM', 'EISDIR', 'ENOTSUP', 'EACCES'];
 
 /** Renames a file, replacing the target, so that the new name survives a power failure. Throws system errors. */
 export async function renameDurably(from: string, to: string): Promise<void> {

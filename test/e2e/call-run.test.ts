@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { answerJson, countingServer } from '../support/counting-server.ts';
 import { cleanEnv, inShell, program, run, serve, start, waitForExit } from '../support/process.ts';
-import { noStrace } from '../support/strace.ts';
+import { noStrace, withFault } from '../support/strace.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
 const peers = new URL('../peers/', import.meta.url);
@@ -299,6 +299,19 @@ describe('streams and signals', () => {
 });
 
 describe('the spool', () => {
+  it.each(['--spool', '--spool=only'])('has the record before the command starts: %s', async (flag) => {
+    const cwd = temporaryDirectory();
+    const { url } = await countingServer(String, () => {});
+    const env = login;
+    const kills = Array.from({ length: 20 }, () =>
+      callRun(['sh', '-c', 'kill -KILL $PPID'], [flag, '--base-url', url], { cwd, env }),
+    );
+    expect((await Promise.all(kills)).map(({ signal }) => signal)).toEqual(kills.map(() => 'SIGKILL'));
+    const files = readdirSync(join(cwd, 'data/spool'));
+    expect(files.filter((name) => /^[0-9a-f]{16}\.json$/.test(name))).toHaveLength(20);
+    expect(files).toHaveLength(20);
+  });
+
   it('keeps a call until the service has it', async () => {
     const { env, url } = await serve();
     const cwd = temporaryDirectory();
@@ -312,15 +325,50 @@ describe('the spool', () => {
     await callRun(['true'], ['--spool=only', '--base-url', 'http://127.0.0.1:9'], { cwd });
     expect(spool()).toHaveLength(2);
     const flushed = await run(['call', 'flush'], { cwd, env });
-    expect([flushed.code, JSON.parse(flushed.stdout)]).toEqual([0, { sent: 1, remaining: 0, other_base_urls: 1 }]);
+    expect([flushed.code, JSON.parse(flushed.stdout)]).toEqual([
+      0,
+      { sent: 1, remaining: 0, other_base_urls: 1, removed: 0 },
+    ]);
     expect(spool()).toHaveLength(1);
     const again = await run(['call', 'flush'], { cwd, env });
-    expect(JSON.parse(again.stdout)).toEqual({ sent: 0, remaining: 0, other_base_urls: 1 });
+    expect(JSON.parse(again.stdout)).toEqual({ sent: 0, remaining: 0, other_base_urls: 1, removed: 0 });
   });
 });
 
 const straceError = noStrace();
 if (straceError) process.stderr.write(`skipped: system calls of --spool=only; ${straceError}\n`);
+
+describe.skipIf(straceError)('the system calls of a record', () => {
+  const words = ['call', 'run', ...project, '--local', '--spool=only', '--', 'true'];
+
+  it('are synced, with the directories, before the command starts', async () => {
+    const cwd = temporaryDirectory();
+    const log = join(cwd, 'strace.log');
+    const trace = ['-f', '-y', '-o', log, '-e', 'trace=fsync,rename,execve', process.execPath, program];
+    const child = spawn('strace', [...trace, ...words], { cwd, env: cleanEnv(cwd) });
+    expect(await waitForExit(child)).toMatchObject({ code: 0 });
+    const spool = join(cwd, 'data/spool');
+    const steps = [
+      `fsync\\(\\d+<${cwd}>`,
+      `fsync\\(\\d+<${join(cwd, 'data')}>`,
+      `fsync\\(\\d+<${spool}/\\.[0-9a-f]{16}\\.json\\.\\d+\\.tmp>`,
+      'rename\\(',
+      `fsync\\(\\d+<${spool}>`,
+      'execve\\("[^"]*/true"',
+    ];
+    expect(readFileSync(log, 'utf8')).toMatch(new RegExp(steps.join('[^]*')));
+  });
+
+  it('leave a file that call flush removes when svc is killed before the last one', async () => {
+    const cwd = temporaryDirectory();
+    const { status } = withFault({ name: 'rename', count: 1, paths: [] }, 'signal=KILL', words, '', cwd);
+    expect(status).not.toBe(0);
+    expect(readdirSync(join(cwd, 'data/spool'))).toEqual([expect.stringMatching(/^\.[0-9a-f]{16}\.json\.\d+\.tmp$/)]);
+    const { stdout } = await run(['call', 'flush', '--local'], { cwd });
+    expect(JSON.parse(stdout)).toEqual({ sent: 0, remaining: 0, other_base_urls: 0, removed: 1 });
+    expect(readdirSync(join(cwd, 'data/spool'))).toEqual([]);
+  });
+});
 
 describe('--spool=only', () => {
   it.skipIf(straceError)('opens no socket and resolves no name', async () => {
@@ -366,7 +414,7 @@ describe('svc call flush', () => {
     }
     const [, bad = '', , other = ''] = files;
     const { code, stdout, stderr } = await flushUnder(cwd, { ...login, SVC_BASE_URL: server.url });
-    expect([code, JSON.parse(stdout)]).toEqual([10, { sent: 2, remaining: 2, other_base_urls: 0 }]);
+    expect([code, JSON.parse(stdout)]).toEqual([10, { sent: 2, remaining: 2, other_base_urls: 0, removed: 0 }]);
     expect(readdirSync(spool)).toEqual([bad, other].sort());
     const [headline, ...lines] = stderr.trimEnd().split('\n');
     expect(headline).toBe('svc: 2 of 4 calls were not confirmed');
@@ -393,7 +441,7 @@ describe('svc call flush', () => {
     const cwd = temporaryDirectory();
     for (const port of [5, 1, 2, 3, 4, 5]) await spoolCall(cwd, `http://127.0.0.1:${port}`);
     const { code, stdout, stderr } = await flushUnder(cwd, { ...login, SVC_BASE_URL: 'http://127.0.0.1:9' });
-    expect([code, JSON.parse(stdout)]).toEqual([0, { sent: 0, remaining: 0, other_base_urls: 6 }]);
+    expect([code, JSON.parse(stdout)]).toEqual([0, { sent: 0, remaining: 0, other_base_urls: 6, removed: 0 }]);
     const urls = [1, 2, 3].map((port) => `http://127.0.0.1:${port}`).join(', ');
     expect(stderr).toBe(`svc: 6 calls belong to other base URLs and stay in the spool: ${urls}, 2 more\n`);
     const flush = ['call', 'flush', '--base-url', 'http://127.0.0.1:5', '--retries', '0'];
@@ -407,7 +455,7 @@ describe('svc call flush', () => {
     await spoolCall(cwd, 'http://127.0.0.1:9');
     const env = { ...login, SVC_BASE_URL: 'http://127.0.0.1:9', SVC_SHARD: '2/2' };
     const { code, stdout, stderr } = await flushUnder(cwd, env);
-    expect([code, JSON.parse(stdout)]).toEqual([10, { sent: 0, remaining: 1, other_base_urls: 0 }]);
+    expect([code, JSON.parse(stdout)]).toEqual([10, { sent: 0, remaining: 1, other_base_urls: 0, removed: 0 }]);
     expect(stderr).toMatch(
       /^svc: 1 of 1 call was not confirmed: could not connect for \d+ s to http:\/\/[^ ]*: connection refused\n/,
     );

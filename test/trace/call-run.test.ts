@@ -251,16 +251,19 @@ it.each([
 });
 
 describe('svc call flush', () => {
-  it('removes files that a killed process left half written an hour ago, and reads regular files only', async () => {
+  it('removes files that killed processes left half written, and reads regular files only', async () => {
     const spool = join(temporaryDirectory(), 'data', 'spool');
     mkdirSync(spool, { recursive: true });
-    for (const name of ['.old.json.1.tmp', '.new.json.1.tmp']) writeFileSync(join(spool, name), '{"target":');
+    // Process 1 runs, but wrote no file for an hour.
+    for (const name of ['.dead.json.4194305.tmp', '.old.json.1.tmp', '.new.json.1.tmp'])
+      writeFileSync(join(spool, name), '{"target":');
     execFileSync('mkfifo', [join(spool, 'fifo.json')]);
-    const twoHoursAgo = new Date(Date.now() - 7_200_000);
-    utimesSync(join(spool, '.old.json.1.tmp'), twoHoursAgo, twoHoursAgo);
-    const runtime = { now: Date.now };
-    const { code, stdout } = await svc(['call', 'flush', '--local'], { cwd: join(spool, '../..'), runtime });
-    expect([code, JSON.parse(stdout)]).toEqual([0, { sent: 0, remaining: 0, other_base_urls: 0 }]);
+    const anHourAgo = new Date(Date.now() - 3_600_000);
+    utimesSync(join(spool, '.old.json.1.tmp'), anHourAgo, anHourAgo);
+    const runtime = { now: Date.now, isRunning: (pid: number) => pid === 1 };
+    const { code, stdout, stderr } = await svc(['call', 'flush', '--local'], { cwd: join(spool, '../..'), runtime });
+    expect([code, JSON.parse(stdout)]).toEqual([0, { sent: 0, remaining: 0, other_base_urls: 0, removed: 2 }]);
+    expect(stderr).toBe('svc: removed 2 incomplete records of commands that never started\n');
     expect(readdirSync(spool)).toEqual(['.new.json.1.tmp', 'fifo.json']);
   });
 
@@ -313,7 +316,7 @@ describe('a spooled call that cannot be removed', () => {
     await traced(['true'], [...service, '--spool=only'], { cwd });
     const { send } = confirming(join(cwd, 'data', 'spool'));
     const { code, stdout, stderr } = await svc(['call', 'flush', ...service], { cwd, env: credentials, send });
-    expect([code, JSON.parse(stdout)]).toEqual([12, { sent: 1, remaining: 0, other_base_urls: 0 }]);
+    expect([code, JSON.parse(stdout)]).toEqual([12, { sent: 1, remaining: 0, other_base_urls: 0, removed: 0 }]);
     expect(stderr).toMatch(/^svc: cannot remove .*\.json: /);
   });
 });
@@ -384,7 +387,9 @@ describe('secrets of a traced command', () => {
     expect([code, [...sent, stderr].flatMap((text) => leaksIn(text))]).toEqual([7, []]);
     expect(leakingFiles(cwd, ['secret-file'])).toEqual([]);
     expect(sent).toHaveLength(flags.includes('--spool=only') ? 0 : flags.includes('--spool') ? 2 : 1);
-    expect(/the arguments of the command were not recorded: the credential_command/.test(stderr)).toBe(exitCode === 1);
+    expect(/the arguments and attributes of the command were not recorded: the credential_command/.test(stderr)).toBe(
+      exitCode === 1,
+    );
     const spooled = (await readSpool(join(cwd, 'data', 'spool'))).map(({ body }) => JSON.parse(body).start.inputs);
     const recorded = { command: exitCode === 1 ? ['sh'] : [...exit7, '[redacted]'] };
     expect(spooled).toEqual(flags.includes('--spool=only') ? [recorded] : []);

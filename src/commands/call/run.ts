@@ -5,7 +5,7 @@ import { Failure, toFailure, usageFailure } from '../../errors.ts';
 import { type FlagValues, getArrayFlag, getStringFlag, isFlagOn } from '../../flag.ts';
 import { issueText } from '../../output/failure-text.ts';
 import { runChild } from '../../trace/run-child.ts';
-import { recordCall } from './record-call.ts';
+import { prepareRecord } from './record-call.ts';
 import { appendCallLog, type CallEnd, sendExitFeedback } from './record-end.ts';
 import { prepareCommand, type TracedCommand } from './traced-command.ts';
 
@@ -24,21 +24,24 @@ export async function runCallRun({ args, flags }: Invocation, context: Context):
   const graceMs = parseDurationOrZeroMs('--grace', getStringFlag(flags, 'grace') ?? DEFAULT_GRACE);
   const command = await prepareCommand(args, flags, context);
   context.signal.throwIfAborted();
-  const record = (signal: AbortSignal): Promise<readonly string[]> => recordCall(command, { ...context, signal });
-  const isRequired = isFlagOn(flags, 'require');
-  const confirmed = isRequired ? await record(context.signal) : undefined;
-  requireNoSignal(context, confirmed !== undefined);
   const controller = new AbortController();
-  const recorded = confirmed ? Promise.resolve(confirmed) : record(controller.signal);
-  // It is reported after the command.
+  const signal = AbortSignal.any([context.signal, controller.signal]);
+  const prepared = prepareRecord(command, { ...context, signal });
+  const recorded = prepared.then((send) => send());
+  // A failure is reported after the command.
   recorded.catch(() => {});
+  // The command may end svc at once.
+  if (flags.has('spool')) await prepared.catch(() => {});
+  const isRequired = isFlagOn(flags, 'require');
+  if (isRequired) await recorded;
+  requireNoSignal(context, isRequired);
   const running = runChild(args, command.childEnv, runtime);
   // The command receives them from here on: its listeners come before these are removed, so that none is lost.
   context.ignoreStopSignals();
+  const giveUp = (reason: string): void => controller.abort(new Failure('unknown', reason));
   const { end, startError } = await running;
   const endedAtMs = runtime.now();
   if (startError) await report.warn(`could not run ${command.program || '""'}: ${startError}`);
-  const giveUp = (reason: string): void => controller.abort(new Failure('unknown', reason));
   const cancelGrace = runtime.after(graceMs, () =>
     giveUp(`no response within ${graceMs / 1000} s after the command ended`),
   );
