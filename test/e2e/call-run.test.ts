@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { answerJson, countingServer } from '../support/counting-server.ts';
-import { cleanEnv, inShell, program, run, serve, start, waitForExit } from '../support/process.ts';
+import { cleanEnv, firstLine, inShell, program, run, serve, start, waitForExit } from '../support/process.ts';
 import { noStrace, withFault } from '../support/strace.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
@@ -295,6 +295,25 @@ describe('streams and signals', () => {
     child.kill('SIGUSR1');
     const { code, stderr } = await result;
     expect([code, stderr]).toEqual([6, '']);
+  });
+});
+
+it('SIGINT during the grace time ends svc by the signal', async () => {
+  const { url } = await countingServer(String, () => {});
+  const command = ['sh', '-c', 'echo $$'];
+  const child = start(['call', 'run', ...project, '--base-url', url, '--grace', '200s', '--', ...command], {
+    env: login,
+  });
+  const result = waitForExit(child);
+  const pid = await firstLine(child);
+  // From then on svc knows that the command has ended.
+  await vi.waitUntil(() => !existsSync(`/proc/${pid}`), 60_000);
+  child.kill('SIGINT');
+  expect(await result).toMatchObject({
+    signal: 'SIGINT',
+    stderr: expect.stringMatching(
+      /^svc: warning: the call may not have been recorded: interrupted before the response/,
+    ),
   });
 });
 

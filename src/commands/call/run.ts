@@ -1,7 +1,7 @@
 import type { Invocation, ProcessEnd } from '../../command.ts';
 import { parseDurationOrZeroMs } from '../../config/parse-duration.ts';
 import type { Context } from '../../context.ts';
-import { Failure, toFailure, usageFailure } from '../../errors.ts';
+import { Failure, type StopSignal, toFailure, usageFailure } from '../../errors.ts';
 import { type FlagValues, getArrayFlag, getStringFlag, isFlagOn } from '../../flag.ts';
 import { issueText } from '../../output/failure-text.ts';
 import { runChild } from '../../trace/run-child.ts';
@@ -39,14 +39,21 @@ export async function runCallRun({ args, flags }: Invocation, context: Context):
   // The command receives them from here on: its listeners come before these are removed, so that none is lost.
   context.ignoreStopSignals();
   const giveUp = (reason: string): void => controller.abort(new Failure('unknown', reason));
+  // After the command a signal ends the wait for the record, and then svc.
+  let hasEnded = false;
+  let interruption: StopSignal | undefined;
+  const release = runtime.onSignal((name) => {
+    if (!hasEnded) return;
+    interruption ??= name;
+    giveUp('interrupted before the response arrived');
+  });
   const { end, startError } = await running;
+  hasEnded = true;
   const endedAtMs = runtime.now();
   if (startError) await report.warn(`could not run ${command.program || '""'}: ${startError}`);
   const cancelGrace = runtime.after(graceMs, () =>
     giveUp(`no response within ${graceMs / 1000} s after the command ended`),
   );
-  // From here on a signal ends only the wait for the record.
-  const release = runtime.onSignal(() => giveUp('interrupted before the response arrived'));
   try {
     const failure = await reportWarnings(recorded, context);
     // A service that is down is reported once.
@@ -59,7 +66,7 @@ export async function runCallRun({ args, flags }: Invocation, context: Context):
     cancelGrace();
     release();
   }
-  return end;
+  return interruption ? { signal: interruption } : end;
 }
 
 function requireConsistentFlags(args: readonly string[], flags: FlagValues): void {
