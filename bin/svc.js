@@ -22,6 +22,7 @@ if (isOld) {
 }
 
 async function start() {
+  process.on('exit', closeTerminals);
   if (hasPrintedStaticText()) process.exit(0);
   const { homedir, hostname, userInfo } = builtin('os');
   const { isAbsolute } = builtin('path');
@@ -73,7 +74,6 @@ async function start() {
     keychain: [process.execPath, `${__dirname}/keychain.js`],
     onSignal,
     stopProcess: () => process.kill(process.pid, 'SIGSTOP'),
-    replaceProcess: process.execve && replaceProcess,
   });
   // All output is flushed by now. Open handles, such as a stdin that was not read to its end, must not keep the process.
   if (typeof end === 'number') process.exit(end);
@@ -104,6 +104,19 @@ function endBySignal(signal) {
     } catch {}
   }
   process.exit(128 + number);
+}
+
+// When it exits, Node sets the modes of each terminal on stdin, stdout and stderr to those at its start. It aborts if the
+// terminal is closed, and undoes what a command such as stty did. Node leaves a descriptor alone that is closed.
+function closeTerminals() {
+  const { isatty } = builtin('tty');
+  const { closeSync, fstatSync } = builtin('fs');
+  for (const fd of [0, 1, 2]) {
+    try {
+      // A closed terminal is a device that is not recognized as a terminal.
+      if (isatty(fd) || fstatSync(fd).isCharacterDevice()) closeSync(fd);
+    } catch {}
+  }
 }
 
 // Static text needs neither the loader of ES modules nor a stream. When writing fails, the full program reports why.
@@ -223,11 +236,4 @@ function onSignal(listener, signals = ['SIGINT', 'SIGTERM', 'SIGHUP']) {
   return () => {
     for (const signal of signals) process.off(signal, listener);
   };
-}
-
-// The new program inherits what Node changed: it ignores two signals, which a listener undoes, and its pipes do not block.
-function replaceProcess(file, words, env) {
-  for (const signal of ['SIGPIPE', 'SIGXFSZ']) process.on(signal, () => {});
-  for (const { _handle } of [process.stdout, process.stderr]) _handle?.setBlocking?.(true);
-  process.execve(file, words, env);
 }

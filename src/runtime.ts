@@ -54,8 +54,6 @@ export interface Runtime {
   ) => () => void;
   /** Stops the process, as Ctrl-Z does; returns when it is continued. */
   readonly stopProcess: () => void;
-  /** Becomes another program, with the process id of svc; undefined if Node cannot (before 22.15, on Windows). */
-  readonly replaceProcess?: ((file: string, words: readonly string[], env: Runtime['env']) => void) | undefined;
   /** Replaces the network in tests. */
   readonly send?: Send;
 }

@@ -8,7 +8,7 @@ export const callCommands: readonly CommandDefinition[] = [
     words: ['call', 'run'],
     summary: 'Run a command and record it as a traced call',
     about:
-      'The command starts at once, with the terminal, stdin, stdout and stderr of svc, while svc sends the record. svc exits with the exit code of the command, even if the service is down. Secrets in the recorded arguments are redacted. The command finds its call in TRACEPARENT, SVC_CALL_ID and SVC_TRACE_ID.',
+      'The command starts at once, with the terminal, stdin, stdout and stderr of svc, while svc sends the record. svc exits with the exit code of the command, even if the service is down. The command finds its call in TRACEPARENT, SVC_CALL_ID and SVC_TRACE_ID.',
     argument: {
       name: 'command',
       summary: 'The command and its arguments, after --',
@@ -23,12 +23,12 @@ export const callCommands: readonly CommandDefinition[] = [
         },
         '--op-name <name>': 'Name of the operation (default: the name of the command)',
         '--require': 'Record the call first, and run the command only if the service confirms it',
-        '--grace <duration>':
-          'How long to wait for the service after the command ends; with --replace, before it starts (default: 5s)',
+        '--grace <duration>': 'How long to wait for the service after the command ends (default: 5s)',
       }),
       ...flagGroup('Call', {
         '--inputs <none|name|argv>': {
-          summary: 'What to record of the command line (default: argv, with secrets redacted)',
+          summary:
+            'What to record of the command line: nothing, the name of the command (default), or all arguments; of these svc redacts its own credentials, values of variables and flags whose names mark secrets, and passwords in URLs, and records other secrets',
           choices: ['none', 'name', 'argv'],
         },
         '--env <name>...': 'Record this environment variable (repeatable)',
@@ -39,10 +39,6 @@ export const callCommands: readonly CommandDefinition[] = [
         '--spool[=<only>]': {
           summary: 'Keep the record on disk until it is confirmed; with =only, send it later with svc call flush',
           choices: ['only'],
-        },
-        '--replace': {
-          summary: 'Send the record, then become the command (Node 22.15 or later)',
-          conflicts: ['log-file', 'exit-feedback'],
         },
       }),
       ...serviceFlags(),

@@ -1,8 +1,7 @@
 import { chmod, open, readdir, readFile, stat } from 'node:fs/promises';
 import { withFileFailure } from '../files/file-errors.ts';
 import { acquireLock } from '../files/file-lock.ts';
-import { renameDurably, resolveSymlinks } from '../files/file-replacement.ts';
-import { makeDirectory } from '../files/make-directory.ts';
+import { makeDirectory, renameDurably, resolveSymlinks } from '../files/file-replacement.ts';
 import { configDirectory } from './directories.ts';
 import type { ProfileStore } from './profile.ts';
 import { type ConfigContext, profileStorePath, readProfiles } from './read-profiles.ts';

@@ -1,12 +1,34 @@
 import { fstat, type Stats, writeFile } from 'node:fs';
-import { type FileHandle, open, readdir, readlink, realpath, rename, rm, stat, unlink } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, readdir, readlink, realpath, rename, rm, stat, unlink } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { errorCode, fileFailure, isNotFoundError, withFileFailure } from './file-errors.ts';
-import { makeDirectory } from './make-directory.ts';
 
-// Errors of systems that cannot sync a directory.
-const SYNC_UNSUPPORTED_CODES = ['EINVAL', 'EPERM', 'EISDIR', 'ENOTSUP'];
+/**
+ * Creates a directory and its parents durably; returns false if it already existed. Throws system errors. Node's recursive
+ * mkdir never returns where the system reports ENOENT in an existing directory, as /proc does.
+ */
+export async function makeDirectory(path: string, mode: number): Promise<boolean> {
+  try {
+    await mkdir(path, { mode });
+    await syncDirectory(dirname(path));
+    return true;
+  } catch (error) {
+    // The final dot makes the system reject a file with ENOTDIR, which describes the problem better.
+    if (errorCode(error) === 'EEXIST' && (await stat(`${path}/.`))) return false;
+    if (errorCode(error) !== 'ENOENT' || dirname(path) === path) throw error;
+  }
+  await makeDirectory(dirname(path), mode);
+  await mkdir(path, { mode }).catch((error: unknown) => {
+    // Another process may have created it meanwhile.
+    if (errorCode(error) !== 'EEXIST') throw error;
+  });
+  await syncDirectory(dirname(path));
+  return true;
+}
+
+// Errors of systems that cannot sync a directory, and of a directory that one may write but not read.
+const SYNC_UNSUPPORTED_CODES = ['EINVAL', 'EPERM', 'EISDIR', 'ENOTSUP', 'EACCES'];
 
 /** Renames a file, replacing the target, so that the new name survives a power failure. Throws system errors. */
 export async function renameDurably(from: string, to: string): Promise<void> {

@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer';
+import { Failure } from '../errors.ts';
 import { fileFailure } from '../files/file-errors.ts';
 import type { OutputStream } from '../runtime.ts';
 import { createEscapeFilter } from './escape-controls.ts';
@@ -13,7 +14,8 @@ export interface Writer {
   readonly columns: number;
   /**
    * Writes, and waits until the system has accepted the bytes. On a terminal, escapes control characters, and applies the
-   * style if there is color. Throws Failure `local` if the disk is full, and ClosedPipeError if the reader closed the pipe.
+   * style if there is color. Throws Failure `local` if the disk is full, Failure `hangup` if the terminal was closed, and
+   * ClosedPipeError if the reader closed the pipe.
    */
   readonly write: (text: string | Uint8Array, style?: TextStyle) => Promise<void>;
   /** Writes the characters that the escape filter still holds. */
@@ -67,13 +69,15 @@ async function styleText(text: string, style: TextStyle): Promise<string> {
 function writeToStream(stream: OutputStream, bytes: string | Uint8Array, name: string): Promise<void> {
   return new Promise((resolve, reject) => {
     stream.write(typeof bytes === 'string' ? Buffer.from(bytes) : bytes, (error) => {
-      if (error) reject(writeError(error, name));
+      if (error) reject(writeError(error, stream, name));
       else resolve();
     });
   });
 }
 
-function writeError(error: Error, name: string): Error {
+function writeError(error: Error, { isTTY }: OutputStream, name: string): Error {
+  // Writing to a terminal fails for no other reason.
+  if (isTTY) return new Failure('hangup', 'the terminal was closed');
   const code = 'code' in error ? error.code : undefined;
   if (code === 'EPIPE' || code === 'ERR_STREAM_DESTROYED') return new ClosedPipeError();
   return fileFailure(`write ${name}`, error);

@@ -22,7 +22,8 @@ export function operationName(requested: string | undefined, program: string): s
   return (requested ?? [...basename(program)].slice(0, MAX_OP_NAME_CHARS).join('')) || 'command';
 }
 
-/** The recorded inputs of a command without secrets: nothing, its name, or (`argv`, the default) all arguments. */
+/** The recorded inputs of a command without secrets: nothing, all arguments, or (`name`, the default) the base name. */
 export function recordedInputs(how: string | undefined, words: readonly string[]): TracedCall['inputs'] {
-  return how === 'none' ? {} : { command: how === 'name' ? words.slice(0, 1) : words };
+  if (how === 'none') return {};
+  return { command: how === 'argv' ? words : words.slice(0, 1).map((program) => basename(program)) };
 }

@@ -1,16 +1,16 @@
 import { Buffer } from 'node:buffer';
-import { readdir, readFile, rm, stat } from 'node:fs/promises';
+import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Failure } from '../errors.ts';
 import { formatByteSize } from '../files/byte-size.ts';
 import { isNotFoundError, withFileFailure } from '../files/file-errors.ts';
-import { writeFileAtomically } from '../files/file-replacement.ts';
-import { makeDirectory } from '../files/make-directory.ts';
+import { commitOrAbandon, makeDirectory, renameDurably } from '../files/file-replacement.ts';
 import { type FlagValues, getStringFlag, isFlagOn } from '../flag.ts';
 import { firstStringMember } from '../json/json-node.ts';
 import { tryParseJson } from '../json/parse-json.ts';
 import { writeJson } from '../json/write-json.ts';
 import { shellWord } from '../output/shell-quote.ts';
+import type { Runtime } from '../runtime.ts';
 
 /** A call on disk that has not been confirmed; the process that sends it removes the file. */
 export interface SpooledCall {
@@ -24,8 +24,8 @@ export interface SpooledCall {
 const MAX_SPOOLED_CALLS = 10_000;
 const MAX_SPOOL_BYTES = 100 * 1024 * 1024;
 
-// A call that is being written is younger.
-const MAX_WRITE_MS = 60 * 60 * 1000;
+// A file of a running process that is older belongs to an earlier process with this id.
+const MAX_WRITE_MS = 60_000;
 
 /** The directory of the spool below the data directory. */
 export function spoolDirectory(dataDirectory: string): string {
@@ -50,7 +50,11 @@ export function flushCommand(flags: FlagValues): string {
  * Writes a call to the spool so that it survives a crash, and returns its file. The file has mode 0600 and holds no
  * credential. Throws Failure `local` if it cannot be written or the spool is full.
  */
-export function spoolCall(directory: string, id: string, target: string, body: string): Promise<string> {
+export function spoolCall(
+  directory: string,
+  { id, target, body }: Omit<SpooledCall, 'file'> & { readonly id: string },
+  { pid }: Pick<Runtime, 'pid'>,
+): Promise<string> {
   const facts = { hint: 'set SVC_DATA_DIR to a directory you can write to', applied: 'no' } as const;
   return withFileFailure(
     `spool the call in ${directory}`,
@@ -58,7 +62,13 @@ export function spoolCall(directory: string, id: string, target: string, body: s
       await makeDirectory(directory, 0o700);
       await requireRoom(directory, body.length);
       const file = join(directory, `${id}.json`);
-      await writeFileAtomically(file, file, `${writeJson({ target })}\n${body}`, 0o600);
+      // The id of the process says whether it still writes the file.
+      const temporary = join(directory, `.${id}.json.${pid}.tmp`);
+      const text = `${writeJson({ target })}\n${body}`;
+      await commitOrAbandon(
+        { commit: () => renameDurably(temporary, file), abandon: () => rm(temporary, { force: true }) },
+        () => writeFile(temporary, text, { mode: 0o600, flag: 'wx', flush: true }),
+      );
       return file;
     },
     facts,
@@ -86,13 +96,31 @@ export function removeSpooledCall(file: string): Promise<void> {
   return withFileFailure(`remove ${file}`, () => rm(file, { force: true }), facts);
 }
 
-/** Removes the files that killed processes left half written. `now` is in milliseconds since 1970. */
-export async function removeStaleSpoolFiles(directory: string, now: number): Promise<void> {
-  const names = await readdir(directory).catch(() => []);
-  for (const file of names.filter((name) => /^\..*\.tmp$/.test(name)).map((name) => join(directory, name))) {
-    const found = await stat(file).catch(() => undefined);
-    if (found && now - found.mtimeMs > MAX_WRITE_MS) await rm(file, { force: true }).catch(() => {});
+/**
+ * Removes the files that killed processes left half written, and returns their number. Their commands never started, because a
+ * command starts after its record is complete.
+ */
+export async function removeIncompleteCalls(
+  directory: string,
+  { pid, isRunning, now }: Pick<Runtime, 'pid' | 'isRunning' | 'now'>,
+): Promise<number> {
+  let removed = 0;
+  for (const name of await readdir(directory).catch(() => [])) {
+    const [, writer] = /^\..+\.json\.(\d+)\.tmp$/.exec(name) ?? [];
+    if (writer === undefined) continue;
+    const file = join(directory, name);
+    const { mtimeMs = 0 } = (await stat(file).catch(() => undefined)) ?? {};
+    const isWritten = Number(writer) !== pid && isRunning(Number(writer)) && now() - mtimeMs < MAX_WRITE_MS;
+    if (
+      !isWritten &&
+      (await rm(file).then(
+        () => true,
+        () => false,
+      ))
+    )
+      removed += 1;
   }
+  return removed;
 }
 
 function spoolFiles(directory: string): Promise<string[]> {

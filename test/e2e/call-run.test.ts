@@ -1,13 +1,12 @@
 import { spawn } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { answerJson, countingServer } from '../support/counting-server.ts';
-import { cleanEnv, inShell, program, run, serve, start, waitForExit } from '../support/process.ts';
-import { noStrace } from '../support/strace.ts';
+import { cleanEnv, firstLine, inShell, program, run, serve, start, waitForExit } from '../support/process.ts';
+import { noStrace, withFault } from '../support/strace.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
-const canReplace = typeof (process as { execve?: unknown }).execve === 'function';
 const peers = new URL('../peers/', import.meta.url);
 const hasOpenTelemetry = existsSync(new URL('node_modules/@opentelemetry/sdk-trace-node', peers));
 if (!hasOpenTelemetry)
@@ -90,52 +89,6 @@ describe('the exit code of call run', () => {
     expect(wrong.code).toBe(2);
     expect(readdirSync(cwd)).not.toContain('ran');
   });
-});
-
-describe.skipIf(!canReplace)('--replace (skipped before Node 22.15)', () => {
-  const replaced = (command: readonly string[], cwd = temporaryDirectory()) =>
-    callRun(command, ['--local', '--spool=only', '--replace'], { cwd });
-
-  it('becomes the command', async () => {
-    const child = start([
-      'call',
-      'run',
-      ...project,
-      '--local',
-      '--spool=only',
-      '--replace',
-      '--',
-      'sh',
-      '-c',
-      'echo $$',
-    ]);
-    const { code, stdout } = await waitForExit(child);
-    expect([code, stdout]).toEqual([0, `${child.pid}\n`]);
-  });
-
-  it('has the exit codes of a shell for programs that cannot be run', async () => {
-    const cwd = temporaryDirectory();
-    mkdirSync(join(cwd, 'directory'));
-    writeFileSync(join(cwd, 'script'), 'echo "script $1"', { mode: 0o755 });
-    writeFileSync(join(cwd, 'broken'), '#!/no/such/program\n', { mode: 0o755 });
-    expect(await replaced(['./script', 'x'], cwd)).toMatchObject({ code: 0, stdout: 'script x\n' });
-    expect(await replaced(['./directory'], cwd)).toMatchObject({ code: 126 });
-    expect(await replaced(['./broken'], cwd)).toMatchObject({ code: 127 });
-    expect(await replaced(['no-such-command-1'], cwd)).toMatchObject({ code: 127 });
-    expect(await replaced(['a=b'], cwd)).toMatchObject({ code: 2 });
-  });
-
-  it('passes on neither ignored signals nor pipes that do not block', async () => {
-    const line =
-      'svc call run --local --project-id a/b --spool=only --replace -- yes | head -1; echo "${PIPESTATUS[0]}"';
-    const { stdout, stderr } = await inShell(line);
-    expect([stdout, stderr]).toEqual(['y\n141\n', '']);
-  });
-});
-
-it.skipIf(canReplace)('--replace needs a Node that can replace a process', async () => {
-  const { code, stderr } = await callRun(['true'], ['--local', '--replace']);
-  expect([code, stderr]).toEqual([2, expect.stringContaining('--replace needs Node 22.15')]);
 });
 
 describe.skipIf(!hasOpenTelemetry)('an OpenTelemetry SDK in the command', () => {
@@ -247,7 +200,7 @@ describe('the record of a command', () => {
     const secret = 'hunter2-secret';
     await callRun(
       ['true', '--password', secret, `TOKEN=${secret}`, `https://u:${secret}@h.test/`, `x${secret}y`],
-      ['--local', '--spool=only', '--env', 'MY_TOKEN', '--env', 'LANG'],
+      ['--local', '--spool=only', '--inputs', 'argv', '--env', 'MY_TOKEN', '--env', 'LANG'],
       {
         cwd,
         env: { MY_TOKEN: secret, LANG: 'C' },
@@ -264,6 +217,20 @@ describe('the record of a command', () => {
       'https://[redacted]@h.test/',
       'x[redacted]y',
     ]);
+  });
+
+  it.each<[string, readonly string[], object]>([
+    ['the base name of the command', [], { command: ['true'] }],
+    ['nothing with --inputs none', ['--inputs', 'none'], {}],
+    ['all arguments with --inputs argv', ['--inputs', 'argv'], { command: ['/bin/true', '-x', '--dbpass=[redacted]'] }],
+  ])('has %s', async (_, flags, inputs) => {
+    const cwd = temporaryDirectory();
+    await callRun(['/bin/true', '-x', '--dbpass=hunter2'], ['--local', '--spool=only', ...flags], { cwd });
+    const [file = ''] = readdirSync(join(cwd, 'data/spool'));
+    const text = readFileSync(join(cwd, 'data/spool', file), 'utf8');
+    const { op_name, inputs: recorded } = JSON.parse(text.split('\n')[1] ?? '').start;
+    expect([op_name, recorded]).toEqual(['true', inputs]);
+    expect(text).not.toContain('hunter2');
   });
 
   it('comes with feedback on the exit, sent once however often', async () => {
@@ -329,7 +296,39 @@ describe('streams and signals', () => {
   });
 });
 
+it('SIGINT during the grace time ends svc by the signal', async () => {
+  const { url } = await countingServer(String, () => {});
+  const command = ['sh', '-c', 'echo $$'];
+  const child = start(['call', 'run', ...project, '--base-url', url, '--grace', '200s', '--', ...command], {
+    env: login,
+  });
+  const result = waitForExit(child);
+  const pid = await firstLine(child);
+  // From then on svc knows that the command has ended.
+  await vi.waitUntil(() => !existsSync(`/proc/${pid}`), 60_000);
+  child.kill('SIGINT');
+  expect(await result).toMatchObject({
+    signal: 'SIGINT',
+    stderr: expect.stringMatching(
+      /^svc: warning: the call may not have been recorded: interrupted before the response/,
+    ),
+  });
+});
+
 describe('the spool', () => {
+  it.each(['--spool', '--spool=only'])('has the record before the command starts: %s', async (flag) => {
+    const cwd = temporaryDirectory();
+    const { url } = await countingServer(String, () => {});
+    const env = login;
+    const kills = Array.from({ length: 20 }, () =>
+      callRun(['sh', '-c', 'kill -KILL $PPID'], [flag, '--base-url', url], { cwd, env }),
+    );
+    expect((await Promise.all(kills)).map(({ signal }) => signal)).toEqual(kills.map(() => 'SIGKILL'));
+    const files = readdirSync(join(cwd, 'data/spool'));
+    expect(files.filter((name) => /^[0-9a-f]{16}\.json$/.test(name))).toHaveLength(20);
+    expect(files).toHaveLength(20);
+  });
+
   it('keeps a call until the service has it', async () => {
     const { env, url } = await serve();
     const cwd = temporaryDirectory();
@@ -343,15 +342,50 @@ describe('the spool', () => {
     await callRun(['true'], ['--spool=only', '--base-url', 'http://127.0.0.1:9'], { cwd });
     expect(spool()).toHaveLength(2);
     const flushed = await run(['call', 'flush'], { cwd, env });
-    expect([flushed.code, JSON.parse(flushed.stdout)]).toEqual([0, { sent: 1, remaining: 0, other_base_urls: 1 }]);
+    expect([flushed.code, JSON.parse(flushed.stdout)]).toEqual([
+      0,
+      { sent: 1, remaining: 0, other_base_urls: 1, removed: 0 },
+    ]);
     expect(spool()).toHaveLength(1);
     const again = await run(['call', 'flush'], { cwd, env });
-    expect(JSON.parse(again.stdout)).toEqual({ sent: 0, remaining: 0, other_base_urls: 1 });
+    expect(JSON.parse(again.stdout)).toEqual({ sent: 0, remaining: 0, other_base_urls: 1, removed: 0 });
   });
 });
 
 const straceError = noStrace();
 if (straceError) process.stderr.write(`skipped: system calls of --spool=only; ${straceError}\n`);
+
+describe.skipIf(straceError)('the system calls of a record', () => {
+  const words = ['call', 'run', ...project, '--local', '--spool=only', '--', 'true'];
+
+  it('are synced, with the directories, before the command starts', async () => {
+    const cwd = temporaryDirectory();
+    const log = join(cwd, 'strace.log');
+    const trace = ['-f', '-y', '-o', log, '-e', 'trace=fsync,rename,execve', process.execPath, program];
+    const child = spawn('strace', [...trace, ...words], { cwd, env: cleanEnv(cwd) });
+    expect(await waitForExit(child)).toMatchObject({ code: 0 });
+    const spool = join(cwd, 'data/spool');
+    const steps = [
+      `fsync\\(\\d+<${cwd}>`,
+      `fsync\\(\\d+<${join(cwd, 'data')}>`,
+      `fsync\\(\\d+<${spool}/\\.[0-9a-f]{16}\\.json\\.\\d+\\.tmp>`,
+      'rename\\(',
+      `fsync\\(\\d+<${spool}>`,
+      'execve\\("[^"]*/true"',
+    ];
+    expect(readFileSync(log, 'utf8')).toMatch(new RegExp(steps.join('[^]*')));
+  });
+
+  it('leave a file that call flush removes when svc is killed before the last one', async () => {
+    const cwd = temporaryDirectory();
+    const { status } = withFault({ name: 'rename', count: 1, paths: [] }, 'signal=KILL', words, '', cwd);
+    expect(status).not.toBe(0);
+    expect(readdirSync(join(cwd, 'data/spool'))).toEqual([expect.stringMatching(/^\.[0-9a-f]{16}\.json\.\d+\.tmp$/)]);
+    const { stdout } = await run(['call', 'flush', '--local'], { cwd });
+    expect(JSON.parse(stdout)).toEqual({ sent: 0, remaining: 0, other_base_urls: 0, removed: 1 });
+    expect(readdirSync(join(cwd, 'data/spool'))).toEqual([]);
+  });
+});
 
 describe('--spool=only', () => {
   it.skipIf(straceError)('opens no socket and resolves no name', async () => {
@@ -397,7 +431,7 @@ describe('svc call flush', () => {
     }
     const [, bad = '', , other = ''] = files;
     const { code, stdout, stderr } = await flushUnder(cwd, { ...login, SVC_BASE_URL: server.url });
-    expect([code, JSON.parse(stdout)]).toEqual([10, { sent: 2, remaining: 2, other_base_urls: 0 }]);
+    expect([code, JSON.parse(stdout)]).toEqual([10, { sent: 2, remaining: 2, other_base_urls: 0, removed: 0 }]);
     expect(readdirSync(spool)).toEqual([bad, other].sort());
     const [headline, ...lines] = stderr.trimEnd().split('\n');
     expect(headline).toBe('svc: 2 of 4 calls were not confirmed');
@@ -424,7 +458,7 @@ describe('svc call flush', () => {
     const cwd = temporaryDirectory();
     for (const port of [5, 1, 2, 3, 4, 5]) await spoolCall(cwd, `http://127.0.0.1:${port}`);
     const { code, stdout, stderr } = await flushUnder(cwd, { ...login, SVC_BASE_URL: 'http://127.0.0.1:9' });
-    expect([code, JSON.parse(stdout)]).toEqual([0, { sent: 0, remaining: 0, other_base_urls: 6 }]);
+    expect([code, JSON.parse(stdout)]).toEqual([0, { sent: 0, remaining: 0, other_base_urls: 6, removed: 0 }]);
     const urls = [1, 2, 3].map((port) => `http://127.0.0.1:${port}`).join(', ');
     expect(stderr).toBe(`svc: 6 calls belong to other base URLs and stay in the spool: ${urls}, 2 more\n`);
     const flush = ['call', 'flush', '--base-url', 'http://127.0.0.1:5', '--retries', '0'];
@@ -438,7 +472,7 @@ describe('svc call flush', () => {
     await spoolCall(cwd, 'http://127.0.0.1:9');
     const env = { ...login, SVC_BASE_URL: 'http://127.0.0.1:9', SVC_SHARD: '2/2' };
     const { code, stdout, stderr } = await flushUnder(cwd, env);
-    expect([code, JSON.parse(stdout)]).toEqual([10, { sent: 0, remaining: 1, other_base_urls: 0 }]);
+    expect([code, JSON.parse(stdout)]).toEqual([10, { sent: 0, remaining: 1, other_base_urls: 0, removed: 0 }]);
     expect(stderr).toMatch(
       /^svc: 1 of 1 call was not confirmed: could not connect for \d+ s to http:\/\/[^ ]*: connection refused\n/,
     );

@@ -327,8 +327,11 @@ it('shows the results and errors of commands of the session also with -q', async
 });
 
 it('a chat without a prompt is interactive only at a terminal, without a body and with text as the result', async () => {
-  const session = await svc(['chat', '--local'], { terminal: true });
-  expect(session).toMatchObject({ code: 0, stderr: 'svc: /help lists the commands; Ctrl-D ends the session\n' });
+  // This terminal is closed from the start.
+  expect(await svc(['chat', '--local'], { terminal: true })).toMatchObject({
+    code: 129,
+    stderr: 'svc: /help lists the commands; Ctrl-D ends the session\nsvc: the terminal was closed; nothing was sent\n',
+  });
   for (const flags of ['--no-stdin', '--json', '--dry-run', '--extract code', '-o out.txt', '--junit out.xml'])
     expect((await svc(['chat', '--local', ...flags.split(' ')], { terminal: true })).code).toBe(2);
   expect((await svc(['chat', '--local'])).code).toBe(2);

@@ -1,7 +1,7 @@
 import { existsSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { makeDirectory } from '../../src/files/make-directory.ts';
+import { makeDirectory } from '../../src/files/file-replacement.ts';
 import { svc, temporaryDirectory } from '../support/svc.ts';
 
 describe('a directory', () => {

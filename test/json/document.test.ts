@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { JsonError } from '../../src/json/json-error.ts';
 import {
   getMember,
   itemsOf,
@@ -10,7 +11,6 @@ import {
   rootOf,
   stringOf,
 } from '../../src/json/json-node.ts';
-import { JsonError } from '../../src/json/json-error.ts';
 import { parseJson } from '../../src/json/parse-json.ts';
 import { compactJson, indentJson } from '../../src/json/write-json.ts';
 

@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { rawText, rootOf } from '../../src/json/json-node.ts';
 import { JsonError } from '../../src/json/json-error.ts';
+import { rawText, rootOf } from '../../src/json/json-node.ts';
 import { parseJson } from '../../src/json/parse-json.ts';
 import { hasByteOrderMark } from '../../src/json/utf8.ts';
 import { figure } from '../support/figure.ts';

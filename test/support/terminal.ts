@@ -62,6 +62,29 @@ export async function runLineOnTerminal(command: string, setting: TerminalSettin
   return { code, screen, redirected: '' };
 }
 
+/** Runs the built program on a pseudo-terminal that is closed once a text appears. Returns the exit code as a shell sees it. */
+export async function runUntilTerminalCloses(args: readonly string[], text: string, cwd: string): Promise<number> {
+  const words = [process.execPath, program, ...args].map(quoted).join(' ');
+  // The system signals the shell, which ends, and then its children. A trap is not inherited.
+  const line = `(trap : HUP; ulimit -c 0; ${words}; echo $? >&3); :`;
+  const child = spawn('script', ['-qefc', line, '/dev/null'], {
+    cwd,
+    env: cleanEnv(cwd, { TERM: 'xterm-256color', SHELL: '/bin/sh' }),
+    stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
+  });
+  let screen = '';
+  let status = '';
+  child.stdout?.on('data', (piece: Buffer) => {
+    screen += piece;
+    if (screen.includes(text)) child.kill('SIGKILL');
+  });
+  child.stdio[3]?.on('data', (piece: Buffer) => {
+    status += piece;
+  });
+  await waitForExit(child);
+  return Number(status);
+}
+
 function quoted(word: string): string {
   return `'${word.replaceAll("'", "'\\''")}'`;
 }

@@ -25,8 +25,8 @@ import { openResultOutput, printResult, resultOf } from '../../results/print-res
 import {
   flushCommand,
   readSpool,
+  removeIncompleteCalls,
   removeSpooledCall,
-  removeStaleSpoolFiles,
   type SpooledCall,
   spoolDirectory,
   traceTarget,
@@ -49,7 +49,7 @@ export async function runCallFlush(invocation: Invocation, context: Context): Pr
   const settings = await resolveSettings(callStartOperation, flags, context);
   const target = traceTarget(settings.destination);
   const directory = spoolDirectory(dataDirectory(context.runtime));
-  await removeStaleSpoolFiles(directory, context.runtime.now());
+  const removed = await removeIncompleteCalls(directory, context.runtime);
   const spooled = await readSpool(directory);
   const calls = spooled.filter((call) => call.target === target);
   const { sent, unaccepted, end, removalFailure } = await sendCalls(calls, settings, context).catch(
@@ -60,8 +60,12 @@ export async function runCallFlush(invocation: Invocation, context: Context): Pr
   );
   const remaining = calls.length - sent;
   const others = spooled.filter((call) => call.target !== target);
-  await printResult(resultOf({ sent, remaining, other_base_urls: others.length }), output);
+  await printResult(resultOf({ sent, remaining, other_base_urls: others.length, removed }), output);
   await output.writer.end();
+  if (removed > 0)
+    await context.report.note(
+      `removed ${removed} incomplete ${pluralize(removed, 'record')} of commands that never started`,
+    );
   if (others.length > 0) await context.report.note(otherTargetsText(others));
   // A signal after the last call has nothing left to stop.
   if (remaining > 0) throw unconfirmedFailure(remaining, calls.length, unaccepted, flags, end);

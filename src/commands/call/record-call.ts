@@ -1,4 +1,4 @@
-import { readAuthorization } from '../../client/authorization.ts';
+import { type Authorization, readAuthorization } from '../../client/authorization.ts';
 import { missingBaseUrl } from '../../client/destination.ts';
 import { sendJson } from '../../client/send.ts';
 import type { Settings } from '../../client/settings.ts';
@@ -12,10 +12,13 @@ import { flushCommand, removeSpooledCall, spoolCall, spoolDirectory, traceTarget
 import type { TracedCommand } from './traced-command.ts';
 
 /**
- * Sends the record of a command, or keeps it in the spool. Returns the warnings of the response, and throws the Failure of a
- * record that was not confirmed.
+ * Makes the record of a command, and writes it to the spool if asked to: it is durable when this returns. Returns the function
+ * that sends it, which returns warnings and throws the Failure of a record that was not confirmed.
  */
-export async function recordCall(command: TracedCommand, context: Context): Promise<readonly string[]> {
+export async function prepareRecord(
+  command: TracedCommand,
+  context: Context,
+): Promise<() => Promise<readonly string[]>> {
   const { record, settings, flags } = command;
   if (settings instanceof Failure) throw settings;
   if (!record.project_id)
@@ -25,19 +28,43 @@ export async function recordCall(command: TracedCommand, context: Context): Prom
     );
   const { destination } = settings;
   if (!destination) throw missingBaseUrl(settings.profile);
-  // A secret that a program prints is known only now; the spool must not have it either.
-  const authorization = await readAuthorization(settings, destination, context).catch(toFailure);
-  const isUnread = authorization instanceof Failure && hasSecretOfProgram(settings);
-  const body = writeJson({ start: isUnread ? withoutArguments(command) : redactRecord(record, context.report.redact) });
   const spool = flags.get('spool');
-  const directory = spoolDirectory(dataDirectory(context.runtime));
-  const spooled = spool ? spoolCall(directory, record.id, traceTarget(destination), body) : undefined;
-  if (spool === 'only') {
-    await spooled;
-    return isUnread ? [`the arguments of the command were not recorded: ${authorization.message}`] : [];
-  }
+  // A secret that a program prints is known only after that; no record may have it. Other records do not wait for programs.
+  const isSecretLate = hasSecretOfProgram(settings);
+  const mayHoldSecret = flags.get('inputs') === 'argv' || flags.has('env');
+  const isAuthorized = spool !== 'only' || !isSecretLate || mayHoldSecret;
+  const authorizing = isAuthorized ? readAuthorization(settings, destination, context).catch(toFailure) : undefined;
+  const authorization = isSecretLate && !mayHoldSecret ? undefined : await authorizing;
+  const isUnread = isSecretLate && authorization instanceof Failure;
+  const body = writeJson({
+    start: isUnread ? withoutSecrets(command) : redactRecord(record, context.report.redact),
+  });
+  const call = { id: record.id, target: traceTarget(destination), body };
   // A call that cannot be spooled can still be sent.
-  const file = await spooled?.catch(toFailure);
+  const directory = spoolDirectory(dataDirectory(context.runtime));
+  const file = spool ? await spoolCall(directory, call, context.runtime).catch(toFailure) : undefined;
+  if (spool !== 'only')
+    return async () => sendRecord(body, { settings, authorization: await authorizing, file }, flags, context);
+  if (file instanceof Failure) throw file;
+  return async () =>
+    isUnread ? [`the arguments and attributes of the command were not recorded: ${authorization.message}`] : [];
+}
+
+async function sendRecord(
+  body: string,
+  {
+    settings,
+    authorization,
+    file,
+  }: {
+    readonly settings: Settings;
+    readonly authorization: Authorization | Failure | undefined;
+    /** The file in the spool, or the reason why there is none. */
+    readonly file: string | Failure | undefined;
+  },
+  flags: FlagValues,
+  context: Context,
+): Promise<readonly string[]> {
   const sent =
     authorization instanceof Failure
       ? Promise.reject(authorization)
@@ -78,9 +105,10 @@ function hasSecretOfProgram({ profile: { profile } }: Settings): boolean {
   return [profile.credential_command, profile.password_key, profile.token_key].some((source) => source !== undefined);
 }
 
-// The arguments may hold the secret that could not be read.
-function withoutArguments({ record, program, flags }: TracedCommand): TracedCall {
-  return { ...record, inputs: recordedInputs(flags.get('inputs') === 'none' ? 'none' : 'name', [program]) };
+// The arguments and attributes may hold the secret that could not be read.
+function withoutSecrets({ record, program, flags }: TracedCommand): TracedCall {
+  const how = flags.get('inputs') === 'none' ? 'none' : 'name';
+  return { ...record, inputs: recordedInputs(how, [program]), attributes: {} };
 }
 
 // Ids and times stay as they are, whatever the secret is.

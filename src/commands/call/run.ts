@@ -1,14 +1,11 @@
-import { existsSync } from 'node:fs';
-import { setImmediate } from 'node:timers/promises';
 import type { Invocation, ProcessEnd } from '../../command.ts';
 import { parseDurationOrZeroMs } from '../../config/parse-duration.ts';
 import type { Context } from '../../context.ts';
-import { Failure, toFailure, usageFailure } from '../../errors.ts';
+import { Failure, type StopSignal, toFailure, usageFailure } from '../../errors.ts';
 import { type FlagValues, getArrayFlag, getStringFlag, isFlagOn } from '../../flag.ts';
 import { issueText } from '../../output/failure-text.ts';
-import type { Runtime } from '../../runtime.ts';
 import { runChild } from '../../trace/run-child.ts';
-import { recordCall } from './record-call.ts';
+import { prepareRecord } from './record-call.ts';
 import { appendCallLog, type CallEnd, sendExitFeedback } from './record-end.ts';
 import { prepareCommand, type TracedCommand } from './traced-command.ts';
 
@@ -17,49 +14,46 @@ const MAX_REASON_CHARS = 400;
 const RECORD_SUBJECT = 'the call was not recorded';
 const RECORD_AND_EXIT_SUBJECT = 'the call and its exit code were not recorded';
 
-// Finds the program on the PATH, and exits with 126 or 127 if it cannot be run. Node itself would abort then.
-const PROCESS_LAUNCHER = '/usr/bin/env';
-
 /**
  * Runs a command and records it as a call. Returns how the command ended, whatever happens to the record, except with
  * `--require`, which throws the Failure of the record and does not start the command. Throws usage for wrong flags.
  */
 export async function runCallRun({ args, flags }: Invocation, context: Context): Promise<ProcessEnd> {
   const { runtime, report } = context;
-  requireConsistentFlags(args, flags, runtime);
+  requireConsistentFlags(args, flags);
   const graceMs = parseDurationOrZeroMs('--grace', getStringFlag(flags, 'grace') ?? DEFAULT_GRACE);
   const command = await prepareCommand(args, flags, context);
   context.signal.throwIfAborted();
-  const record = (signal: AbortSignal): Promise<readonly string[]> => recordCall(command, { ...context, signal });
-  const isRequired = isFlagOn(flags, 'require');
-  const confirmed = isRequired ? await record(context.signal) : undefined;
-  if (isFlagOn(flags, 'replace')) {
-    await awaitRecord(confirmed ? async () => confirmed : record, graceMs, context);
-    // A signal that the system has already delivered arrives in a turn of the event loop.
-    await setImmediate();
-    requireNoSignal(context, confirmed !== undefined);
-    // svc ends here: its process is that of the command.
-    const becomeCommand = (): void =>
-      runtime.replaceProcess?.(PROCESS_LAUNCHER, ['env', '--', ...args], command.childEnv);
-    context.suspendSignals(becomeCommand);
-  }
-  requireNoSignal(context, confirmed !== undefined);
   const controller = new AbortController();
-  const recorded = confirmed ? Promise.resolve(confirmed) : record(controller.signal);
-  // It is reported after the command.
+  const signal = AbortSignal.any([context.signal, controller.signal]);
+  const prepared = prepareRecord(command, { ...context, signal });
+  const recorded = prepared.then((send) => send());
+  // A failure is reported after the command.
   recorded.catch(() => {});
+  // The command may end svc at once.
+  if (flags.has('spool')) await prepared.catch(() => {});
+  const isRequired = isFlagOn(flags, 'require');
+  if (isRequired) await recorded;
+  requireNoSignal(context, isRequired);
   const running = runChild(args, command.childEnv, runtime);
   // The command receives them from here on: its listeners come before these are removed, so that none is lost.
   context.ignoreStopSignals();
+  const giveUp = (reason: string): void => controller.abort(new Failure('unknown', reason));
+  // After the command a signal ends the wait for the record, and then svc.
+  let hasEnded = false;
+  let interruption: StopSignal | undefined;
+  const release = runtime.onSignal((name) => {
+    if (!hasEnded) return;
+    interruption ??= name;
+    giveUp('interrupted before the response arrived');
+  });
   const { end, startError } = await running;
+  hasEnded = true;
   const endedAtMs = runtime.now();
   if (startError) await report.warn(`could not run ${command.program || '""'}: ${startError}`);
-  const giveUp = (reason: string): void => controller.abort(new Failure('unknown', reason));
   const cancelGrace = runtime.after(graceMs, () =>
     giveUp(`no response within ${graceMs / 1000} s after the command ended`),
   );
-  // From here on a signal ends only the wait for the record.
-  const release = runtime.onSignal(() => giveUp('interrupted before the response arrived'));
   try {
     const failure = await reportWarnings(recorded, context);
     // A service that is down is reported once.
@@ -72,10 +66,10 @@ export async function runCallRun({ args, flags }: Invocation, context: Context):
     cancelGrace();
     release();
   }
-  return end;
+  return interruption ? { signal: interruption } : end;
 }
 
-function requireConsistentFlags(args: readonly string[], flags: FlagValues, runtime: Runtime): void {
+function requireConsistentFlags(args: readonly string[], flags: FlagValues): void {
   const [program] = args;
   if (program === undefined)
     throw usageFailure('svc call run needs a command', 'write it after --: svc call run -- make test');
@@ -89,17 +83,6 @@ function requireConsistentFlags(args: readonly string[], flags: FlagValues, runt
     throw usageFailure('--require cannot be combined with --spool=only', 'remove one of them');
   if (flags.get('spool') === 'only' && flags.has('exit-feedback'))
     throw usageFailure('--exit-feedback cannot be combined with --spool=only', 'remove one of them');
-  if (!isFlagOn(flags, 'replace')) return;
-  if (!runtime.replaceProcess || !existsSync(PROCESS_LAUNCHER))
-    throw usageFailure(
-      `--replace needs Node 22.15 or later and ${PROCESS_LAUNCHER}`,
-      `leave it out, or run svc with a newer Node than ${runtime.node}`,
-    );
-  if (program.includes('='))
-    throw usageFailure(
-      `--replace cannot run a program whose name has an equals sign: ${JSON.stringify(program)}`,
-      'set variables with: svc call run --replace -- env NAME=value COMMAND',
-    );
 }
 
 // After a signal the command does not start, even if the service has recorded the call.
@@ -107,23 +90,6 @@ function requireNoSignal({ signal }: Context, isConfirmed: boolean): void {
   if (!signal.aborted) return;
   const { code } = toFailure(signal.reason);
   throw new Failure(code, 'interrupted before the command started', { applied: isConfirmed ? 'yes' : 'unknown' });
-}
-
-// Before svc becomes the command: a service that is down holds it up for `graceMs`. Throws a failure after a signal.
-async function awaitRecord(
-  record: (signal: AbortSignal) => Promise<readonly string[]>,
-  graceMs: number,
-  context: Context,
-): Promise<void> {
-  const { runtime, signal } = context;
-  const controller = new AbortController();
-  const cancelGrace = runtime.after(graceMs, () =>
-    controller.abort(new Failure('unknown', `no response within ${graceMs / 1000} s`)),
-  );
-  const failure = await reportWarnings(record(AbortSignal.any([signal, controller.signal])), context);
-  cancelGrace();
-  if (failure && signal.aborted) throw failure;
-  if (failure) await reportFailure(RECORD_SUBJECT, failure, context);
 }
 
 // Each step is reported by itself: the call is recorded even if its end is not.

@@ -9,6 +9,7 @@ import { getStringFlag } from '../../flag.ts';
 import { itemsOf, kindOf, rawText } from '../../json/json-node.ts';
 import { tryParseJson } from '../../json/parse-json.ts';
 import { pluralize } from '../../json/pluralize.ts';
+import { awaitClosedTerminal } from '../../output/closed-terminal.ts';
 import { ClosedPipeError } from '../../output/writer.ts';
 import { type ChatStart, type ChatTurns, createChatTurns } from './chat-turns.ts';
 import { type LineEditor, openLineEditor } from './line-editor.ts';
@@ -28,11 +29,14 @@ export async function runChatSession(start: ChatStart, context: Context): Promis
   const turns = await createChatTurns(start, context);
   const file = getStringFlag(start.flags, 'conversation');
   await report.note('/help lists the commands; Ctrl-D ends the session');
+  const closed = awaitClosedTerminal(runtime.stdin);
   const editor = openLineEditor(runtime);
   signal.addEventListener('abort', editor.close, { once: true });
   try {
     for (;;) {
-      const line = await editor.read();
+      const line = await Promise.race([closed, editor.read()]).catch((reason: InterruptedError) => {
+        throw interruptionFailure(reason, turns);
+      });
       if (signal.aborted) throw interruptionFailure(signal.reason, turns);
       if (line === undefined || /^\/(exit|quit)\s*$/.test(line)) break;
       await handleLine(line, { turns, file, editor, context }).catch((error: unknown) => {

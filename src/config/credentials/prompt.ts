@@ -2,6 +2,7 @@ import { read } from 'read';
 import type { Context } from '../../context.ts';
 import { Failure, InterruptedError, usageFailure } from '../../errors.ts';
 import { type FlagValues, isFlagOn } from '../../flag.ts';
+import { awaitClosedTerminal } from '../../output/closed-terminal.ts';
 import type { Runtime } from '../../runtime.ts';
 
 type PromptContext = Pick<Context, 'runtime' | 'noInput'>;
@@ -36,6 +37,7 @@ export function promptObstacle({ runtime: { stdin, stderr }, noInput }: PromptCo
 }
 
 async function readFromTerminal({ stdin, stderr, after }: Runtime, prompt: string, isHidden: boolean): Promise<string> {
+  const closed = awaitClosedTerminal(stdin);
   // The library waits forever when the user ends the input (Ctrl-D); then stdin pauses without a line.
   const inputEnd = new Promise<never>((_, reject) => {
     stdin.once('pause', () => after(0, () => reject(new InterruptedError('SIGINT'))));
@@ -46,11 +48,12 @@ async function readFromTerminal({ stdin, stderr, after }: Runtime, prompt: strin
   // The line break that ends the input shows up only if the input does.
   let isLineBroken = false;
   try {
-    const text = await Promise.race([line, inputEnd]);
+    const text = await Promise.race([closed, line, inputEnd]);
     isLineBroken = !isHidden;
     return text;
   } finally {
     inputEnd.catch(() => {});
+    line.catch(() => {});
     if (!isLineBroken) stderr.write('\n');
   }
 }

@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import Database from 'libsql';
 import { Failure } from '../../errors.ts';
 import { errorCode, fileFailure } from '../../files/file-errors.ts';
-import { makeDirectory } from '../../files/make-directory.ts';
+import { makeDirectory } from '../../files/file-replacement.ts';
 import { narrowMode, requireOwnFile, type TrustOptions } from '../../files/trusted-file.ts';
 import { serviceLimits } from '../limits.ts';
 import { migrateSchema, schemaVersion } from './migrate.ts';

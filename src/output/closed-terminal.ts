@@ -1,0 +1,20 @@
+import { InterruptedError } from '../errors.ts';
+import type { InputStream } from '../runtime.ts';
+
+/**
+ * Rejects with the interruption by SIGHUP when the terminal on stdin is closed, whether or not the signal arrives. A terminal in
+ * raw mode has no other end of input: Ctrl-D is a key.
+ */
+export function awaitClosedTerminal(stdin: InputStream): Promise<never> {
+  const closed = new Promise<never>((_, reject) => {
+    const onClosed = (): void => {
+      // Readline sets the modes of a terminal whenever it closes its input, and does so again after each error of that.
+      Object.assign(stdin, { setRawMode: () => stdin });
+      reject(new InterruptedError('SIGHUP'));
+    };
+    stdin.prependListener('end', onClosed).prependListener('error', onClosed);
+  });
+  // It may never be awaited.
+  closed.catch(() => {});
+  return closed;
+}
