@@ -8,7 +8,6 @@ import { parseDurationMs } from '../config/parse-duration.ts';
 import { isPostgresUrl, parsePostgresUrl, readPostgresPassword } from '../config/postgres-address.ts';
 import { routeTo } from '../config/route.ts';
 import { Failure, usageFailure } from '../errors.ts';
-import { parseByteSize } from '../files/byte-size.ts';
 import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag, isFlagOn } from '../flag.ts';
 import { isLoopbackUrl } from '../http/proxy.ts';
 import { parseFaultRule } from '../local-service/fault-rule.ts';
@@ -139,7 +138,7 @@ function readServeOptions(flags: FlagValues, runtime: Runtime) {
     // With a database server, the path that the file would have: the credentials are kept beside it.
     data: data === undefined || isUrl ? databaseFileIn(dataDirectory(runtime)) : resolve(runtime.cwd, data),
     postgresAddress: isUrl ? parsePostgresUrl(data, runtime.env.PGUSER || systemUserName()) : undefined,
-    maxBodyBytes: maxBody === undefined ? undefined : parseByteSize('--max-body', maxBody),
+    maxBodyBytes: maxBody === undefined ? undefined : parseMaxBody(maxBody),
     logFormat: logFormatOf(getStringFlag(flags, 'log')),
     drainMs: drain === undefined ? serviceLimits.drainMs : parseDurationMs('--drain', drain),
   };
@@ -182,4 +181,13 @@ async function openUpstream(
   const { openHttpTransport } = await import('../http/transport.ts');
   const transport = openHttpTransport(route);
   return { answer: createUpstream(base, token, transport.send, runtime.after), close: transport.close };
+}
+
+const BYTES_PER_UNIT: Readonly<Record<string, number>> = { '': 1, K: 1024, M: 1024 ** 2, G: 1024 ** 3 };
+
+function parseMaxBody(text: string): number {
+  const [, digits = '', unit = ''] = /^(\d{1,12})([KMG]?)$/i.exec(text) ?? [];
+  const bytes = Number(digits) * (BYTES_PER_UNIT[unit.toUpperCase()] ?? 1);
+  if (bytes > 0 && Number.isSafeInteger(bytes)) return bytes;
+  throw usageFailure(`--max-body is not a valid size: ${JSON.stringify(text)}`, 'write it like 65536, 64K, 32M or 2G');
 }

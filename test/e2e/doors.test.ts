@@ -62,7 +62,7 @@ const budgets: readonly (readonly [args: readonly string[], files: number, kB: n
     [['call', 'start', '--project-id', 'a/b', '--op-name', 'x'], 8, 520, [...request, 'undici']],
     [['chat', 'x'], 8, 520, [...request, 'undici']],
     [['chat', 'x', '--stream'], 10, 530, [...request, 'eventsource-parser', 'undici']],
-    [['chat', 'x', '--local', '-q'], 12, 340, [...request, 'detect-libc', 'libsql', '@neon-rs/load']],
+    [['chat', 'x', '--local', '-q'], 12, 345, [...request, 'detect-libc', 'libsql', '@neon-rs/load']],
   ];
 
 describe('what is loaded', () => {

@@ -239,7 +239,7 @@ describe('svc serve in operation', () => {
   it('rejects bodies above --max-body', async () => {
     const { url } = await serve(['--no-auth', '--max-body', '1K']);
     const response = await post(`${url}/v1/chat/completions`, question.replace('"x"', `"${'x'.repeat(2000)}"`));
-    expect([response.status, await response.text()]).toEqual([413, expect.stringContaining('1024')]);
+    expect([response.status, await response.text()]).toEqual([413, expect.stringContaining('at most 1 KiB')]);
   });
 
   it('takes a seed between int64 and the printed range, and no larger one', async () => {
