@@ -15,7 +15,7 @@ _svc() {
     rest=${rest#"$piece"}
   done
   # Shared flags may come before the command.
-  local leading="--profile --local --base-url --trace-base-url --chat-base-url --train-base-url --header -H --timeout --retries --cacert --cert --key --allow-http --format --json --jq --output -o --dry-run --curl --verbose -v --quiet -q --error-format --color" leading_valued="--profile --base-url --trace-base-url --chat-base-url --train-base-url --header -H --timeout --retries --cacert --cert --key --format --jq --output -o --error-format --color"
+  local leading="--profile --local --base-url --header -H --timeout --retries --cacert --cert --key --allow-http --format --json --jq --output -o --dry-run -n --curl --verbose -v --quiet -q --error-format --color --no-color --no-input" leading_valued="--profile --base-url --header -H --timeout --retries --cacert --cert --key --format --jq --output -o --error-format --color"
   while [[ ${#given[@]} -gt 2 && " $leading " == *" ${given[1]%%=*} "* ]]; do
     if [[ " $leading_valued " != *" ${given[1]} "* ]]; then
       given=("${given[0]}" "${given[@]:2}")
@@ -32,7 +32,7 @@ _svc() {
   local word=${given[last]} second="" own="" flag="" only="" count=0 argument="" quote="" lead=""
   local flags="" valued="" paths="" references="" arguments="" choices=""
   if ((last == 1)); then
-    if [[ $word == -* ]]; then _svc_offer "--help --version --profile --local --base-url --trace-base-url --chat-base-url --train-base-url --header --timeout --retries --cacert --cert --key --allow-http --format --json --jq --output --dry-run --curl --verbose --quiet --error-format --color"; else _svc_offer "feedback chat train call auth profile log serve batch spec doctor completion help mcp"; fi
+    if [[ $word == -* ]]; then _svc_offer "--help --version --profile --local --base-url --header --timeout --retries --cacert --cert --key --allow-http --format --json --jq --output --dry-run --curl --verbose --quiet --error-format --color --no-color --no-input"; else _svc_offer "feedback chat train call auth profile log serve batch spec doctor completion help mcp"; fi
     return
   fi
   _svc_second "$command"
@@ -131,145 +131,145 @@ _svc_second() {
 _svc_command() {
   case $1 in
     "feedback replace")
-      flags="--feedback-id --feedback-type --payload --project-id --svc-ref --annotation-ref --call-ref --creator --id --queue-id --runnable-ref --trigger-ref --keep-id --file -f --set --exact --strict --no-check --batch --concurrency --rate --resume --retry-unknown --accept-changes --max-outage --fail-fast --max-failures --ordered --shard --profile --local --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --allow-http --format --json --jq --output -o --dry-run --curl --verbose -v --quiet -q --error-format --color --help -h"
-      valued="--feedback-id --feedback-type --payload --project-id --svc-ref --annotation-ref --call-ref --creator --id --queue-id --runnable-ref --trigger-ref --file -f --set --batch --concurrency --rate --max-outage --max-failures --shard --profile --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --format --jq --output -o --error-format --color"
+      flags="--feedback-id --feedback-type --payload --project-id --svc-ref --annotation-ref --call-ref --creator --id --queue-id --runnable-ref --trigger-ref --keep-id --file -f --set --exact --strict --no-check --stdin --no-stdin --batch --concurrency --rate --resume --retry-unknown --accept-changes --max-outage --fail-fast --max-failures --ordered --shard --profile --local --base-url --header -H --timeout --retries --cacert --cert --key --allow-http --format --json --jq --output -o --dry-run -n --curl --verbose -v --quiet -q --error-format --color --no-color --no-input --help -h"
+      valued="--feedback-id --feedback-type --payload --project-id --svc-ref --annotation-ref --call-ref --creator --id --queue-id --runnable-ref --trigger-ref --file -f --set --batch --concurrency --rate --max-outage --max-failures --shard --profile --base-url --header -H --timeout --retries --cacert --cert --key --format --jq --output -o --error-format --color"
       paths="--file -f --batch --cacert --cert --key --output -o"
       references="--payload"
       ;;
     "feedback schema")
-      flags="--project-id --start --end --feedback-type --sample-limit --trigger-ref --since --file -f --set --exact --strict --no-check --view --expect --update --batch --concurrency --rate --resume --retry-unknown --accept-changes --max-outage --fail-fast --max-failures --ordered --shard --profile --local --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --allow-http --format --json --jq --output -o --dry-run --curl --verbose -v --quiet -q --error-format --color --help -h"
-      valued="--project-id --start --end --feedback-type --sample-limit --trigger-ref --since --file -f --set --view --expect --batch --concurrency --rate --max-outage --max-failures --shard --profile --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --format --jq --output -o --error-format --color"
+      flags="--project-id --start --end --feedback-type --sample-limit --trigger-ref --since --file -f --set --exact --strict --no-check --stdin --no-stdin --view --expect --update --batch --concurrency --rate --resume --retry-unknown --accept-changes --max-outage --fail-fast --max-failures --ordered --shard --profile --local --base-url --header -H --timeout --retries --cacert --cert --key --allow-http --format --json --jq --output -o --dry-run -n --curl --verbose -v --quiet -q --error-format --color --no-color --no-input --help -h"
+      valued="--project-id --start --end --feedback-type --sample-limit --trigger-ref --since --file -f --set --view --expect --batch --concurrency --rate --max-outage --max-failures --shard --profile --base-url --header -H --timeout --retries --cacert --cert --key --format --jq --output -o --error-format --color"
       paths="--file -f --expect --batch --cacert --cert --key --output -o"
       ;;
     "chat")
-      flags="--messages --model -m --frequency-penalty --logit-bias --logprobs --no-logprobs --top-logprobs --max-tokens --max-completion-tokens --n --presence-penalty --response-format --seed --stop --stream --no-stream --stream-options --temperature --top-p --tools --tool-choice --reasoning-effort --include-reasoning --no-include-reasoning --parallel-tool-calls --no-parallel-tool-calls --user --use-beam-search --no-use-beam-search --top-k --min-p --repetition-penalty --length-penalty --stop-token-ids --include-stop-str-in-output --no-include-stop-str-in-output --ignore-eos --no-ignore-eos --min-tokens --skip-special-tokens --no-skip-special-tokens --spaces-between-special-tokens --no-spaces-between-special-tokens --truncate-prompt-tokens --prompt-logprobs --allowed-token-ids --bad-words --echo --no-echo --add-generation-prompt --no-add-generation-prompt --continue-final-message --no-continue-final-message --add-special-tokens --no-add-special-tokens --documents --chat-template --chat-template-kwargs --mm-processor-kwargs --structured-outputs --priority --request-id --return-tokens-as-token-ids --no-return-tokens-as-token-ids --return-token-ids --no-return-token-ids --cache-salt --kv-transfer-params --svc-xargs --repetition-detection --system -s --developer --message --prefill --conversation --attach --logprobs-view --json-schema --file -f --set --exact --strict --no-check --no-stdin --extract --stats --continue --expect-text --expect-not --expect-schema --expect-finish --expect-max-latency --junit --batch --concurrency --rate --resume --retry-unknown --accept-changes --max-outage --fail-fast --max-failures --ordered --shard --profile --local --base-url --chat-base-url --header -H --timeout --retries --cacert --cert --key --allow-http --format --json --jq --output -o --dry-run --curl --verbose -v --quiet -q --error-format --color --help -h"
-      valued="--messages --model -m --frequency-penalty --logit-bias --top-logprobs --max-tokens --max-completion-tokens --n --presence-penalty --response-format --seed --stop --stream-options --temperature --top-p --tools --tool-choice --reasoning-effort --user --top-k --min-p --repetition-penalty --length-penalty --stop-token-ids --min-tokens --truncate-prompt-tokens --prompt-logprobs --allowed-token-ids --bad-words --documents --chat-template --chat-template-kwargs --mm-processor-kwargs --structured-outputs --priority --request-id --cache-salt --kv-transfer-params --svc-xargs --repetition-detection --system -s --developer --message --prefill --conversation --attach --json-schema --file -f --set --extract --expect-text --expect-not --expect-schema --expect-finish --expect-max-latency --junit --batch --concurrency --rate --max-outage --max-failures --shard --profile --base-url --chat-base-url --header -H --timeout --retries --cacert --cert --key --format --jq --output -o --error-format --color"
+      flags="--messages --model -m --frequency-penalty --logit-bias --logprobs --no-logprobs --top-logprobs --max-tokens --max-completion-tokens --n --presence-penalty --response-format --seed --stop --stream --no-stream --stream-options --temperature --top-p --tools --tool-choice --reasoning-effort --include-reasoning --no-include-reasoning --parallel-tool-calls --no-parallel-tool-calls --user --use-beam-search --no-use-beam-search --top-k --min-p --repetition-penalty --length-penalty --stop-token-ids --include-stop-str-in-output --no-include-stop-str-in-output --ignore-eos --no-ignore-eos --min-tokens --skip-special-tokens --no-skip-special-tokens --spaces-between-special-tokens --no-spaces-between-special-tokens --truncate-prompt-tokens --prompt-logprobs --allowed-token-ids --bad-words --echo --no-echo --add-generation-prompt --no-add-generation-prompt --continue-final-message --no-continue-final-message --add-special-tokens --no-add-special-tokens --documents --chat-template --chat-template-kwargs --mm-processor-kwargs --structured-outputs --priority --request-id --return-tokens-as-token-ids --no-return-tokens-as-token-ids --return-token-ids --no-return-token-ids --cache-salt --kv-transfer-params --svc-xargs --repetition-detection --system -s --developer --message --prefill --conversation --attach --json-schema --file -f --set --exact --strict --no-check --stdin --no-stdin --extract --stats --continue --expect-text --expect-not --expect-schema --expect-finish --expect-max-latency --junit --batch --concurrency --rate --resume --retry-unknown --accept-changes --max-outage --fail-fast --max-failures --ordered --shard --profile --local --base-url --header -H --timeout --retries --cacert --cert --key --allow-http --format --json --jq --output -o --dry-run -n --curl --verbose -v --quiet -q --error-format --color --no-color --no-input --help -h"
+      valued="--messages --model -m --frequency-penalty --logit-bias --top-logprobs --max-tokens --max-completion-tokens --n --presence-penalty --response-format --seed --stop --stream-options --temperature --top-p --tools --tool-choice --reasoning-effort --user --top-k --min-p --repetition-penalty --length-penalty --stop-token-ids --min-tokens --truncate-prompt-tokens --prompt-logprobs --allowed-token-ids --bad-words --documents --chat-template --chat-template-kwargs --mm-processor-kwargs --structured-outputs --priority --request-id --cache-salt --kv-transfer-params --svc-xargs --repetition-detection --system -s --developer --message --prefill --conversation --attach --json-schema --file -f --set --extract --expect-text --expect-not --expect-schema --expect-finish --expect-max-latency --junit --batch --concurrency --rate --max-outage --max-failures --shard --profile --base-url --header -H --timeout --retries --cacert --cert --key --format --jq --output -o --error-format --color"
       paths="--conversation --attach --file -f --junit --batch --cacert --cert --key --output -o"
       references="--messages --logit-bias --response-format --stream-options --tools --documents --chat-template-kwargs --mm-processor-kwargs --structured-outputs --cache-salt --kv-transfer-params --svc-xargs --repetition-detection --json-schema --expect-schema"
       ;;
     "train")
-      flags="--model-id --trajectory-groups --experimental-config --file -f --set --exact --strict --no-check --group-by --no-spool --allow-duplicate --batch --concurrency --rate --resume --retry-unknown --accept-changes --max-outage --fail-fast --max-failures --ordered --shard --profile --local --base-url --train-base-url --header -H --timeout --retries --cacert --cert --key --allow-http --format --json --jq --output -o --dry-run --curl --verbose -v --quiet -q --error-format --color --help -h"
-      valued="--model-id --trajectory-groups --experimental-config --file -f --set --group-by --batch --concurrency --rate --max-outage --max-failures --shard --profile --base-url --train-base-url --header -H --timeout --retries --cacert --cert --key --format --jq --output -o --error-format --color"
+      flags="--model-id --trajectory-groups --experimental-config --file -f --set --exact --strict --no-check --stdin --no-stdin --group-by --allow-duplicate --batch --concurrency --rate --resume --retry-unknown --accept-changes --max-outage --fail-fast --max-failures --ordered --shard --profile --local --base-url --header -H --timeout --retries --cacert --cert --key --allow-http --format --json --jq --output -o --dry-run -n --curl --verbose -v --quiet -q --error-format --color --no-color --no-input --help -h"
+      valued="--model-id --trajectory-groups --experimental-config --file -f --set --group-by --batch --concurrency --rate --max-outage --max-failures --shard --profile --base-url --header -H --timeout --retries --cacert --cert --key --format --jq --output -o --error-format --color"
       paths="--file -f --batch --cacert --cert --key --output -o"
       references="--trajectory-groups --experimental-config"
       arguments="<files>"
       ;;
     "call start")
-      flags="--attributes --inputs --op-name --project-id --started-at --display-name --id --otel-dump --parent-id --thread-id --trace-id --turn-id --svc-run-id --svc-run-step --svc-user-id --file -f --set --exact --strict --no-check --no-parent --export --batch --concurrency --rate --resume --retry-unknown --accept-changes --max-outage --fail-fast --max-failures --ordered --shard --profile --local --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --allow-http --format --json --jq --output -o --dry-run --curl --verbose -v --quiet -q --error-format --color --help -h"
-      valued="--attributes --inputs --op-name --project-id --started-at --display-name --id --otel-dump --parent-id --thread-id --trace-id --turn-id --svc-run-id --svc-run-step --svc-user-id --file -f --set --batch --concurrency --rate --max-outage --max-failures --shard --profile --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --format --jq --output -o --error-format --color"
+      flags="--attributes --inputs --op-name --project-id --started-at --display-name --id --otel-dump --parent-id --thread-id --trace-id --turn-id --svc-run-id --svc-run-step --svc-user-id --file -f --set --exact --strict --no-check --stdin --no-stdin --no-parent --export --batch --concurrency --rate --resume --retry-unknown --accept-changes --max-outage --fail-fast --max-failures --ordered --shard --profile --local --base-url --header -H --timeout --retries --cacert --cert --key --allow-http --format --json --jq --output -o --dry-run -n --curl --verbose -v --quiet -q --error-format --color --no-color --no-input --help -h"
+      valued="--attributes --inputs --op-name --project-id --started-at --display-name --id --otel-dump --parent-id --thread-id --trace-id --turn-id --svc-run-id --svc-run-step --svc-user-id --file -f --set --batch --concurrency --rate --max-outage --max-failures --shard --profile --base-url --header -H --timeout --retries --cacert --cert --key --format --jq --output -o --error-format --color"
       paths="--file -f --batch --cacert --cert --key --output -o"
       references="--attributes --inputs --otel-dump"
       ;;
     "call run")
-      flags="--project-id --op-name --require --grace --inputs --env --no-parent --exact --log-file --exit-feedback --spool --profile --local --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --allow-http --verbose -v --quiet -q --error-format --color --help -h"
-      valued="--project-id --op-name --grace --inputs --env --log-file --profile --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --error-format --color"
+      flags="--project-id --op-name --require --grace --inputs --env --no-parent --exact --log-file --exit-feedback --spool --profile --local --base-url --header -H --timeout --retries --cacert --cert --key --allow-http --verbose -v --quiet -q --error-format --color --no-color --no-input --help -h"
+      valued="--project-id --op-name --grace --inputs --env --log-file --profile --base-url --header -H --timeout --retries --cacert --cert --key --error-format --color"
       paths="--log-file --cacert --cert --key"
       ;;
     "call flush")
-      flags="--profile --local --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --allow-http --format --json --jq --verbose -v --quiet -q --error-format --color --help -h"
-      valued="--profile --base-url --trace-base-url --header -H --timeout --retries --cacert --cert --key --format --jq --error-format --color"
+      flags="--profile --local --base-url --header -H --timeout --retries --cacert --cert --key --allow-http --format --json --jq --verbose -v --quiet -q --error-format --color --no-color --no-input --help -h"
+      valued="--profile --base-url --header -H --timeout --retries --cacert --cert --key --format --jq --error-format --color"
       paths="--cacert --cert --key"
       ;;
     "auth login")
-      flags="--profile --base-url --trace-base-url --chat-base-url --train-base-url --username --password-stdin --password-file --token-stdin --token-file --keychain --no-verify --project-id --verbose -v --quiet -q --error-format --color --help -h"
+      flags="--profile --base-url --trace-base-url --chat-base-url --train-base-url --username --password-stdin --password-file --token-stdin --token-file --keychain --no-verify --project-id --verbose -v --quiet -q --error-format --color --no-color --no-input --help -h"
       valued="--profile --base-url --trace-base-url --chat-base-url --train-base-url --username --password-file --token-file --project-id --error-format --color"
       paths="--password-file --token-file"
       ;;
     "auth logout")
-      flags="--profile --quiet -q --error-format --color --help -h"
+      flags="--profile --quiet -q --error-format --color --no-color --no-input --help -h"
       valued="--profile --error-format --color"
       ;;
     "auth status")
-      flags="--profile --format --json --jq --error-format --color --help -h"
+      flags="--profile --format --json --jq --error-format --color --no-color --no-input --help -h"
       valued="--profile --format --jq --error-format --color"
       ;;
     "profile list")
-      flags="--format --json --jq --error-format --color --help -h"
+      flags="--format --json --jq --error-format --color --no-color --no-input --help -h"
       valued="--format --jq --error-format --color"
       ;;
     "profile show")
-      flags="--format --json --jq --error-format --color --help -h"
+      flags="--format --json --jq --error-format --color --no-color --no-input --help -h"
       valued="--format --jq --error-format --color"
       arguments="<profiles>"
       ;;
     "profile set")
-      flags="--base-url --trace-base-url --chat-base-url --train-base-url --username --credential-command --header -H --project-id --model -m --timeout --retries --history --cacert --quiet -q --error-format --color --help -h"
+      flags="--base-url --trace-base-url --chat-base-url --train-base-url --username --credential-command --header -H --project-id --model -m --timeout --retries --history --cacert --quiet -q --error-format --color --no-color --no-input --help -h"
       valued="--base-url --trace-base-url --chat-base-url --train-base-url --username --credential-command --header -H --project-id --model -m --timeout --retries --history --cacert --error-format --color"
       paths="--cacert"
       arguments="<profiles>"
       ;;
     "profile use")
-      flags="--quiet -q --error-format --color --help -h"
+      flags="--quiet -q --error-format --color --no-color --no-input --help -h"
       valued="--error-format --color"
       arguments="<profiles>"
       ;;
     "profile remove")
-      flags="--yes -y --quiet -q --error-format --color --help -h"
+      flags="--yes -y --quiet -q --error-format --color --no-color --no-input --help -h"
       valued="--error-format --color"
       arguments="<profiles>"
       ;;
     "train lint")
-      flags="--file -f --group-by --fail-on --annotations --format --json --jq --quiet -q --error-format --color --help -h"
+      flags="--file -f --group-by --fail-on --annotations --format --json --jq --quiet -q --error-format --color --no-color --no-input --help -h"
       valued="--file -f --group-by --fail-on --annotations --format --jq --error-format --color"
       paths="--file -f"
       arguments="<files>"
       ;;
     "train log")
-      flags="--limit --format --json --jq --quiet -q --error-format --color --help -h"
+      flags="--limit --format --json --jq --quiet -q --error-format --color --no-color --no-input --help -h"
       valued="--limit --format --jq --error-format --color"
       ;;
     "log")
-      flags="--limit --format --json --jq --quiet -q --error-format --color --help -h"
+      flags="--limit --format --json --jq --quiet -q --error-format --color --no-color --no-input --help -h"
       valued="--limit --format --jq --error-format --color"
       ;;
     "log show")
-      flags="--format --json --jq --quiet -q --error-format --color --help -h"
+      flags="--format --json --jq --quiet -q --error-format --color --no-color --no-input --help -h"
       valued="--format --jq --error-format --color"
       ;;
     "log clear")
-      flags="--format --json --jq --quiet -q --error-format --color --help -h"
+      flags="--yes -y --format --json --jq --quiet -q --error-format --color --no-color --no-input --help -h"
       valued="--format --jq --error-format --color"
       ;;
     "serve")
-      flags="--port --data --credentials --no-auth --upstream --max-body --log --drain --open --fault --record --replay --format --json --jq --quiet -q --error-format --color --help -h"
+      flags="--port --data --credentials --no-auth --upstream --max-body --log --drain --open --fault --record --replay --format --json --jq --quiet -q --error-format --color --no-color --no-input --help -h"
       valued="--port --data --credentials --upstream --max-body --log --drain --fault --record --replay --format --jq --error-format --color"
       paths="--credentials --record --replay"
       ;;
     "batch merge")
-      flags="--input --output -o --format --json --jq --quiet -q --error-format --color --help -h"
+      flags="--input --output -o --format --json --jq --quiet -q --error-format --color --no-color --no-input --help -h"
       valued="--input --output -o --format --jq --error-format --color"
       paths="--input --output -o"
       arguments="<files>"
       ;;
     "batch report")
-      flags="--html --format --json --jq --quiet -q --error-format --color --help -h"
+      flags="--html --format --json --jq --quiet -q --error-format --color --no-color --no-input --help -h"
       valued="--html --format --jq --error-format --color"
       paths="--html"
       arguments="<files>"
       ;;
     "spec")
-      flags="--response --skeleton --openapi --format --json --jq --error-format --color --help -h"
+      flags="--response --skeleton --openapi --format --json --jq --error-format --color --no-color --no-input --help -h"
       valued="--format --jq --error-format --color"
       arguments="feedback chat train call"
       ;;
     "doctor")
-      flags="--profile --local --base-url --trace-base-url --chat-base-url --train-base-url --cacert --cert --key --probe --format --json --jq --verbose -v --quiet -q --error-format --color --help -h"
-      valued="--profile --base-url --trace-base-url --chat-base-url --train-base-url --cacert --cert --key --format --jq --error-format --color"
+      flags="--profile --local --base-url --cacert --cert --key --probe --all --format --json --jq --verbose -v --quiet -q --error-format --color --no-color --no-input --help -h"
+      valued="--profile --base-url --cacert --cert --key --format --jq --error-format --color"
       paths="--cacert --cert --key"
       ;;
     "completion")
-      flags="--error-format --color --help -h"
+      flags="--error-format --color --no-color --no-input --help -h"
       valued="--error-format --color"
-      arguments="bash zsh fish powershell"
+      arguments="bash zsh fish"
       ;;
     "help")
-      flags="--json --jq --skill --error-format --color --help -h"
+      flags="--json --jq --skill --error-format --color --no-color --no-input --help -h"
       valued="--jq --error-format --color"
       arguments="feedback chat train call auth profile log serve batch spec doctor completion help mcp bodies exit-codes environment formatting profiles retries training tracing local-service"
       ;;
     "mcp")
-      flags="--allow --profile --local --base-url --trace-base-url --chat-base-url --train-base-url --header -H --timeout --retries --cacert --cert --key --allow-http --verbose -v --quiet -q --error-format --color --help -h"
-      valued="--allow --profile --base-url --trace-base-url --chat-base-url --train-base-url --header -H --timeout --retries --cacert --cert --key --error-format --color"
+      flags="--allow --profile --local --base-url --header -H --timeout --retries --cacert --cert --key --allow-http --verbose -v --quiet -q --error-format --color --no-color --no-input --help -h"
+      valued="--allow --profile --base-url --header -H --timeout --retries --cacert --cert --key --error-format --color"
       paths="--cacert --cert --key"
       ;;
   esac
@@ -278,17 +278,17 @@ _svc_choices() {
   case $1 in
     "feedback replace --project-id" | "feedback schema --project-id" | "call start --project-id" | "call run --project-id" | "auth login --project-id" | "profile set --project-id") _svc_names projects ;;
     "feedback replace --profile" | "feedback schema --profile" | "chat --profile" | "train --profile" | "call start --profile" | "call run --profile" | "call flush --profile" | "auth login --profile" | "auth logout --profile" | "auth status --profile" | "doctor --profile" | "mcp --profile") _svc_names profiles ;;
-    "feedback replace --format" | "train --format" | "call start --format" | "call flush --format" | "profile show --format" | "log clear --format") choices="json jsonl yaml table text" ;;
+    "feedback replace --format" | "train --format" | "call start --format" | "call flush --format" | "log clear --format") choices="json jsonl yaml table text" ;;
     "feedback replace --error-format" | "feedback schema --error-format" | "chat --error-format" | "train --error-format" | "call start --error-format" | "call run --error-format" | "call flush --error-format" | "auth login --error-format" | "auth logout --error-format" | "auth status --error-format" | "profile list --error-format" | "profile show --error-format" | "profile set --error-format" | "profile use --error-format" | "profile remove --error-format" | "train lint --error-format" | "train log --error-format" | "log --error-format" | "log show --error-format" | "log clear --error-format" | "serve --error-format" | "batch merge --error-format" | "batch report --error-format" | "spec --error-format" | "doctor --error-format" | "completion --error-format" | "help --error-format" | "mcp --error-format") choices="text json" ;;
     "feedback replace --color" | "feedback schema --color" | "chat --color" | "train --color" | "call start --color" | "call run --color" | "call flush --color" | "auth login --color" | "auth logout --color" | "auth status --color" | "profile list --color" | "profile show --color" | "profile set --color" | "profile use --color" | "profile remove --color" | "train lint --color" | "train log --color" | "log --color" | "log show --color" | "log clear --color" | "serve --color" | "batch merge --color" | "batch report --color" | "spec --color" | "doctor --color" | "completion --color" | "help --color" | "mcp --color") choices="auto always never" ;;
-    "feedback schema --view") choices="table tree json-schema typescript zod" ;;
+    "feedback schema --view") choices="table tree json-schema typescript" ;;
     "feedback schema --format" | "profile list --format" | "train log --format" | "log --format") choices="json jsonl yaml table csv tsv text" ;;
     "chat --model" | "chat -m" | "profile set --model" | "profile set -m") _svc_names models ;;
     "chat --tool-choice") choices="none" ;;
     "chat --reasoning-effort") choices="low medium high" ;;
     "chat --extract") choices="code json" ;;
     "chat --expect-finish") choices="stop length tool_calls" ;;
-    "chat --format" | "auth status --format" | "train lint --format" | "serve --format" | "batch report --format" | "doctor --format") choices="json jsonl yaml text" ;;
+    "chat --format" | "auth status --format" | "profile show --format" | "train lint --format" | "serve --format" | "batch report --format" | "doctor --format") choices="json jsonl yaml text" ;;
     "call run --inputs") choices="none name argv" ;;
     "call run --spool") choices="only" ;;
     "profile set --history") choices="off on bodies" ;;
