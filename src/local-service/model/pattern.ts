@@ -20,13 +20,14 @@ interface Part {
 
 const TOKEN =
   /\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|\\[upP]\{.*?\}|\\u.{4}|\\x..|\\c.|\\.|\[(?:\\.|[^\]\\])*\]|\(\?(?:<[^=!].*?>|.)|\{\d+(?:,\d*)?\}|./gsu;
+const CODE_POINT = /\\(?:u\{([\da-f]+)\}|u([\da-f]{4})|x([\da-f]{2}))/gi;
 const QUANTIFIER = /^(?:([*+?])|\{(\d+)(,?)(\d*)\})$/;
 const PREFERRED_CHARACTERS = 'abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ ';
 const FIRST_SURROGATE = 0xd800;
 const LAST_SURROGATE = 0xdfff;
 const MAX_CODE_POINT = 0x1ffff;
 const MAX_QUOTED_CHARS = 100;
-const MAX_STEPS = 1_000_000;
+const MAX_STEPS = 500_000;
 
 /** Limits the work for a request: the function throws RangeError once all steps together are too many. */
 export function createStepCounter(): (steps: number) => void {
@@ -148,7 +149,10 @@ function character(token: string, spend: (steps: number) => void): Part {
 }
 
 function characterOf(pattern: RegExp, token: string, spend: (steps: number) => void): string {
-  const found = Array.from(PREFERRED_CHARACTERS + token).find((candidate) => pattern.test(candidate));
+  const escaped = Array.from(token.matchAll(CODE_POINT), ([, ...codes]) =>
+    String.fromCodePoint(Number.parseInt(codes.join(''), 16)),
+  );
+  const found = Array.from(PREFERRED_CHARACTERS + token + escaped.join('')).find((one) => pattern.test(one));
   if (found !== undefined) return found;
   for (let code = 0; code <= MAX_CODE_POINT; code += 1) {
     spend(1);
