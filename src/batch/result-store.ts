@@ -2,12 +2,17 @@ import type { Buffer } from 'node:buffer';
 import { Failure } from '../errors.ts';
 import { coalesceWrites } from '../files/coalesced-writes.ts';
 import type { Sink } from '../output/sink.ts';
-import { type BatchIdentity, createRunRecord } from './batch-identity.ts';
-import { type BatchJournal, batchJournalFile, openBatchJournal, readBatchJournal } from './batch-journal.ts';
-import type { InputDifferences } from './compare-input.ts';
-import { createLineTable, type IndexedResult } from './line-table.ts';
+import {
+  type BatchIdentity,
+  type BatchJournal,
+  batchJournalFile,
+  createRunRecord,
+  openBatchJournal,
+  readBatchJournal,
+} from './batch-journal.ts';
+import { createLineTable, type IndexedResult, type SentLine } from './line-table.ts';
 import { type OutputFile, openOutput, sortOutput } from './output-file.ts';
-import type { PriorResults } from './prior-results.ts';
+import type { InputDifferences, PriorResults } from './prior-results.ts';
 import type { Checkpoint } from './result-line.ts';
 
 /** The result of a line in the output of an earlier run. */
@@ -31,7 +36,7 @@ export interface ResultStore {
   /** Throws Failure `guard` for a line that changed since, unless changes are accepted. */
   readonly findPrior: (line: number, digest: string) => PriorLine;
   /** Records that a line is about to be sent. Throws Failure `local` if the results are no longer at their path. */
-  readonly recordSending: BatchJournal['recordSending'];
+  readonly recordSending: (line: number, sent: SentLine) => Promise<void>;
   readonly recordWithdrawn: BatchJournal['recordWithdrawn'];
   readonly write: (result: Uint8Array) => Promise<void>;
   /** Writes a result in place of an earlier one of this run. */
@@ -81,15 +86,18 @@ export async function openResultStore(
     };
     const record = createRunRecord(identity, run, isJournalLost);
     const journal = await openBatchJournal(journalFile, record, prior.journal, requireOutputAtPath);
-    for (const line of [...changedLines, ...removedLines]) {
+    const withdraw = async (line: number): Promise<void> => {
       const sent = table.sent(line);
       if (sent) await journal.recordWithdrawn(line, sent.digest);
       table.setSent(line, undefined);
-    }
+    };
+    await Promise.all(Array.from(removedLines, withdraw));
     const state = prior.output ?? { validBytes: 0, isUnterminated: false };
     output = await openOutput(prior, state);
     const { append, read, finish, isAtPath } = output;
-    const changed = new Set(changedLines);
+    // What the journal has about a changed line counts until the line is sent.
+    const changed = new Map(changedLines.map((line) => [line, table.sent(line)?.digest]));
+    for (const line of changed.keys()) table.setSent(line, undefined);
     let isSorted = state.validBytes === 0;
     let writtenLines = 0;
     return {
@@ -105,7 +113,7 @@ export async function openResultStore(
           sentAtMs: sent?.timestampMs ?? (isLost ? 0 : undefined),
         };
       },
-      recordSending: journal.recordSending,
+      recordSending: (line, sent) => journal.recordSending(line, sent, changed.get(line)),
       recordWithdrawn: journal.recordWithdrawn,
       write: (result) => {
         writtenLines += 1;

@@ -3,10 +3,9 @@ import { type ExchangeSignal, linkSignal } from '../http/exchange-signal.ts';
 import { pluralize } from '../json/pluralize.ts';
 import type { Runtime } from '../runtime.ts';
 import type { BatchOptions, MaxFailures } from './batch-options.ts';
-import type { LineResult } from './line-result.ts';
 
 /** The limits that a scheduler keeps. */
-export type SchedulerLimits = Pick<
+type SchedulerLimits = Pick<
   BatchOptions,
   'concurrency' | 'rate' | 'maxOutageMs' | 'outageFlag' | 'isFailFast' | 'maxFailures' | 'isOrdered'
 >;
@@ -35,7 +34,11 @@ export interface Scheduler {
   readonly skippedRetries: () => number;
 }
 
-type LineOutcome = Pick<LineResult, 'failure' | 'status'>;
+/** The outcome of a line; one that was not sent does not count. */
+interface LineOutcome {
+  readonly failure: Failure | undefined;
+  readonly status: string;
+}
 
 /** The attempts of one line: at most one is in flight, and none while the line waits for a retry. */
 export interface Turn {

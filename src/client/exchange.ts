@@ -25,7 +25,7 @@ export interface ExchangeOptions extends RetryOptions {
   readonly runtime: Pick<Runtime, 'now' | 'elapsed' | 'after' | 'randomBytes'>;
   /** Called when the first attempt may start: the deadline over attempts, waits and response. */
   readonly startDeadline: () => Deadline;
-  /** Decides when an attempt may start, and is told how it ended. */
+  /** Decides when an attempt may start, and learns how it ended. */
   readonly turn?: AttemptTurn;
   /** Called when a response of the exchange may be for another request; see Request. */
   readonly onStrayData?: () => void;

@@ -1,12 +1,10 @@
-import { createBatchIdentity } from '../../batch/batch-identity.ts';
 import { type BatchInput, openBatchInput } from '../../batch/batch-input.ts';
 import type { BatchJob } from '../../batch/batch-job.ts';
+import { createBatchIdentity } from '../../batch/batch-journal.ts';
 import { type BatchOptions, readBatchOptions } from '../../batch/batch-options.ts';
 import { checkBatch } from '../../batch/check-batch.ts';
-import { createCustomIdTracker } from '../../batch/custom-id-tracker.ts';
-import { readLineDefaults } from '../../batch/line-defaults.ts';
-import { createResponseWarnings, createWarningLimiter } from '../../batch/line-warnings.ts';
-import type { LineChecks } from '../../batch/prepare-line.ts';
+import { createCustomIdTracker, createResponseWarnings, createWarningLimiter } from '../../batch/line-warnings.ts';
+import { type LineChecks, readLineDefaults } from '../../batch/prepare-line.ts';
 import { type BatchEnd, reportBatch, runLines } from '../../batch/run-lines.ts';
 import { createScheduler } from '../../batch/scheduler.ts';
 import { fillShardInFiles } from '../../batch/shard.ts';
@@ -89,7 +87,14 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
       throw error;
     },
   );
-  const guardFor = await createLineGuards(operation, destination, flags, fileInput.label, context);
+  const guardFor = await createLineGuards(
+    operation,
+    destination,
+    flags,
+    fileInput.label,
+    resultStore.batch.run,
+    context,
+  );
   const junit = await openJunitReport(fileFlags, context);
   try {
     const batch = {
@@ -159,9 +164,10 @@ async function createLineGuards(
   destination: Destination,
   flags: FlagValues,
   label: string,
+  run: string,
   context: Context,
 ): Promise<BatchJob['guardFor']> {
   if (typeof operands?.as !== 'object') return () => undefined;
   const { createLineGuards: createGuards } = await import('../train/job-guard.ts');
-  return createGuards(destination, isFlagOn(flags, 'allow-duplicate'), label, context);
+  return createGuards(destination, isFlagOn(flags, 'allow-duplicate'), label, run, context);
 }

@@ -14,7 +14,7 @@ import type { Operation } from '../../operations/operation.ts';
 import { failureJson } from '../../output/failure-text.ts';
 import { mergeStream } from '../../results/merge-stream.ts';
 import { createTraceContext, readTraceParent } from '../../trace/trace-context.ts';
-import { createLineGuards } from '../train/job-guard.ts';
+import { createBodyGuard } from '../train/job-guard.ts';
 import type { RunTool, ToolCall } from './mcp-methods.ts';
 
 // A larger response would fill the context of a model.
@@ -68,9 +68,7 @@ async function runOperationTool(
   };
   await enforceChecks(draft, operation, inputIssues, { ...settings.options, origin: 'tool' }, { ...report, warn });
   const observer =
-    typeof operation.arguments?.as === 'object'
-      ? createLineGuards(settings.destination, false, 'mcp', context)(draft, false)
-      : {};
+    typeof operation.arguments?.as === 'object' ? createBodyGuard(draft, 'mcp', settings.destination, context) : {};
   const outcome = await sendDraft(operation, draft, settings, { ...context, signal }, observer);
   return { ...(await readOutcome(outcome, operation)), warnings: [...bodyWarnings, ...outcome.warnings] };
 }

@@ -1,4 +1,4 @@
-import { batchFlags } from '../../batch/batch-flags.ts';
+import { batchFlags } from '../../batch/batch-options.ts';
 import type { AutofillSettings } from '../../body/autofill.ts';
 import { requireBodySource } from '../../body/body-base.ts';
 import { buildBody } from '../../body/build-body.ts';
