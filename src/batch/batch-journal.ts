@@ -55,18 +55,19 @@ export async function readBatchJournal(file: JournalFile, table: LineTable): Pro
 
 // Exactly as svc writes them, so that no changed byte is taken for another record.
 const LINE_RECORD =
-  /^\{"(?:sending":(\d{1,8}),"input":"([0-9a-f]{16})"(?:,"was":"([0-9a-f]{16})")?,"at":(\d{1,15})|withdrawn":(\d{1,8}),"input":"([0-9a-f]{16})")\}$/;
+  /^\{"(?:sending":(\d{1,8}),"input":"([0-9a-f]{16})"(?:,"was":"([0-9a-f]{16})")?,"at":(\d{1,15})|withdrawn":(\d{1,8}),"input":"([0-9a-f]{16})"(?:,"was":"([0-9a-f]{16})")?)\}$/;
 
 function readLineRecord(record: RegExpExecArray, table: LineTable): string | undefined {
-  const [, sending, sentDigest, replacedDigest, timestampMs, withdrawn, withdrawnDigest] = record;
+  const [, sending, sentDigest, sentWas, timestampMs = 0, withdrawn, withdrawnDigest, withdrawnWas] = record;
   const line = Number(sending ?? withdrawn);
   const digest = sentDigest ?? withdrawnDigest ?? '';
   if (line < 1 || line > MAX_LINES) return `its line number is not from 1 to ${MAX_LINES}`;
   const earlier = table.sent(line);
-  if (earlier && earlier.digest !== (replacedDigest ?? digest))
+  if (earlier && earlier.digest !== (sentWas ?? withdrawnWas ?? digest))
     return `line ${line} was recorded with another input before`;
   if (withdrawn !== undefined && !earlier) return `line ${line} was not recorded before`;
-  table.setSent(line, sending === undefined ? undefined : { digest, timestampMs: Number(timestampMs) });
+  table.setSent(line, { digest, timestampMs: Number(timestampMs) });
+  if (withdrawn !== undefined) table.setSent(line, undefined);
   return undefined;
 }
 
@@ -77,8 +78,8 @@ export interface BatchJournal {
    * if the line changed since.
    */
   readonly recordSending: (line: number, sent: SentLine, replacedDigest: string | undefined) => Promise<void>;
-  /** Records that nothing of the last `sending` was applied. */
-  readonly recordWithdrawn: (line: number, digest: string) => Promise<void>;
+  /** Records that nothing of the last `sending` was applied, or that the line changed since and was not sent. */
+  readonly recordWithdrawn: (line: number, digest: string, replacedDigest?: string) => Promise<void>;
   readonly close: Journal['close'];
 }
 
@@ -94,12 +95,15 @@ export async function openBatchJournal(
   if (!earlier?.runs.some((record) => formatRunRecord(record) === text)) await append(text);
   return {
     recordSending: (line, { digest, timestampMs }, replacedDigest) =>
-      append(
-        `{"sending":${line},"input":"${digest}",${replacedDigest === undefined ? '' : `"was":"${replacedDigest}",`}"at":${timestampMs}}`,
-      ),
-    recordWithdrawn: (line, digest) => append(`{"withdrawn":${line},"input":"${digest}"}`),
+      append(`{"sending":${line},"input":"${digest}"${formatReplaced(replacedDigest)},"at":${timestampMs}}`),
+    recordWithdrawn: (line, digest, replacedDigest) =>
+      append(`{"withdrawn":${line},"input":"${digest}"${formatReplaced(replacedDigest)}}`),
     close,
   };
+}
+
+function formatReplaced(digest: string | undefined): string {
+  return digest === undefined ? '' : `,"was":"${digest}"`;
 }
 
 /** What identifies a batch besides its lines; only the same batch can resume an output. */

@@ -30,7 +30,7 @@ export interface LineTable {
   /** The last journal record of a line, if it is `sending`. */
   readonly sent: (line: number) => SentLine | undefined;
   readonly setSent: (line: number, sent: SentLine | undefined) => void;
-  /** The digest of the last journal record of a line. */
+  /** The digest of the last journal record of a line, also of one that is not `sending`. */
   readonly recordedDigest: (line: number) => string | undefined;
   /** The lines with a result, in ascending order. */
   readonly lines: () => Generator<number>;

@@ -91,7 +91,7 @@ async function readPriorResults(
   const kinds = [...(journal?.runs ?? []), ...(output?.checkpoints ?? [])];
   const [otherKind] = kinds.flatMap((kind) => differentKind(kind, identity) ?? []);
   if (otherKind !== undefined) throw otherBatchFailure(displayPath, [otherKind], false);
-  if (runs.size > 1) throw otherBatchFailure(displayPath, ['it and its journal have records of several runs'], false);
+  if (runs.size > 1) throw otherBatchFailure(displayPath, ['its results and its journal are of different runs'], false);
   const differences = compareRuns(journal?.runs ?? [], identity);
   if (differences.length > 0 && !canAcceptChanges) throw otherBatchFailure(displayPath, differences, true);
   const [run = newRun] = runs;

@@ -111,31 +111,9 @@ function formatResponse(bytes: Buffer): string {
   return tryParseJson(bytes) ? toSingleLine(bytes).toString() : writeJson(bytes.toString());
 }
 
-// The ends of a result line as svc writes it hold all that is needed; the rest need not be parsed.
-const HEAD =
-  /^\{"line":(\d{1,15}),"id":(?:null|-?[\d.eE+-]+|"(?:[^"\\]|\\.)*"),"status":(?:null|\d+),"exit_code":(\d{1,3}),"applied":"(no|yes|unknown)",(?:"revision":(\d{1,2}),)?/;
-const END =
-  /,"checkpoint":\{"input":"([0-9a-f]{16})","run":"([0-9a-f-]{36})","operation":"([\w/-]+)","shard":"(\d+\/\d+)"\}\}$/;
-const MAX_HEAD_BYTES = 1024;
-const MAX_END_BYTES = 300;
-
-/** Reads a result line, also one that was edited; undefined for any other line. */
+/** Reads a result line, also one that was reformatted; undefined for any other line. */
 export function parseResultLine(bytes: Buffer): ResultEntry | undefined {
-  const [, line, exitCode, applied, revision = 0] = HEAD.exec(bytes.toString('latin1', 0, MAX_HEAD_BYTES)) ?? [];
-  const end = END.exec(bytes.toString('latin1', Math.max(0, bytes.length - MAX_END_BYTES)));
-  const state = appliedStates.find((one) => one === applied);
-  if (!end || state === undefined) return parseEditedLine(tryParseJson(bytes));
-  const [, input = '', run = '', operation = '', shard = ''] = end;
-  return {
-    line: Number(line),
-    exitCode: Number(exitCode),
-    applied: state,
-    revision: Number(revision),
-    checkpoint: { input, run, operation, shard },
-  };
-}
-
-function parseEditedLine(root: JsonNode | undefined): ResultEntry | undefined {
+  const root = tryParseJson(bytes);
   const [line, exitCode] = ['line', 'exit_code'].map((name) => integerMember(root, name));
   const applied = appliedStates.find((one) => one === firstStringMember(root, 'applied'));
   if (!line || exitCode === undefined || applied === undefined) return undefined;

@@ -38,6 +38,8 @@ export interface ResultStore {
   /** Records that a line is about to be sent. Throws Failure `local` if the results are no longer at their path. */
   readonly recordSending: (line: number, sent: SentLine) => Promise<void>;
   readonly recordWithdrawn: BatchJournal['recordWithdrawn'];
+  /** Records that a line changed since it was sent, and is not sent now. */
+  readonly recordChanged: (line: number, digest: string) => Promise<void>;
   readonly write: (result: Uint8Array) => Promise<void>;
   /** Writes a result in place of an earlier one of this run. */
   readonly revise: (result: Uint8Array) => Promise<void>;
@@ -62,6 +64,7 @@ export function createStreamStore(
     findPrior: () => ({ entry: undefined, sentAtMs: undefined }),
     recordSending: doNothing,
     recordWithdrawn: doNothing,
+    recordChanged: doNothing,
     write,
     revise: write,
     finish: commit,
@@ -115,6 +118,10 @@ export async function openResultStore(
       },
       recordSending: (line, sent) => journal.recordSending(line, sent, changed.get(line)),
       recordWithdrawn: journal.recordWithdrawn,
+      recordChanged: async (line, digest) => {
+        const replacedDigest = changed.get(line);
+        if (replacedDigest !== undefined) await journal.recordWithdrawn(line, digest, replacedDigest);
+      },
       write: (result) => {
         writtenLines += 1;
         return append(result);

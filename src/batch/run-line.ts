@@ -63,7 +63,9 @@ export async function runLine(line: InputLine, output: LineOutput, job: BatchJob
   const isKept = prior.entry !== undefined && prior.entry.applied !== 'no';
   if (draft instanceof Failure) {
     if (isKept && prior.entry) return keepEarlierResult(prior.entry, output);
-    return recordUnsent(prior.sentAtMs === undefined ? draft : lostResponseFailure());
+    if (prior.sentAtMs !== undefined) return recordUnsent(lostResponseFailure());
+    await resultStore.recordChanged(line.number, digest);
+    return recordUnsent(draft);
   }
   const requestContext = createRequestContext(job.operation, draft, job.target);
   const [requestId] = Object.values(requestContext.ids);
