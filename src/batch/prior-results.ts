@@ -3,6 +3,7 @@ import { Failure, usageFailure } from '../errors.ts';
 import { isNotFoundError, pathExists, withFileFailure } from '../files/file-errors.ts';
 import { acquireLock, type LockRuntime, type Unlock } from '../files/file-lock.ts';
 import { resolveSymlinks } from '../files/rename-durably.ts';
+import type { InputLine } from '../files/split-lines.ts';
 import { pluralize } from '../json/pluralize.ts';
 import type { Reporter } from '../output/reporter.ts';
 import { type BatchInput, selectedLines } from './batch-input.ts';
@@ -178,18 +179,23 @@ export async function findInputDifferences(
   const changedLines: number[] = [];
   const emptyLines = new Set<number>();
   let lastLine = 0;
-  const lines = selectedLines(input, selection, {
-    onRead: ({ number }) => {
-      lastLine = number;
-    },
-    onEmpty: ({ number }) => emptyLines.add(number),
-  });
-  for await (const line of lines) {
+  let isReadToEnd = false;
+  const readAll = async function* (): AsyncGenerator<InputLine> {
+    for await (const line of input.lines) {
+      lastLine = line.number;
+      yield line;
+    }
+    isReadToEnd = true;
+  };
+  const onEmpty = ({ number }: InputLine): void => void emptyLines.add(number);
+  for await (const line of selectedLines({ lines: readAll() }, selection, { onEmpty })) {
     const known = table.sent(line.number)?.digest ?? table.result(line.number)?.digest;
     if (known !== undefined && known !== digestInputLine(line)) changedLines.push(line.number);
   }
   const removedLines = new Set<number>();
-  for (const line of table.knownLines()) if (line > lastLine || emptyLines.has(line)) removedLines.add(line);
+  // A selection may end early; the lines after it are still there.
+  for (const line of table.knownLines())
+    if ((isReadToEnd && line > lastLine) || emptyLines.has(line)) removedLines.add(line);
   return { changedLines, removedLines, emptyLines, lastLine };
 }
 

@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync 
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { after } from '../support/clock.ts';
 import { type Answering, answerJson, countingServer } from '../support/counting-server.ts';
 import { type Result, type Setting, svc, temporaryDirectory } from '../support/svc.ts';
 
@@ -451,7 +452,79 @@ it('a training job that may have been applied is sent again with --resume --retr
   expect(requests).toBe(2);
 });
 
-it('a training job is in the checkpoint before it is in the job history', async () => {
+describe('a training job whose run was killed between the job history and its result', () => {
+  const modelId = '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e08';
+  const jobId = (at: number): string => `0199f3c0-5f3a-7c21-9b6e-${String(at).padStart(12, '0')}`;
+
+  /** A batch of jobs that was completed, and then lost its results, as after a kill. */
+  const lostResults = async (count: number, isEqual = false) => {
+    const cwd = temporaryDirectory();
+    let requests = 0;
+    const { url } = await countingServer(String, (_, response) => {
+      requests += 1;
+      answerJson(response, { id: jobId(requests) });
+    });
+    const job = (at: number) => ({
+      model_id: modelId,
+      trajectory_groups: [{ trajectories: [{ reward: isEqual ? 0 : at }] }],
+    });
+    const text = Array.from({ length: count }, (_, at) => `${JSON.stringify(job(at))}\n`).join('');
+    writeFileSync(join(cwd, 'in.jsonl'), text);
+    const run = (...args: string[]): Promise<Result> =>
+      svc(['train', '--batch', 'in.jsonl', '-o', 'out.jsonl', '--no-check', '--concurrency', '1', ...args], {
+        cwd,
+        env: { ...credentials, SVC_BASE_URL: url, SVC_DATA_DIR: cwd },
+      });
+    const first = await run(...(isEqual ? ['--allow-duplicate'] : []));
+    expect(first.code, first.stderr).toBe(0);
+    writeFileSync(join(cwd, 'out.jsonl'), '');
+    const history = join(cwd, 'training-jobs.jsonl');
+    const ids = (): (string | undefined)[] =>
+      readFileSync(join(cwd, 'out.jsonl'), 'utf8')
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line).response?.id);
+    return { cwd, run, history, ids, requests: () => requests };
+  };
+
+  it('has the outcome that the job history knows', async () => {
+    const { run, ids, requests, history } = await lostResults(3);
+    // The last one was killed before its outcome was recorded.
+    const records = readFileSync(history, 'utf8').trimEnd().split('\n');
+    writeFileSync(
+      history,
+      records
+        .slice(0, -1)
+        .map((record) => `${record.replace(/"pid":\d+/, '"pid":99999999')}\n`)
+        .join(''),
+    );
+    const { code, stderr } = await run('--resume');
+    expect({ code, stderr }).toMatchObject({
+      code: 10,
+      stderr: expect.stringContaining('2 done, 0 failed, 1 unknown'),
+    });
+    expect(stderr).toContain('lines that may have been applied: 3; --resume --retry-unknown sends them again');
+    expect(ids()).toEqual([jobId(1), jobId(2), undefined]);
+    expect(requests()).toBe(3);
+    expect(await run('--resume', '--retry-unknown')).toMatchObject({ code: 0 });
+    expect(ids()).toEqual([jobId(1), jobId(2), jobId(4)]);
+  });
+
+  it('has not that of an equal line, or of another batch', async () => {
+    const { run, ids, requests, history } = await lostResults(2, true);
+    const records = readFileSync(history, 'utf8').trimEnd().split('\n');
+    const keep = records.filter((record) => !record.includes('"line":2,') && !record.includes(jobId(2)));
+    expect(keep).toHaveLength(2);
+    writeFileSync(history, keep.map((record) => `${record}\n`).join(''));
+    expect(await run('--resume', '--allow-duplicate')).toMatchObject({ code: 10 });
+    expect(ids()).toEqual([jobId(1), undefined]);
+    const elsewhere = await run('-o', 'other.jsonl');
+    expect(elsewhere.stderr).toContain('0 done, 2 failed');
+    expect(requests()).toBe(2);
+  });
+});
+
+it('a training job is in the journal before it is in the job history', async () => {
   const cwd = temporaryDirectory();
   const { url } = await countingServer(String, (_, response) => answerJson(response, { id: 'x' }));
   writeFileSync(join(cwd, 'in.jsonl'), '{"model_id":"0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e08","trajectory_groups":[]}');
@@ -540,6 +613,27 @@ describe('a call that was applied and got an invalid response', () => {
     for (const _ of ['first', 'second', 'third']) expect((await run('--resume')).code).toBe(10);
     expect(ids).toHaveLength(1);
   });
+});
+
+it('a service that always fails gets no retries for most lines, and the summary says so', async () => {
+  const cwd = temporaryDirectory();
+  const { url, counts } = await countingServer(String, (_, response) => answerJson(response, {}, 500));
+  const lines = Array.from({ length: 200 }, (_, at) => `{"start":{"project_id":"a/b","op_name":"c${at}"}}\n`);
+  writeFileSync(join(cwd, 'in.jsonl'), lines.join(''));
+  const { code, stderr } = await svc(['call', 'start', '--batch', 'in.jsonl', '-o', 'out.jsonl'], {
+    cwd,
+    env: { ...credentials, SVC_BASE_URL: url },
+    // Waits between attempts are shorter than in use.
+    runtime: { after: (milliseconds, action) => after(milliseconds / 50, action) },
+  });
+  expect(code).toBe(10);
+  expect(stderr).toContain('200 lines: 0 done, 0 failed, 200 unknown, 0 not sent');
+  const requests = [...counts.values()].reduce((sum, count) => sum + count, 0);
+  expect(requests).toBeGreaterThan(200);
+  expect(requests).toBeLessThan(300);
+  expect(stderr).toMatch(
+    /\n(svc: )?\d{3} failures were not retried, because the service failed every recent request\n/,
+  );
 });
 
 describe('an interrupted batch', () => {
