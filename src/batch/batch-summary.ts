@@ -31,7 +31,7 @@ interface BatchEnding {
   readonly stopReason: string | undefined;
   /** The signal that stopped the batch. */
   readonly abortReason: unknown;
-  /** The output is a checkpoint. */
+  /** The results are in a file. */
   readonly isResumable: boolean;
 }
 

@@ -2,7 +2,7 @@ import { type Setting, type SettingKind, settings } from '../../config/settings.
 import { exitCodes } from '../../errors.ts';
 import { markdownTable } from './markdown-tables.ts';
 
-/** The sections of the reference about formats: errors as JSON, result lines of a batch, checkpoints and profiles. */
+/** The sections of the reference about formats: errors as JSON, result lines and journal of a batch, and profiles. */
 export function fileFormatSections(): string[] {
   return [
     '## Error objects\n\nWith `--error-format json`, each line on stderr is a JSON object: `{"error":{...}}` for a failure, `{"level":"note","message":"..."}` for other messages. The level may also be `warning`, `error` for a line that explains a failure, `detail` with `--verbose`, or `line` for what a flag requested, such as `--dry-run`; `stats` has the figures of `--stats` in place of a message. An error has these fields:',

@@ -32,7 +32,7 @@ import { compareResults, openResults, resolveOutput } from './open-results.ts';
 
 /**
  * Sends each line of a file as a body of an operation. Throws usage for flags that do not fit, Failure `guard` for a
- * checkpoint of another batch, `partial` if lines failed, and the reason for ending early.
+ * output of another batch, `partial` if lines failed, and the reason for ending early.
  */
 export async function runBatch(operation: Operation, invocation: Invocation, context: Context): Promise<void> {
   const { runtime, report } = context;
